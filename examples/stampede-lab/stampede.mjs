@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import { now } from './clock.mjs'
+import { sources } from './sources.mjs'
+
+/**
+ * @typedef {import('./children.mjs').Child} Child
+ *
+ * @typedef {object} Lab  what a stampede needs
+ * @property {Child[]} workers  a dead one is replaced before the next stampede
+ * @property {() => Child} startWorker
+ * @property {Child} database
+ * @property {import('./command-counter.mjs').CommandCounter} commands
+ * @property {string} namespace
+ * @property {number} callers  in each worker
+ * @property {number} patience  milliseconds after which a caller gives up
+ *
+ * @typedef {object} Outcome
+ * @property {import('./ways.mjs').WayName} way
+ * @property {import('./sources.mjs').SourceName} source
+ * @property {number} callers  not counting those that died with their process
+ * @property {number} queries  that reached the database
+ * @property {number} commands  that reached Redis
+ * @property {number} lastAnswer  milliseconds from the common instant to the last caller's answer or error
+ * @property {number} alone  milliseconds that the source takes when it is alone
+ * @property {number} errors
+ * @property {Record<string, number>} messages  what the errors said, and how often
+ */
+
+/**
+ * One stampede: all callers of all workers ask for one cold key at one instant, in one way, from one source.
+ * @param {Lab} lab
+ * @param {{ way: import('./ways.mjs').WayName, source: import('./sources.mjs').SourceName, alone: number }} run
+ * @returns {Promise<Outcome>}
+ */
+export async function stampede(lab, { way, source, alone }) {
+  const namespace = `${lab.namespace}:${source}:${way}`
+  await replaceDead(lab)
+  await askAll(lab.workers, 'prepare', { way, source, namespace })
+  const queriesBefore = await lab.database.ask('queries')
+  await lab.commands.start()
+
+  const { killAt } = /** @type {import('./sources.mjs').Source} */ (sources[source])
+  if (killAt !== undefined) void killLeader(lab.workers, killAt * alone)
+  const at = now() + 100
+  const details = { at, callers: lab.callers, patience: lab.patience }
+  /** @type {import('./worker.mjs').Answer[][]} */
+  const answers = await Promise.all(
+    lab.workers.map((worker) =>
+      worker.ask('stampede', details).catch((error) => {
+        if (killAt !== undefined && !worker.alive()) return []
+        throw error
+      }),
+    ),
+  )
+  const survivors = lab.workers.filter((worker) => worker.alive())
+  await askAll(survivors, 'settle')
+
+  const commands = await lab.commands.stop()
+  const queries = (await lab.database.ask('queries')) - queriesBefore
+  await askAll(survivors, 'close')
+  return { way, source, alone, queries, commands, ...summary(answers.flat()) }
+}
+
+/**
+ * What the source takes when nobody else asks it.
+ * @param {Lab} lab
+ * @param {import('./sources.mjs').SourceName} source
+ * @returns {Promise<number>} milliseconds
+ */
+export async function timeAlone(lab, source) {
+  await replaceDead(lab)
+  return /** @type {Child} */ (lab.workers[0]).ask('measure', { source })
+}
+
+/**
+ * Kills the first process whose loader runs, some time after it began.
+ * @param {Child[]} workers
+ * @param {number} delay
+ */
+async function killLeader(workers, delay) {
+  const leader = await new Promise((resolve) => {
+    const listening = workers.map((worker) =>
+      worker.onNews(() => {
+        for (const stopListening of listening) stopListening()
+        resolve(worker)
+      }),
+    )
+  })
+  await sleep(delay)
+  await leader.kill()
+}
+
+/** @param {Lab} lab */
+async function replaceDead(lab) {
+  lab.workers = lab.workers.map((worker) => (worker.alive() ? worker : lab.startWorker()))
+  await askAll(lab.workers, 'start')
+}
+
+/**
+ * @param {Child[]} workers
+ * @param {string} what
+ * @param {object} [details]
+ */
+async function askAll(workers, what, details) {
+  await Promise.all(workers.map((worker) => worker.ask(what, details)))
+}
+
+/** @param {import('./worker.mjs').Answer[]} answers */
+function summary(answers) {
+  /** @type {Record<string, number>} */
+  const messages = {}
+  for (const { error } of answers) if (error !== null) messages[error] = (messages[error] ?? 0) + 1
+  return {
+    callers: answers.length,
+    lastAnswer: Math.max(...answers.map(({ after }) => after)),
+    errors: answers.filter(({ error }) => error !== null).length,
+    messages,
+  }
+}

@@ -1,0 +1,20 @@
+/** Type-checks the projects in test/types, which use the packed package as their users do: one in each module system. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkout, command } from './command.mjs'
+import { pack } from './pack.mjs'
+
+const consumers = join(checkout, 'test/types')
+const installed = join(consumers, 'node_modules/herdless')
+const folder = await mkdtemp(join(tmpdir(), 'herdless-'))
+try {
+  const tarball = await pack(folder)
+  await rm(installed, { recursive: true, force: true })
+  await mkdir(installed, { recursive: true })
+  await command('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed])
+  await command('tsc', ['-p', join(consumers, 'esm')])
+  await command('tsc', ['-p', join(consumers, 'cjs')])
+} finally {
+  await rm(folder, { recursive: true, force: true })
+}

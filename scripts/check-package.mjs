@@ -1,0 +1,39 @@
+/**
+ * `npm run check:package`: packs the built package and tries it as its users will. Its manifest and types are judged by publint and
+ * are-the-types-wrong; then it is installed into an empty project, every export is imported and required, and a stampede is let loose on it.
+ */
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkout, command } from './command.mjs'
+import { pack } from './pack.mjs'
+import { openRedis } from './start-redis.mjs'
+
+const folder = await mkdtemp(join(tmpdir(), 'herdless-'))
+const redis = await openRedis()
+try {
+  const tarball = await pack(join(folder, 'packed'))
+  await command('publint', ['run', tarball, '--strict'])
+  // Resolution as it was before Node 12 knows no subpath exports.
+  await command('attw', [tarball, '--profile', 'node16'])
+  const project = join(folder, 'project')
+  await install(tarball, project)
+  await cp(join(checkout, 'test/package'), project, { recursive: true })
+  await command('node', ['every-export.mjs'], { cwd: project })
+  await command('node', ['stampede.mjs'], { cwd: project, env: { REDIS_URL: redis.url } })
+} finally {
+  await redis.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+
+/**
+ * @param {string} tarball
+ * @param {string} project
+ */
+async function install(tarball, project) {
+  const { devDependencies } = JSON.parse(await readFile(join(checkout, 'package.json'), 'utf8'))
+  const dependencies = { herdless: `file:${tarball}`, ioredis: devDependencies.ioredis }
+  await mkdir(project)
+  await writeFile(join(project, 'package.json'), JSON.stringify({ private: true, dependencies }))
+  await command('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefer-offline'], { cwd: project })
+}

@@ -1,0 +1,48 @@
+/**
+ * The parent of every server that a test, the lab or a script starts. It has a session of its own, so Ctrl-C does not reach it, and it
+ * outlives its starter by one event: when the channel between them closes, for whatever reason, it kills the servers, removes their
+ * folder (its one argument) and ends. Only start-redis.mjs speaks to it.
+ *
+ * @typedef {{ id: number, command: string, args: string[], env: Record<string, string>, folder: string }} Start
+ * @typedef {{ word: 'started', id: number, pid: number } | { word: 'failed', id: number, message: string } | { word: 'ended', id: number }} Answer
+ */
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+
+const folderOfAll = /** @type {string} */ (process.argv[2])
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const servers = new Set()
+
+process.on('message', (/** @type {Start} */ request) => start(request))
+process.once('disconnect', () => {
+  for (const server of servers) server.kill('SIGKILL')
+  endIfAbandoned()
+})
+
+/** @param {Start} request */
+function start({ id, command, args, env, folder }) {
+  const log = openSync(join(folder, 'log'), 'a')
+  const server = spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, stdio: ['ignore', log, log] })
+  closeSync(log)
+  server.once('error', ({ message }) => tell({ word: 'failed', id, message }))
+  if (server.pid === undefined) return
+  servers.add(server)
+  server.once('exit', () => {
+    servers.delete(server)
+    tell({ word: 'ended', id })
+    endIfAbandoned()
+  })
+  tell({ word: 'started', id, pid: server.pid })
+}
+
+/** @param {Answer} answer */
+function tell(answer) {
+  if (process.connected) process.send?.(answer)
+}
+
+function endIfAbandoned() {
+  if (process.connected || servers.size > 0) return
+  rmSync(folderOfAll, { recursive: true, force: true })
+  process.exit()
+}

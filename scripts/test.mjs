@@ -1,0 +1,134 @@
+/**
+ * `npm test`: everything that must hold, from a fresh clone with nothing but Node and npm. It stops at the first step that fails and says what to
+ * do; its last line is the count of tests.
+ */
+import { readdir, readFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, relative, resolve } from 'node:path'
+import { checkout, command } from './command.mjs'
+
+/**
+ * @typedef {object} Step
+ * @property {string} what in words
+ * @property {() => Promise<unknown>} run rejects when it fails
+ * @property {string} remedy what to do then
+ */
+
+/** @type {{ passed: number, failed: number, skipped: number }} */
+let tests = { passed: 0, failed: 0, skipped: 0 }
+
+/** @type {Step[]} */
+const steps = [
+  {
+    what: 'the packages are installed',
+    run: installIfStale,
+    remedy: 'see what npm says above; package.json and package-lock.json must agree',
+  },
+  {
+    what: 'there is a Redis',
+    run: () => npmRun('redis'),
+    remedy: 'one of the ways out that are named above',
+  },
+  {
+    what: 'the embedded Lua is that of src/redis/lua',
+    run: () => npmRun('embed:check'),
+    remedy: '`npm run embed`, and commit the result',
+  },
+  {
+    what: 'it compiles for both module systems',
+    run: () => npmRun('build'),
+    remedy: 'mend what the compiler names above, then `npm run build`',
+  },
+  {
+    what: 'the linter has no complaint',
+    run: () => npmRun('lint'),
+    remedy: 'mend what it names above, then `npm run lint`',
+  },
+  {
+    what: 'the format is the common one',
+    run: () => npmRun('format:check'),
+    remedy: '`npm run format`',
+  },
+  {
+    what: 'the types hold, for us and for our users',
+    run: () => npmRun('types'),
+    remedy: 'mend what the compiler names above, then `npm run types`',
+  },
+  {
+    what: 'the tests pass',
+    run: runSuites,
+    remedy: 'see the failures above; `npx vitest run <file>` runs one file again',
+  },
+  {
+    what: 'the packed package can be used',
+    run: () => npmRun('check:package'),
+    remedy: 'see what is said above, then `npm run check:package`',
+  },
+]
+
+for (const [index, { what, run, remedy }] of steps.entries()) {
+  console.log(`\n[${index + 1}/${steps.length}] ${what}`)
+  try {
+    await run()
+  } catch (error) {
+    console.log(`\nNot so: ${what}. ${error instanceof Error ? error.message : error}\nWhat to do: ${remedy}\n`)
+    // A failure outside the tests is one too many all the same.
+    tests.failed ||= 1
+    process.exitCode = 1
+    break
+  }
+}
+console.log(`${tests.passed} passed, ${tests.failed} failed${tests.skipped > 0 ? `, ${tests.skipped} skipped` : ''}`)
+
+async function installIfStale() {
+  if (await isInstalled()) return
+  await command('npm', ['ci', '--no-audit', '--no-fund'])
+}
+
+/** npm notes what it has installed in node_modules/.package-lock.json; an optional package may be missing there, where it is of no use. */
+async function isInstalled() {
+  const wanted = await lockedVersions('package-lock.json')
+  const installed = await lockedVersions('node_modules/.package-lock.json').catch(() => undefined)
+  return installed !== undefined && [...wanted].every(([path, { version, optional }]) => optional || installed.get(path)?.version === version)
+}
+
+/**
+ * @param {string} file
+ * @returns {Promise<Map<string, { version: string, optional?: boolean }>>} by folder
+ */
+async function lockedVersions(file) {
+  const { packages } = JSON.parse(await readFile(join(checkout, file), 'utf8'))
+  delete packages['']
+  return new Map(Object.entries(packages))
+}
+
+async function runSuites() {
+  const folder = await mkdtemp(join(tmpdir(), 'herdless-'))
+  const results = join(folder, 'results.json')
+  try {
+    await command('vitest', ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${results}`])
+  } finally {
+    await count(results)
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** @param {string} results of vitest's reporter `json` */
+async function count(results) {
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(await readFile(results, 'utf8'))
+  tests = { passed: numPassedTests, failed: numFailedTests, skipped: numPendingTests + numTodoTests }
+  const ran = new Set(testResults.map((/** @type {{ name: string }} */ { name }) => resolve(name)))
+  const left = (await testFiles()).filter((file) => !ran.has(file))
+  if (left.length > 0) throw new Error(`No project of vitest.config.ts runs ${left.map((file) => relative(checkout, file)).join(', ')}`)
+}
+
+async function testFiles() {
+  const files = await readdir(join(checkout, 'test'), { recursive: true })
+  return files.filter((file) => file.endsWith('.test.ts')).map((file) => join(checkout, 'test', file))
+}
+
+/** @param {string} script of package.json */
+function npmRun(script) {
+  return command('npm', ['run', '--silent', script])
+}

@@ -1,0 +1,109 @@
+import { isDeepStrictEqual, types } from 'node:util'
+import { described, refusal, type Trail } from './refusal.ts'
+
+type View = new (memory: ArrayBufferLike, offset?: number, length?: number) => ArrayBufferView
+
+const views = new Map<string, View>(
+  Object.entries({
+    Int8Array,
+    Uint8Array,
+    Uint8ClampedArray,
+    Int16Array,
+    Uint16Array,
+    Int32Array,
+    Uint32Array,
+    Float32Array,
+    Float64Array,
+    BigInt64Array,
+    BigUint64Array,
+    DataView,
+  }),
+)
+
+/**
+ * The name of the built-in class that an object is a direct instance of, with nothing of its own put on it.
+ * A class of another realm counts: under Jest what `fetch` and `structuredClone` return is of the outer one.
+ * @param value no proxy, and not without a prototype
+ * @param trail the way to it, for the error
+ * @param depth how many steps of the trail lead there
+ * @throws TypeError when its class is another one, or when it is more than its class makes it
+ */
+export function builtInAt(value: object, trail: Trail, depth: number): string {
+  const name = classOf(value)
+  if (name === undefined) throw refusal(described(value), trail, depth)
+  const flaw = name === 'Object' || name === 'Array' ? undefined : flawOf(value)
+  if (flaw !== undefined) throw refusal(`${described(value)} ${flaw}`, trail, depth)
+  return name
+}
+
+function classOf(value: object): string | undefined {
+  const prototype: object = Object.getPrototypeOf(value)
+  // Buffer is not native code, and neither is Date while a test has replaced it.
+  if (prototype === Date.prototype) return types.isDate(value) ? 'Date' : undefined
+  if (prototype === Buffer.prototype) return types.isUint8Array(value) ? 'Buffer' : undefined
+  const maker: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value
+  if (typeof maker !== 'function' || maker.prototype !== prototype || !isNative(maker)) return undefined
+  return hasSlots(value, maker.name) ? maker.name : undefined
+}
+
+function isNative(maker: unknown): boolean {
+  return Function.prototype.toString.call(maker).endsWith('{ [native code] }')
+}
+
+// Any object can have Date's prototype; what makes it a Date is inside.
+function hasSlots(value: object, name: string): boolean {
+  if (name === 'Date') return types.isDate(value)
+  if (name === 'Map') return types.isMap(value)
+  if (name === 'Set') return types.isSet(value)
+  if (name === 'Array') return Array.isArray(value)
+  if (name === 'ArrayBuffer') return types.isArrayBuffer(value)
+  if (views.has(name)) return ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === `[object ${name}]`
+  return name === 'Object'
+}
+
+// What of an instance of a built-in class could not come back, in words.
+function flawOf(value: object): string | undefined {
+  if (Object.getOwnPropertySymbols(value).length > 0) return 'with a symbol-keyed property'
+  if (types.isArrayBuffer(value) && !isPlain(value)) return 'that is resizable or detached'
+  if (!ArrayBuffer.isView(value)) return Object.keys(value).length > 0 ? 'with a named property' : undefined
+  if (!isPlain(value.buffer)) return 'on shared, resizable or detached memory'
+  // A view's keys begin with all its indices; to compare it with a fresh view of the same memory is far cheaper.
+  return isDeepStrictEqual(value, freshView(value)) ? undefined : 'with a named property'
+}
+
+function isPlain(memory: ArrayBufferLike): boolean {
+  if (!types.isArrayBuffer(memory) || (memory as { resizable?: boolean }).resizable === true) return false
+  try {
+    return memory.byteLength > 0 || new Uint8Array(memory).length === 0
+  } catch {
+    return false // detached
+  }
+}
+
+function freshView(view: ArrayBufferView): ArrayBufferView {
+  const { buffer, byteOffset, byteLength } = view
+  if (Buffer.isBuffer(view)) return Buffer.from(buffer, byteOffset, byteLength)
+  const Maker = Object.getPrototypeOf(view).constructor as View & { BYTES_PER_ELEMENT?: number }
+  return new Maker(buffer, byteOffset, byteLength / (Maker.BYTES_PER_ELEMENT ?? 1))
+}
+
+/** The bytes of binary data, not copied. */
+export function bytesOf(value: ArrayBuffer | ArrayBufferView): Buffer {
+  if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  return Buffer.from(value)
+}
+
+/**
+ * An instance of a class of binary data.
+ * @param name what `classOf` calls the class
+ * @param bytes the content, which is copied
+ * @throws Error when there is no such class, or when its elements do not come out even
+ */
+export function fromBytes(name: string, bytes: Uint8Array): ArrayBuffer | ArrayBufferView {
+  if (name === 'Buffer') return Buffer.from(bytes)
+  const memory = new Uint8Array(bytes).buffer
+  if (name === 'ArrayBuffer') return memory
+  const Maker = views.get(name)
+  if (Maker === undefined) throw new Error(`Expected a class of binary data, got ${name}`)
+  return new Maker(memory)
+}

@@ -1,0 +1,210 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Loading } from './circle.ts'
+import { milliseconds, longestTimer, shown, type Duration } from './duration.ts'
+import { CacheError, quoted } from './errors.ts'
+import { Events, type CacheEvents } from './events.ts'
+import { encoded } from './flight.ts'
+import { Flights } from './flights.ts'
+import { freshness } from './freshness.ts'
+import { Call, type Tower } from './get-or-load.ts'
+import { GuardedStore } from './guard.ts'
+import type { Loader } from './load.ts'
+import { moments } from './moment.ts'
+import { checkKey, keyspace, planOf, refined, type CacheOptions, type CachePlan, type CallOptions, type Plan } from './plan.ts'
+import { Reads, type Found } from './reads.ts'
+import type { Store } from './store.ts'
+import { tokens } from './token.ts'
+import { Unleased } from './unleased.ts'
+import { Watchdog } from './watchdog.ts'
+
+/** What `peek` sees: no value, or one with its age and what is left of its ttl, in milliseconds. */
+export type Peeked<T> =
+  | { readonly state: 'missing' }
+  | { readonly state: 'fresh' | 'stale'; readonly value: T; readonly age: number; readonly ttl: number }
+
+/** What may be said of a value that is set. */
+export type SetOptions = Pick<CallOptions, 'ttl' | 'grace'>
+
+/** A cache whose misses are loaded once in the whole fleet. Made by `createCache`. */
+export interface Cache extends AsyncDisposable {
+  /**
+   * The value of a key: from the store, or loaded once for all who ask.
+   * @param key 1 to 65 536 characters
+   * @param loader gets the value from the source; runs in one process of the fleet at a time
+   * @param options for this call, over those of the cache
+   * @returns the value, of the type the loader returns; callers answered together share the object
+   * @throws TypeError for a wrong argument; the signal's reason; `CacheError` LOAD_FAILED (with the loader's error as its
+   *   cause), LOAD_TIMEOUT, WAIT_TIMEOUT, STORE_UNAVAILABLE (if `onStoreFailure` is `'throw'`), VALUE_TOO_LARGE,
+   *   VALUE_NOT_SERIALIZABLE, CIRCULAR_LOAD, CLOSED
+   */
+  getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T>
+
+  /** The value of a key as it stands in the store, without loading. Throws STORE_UNAVAILABLE, CLOSED. */
+  peek<T = unknown>(key: string): Promise<Peeked<T>>
+
+  /**
+   * Writes a value. Once it resolves, nobody in the fleet is given an older one: a load under way is voided.
+   * Throws STORE_UNAVAILABLE (it may or may not have been written), VALUE_TOO_LARGE, VALUE_NOT_SERIALIZABLE, CLOSED.
+   */
+  set(key: string, value: unknown, options?: SetOptions): Promise<void>
+
+  /**
+   * Deletes a value. Once it resolves, nobody in the fleet who asks from then on is given a value whose load began
+   * before: a load under way is voided. Throws STORE_UNAVAILABLE (it may or may not have been deleted), CLOSED.
+   */
+  invalidate(key: string): Promise<void>
+
+  /** Calls `listener` on each such event; returns what stops it. */
+  on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void
+
+  /**
+   * Takes no more calls, lets running loads end for up to `timeout` (default 5 s), then gives the rest up: their leases
+   * go to whoever asks next, their callers get CLOSED. Closes what the store opened, and no client of yours.
+   */
+  close(options?: { timeout?: Duration }): Promise<void>
+}
+
+/**
+ * A cache as the options say.
+ * @param options each with a default
+ * @param defaultStore makes the store if the options name none
+ * @throws TypeError for an unknown option or a value it cannot have
+ */
+export function openCache(options: CacheOptions, defaultStore: () => Store): Cache {
+  return new FleetCache(planOf(options), options.store ?? defaultStore())
+}
+
+class FleetCache implements Cache {
+  readonly #plan: CachePlan
+  readonly #tower: Tower
+  #closing: Promise<void> | null = null
+
+  constructor(plan: CachePlan, backing: Store) {
+    const { clock, codec, commandTimeout, maxConcurrentLoads } = plan
+    const events = new Events()
+    const moment = moments()
+    const prefix = keyspace(plan.namespace)
+    const store = new GuardedStore(backing, { timeout: commandTimeout, clock, events })
+    const watchdog = new Watchdog((leases) => store.renew(leases), clock)
+    const loading = new AsyncLocalStorage<Loading>()
+    const named = (key: string): string => prefix + key
+    const airspace = { store, named, watchdog, clock, codec, events, moment, token: tokens(), loading }
+    this.#plan = plan
+    this.#tower = {
+      ...airspace,
+      reads: new Reads(airspace),
+      flights: new Flights(airspace),
+      unleased: new Unleased({ most: maxConcurrentLoads, patience: commandTimeout, clock, moment }),
+      open: new Set(),
+      alone: new Set(),
+    }
+    store.open()
+  }
+
+  async getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    checkKey(key)
+    if (typeof loader !== 'function') throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${shown(loader)}`)
+    const plan: Plan = options === undefined ? this.#plan : refined(this.#plan, options)
+    const signal = options?.signal
+    this.#checkOpen(key)
+    signal?.throwIfAborted()
+    const { moment, flights, reads, events } = this.#tower
+    const asked = moment()
+    let found: Found = { state: 'nothing' }
+    // Where this process is loading the key already and there is nothing stale to serve, there is nothing to read.
+    if (flights.joinable(key)?.hasStale !== false) {
+      try {
+        found = await reads.read(key)
+      } catch (error) {
+        const call = new Call(this.#tower, { key, loader, plan, asked })
+        return (await call.answerAlone(error as CacheError, signal)) as T
+      }
+      if (found.state === 'entry' && freshness(found.entry, 0) === 'fresh') {
+        if (events.heard('hit')) events.emit('hit', { key })
+        return found.value as T
+      }
+    }
+    return (await new Call(this.#tower, { key, loader, plan, asked }).answer(found, signal)) as T
+  }
+
+  async peek<T = unknown>(key: string): Promise<Peeked<T>> {
+    checkKey(key)
+    this.#checkOpen(key)
+    const found = await this.#tower.reads.read(key)
+    if (found.state !== 'entry') return { state: 'missing' }
+    const state = freshness(found.entry, this.#plan.grace)
+    if (state === 'expired') return { state: 'missing' }
+    return { state, value: found.value as T, age: found.entry.age, ttl: Math.max(0, found.entry.freshFor) }
+  }
+
+  async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
+    checkKey(key)
+    const { ttl, grace, maxValueSize, inlineLimit } = options === undefined ? this.#plan : refined(this.#plan, options)
+    this.#checkOpen(key)
+    const payload = encoded(value, key, maxValueSize, this.#plan.codec)
+    if (payload instanceof CacheError) throw payload
+    const { store, named, token } = this.#tower
+    await this.#overwrite(key, () => store.set(named(key), token(), { payload, ttl, grace, loadTime: 0, inlineLimit }))
+  }
+
+  async invalidate(key: string): Promise<void> {
+    checkKey(key)
+    this.#checkOpen(key)
+    const { store, named } = this.#tower
+    await this.#overwrite(key, () => store.invalidate(named(key)))
+  }
+
+  on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
+    if (typeof listener !== 'function') throw new TypeError(`Expected a listener function, got ${shown(listener)}`)
+    return this.#tower.events.on(name, listener)
+  }
+
+  async close(options: { timeout?: Duration } = {}): Promise<void> {
+    const timeout = milliseconds('timeout', options.timeout ?? 5_000, { least: 0, most: longestTimer })
+    return (this.#closing ??= this.#close(timeout))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #overwrite(key: string, write: () => Promise<void>): Promise<void> {
+    const { flights, unleased, events } = this.#tower
+    // Calls from here on do not join what began before.
+    flights.detach(key)
+    unleased.detach(key)
+    try {
+      await write()
+    } catch (error) {
+      throw about(key, error as CacheError)
+    }
+    events.emit('invalidate', { key })
+  }
+
+  async #close(timeout: number): Promise<void> {
+    const { flights, open, alone, clock, store } = this.#tower
+    const idle = Promise.allSettled([flights.landed(), ...[...open].map((call) => call.answered)])
+    await new Promise<void>((resolve) => {
+      const timer = clock.after(timeout, resolve)
+      void idle.then(() => {
+        timer.cancel()
+        resolve()
+      })
+    })
+    const error = new CacheError('CLOSED', 'The cache was closed')
+    flights.giveUp(error)
+    for (const giveUp of alone) giveUp(error)
+    for (const call of open) call.giveUp(error)
+    await flights.landed()
+    await store.close()
+  }
+
+  #checkOpen(key: string): void {
+    if (this.#closing !== null) throw new CacheError('CLOSED', 'The cache is closed', { key })
+  }
+}
+
+/** The same error, about this key. */
+function about(key: string, { code, message, cause }: CacheError): CacheError {
+  return new CacheError(code, message, { key, cause })
+}

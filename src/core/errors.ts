@@ -1,0 +1,93 @@
+/**
+ * Everything that can go wrong in life, by code. Misuse (a wrong argument) is a `TypeError` instead.
+ * `docs/errors.md` has a row for each.
+ */
+export type CacheErrorCode =
+  | 'LOAD_FAILED'
+  | 'LOAD_TIMEOUT'
+  | 'WAIT_TIMEOUT'
+  | 'LEASE_LOST'
+  | 'STORE_UNAVAILABLE'
+  | 'VALUE_TOO_LARGE'
+  | 'VALUE_NOT_SERIALIZABLE'
+  | 'CIRCULAR_LOAD'
+  | 'CLOSED'
+
+/** The one error class of this library; told apart by `code`, never by message or by `instanceof` of subclasses. */
+export class CacheError extends Error {
+  override readonly name: string = 'CacheError'
+  /** What happened. */
+  readonly code: CacheErrorCode
+  /** The key it happened to; `undefined` where the error is not about one key. */
+  readonly key: string | undefined
+
+  constructor(code: CacheErrorCode, message: string, about: { key?: string | undefined; cause?: unknown } = {}) {
+    super(message, 'cause' in about ? { cause: about.cause } : undefined)
+    this.code = code
+    this.key = about.key
+  }
+}
+
+/** A key as it stands in a message: quoted, control characters escaped, cut after 100 characters. */
+export function quoted(key: string): string {
+  return JSON.stringify(key.length > 100 ? `${key.slice(0, 100)}…` : key)
+}
+
+/** What of an error travels between processes: bounded, and never a stack, a value or a credential of ours. */
+export interface Failure {
+  readonly code: CacheErrorCode
+  readonly message: string
+  readonly cause: { readonly name: string; readonly message: string; readonly code?: string | number } | null
+}
+
+const longestMessage = 1_000
+
+/** The part of a load's error that other processes are told. */
+export function failureOf(error: CacheError): Failure {
+  const { code, message, cause } = error
+  return { code, message: cut(message), cause: cause === undefined ? null : causeOf(cause) }
+}
+
+function causeOf(thrown: unknown): NonNullable<Failure['cause']> {
+  if (!(thrown instanceof Error)) return { name: 'Error', message: cut(said(thrown)) }
+  const { name, message, code } = thrown as Error & { code?: unknown }
+  return {
+    name: cut(String(name)),
+    message: cut(String(message)),
+    ...(typeof code === 'string' ? { code: cut(code) } : typeof code === 'number' ? { code } : {}),
+  }
+}
+
+/** The error that callers in other processes get for a load that failed. */
+export function errorOf(failure: Failure, key: string): CacheError {
+  return new CacheError(failure.code, failure.message, failure.cause ? { key, cause: rebuilt(failure.cause) } : { key })
+}
+
+function rebuilt({ name, message, code }: NonNullable<Failure['cause']>): Error {
+  const error = new Error(message)
+  // Its stack would point into this library, at a place that has nothing to do with the failure.
+  error.stack = `${name}: ${message}\n    at the loader, in another process`
+  Object.defineProperty(error, 'name', { value: name, configurable: true, writable: true })
+  if (code !== undefined) Object.assign(error, { code })
+  return error
+}
+
+/** The error of a load whose loader threw `cause`. */
+export function loadFailed(key: string, cause: unknown): CacheError {
+  // A circle is the caller's own doing: every level of it shows the chain, not a pile of wrappers.
+  if (cause instanceof CacheError && cause.code === 'CIRCULAR_LOAD') return cause
+  return new CacheError('LOAD_FAILED', `Loading ${quoted(key)} failed: ${said(cause)}`, { key, cause })
+}
+
+function said(thrown: unknown): string {
+  if (thrown instanceof Error) return thrown.message
+  try {
+    return String(thrown)
+  } catch {
+    return 'a value that cannot be shown was thrown'
+  }
+}
+
+function cut(text: string): string {
+  return text.length > longestMessage ? `${text.slice(0, longestMessage)}…` : text
+}

@@ -1,0 +1,65 @@
+import type { CacheError } from './errors.ts'
+
+/** What a cache tells whoever listens: the name of each event and what comes with it. Durations are milliseconds. */
+export interface CacheEvents {
+  /** A fresh value was served. */
+  hit: { key: string }
+  /** A stale value was served. */
+  stale: { key: string; age: number }
+  /** A caller found no value to serve at once. */
+  miss: { key: string }
+  /** A loader starts here; `leased` is false when it runs without a lease (store away, or known uncacheable). */
+  load: { key: string; leased: boolean }
+  /** A load in another process is waited for. */
+  wait: { key: string }
+  /** A loaded value was accepted by the store. */
+  fill: { key: string; bytes: number; loadTime: number }
+  /** A load ended after its lease was gone: nothing was written and nobody was answered with it. */
+  refused: { key: string }
+  /** A held lease was lost while its load was running. */
+  lost: { key: string; error: CacheError }
+  /** A load failed or timed out, here or in another process. */
+  failure: { key: string; error: CacheError }
+  /** A value in the store could not be decoded, and counts as missing. */
+  garbage: { key: string; cause: unknown }
+  /** A key was invalidated or set through this cache. */
+  invalidate: { key: string }
+  /** The store stopped answering. */
+  degraded: { error: CacheError }
+  /** The store answers again. */
+  recovered: { after: number }
+}
+
+type Listener<Name extends keyof CacheEvents> = (event: CacheEvents[Name]) => void
+
+/** Listeners by event. Nothing is made for an event that nobody listens to: ask `heard` first where it matters. */
+export class Events {
+  readonly #listeners = new Map<keyof CacheEvents, Set<(event: never) => void>>()
+
+  heard(name: keyof CacheEvents): boolean {
+    return this.#listeners.has(name)
+  }
+
+  emit<Name extends keyof CacheEvents>(name: Name, event: CacheEvents[Name]): void {
+    const listeners = this.#listeners.get(name)
+    if (listeners === undefined) return
+    for (const listener of listeners as Set<Listener<Name>>) {
+      try {
+        listener(event)
+      } catch (error) {
+        // A listener must not be able to break a load, and its error must not vanish.
+        process.emitWarning(`A listener of '${name}' threw: ${error instanceof Error ? error.stack : String(error)}`, 'HerdlessWarning')
+      }
+    }
+  }
+
+  on<Name extends keyof CacheEvents>(name: Name, listener: Listener<Name>): () => void {
+    const listeners = this.#listeners.get(name) ?? new Set()
+    listeners.add(listener)
+    this.#listeners.set(name, listeners)
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0) this.#listeners.delete(name)
+    }
+  }
+}

@@ -1,0 +1,265 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import { reaskDelay } from './backoff.ts'
+import type { Loading } from './circle.ts'
+import type { Clock, Timer } from './clock.ts'
+import type { Codec } from './codec.ts'
+import { CacheError, errorOf, failureOf, quoted } from './errors.ts'
+import type { Events } from './events.ts'
+import { load, type Loader, type Stale } from './load.ts'
+import type { Moment } from './moment.ts'
+import type { Plan } from './plan.ts'
+import type { Entry, Lease, Store, Wait } from './store.ts'
+import type { Watchdog } from './watchdog.ts'
+
+/** How a flight ended. */
+export type Settlement =
+  /** A value, good for those who asked before `asOf`. */
+  | { readonly state: 'value'; readonly value: unknown; readonly asOf: Moment }
+  /** An error, likewise. */
+  | { readonly state: 'failed'; readonly error: CacheError; readonly asOf: Moment }
+  /** The result is not for sharing: `own` is for the caller whose loader ran, if it was one of ours. */
+  | { readonly state: 'pass'; readonly own?: { readonly value: unknown; readonly caller: Moment } }
+  /** The load was voided: ask again. */
+  | { readonly state: 'again' }
+  /** The store does not answer. */
+  | { readonly state: 'away'; readonly error: CacheError }
+
+/** What the flights of one cache have in common. */
+export interface Airspace {
+  readonly store: Store
+  /** A key as the store knows it. */
+  readonly named: (key: string) => string
+  readonly watchdog: Watchdog
+  readonly clock: Clock
+  readonly codec: Codec
+  readonly events: Events
+  readonly moment: () => Moment
+  readonly token: () => string
+  /** The load whose loader is running, in the asynchronous context of the caller. */
+  readonly loading: AsyncLocalStorage<Loading>
+}
+
+/** What starts a flight: the first caller, its loader and its plan. */
+export interface Takeoff {
+  readonly key: string
+  readonly loader: Loader<unknown>
+  readonly plan: Plan
+  readonly asked: Moment
+  readonly parent: Loading | null
+  /** The value that the caller has and wants replaced. */
+  readonly replaces: { readonly token: string; readonly stale: Stale | null } | null
+  /** Whether it flies on its own account, to refresh a value that callers have been served already. */
+  readonly refresh: boolean
+}
+
+/**
+ * How long "do not store" is remembered, in milliseconds: long enough that a crowd passes, short enough that a key
+ * which has become cacheable again is not left unprotected.
+ */
+const passFor = 1_000
+
+/** One claim per key and process, what it leads to, and all the callers who wait for that. */
+export class Flight implements Loading {
+  readonly key: string
+  readonly parent: Loading | null
+  readonly waitsFor: Set<Loading> = new Set<Loading>()
+  readonly settled: Promise<Settlement>
+
+  /**
+   * Up to `loading` it may be joined. `filling`: its outcome may be older than a newcomer's question. `resting`: over,
+   * and remembered only so that a source which just failed is not asked again too soon.
+   */
+  state: 'claiming' | 'waiting' | 'loading' | 'filling' | 'resting' | 'over' = 'claiming'
+  /** Whether callers may be served a stale value instead of waiting, so that they should read before they join. */
+  hasStale: boolean
+  /** How many callers wait for it. */
+  callers = 0
+
+  readonly #takeoff: Takeoff
+  readonly #space: Airspace
+
+  /** Gives the flight up: a lease it has is released, its callers get `error`. */
+  giveUp!: (error: CacheError) => void
+  readonly #givenUp = new Promise<CacheError>((resolve) => (this.giveUp = resolve))
+
+  constructor(takeoff: Takeoff, space: Airspace) {
+    this.key = takeoff.key
+    this.parent = takeoff.parent
+    this.hasStale = takeoff.replaces?.stale != null
+    this.#takeoff = takeoff
+    this.#space = space
+    this.settled = this.#fly().catch((error: unknown) => ({ state: 'away', error: error as CacheError }))
+  }
+
+  /** Claims until there is an outcome. Rejects only with STORE_UNAVAILABLE. */
+  async #fly(): Promise<Settlement> {
+    const { store, named, moment, token, clock } = this.#space
+    const { key, plan, refresh } = this.#takeoff
+    const giveUpAt = clock.now() + plan.waitTimeout
+    let known = this.#takeoff.replaces?.token
+    let awaited: string | undefined
+    for (let asked = 1; ; asked++) {
+      const asOf = moment()
+      const claimedAt = clock.now()
+      const claim = await store.claim({ key: named(key), token: token(), leaseTtl: plan.leaseTtl, known, awaited })
+      switch (claim.state) {
+        case 'lease':
+          return await this.#load(claim.lease, claim.stale, claimedAt)
+        case 'pass':
+          return { state: 'pass' }
+        case 'failed':
+          this.hasStale ||= claim.stale !== null
+          return { state: 'failed', error: errorOf(claim.failure, key), asOf }
+        case 'fresh': {
+          const found = decoded(claim.entry, key, this.#space)
+          if (found !== null) return { state: 'value', value: found.value, asOf }
+          known = claim.entry.token
+          break
+        }
+        case 'wait': {
+          const settlement = await this.#wait(claim, asked, asOf)
+          if (settlement !== 'ask again') return settlement
+          // Nobody is there to be answered any more, and a refresh is others' business too.
+          if (this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
+          awaited = claim.token
+        }
+      }
+    }
+  }
+
+  /** Waits for another process's load: for the message, or until it is time to ask again. */
+  async #wait(claim: Wait, asked: number, asOf: Moment): Promise<Settlement | 'ask again'> {
+    const { clock, store, named, events, moment } = this.#space
+    if (this.state !== 'waiting') events.emit('wait', { key: this.key })
+    this.state = 'waiting'
+    this.hasStale ||= claim.stale !== null
+    const sleep = Math.min(reaskDelay(asked, claim.pushed, Math.random()), claim.leaseLeft + 1)
+    let timer: Timer | undefined
+    const timeout = new Promise<'ask again'>((resolve) => {
+      timer = clock.after(sleep, () => resolve('ask again'))
+    })
+    const outcome = await Promise.race([claim.outcome, timeout, this.#givenUp])
+    timer?.cancel()
+    claim.leave()
+    if (outcome === 'ask again') return outcome
+    if (outcome instanceof CacheError) return { state: 'failed', error: outcome, asOf: moment() }
+    switch (outcome.state) {
+      case 'filled': {
+        // Even if it has expired on its way: it is what was waited for.
+        const found = decoded(outcome.entry, this.key, this.#space)
+        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf }
+      }
+      case 'read': {
+        const readAt = moment()
+        const entry = await store.read(named(this.key))
+        if (entry === null || (entry.token !== claim.token && entry.freshFor <= 0)) return 'ask again'
+        const found = decoded(entry, this.key, this.#space)
+        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf: readAt }
+      }
+      case 'failed':
+        return { state: 'failed', error: errorOf(outcome.failure, this.key), asOf }
+      case 'pass':
+        return { state: 'pass' }
+      case 'again':
+        return 'ask again'
+    }
+  }
+
+  /** The lease is ours: runs the loader and ends the lease with what comes of it. */
+  async #load(lease: Lease, stale: Entry | null, claimedAt: number): Promise<Settlement> {
+    const { key, loader, plan, asked, replaces } = this.#takeoff
+    const { store, clock, codec, events, moment, loading, watchdog } = this.#space
+    this.state = 'loading'
+    const replaced = stale === null ? null : decoded(stale, key, this.#space)
+    this.hasStale ||= replaced !== null
+    events.emit('load', { key, leased: true })
+    const began = moment()
+    const endWatch = watchdog.watch(lease, claimedAt, (why) => {
+      this.giveUp(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
+    })
+    const context = { fence: lease.fence, stale: replaced ?? replaces?.stale ?? null, lost: this.#givenUp }
+    const loaded = await loading.run(this, () => load({ key, loader, plan, clock, ...context }))
+    this.state = 'filling'
+    endWatch()
+    const asOf = moment()
+    switch (loaded.state) {
+      case 'value': {
+        const payload = encoded(loaded.value, key, plan.maxValueSize, codec)
+        if (payload instanceof CacheError) return this.#failed(lease, payload)
+        const filled = this.#fill(lease, payload, loaded)
+        const end = plan.answer === 'loaded' ? 'filled' : await filled
+        if (end === 'filled') return { state: 'value', value: loaded.value, asOf }
+        if (end === 'refused') return { state: 'again' }
+        if (plan.onStoreFailure === 'throw') return { state: 'away', error: end }
+        // Accepted or not is not known: only who asked before the load began can be sure that it is not too old.
+        return { state: 'value', value: loaded.value, asOf: began }
+      }
+      case 'pass':
+        quietly(store.pass(lease, passFor))
+        return { state: 'pass', own: { value: loaded.value, caller: asked } }
+      case 'failed':
+        return this.#failed(lease, loaded.error)
+      case 'lost':
+        // It may be ours still, after a close or after silence: then others need not wait for its end.
+        if (loaded.error.code === 'CLOSED') {
+          await store.release(lease).catch(() => false)
+          return { state: 'failed', error: loaded.error, asOf }
+        }
+        quietly(store.release(lease))
+        events.emit('lost', { key, error: loaded.error })
+        return { state: 'again' }
+    }
+  }
+
+  async #fill(lease: Lease, payload: Uint8Array, loaded: { ttl: number; loadTime: number }): Promise<'filled' | 'refused' | CacheError> {
+    const { store, events } = this.#space
+    const { grace, inlineLimit } = this.#takeoff.plan
+    const { ttl, loadTime } = loaded
+    try {
+      if (await store.fill(lease, { payload, ttl, grace, loadTime, inlineLimit })) {
+        events.emit('fill', { key: this.key, bytes: payload.byteLength, loadTime })
+        return 'filled'
+      }
+      events.emit('refused', { key: this.key })
+      return 'refused'
+    } catch (error) {
+      quietly(store.release(lease))
+      return error as CacheError
+    }
+  }
+
+  #failed(lease: Lease, error: CacheError): Settlement {
+    const { store, moment } = this.#space
+    quietly(store.fail(lease, failureOf(error), this.#takeoff.plan.failureCooldown))
+    return { state: 'failed', error, asOf: moment() }
+  }
+}
+
+/** The bytes of a value; VALUE_NOT_SERIALIZABLE or VALUE_TOO_LARGE if it cannot be kept. */
+export function encoded(value: unknown, key: string, maxValueSize: number, codec: Codec): Uint8Array | CacheError {
+  let payload: Uint8Array
+  try {
+    payload = codec.encode(value)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    return new CacheError('VALUE_NOT_SERIALIZABLE', `The value of ${quoted(key)} cannot be stored: ${why}`, { key, cause })
+  }
+  if (payload.byteLength <= maxValueSize) return payload
+  const size = `${payload.byteLength} bytes, more than the ${maxValueSize} that \`maxValueSize\` allows`
+  return new CacheError('VALUE_TOO_LARGE', `The value of ${quoted(key)} has ${size}`, { key })
+}
+
+/** The value of an entry; `null` for bytes that are not of this codec, which then count as no value at all. */
+export function decoded(entry: Entry, key: string, { codec, events }: { codec: Codec; events: Events }): Stale | null {
+  try {
+    return { value: codec.decode(entry.payload), age: entry.age }
+  } catch (cause) {
+    events.emit('garbage', { key, cause })
+    return null
+  }
+}
+
+/** For what is off the callers' path: if it fails, the lease's end does the same, later. */
+function quietly(work: Promise<unknown>): void {
+  work.catch(() => undefined)
+}

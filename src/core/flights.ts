@@ -1,0 +1,67 @@
+import type { CacheError } from './errors.ts'
+import { Flight, type Airspace, type Takeoff } from './flight.ts'
+
+/** The flights of one cache: at most one per key that may be joined. */
+export class Flights {
+  readonly #byKey = new Map<string, Flight>()
+  readonly #inTheAir = new Set<Flight>()
+  readonly #space: Airspace
+
+  constructor(space: Airspace) {
+    this.#space = space
+  }
+
+  /** The flight of a key that a caller may join now. */
+  joinable(key: string): Flight | null {
+    const flight = this.#byKey.get(key)
+    if (flight === undefined) return null
+    return flight.state === 'claiming' || flight.state === 'waiting' || flight.state === 'loading' ? flight : null
+  }
+
+  /** Starts a flight; callers from now on join this one. */
+  start(takeoff: Takeoff): Flight {
+    const flight = new Flight(takeoff, this.#space)
+    this.#byKey.set(takeoff.key, flight)
+    this.#inTheAir.add(flight)
+    void flight.settled.then((settlement) => {
+      this.#inTheAir.delete(flight)
+      if (settlement.state === 'failed') {
+        this.#space.events.emit('failure', { key: flight.key, error: settlement.error })
+        // While the source rests, its stale value is served without asking the store who may refresh it.
+        if (flight.hasStale && takeoff.plan.failureCooldown > 0) {
+          flight.state = 'resting'
+          this.#space.clock.after(takeoff.plan.failureCooldown, () => this.#over(flight), 'background')
+          return
+        }
+      }
+      this.#over(flight)
+    })
+    return flight
+  }
+
+  /** Sees to it that a stale value is refreshed, by this process or by another. */
+  refresh(takeoff: Takeoff): void {
+    const flight = this.#byKey.get(takeoff.key)
+    if (flight === undefined || flight.state === 'over') this.start(takeoff)
+  }
+
+  /** Lets nobody join the flight of a key any more: what it brings may be void. */
+  detach(key: string): void {
+    this.#byKey.delete(key)
+  }
+
+  /** Resolves when all flights that are in the air now have ended. */
+  async landed(): Promise<void> {
+    await Promise.all([...this.#inTheAir].map((flight) => flight.settled))
+  }
+
+  /** Gives up the loads that are still running. */
+  giveUp(error: CacheError): void {
+    for (const flight of this.#inTheAir) flight.giveUp(error)
+  }
+
+  #over(flight: Flight): void {
+    flight.state = 'over'
+    if (this.#byKey.get(flight.key) === flight) this.#byKey.delete(flight.key)
+  }
+}

@@ -1,0 +1,197 @@
+import type { Clock, Timer } from './clock.ts'
+import { CacheError, type Failure } from './errors.ts'
+import type { Events } from './events.ts'
+import type { Claim, ClaimRequest, Entry, Lease, NewValue, Store } from './store.ts'
+
+interface Pending {
+  readonly since: number
+  readonly expire: () => void
+}
+
+/**
+ * A store that answers in time, or rejects with STORE_UNAVAILABLE: a deadline on every command, and a breaker so that
+ * a silent store costs that deadline once and not on every call.
+ *
+ * The breaker opens on silence: a command timed out and nothing at all was answered since it was sent. While it is
+ * open, commands fail at once and a ping goes out four times a second; whatever is answered closes it.
+ */
+export class GuardedStore implements Store {
+  readonly #store: Store
+  readonly #timeout: number
+  readonly #clock: Clock
+  readonly #events: Events
+
+  // Commands under way, oldest first: all have the same deadline, so one timer serves them all.
+  readonly #pending = new Set<Pending>()
+  #sweep: Timer | null = null
+
+  #answeredAt = Number.NEGATIVE_INFINITY
+  #open: { readonly since: number; readonly error: CacheError } | null = null
+  #probe: Timer | null = null
+  #pinging = false
+  #pingedAt = Number.NEGATIVE_INFINITY
+  #closed = false
+
+  constructor(store: Store, options: { timeout: number; clock: Clock; events: Events }) {
+    this.#store = store
+    this.#timeout = options.timeout
+    this.#clock = options.clock
+    this.#events = options.events
+  }
+
+  read(key: string): Promise<Entry | null> {
+    return this.#call(() => this.#store.read(key))
+  }
+
+  claim(request: ClaimRequest): Promise<Claim> {
+    return this.#call(
+      () => this.#store.claim(request),
+      // Nobody is there any more to use the answer: a lease must not block its key, nor a wait be remembered for ever.
+      (claim) => {
+        if (claim.state === 'lease') void this.#store.release(claim.lease).catch(() => false)
+        if (claim.state === 'wait') claim.leave()
+      },
+    )
+  }
+
+  fill(lease: Lease, value: NewValue): Promise<boolean> {
+    return this.#call(() => this.#store.fill(lease, value))
+  }
+
+  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
+    return this.#call(() => this.#store.fail(lease, failure, cooldown))
+  }
+
+  pass(lease: Lease, duration: number): Promise<boolean> {
+    return this.#call(() => this.#store.pass(lease, duration))
+  }
+
+  release(lease: Lease): Promise<boolean> {
+    return this.#call(() => this.#store.release(lease))
+  }
+
+  renew(leases: readonly Lease[]): Promise<boolean[]> {
+    return this.#call(() => this.#store.renew(leases))
+  }
+
+  set(key: string, token: string, value: NewValue): Promise<void> {
+    return this.#call(() => this.#store.set(key, token, value))
+  }
+
+  invalidate(key: string): Promise<void> {
+    return this.#call(() => this.#store.invalidate(key))
+  }
+
+  ping(): Promise<void> {
+    return this.#call(() => this.#store.ping())
+  }
+
+  open(): void {
+    this.#store.open()
+  }
+
+  close(): Promise<void> {
+    this.#closed = true
+    this.#sweep?.cancel()
+    this.#probe?.cancel()
+    for (const pending of this.#pending) pending.expire()
+    return this.#store.close()
+  }
+
+  #call<T>(run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
+    if (this.#open !== null) return Promise.reject(this.#open.error)
+    return new Promise<T>((resolve, reject) => {
+      const since = this.#clock.now()
+      const pending: Pending = {
+        since,
+        expire: () => {
+          this.#pending.delete(pending)
+          const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${this.#timeout} ms`)
+          reject(error)
+          if (this.#answeredAt <= since) this.#opened(error)
+        },
+      }
+      this.#pending.add(pending)
+      this.#sweep ??= this.#clock.after(this.#timeout, this.#expireDue, 'background')
+      run().then(
+        (value) => {
+          this.#answered()
+          if (this.#pending.delete(pending)) resolve(value)
+          else late?.(value)
+        },
+        (cause: unknown) => {
+          this.#pending.delete(pending)
+          reject(unavailable(cause))
+        },
+      )
+    })
+  }
+
+  readonly #expireDue = (): void => {
+    this.#sweep = null
+    const now = this.#clock.now()
+    for (const pending of this.#pending) {
+      const left = pending.since + this.#timeout - now
+      if (left > 0) {
+        this.#sweep = this.#clock.after(left, this.#expireDue, 'background')
+        return
+      }
+      pending.expire()
+    }
+  }
+
+  #opened(error: CacheError): void {
+    if (this.#open !== null || this.#closed) return
+    this.#open = { since: this.#clock.now(), error }
+    this.#events.emit('degraded', { error })
+    this.#probeLater()
+  }
+
+  #answered(): void {
+    this.#answeredAt = this.#clock.now()
+    if (this.#open === null) return
+    const after = this.#answeredAt - this.#open.since
+    this.#open = null
+    this.#probe?.cancel()
+    this.#events.emit('recovered', { after })
+  }
+
+  #probeLater(): void {
+    this.#probe = this.#clock.after(
+      250,
+      () => {
+        if (this.#closed || this.#open === null) return
+        // One ping at a time, unless it seems lost: a client keeps every unanswered command in its memory.
+        const now = this.#clock.now()
+        if (now - this.#pingedAt >= (this.#pinging ? 5_000 : 0)) this.#ping(now)
+        this.#probeLater()
+      },
+      'background',
+    )
+  }
+
+  #ping(now: number): void {
+    this.#pingedAt = now
+    this.#pinging = true
+    this.#store.ping().then(
+      () => {
+        this.#pinging = false
+        this.#answered()
+      },
+      () => {
+        this.#pinging = false
+      },
+    )
+  }
+}
+
+/**
+ * What a store's own error becomes. Only name, message and code are kept: a client hangs the whole command on its
+ * errors, with the value or the password in it.
+ */
+function unavailable(error: unknown): CacheError {
+  if (error instanceof CacheError) return error
+  const { name = 'Error', message = String(error), code } = error as { name?: string; message?: string; code?: unknown }
+  const cause = Object.assign(new Error(message), { name }, code === undefined ? {} : { code })
+  return new CacheError('STORE_UNAVAILABLE', `The store failed: ${message}`, { cause })
+}

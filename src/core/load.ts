@@ -1,0 +1,94 @@
+import type { Clock } from './clock.ts'
+import { longestLife, milliseconds, type Duration } from './duration.ts'
+import { CacheError, loadFailed, quoted } from './errors.ts'
+import type { Plan } from './plan.ts'
+
+/** Gets the value from the source; may be synchronous. */
+export type Loader<T> = (context: LoadContext) => T | Promise<T>
+
+/** What a loader is told, and what it may say about its result. */
+export interface LoadContext {
+  /** The key that is loaded. */
+  readonly key: string
+  /**
+   * Aborted when the result is of no use any more: with the reason LEASE_LOST (another load has the lease, or the key
+   * was invalidated), LOAD_TIMEOUT or CLOSED, each a `CacheError`.
+   */
+  readonly signal: AbortSignal
+  /** Grows with every lease of this key; `null` for a load that runs without a lease. */
+  readonly fence: bigint | null
+  /** The value that this load will replace, if there still is one, and its age in milliseconds. */
+  readonly stale: Stale | null
+  /** Says how long this value is fresh, instead of the option. Throws TypeError when it is not a duration. */
+  ttl(ttl: Duration): void
+  /** Says that this result is for this caller alone: it is not stored, and for a second nobody queues for the key. */
+  doNotStore(): void
+}
+
+export interface Stale {
+  readonly value: unknown
+  readonly age: number
+}
+
+/** What came of a loader. `lost`: whoever ran it no longer has the right to its outcome. */
+export type Loaded =
+  | { readonly state: 'value'; readonly value: unknown; readonly ttl: number; readonly loadTime: number }
+  | { readonly state: 'pass'; readonly value: unknown }
+  | { readonly state: 'failed'; readonly error: CacheError }
+  | { readonly state: 'lost'; readonly error: CacheError }
+
+/**
+ * Runs a loader once, until it settles, its hard timeout is over, or `lost` resolves: whichever is first decides.
+ * A loader that goes on after that is heard no more; its late rejection is nobody's.
+ */
+export function load(run: {
+  key: string
+  loader: Loader<unknown>
+  plan: Plan
+  clock: Clock
+  fence: bigint | null
+  stale: Stale | null
+  lost: Promise<CacheError>
+}): Promise<Loaded> {
+  const { key, loader, plan, clock } = run
+  const abort = new AbortController()
+  const startedAt = clock.now()
+  let ttl = plan.ttl
+  let keep = true
+  const context: LoadContext = {
+    key,
+    signal: abort.signal,
+    fence: run.fence,
+    stale: run.stale,
+    ttl(given) {
+      ttl = milliseconds('ttl', given, { most: longestLife })
+    },
+    doNotStore() {
+      keep = false
+    },
+  }
+  return new Promise((resolve) => {
+    const timer = clock.after(plan.hardTimeout, () => {
+      const error = new CacheError('LOAD_TIMEOUT', `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`, { key })
+      resolve({ state: 'failed', error })
+      abort.abort(error)
+    })
+    void run.lost.then((error) => {
+      timer.cancel()
+      resolve({ state: 'lost', error })
+      abort.abort(error)
+    })
+    new Promise((settle) => settle(loader(context))).then(
+      (value) => {
+        timer.cancel()
+        resolve(
+          keep ? { state: 'value', value, ttl, loadTime: clock.now() - startedAt } : { state: 'pass', value },
+        )
+      },
+      (thrown: unknown) => {
+        timer.cancel()
+        resolve({ state: 'failed', error: loadFailed(key, thrown) })
+      },
+    )
+  })
+}

@@ -1,0 +1,216 @@
+import { systemClock, type Clock } from './clock.ts'
+import { jsonCodec, type Codec } from './codec.ts'
+import { longestLife, longestTimer, milliseconds, shown, type Duration } from './duration.ts'
+import type { Store } from './store.ts'
+
+/** What may be said per cache and again per call. */
+export interface LoadOptions {
+  /** How long a value is fresh. Default `'1m'`. The loader may say otherwise with `ttl()`. */
+  readonly ttl?: Duration
+  /** How long after its ttl a value is still served while it is refreshed, or instead of an error. Default 0. */
+  readonly grace?: Duration
+  /** How long a lease lives without renewal; a dead holder blocks its key no longer. Default `'10s'`. */
+  readonly leaseTtl?: Duration
+  /** How long a caller waits, for its own load or for another's, before WAIT_TIMEOUT. Default: `hardTimeout` + 1 s. */
+  readonly waitTimeout?: Duration
+  /** How long a caller that could have a stale value waits for the fresh one. Default 0: the stale value at once. */
+  readonly softTimeout?: Duration
+  /** How long a loader may run before it is given up with LOAD_TIMEOUT. Default `'30s'`. */
+  readonly hardTimeout?: Duration
+  /** How long after a failed load its error is given to whoever asks, without loading again. Default `'1s'`. */
+  readonly failureCooldown?: Duration
+  /** When the store is away: `'load'` without it, collapsed in this process (default), or `'throw'` STORE_UNAVAILABLE. */
+  readonly onStoreFailure?: 'load' | 'throw'
+  /**
+   * When callers of a load are answered: once its fill has been accepted (`'filled'`, default), or as soon as the loader
+   * returns (`'loaded'`): one round trip sooner, but a caller may then get a value that was invalidated meanwhile.
+   */
+  readonly answer?: 'filled' | 'loaded'
+  /** Values up to this many bytes travel in the message that wakes the waiters. Default 4096. */
+  readonly inlineLimit?: number
+  /** Values above this many bytes are refused with VALUE_TOO_LARGE. Default 16777216 (16 MiB). */
+  readonly maxValueSize?: number
+}
+
+/** What may be said per call. */
+export interface CallOptions extends LoadOptions {
+  /** Ends this caller's wait with the signal's reason; the load goes on for the others. */
+  readonly signal?: AbortSignal
+}
+
+/** What may be said per cache. */
+export interface CacheOptions extends LoadOptions {
+  /** Where values and leases live. Default: `memoryStore()`, for one process. */
+  readonly store?: Store
+  /** Keeps the keys of caches that share a store apart. Default `'herdless'`. */
+  readonly namespace?: string
+  /** How many loads this process runs at once while the store is away; the others queue. Default 64. */
+  readonly maxConcurrentLoads?: number
+  /** How long the store may take to answer a command before it counts as away. Default 500 ms. */
+  readonly commandTimeout?: Duration
+  /** How values become bytes. Default: JSON that keeps what JSON alone would change, see `jsonCodec`. */
+  readonly codec?: Codec
+  /** The clock that timeouts and renewals go by; for tests on virtual time. Default: this machine's. */
+  readonly clock?: Clock
+}
+
+/** `LoadOptions`, complete and checked, in milliseconds and bytes. */
+export interface Plan {
+  readonly ttl: number
+  readonly grace: number
+  readonly leaseTtl: number
+  readonly waitTimeout: number
+  readonly softTimeout: number
+  readonly hardTimeout: number
+  readonly failureCooldown: number
+  readonly onStoreFailure: 'load' | 'throw'
+  readonly answer: 'filled' | 'loaded'
+  readonly inlineLimit: number
+  readonly maxValueSize: number
+}
+
+/** `CacheOptions` without the store, complete and checked. */
+export interface CachePlan extends Plan {
+  readonly namespace: string
+  readonly maxConcurrentLoads: number
+  readonly commandTimeout: number
+  readonly codec: Codec
+  readonly clock: Clock
+}
+
+const defaults: Plan = {
+  ttl: 60_000,
+  grace: 0,
+  leaseTtl: 10_000,
+  waitTimeout: 31_000,
+  softTimeout: 0,
+  hardTimeout: 30_000,
+  failureCooldown: 1_000,
+  onStoreFailure: 'load',
+  answer: 'filled',
+  inlineLimit: 4_096,
+  maxValueSize: 16_777_216,
+}
+
+type Check = (name: string, value: unknown) => unknown
+
+const life = (least: number): Check => (name, value) => milliseconds(name, value, { least, most: longestLife })
+const timer = (least: number): Check => (name, value) => milliseconds(name, value, { least, most: longestTimer })
+
+const loadChecks: Record<keyof LoadOptions, Check> = {
+  ttl: life(1),
+  grace: life(0),
+  // A lease is renewed every third of its ttl: below 30 ms that would be faster than timers are.
+  leaseTtl: timer(30),
+  waitTimeout: timer(1),
+  softTimeout: timer(0),
+  hardTimeout: timer(1),
+  failureCooldown: timer(0),
+  onStoreFailure: oneOf('load', 'throw'),
+  answer: oneOf('filled', 'loaded'),
+  inlineLimit: whole(0),
+  maxValueSize: whole(1),
+}
+
+const callChecks: Record<keyof CallOptions, Check> = { ...loadChecks, signal: shape('an AbortSignal', ['aborted', 'addEventListener']) }
+
+const cacheChecks: Record<keyof CacheOptions, Check> = {
+  ...loadChecks,
+  store: shape('a store such as memoryStore() or redisStore(client)', ['read', 'claim', 'fill', 'renew']),
+  namespace: checkedNamespace,
+  maxConcurrentLoads: whole(1),
+  commandTimeout: timer(1),
+  codec: shape('an object with encode() and decode()', ['encode', 'decode']),
+  clock: shape('an object with now() and after()', ['now', 'after']),
+}
+
+/** The plan of a cache. Throws TypeError for whatever is not an option or not a value it can have. */
+export function planOf(options: CacheOptions): CachePlan {
+  const given: Partial<CachePlan> = checked('createCache', options, cacheChecks)
+  return {
+    ...defaults,
+    namespace: 'herdless',
+    maxConcurrentLoads: 64,
+    commandTimeout: 500,
+    codec: given.codec ?? jsonCodec(),
+    clock: systemClock,
+    ...given,
+    ...waitOf(given, defaults),
+  }
+}
+
+/** The plan of one call: what the call says, over what the cache says. */
+export function refined(plan: Plan, options: CallOptions): Plan {
+  const given: Partial<Plan> = checked('getOrLoad', options, callChecks)
+  return { ...plan, ...given, ...waitOf(given, plan) }
+}
+
+/** A load's own timeout should be heard before its callers' patience ends. */
+function waitOf(given: Partial<Plan>, base: Plan): { waitTimeout: number } {
+  if (given.waitTimeout !== undefined) return { waitTimeout: given.waitTimeout }
+  if (given.hardTimeout === undefined) return { waitTimeout: base.waitTimeout }
+  return { waitTimeout: Math.min(given.hardTimeout + 1_000, longestTimer) }
+}
+
+function checked(who: string, options: object, checks: Record<string, Check>): object {
+  if (options === null || typeof options !== 'object') {
+    throw new TypeError(`Expected the options of ${who} to be an object, got ${shown(options)}`)
+  }
+  const result: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(options)) {
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined
+    if (check === undefined) {
+      throw new TypeError(`Unknown option \`${name}\` of ${who}; expected one of ${Object.keys(checks).join(', ')}`)
+    }
+    if (value !== undefined) result[name] = check(name, value)
+  }
+  return result
+}
+
+function whole(least: number): Check {
+  return (name, value) => {
+    if (Number.isSafeInteger(value) && (value as number) >= least) return value
+    throw new TypeError(`Expected \`${name}\` to be a whole number of at least ${least}, got ${shown(value)}`)
+  }
+}
+
+function oneOf(...choices: readonly string[]): Check {
+  return (name, value) => {
+    if (choices.includes(value as string)) return value
+    throw new TypeError(`Expected \`${name}\` to be ${choices.map((c) => `'${c}'`).join(' or ')}, got ${shown(value)}`)
+  }
+}
+
+function shape(what: string, members: readonly string[]): Check {
+  return (name, value) => {
+    if (typeof value === 'object' && value !== null && members.every((member) => member in value)) return value
+    throw new TypeError(`Expected \`${name}\` to be ${what}, got ${shown(value)}`)
+  }
+}
+
+function checkedNamespace(name: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '' && value.length <= 200 && value.isWellFormed() && !/[{}\p{Cc}]/u.test(value)) return value
+  throw new TypeError(`Expected \`${name}\` to be 1 to 200 characters without braces or control characters, got ${shown(value)}`)
+}
+
+/**
+ * A key as the stores see it: apart from every key of every other namespace, whatever either holds.
+ * A colon in the namespace is escaped, so that `a` + `b:c` and `a:b` + `c` stay two keys.
+ */
+export function keyspace(namespace: string): string {
+  return `${namespace.replaceAll('%', '%25').replaceAll(':', '%3A')}:`
+}
+
+/** The longest key, in characters; Redis takes more, but a key is sent with every command. */
+export const longestKey = 65_536
+
+/**
+ * Throws TypeError unless `key` is a well-formed string of 1 to 65 536 characters.
+ * Lone surrogates are refused because UTF-8 has no bytes for them: two such keys would become one in Redis.
+ */
+export function checkKey(key: unknown): asserts key is string {
+  if (typeof key === 'string' && key.length > 0 && key.length <= longestKey && key.isWellFormed()) return
+  const got =
+    typeof key !== 'string' ? shown(key) : key.isWellFormed() ? `one of ${key.length} characters` : 'one with a lone surrogate'
+  throw new TypeError(`Expected a key to be a well-formed string of 1 to ${longestKey} characters, got ${got}`)
+}

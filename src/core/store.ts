@@ -1,0 +1,130 @@
+import type { Failure } from './errors.ts'
+
+/**
+ * Where values and leases live. One contract for memory, Redis and everything that wraps them;
+ * `herdless/testing` has the suite that each of them must pass.
+ *
+ * All times are milliseconds. All methods reject when the store cannot be reached, and only then.
+ */
+export interface Store {
+  /** The value as it stands in the store at some moment after the call, perhaps just expired; `null` when there is none. */
+  read(key: string): Promise<Entry | null>
+
+  /**
+   * Asks for a key and perhaps wins its lease, in one step.
+   * Asking again with the same token is answered as before: a command that was sent twice loses nothing.
+   */
+  claim(request: ClaimRequest): Promise<Claim>
+
+  /** Ends a load with a value. `false`: the lease is no longer ours, and nothing was written. */
+  fill(lease: Lease, value: NewValue): Promise<boolean>
+
+  /** Ends a load with an error, which is told to all who wait and to those who ask within `cooldown`. */
+  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean>
+
+  /** Ends a load whose result must not be kept: for `duration`, nobody queues for this key. */
+  pass(lease: Lease, duration: number): Promise<boolean>
+
+  /** Gives a lease up without an outcome: those who wait ask again at once. */
+  release(lease: Lease): Promise<boolean>
+
+  /** Holds leases for another lease ttl; `false` for each that is no longer ours. */
+  renew(leases: readonly Lease[]): Promise<boolean[]>
+
+  /** Writes a value and voids whatever load of the key is under way. */
+  set(key: string, token: string, value: NewValue): Promise<void>
+
+  /** Deletes the value and voids whatever load of the key is under way. */
+  invalidate(key: string): Promise<void>
+
+  /** Resolves when the store answers. */
+  ping(): Promise<void>
+
+  /** A cache begins to use the store. Several may share one. */
+  open(): void
+
+  /** A cache ends its use; the last one ends what the store opened by itself. A client of the user's stays open. */
+  close(): Promise<void>
+}
+
+/** A value in the store, seen at the moment it was read. */
+export interface Entry {
+  readonly payload: Buffer
+  /** The load that wrote it. */
+  readonly token: string
+  /** Grows with every load of the key. */
+  readonly version: number
+  /** Milliseconds since it was written. */
+  readonly age: number
+  /** Milliseconds left of its ttl; zero or less when it is stale. */
+  readonly freshFor: number
+  /** Milliseconds left of ttl + grace; zero or less when it must not be served any more. */
+  readonly staleFor: number
+  /** How long its load took. */
+  readonly loadTime: number
+}
+
+/** What is written by `fill` and `set`. */
+export interface NewValue {
+  readonly payload: Uint8Array
+  readonly ttl: number
+  readonly grace: number
+  /** How long the load took. */
+  readonly loadTime: number
+  /** Up to this many bytes, the value itself travels in the message that wakes the waiters. */
+  readonly inlineLimit: number
+}
+
+export interface ClaimRequest {
+  readonly key: string
+  /** One per load, never reused for another. */
+  readonly token: string
+  readonly leaseTtl: number
+  /** The token of the value that the caller already has and wants replaced, even if the store calls it fresh. */
+  readonly known?: string | undefined
+  /** The token of the load that the caller waits for: its value is taken even if it has expired meanwhile. */
+  readonly awaited?: string | undefined
+}
+
+/** The answer to a claim. `stale` is the value that may be served meanwhile, if there is one. */
+export type Claim =
+  | { readonly state: 'fresh'; readonly entry: Entry }
+  | { readonly state: 'lease'; readonly lease: Lease; readonly stale: Entry | null }
+  | Wait
+  | { readonly state: 'failed'; readonly failure: Failure; readonly stale: Entry | null }
+  | { readonly state: 'pass' }
+
+/** Somebody else loads. The wait is enlisted already: no outcome can slip in between asking and listening. */
+export interface Wait {
+  readonly state: 'wait'
+  /** The load that is waited for. */
+  readonly token: string
+  readonly stale: Entry | null
+  /** Resolves with what came of the load, if a message says so; it may never resolve: then ask again. */
+  readonly outcome: Promise<Outcome>
+  /** Whether the store pushes the outcome; if not, asking again is the only way to learn of it. */
+  readonly pushed: boolean
+  /** After this many milliseconds asking again may win the lease, if nothing was heard by then. */
+  readonly leaseLeft: number
+  /** Stops listening; must be called when the wait is over. */
+  leave(): void
+}
+
+/** What came of a load that was waited for. `read`: a value too large for the message is in the store. */
+export type Outcome =
+  | { readonly state: 'filled'; readonly entry: Entry }
+  | { readonly state: 'read' }
+  | { readonly state: 'failed'; readonly failure: Failure }
+  | { readonly state: 'pass' }
+  | { readonly state: 'again' }
+
+/** The right to load a key. */
+export interface Lease {
+  readonly key: string
+  readonly token: string
+  readonly ttl: number
+  /** Grows with every lease of the key; for resources outside the cache that can refuse a late writer. */
+  readonly fence: bigint
+  /** Resolves when the store learns that the lease was taken away before its time; it may never resolve. */
+  readonly lost: Promise<void>
+}

@@ -1,0 +1,12 @@
+import { openCache, type Cache } from './core/cache.ts'
+import type { CacheOptions } from './core/plan.ts'
+import { memoryStore } from './memory/store.ts'
+
+/**
+ * A cache whose misses are loaded once in the whole fleet.
+ * @param options each with a default; without a `store`, values live in the memory of this process
+ * @throws TypeError for an unknown option or a value it cannot have
+ */
+export function createCache(options: CacheOptions = {}): Cache {
+  return openCache(options, memoryStore)
+}

@@ -1,0 +1,211 @@
+import { LRUCache } from 'lru-cache'
+import { systemClock, type Clock } from '../core/clock.ts'
+import { shown } from '../core/duration.ts'
+import type { Failure } from '../core/errors.ts'
+import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store } from '../core/store.ts'
+
+/** Bounds of a `memoryStore`. */
+export interface MemoryStoreOptions {
+  /** Most values kept; the least recently used goes first. Default 10 000. */
+  readonly max?: number
+  /** Most bytes kept, payloads and keys. Default 67108864 (64 MiB). */
+  readonly maxSize?: number
+  /** The clock that values and leases age by; for tests on virtual time. Default: this machine's. */
+  readonly clock?: Clock
+}
+
+/**
+ * A store in the memory of this process: for one process, for tests, and for trying things out.
+ * Values are kept as bytes, so no caller can change what another gets.
+ * @throws TypeError for a wrong bound
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  const { max = 10_000, maxSize = 67_108_864, clock = systemClock, ...others } = options
+  for (const name of Object.keys(others)) {
+    throw new TypeError(`Unknown option \`${name}\` of memoryStore; expected one of max, maxSize, clock`)
+  }
+  for (const [name, value] of Object.entries({ max, maxSize })) {
+    if (!Number.isSafeInteger(value) || value < 1) {
+      throw new TypeError(`Expected \`${name}\` to be a whole number of at least 1, got ${shown(value)}`)
+    }
+  }
+  return new MemoryStore(max, maxSize, clock)
+}
+
+interface Value {
+  readonly payload: Buffer
+  readonly token: string
+  readonly version: number
+  readonly loadTime: number
+  readonly writtenAt: number
+  readonly freshUntil: number
+  readonly staleUntil: number
+}
+
+/** A load under way, and whom to tell of its end. */
+interface HeldLease {
+  readonly token: string
+  readonly version: number
+  until: number
+  readonly waiters: Set<(outcome: Outcome) => void>
+  readonly tellHolder: () => void
+}
+
+/** What a load without a value leaves behind for a while. */
+interface Rest {
+  readonly until: number
+  readonly token: string
+  readonly answer: { readonly state: 'failed'; readonly failure: Failure } | { readonly state: 'pass' }
+}
+
+class MemoryStore implements Store {
+  readonly #clock: Clock
+  readonly #values: LRUCache<string, Value>
+  readonly #held = new Map<string, HeldLease>()
+  readonly #resting: LRUCache<string, Rest>
+  #version = 0
+
+  constructor(max: number, maxSize: number, clock: Clock) {
+    this.#clock = clock
+    const sizeCalculation = (value: Value, key: string): number => value.payload.byteLength + 2 * key.length + 64
+    this.#values = new LRUCache<string, Value>({ max, maxSize, sizeCalculation })
+    this.#resting = new LRUCache<string, Rest>({ max })
+  }
+
+  async read(key: string): Promise<Entry | null> {
+    return this.#entry(key, 0)
+  }
+
+  async claim({ key, token, leaseTtl, known, awaited }: ClaimRequest): Promise<Claim> {
+    const now = this.#clock.now()
+    const value = this.#values.get(key)
+    if (value !== undefined) {
+      const good = value.token === awaited || (value.freshUntil > now && value.token !== known)
+      if (good) return { state: 'fresh', entry: seen(value, now) }
+    }
+    const stale = this.#entry(key, 0)
+    const held = this.#heldNow(key, now)
+    if (held !== undefined && held.token !== token) return this.#wait(held, now, stale)
+    const rest = this.#resting.get(key)
+    if (rest !== undefined && rest.until > now) {
+      return rest.answer.state === 'pass' ? rest.answer : { ...rest.answer, stale }
+    }
+    const version = held?.version ?? (this.#version = Math.max(Date.now() * 1_000, this.#version + 1))
+    let tellHolder!: () => void
+    const lost = new Promise<void>((resolve) => (tellHolder = resolve))
+    this.#held.set(key, { token, version, until: now + leaseTtl, waiters: held?.waiters ?? new Set(), tellHolder })
+    return { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale }
+  }
+
+  async fill(lease: Lease, value: NewValue): Promise<boolean> {
+    const { key, token } = lease
+    const held = this.#ours(lease)
+    if (held === null) return this.#values.peek(key)?.token === token
+    this.#write(key, token, held.version, value)
+    const entry = this.#entry(key, Number.POSITIVE_INFINITY)
+    this.#end(key, held, entry === null ? { state: 'again' } : { state: 'filled', entry })
+    return true
+  }
+
+  async fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
+    return this.#endWithout(lease, { state: 'failed', failure }, cooldown)
+  }
+
+  async pass(lease: Lease, duration: number): Promise<boolean> {
+    return this.#endWithout(lease, { state: 'pass' }, duration)
+  }
+
+  async release(lease: Lease): Promise<boolean> {
+    const held = this.#ours(lease)
+    if (held !== null) this.#end(lease.key, held, { state: 'again' })
+    return held !== null
+  }
+
+  async renew(leases: readonly Lease[]): Promise<boolean[]> {
+    return leases.map((lease) => {
+      const held = this.#ours(lease)
+      if (held !== null) held.until = this.#clock.now() + lease.ttl
+      return held !== null
+    })
+  }
+
+  async set(key: string, token: string, value: NewValue): Promise<void> {
+    this.#void(key)
+    this.#version = Math.max(Date.now() * 1_000, this.#version + 1)
+    this.#write(key, token, this.#version, value)
+  }
+
+  async invalidate(key: string): Promise<void> {
+    this.#void(key)
+    this.#values.delete(key)
+  }
+
+  async ping(): Promise<void> {}
+
+  open(): void {}
+
+  async close(): Promise<void> {}
+
+  /** The value of a key, if it has been servable within the last `linger` milliseconds. */
+  #entry(key: string, linger: number): Entry | null {
+    const value = this.#values.get(key)
+    if (value === undefined) return null
+    const now = this.#clock.now()
+    return value.staleUntil + linger > now ? seen(value, now) : null
+  }
+
+  #write(key: string, token: string, version: number, { payload, ttl, grace, loadTime }: NewValue): void {
+    const writtenAt = this.#clock.now()
+    const freshUntil = writtenAt + ttl
+    // A copy: what is kept must not change when the caller's buffer does.
+    const kept = Buffer.from(payload)
+    this.#values.set(key, { payload: kept, token, version, loadTime, writtenAt, freshUntil, staleUntil: freshUntil + grace })
+  }
+
+  #wait(held: HeldLease, now: number, stale: Entry | null): Claim {
+    let enlisted!: (outcome: Outcome) => void
+    const outcome = new Promise<Outcome>((resolve) => (enlisted = resolve))
+    held.waiters.add(enlisted)
+    const leave = (): void => void held.waiters.delete(enlisted)
+    return { state: 'wait', token: held.token, stale, outcome, pushed: true, leaseLeft: held.until - now, leave }
+  }
+
+  #heldNow(key: string, now: number): HeldLease | undefined {
+    const held = this.#held.get(key)
+    if (held === undefined || held.until > now) return held
+    this.#held.delete(key)
+    return undefined
+  }
+
+  #ours({ key, token }: Lease): HeldLease | null {
+    const held = this.#heldNow(key, this.#clock.now())
+    return held?.token === token ? held : null
+  }
+
+  #end(key: string, held: HeldLease, outcome: Outcome): void {
+    this.#held.delete(key)
+    for (const tell of held.waiters) tell(outcome)
+  }
+
+  #endWithout(lease: Lease, answer: Rest['answer'], duration: number): boolean {
+    const { key, token } = lease
+    const held = this.#ours(lease)
+    if (held === null) return this.#resting.peek(key)?.token === token
+    if (duration > 0) this.#resting.set(key, { answer, token, until: this.#clock.now() + duration })
+    this.#end(key, held, answer)
+    return true
+  }
+
+  #void(key: string): void {
+    this.#resting.delete(key)
+    const held = this.#held.get(key)
+    if (held === undefined) return
+    this.#end(key, held, { state: 'again' })
+    held.tellHolder()
+  }
+}
+
+function seen(value: Value, now: number): Entry {
+  const { payload, token, version, loadTime, writtenAt, freshUntil, staleUntil } = value
+  return { payload, token, version, loadTime, age: now - writtenAt, freshFor: freshUntil - now, staleFor: staleUntil - now }
+}

@@ -1,0 +1,23 @@
+/**
+ * What is used of a Redis client: `Redis` and `Cluster` of ioredis 5 and 6 have it, and so may others.
+ * The client stays the user's: it is never configured, patched or closed.
+ */
+export interface RedisClient {
+  /** Sends any command; replies come as Buffers. */
+  callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>
+  /** Another connection with the same settings; for the subscription. */
+  duplicate(): RedisSubscriber
+  /** Whether keys live on several nodes. */
+  readonly isCluster: boolean
+}
+
+/** The connection on which this process is told of outcomes. */
+export interface RedisSubscriber {
+  readonly status: string
+  connect(): Promise<unknown>
+  subscribe(channel: string): Promise<unknown>
+  disconnect(): void
+  on(event: 'messageBuffer', listener: (channel: Buffer, message: Buffer) => void): unknown
+  on(event: 'ready' | 'close', listener: () => void): unknown
+  on(event: 'error', listener: (error: unknown) => void): unknown
+}

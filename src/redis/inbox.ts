@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { tokenLength } from '../core/token.ts'
+import type { RedisClient, RedisSubscriber } from './client.ts'
+
+/**
+ * A message of a script: `v` a value with its header, `r` read it, `f` an error, `p` do not queue, `a` ask again.
+ * `missed` is none: the subscription was interrupted, and any of them may have been lost.
+ */
+export interface Message {
+  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 'missed'
+  readonly body: Buffer
+}
+
+type Listener = (message: Message) => void
+
+/** The most outcomes kept for claims whose reply is still on its way. */
+const mostEarly = 1_000
+
+/** How long the first claim waits for the subscription, in milliseconds; without it, waiters only ask again. */
+const patience = 250
+
+/**
+ * Where this process is told what came of the loads it waits for: one channel, subscribed once, on a connection of
+ * its own. Listeners are found by the token of the load.
+ *
+ * A message may overtake the reply of the claim that enlisted for it, for they come on two connections. So as long as a
+ * claim is under way, messages that nobody listens for yet are kept, and handed to whoever comes to listen.
+ */
+export class Inbox {
+  readonly #client: RedisClient
+  readonly #onDown: () => void
+  readonly #listeners = new Map<string, Set<Listener>>()
+  readonly #early = new Map<string, Message>()
+  #asking = 0
+
+  #subscriber: RedisSubscriber | null = null
+  #state: 'closed' | 'connecting' | 'up' | 'down' = 'closed'
+  #name = ''
+  #firstTry: Promise<void> = Promise.resolve()
+
+  /** @param onDown called when the subscription is lost: others may now believe that this process is dead */
+  constructor(client: RedisClient, onDown: () => void) {
+    this.#client = client
+    this.#onDown = onDown
+  }
+
+  /** The channel, if it is subscribed; `''` if nothing can be told to this process. */
+  get name(): string {
+    return this.#state === 'up' ? this.#name : ''
+  }
+
+  open(): void {
+    this.#name = `herdless:inbox:${randomBytes(12).toString('base64url')}`
+    this.#state = 'connecting'
+    const subscriber = (this.#subscriber = this.#client.duplicate())
+    let tried!: () => void
+    this.#firstTry = new Promise((resolve) => (tried = resolve))
+    const timer = setTimeout(tried, patience)
+    timer.unref()
+    const subscribe = (): void => {
+      subscriber.subscribe(this.#name).then(
+        () => {
+          if (this.#subscriber !== subscriber) return
+          const missed = this.#state === 'down'
+          this.#state = 'up'
+          clearTimeout(timer)
+          tried()
+          if (missed) this.#wakeAll()
+        },
+        () => {
+          clearTimeout(timer)
+          tried()
+        },
+      )
+    }
+    subscriber.on('messageBuffer', (_channel, message) => this.#received(message))
+    subscriber.on('ready', subscribe)
+    subscriber.on('close', () => {
+      if (this.#state !== 'up' || this.#subscriber !== subscriber) return
+      this.#state = 'down'
+      this.#onDown()
+    })
+    // The client's own connection has the same trouble, and there it is reported.
+    subscriber.on('error', () => undefined)
+    if (subscriber.status === 'wait') subscriber.connect().catch(() => undefined)
+    if (subscriber.status === 'ready') subscribe()
+  }
+
+  close(): void {
+    this.#state = 'closed'
+    this.#subscriber?.disconnect()
+    this.#subscriber = null
+    this.#wakeAll()
+  }
+
+  /** Asks for a claim; until it is answered, messages for tokens as yet unknown are kept. */
+  async asking<T>(ask: () => Promise<T>): Promise<T> {
+    if (this.#state === 'connecting') await this.#firstTry
+    this.#asking++
+    try {
+      return await ask()
+    } finally {
+      this.#asking--
+      // After the one who asked has had its turn to listen.
+      if (this.#asking === 0) queueMicrotask(() => this.#asking === 0 && this.#early.clear())
+    }
+  }
+
+  /** Calls `listener` once with the message about a load, perhaps before it returns; returns what stops listening. */
+  listen(token: string, listener: Listener): () => void {
+    const early = this.#early.get(token)
+    if (early !== undefined) {
+      listener(early)
+      return () => undefined
+    }
+    const listeners = this.#listeners.get(token) ?? new Set()
+    listeners.add(listener)
+    this.#listeners.set(token, listeners)
+    return () => {
+      if (listeners.delete(listener) && listeners.size === 0) this.#listeners.delete(token)
+    }
+  }
+
+  #received(bytes: Buffer): void {
+    // Anybody on the same Redis could have sent it: what is not of our form is nobody's message.
+    const kind = String.fromCharCode(bytes[0] ?? 0) as Message['kind']
+    if (!'vrfpa'.includes(kind) || bytes.length < 1 + tokenLength) return
+    const token = bytes.toString('latin1', 1, 1 + tokenLength)
+    const message = { kind, body: bytes.subarray(1 + tokenLength) }
+    const listeners = this.#listeners.get(token)
+    if (listeners !== undefined) {
+      this.#listeners.delete(token)
+      for (const listener of listeners) listener(message)
+    } else if (this.#asking > 0 && this.#early.size < mostEarly) {
+      this.#early.set(token, message)
+    }
+  }
+
+  /** Whoever waits for a message asks again, at once. */
+  #wakeAll(): void {
+    const all = [...this.#listeners.values()]
+    this.#listeners.clear()
+    for (const listeners of all) for (const listener of listeners) listener({ kind: 'missed', body: Buffer.alloc(0) })
+  }
+}

@@ -1,0 +1,2 @@
+export { redisStore, type RedisStoreOptions } from './store.ts'
+export type { RedisClient, RedisSubscriber } from './client.ts'

@@ -1,0 +1,90 @@
+-- Ask for a key and perhaps win its lease, in one step; enlist for the outcome if somebody else holds it.
+-- KEYS  1 value   2 lease
+-- ARGV  1 token of this claim
+--       2 inbox of this process, '' if it has none
+--       3 lease ttl, ms
+--       4 token of the value that the caller has and wants replaced, '' if none
+--       5 token of the load that the caller waits for, '' if none
+--       6 ms that the inbox of a holder must have been without a subscriber before it may be replaced, '' for never
+-- Returns  {state, now in microseconds, ...}; V is the value with its header, '' if it is the caller's own, false if none
+--       'fresh',  now, V
+--       'lease',  now, fence, V
+--       'wait',   now, token of the holder, ms after which asking again may win, V
+--       'failed', now, the error, V
+--       'pass',   now
+local valueKey, leaseKey = KEYS[1], KEYS[2]
+local token, inbox, known, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+
+-- A foreign type or a foreign format counts as no value; it is overwritten by the next fill.
+local header = redis.pcall('GETRANGE', valueKey, 0, 47)
+if type(header) ~= 'string' or #header < 48 or string.byte(header) ~= 177 then header = false end
+local value = false
+local version = 0
+if header then
+  local writer = string.sub(header, 3, 18)
+  local freshUntil, staleUntil
+  freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
+  if writer == awaited or (freshUntil > now and writer ~= known) then
+    return {'fresh', micros, redis.call('GET', valueKey)}
+  end
+  if staleUntil > now then
+    value = writer == known and '' or redis.call('GET', valueKey)
+  end
+end
+
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error')
+if lease.err then
+  redis.call('DEL', leaseKey)
+  lease = {}
+end
+if lease[1] == 'held' then
+  if lease[2] == token then return {'lease', micros, lease[3], value} end
+  local left = redis.call('PTTL', leaseKey)
+  local gone = false
+  if ARGV[6] ~= '' and lease[5] then
+    -- Redis knows no dead clients, but it knows that nobody listens to the holder's inbox any more. The holder may
+    -- only be reconnecting: it is given a moment to say so.
+    local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])
+    if not listeners.err and listeners[2] == 0 then
+      local suspectSince = tonumber(redis.call('HGET', leaseKey, 'suspect'))
+      if not suspectSince then
+        redis.call('HSET', leaseKey, 'suspect', now)
+        suspectSince = now
+      end
+      local wait = suspectSince + ARGV[6] - now
+      gone = wait <= 0
+      if wait < left then left = wait end
+    else
+      redis.call('HDEL', leaseKey, 'suspect')
+    end
+  end
+  if not gone then
+    if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
+    return {'wait', micros, lease[2], left, value}
+  end
+  -- Those who wait for the holder that is replaced are told to ask again; so is the holder, should it live.
+  local fields = redis.call('HKEYS', leaseKey)
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+  end
+  redis.call('PUBLISH', lease[4], 'a' .. lease[2])
+  redis.call('DEL', leaseKey)
+elseif lease[1] == 'failed' then
+  return {'failed', micros, lease[6], value}
+elseif lease[1] == 'pass' then
+  return {'pass', micros}
+end
+
+-- 16 digits keep every microsecond until the year 2286.
+local fence = string.format('%.0f', math.max(micros, version + 1))
+redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox)
+redis.call('PEXPIRE', leaseKey, ARGV[3])
+-- The inbox speaks for its process only where this very server sees it subscribed.
+if ARGV[6] ~= '' and inbox ~= '' then
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+  if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
+end
+return {'lease', micros, fence, value}

@@ -1,0 +1,37 @@
+-- End a load with a value: write it, drop the lease, wake those who wait. Only if the lease is still ours.
+-- KEYS  1 value   2 lease
+-- ARGV  1 token of the load
+--       2 payload
+--       3 ttl, ms
+--       4 grace, ms
+--       5 when it was sent, by this server's clock, ms: freshness counts from there, however late it arrives
+--       6 how long the load took, ms
+--       7 up to this many bytes the value travels in the message
+-- Returns  {1, now in microseconds} if the value is in place, {0, now} if the lease was lost and nothing was written
+local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')
+if lease.err or lease[1] ~= 'held' or lease[2] ~= token then
+  -- The command may have been sent twice because its reply was lost.
+  local writer = redis.pcall('GETRANGE', valueKey, 2, 17)
+  return {writer == token and 1 or 0, micros}
+end
+
+local from = math.min(tonumber(ARGV[5]), now)
+local freshUntil = from + ARGV[3]
+local staleUntil = freshUntil + ARGV[4]
+local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, tonumber(lease[3]), ARGV[6])
+  .. ARGV[2]
+-- It stays at least a second, although nobody is served it: who waits for it may still be on the way to read it.
+redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
+
+local fields = redis.call('HKEYS', leaseKey)
+redis.call('DEL', leaseKey)
+local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
+for _, field in ipairs(fields) do
+  if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), message) end
+end
+return {1, micros}

@@ -1,0 +1,37 @@
+-- Write or delete a value, and void whatever load of its key is under way or has failed.
+-- KEYS  1 value   2 lease
+-- ARGV  1 token of the value that is written, '' to delete
+--       2 payload   3 ttl, ms   4 grace, ms
+-- Returns  {now in microseconds}
+local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox')
+local fields = lease.err and {} or redis.call('HKEYS', leaseKey)
+redis.call('DEL', leaseKey)
+
+if token == '' then
+  redis.call('DEL', valueKey)
+else
+  local version = micros
+  local header = redis.pcall('GETRANGE', valueKey, 0, 47)
+  if type(header) == 'string' and #header == 48 and string.byte(header) == 177 then
+    version = math.max(version, struct.unpack('>d', header, 37) + 1)
+  end
+  if lease[3] then version = math.max(version, lease[3] + 1) end
+  local freshUntil = now + ARGV[3]
+  local staleUntil = freshUntil + ARGV[4]
+  local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, now, freshUntil, staleUntil, version, 0) .. ARGV[2]
+  redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
+end
+
+-- Last, so that whoever is told to ask again finds what was written.
+if lease[1] == 'held' then
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+  end
+  if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end
+end
+return {micros}

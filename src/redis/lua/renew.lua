@@ -1,0 +1,26 @@
+-- Hold leases for another lease ttl.
+-- KEYS  the leases
+-- ARGV  1 inbox of this process, '' if nobody should judge by it whether this process lives
+--       2.. for each key: token, lease ttl in ms
+-- Returns  for each key 1 if the lease is ours and renewed, 0 if not
+local inbox = ARGV[1]
+local watched = false
+if inbox ~= '' then
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+  watched = not listeners.err and listeners[2] > 0
+end
+local answers = {}
+for index, key in ipairs(KEYS) do
+  local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
+  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched')
+  if not lease.err and lease[1] == 'held' and lease[2] == token then
+    redis.call('PEXPIRE', key, ttl)
+    redis.call('HDEL', key, 'suspect')
+    if watched and not lease[3] then redis.call('HSET', key, 'inbox', inbox, 'watched', '1') end
+    if lease[3] and not watched then redis.call('HDEL', key, 'watched') end
+    answers[index] = 1
+  else
+    answers[index] = 0
+  end
+end
+return answers

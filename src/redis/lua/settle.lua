@@ -1,0 +1,24 @@
+-- End a load without a value: with an error or with "do not queue", both remembered for a while, or with nothing.
+-- KEYS  1 lease
+-- ARGV  1 token of the load
+--       2 'failed', 'pass' or 'again'
+--       3 the error, '' if none
+--       4 how long it is remembered, ms; 0 for not at all
+-- Returns  {1} if the lease was ours, {0} if it was lost and nothing was done
+local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
+if lease.err or lease[2] ~= token then return {0} end
+-- The command may have been sent twice because its reply was lost.
+if lease[1] ~= 'held' then return {1} end
+
+local fields = redis.call('HKEYS', leaseKey)
+redis.call('DEL', leaseKey)
+local message = string.sub(state, 1, 1) .. token .. ARGV[3]
+for _, field in ipairs(fields) do
+  if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), message) end
+end
+if tonumber(ARGV[4]) > 0 then
+  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3])
+  redis.call('PEXPIRE', leaseKey, ARGV[4])
+end
+return {1}

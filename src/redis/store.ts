@@ -1,0 +1,290 @@
+import { systemClock } from '../core/clock.ts'
+import { shown } from '../core/duration.ts'
+import type { Failure } from '../core/errors.ts'
+import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store } from '../core/store.ts'
+import type { RedisClient } from './client.ts'
+import { entryIn } from './entry.ts'
+import { failureIn } from './failure.ts'
+import { Inbox, type Message } from './inbox.ts'
+import { Reader } from './reader.ts'
+import { runScript } from './run-script.ts'
+import * as scripts from './scripts.ts'
+import { ServerClock } from './server-clock.ts'
+
+/** How a `redisStore` works. */
+export interface RedisStoreOptions {
+  /**
+   * How waiters learn of an outcome: `'push'` (default) by a message, over one more connection that the store opens, or
+   * `'poll'` by asking again with a growing pause, for a Redis that forbids pub/sub.
+   */
+  readonly wakeUp?: 'push' | 'poll'
+}
+
+/**
+ * A store on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster.
+ * @param client an ioredis `Redis` or `Cluster`; it stays yours, as it is
+ * @throws TypeError for something that is not such a client, or a wrong option
+ */
+export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
+  if (typeof client?.callBuffer !== 'function' || typeof client.duplicate !== 'function') {
+    throw new TypeError(`Expected an ioredis Redis or Cluster, got ${shown(client)}`)
+  }
+  const { wakeUp = 'push', ...others } = options
+  for (const name of Object.keys(others)) {
+    throw new TypeError(`Unknown option \`${name}\` of redisStore; expected wakeUp`)
+  }
+  if (wakeUp !== 'push' && wakeUp !== 'poll') {
+    throw new TypeError(`Expected \`wakeUp\` to be 'push' or 'poll', got ${shown(wakeUp)}`)
+  }
+  return new RedisStore(client, wakeUp)
+}
+
+/**
+ * How long a holder's inbox must have been without a subscriber before its lease may be taken over, in milliseconds:
+ * time for a holder that only lost its subscription to take its name off its leases, and little enough that with the
+ * waiters' own interval a dead holder is replaced within half a second.
+ */
+const goneAfter = 50
+
+/** Most leases in one renewal; a script blocks the server while it runs. */
+const mostRenewed = 100
+
+interface HeldLease {
+  readonly lease: Lease
+  readonly lose: () => void
+  /** When it was granted, by the server's clock, and when we learned of it, by ours; milliseconds. */
+  readonly granted: number
+  readonly learned: number
+}
+
+class RedisStore implements Store {
+  readonly #client: RedisClient
+  readonly #clock = new ServerClock(systemClock)
+  readonly #reader: Reader
+  readonly #inbox: Inbox | null
+  /** The leases of this process, by token. */
+  readonly #held = new Map<string, HeldLease>()
+  #users = 0
+
+  constructor(client: RedisClient, wakeUp: 'push' | 'poll') {
+    this.#client = client
+    this.#reader = new Reader(client)
+    this.#inbox = wakeUp === 'push' ? new Inbox(client, () => void this.#takeNameOff()) : null
+  }
+
+  open(): void {
+    if (++this.#users > 1) return
+    this.#inbox?.open()
+    // Ahead of need, so that the first miss costs no more than any other. Where it fails, the first use makes up for it.
+    for (const script of Object.values(scripts)) quietly(this.#client.callBuffer('script', ['load', script.lua]))
+    quietly(this.#askTime())
+  }
+
+  async close(): Promise<void> {
+    if (--this.#users === 0) this.#inbox?.close()
+  }
+
+  async read(key: string): Promise<Entry | null> {
+    const read = this.#reader.read(valueKey(key))
+    // The first answer needs the time of the server; later ones refresh it on the side.
+    if (!this.#clock.known) await this.#askTime()
+    else if (this.#clock.old) quietly(this.#askTime())
+    const bytes = await read
+    if (bytes === null) return null
+    return entryIn(bytes, this.#clock.now())
+  }
+
+  async claim(request: ClaimRequest): Promise<Claim> {
+    const inbox = this.#inbox
+    return inbox === null ? this.#claim(request) : inbox.asking(() => this.#claim(request))
+  }
+
+  async #claim({ key, token, leaseTtl, known = '', awaited = '' }: ClaimRequest): Promise<Claim> {
+    const inbox = this.#inbox?.name ?? ''
+    // In a cluster a node knows only its own subscribers: there the lease's end decides.
+    const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
+    const sentAt = systemClock.now()
+    const args = [token, inbox, Math.ceil(leaseTtl), known, awaited, takeover]
+    const reply = (await this.#run(scripts.claim, [valueKey(key), leaseKey(key)], args).catch((error: unknown) => {
+      // Unless the server itself said no, it may have granted a lease that nobody will ever hear of.
+      if ((error as Error).name !== 'ReplyError') quietly(this.#settleToken(key, token, 'again', '', 0))
+      throw error
+    })) as unknown[]
+    const [state, micros, third, fourth, fifth] = reply
+    this.#clock.sample(micros as number, sentAt)
+    switch (String(state)) {
+      case 'fresh': {
+        const entry = this.#entry(third)
+        if (entry === null) throw new Error('Redis answered with a value that is not one')
+        return { state: 'fresh', entry }
+      }
+      case 'lease':
+        return { state: 'lease', lease: this.#lease({ key, token, ttl: leaseTtl, fence: BigInt(String(third)) }, micros as number), stale: this.#entry(fourth) }
+      case 'wait':
+        return { ...this.#wait(String(third), inbox !== ''), leaseLeft: Math.max(0, fourth as number), stale: this.#entry(fifth) }
+      case 'failed':
+        return { state: 'failed', failure: failureIn(third as Buffer), stale: this.#entry(fourth) }
+      default:
+        return { state: 'pass' }
+    }
+  }
+
+  async fill(lease: Lease, { payload, ttl, grace, loadTime, inlineLimit }: NewValue): Promise<boolean> {
+    const held = this.#held.get(lease.token)
+    this.#held.delete(lease.token)
+    // By the clock of the very server that granted the lease: in a cluster each has its own.
+    const sentAt = held === undefined ? this.#clock.now() : held.granted + systemClock.now() - held.learned
+    const args = [
+      lease.token,
+      asBuffer(payload),
+      Math.ceil(ttl),
+      Math.ceil(grace),
+      Math.floor(sentAt),
+      Math.min(Math.round(loadTime), 0xffff_ffff),
+      inlineLimit,
+    ]
+    const [filled] = (await this.#run(scripts.fill, [valueKey(lease.key), leaseKey(lease.key)], args)) as [number]
+    return filled === 1
+  }
+
+  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
+    return this.#settle(lease, 'failed', JSON.stringify(failure), cooldown)
+  }
+
+  pass(lease: Lease, duration: number): Promise<boolean> {
+    return this.#settle(lease, 'pass', '', duration)
+  }
+
+  release(lease: Lease): Promise<boolean> {
+    return this.#settle(lease, 'again', '', 0)
+  }
+
+  renew(leases: readonly Lease[]): Promise<boolean[]> {
+    return this.#renew(leases, this.#inbox?.name ?? '')
+  }
+
+  async set(key: string, token: string, { payload, ttl, grace }: NewValue): Promise<void> {
+    await this.#overwrite(key, [token, asBuffer(payload), Math.ceil(ttl), Math.ceil(grace)])
+  }
+
+  async invalidate(key: string): Promise<void> {
+    await this.#overwrite(key, ['', '', 0, 0])
+  }
+
+  async ping(): Promise<void> {
+    await this.#askTime()
+  }
+
+  async #overwrite(key: string, args: readonly (string | Buffer | number)[]): Promise<void> {
+    await this.#run(scripts.overwrite, [valueKey(key), leaseKey(key)], args)
+  }
+
+  #settle({ key, token }: Lease, state: 'failed' | 'pass' | 'again', error: string, keep: number): Promise<boolean> {
+    this.#held.delete(token)
+    return this.#settleToken(key, token, state, error, keep)
+  }
+
+  async #settleToken(key: string, token: string, state: string, error: string, keep: number): Promise<boolean> {
+    const [ours] = (await this.#run(scripts.settle, [leaseKey(key)], [token, state, error, Math.ceil(keep)])) as [number]
+    return ours === 1
+  }
+
+  async #renew(leases: readonly Lease[], inbox: string): Promise<boolean[]> {
+    const most = this.#client.isCluster ? 1 : mostRenewed
+    const chunks = Array.from({ length: Math.ceil(leases.length / most) }, (_, index) => leases.slice(index * most, (index + 1) * most))
+    const answers = await Promise.all(
+      chunks.map((chunk) => {
+        const args = [inbox, ...chunk.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])]
+        return this.#run(scripts.renew, chunk.map(({ key }) => leaseKey(key)), args) as Promise<number[]>
+      }),
+    )
+    return answers.flat().map((answer) => answer === 1)
+  }
+
+  /** Nobody must judge by a lost subscription that this process is dead. */
+  async #takeNameOff(): Promise<void> {
+    const held = [...this.#held.values()]
+    if (held.length === 0) return
+    try {
+      const ours = await this.#renew(held.map(({ lease }) => lease), '')
+      for (const [index, { lose }] of held.entries()) if (!ours[index]) lose()
+    } catch {
+      // The watchdog's next renewal tells, or its deadline.
+    }
+  }
+
+  #lease(granted: Omit<Lease, 'lost'>, micros: number): Lease {
+    let lose!: () => void
+    const lost = new Promise<void>((resolve) => (lose = resolve))
+    const lease: Lease = { ...granted, lost }
+    const { token } = lease
+    const held: HeldLease = { lease, lose, granted: micros / 1_000, learned: systemClock.now() }
+    this.#held.set(token, held)
+    const listen = (): void => {
+      this.#inbox?.listen(token, ({ kind }) => {
+        if (this.#held.get(token) !== held) return
+        if (kind === 'a') return lose()
+        listen()
+        if (kind === 'missed') void this.renew([lease]).then(([ours]) => ours || lose(), () => undefined)
+      })
+    }
+    listen()
+    return lease
+  }
+
+  #wait(token: string, pushed: boolean): { state: 'wait'; token: string; outcome: Promise<Outcome>; pushed: boolean; leave: () => void } {
+    let leave = (): void => undefined
+    const outcome = new Promise<Outcome>((resolve) => {
+      if (this.#inbox !== null) leave = this.#inbox.listen(token, (message) => resolve(this.#outcome(message)))
+    })
+    return { state: 'wait', token, outcome, pushed, leave }
+  }
+
+  #outcome({ kind, body }: Message): Outcome {
+    switch (kind) {
+      case 'v': {
+        const entry = this.#entry(body)
+        return entry === null ? { state: 'again' } : { state: 'filled', entry }
+      }
+      case 'r':
+        return { state: 'read' }
+      case 'f':
+        return { state: 'failed', failure: failureIn(body) }
+      case 'p':
+        return { state: 'pass' }
+      default:
+        return { state: 'again' }
+    }
+  }
+
+  #entry(bytes: unknown): Entry | null {
+    return Buffer.isBuffer(bytes) ? entryIn(bytes, this.#clock.now()) : null
+  }
+
+  #run(script: scripts.Script, keys: readonly string[], args: readonly (string | Buffer | number)[]): Promise<unknown> {
+    return runScript(this.#client, script, keys, args)
+  }
+
+  async #askTime(): Promise<void> {
+    const sentAt = systemClock.now()
+    const [seconds, micros] = (await this.#client.callBuffer('time', [])) as [unknown, unknown]
+    this.#clock.sample(Number(String(seconds)) * 1_000_000 + Number(String(micros)), sentAt)
+  }
+}
+
+/** The braces make a cluster keep the two keys of an entry together; the namespace before the key keeps them filled. */
+function valueKey(key: string): string {
+  return `{${key}}`
+}
+
+function leaseKey(key: string): string {
+  return `{${key}}:lease`
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+function quietly(work: Promise<unknown>): void {
+  work.catch(() => undefined)
+}

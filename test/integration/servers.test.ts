@@ -1,0 +1,201 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { access } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { Redis } from 'ioredis'
+import { describe, expect, inject, test, vi } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { startCluster, startRedis, startSentinel } from '../support/servers.ts'
+
+describe('a given Redis', () => {
+  test('answers at its address', async () => {
+    const client = new Redis(inject('redisUrl'))
+    expect(await client.ping()).toBe('PONG')
+    client.disconnect()
+  })
+})
+
+describe('one server', () => {
+  test.for(['port', 'socket'] as const)('listens on a %s', async (listen) => {
+    await using server = await startRedis({ listen })
+    const client = server.connect()
+    expect(await client.ping()).toBe('PONG')
+    const byUrl = new Redis(server.url)
+    expect(await byUrl.ping()).toBe('PONG')
+    byUrl.disconnect()
+  })
+
+  test('persists nothing', async () => {
+    await using server = await startRedis()
+    expect(await server.client.config('GET', 'save')).toEqual(['save', ''])
+    expect(await server.client.config('GET', 'appendonly')).toEqual(['appendonly', 'no'])
+  })
+
+  test('takes arguments of redis-server', async () => {
+    await using server = await startRedis({ args: ['--maxmemory', '4mb'] })
+    expect(await server.client.config('GET', 'maxmemory')).toEqual(['maxmemory', String(4 * 1024 * 1024)])
+  })
+
+  test('says why it does not come up', async () => {
+    await expect(startRedis({ args: ['--no-such-option', '1'] })).rejects.toThrow(/did not come up.*no-such-option/s)
+  })
+
+  test('starts elsewhere when its port is taken', async () => {
+    await using first = await startRedis()
+    const sameDraw = (first.port - 10_000 + 0.5) / 10_000
+    const random = vi.spyOn(Math, 'random').mockReturnValueOnce(sameDraw)
+    await using second = await startRedis()
+    expect(random.mock.results.map(({ value }) => value)).toEqual([sameDraw, expect.any(Number)])
+    expect(second.port).not.toBe(first.port)
+  })
+
+  test('does not take the server of another process for its own', async () => {
+    await using first = await startRedis()
+    await expect(startRedis({ listen: first.address })).rejects.toThrow('did not come up')
+  })
+
+  test('answers nothing while frozen, and everything once thawed', async () => {
+    await using server = await startRedis()
+    const client = server.connect({ commandTimeout: 200 })
+    await client.set('key', 'before')
+    await server.freeze()
+    await expect(client.get('key')).rejects.toThrow('Command timed out')
+    const patient = server.client.get('key')
+    server.thaw()
+    expect(await patient).toBe('before')
+    expect(client.status).toBe('ready')
+  })
+
+  test('is gone when killed, and empty at the same address when restarted', async () => {
+    await using server = await startRedis()
+    const { address, pid } = server
+    await server.client.set('key', 'value')
+    await server.kill()
+    const impatient = server.connect({ retryStrategy: null })
+    await expect(impatient.ping()).rejects.toThrow('Connection is closed')
+    await server.restart()
+    expect(server.address).toEqual(address)
+    expect(server.pid).not.toBe(pid)
+    expect(await server.client.get('key')).toBeNull()
+  })
+
+  test('can be restarted on its socket while it runs', async () => {
+    await using server = await startRedis({ listen: 'socket' })
+    const client = server.connect()
+    await client.ping()
+    await server.restart()
+    expect(await client.ping()).toBe('PONG')
+  })
+
+  test('can be stopped while it is frozen', async () => {
+    const server = await startRedis()
+    await server.freeze()
+    await server.stop()
+    expect(isRunning(server.pid)).toBe(false)
+  })
+})
+
+describe('the count of commands', () => {
+  test('holds what clients send, and not what scripts call', async () => {
+    await using server = await startRedis()
+    const client = server.connect()
+    const script = "redis.call('SET', KEYS[1], 'value') return { redis.call('GET', KEYS[1]), redis.call('GET', KEYS[1]) }"
+    const sha = (await client.script('LOAD', script)) as string
+    await server.resetCounts()
+    await client.evalsha(sha, 1, 'key')
+    await Promise.all([client.get('key'), client.get('key'), client.get('other')])
+    await client.mget('key', 'other')
+    await client.multi().set('key', 'again').exec()
+    await client.subscribe('channel')
+    expect(await server.commandCounts()).toEqual({ evalsha: 1, get: 3, mget: 1, multi: 1, set: 1, exec: 1, subscribe: 1 })
+    const statistics = await server.client.info('commandstats')
+    expect(statistics, 'the statistics of the server count both, that is why they are not used').toContain('cmdstat_get:calls=5,')
+  })
+
+  test('is empty when nothing was sent, and begins again with a reset', async () => {
+    await using server = await startRedis({ listen: 'socket' })
+    await server.resetCounts()
+    expect(await server.commandCounts()).toEqual({})
+    await server.client.get('key')
+    expect(await server.commandCounts()).toEqual({ get: 1 })
+    await server.resetCounts()
+    expect(await server.commandCounts()).toEqual({})
+  })
+
+  test('is not given across a restart', async () => {
+    await using server = await startRedis()
+    await server.resetCounts()
+    await server.restart()
+    await expect(server.commandCounts()).rejects.toThrow('resetCounts')
+    await server.resetCounts()
+    expect(await server.commandCounts()).toEqual({})
+  })
+})
+
+describe('a cluster', () => {
+  test.for([0, 1] as const)('of three masters with %i replica each is up in less than 10 s', async (replicas) => {
+    const start = performance.now()
+    await using cluster = await startCluster({ masters: 3, replicas })
+    expect(performance.now() - start).toBeLessThan(10_000)
+    const client = cluster.connect()
+    const keys = Array.from({ length: 30 }, (_, index) => `key-${index}`)
+    await Promise.all(keys.map((key) => client.set(key, key)))
+    expect(await Promise.all(keys.map((key) => client.get(key)))).toEqual(keys)
+    const owners = await Promise.all(keys.map((key) => cluster.masterOf(key)))
+    expect(new Set(owners)).toEqual(new Set(cluster.masters))
+  })
+
+  test('puts a replica in the place of a killed master', async () => {
+    await using cluster = await startCluster({ replicas: 1 })
+    const client = cluster.connect()
+    const master = await cluster.masterOf('key')
+    const witness = cluster.masters.find((node) => node !== master)
+    await master.kill()
+    const successor = await until('a replica serves the key', async () => {
+      const serving = await cluster.masterOf('key', witness)
+      return serving !== master && serving
+    }, 20_000)
+    expect(cluster.replicas).toContain(successor)
+    expect(await client.set('key', 'value')).toBe('OK')
+  })
+})
+
+describe('a group under sentinels', () => {
+  test('elects a new master when the master is killed', async () => {
+    await using group = await startSentinel()
+    const client = group.connect()
+    await client.set('key', 'value')
+    const killed = await group.master()
+    expect(killed).toBe(group.servers[0])
+    await killed?.kill()
+    const elected = await until('another master is elected', async () => {
+      const master = await group.master()
+      return master !== killed && master
+    }, 25_000)
+    expect(group.servers.slice(1)).toContain(elected)
+    await until('the client writes to the new master', async () => (await client.set('key', 'again')) === 'OK')
+    expect(await elected.client.get('key')).toBe('again')
+  })
+})
+
+describe('a test process', () => {
+  test.for(['SIGKILL', 'SIGINT', 'SIGTERM', 'throw', 'return'])('that ends by %s leaves no server behind', async (end) => {
+    const orphan = fork(fileURLToPath(new URL('../support/orphan.mjs', import.meta.url)), [], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+    const exited = once(orphan, 'exit')
+    const [{ pid, folder }] = (await once(orphan, 'message')) as [{ pid: number; folder: string }]
+    expect(isRunning(pid)).toBe(true)
+    if (end.startsWith('SIG')) orphan.kill(end as NodeJS.Signals)
+    else orphan.send(end)
+    await exited
+    await until(`server ${pid} is gone`, () => !isRunning(pid))
+    await until(`${folder} is gone`, () => access(folder).then(() => false, () => true))
+  })
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

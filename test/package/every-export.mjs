@@ -1,0 +1,15 @@
+/** Runs in a project that has the package installed: each of its exports can be imported and required, and is the same either way. */
+import { deepEqual, notDeepEqual } from 'node:assert/strict'
+import { createRequire } from 'node:module'
+
+const require = createRequire(import.meta.url)
+const { exports } = require('herdless/package.json')
+const subpaths = Object.keys(exports).filter((subpath) => subpath !== './package.json')
+
+for (const subpath of subpaths) {
+  const specifier = `herdless${subpath.slice(1)}`
+  const required = Object.keys(require(specifier)).toSorted()
+  deepEqual(Object.keys(await import(specifier)).toSorted(), required)
+  notDeepEqual(required, [])
+  console.log(`${specifier}: ${required.join(', ')}`)
+}

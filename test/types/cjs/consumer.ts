@@ -1,0 +1,25 @@
+/** What a user in CommonJS may write: every client of ioredis 5 and 6 is a client for the store, and a loaded value keeps its type. */
+import herdless = require('herdless')
+import redis = require('herdless/redis')
+import ioredis = require('ioredis')
+import ioredis5 = require('ioredis5')
+
+const nodes = [{ host: 'localhost', port: 6379 }]
+const stores = [
+  herdless.memoryStore(),
+  redis.redisStore(new ioredis.Redis()),
+  redis.redisStore(new ioredis.Cluster(nodes)),
+  redis.redisStore(new ioredis5.Redis()),
+  redis.redisStore(new ioredis5.Cluster(nodes)),
+]
+
+async function prices(): Promise<number[]> {
+  const caches = stores.map((store) => herdless.createCache({ store, namespace: 'shop', ttl: '5m' }))
+  // @ts-expect-error: the loader gives numbers
+  const wrong: Promise<string>[] = caches.map((cache) => cache.getOrLoad('price:1', async () => 42))
+  console.log(wrong)
+  return Promise.all(caches.map((cache) => cache.getOrLoad('price:1', async () => 42)))
+}
+
+export const isOurs = (error: unknown): boolean => error instanceof herdless.CacheError && error.code.length > 0
+export { prices }
