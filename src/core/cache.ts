@@ -124,6 +124,7 @@ class FleetCache implements Cache {
         return found.value as T
       }
     }
+    this.#checkOpen(key)
     return (await new Call(this.#tower, { key, loader, plan, asked }).answer(found, signal)) as T
   }
 

@@ -5,10 +5,11 @@ import type { Clock, Timer } from './clock.ts'
 import type { Codec } from './codec.ts'
 import { CacheError, errorOf, failureOf, quoted } from './errors.ts'
 import type { Events } from './events.ts'
-import { load, type Loader, type Stale } from './load.ts'
+import type { GuardedStore } from './guard.ts'
+import { load, type Ended, type Loader, type Stale } from './load.ts'
 import type { Moment } from './moment.ts'
 import type { Plan } from './plan.ts'
-import type { Entry, Lease, Store, Wait } from './store.ts'
+import type { Entry, Lease, Wait } from './store.ts'
 import type { Watchdog } from './watchdog.ts'
 
 /** How a flight ended. */
@@ -21,12 +22,12 @@ export type Settlement =
   | { readonly state: 'pass'; readonly own?: { readonly value: unknown; readonly caller: Moment } }
   /** The load was voided: ask again. */
   | { readonly state: 'again' }
-  /** The store does not answer. */
-  | { readonly state: 'away'; readonly error: CacheError }
+  /** The store does not answer. A load that began before it fell silent may still end, for those who asked in time. */
+  | { readonly state: 'away'; readonly error: CacheError; readonly late?: { readonly began: Moment; readonly ended: Promise<Ended> } }
 
 /** What the flights of one cache have in common. */
 export interface Airspace {
-  readonly store: Store
+  readonly store: GuardedStore
   /** A key as the store knows it. */
   readonly named: (key: string) => string
   readonly watchdog: Watchdog
@@ -207,7 +208,7 @@ export class Flight implements Loading {
         }
         quietly(store.release(lease))
         events.emit('lost', { key, error: loaded.error })
-        return { state: 'again' }
+        return store.away ? { state: 'away', error: loaded.error, late: { began, ended: loaded.ended } } : { state: 'again' }
     }
   }
 

@@ -4,7 +4,7 @@ import { CacheError, quoted } from './errors.ts'
 import type { Airspace, Flight, Settlement, Takeoff } from './flight.ts'
 import type { Flights } from './flights.ts'
 import { freshness } from './freshness.ts'
-import { load, type Loaded, type Loader, type Stale } from './load.ts'
+import { load, type Ended, type Loaded, type Loader, type Stale } from './load.ts'
 import type { Moment } from './moment.ts'
 import type { Plan } from './plan.ts'
 import type { Found, Reads } from './reads.ts'
@@ -148,7 +148,7 @@ export class Call {
           if (settlement.own?.caller === this.#asked) return settlement.own.value
           return await this.#alone((run) => run())
         case 'away':
-          return await this.#away(settlement.error)
+          return await this.#away(settlement.error, settlement.late)
         case 'too long':
           return await this.#collapsed()
         case 'again':
@@ -203,9 +203,16 @@ export class Call {
     }
   }
 
-  #away(error: CacheError): Promise<unknown> {
-    if (this.#plan.onStoreFailure === 'load') return this.#collapsed()
-    return Promise.reject(new CacheError(error.code, error.message, { key: this.#key, cause: error.cause }))
+  /** The store is away; a load of ours may be under way already. */
+  async #away(error: CacheError, late?: { began: Moment; ended: Promise<Ended> }): Promise<unknown> {
+    if (this.#plan.onStoreFailure === 'throw') {
+      throw new CacheError('STORE_UNAVAILABLE', error.message, { key: this.#key, cause: error.cause })
+    }
+    if (late !== undefined && this.#asked < late.began) {
+      const ended = await late.ended
+      if (ended.state === 'value') return ended.value
+    }
+    return await this.#collapsed()
   }
 
   /** Loads without a lease, together with those of this process who ask for the same key in time. */

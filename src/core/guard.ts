@@ -39,6 +39,11 @@ export class GuardedStore implements Store {
     this.#events = options.events
   }
 
+  /** Whether the store is silent at the moment. */
+  get away(): boolean {
+    return this.#open !== null
+  }
+
   read(key: string): Promise<Entry | null> {
     return this.#call(() => this.#store.read(key))
   }
@@ -99,6 +104,7 @@ export class GuardedStore implements Store {
   }
 
   #call<T>(run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
+    if (this.#closed) return Promise.reject(new CacheError('CLOSED', 'The cache is closed'))
     if (this.#open !== null) return Promise.reject(this.#open.error)
     return new Promise<T>((resolve, reject) => {
       const since = this.#clock.now()

@@ -30,16 +30,18 @@ export interface Stale {
   readonly age: number
 }
 
-/** What came of a loader. `lost`: whoever ran it no longer has the right to its outcome. */
-export type Loaded =
+/** What came of a loader. */
+export type Ended =
   | { readonly state: 'value'; readonly value: unknown; readonly ttl: number; readonly loadTime: number }
   | { readonly state: 'pass'; readonly value: unknown }
   | { readonly state: 'failed'; readonly error: CacheError }
-  | { readonly state: 'lost'; readonly error: CacheError }
+
+/** Or it was overtaken: who ran it lost the right to its outcome, which will still be known as `ended`. */
+export type Loaded = Ended | { readonly state: 'lost'; readonly error: CacheError; readonly ended: Promise<Ended> }
 
 /**
  * Runs a loader once, until it settles, its hard timeout is over, or `lost` resolves: whichever is first decides.
- * A loader that goes on after that is heard no more; its late rejection is nobody's.
+ * A loader that goes on after its timeout is heard no more; its late rejection is nobody's.
  */
 export function load(run: {
   key: string
@@ -67,23 +69,16 @@ export function load(run: {
       keep = false
     },
   }
-  return new Promise((resolve) => {
+  const ended = new Promise<Ended>((resolve) => {
     const timer = clock.after(plan.hardTimeout, () => {
       const error = new CacheError('LOAD_TIMEOUT', `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`, { key })
       resolve({ state: 'failed', error })
       abort.abort(error)
     })
-    void run.lost.then((error) => {
-      timer.cancel()
-      resolve({ state: 'lost', error })
-      abort.abort(error)
-    })
     new Promise((settle) => settle(loader(context))).then(
       (value) => {
         timer.cancel()
-        resolve(
-          keep ? { state: 'value', value, ttl, loadTime: clock.now() - startedAt } : { state: 'pass', value },
-        )
+        resolve(keep ? { state: 'value', value, ttl, loadTime: clock.now() - startedAt } : { state: 'pass', value })
       },
       (thrown: unknown) => {
         timer.cancel()
@@ -91,4 +86,9 @@ export function load(run: {
       },
     )
   })
+  const lost = run.lost.then((error): Loaded => {
+    abort.abort(error)
+    return { state: 'lost', error, ended }
+  })
+  return Promise.race([ended, lost])
 }

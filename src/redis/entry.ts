@@ -14,14 +14,44 @@ const headerLength = 48
 
 /** The entry in a string as it stands in Redis; `null` for what is not one of ours, or of a format yet to come. */
 export function entryIn(bytes: Buffer, serverNow: number): Entry | null {
-  if (bytes.length < headerLength || bytes[0] !== format) return null
-  return {
-    payload: bytes.subarray(headerLength),
-    token: bytes.toString('latin1', 2, 2 + tokenLength),
-    version: bytes.readDoubleBE(36),
-    age: Math.max(0, serverNow - bytes.readUIntBE(18, 6)),
-    freshFor: bytes.readUIntBE(24, 6) - serverNow,
-    staleFor: bytes.readUIntBE(30, 6) - serverNow,
-    loadTime: bytes.readUInt32BE(44),
+  return bytes.length < headerLength || bytes[0] !== format ? null : new RedisEntry(bytes, serverNow)
+}
+
+/** An entry whose header is read where it is asked for: a hit needs one field of it. */
+class RedisEntry implements Entry {
+  readonly #bytes: Buffer
+  readonly #serverNow: number
+
+  constructor(bytes: Buffer, serverNow: number) {
+    this.#bytes = bytes
+    this.#serverNow = serverNow
+  }
+
+  get payload(): Buffer {
+    return this.#bytes.subarray(headerLength)
+  }
+
+  get token(): string {
+    return this.#bytes.toString('latin1', 2, 2 + tokenLength)
+  }
+
+  get version(): number {
+    return this.#bytes.readDoubleBE(36)
+  }
+
+  get age(): number {
+    return Math.max(0, this.#serverNow - this.#bytes.readUIntBE(18, 6))
+  }
+
+  get freshFor(): number {
+    return this.#bytes.readUIntBE(24, 6) - this.#serverNow
+  }
+
+  get staleFor(): number {
+    return this.#bytes.readUIntBE(30, 6) - this.#serverNow
+  }
+
+  get loadTime(): number {
+    return this.#bytes.readUInt32BE(44)
   }
 }

@@ -3,9 +3,9 @@ import type { RedisClient } from './client.ts'
 /** Most keys in one MGET: beyond it the reply to the first waits for the last, and nothing is gained. */
 const mostKeys = 16
 
-interface Read {
+interface Read<T> {
   readonly key: string
-  readonly resolve: (bytes: Buffer | null) => void
+  readonly resolve: (found: T | null) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -13,16 +13,19 @@ interface Read {
  * Plain reads; those of one tick go out as one MGET, which is several times the speed of as many GETs.
  * In a cluster the keys live on many nodes: there each is read on its own.
  */
-export class Reader {
+export class Reader<T> {
   readonly #client: RedisClient
-  #thisTick: Read[] = []
+  readonly #parse: (bytes: Buffer) => T | null
+  #thisTick: Read<T>[] = []
 
-  constructor(client: RedisClient) {
+  /** @param parse makes of the bytes what readers get */
+  constructor(client: RedisClient, parse: (bytes: Buffer) => T | null) {
     this.#client = client
+    this.#parse = parse
   }
 
-  read(key: string): Promise<Buffer | null> {
-    if (this.#client.isCluster) return this.#get(key)
+  /** What stands at a key; `null` if nothing does, or something of a foreign type. */
+  read(key: string): Promise<T | null> {
     return new Promise((resolve, reject) => {
       if (this.#thisTick.length === 0) process.nextTick(this.#send)
       this.#thisTick.push({ key, resolve, reject })
@@ -32,27 +35,36 @@ export class Reader {
   readonly #send = (): void => {
     const reads = this.#thisTick
     this.#thisTick = []
-    for (let start = 0; start < reads.length; start += mostKeys) void this.#mget(reads.slice(start, start + mostKeys))
-  }
-
-  async #mget(reads: readonly Read[]): Promise<void> {
-    const [first] = reads
-    if (reads.length === 1 && first !== undefined) return this.#get(first.key).then(first.resolve, first.reject)
-    try {
-      const found = (await this.#client.callBuffer('mget', reads.map(({ key }) => key))) as (Buffer | null)[]
-      for (const [index, { resolve }] of reads.entries()) resolve(found[index] ?? null)
-    } catch (error) {
-      for (const { reject } of reads) reject(error)
+    const most = this.#client.isCluster ? 1 : mostKeys
+    for (let start = 0; start < reads.length; start += most) {
+      if (start === reads.length - 1 || most === 1) this.#get(reads[start] as Read<T>)
+      else this.#mget(reads.slice(start, start + most))
     }
   }
 
-  async #get(key: string): Promise<Buffer | null> {
-    try {
-      return (await this.#client.callBuffer('get', [key])) as Buffer | null
-    } catch (error) {
-      // A key of a foreign type holds no value of ours; MGET calls it missing too.
-      if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return null
-      throw error
-    }
+  #get({ key, resolve, reject }: Read<T>): void {
+    this.#client.callBuffer('get', [key]).then(
+      (bytes) => resolve(this.#parsed(bytes)),
+      (error: unknown) => {
+        // MGET has nothing to say of foreign types either.
+        if (error instanceof Error && error.message.startsWith('WRONGTYPE')) resolve(null)
+        else reject(error)
+      },
+    )
+  }
+
+  #mget(reads: readonly Read<T>[]): void {
+    this.#client.callBuffer('mget', reads.map(({ key }) => key)).then(
+      (found) => {
+        for (const [index, { resolve }] of reads.entries()) resolve(this.#parsed((found as unknown[])[index]))
+      },
+      (error: unknown) => {
+        for (const { reject } of reads) reject(error)
+      },
+    )
+  }
+
+  #parsed(bytes: unknown): T | null {
+    return Buffer.isBuffer(bytes) ? this.#parse(bytes) : null
   }
 }

@@ -1,15 +1,192 @@
+// Written by scripts/embed-lua.mjs from src/redis/lua: change the scripts there, then run `npm run embed`.
+
+/** A script, and the SHA-1 of its text: the name under which Redis runs it once it has been loaded. */
 export interface Script {
   readonly name: string
   readonly lua: string
   readonly sha1: string
 }
 
-export const claim: Script = {"name":"claim","lua":"-- Ask for a key and perhaps win its lease, in one step; enlist for the outcome if somebody else holds it.\n-- KEYS  1 value   2 lease\n-- ARGV  1 token of this claim\n--       2 inbox of this process, '' if it has none\n--       3 lease ttl, ms\n--       4 token of the value that the caller has and wants replaced, '' if none\n--       5 token of the load that the caller waits for, '' if none\n--       6 ms that the inbox of a holder must have been without a subscriber before it may be replaced, '' for never\n-- Returns  {state, now in microseconds, ...}; V is the value with its header, '' if it is the caller's own, false if none\n--       'fresh',  now, V\n--       'lease',  now, fence, V\n--       'wait',   now, token of the holder, ms after which asking again may win, V\n--       'failed', now, the error, V\n--       'pass',   now\nlocal valueKey, leaseKey = KEYS[1], KEYS[2]\nlocal token, inbox, known, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5]\nlocal time = redis.call('TIME')\nlocal micros = time[1] * 1000000 + time[2]\nlocal now = math.floor(micros / 1000)\n\n-- A foreign type or a foreign format counts as no value; it is overwritten by the next fill.\nlocal header = redis.pcall('GETRANGE', valueKey, 0, 47)\nif type(header) ~= 'string' or #header < 48 or string.byte(header) ~= 177 then header = false end\nlocal value = false\nlocal version = 0\nif header then\n  local writer = string.sub(header, 3, 18)\n  local freshUntil, staleUntil\n  freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)\n  if writer == awaited or (freshUntil > now and writer ~= known) then\n    return {'fresh', micros, redis.call('GET', valueKey)}\n  end\n  if staleUntil > now then\n    value = writer == known and '' or redis.call('GET', valueKey)\n  end\nend\n\nlocal lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error')\nif lease.err then\n  redis.call('DEL', leaseKey)\n  lease = {}\nend\nif lease[1] == 'held' then\n  if lease[2] == token then return {'lease', micros, lease[3], value} end\n  local left = redis.call('PTTL', leaseKey)\n  local gone = false\n  if ARGV[6] ~= '' and lease[5] then\n    -- Redis knows no dead clients, but it knows that nobody listens to the holder's inbox any more. The holder may\n    -- only be reconnecting: it is given a moment to say so.\n    local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])\n    if not listeners.err and listeners[2] == 0 then\n      local suspectSince = tonumber(redis.call('HGET', leaseKey, 'suspect'))\n      if not suspectSince then\n        redis.call('HSET', leaseKey, 'suspect', now)\n        suspectSince = now\n      end\n      local wait = suspectSince + ARGV[6] - now\n      gone = wait <= 0\n      if wait < left then left = wait end\n    else\n      redis.call('HDEL', leaseKey, 'suspect')\n    end\n  end\n  if not gone then\n    if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end\n    return {'wait', micros, lease[2], left, value}\n  end\n  -- Those who wait for the holder that is replaced are told to ask again; so is the holder, should it live.\n  local fields = redis.call('HKEYS', leaseKey)\n  for _, field in ipairs(fields) do\n    if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end\n  end\n  redis.call('PUBLISH', lease[4], 'a' .. lease[2])\n  redis.call('DEL', leaseKey)\nelseif lease[1] == 'failed' then\n  return {'failed', micros, lease[6], value}\nelseif lease[1] == 'pass' then\n  return {'pass', micros}\nend\n\n-- 16 digits keep every microsecond until the year 2286.\nlocal fence = string.format('%.0f', math.max(micros, version + 1))\nredis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox)\nredis.call('PEXPIRE', leaseKey, ARGV[3])\n-- The inbox speaks for its process only where this very server sees it subscribed.\nif ARGV[6] ~= '' and inbox ~= '' then\n  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)\n  if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end\nend\nreturn {'lease', micros, fence, value}\n","sha1":"3d000125f0167a7a0dfaac25421259dd4886ee8a"}
+export const claim: Script = {
+  name: 'claim',
+  sha1: 'de2d0000b476d748f144f6c1afe975de0854176d',
+  lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
+local token, inbox, known, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+local header = redis.pcall('GETRANGE', valueKey, 0, 47)
+if type(header) ~= 'string' or #header < 48 or string.byte(header) ~= 177 then header = false end
+local value = false
+local version = 0
+if header then
+  local writer = string.sub(header, 3, 18)
+  local freshUntil, staleUntil
+  freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
+  if writer == awaited or (freshUntil > now and writer ~= known) then
+    return {'fresh', micros, redis.call('GET', valueKey)}
+  end
+  if staleUntil > now then
+    value = writer == known and '' or redis.call('GET', valueKey)
+  end
+end
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error')
+if lease.err then
+  redis.call('DEL', leaseKey)
+  lease = {}
+end
+if lease[1] == 'held' then
+  if lease[2] == token then return {'lease', micros, lease[3], value} end
+  local left = redis.call('PTTL', leaseKey)
+  local gone = false
+  if ARGV[6] ~= '' and lease[5] then
+    local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])
+    if not listeners.err and listeners[2] == 0 then
+      local suspectSince = tonumber(redis.call('HGET', leaseKey, 'suspect'))
+      if not suspectSince then
+        redis.call('HSET', leaseKey, 'suspect', now)
+        suspectSince = now
+      end
+      local wait = suspectSince + ARGV[6] - now
+      gone = wait <= 0
+      if wait < left then left = wait end
+    else
+      redis.call('HDEL', leaseKey, 'suspect')
+    end
+  end
+  if not gone then
+    if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
+    return {'wait', micros, lease[2], left, value}
+  end
+  local fields = redis.call('HKEYS', leaseKey)
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+  end
+  redis.call('PUBLISH', lease[4], 'a' .. lease[2])
+  redis.call('DEL', leaseKey)
+elseif lease[1] == 'failed' then
+  return {'failed', micros, lease[6], value}
+elseif lease[1] == 'pass' then
+  return {'pass', micros}
+end
+local fence = string.format('%.0f', math.max(micros, version + 1))
+redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox)
+redis.call('PEXPIRE', leaseKey, ARGV[3])
+if ARGV[6] ~= '' and inbox ~= '' then
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+  if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
+end
+return {'lease', micros, fence, value}
+`,
+}
 
-export const fill: Script = {"name":"fill","lua":"-- End a load with a value: write it, drop the lease, wake those who wait. Only if the lease is still ours.\n-- KEYS  1 value   2 lease\n-- ARGV  1 token of the load\n--       2 payload\n--       3 ttl, ms\n--       4 grace, ms\n--       5 when it was sent, by this server's clock, ms: freshness counts from there, however late it arrives\n--       6 how long the load took, ms\n--       7 up to this many bytes the value travels in the message\n-- Returns  {1, now in microseconds} if the value is in place, {0, now} if the lease was lost and nothing was written\nlocal valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]\nlocal time = redis.call('TIME')\nlocal micros = time[1] * 1000000 + time[2]\nlocal now = math.floor(micros / 1000)\n\nlocal lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')\nif lease.err or lease[1] ~= 'held' or lease[2] ~= token then\n  -- The command may have been sent twice because its reply was lost.\n  local writer = redis.pcall('GETRANGE', valueKey, 2, 17)\n  return {writer == token and 1 or 0, micros}\nend\n\nlocal from = math.min(tonumber(ARGV[5]), now)\nlocal freshUntil = from + ARGV[3]\nlocal staleUntil = freshUntil + ARGV[4]\nlocal value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, tonumber(lease[3]), ARGV[6])\n  .. ARGV[2]\n-- It stays at least a second, although nobody is served it: who waits for it may still be on the way to read it.\nredis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))\n\nlocal fields = redis.call('HKEYS', leaseKey)\nredis.call('DEL', leaseKey)\nlocal message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token\nfor _, field in ipairs(fields) do\n  if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), message) end\nend\nreturn {1, micros}\n","sha1":"cf38eabaee61da1af0f2bcce4b8d72d2c0e96886"}
+export const fill: Script = {
+  name: 'fill',
+  sha1: '6f3af4aa6461f060230066ea717a00935e65f5ef',
+  lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')
+if lease.err or lease[1] ~= 'held' or lease[2] ~= token then
+  local writer = redis.pcall('GETRANGE', valueKey, 2, 17)
+  return {writer == token and 1 or 0, micros}
+end
+local from = math.min(tonumber(ARGV[5]), now)
+local freshUntil = from + ARGV[3]
+local staleUntil = freshUntil + ARGV[4]
+local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, tonumber(lease[3]), ARGV[6])
+  .. ARGV[2]
+redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
+local fields = redis.call('HKEYS', leaseKey)
+redis.call('DEL', leaseKey)
+local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
+for _, field in ipairs(fields) do
+  if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), message) end
+end
+return {1, micros}
+`,
+}
 
-export const overwrite: Script = {"name":"overwrite","lua":"-- Write or delete a value, and void whatever load of its key is under way or has failed.\n-- KEYS  1 value   2 lease\n-- ARGV  1 token of the value that is written, '' to delete\n--       2 payload   3 ttl, ms   4 grace, ms\n-- Returns  {now in microseconds}\nlocal valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]\nlocal time = redis.call('TIME')\nlocal micros = time[1] * 1000000 + time[2]\nlocal now = math.floor(micros / 1000)\n\nlocal lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox')\nlocal fields = lease.err and {} or redis.call('HKEYS', leaseKey)\nredis.call('DEL', leaseKey)\n\nif token == '' then\n  redis.call('DEL', valueKey)\nelse\n  local version = micros\n  local header = redis.pcall('GETRANGE', valueKey, 0, 47)\n  if type(header) == 'string' and #header == 48 and string.byte(header) == 177 then\n    version = math.max(version, struct.unpack('>d', header, 37) + 1)\n  end\n  if lease[3] then version = math.max(version, lease[3] + 1) end\n  local freshUntil = now + ARGV[3]\n  local staleUntil = freshUntil + ARGV[4]\n  local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, now, freshUntil, staleUntil, version, 0) .. ARGV[2]\n  redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))\nend\n\n-- Last, so that whoever is told to ask again finds what was written.\nif lease[1] == 'held' then\n  for _, field in ipairs(fields) do\n    if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end\n  end\n  if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end\nend\nreturn {micros}\n","sha1":"2ed8f17041187d07b81f1b5f7c9337acbc13e516"}
+export const overwrite: Script = {
+  name: 'overwrite',
+  sha1: '14634c99c22d5f394f09438fc32b043b3256a3f3',
+  lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox')
+local fields = lease.err and {} or redis.call('HKEYS', leaseKey)
+redis.call('DEL', leaseKey)
+if token == '' then
+  redis.call('DEL', valueKey)
+else
+  local version = micros
+  local header = redis.pcall('GETRANGE', valueKey, 0, 47)
+  if type(header) == 'string' and #header == 48 and string.byte(header) == 177 then
+    version = math.max(version, struct.unpack('>d', header, 37) + 1)
+  end
+  if lease[3] then version = math.max(version, lease[3] + 1) end
+  local from = math.min(tonumber(ARGV[5]) or now, now)
+  local freshUntil = from + ARGV[3]
+  local staleUntil = freshUntil + ARGV[4]
+  local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, version, 0) .. ARGV[2]
+  redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
+end
+if lease[1] == 'held' then
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+  end
+  if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end
+end
+return {micros}
+`,
+}
 
-export const renew: Script = {"name":"renew","lua":"-- Hold leases for another lease ttl.\n-- KEYS  the leases\n-- ARGV  1 inbox of this process, '' if nobody should judge by it whether this process lives\n--       2.. for each key: token, lease ttl in ms\n-- Returns  for each key 1 if the lease is ours and renewed, 0 if not\nlocal inbox = ARGV[1]\nlocal watched = false\nif inbox ~= '' then\n  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)\n  watched = not listeners.err and listeners[2] > 0\nend\nlocal answers = {}\nfor index, key in ipairs(KEYS) do\n  local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]\n  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched')\n  if not lease.err and lease[1] == 'held' and lease[2] == token then\n    redis.call('PEXPIRE', key, ttl)\n    redis.call('HDEL', key, 'suspect')\n    if watched and not lease[3] then redis.call('HSET', key, 'inbox', inbox, 'watched', '1') end\n    if lease[3] and not watched then redis.call('HDEL', key, 'watched') end\n    answers[index] = 1\n  else\n    answers[index] = 0\n  end\nend\nreturn answers\n","sha1":"d8d27177168fd0f6348e4f2d5e427f748d3bbe5f"}
+export const renew: Script = {
+  name: 'renew',
+  sha1: '033c50a44154ae00c97dd3a963e4447890cee4a9',
+  lua: `local inbox = ARGV[1]
+local watched = false
+if inbox ~= '' then
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+  watched = not listeners.err and listeners[2] > 0
+end
+local answers = {}
+for index, key in ipairs(KEYS) do
+  local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
+  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched')
+  if not lease.err and lease[1] == 'held' and lease[2] == token then
+    redis.call('PEXPIRE', key, ttl)
+    redis.call('HDEL', key, 'suspect')
+    if watched and not lease[3] then redis.call('HSET', key, 'inbox', inbox, 'watched', '1') end
+    if lease[3] and not watched then redis.call('HDEL', key, 'watched') end
+    answers[index] = 1
+  else
+    answers[index] = 0
+  end
+end
+return answers
+`,
+}
 
-export const settle: Script = {"name":"settle","lua":"-- End a load without a value: with an error or with \"do not queue\", both remembered for a while, or with nothing.\n-- KEYS  1 lease\n-- ARGV  1 token of the load\n--       2 'failed', 'pass' or 'again'\n--       3 the error, '' if none\n--       4 how long it is remembered, ms; 0 for not at all\n-- Returns  {1} if the lease was ours, {0} if it was lost and nothing was done\nlocal leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]\nlocal lease = redis.pcall('HMGET', leaseKey, 'state', 'token')\nif lease.err or lease[2] ~= token then return {0} end\n-- The command may have been sent twice because its reply was lost.\nif lease[1] ~= 'held' then return {1} end\n\nlocal fields = redis.call('HKEYS', leaseKey)\nredis.call('DEL', leaseKey)\nlocal message = string.sub(state, 1, 1) .. token .. ARGV[3]\nfor _, field in ipairs(fields) do\n  if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), message) end\nend\nif tonumber(ARGV[4]) > 0 then\n  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3])\n  redis.call('PEXPIRE', leaseKey, ARGV[4])\nend\nreturn {1}\n","sha1":"b8472fc1c5547773ffe73b6ce11ef5321c780903"}
+export const settle: Script = {
+  name: 'settle',
+  sha1: 'ed71df7dc60d287ce8f66ecaba06364edf3cde47',
+  lua: `local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
+if lease.err or lease[2] ~= token then return {0} end
+if lease[1] ~= 'held' then return {1} end
+local fields = redis.call('HKEYS', leaseKey)
+redis.call('DEL', leaseKey)
+local message = string.sub(state, 1, 1) .. token .. ARGV[3]
+for _, field in ipairs(fields) do
+  if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), message) end
+end
+if tonumber(ARGV[4]) > 0 then
+  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3])
+  redis.call('PEXPIRE', leaseKey, ARGV[4])
+end
+return {1}
+`,
+}

@@ -60,7 +60,7 @@ interface HeldLease {
 class RedisStore implements Store {
   readonly #client: RedisClient
   readonly #clock = new ServerClock(systemClock)
-  readonly #reader: Reader
+  readonly #reader: Reader<Entry>
   readonly #inbox: Inbox | null
   /** The leases of this process, by token. */
   readonly #held = new Map<string, HeldLease>()
@@ -68,7 +68,7 @@ class RedisStore implements Store {
 
   constructor(client: RedisClient, wakeUp: 'push' | 'poll') {
     this.#client = client
-    this.#reader = new Reader(client)
+    this.#reader = new Reader(client, (bytes) => entryIn(bytes, this.#clock.now()))
     this.#inbox = wakeUp === 'push' ? new Inbox(client, () => void this.#takeNameOff()) : null
   }
 
@@ -84,14 +84,10 @@ class RedisStore implements Store {
     if (--this.#users === 0) this.#inbox?.close()
   }
 
-  async read(key: string): Promise<Entry | null> {
-    const read = this.#reader.read(valueKey(key))
-    // The first answer needs the time of the server; later ones refresh it on the side.
-    if (!this.#clock.known) await this.#askTime()
-    else if (this.#clock.old) quietly(this.#askTime())
-    const bytes = await read
-    if (bytes === null) return null
-    return entryIn(bytes, this.#clock.now())
+  read(key: string): Promise<Entry | null> {
+    if (!this.#clock.known) return this.#askTime().then(() => this.#reader.read(valueKey(key)))
+    if (this.#clock.old) quietly(this.#askTime())
+    return this.#reader.read(valueKey(key))
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {
@@ -164,11 +160,12 @@ class RedisStore implements Store {
   }
 
   async set(key: string, token: string, { payload, ttl, grace }: NewValue): Promise<void> {
-    await this.#overwrite(key, [token, asBuffer(payload), Math.ceil(ttl), Math.ceil(grace)])
+    const sentAt = this.#clock.known ? Math.floor(this.#clock.now()) : ''
+    await this.#overwrite(key, [token, asBuffer(payload), Math.ceil(ttl), Math.ceil(grace), sentAt])
   }
 
   async invalidate(key: string): Promise<void> {
-    await this.#overwrite(key, ['', '', 0, 0])
+    await this.#overwrite(key, ['', '', 0, 0, ''])
   }
 
   async ping(): Promise<void> {

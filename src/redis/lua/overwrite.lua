@@ -2,6 +2,7 @@
 -- KEYS  1 value   2 lease
 -- ARGV  1 token of the value that is written, '' to delete
 --       2 payload   3 ttl, ms   4 grace, ms
+--       5 when it was sent, by this server's clock, ms, '' if not known: freshness counts from there
 -- Returns  {now in microseconds}
 local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
@@ -21,9 +22,10 @@ else
     version = math.max(version, struct.unpack('>d', header, 37) + 1)
   end
   if lease[3] then version = math.max(version, lease[3] + 1) end
-  local freshUntil = now + ARGV[3]
+  local from = math.min(tonumber(ARGV[5]) or now, now)
+  local freshUntil = from + ARGV[3]
   local staleUntil = freshUntil + ARGV[4]
-  local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, now, freshUntil, staleUntil, version, 0) .. ARGV[2]
+  local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, version, 0) .. ARGV[2]
   redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 end
 
