@@ -3,10 +3,10 @@ import type { Loading } from './circle.ts'
 import { milliseconds, longestTimer, shown, type Duration } from './duration.ts'
 import { CacheError, quoted } from './errors.ts'
 import { Events, type CacheEvents } from './events.ts'
-import { encoded } from './flight.ts'
+import { encoded } from './payload.ts'
 import { Flights } from './flights.ts'
 import { freshness } from './freshness.ts'
-import { Call, type Tower } from './get-or-load.ts'
+import { Call, type CallShared } from './get-or-load.ts'
 import { GuardedStore } from './guard.ts'
 import type { Loader } from './load.ts'
 import { moments } from './moment.ts'
@@ -76,7 +76,7 @@ export function openCache(options: CacheOptions, defaultStore: () => Store): Cac
 
 class FleetCache implements Cache {
   readonly #plan: CachePlan
-  readonly #tower: Tower
+  readonly #shared: CallShared
   #closing: Promise<void> | null = null
 
   constructor(plan: CachePlan, backing: Store) {
@@ -88,12 +88,12 @@ class FleetCache implements Cache {
     const watchdog = new Watchdog((leases) => store.renew(leases), clock)
     const loading = new AsyncLocalStorage<Loading>()
     const named = (key: string): string => prefix + key
-    const airspace = { store, named, watchdog, clock, codec, events, moment, token: tokens(), loading }
+    const shared = { store, named, watchdog, clock, codec, events, moment, token: tokens(), loading }
     this.#plan = plan
-    this.#tower = {
-      ...airspace,
-      reads: new Reads(airspace),
-      flights: new Flights(airspace),
+    this.#shared = {
+      ...shared,
+      reads: new Reads(shared),
+      flights: new Flights(shared),
       unleased: new Unleased({ most: maxConcurrentLoads, patience: commandTimeout, clock, moment }),
       open: new Set(),
       alone: new Set(),
@@ -108,7 +108,7 @@ class FleetCache implements Cache {
     const signal = options?.signal
     this.#checkOpen(key)
     signal?.throwIfAborted()
-    const { moment, flights, reads, events } = this.#tower
+    const { moment, flights, reads, events } = this.#shared
     const asked = moment()
     let found: Found = { state: 'nothing' }
     // Where this process is loading the key already and there is nothing stale to serve, there is nothing to read.
@@ -116,7 +116,7 @@ class FleetCache implements Cache {
       try {
         found = await reads.read(key)
       } catch (error) {
-        const call = new Call(this.#tower, { key, loader, plan, asked })
+        const call = new Call(this.#shared, { key, loader, plan, asked })
         return (await call.answerAlone(error as CacheError, signal)) as T
       }
       if (found.state === 'entry' && freshness(found.entry, 0) === 'fresh') {
@@ -125,13 +125,13 @@ class FleetCache implements Cache {
       }
     }
     this.#checkOpen(key)
-    return (await new Call(this.#tower, { key, loader, plan, asked }).answer(found, signal)) as T
+    return (await new Call(this.#shared, { key, loader, plan, asked }).answer(found, signal)) as T
   }
 
   async peek<T = unknown>(key: string): Promise<Peeked<T>> {
     checkKey(key)
     this.#checkOpen(key)
-    const found = await this.#tower.reads.read(key)
+    const found = await this.#shared.reads.read(key)
     if (found.state !== 'entry') return { state: 'missing' }
     const state = freshness(found.entry, this.#plan.grace)
     if (state === 'expired') return { state: 'missing' }
@@ -144,20 +144,20 @@ class FleetCache implements Cache {
     this.#checkOpen(key)
     const payload = encoded(value, key, maxValueSize, this.#plan.codec)
     if (payload instanceof CacheError) throw payload
-    const { store, named, token } = this.#tower
+    const { store, named, token } = this.#shared
     await this.#overwrite(key, () => store.set(named(key), token(), { payload, ttl, grace, loadTime: 0, inlineLimit }))
   }
 
   async invalidate(key: string): Promise<void> {
     checkKey(key)
     this.#checkOpen(key)
-    const { store, named } = this.#tower
+    const { store, named } = this.#shared
     await this.#overwrite(key, () => store.invalidate(named(key)))
   }
 
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
     if (typeof listener !== 'function') throw new TypeError(`Expected a listener function, got ${shown(listener)}`)
-    return this.#tower.events.on(name, listener)
+    return this.#shared.events.on(name, listener)
   }
 
   async close(options: { timeout?: Duration } = {}): Promise<void> {
@@ -170,7 +170,7 @@ class FleetCache implements Cache {
   }
 
   async #overwrite(key: string, write: () => Promise<void>): Promise<void> {
-    const { flights, unleased, events } = this.#tower
+    const { flights, unleased, events } = this.#shared
     // Calls from here on do not join what began before.
     flights.detach(key)
     unleased.detach(key)
@@ -183,7 +183,7 @@ class FleetCache implements Cache {
   }
 
   async #close(timeout: number): Promise<void> {
-    const { flights, open, alone, clock, store } = this.#tower
+    const { flights, open, alone, clock, store } = this.#shared
     const idle = Promise.allSettled([flights.landed(), ...[...open].map((call) => call.answered)])
     await new Promise<void>((resolve) => {
       const timer = clock.after(timeout, resolve)

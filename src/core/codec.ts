@@ -33,8 +33,8 @@ const lastMarker = 0x08
  * `__proto__`.
  *
  * Refused, with a TypeError that names the path: functions, symbols, instances of other classes (also of subclasses of
- * the above), proxies, accessors, symbol keys, holes in arrays, named properties of arrays and of other built-ins, shared
- * or resizable memory, cycles, more than 1000 levels.
+ * the above), proxies, accessors, symbol keys, holes in arrays, named properties of arrays and of other built-ins,
+ * shared or resizable memory, cycles, more than 1000 levels.
  *
  * Not kept: that two references were to one object (two equal ones come back), non-enumerable properties, frozenness.
  *

@@ -6,6 +6,7 @@ import type { Codec } from './codec.ts'
 import { CacheError, errorOf, failureOf, quoted } from './errors.ts'
 import type { Events } from './events.ts'
 import type { GuardedStore } from './guard.ts'
+import { decoded, encoded } from './payload.ts'
 import { load, type Ended, type Loader, type Stale } from './load.ts'
 import type { Moment } from './moment.ts'
 import type { Plan } from './plan.ts'
@@ -25,8 +26,8 @@ export type Settlement =
   /** The store does not answer. A load that began before it fell silent may still end, for those who asked in time. */
   | { readonly state: 'away'; readonly error: CacheError; readonly late?: { readonly began: Moment; readonly ended: Promise<Ended> } }
 
-/** What the flights of one cache have in common. */
-export interface Airspace {
+/** What the reads, flights and calls of one cache share. */
+export interface Shared {
   readonly store: GuardedStore
   /** A key as the store knows it. */
   readonly named: (key: string) => string
@@ -41,7 +42,7 @@ export interface Airspace {
 }
 
 /** What starts a flight: the first caller, its loader and its plan. */
-export interface Takeoff {
+export interface FlightRequest {
   readonly key: string
   readonly loader: Loader<unknown>
   readonly plan: Plan
@@ -76,28 +77,28 @@ export class Flight implements Loading {
   /** How many callers wait for it. */
   callers = 0
 
-  readonly #takeoff: Takeoff
-  readonly #space: Airspace
+  readonly #request: FlightRequest
+  readonly #shared: Shared
 
   /** Gives the flight up: a lease it has is released, its callers get `error`. */
   giveUp!: (error: CacheError) => void
   readonly #givenUp = new Promise<CacheError>((resolve) => (this.giveUp = resolve))
 
-  constructor(takeoff: Takeoff, space: Airspace) {
-    this.key = takeoff.key
-    this.parent = takeoff.parent
-    this.hasStale = takeoff.replaces?.stale != null
-    this.#takeoff = takeoff
-    this.#space = space
+  constructor(request: FlightRequest, shared: Shared) {
+    this.key = request.key
+    this.parent = request.parent
+    this.hasStale = request.replaces?.stale != null
+    this.#request = request
+    this.#shared = shared
     this.settled = this.#fly().catch((error: unknown) => ({ state: 'away', error: error as CacheError }))
   }
 
   /** Claims until there is an outcome. Rejects only with STORE_UNAVAILABLE. */
   async #fly(): Promise<Settlement> {
-    const { store, named, moment, token, clock } = this.#space
-    const { key, plan, refresh } = this.#takeoff
+    const { store, named, moment, token, clock } = this.#shared
+    const { key, plan, refresh } = this.#request
     const giveUpAt = clock.now() + plan.waitTimeout
-    let known = this.#takeoff.replaces?.token
+    let known = this.#request.replaces?.token
     let awaited: string | undefined
     for (let asked = 1; ; asked++) {
       const asOf = moment()
@@ -112,7 +113,7 @@ export class Flight implements Loading {
           this.hasStale ||= claim.stale !== null
           return { state: 'failed', error: errorOf(claim.failure, key), asOf }
         case 'fresh': {
-          const found = decoded(claim.entry, key, this.#space)
+          const found = decoded(claim.entry, key, this.#shared)
           if (found !== null) return { state: 'value', value: found.value, asOf }
           known = claim.entry.token
           break
@@ -130,7 +131,7 @@ export class Flight implements Loading {
 
   /** Waits for another process's load: for the message, or until it is time to ask again. */
   async #wait(claim: Wait, asked: number, asOf: Moment): Promise<Settlement | 'ask again'> {
-    const { clock, store, named, events, moment } = this.#space
+    const { clock, store, named, events, moment } = this.#shared
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
     this.hasStale ||= claim.stale !== null
@@ -147,14 +148,14 @@ export class Flight implements Loading {
     switch (outcome.state) {
       case 'filled': {
         // Even if it has expired on its way: it is what was waited for.
-        const found = decoded(outcome.entry, this.key, this.#space)
+        const found = decoded(outcome.entry, this.key, this.#shared)
         return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf }
       }
       case 'read': {
         const readAt = moment()
         const entry = await store.read(named(this.key))
         if (entry === null || (entry.token !== claim.token && entry.freshFor <= 0)) return 'ask again'
-        const found = decoded(entry, this.key, this.#space)
+        const found = decoded(entry, this.key, this.#shared)
         return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf: readAt }
       }
       case 'failed':
@@ -168,10 +169,10 @@ export class Flight implements Loading {
 
   /** The lease is ours: runs the loader and ends the lease with what comes of it. */
   async #load(lease: Lease, stale: Entry | null, claimedAt: number): Promise<Settlement> {
-    const { key, loader, plan, asked, replaces } = this.#takeoff
-    const { store, clock, codec, events, moment, loading, watchdog } = this.#space
+    const { key, loader, plan, asked, replaces } = this.#request
+    const { store, clock, codec, events, moment, loading, watchdog } = this.#shared
     this.state = 'loading'
-    const replaced = stale === null ? null : decoded(stale, key, this.#space)
+    const replaced = stale === null ? null : decoded(stale, key, this.#shared)
     this.hasStale ||= replaced !== null
     events.emit('load', { key, leased: true })
     const began = moment()
@@ -213,8 +214,8 @@ export class Flight implements Loading {
   }
 
   async #fill(lease: Lease, payload: Uint8Array, loaded: { ttl: number; loadTime: number }): Promise<'filled' | 'refused' | CacheError> {
-    const { store, events } = this.#space
-    const { grace, inlineLimit } = this.#takeoff.plan
+    const { store, events } = this.#shared
+    const { grace, inlineLimit } = this.#request.plan
     const { ttl, loadTime } = loaded
     try {
       if (await store.fill(lease, { payload, ttl, grace, loadTime, inlineLimit })) {
@@ -230,33 +231,9 @@ export class Flight implements Loading {
   }
 
   #failed(lease: Lease, error: CacheError): Settlement {
-    const { store, moment } = this.#space
-    quietly(store.fail(lease, failureOf(error), this.#takeoff.plan.failureCooldown))
+    const { store, moment } = this.#shared
+    quietly(store.fail(lease, failureOf(error), this.#request.plan.failureCooldown))
     return { state: 'failed', error, asOf: moment() }
-  }
-}
-
-/** The bytes of a value; VALUE_NOT_SERIALIZABLE or VALUE_TOO_LARGE if it cannot be kept. */
-export function encoded(value: unknown, key: string, maxValueSize: number, codec: Codec): Uint8Array | CacheError {
-  let payload: Uint8Array
-  try {
-    payload = codec.encode(value)
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    return new CacheError('VALUE_NOT_SERIALIZABLE', `The value of ${quoted(key)} cannot be stored: ${why}`, { key, cause })
-  }
-  if (payload.byteLength <= maxValueSize) return payload
-  const size = `${payload.byteLength} bytes, more than the ${maxValueSize} that \`maxValueSize\` allows`
-  return new CacheError('VALUE_TOO_LARGE', `The value of ${quoted(key)} has ${size}`, { key })
-}
-
-/** The value of an entry; `null` for bytes that are not of this codec, which then count as no value at all. */
-export function decoded(entry: Entry, key: string, { codec, events }: { codec: Codec; events: Events }): Stale | null {
-  try {
-    return { value: codec.decode(entry.payload), age: entry.age }
-  } catch (cause) {
-    events.emit('garbage', { key, cause })
-    return null
   }
 }
 

@@ -1,14 +1,14 @@
 import type { CacheError } from './errors.ts'
-import { Flight, type Airspace, type Takeoff } from './flight.ts'
+import { Flight, type Shared, type FlightRequest } from './flight.ts'
 
 /** The flights of one cache: at most one per key that may be joined. */
 export class Flights {
   readonly #byKey = new Map<string, Flight>()
   readonly #inTheAir = new Set<Flight>()
-  readonly #space: Airspace
+  readonly #shared: Shared
 
-  constructor(space: Airspace) {
-    this.#space = space
+  constructor(shared: Shared) {
+    this.#shared = shared
   }
 
   /** The flight of a key that a caller may join now. */
@@ -19,18 +19,18 @@ export class Flights {
   }
 
   /** Starts a flight; callers from now on join this one. */
-  start(takeoff: Takeoff): Flight {
-    const flight = new Flight(takeoff, this.#space)
-    this.#byKey.set(takeoff.key, flight)
+  start(request: FlightRequest): Flight {
+    const flight = new Flight(request, this.#shared)
+    this.#byKey.set(request.key, flight)
     this.#inTheAir.add(flight)
     void flight.settled.then((settlement) => {
       this.#inTheAir.delete(flight)
       if (settlement.state === 'failed') {
-        this.#space.events.emit('failure', { key: flight.key, error: settlement.error })
+        this.#shared.events.emit('failure', { key: flight.key, error: settlement.error })
         // While the source rests, its stale value is served without asking the store who may refresh it.
-        if (flight.hasStale && takeoff.plan.failureCooldown > 0) {
+        if (flight.hasStale && request.plan.failureCooldown > 0) {
           flight.state = 'resting'
-          this.#space.clock.after(takeoff.plan.failureCooldown, () => this.#over(flight), 'background')
+          this.#shared.clock.after(request.plan.failureCooldown, () => this.#over(flight), 'background')
           return
         }
       }
@@ -40,9 +40,9 @@ export class Flights {
   }
 
   /** Sees to it that a stale value is refreshed, by this process or by another. */
-  refresh(takeoff: Takeoff): void {
-    const flight = this.#byKey.get(takeoff.key)
-    if (flight === undefined || flight.state === 'over') this.start(takeoff)
+  refresh(request: FlightRequest): void {
+    const flight = this.#byKey.get(request.key)
+    if (flight === undefined || flight.state === 'over') this.start(request)
   }
 
   /** Lets nobody join the flight of a key any more: what it brings may be void. */

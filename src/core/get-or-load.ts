@@ -1,7 +1,7 @@
 import { circleAbove, circleThrough, type Loading } from './circle.ts'
 import type { Timer } from './clock.ts'
 import { CacheError, quoted } from './errors.ts'
-import type { Airspace, Flight, Settlement, Takeoff } from './flight.ts'
+import type { Shared, Flight, Settlement, FlightRequest } from './flight.ts'
 import type { Flights } from './flights.ts'
 import { freshness } from './freshness.ts'
 import { load, type Ended, type Loaded, type Loader, type Stale } from './load.ts'
@@ -11,7 +11,7 @@ import type { Found, Reads } from './reads.ts'
 import type { Unleased } from './unleased.ts'
 
 /** What the calls of one cache have in common. */
-export interface Tower extends Airspace {
+export interface CallShared extends Shared {
   readonly reads: Reads
   readonly flights: Flights
   readonly unleased: Unleased
@@ -35,7 +35,7 @@ interface Held extends Stale {
  * for it, within its own patience.
  */
 export class Call {
-  readonly #tower: Tower
+  readonly #shared: CallShared
   readonly #key: string
   readonly #loader: Loader<unknown>
   readonly #plan: Plan
@@ -49,22 +49,22 @@ export class Call {
   #leave: () => void = () => undefined
   #settle!: (answer: { value: unknown } | { error: unknown }) => void
 
-  constructor(tower: Tower, call: { key: string; loader: Loader<unknown>; plan: Plan; asked: Moment }) {
-    this.#tower = tower
+  constructor(shared: CallShared, call: { key: string; loader: Loader<unknown>; plan: Plan; asked: Moment }) {
+    this.#shared = shared
     this.#key = call.key
     this.#loader = call.loader
     this.#plan = call.plan
     this.#asked = call.asked
-    this.#parent = tower.loading.getStore() ?? null
+    this.#parent = shared.loading.getStore() ?? null
   }
 
   /** @param found what the caller has read already */
   answer(found: Found, signal: AbortSignal | undefined): Promise<unknown> {
-    const { events, flights } = this.#tower
+    const { events, flights } = this.#shared
     this.#keep(found)
     const stale = this.#servable()
     if (stale !== null && this.#plan.softTimeout === 0) {
-      flights.refresh(this.#takeoff(null, true))
+      flights.refresh(this.#request(null, true))
       events.emit('stale', { key: this.#key, age: stale.age })
       return Promise.resolve(stale.value)
     }
@@ -74,7 +74,7 @@ export class Call {
 
   /** The store is away from the start. */
   answerAlone(error: CacheError, signal: AbortSignal | undefined): Promise<unknown> {
-    this.#tower.events.emit('miss', { key: this.#key })
+    this.#shared.events.emit('miss', { key: this.#key })
     return this.#patiently(this.#away(error), signal)
   }
 
@@ -85,7 +85,7 @@ export class Call {
 
   /** An answer, at the latest when this caller's own patience ends. */
   #patiently(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> {
-    const { clock, open, events } = this.#tower
+    const { clock, open, events } = this.#shared
     const { softTimeout, waitTimeout } = this.#plan
     return (this.answered = new Promise((resolve, reject) => {
       const timers: Timer[] = []
@@ -130,11 +130,11 @@ export class Call {
 
   /** Flight after flight, until one brings an answer that is good for whoever asked when this caller did. */
   async #seek(): Promise<unknown> {
-    const { flights, reads } = this.#tower
+    const { flights, reads } = this.#shared
     const circle = circleAbove(this.#parent, this.#key)
     if (circle !== null) throw circle
     for (let flown = 0; flown < mostFlights; flown++) {
-      const flight = flights.joinable(this.#key) ?? flights.start(this.#takeoff(this.#parent, false))
+      const flight = flights.joinable(this.#key) ?? flights.start(this.#request(this.#parent, false))
       const settlement = await this.#join(flight)
       if (this.#over) return undefined
       switch (settlement.state) {
@@ -171,7 +171,7 @@ export class Call {
    * may be waiting for ours: then it loads for itself.
    */
   async #join(flight: Flight): Promise<Settlement | { state: 'too long' }> {
-    const { clock } = this.#tower
+    const { clock } = this.#shared
     const parent = this.#parent
     flight.callers++
     this.#leave = () => {
@@ -217,13 +217,13 @@ export class Call {
 
   /** Loads without a lease, together with those of this process who ask for the same key in time. */
   #collapsed(): Promise<unknown> {
-    const { unleased } = this.#tower
+    const { unleased } = this.#shared
     return this.#alone((run) => unleased.load(this.#key, this.#asked, this.#parent !== null, run))
   }
 
   /** Loads without a lease; nothing is stored. */
   async #alone(through: (run: () => Promise<Loaded>) => Promise<Loaded>): Promise<unknown> {
-    const { clock, events, loading, alone } = this.#tower
+    const { clock, events, loading, alone } = this.#shared
     const key = this.#key
     const circle = circleAbove(this.#parent, key)
     if (circle !== null) throw circle
@@ -240,7 +240,7 @@ export class Call {
     return loaded.value
   }
 
-  #takeoff(parent: Loading | null, refresh: boolean): Takeoff {
+  #request(parent: Loading | null, refresh: boolean): FlightRequest {
     const replaces = this.#token === null ? null : { token: this.#token, stale: this.#stale }
     return { key: this.#key, loader: this.#loader, plan: this.#plan, asked: this.#asked, parent, replaces, refresh }
   }
@@ -255,6 +255,6 @@ export class Call {
   }
 
   #servable(): Stale | null {
-    return this.#stale !== null && this.#tower.clock.now() < this.#stale.until ? this.#stale : null
+    return this.#stale !== null && this.#shared.clock.now() < this.#stale.until ? this.#stale : null
   }
 }

@@ -75,8 +75,9 @@ export class GuardedStore implements Store {
     return this.#call(() => this.#store.release(lease))
   }
 
-  renew(leases: readonly Lease[]): Promise<boolean[]> {
-    return this.#call(() => this.#store.renew(leases))
+  renew(leases: readonly Lease[]): Promise<boolean>[] {
+    if (this.#open !== null) return leases.map(() => this.#call(() => Promise.resolve(false)))
+    return this.#store.renew(leases).map((answer) => this.#call(() => answer))
   }
 
   set(key: string, token: string, value: NewValue): Promise<void> {

@@ -1,4 +1,5 @@
-import { decoded, type Airspace } from './flight.ts'
+import type { Shared } from './flight.ts'
+import { decoded } from './payload.ts'
 import type { Entry } from './store.ts'
 
 /** What a read found: an entry and its value, bytes that are no value of ours, or nothing. */
@@ -12,11 +13,11 @@ export type Found =
  * Nobody joins a read that may have been sent already: an invalidation could lie between it and the question.
  */
 export class Reads {
-  readonly #space: Airspace
+  readonly #shared: Shared
   readonly #thisTick = new Map<string, Promise<Found>>()
 
-  constructor(space: Airspace) {
-    this.#space = space
+  constructor(shared: Shared) {
+    this.#shared = shared
   }
 
   read(key: string): Promise<Found> {
@@ -24,7 +25,7 @@ export class Reads {
     if (shared !== undefined) return shared
     // Before the store's own end of tick, at which it sends what was read in this one.
     if (this.#thisTick.size === 0) process.nextTick(this.#endTick)
-    const found = this.#space.store.read(this.#space.named(key)).then((entry) => this.#found(key, entry))
+    const found = this.#shared.store.read(this.#shared.named(key)).then((entry) => this.#found(key, entry))
     this.#thisTick.set(key, found)
     return found
   }
@@ -33,8 +34,8 @@ export class Reads {
 
   #found(key: string, entry: Entry | null): Found {
     if (entry === null) return { state: 'nothing' }
-    const value = decoded(entry, key, this.#space)
+    const value = decoded(entry, key, this.#shared)
     if (value === null) return { state: 'garbage', entry }
-    return { state: 'entry', entry, value: value.value, at: this.#space.clock.now() }
+    return { state: 'entry', entry, value: value.value, at: this.#shared.clock.now() }
   }
 }

@@ -28,8 +28,11 @@ export interface Store {
   /** Gives a lease up without an outcome: those who wait ask again at once. */
   release(lease: Lease): Promise<boolean>
 
-  /** Holds leases for another lease ttl; `false` for each that is no longer ours. */
-  renew(leases: readonly Lease[]): Promise<boolean[]>
+  /**
+   * Holds leases for another lease ttl, with as few commands as can be; for each, `false` when it is no longer ours.
+   * One answer a lease, because they may live on different servers.
+   */
+  renew(leases: readonly Lease[]): Promise<boolean>[]
 
   /** Writes a value and voids whatever load of the key is under way. */
   set(key: string, token: string, value: NewValue): Promise<void>

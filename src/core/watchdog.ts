@@ -15,13 +15,13 @@ interface Held {
  * *sent*. So the holder knows before the store lets go, whether or not the store can be heard.
  */
 export class Watchdog {
-  readonly #renew: (leases: readonly Lease[]) => Promise<boolean[]>
+  readonly #renew: (leases: readonly Lease[]) => Promise<boolean>[]
   readonly #clock: Clock
   readonly #held = new Set<Held>()
   #timer: Timer | null = null
   #wakeAt = Number.POSITIVE_INFINITY
 
-  constructor(renew: (leases: readonly Lease[]) => Promise<boolean[]>, clock: Clock) {
+  constructor(renew: (leases: readonly Lease[]) => Promise<boolean>[], clock: Clock) {
     this.#renew = renew
     this.#clock = clock
   }
@@ -71,24 +71,22 @@ export class Watchdog {
       next = Math.min(next, held.renewAt, held.deadline)
     }
     if (next < Number.POSITIVE_INFINITY) this.#wake(next)
-    if (due.length > 0) void this.#renewed(due, now)
+    if (due.length > 0) this.#renewAll(due, now)
   }
 
-  async #renewed(due: readonly Held[], sentAt: number): Promise<void> {
-    let answers: boolean[]
-    try {
-      answers = await this.#renew(due.map((held) => held.lease))
-    } catch {
-      return // tried again at renewAt, until the deadline decides
-    }
+  #renewAll(due: readonly Held[], sentAt: number): void {
+    const answers = this.#renew(due.map((held) => held.lease))
     for (const [index, held] of due.entries()) {
-      if (!answers[index]) {
-        this.#lost(held, 'it expired, was evicted or belongs to another load now')
-        continue
-      }
-      // An answer may be overtaken by that of a later renewal.
-      held.deadline = Math.max(held.deadline, sentAt + held.lease.ttl)
-      held.renewAt = Math.max(held.renewAt, sentAt + held.lease.ttl / 3)
+      answers[index]?.then(
+        (ours) => {
+          if (!ours) return this.#lost(held, 'it expired, was evicted or belongs to another load now')
+          // An answer may be overtaken by that of a later renewal.
+          held.deadline = Math.max(held.deadline, sentAt + held.lease.ttl)
+          held.renewAt = Math.max(held.renewAt, sentAt + held.lease.ttl / 3)
+        },
+        // Tried again at `renewAt`, until the deadline decides.
+        () => undefined,
+      )
     }
   }
 }

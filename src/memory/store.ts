@@ -121,8 +121,8 @@ class MemoryStore implements Store {
     return held !== null
   }
 
-  async renew(leases: readonly Lease[]): Promise<boolean[]> {
-    return leases.map((lease) => {
+  renew(leases: readonly Lease[]): Promise<boolean>[] {
+    return leases.map(async (lease) => {
       const held = this.#ours(lease)
       if (held !== null) held.until = this.#clock.now() + lease.ttl
       return held !== null

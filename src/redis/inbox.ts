@@ -2,12 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { tokenLength } from '../core/token.ts'
 import type { RedisClient, RedisSubscriber } from './client.ts'
 
-/**
- * A message of a script: `v` a value with its header, `r` read it, `f` an error, `p` do not queue, `a` ask again.
- * `missed` is none: the subscription was interrupted, and any of them may have been lost.
- */
+/** A message of a script: `v` a value with its header, `r` read it, `f` an error, `p` do not queue, `a` ask again. */
 export interface Message {
-  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 'missed'
+  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a'
   readonly body: Buffer
 }
 
@@ -28,8 +25,9 @@ const patience = 250
  */
 export class Inbox {
   readonly #client: RedisClient
-  readonly #onDown: () => void
+  readonly #confirmLeases: () => void
   readonly #listeners = new Map<string, Set<Listener>>()
+  readonly #holders = new Map<string, () => void>()
   readonly #early = new Map<string, Message>()
   #asking = 0
 
@@ -38,10 +36,13 @@ export class Inbox {
   #name = ''
   #firstTry: Promise<void> = Promise.resolve()
 
-  /** @param onDown called when the subscription is lost: others may now believe that this process is dead */
-  constructor(client: RedisClient, onDown: () => void) {
+  /**
+   * @param confirmLeases called when the subscription is lost, for others may now believe that this process is dead,
+   *   and when it is back, for a message to a holder may have been lost
+   */
+  constructor(client: RedisClient, confirmLeases: () => void) {
     this.#client = client
-    this.#onDown = onDown
+    this.#confirmLeases = confirmLeases
   }
 
   /** The channel, if it is subscribed; `''` if nothing can be told to this process. */
@@ -65,7 +66,9 @@ export class Inbox {
           this.#state = 'up'
           clearTimeout(timer)
           tried()
-          if (missed) this.#wakeAll()
+          if (!missed) return
+          this.#wakeAll()
+          this.#confirmLeases()
         },
         () => {
           clearTimeout(timer)
@@ -78,7 +81,7 @@ export class Inbox {
     subscriber.on('close', () => {
       if (this.#state !== 'up' || this.#subscriber !== subscriber) return
       this.#state = 'down'
-      this.#onDown()
+      this.#confirmLeases()
     })
     // The client's own connection has the same trouble, and there it is reported.
     subscriber.on('error', () => undefined)
@@ -121,12 +124,23 @@ export class Inbox {
     }
   }
 
+  /** Calls `lose` when the lease that this process holds is voided by another. */
+  hold(token: string, lose: () => void): void {
+    if (this.#early.get(token)?.kind === 'a') lose()
+    else this.#holders.set(token, lose)
+  }
+
+  letGo(token: string): void {
+    this.#holders.delete(token)
+  }
+
   #received(bytes: Buffer): void {
     // Anybody on the same Redis could have sent it: what is not of our form is nobody's message.
     const kind = String.fromCharCode(bytes[0] ?? 0) as Message['kind']
     if (!'vrfpa'.includes(kind) || bytes.length < 1 + tokenLength) return
     const token = bytes.toString('latin1', 1, 1 + tokenLength)
     const message = { kind, body: bytes.subarray(1 + tokenLength) }
+    if (kind === 'a') this.#holders.get(token)?.()
     const listeners = this.#listeners.get(token)
     if (listeners !== undefined) {
       this.#listeners.delete(token)
@@ -140,6 +154,6 @@ export class Inbox {
   #wakeAll(): void {
     const all = [...this.#listeners.values()]
     this.#listeners.clear()
-    for (const listeners of all) for (const listener of listeners) listener({ kind: 'missed', body: Buffer.alloc(0) })
+    for (const listeners of all) for (const listener of listeners) listener({ kind: 'a', body: Buffer.alloc(0) })
   }
 }

@@ -5,6 +5,7 @@ import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store } from
 import type { RedisClient } from './client.ts'
 import { entryIn } from './entry.ts'
 import { failureIn } from './failure.ts'
+import { HeldLeases } from './held-leases.ts'
 import { Inbox, type Message } from './inbox.ts'
 import { Reader } from './reader.ts'
 import { runScript } from './run-script.ts'
@@ -49,27 +50,20 @@ const goneAfter = 50
 /** Most leases in one renewal; a script blocks the server while it runs. */
 const mostRenewed = 100
 
-interface HeldLease {
-  readonly lease: Lease
-  readonly lose: () => void
-  /** When it was granted, by the server's clock, and when we learned of it, by ours; milliseconds. */
-  readonly granted: number
-  readonly learned: number
-}
-
 class RedisStore implements Store {
   readonly #client: RedisClient
   readonly #clock = new ServerClock(systemClock)
   readonly #reader: Reader<Entry>
   readonly #inbox: Inbox | null
-  /** The leases of this process, by token. */
-  readonly #held = new Map<string, HeldLease>()
+  readonly #held: HeldLeases
   #users = 0
 
   constructor(client: RedisClient, wakeUp: 'push' | 'poll') {
     this.#client = client
     this.#reader = new Reader(client, (bytes) => entryIn(bytes, this.#clock.now()))
-    this.#inbox = wakeUp === 'push' ? new Inbox(client, () => void this.#takeNameOff()) : null
+    // Without a subscription its name comes off the leases: nobody must judge by it that this process is dead.
+    this.#inbox = wakeUp === 'push' ? new Inbox(client, () => this.#held.confirm((leases) => this.renew(leases))) : null
+    this.#held = new HeldLeases(this.#inbox)
   }
 
   open(): void {
@@ -115,7 +109,7 @@ class RedisStore implements Store {
         return { state: 'fresh', entry }
       }
       case 'lease':
-        return { state: 'lease', lease: this.#lease({ key, token, ttl: leaseTtl, fence: BigInt(String(third)) }, micros as number), stale: this.#entry(fourth) }
+        return { state: 'lease', lease: this.#held.add({ key, token, ttl: leaseTtl, fence: BigInt(String(third)) }, micros as number), stale: this.#entry(fourth) }
       case 'wait':
         return { ...this.#wait(String(third), inbox !== ''), leaseLeft: Math.max(0, fourth as number), stale: this.#entry(fifth) }
       case 'failed':
@@ -126,10 +120,7 @@ class RedisStore implements Store {
   }
 
   async fill(lease: Lease, { payload, ttl, grace, loadTime, inlineLimit }: NewValue): Promise<boolean> {
-    const held = this.#held.get(lease.token)
-    this.#held.delete(lease.token)
-    // By the clock of the very server that granted the lease: in a cluster each has its own.
-    const sentAt = held === undefined ? this.#clock.now() : held.granted + systemClock.now() - held.learned
+    const sentAt = this.#held.end(lease.token) ?? this.#clock.now()
     const args = [
       lease.token,
       asBuffer(payload),
@@ -155,8 +146,17 @@ class RedisStore implements Store {
     return this.#settle(lease, 'again', '', 0)
   }
 
-  renew(leases: readonly Lease[]): Promise<boolean[]> {
-    return this.#renew(leases, this.#inbox?.name ?? '')
+  renew(leases: readonly Lease[]): Promise<boolean>[] {
+    const inbox = this.#inbox?.name ?? ''
+    const most = this.#client.isCluster ? 1 : mostRenewed
+    const answers: Promise<boolean>[] = []
+    for (let start = 0; start < leases.length; start += most) {
+      const some = leases.slice(start, start + most)
+      const args = [inbox, ...some.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])]
+      const reply = this.#run(scripts.renew, some.map(({ key }) => leaseKey(key)), args)
+      answers.push(...some.map((_, index) => reply.then((ours) => (ours as number[])[index] === 1)))
+    }
+    return answers
   }
 
   async set(key: string, token: string, { payload, ttl, grace }: NewValue): Promise<void> {
@@ -177,56 +177,13 @@ class RedisStore implements Store {
   }
 
   #settle({ key, token }: Lease, state: 'failed' | 'pass' | 'again', error: string, keep: number): Promise<boolean> {
-    this.#held.delete(token)
+    this.#held.end(token)
     return this.#settleToken(key, token, state, error, keep)
   }
 
   async #settleToken(key: string, token: string, state: string, error: string, keep: number): Promise<boolean> {
     const [ours] = (await this.#run(scripts.settle, [leaseKey(key)], [token, state, error, Math.ceil(keep)])) as [number]
     return ours === 1
-  }
-
-  async #renew(leases: readonly Lease[], inbox: string): Promise<boolean[]> {
-    const most = this.#client.isCluster ? 1 : mostRenewed
-    const chunks = Array.from({ length: Math.ceil(leases.length / most) }, (_, index) => leases.slice(index * most, (index + 1) * most))
-    const answers = await Promise.all(
-      chunks.map((chunk) => {
-        const args = [inbox, ...chunk.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])]
-        return this.#run(scripts.renew, chunk.map(({ key }) => leaseKey(key)), args) as Promise<number[]>
-      }),
-    )
-    return answers.flat().map((answer) => answer === 1)
-  }
-
-  /** Nobody must judge by a lost subscription that this process is dead. */
-  async #takeNameOff(): Promise<void> {
-    const held = [...this.#held.values()]
-    if (held.length === 0) return
-    try {
-      const ours = await this.#renew(held.map(({ lease }) => lease), '')
-      for (const [index, { lose }] of held.entries()) if (!ours[index]) lose()
-    } catch {
-      // The watchdog's next renewal tells, or its deadline.
-    }
-  }
-
-  #lease(granted: Omit<Lease, 'lost'>, micros: number): Lease {
-    let lose!: () => void
-    const lost = new Promise<void>((resolve) => (lose = resolve))
-    const lease: Lease = { ...granted, lost }
-    const { token } = lease
-    const held: HeldLease = { lease, lose, granted: micros / 1_000, learned: systemClock.now() }
-    this.#held.set(token, held)
-    const listen = (): void => {
-      this.#inbox?.listen(token, ({ kind }) => {
-        if (this.#held.get(token) !== held) return
-        if (kind === 'a') return lose()
-        listen()
-        if (kind === 'missed') void this.renew([lease]).then(([ours]) => ours || lose(), () => undefined)
-      })
-    }
-    listen()
-    return lease
   }
 
   #wait(token: string, pushed: boolean): { state: 'wait'; token: string; outcome: Promise<Outcome>; pushed: boolean; leave: () => void } {
