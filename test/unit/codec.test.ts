@@ -240,6 +240,7 @@ describe('a value that cannot come back is refused with its path', () => {
   cyclic['self'] = cyclic
   const deepCycle = { a: { b: [new Map()] } }
   deepCycle.a.b[0]?.set('back', deepCycle.a)
+  const Impostor = { Date: class extends Date {} }
   const shared = new Uint8Array(new SharedArrayBuffer(2))
   const resizable: unknown = Reflect.construct(ArrayBuffer, [2, { maxByteLength: 4 }])
   const mappedFunction = { byId: new Map(Object.entries({ a: 1, b: () => {} })) }
@@ -267,10 +268,12 @@ describe('a value that cannot come back is refused with its path', () => {
     ['an instance of Money at value.total', { total: new Money() }],
     ['an instance of a class without a name at value', new (class {})()],
     ['an instance of Later at value', new (class Later extends Date {})()],
+    ['an instance of Date at value', new Impostor.Date()],
     ['an instance of Bytes at value', new (class Bytes extends Uint8Array {})()],
     ['an instance of List at value', new (class List extends Array {})()],
     ['an instance of Date at value', Object.create(Date.prototype)],
     ['an instance of Uint8Array at value', Object.create(Uint8Array.prototype)],
+    ['an instance of DataView at value', Object.create(DataView.prototype)],
     ['an instance of Buffer at value', Object.create(Buffer.prototype)],
     ['an object whose prototype is an object of its own at value', Object.create({ inherited: 1 })],
     ['an instance of Number at value["a b"]', { 'a b': Object(1) }],
