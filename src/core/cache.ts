@@ -1,6 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Loading } from './circle.ts'
-import { milliseconds, longestTimer, shown, type Duration } from './duration.ts'
+import { shown } from './duration.ts'
 import { CacheError, quoted } from './errors.ts'
 import { Events, type CacheEvents } from './events.ts'
 import { encoded } from './payload.ts'
@@ -9,8 +7,9 @@ import { freshness } from './freshness.ts'
 import { Call, type CallShared } from './get-or-load.ts'
 import { GuardedStore } from './guard.ts'
 import type { Loader } from './load.ts'
+import { LonelyLoads } from './lonely-loads.ts'
 import { moments } from './moment.ts'
-import { checkKey, keyspace, planOf, refined, type CacheOptions, type CachePlan, type CallOptions, type Plan } from './plan.ts'
+import { checkKey, closeTimeout, keyspace, planOf, refined, refinedForSet, type CacheOptions, type CachePlan, type CallOptions, type CloseOptions, type Plan, type SetOptions } from './plan.ts'
 import { Reads, type Found } from './reads.ts'
 import type { Store } from './store.ts'
 import { tokens } from './token.ts'
@@ -21,9 +20,6 @@ import { Watchdog } from './watchdog.ts'
 export type Peeked<T> =
   | { readonly state: 'missing' }
   | { readonly state: 'fresh' | 'stale'; readonly value: T; readonly age: number; readonly ttl: number }
-
-/** What may be said of a value that is set. */
-export type SetOptions = Pick<CallOptions, 'ttl' | 'grace'>
 
 /** A cache whose misses are loaded once in the whole fleet. Made by `createCache`. */
 export interface Cache extends AsyncDisposable {
@@ -61,7 +57,7 @@ export interface Cache extends AsyncDisposable {
    * Takes no more calls, lets running loads end for up to `timeout` (default 5 s), then gives the rest up: their leases
    * go to whoever asks next, their callers get CLOSED. Closes what the store opened, and no client of yours.
    */
-  close(options?: { timeout?: Duration }): Promise<void>
+  close(options?: CloseOptions): Promise<void>
 }
 
 /**
@@ -77,6 +73,7 @@ export function openCache(options: CacheOptions, defaultStore: () => Store): Cac
 class FleetCache implements Cache {
   readonly #plan: CachePlan
   readonly #shared: CallShared
+  readonly #writes = new Set<Promise<void>>()
   #closing: Promise<void> | null = null
 
   constructor(plan: CachePlan, backing: Store) {
@@ -86,17 +83,16 @@ class FleetCache implements Cache {
     const prefix = keyspace(plan.namespace)
     const store = new GuardedStore(backing, { timeout: commandTimeout, clock, events })
     const watchdog = new Watchdog((leases) => store.renew(leases), clock)
-    const loading = new AsyncLocalStorage<Loading>()
     const named = (key: string): string => prefix + key
-    const shared = { store, named, watchdog, clock, codec, events, moment, token: tokens(), loading }
+    const shared = { store, named, watchdog, clock, codec, events, moment, token: tokens() }
     this.#plan = plan
     this.#shared = {
       ...shared,
       reads: new Reads(shared),
       flights: new Flights(shared),
       unleased: new Unleased({ most: maxConcurrentLoads, patience: commandTimeout, clock, moment }),
+      lonely: new LonelyLoads(shared),
       open: new Set(),
-      alone: new Set(),
     }
     store.open()
   }
@@ -108,30 +104,32 @@ class FleetCache implements Cache {
     const signal = options?.signal
     this.#checkOpen(key)
     signal?.throwIfAborted()
-    const { moment, flights, reads, events } = this.#shared
-    const asked = moment()
-    let found: Found = { state: 'nothing' }
-    // Where this process is loading the key already and there is nothing stale to serve, there is nothing to read.
-    if (flights.joinable(key)?.hasStale !== false) {
-      try {
-        found = await reads.read(key)
-      } catch (error) {
-        const call = new Call(this.#shared, { key, loader, plan, asked })
-        return (await call.answerAlone(error as CacheError, signal)) as T
-      }
-      if (found.state === 'entry' && freshness(found.entry, 0) === 'fresh') {
+    const { moment, clock, flights, reads, events } = this.#shared
+    const question = { key, loader, plan, signal, asked: moment(), askedAt: clock.now() }
+    // A hit takes the short way, unless the caller might not have the patience for a read. Where this process is loading
+    // the key already and there is nothing stale to serve, there is nothing to read.
+    const short = signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
+    if (!short || flights.joinable(key)?.hasStale === false) return (await new Call(this.#shared, question).answer(null)) as T
+    let read: Found | CacheError
+    try {
+      read = await reads.read(key)
+      if (read.state === 'entry' && freshness(read.entry, 0) === 'fresh') {
         if (events.heard('hit')) events.emit('hit', { key })
-        return found.value as T
+        return read.value as T
       }
+    } catch (error) {
+      read = error as CacheError
     }
     this.#checkOpen(key)
-    return (await new Call(this.#shared, { key, loader, plan, asked }).answer(found, signal)) as T
+    return (await new Call(this.#shared, question).answer(read)) as T
   }
 
   async peek<T = unknown>(key: string): Promise<Peeked<T>> {
     checkKey(key)
     this.#checkOpen(key)
-    const found = await this.#shared.reads.read(key)
+    const found = await this.#shared.reads.read(key).catch((error: CacheError) => {
+      throw about(key, error)
+    })
     if (found.state !== 'entry') return { state: 'missing' }
     const state = freshness(found.entry, this.#plan.grace)
     if (state === 'expired') return { state: 'missing' }
@@ -140,7 +138,7 @@ class FleetCache implements Cache {
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
     checkKey(key)
-    const { ttl, grace, maxValueSize, inlineLimit } = options === undefined ? this.#plan : refined(this.#plan, options)
+    const { ttl, grace, maxValueSize, inlineLimit } = options === undefined ? this.#plan : refinedForSet(this.#plan, options)
     this.#checkOpen(key)
     const payload = encoded(value, key, maxValueSize, this.#plan.codec)
     if (payload instanceof CacheError) throw payload
@@ -160,8 +158,8 @@ class FleetCache implements Cache {
     return this.#shared.events.on(name, listener)
   }
 
-  async close(options: { timeout?: Duration } = {}): Promise<void> {
-    const timeout = milliseconds('timeout', options.timeout ?? 5_000, { least: 0, most: longestTimer })
+  async close(options: CloseOptions = {}): Promise<void> {
+    const timeout = closeTimeout(options)
     return (this.#closing ??= this.#close(timeout))
   }
 
@@ -174,17 +172,21 @@ class FleetCache implements Cache {
     // Calls from here on do not join what began before.
     flights.detach(key)
     unleased.detach(key)
+    const written = write()
+    this.#writes.add(written)
     try {
-      await write()
+      await written
     } catch (error) {
       throw about(key, error as CacheError)
+    } finally {
+      this.#writes.delete(written)
     }
     events.emit('invalidate', { key })
   }
 
   async #close(timeout: number): Promise<void> {
-    const { flights, open, alone, clock, store } = this.#shared
-    const idle = Promise.allSettled([flights.landed(), ...[...open].map((call) => call.answered)])
+    const { flights, open, lonely, clock, store } = this.#shared
+    const idle = Promise.allSettled([flights.landed(), ...this.#writes, ...[...open].map((call) => call.answered)])
     await new Promise<void>((resolve) => {
       const timer = clock.after(timeout, resolve)
       void idle.then(() => {
@@ -194,7 +196,7 @@ class FleetCache implements Cache {
     })
     const error = new CacheError('CLOSED', 'The cache was closed')
     flights.giveUp(error)
-    for (const giveUp of alone) giveUp(error)
+    lonely.giveUp(error)
     for (const call of open) call.giveUp(error)
     await flights.landed()
     await store.close()

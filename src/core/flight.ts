@@ -1,17 +1,13 @@
-import type { AsyncLocalStorage } from 'node:async_hooks'
 import { reaskDelay } from './backoff.ts'
-import type { Loading } from './circle.ts'
-import type { Clock, Timer } from './clock.ts'
-import type { Codec } from './codec.ts'
+import { loading, type Loading } from './circle.ts'
+import type { Timer } from './clock.ts'
 import { CacheError, errorOf, failureOf, quoted } from './errors.ts'
-import type { Events } from './events.ts'
-import type { GuardedStore } from './guard.ts'
 import { decoded, encoded } from './payload.ts'
 import { load, type Ended, type Loader, type Stale } from './load.ts'
 import type { Moment } from './moment.ts'
 import type { Plan } from './plan.ts'
+import type { Shared } from './shared.ts'
 import type { Entry, Lease, Wait } from './store.ts'
-import type { Watchdog } from './watchdog.ts'
 
 /** How a flight ended. */
 export type Settlement =
@@ -26,21 +22,6 @@ export type Settlement =
   /** The store does not answer. A load that began before it fell silent may still end, for those who asked in time. */
   | { readonly state: 'away'; readonly error: CacheError; readonly late?: { readonly began: Moment; readonly ended: Promise<Ended> } }
 
-/** What the reads, flights and calls of one cache share. */
-export interface Shared {
-  readonly store: GuardedStore
-  /** A key as the store knows it. */
-  readonly named: (key: string) => string
-  readonly watchdog: Watchdog
-  readonly clock: Clock
-  readonly codec: Codec
-  readonly events: Events
-  readonly moment: () => Moment
-  readonly token: () => string
-  /** The load whose loader is running, in the asynchronous context of the caller. */
-  readonly loading: AsyncLocalStorage<Loading>
-}
-
 /** What starts a flight: the first caller, its loader and its plan. */
 export interface FlightRequest {
   readonly key: string
@@ -48,8 +29,8 @@ export interface FlightRequest {
   readonly plan: Plan
   readonly asked: Moment
   readonly parent: Loading | null
-  /** The value that the caller has and wants replaced. */
-  readonly replaces: { readonly token: string; readonly stale: Stale | null } | null
+  /** What the caller has read: the stale value that may be served meanwhile, or bytes that are no value of ours. */
+  readonly read: { readonly token: string; readonly stale: Stale | null } | null
   /** Whether it flies on its own account, to refresh a value that callers have been served already. */
   readonly refresh: boolean
 }
@@ -63,8 +44,9 @@ const passFor = 1_000
 /** One claim per key and process, what it leads to, and all the callers who wait for that. */
 export class Flight implements Loading {
   readonly key: string
+  readonly cache: object
   readonly parent: Loading | null
-  readonly waitsFor: Set<Loading> = new Set<Loading>()
+  readonly waitsFor: Set<{ readonly to: Loading }> = new Set()
   readonly settled: Promise<Settlement>
 
   /**
@@ -80,17 +62,30 @@ export class Flight implements Loading {
   readonly #request: FlightRequest
   readonly #shared: Shared
 
-  /** Gives the flight up: a lease it has is released, its callers get `error`. */
-  giveUp!: (error: CacheError) => void
-  readonly #givenUp = new Promise<CacheError>((resolve) => (this.giveUp = resolve))
+  /** Ends what the flight waits for or loads. */
+  #end!: (error: CacheError) => void
+  readonly #ended = new Promise<CacheError>((resolve) => (this.#end = resolve))
+  #givenUp: CacheError | null = null
 
   constructor(request: FlightRequest, shared: Shared) {
     this.key = request.key
+    this.cache = shared.store
     this.parent = request.parent
-    this.hasStale = request.replaces?.stale != null
+    this.hasStale = request.read?.stale != null
     this.#request = request
     this.#shared = shared
     this.settled = this.#fly().catch((error: unknown) => ({ state: 'away', error: error as CacheError }))
+  }
+
+  /** Whether its loader runs. */
+  get running(): boolean {
+    return this.state === 'loading'
+  }
+
+  /** Gives the flight up: a lease that it has, or is about to get, is released; its callers get `error`. */
+  giveUp(error: CacheError): void {
+    this.#givenUp = error
+    this.#end(error)
   }
 
   /** Claims until there is an outcome. Rejects only with STORE_UNAVAILABLE. */
@@ -98,12 +93,15 @@ export class Flight implements Loading {
     const { store, named, moment, token, clock } = this.#shared
     const { key, plan, refresh } = this.#request
     const giveUpAt = clock.now() + plan.waitTimeout
-    let known = this.#request.replaces?.token
+    const known = this.#request.read?.token
+    let unwanted = this.hasStale ? undefined : known
     let awaited: string | undefined
     for (let asked = 1; ; asked++) {
+      // Nobody is there to be answered any more, and a refresh is others' business too.
+      if (asked > 1 && this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
       const asOf = moment()
       const claimedAt = clock.now()
-      const claim = await store.claim({ key: named(key), token: token(), leaseTtl: plan.leaseTtl, known, awaited })
+      const claim = await store.claim({ key: named(key), token: token(), leaseTtl: plan.leaseTtl, known, unwanted, awaited })
       switch (claim.state) {
         case 'lease':
           return await this.#load(claim.lease, claim.stale, claimedAt)
@@ -115,14 +113,13 @@ export class Flight implements Loading {
         case 'fresh': {
           const found = decoded(claim.entry, key, this.#shared)
           if (found !== null) return { state: 'value', value: found.value, asOf }
-          known = claim.entry.token
+          unwanted = claim.entry.token
+          awaited = undefined
           break
         }
         case 'wait': {
           const settlement = await this.#wait(claim, asked, asOf)
           if (settlement !== 'ask again') return settlement
-          // Nobody is there to be answered any more, and a refresh is others' business too.
-          if (this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
           awaited = claim.token
         }
       }
@@ -140,7 +137,7 @@ export class Flight implements Loading {
     const timeout = new Promise<'ask again'>((resolve) => {
       timer = clock.after(sleep, () => resolve('ask again'))
     })
-    const outcome = await Promise.race([claim.outcome, timeout, this.#givenUp])
+    const outcome = await Promise.race([claim.outcome, timeout, this.#ended])
     timer?.cancel()
     claim.leave()
     if (outcome === 'ask again') return outcome
@@ -169,17 +166,18 @@ export class Flight implements Loading {
 
   /** The lease is ours: runs the loader and ends the lease with what comes of it. */
   async #load(lease: Lease, stale: Entry | null, claimedAt: number): Promise<Settlement> {
-    const { key, loader, plan, asked, replaces } = this.#request
-    const { store, clock, codec, events, moment, loading, watchdog } = this.#shared
+    const { key, loader, plan, asked, read } = this.#request
+    const { store, clock, codec, events, moment, watchdog } = this.#shared
+    if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
     this.state = 'loading'
     const replaced = stale === null ? null : decoded(stale, key, this.#shared)
     this.hasStale ||= replaced !== null
     events.emit('load', { key, leased: true })
     const began = moment()
     const endWatch = watchdog.watch(lease, claimedAt, (why) => {
-      this.giveUp(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
+      this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
     })
-    const context = { fence: lease.fence, stale: replaced ?? replaces?.stale ?? null, lost: this.#givenUp }
+    const context = { fence: lease.fence, stale: replaced ?? read?.stale ?? null, lost: this.#ended }
     const loaded = await loading.run(this, () => load({ key, loader, plan, clock, ...context }))
     this.state = 'filling'
     endWatch()
@@ -187,7 +185,7 @@ export class Flight implements Loading {
     switch (loaded.state) {
       case 'value': {
         const payload = encoded(loaded.value, key, plan.maxValueSize, codec)
-        if (payload instanceof CacheError) return this.#failed(lease, payload)
+        if (payload instanceof CacheError) return await this.#failed(lease, payload, began)
         const filled = this.#fill(lease, payload, loaded)
         const end = plan.answer === 'loaded' ? 'filled' : await filled
         if (end === 'filled') return { state: 'value', value: loaded.value, asOf }
@@ -200,13 +198,10 @@ export class Flight implements Loading {
         quietly(store.pass(lease, passFor))
         return { state: 'pass', own: { value: loaded.value, caller: asked } }
       case 'failed':
-        return this.#failed(lease, loaded.error)
+        return await this.#failed(lease, loaded.error, began)
       case 'lost':
-        // It may be ours still, after a close or after silence: then others need not wait for its end.
-        if (loaded.error.code === 'CLOSED') {
-          await store.release(lease).catch(() => false)
-          return { state: 'failed', error: loaded.error, asOf }
-        }
+        if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
+        // After a silence it may be ours still: then others need not wait for its end.
         quietly(store.release(lease))
         events.emit('lost', { key, error: loaded.error })
         return store.away ? { state: 'away', error: loaded.error, late: { began, ended: loaded.ended } } : { state: 'again' }
@@ -230,10 +225,20 @@ export class Flight implements Loading {
     }
   }
 
-  #failed(lease: Lease, error: CacheError): Settlement {
+  /** An error is shared when it has been accepted as the outcome, as a value is. */
+  async #failed(lease: Lease, error: CacheError, began: Moment): Promise<Settlement> {
     const { store, moment } = this.#shared
-    quietly(store.fail(lease, failureOf(error), this.#request.plan.failureCooldown))
-    return { state: 'failed', error, asOf: moment() }
+    try {
+      const accepted = await store.fail(lease, failureOf(error), this.#request.plan.failureCooldown)
+      return accepted ? { state: 'failed', error, asOf: moment() } : { state: 'again' }
+    } catch {
+      return { state: 'failed', error, asOf: began }
+    }
+  }
+
+  async #surrender(lease: Lease, error: CacheError): Promise<Settlement> {
+    await this.#shared.store.release(lease).catch(() => false)
+    return { state: 'failed', error, asOf: this.#shared.moment() }
   }
 }
 

@@ -1,5 +1,6 @@
 import type { CacheError } from './errors.ts'
-import { Flight, type Shared, type FlightRequest } from './flight.ts'
+import { Flight, type FlightRequest } from './flight.ts'
+import type { Shared } from './shared.ts'
 
 /** The flights of one cache: at most one per key that may be joined. */
 export class Flights {
@@ -25,7 +26,7 @@ export class Flights {
     this.#inTheAir.add(flight)
     void flight.settled.then((settlement) => {
       this.#inTheAir.delete(flight)
-      if (settlement.state === 'failed') {
+      if (settlement.state === 'failed' && settlement.error.code !== 'CLOSED') {
         this.#shared.events.emit('failure', { key: flight.key, error: settlement.error })
         // While the source rests, its stale value is served without asking the store who may refresh it.
         if (flight.hasStale && request.plan.failureCooldown > 0) {

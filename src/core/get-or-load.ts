@@ -1,152 +1,111 @@
-import { circleAbove, circleThrough, type Loading } from './circle.ts'
+import { circleAbove, circleThrough, loadingNow, type Loading } from './circle.ts'
 import type { Timer } from './clock.ts'
 import { CacheError, quoted } from './errors.ts'
-import type { Shared, Flight, Settlement, FlightRequest } from './flight.ts'
+import type { Flight, FlightRequest, Settlement } from './flight.ts'
 import type { Flights } from './flights.ts'
 import { freshness } from './freshness.ts'
-import { load, type Ended, type Loaded, type Loader, type Stale } from './load.ts'
+import type { Ended, Loaded, Stale } from './load.ts'
+import type { LonelyLoads } from './lonely-loads.ts'
 import type { Moment } from './moment.ts'
-import type { Plan } from './plan.ts'
+import { Patience } from './patience.ts'
+import type { Question } from './question.ts'
 import type { Found, Reads } from './reads.ts'
+import type { Shared } from './shared.ts'
 import type { Unleased } from './unleased.ts'
 
-/** What the calls of one cache have in common. */
+/** What the calls of one cache share, besides. */
 export interface CallShared extends Shared {
   readonly reads: Reads
   readonly flights: Flights
   readonly unleased: Unleased
   /** The calls that have no answer yet. */
   readonly open: Set<Call>
-  /** How to give up each load that runs without a lease. */
-  readonly alone: Set<(error: CacheError) => void>
+  readonly lonely: LonelyLoads
 }
 
 /** How often a caller takes part in a load that is then voided, before it loads for itself. */
 const mostFlights = 5
 
-interface Held extends Stale {
-  readonly token: string
-  /** By the clock: until when it may be served. */
-  readonly until: number
-}
-
 /**
- * One call that found no fresh value: joins or starts the flight of its key until one brings an answer that is good
- * for it, within its own patience.
+ * One call that has no answer at hand: reads, joins or starts the flight of its key until one brings an answer that is
+ * good for it, within its own patience.
  */
 export class Call {
   readonly #shared: CallShared
-  readonly #key: string
-  readonly #loader: Loader<unknown>
-  readonly #plan: Plan
-  readonly #asked: Moment
+  readonly #question: Question
   readonly #parent: Loading | null
-  /** Settles when this caller has its answer. */
-  answered: Promise<unknown> = Promise.resolve()
-  #token: string | null = null
-  #stale: Held | null = null
-  #over = false
+  readonly #patience: Patience
+  #read: FlightRequest['read'] = null
+  #stale: (Stale & { readonly until: number }) | null = null
   #leave: () => void = () => undefined
-  #settle!: (answer: { value: unknown } | { error: unknown }) => void
 
-  constructor(shared: CallShared, call: { key: string; loader: Loader<unknown>; plan: Plan; asked: Moment }) {
+  constructor(shared: CallShared, question: Question) {
+    const { clock, open } = shared
+    const { signal, askedAt: since } = question
     this.#shared = shared
-    this.#key = call.key
-    this.#loader = call.loader
-    this.#plan = call.plan
-    this.#asked = call.asked
-    this.#parent = shared.loading.getStore() ?? null
+    this.#question = question
+    this.#parent = loadingNow()
+    this.#patience = new Patience({
+      clock,
+      since,
+      signal,
+      onEnd: () => {
+        open.delete(this)
+        this.#leave()
+      },
+    })
   }
 
-  /** @param found what the caller has read already */
-  answer(found: Found, signal: AbortSignal | undefined): Promise<unknown> {
-    const { events, flights } = this.#shared
-    this.#keep(found)
-    const stale = this.#servable()
-    if (stale !== null && this.#plan.softTimeout === 0) {
-      flights.refresh(this.#request(null, true))
-      events.emit('stale', { key: this.#key, age: stale.age })
-      return Promise.resolve(stale.value)
-    }
-    events.emit('miss', { key: this.#key })
-    return this.#patiently(this.#seek(), signal)
+  /** Settles when this caller has its answer. */
+  get answered(): Promise<unknown> {
+    return this.#patience.answer
   }
 
-  /** The store is away from the start. */
-  answerAlone(error: CacheError, signal: AbortSignal | undefined): Promise<unknown> {
-    this.#shared.events.emit('miss', { key: this.#key })
-    return this.#patiently(this.#away(error), signal)
+  /** @param read what the caller has read already, or how that failed; `null` if it has yet to */
+  answer(read: Found | CacheError | null): Promise<unknown> {
+    const { key, plan } = this.#question
+    this.#shared.open.add(this)
+    this.#patience.after(plan.waitTimeout, () => {
+      if (this.#serveStale()) return
+      this.giveUp(new CacheError('WAIT_TIMEOUT', `No answer for ${quoted(key)} within ${plan.waitTimeout} ms`, { key }))
+    })
+    this.#seek(read).then(
+      (value) => this.#patience.resolve(value),
+      (error: unknown) => {
+        const own = error instanceof CacheError && (error.code === 'CLOSED' || error.code === 'CIRCULAR_LOAD')
+        if (own || !this.#serveStale()) this.giveUp(error)
+      },
+    )
+    return this.answered
   }
 
   /** Ends this call, whatever it waits for. */
   giveUp(error: unknown): void {
-    this.#settle({ error })
-  }
-
-  /** An answer, at the latest when this caller's own patience ends. */
-  #patiently(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> {
-    const { clock, open, events } = this.#shared
-    const { softTimeout, waitTimeout } = this.#plan
-    return (this.answered = new Promise((resolve, reject) => {
-      const timers: Timer[] = []
-      const aborted = (): void => this.giveUp(signal?.reason)
-      this.#settle = (answer) => {
-        if (this.#over) return
-        this.#over = true
-        open.delete(this)
-        for (const timer of timers) timer.cancel()
-        signal?.removeEventListener('abort', aborted)
-        this.#leave()
-        if ('value' in answer) resolve(answer.value)
-        else reject(answer.error)
-      }
-      const serveStale = (): boolean => {
-        const stale = this.#servable()
-        if (stale === null) return false
-        events.emit('stale', { key: this.#key, age: stale.age })
-        this.#settle({ value: stale.value })
-        return true
-      }
-      open.add(this)
-      if (signal?.aborted) return aborted()
-      signal?.addEventListener('abort', aborted)
-      if (this.#stale !== null && softTimeout < waitTimeout) timers.push(clock.after(softTimeout, serveStale))
-      timers.push(
-        clock.after(waitTimeout, () => {
-          if (serveStale()) return
-          const message = `No answer for ${quoted(this.#key)} within ${waitTimeout} ms`
-          this.giveUp(new CacheError('WAIT_TIMEOUT', message, { key: this.#key }))
-        }),
-      )
-      work.then(
-        (value) => this.#settle({ value }),
-        (error: unknown) => {
-          const failed = error instanceof CacheError && error.code !== 'CLOSED' && error.code !== 'CIRCULAR_LOAD'
-          if (!(failed && serveStale())) this.giveUp(error)
-        },
-      )
-    }))
+    this.#patience.reject(error)
   }
 
   /** Flight after flight, until one brings an answer that is good for whoever asked when this caller did. */
-  async #seek(): Promise<unknown> {
-    const { flights, reads } = this.#shared
-    const circle = circleAbove(this.#parent, this.#key)
-    if (circle !== null) throw circle
-    for (let flown = 0; flown < mostFlights; flown++) {
-      const flight = flights.joinable(this.#key) ?? flights.start(this.#request(this.#parent, false))
-      const settlement = await this.#join(flight)
-      if (this.#over) return undefined
+  async #seek(read: Found | CacheError | null): Promise<unknown> {
+    const { flights, events } = this.#shared
+    const { key, asked } = this.#question
+    if (read === null && flights.joinable(key)?.hasStale !== false) read = await this.#readNow()
+    const atOnce = this.#atOnce(read)
+    if (atOnce !== null) return atOnce.value
+    events.emit('miss', { key })
+    for (let flown = 0; flown < mostFlights && !this.#patience.over; flown++) {
+      if (read instanceof CacheError) return await this.#away(read)
+      this.#checkCircle()
+      const settlement = await this.#join(flights.joinable(key) ?? flights.start(this.#request(this.#parent, false)))
+      if (this.#patience.over) break
       switch (settlement.state) {
         case 'value':
-          if (this.#asked < settlement.asOf) return settlement.value
+          if (asked < settlement.asOf) return settlement.value
           break
         case 'failed':
-          if (this.#asked < settlement.asOf) throw settlement.error
+          if (asked < settlement.asOf) throw settlement.error
           break
         case 'pass':
-          if (settlement.own?.caller === this.#asked) return settlement.own.value
-          return await this.#alone((run) => run())
+          return settlement.own?.caller === asked ? settlement.own.value : await this.#alone((run) => run())
         case 'away':
           return await this.#away(settlement.error, settlement.late)
         case 'too long':
@@ -154,16 +113,33 @@ export class Call {
         case 'again':
           break
       }
-      let found: Found
-      try {
-        found = await reads.read(this.#key)
-      } catch (error) {
-        return await this.#away(error as CacheError)
-      }
-      if (found.state === 'entry' && freshness(found.entry, 0) === 'fresh') return found.value
-      this.#keep(found)
+      read = await this.#readNow()
+      const atOnce = this.#atOnce(read)
+      if (atOnce !== null) return atOnce.value
     }
-    return await this.#collapsed()
+    // Whoever has an answer by now does not start another load.
+    return this.#patience.over ? undefined : await this.#collapsed()
+  }
+
+  #readNow(): Promise<Found | CacheError> {
+    return this.#shared.reads.read(this.#question.key).catch((error: CacheError) => error)
+  }
+
+  /** What can be served without waiting: a fresh value, or a stale one that somebody then refreshes. */
+  #atOnce(read: Found | CacheError | null): { value: unknown } | null {
+    if (read === null || read instanceof CacheError) return null
+    const { flights, events } = this.#shared
+    const { key, plan } = this.#question
+    if (read.state === 'entry' && freshness(read.entry, 0) === 'fresh') {
+      if (events.heard('hit')) events.emit('hit', { key })
+      return read
+    }
+    this.#keep(read)
+    const stale = this.#servable()
+    if (stale === null || plan.softTimeout > 0) return null
+    flights.refresh(this.#request(null, true))
+    events.emit('stale', { key, age: stale.age })
+    return stale
   }
 
   /**
@@ -171,44 +147,44 @@ export class Call {
    * may be waiting for ours: then it loads for itself.
    */
   async #join(flight: Flight): Promise<Settlement | { state: 'too long' }> {
-    const { clock } = this.#shared
     const parent = this.#parent
+    const circle = parent && circleThrough(parent, flight)
+    if (circle !== null) throw circle
+    const edge = { to: flight }
+    parent?.waitsFor.add(edge)
     flight.callers++
+    let timer: Timer | undefined
     this.#leave = () => {
       this.#leave = () => undefined
       flight.callers--
-      parent?.waitsFor.delete(flight)
+      parent?.waitsFor.delete(edge)
+      timer?.cancel()
     }
-    if (parent === null) return await flight.settled.finally(() => this.#leave())
-    const circle = circleThrough(parent, flight)
-    if (circle !== null) {
-      this.#leave()
-      throw circle
+    const { clock } = this.#shared
+    const bound = this.#question.plan.waitTimeout / 2
+    const ends: Promise<Settlement | { state: 'too long' }>[] = [flight.settled]
+    if (parent !== null) {
+      ends.push(
+        new Promise((resolve) => {
+          const check = (): void => {
+            if (flight.state === 'waiting') resolve({ state: 'too long' })
+            else timer = clock.after(bound, check)
+          }
+          timer = clock.after(bound, check)
+        }),
+      )
     }
-    parent.waitsFor.add(flight)
-    let timer!: Timer
-    const tooLong = new Promise<{ state: 'too long' }>((resolve) => {
-      const bound = Math.min(this.#plan.leaseTtl, this.#plan.waitTimeout / 2)
-      const check = (): void => {
-        if (flight.state === 'waiting') resolve({ state: 'too long' })
-        else timer = clock.after(bound, check)
-      }
-      timer = clock.after(bound, check)
-    })
-    try {
-      return await Promise.race([flight.settled, tooLong])
-    } finally {
-      timer.cancel()
-      this.#leave()
-    }
+    return await Promise.race(ends).finally(() => this.#leave())
   }
 
   /** The store is away; a load of ours may be under way already. */
   async #away(error: CacheError, late?: { began: Moment; ended: Promise<Ended> }): Promise<unknown> {
-    if (this.#plan.onStoreFailure === 'throw') {
-      throw new CacheError('STORE_UNAVAILABLE', error.message, { key: this.#key, cause: error.cause })
+    const { key, plan, asked } = this.#question
+    if (error.code === 'CLOSED') throw error
+    if (plan.onStoreFailure === 'throw') {
+      throw new CacheError('STORE_UNAVAILABLE', error.message, { key, cause: error.cause })
     }
-    if (late !== undefined && this.#asked < late.began) {
+    if (late !== undefined && asked < late.began) {
       const ended = await late.ended
       if (ended.state === 'value') return ended.value
     }
@@ -217,41 +193,50 @@ export class Call {
 
   /** Loads without a lease, together with those of this process who ask for the same key in time. */
   #collapsed(): Promise<unknown> {
-    const { unleased } = this.#shared
-    return this.#alone((run) => unleased.load(this.#key, this.#asked, this.#parent !== null, run))
+    const { key, asked } = this.#question
+    return this.#alone((run) => {
+      const share = this.#shared.unleased.share(key, asked, this.#parent !== null, run)
+      this.#leave = share.leave
+      return share.loaded
+    })
   }
 
   /** Loads without a lease; nothing is stored. */
   async #alone(through: (run: () => Promise<Loaded>) => Promise<Loaded>): Promise<unknown> {
-    const { clock, events, loading, alone } = this.#shared
-    const key = this.#key
-    const circle = circleAbove(this.#parent, key)
-    if (circle !== null) throw circle
-    const node: Loading = { key, parent: this.#parent, waitsFor: new Set() }
-    const loaded = await through(() => {
-      events.emit('load', { key, leased: false })
-      let giveUp!: (error: CacheError) => void
-      const lost = new Promise<CacheError>((resolve) => (giveUp = resolve))
-      alone.add(giveUp)
-      const run = { key, loader: this.#loader, plan: this.#plan, clock, fence: null, stale: this.#stale, lost }
-      return loading.run(node, () => load(run)).finally(() => alone.delete(giveUp))
-    })
+    this.#checkCircle()
+    const loaded = await through(() => this.#shared.lonely.run(this.#question, this.#stale, this.#parent))
     if (loaded.state === 'failed' || loaded.state === 'lost') throw loaded.error
     return loaded.value
   }
 
-  #request(parent: Loading | null, refresh: boolean): FlightRequest {
-    const replaces = this.#token === null ? null : { token: this.#token, stale: this.#stale }
-    return { key: this.#key, loader: this.#loader, plan: this.#plan, asked: this.#asked, parent, replaces, refresh }
+  #checkCircle(): void {
+    const circle = circleAbove(this.#parent, this.#shared.store, this.#question.key)
+    if (circle !== null) throw circle
   }
 
-  /** Remembers what was read: what a new load is to replace, and what may be served until then. */
-  #keep(found: Found): void {
-    this.#token = found.state === 'nothing' ? null : found.entry.token
+  #request(parent: Loading | null, refresh: boolean): FlightRequest {
+    const { key, loader, plan, asked } = this.#question
+    return { key, loader, plan, asked, parent, read: this.#read, refresh }
+  }
+
+  /** Remembers what was read: what a new load will replace, and what may be served until then. */
+  #keep(read: Found): void {
+    const { plan } = this.#question
+    this.#read = read.state === 'nothing' ? null : { token: read.entry.token, stale: null }
     this.#stale = null
-    if (found.state !== 'entry' || freshness(found.entry, this.#plan.grace) !== 'stale') return
-    const left = Math.min(found.entry.staleFor, this.#plan.grace + found.entry.freshFor)
-    this.#stale = { value: found.value, age: found.entry.age, token: found.entry.token, until: found.at + left }
+    if (read.state !== 'entry' || freshness(read.entry, plan.grace) !== 'stale') return
+    const { entry, value, at } = read
+    this.#stale = { value, age: entry.age, until: at + Math.min(entry.staleFor, plan.grace + entry.freshFor) }
+    this.#read = { token: entry.token, stale: this.#stale }
+    if (plan.softTimeout > 0) this.#patience.after(plan.softTimeout, () => void this.#serveStale())
+  }
+
+  #serveStale(): boolean {
+    const stale = this.#servable()
+    if (stale === null) return false
+    this.#shared.events.emit('stale', { key: this.#question.key, age: stale.age })
+    this.#patience.resolve(stale.value)
+    return true
   }
 
   #servable(): Stale | null {

@@ -13,9 +13,10 @@ interface Pending {
  * a silent store costs that deadline once and not on every call.
  *
  * The breaker opens on silence: a command timed out and nothing at all was answered since it was sent. While it is
- * open, commands fail at once and a ping goes out four times a second; whatever is answered closes it.
+ * open, commands fail at once and a ping goes out four times a second; whatever is answered closes it. Where keys live
+ * on several servers there is no breaker: the silence of one must not cost the others their leases.
  */
-export class GuardedStore implements Store {
+export class GuardedStore {
   readonly #store: Store
   readonly #timeout: number
   readonly #clock: Clock
@@ -24,6 +25,7 @@ export class GuardedStore implements Store {
   // Commands under way, oldest first: all have the same deadline, so one timer serves them all.
   readonly #pending = new Set<Pending>()
   #sweep: Timer | null = null
+  #sweepAt = 0
 
   #answeredAt = Number.NEGATIVE_INFINITY
   #open: { readonly since: number; readonly error: CacheError } | null = null
@@ -81,15 +83,11 @@ export class GuardedStore implements Store {
   }
 
   set(key: string, token: string, value: NewValue): Promise<void> {
-    return this.#call(() => this.#store.set(key, token, value))
+    return this.#call(() => this.#store.set(key, token, value, this.#timeout))
   }
 
   invalidate(key: string): Promise<void> {
     return this.#call(() => this.#store.invalidate(key))
-  }
-
-  ping(): Promise<void> {
-    return this.#call(() => this.#store.ping())
   }
 
   open(): void {
@@ -105,7 +103,7 @@ export class GuardedStore implements Store {
   }
 
   #call<T>(run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
-    if (this.#closed) return Promise.reject(new CacheError('CLOSED', 'The cache is closed'))
+    if (this.#closed) return Promise.reject(closed())
     if (this.#open !== null) return Promise.reject(this.#open.error)
     return new Promise<T>((resolve, reject) => {
       const since = this.#clock.now()
@@ -113,14 +111,15 @@ export class GuardedStore implements Store {
         since,
         expire: () => {
           this.#pending.delete(pending)
+          if (this.#closed) return reject(closed())
           const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${this.#timeout} ms`)
           reject(error)
-          if (this.#answeredAt <= since) this.#opened(error)
+          if (this.#answeredAt <= since && !this.#store.sharded) this.#opened(error)
         },
       }
       this.#pending.add(pending)
-      this.#sweep ??= this.#clock.after(this.#timeout, this.#expireDue, 'background')
-      run().then(
+      if (this.#sweep === null) this.#sweepIn(this.#timeout)
+      attempt(run).then(
         (value) => {
           this.#answered()
           if (this.#pending.delete(pending)) resolve(value)
@@ -134,15 +133,19 @@ export class GuardedStore implements Store {
     })
   }
 
+  #sweepIn(ms: number): void {
+    this.#sweepAt = this.#clock.now() + ms
+    this.#sweep = this.#clock.after(ms, this.#expireDue, 'background')
+  }
+
   readonly #expireDue = (): void => {
     this.#sweep = null
     const now = this.#clock.now()
+    // This process itself was busy: answers that came meanwhile are read after timers have run, so they get their turn.
+    if (now - this.#sweepAt > 20) return this.#sweepIn(1)
     for (const pending of this.#pending) {
       const left = pending.since + this.#timeout - now
-      if (left > 0) {
-        this.#sweep = this.#clock.after(left, this.#expireDue, 'background')
-        return
-      }
+      if (left > 0) return this.#sweepIn(left)
       pending.expire()
     }
   }
@@ -189,6 +192,19 @@ export class GuardedStore implements Store {
         this.#pinging = false
       },
     )
+  }
+}
+
+function closed(): CacheError {
+  return new CacheError('CLOSED', 'The cache is closed')
+}
+
+/** A store of the user's may throw where it should reject. */
+function attempt<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return run()
+  } catch (error) {
+    return Promise.reject(error)
   }
 }
 

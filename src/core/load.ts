@@ -20,9 +20,9 @@ export interface LoadContext {
   /** The value that this load will replace, if there still is one, and its age in milliseconds. */
   readonly stale: Stale | null
   /** Says how long this value is fresh, instead of the option. Throws TypeError when it is not a duration. */
-  ttl(ttl: Duration): void
+  readonly ttl: (ttl: Duration) => void
   /** Says that this result is for this caller alone: it is not stored, and for a second nobody queues for the key. */
-  doNotStore(): void
+  readonly doNotStore: () => void
 }
 
 export interface Stale {

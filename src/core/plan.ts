@@ -6,52 +6,61 @@ import type { Store } from './store.ts'
 /** What may be said per cache and again per call. */
 export interface LoadOptions {
   /** How long a value is fresh. Default `'1m'`. The loader may say otherwise with `ttl()`. */
-  readonly ttl?: Duration
+  readonly ttl?: Duration | undefined
   /** How long after its ttl a value is still served while it is refreshed, or instead of an error. Default 0. */
-  readonly grace?: Duration
+  readonly grace?: Duration | undefined
   /** How long a lease lives without renewal; a dead holder blocks its key no longer. Default `'10s'`. */
-  readonly leaseTtl?: Duration
+  readonly leaseTtl?: Duration | undefined
   /** How long a caller waits, for its own load or for another's, before WAIT_TIMEOUT. Default: `hardTimeout` + 1 s. */
-  readonly waitTimeout?: Duration
+  readonly waitTimeout?: Duration | undefined
   /** How long a caller that could have a stale value waits for the fresh one. Default 0: the stale value at once. */
-  readonly softTimeout?: Duration
+  readonly softTimeout?: Duration | undefined
   /** How long a loader may run before it is given up with LOAD_TIMEOUT. Default `'30s'`. */
-  readonly hardTimeout?: Duration
+  readonly hardTimeout?: Duration | undefined
   /** How long after a failed load its error is given to whoever asks, without loading again. Default `'1s'`. */
-  readonly failureCooldown?: Duration
+  readonly failureCooldown?: Duration | undefined
   /** When the store is away: `'load'` without it, collapsed in this process (default), or `'throw'` STORE_UNAVAILABLE. */
-  readonly onStoreFailure?: 'load' | 'throw'
+  readonly onStoreFailure?: 'load' | 'throw' | undefined
   /**
    * When callers of a load are answered: once its fill has been accepted (`'filled'`, default), or as soon as the loader
    * returns (`'loaded'`): one round trip sooner, but a caller may then get a value that was invalidated meanwhile.
    */
-  readonly answer?: 'filled' | 'loaded'
+  readonly answer?: 'filled' | 'loaded' | undefined
   /** Values up to this many bytes travel in the message that wakes the waiters. Default 4096. */
-  readonly inlineLimit?: number
+  readonly inlineLimit?: number | undefined
   /** Values above this many bytes are refused with VALUE_TOO_LARGE. Default 16777216 (16 MiB). */
-  readonly maxValueSize?: number
+  readonly maxValueSize?: number | undefined
 }
 
 /** What may be said per call. */
 export interface CallOptions extends LoadOptions {
   /** Ends this caller's wait with the signal's reason; the load goes on for the others. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What may be said of a value that is set: how long it is fresh, and stale but served, instead of what the cache says. */
+export type SetOptions = Pick<LoadOptions, 'ttl' | 'grace'>
+
+/** What may be said to `close`. */
+export interface CloseOptions {
+  /** How long running loads and waiting callers may go on. Default `'5s'`; 0 for not at all. */
+  readonly timeout?: Duration | undefined
 }
 
 /** What may be said per cache. */
 export interface CacheOptions extends LoadOptions {
   /** Where values and leases live. Default: `memoryStore()`, for one process. */
-  readonly store?: Store
+  readonly store?: Store | undefined
   /** Keeps the keys of caches that share a store apart. Default `'herdless'`. */
-  readonly namespace?: string
+  readonly namespace?: string | undefined
   /** How many loads this process runs at once while the store is away; the others queue. Default 64. */
-  readonly maxConcurrentLoads?: number
+  readonly maxConcurrentLoads?: number | undefined
   /** How long the store may take to answer a command before it counts as away. Default 500 ms. */
-  readonly commandTimeout?: Duration
+  readonly commandTimeout?: Duration | undefined
   /** How values become bytes. Default: JSON that keeps what JSON alone would change, see `jsonCodec`. */
-  readonly codec?: Codec
+  readonly codec?: Codec | undefined
   /** The clock that timeouts and renewals go by; for tests on virtual time. Default: this machine's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 /** `LoadOptions`, complete and checked, in milliseconds and bytes. */
@@ -112,7 +121,12 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   maxValueSize: whole(1),
 }
 
-const callChecks: Record<keyof CallOptions, Check> = { ...loadChecks, signal: shape('an AbortSignal', ['aborted', 'addEventListener']) }
+const callChecks: Record<keyof CallOptions, Check> = {
+  ...loadChecks,
+  signal: shape('an AbortSignal', ['aborted', 'addEventListener']),
+}
+
+const setChecks: Record<keyof SetOptions, Check> = { ttl: loadChecks.ttl, grace: loadChecks.grace }
 
 const cacheChecks: Record<keyof CacheOptions, Check> = {
   ...loadChecks,
@@ -143,6 +157,17 @@ export function planOf(options: CacheOptions): CachePlan {
 export function refined(plan: Plan, options: CallOptions): Plan {
   const given: Partial<Plan> = checked('getOrLoad', options, callChecks)
   return { ...plan, ...given, ...waitOf(given, plan) }
+}
+
+/** Likewise for a value that is set. */
+export function refinedForSet(plan: Plan, options: SetOptions): Plan {
+  return { ...plan, ...checked('set', options, setChecks) }
+}
+
+/** How long `close` lets things end, in milliseconds. */
+export function closeTimeout(options: CloseOptions): number {
+  const { timeout = 5_000 }: { timeout?: number } = checked('close', options, { timeout: timer(0) })
+  return timeout
 }
 
 /** A load's own timeout should be heard before its callers' patience ends. */

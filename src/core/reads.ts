@@ -1,5 +1,5 @@
-import type { Shared } from './flight.ts'
 import { decoded } from './payload.ts'
+import type { Shared } from './shared.ts'
 import type { Entry } from './store.ts'
 
 /** What a read found: an entry and its value, bytes that are no value of ours, or nothing. */
@@ -8,29 +8,43 @@ export type Found =
   | { readonly state: 'garbage'; readonly entry: Entry }
   | { readonly state: 'nothing' }
 
+interface Read {
+  readonly found: Promise<Found>
+  readonly send: () => void
+}
+
 /**
  * Reads of one cache, one per key and tick: callers of the same tick share the read and its decoded value.
- * Nobody joins a read that may have been sent already: an invalidation could lie between it and the question.
+ * Nobody joins a read that has been sent: an invalidation could lie between it and the question. So none is sent
+ * before its tick has ended.
  */
 export class Reads {
   readonly #shared: Shared
-  readonly #thisTick = new Map<string, Promise<Found>>()
+  #thisTick = new Map<string, Read>()
 
   constructor(shared: Shared) {
     this.#shared = shared
   }
 
   read(key: string): Promise<Found> {
-    const shared = this.#thisTick.get(key)
-    if (shared !== undefined) return shared
-    // Before the store's own end of tick, at which it sends what was read in this one.
+    const joined = this.#thisTick.get(key)
+    if (joined !== undefined) return joined.found
     if (this.#thisTick.size === 0) process.nextTick(this.#endTick)
-    const found = this.#shared.store.read(this.#shared.named(key)).then((entry) => this.#found(key, entry))
-    this.#thisTick.set(key, found)
+    let send!: () => void
+    const found = new Promise<Found>((resolve, reject) => {
+      send = () => {
+        this.#shared.store.read(this.#shared.named(key)).then((entry) => resolve(this.#found(key, entry)), reject)
+      }
+    })
+    this.#thisTick.set(key, { found, send })
     return found
   }
 
-  readonly #endTick = (): void => this.#thisTick.clear()
+  readonly #endTick = (): void => {
+    const reads = this.#thisTick
+    this.#thisTick = new Map()
+    for (const { send } of reads.values()) send()
+  }
 
   #found(key: string, entry: Entry | null): Found {
     if (entry === null) return { state: 'nothing' }

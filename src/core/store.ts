@@ -7,6 +7,9 @@ import type { Failure } from './errors.ts'
  * All times are milliseconds. All methods reject when the store cannot be reached, and only then.
  */
 export interface Store {
+  /** Whether keys live on several servers, so that the silence of one says nothing of the others. */
+  readonly sharded: boolean
+
   /** The value as it stands in the store at some moment after the call, perhaps just expired; `null` when there is none. */
   read(key: string): Promise<Entry | null>
 
@@ -19,7 +22,7 @@ export interface Store {
   /** Ends a load with a value. `false`: the lease is no longer ours, and nothing was written. */
   fill(lease: Lease, value: NewValue): Promise<boolean>
 
-  /** Ends a load with an error, which is told to all who wait and to those who ask within `cooldown`. */
+  /** Ends a load with an error, for all who wait and for those who ask within `cooldown`. `false`: as for `fill`. */
   fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean>
 
   /** Ends a load whose result must not be kept: for `duration`, nobody queues for this key. */
@@ -34,8 +37,12 @@ export interface Store {
    */
   renew(leases: readonly Lease[]): Promise<boolean>[]
 
-  /** Writes a value and voids whatever load of the key is under way. */
-  set(key: string, token: string, value: NewValue): Promise<void>
+  /**
+   * Writes a value and voids whatever load of the key is under way.
+   * @param within a write that arrives later than this many milliseconds after it was sent only voids and deletes:
+   *   whoever sent it has been told that it failed, and others may have written since
+   */
+  set(key: string, token: string, value: NewValue, within?: number): Promise<void>
 
   /** Deletes the value and voids whatever load of the key is under way. */
   invalidate(key: string): Promise<void>
@@ -83,8 +90,10 @@ export interface ClaimRequest {
   /** One per load, never reused for another. */
   readonly token: string
   readonly leaseTtl: number
-  /** The token of the value that the caller already has and wants replaced, even if the store calls it fresh. */
+  /** The token of the value that the caller already has: it need not be sent again. */
   readonly known?: string | undefined
+  /** The token of a value that is to be replaced even though the store calls it fresh. */
+  readonly unwanted?: string | undefined
   /** The token of the load that the caller waits for: its value is taken even if it has expired meanwhile. */
   readonly awaited?: string | undefined
 }

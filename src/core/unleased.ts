@@ -2,13 +2,26 @@ import type { Clock, Timer } from './clock.ts'
 import type { Loaded } from './load.ts'
 import type { Moment } from './moment.ts'
 
+/** A caller's part in a load without a lease. */
+export interface Share {
+  /** What comes of the load; never settles if the caller has left and nobody else wanted it. */
+  readonly loaded: Promise<Loaded>
+  /** The caller waits no more: a load that nobody waits for is not begun. */
+  readonly leave: () => void
+}
+
 interface Generation {
   /** When its loader started; `null` while it waits for its turn, and may be joined by anyone. */
   began: Moment | null
-  readonly start: () => void
+  callers: number
   readonly loaded: Promise<Loaded>
+  /** Takes its turn, or a place in the queue for it. */
+  readonly start: () => void
+  /** Takes its turn at once, whatever the queue. */
+  readonly startNow: () => void
 }
 
+/** The loads of one key: at most one has yet to begin. */
 interface Line {
   running: Generation | null
   next: Generation | null
@@ -21,7 +34,8 @@ interface Line {
  * A caller never joins a load that began before it asked, for an invalidation may lie between (this process could not
  * have heard of it). It joins the next one, which begins when the running one ends, at most `patience` later: so each
  * key has one load at a time, or two when loads take longer than that, and everybody is answered within
- * `patience` + one load. Over all keys, at most `most` run at once and the others queue.
+ * `patience` + one load. Over all keys, at most `most` run at once and the others queue. A caller that is itself a
+ * loader does not queue, or loads that wait for each other could fill all places.
  */
 export class Unleased {
   readonly #most: number
@@ -29,7 +43,7 @@ export class Unleased {
   readonly #clock: Clock
   readonly #moment: () => Moment
   readonly #lines = new Map<string, Line>()
-  readonly #queue: (() => void)[] = []
+  readonly #queue = new Set<() => void>()
   #running = 0
 
   constructor(options: { most: number; patience: number; clock: Clock; moment: () => Moment }) {
@@ -40,21 +54,22 @@ export class Unleased {
   }
 
   /**
-   * The outcome of a load that begins after `asked`.
-   * @param run runs the loader; called if this caller's turn makes the load
-   * @param nested whether the caller is itself a loader: it takes no place in the queue, or loads that wait for each
-   *   other could fill it
+   * A share in a load that begins after `asked`.
+   * @param nested whether the caller is itself a loader
+   * @param run runs the loader; called if it is this caller who makes the load
    */
-  load(key: string, asked: Moment, nested: boolean, run: () => Promise<Loaded>): Promise<Loaded> {
-    let line = this.#lines.get(key)
-    if (line === undefined) this.#lines.set(key, (line = { running: null, next: null, impatience: null }))
-    const { running, next } = line
-    if (running !== null && running.began !== null && asked < running.began) return running.loaded
-    if (next !== null) return next.loaded
-    const generation = (line.next = this.#generation(key, line, nested, run))
-    if (running === null) generation.start()
-    else line.impatience = this.#clock.after(this.#patience, generation.start)
-    return generation.loaded
+  share(key: string, asked: Moment, nested: boolean, run: () => Promise<Loaded>): Share {
+    const line = this.#lines.get(key) ?? { running: null, next: null, impatience: null }
+    this.#lines.set(key, line)
+    const { running } = line
+    if (running !== null && running.began !== null && asked < running.began) return joined(running)
+    const isNew = line.next === null
+    const generation = (line.next ??= this.#generation(key, line, run))
+    const share = joined(generation)
+    if (nested) generation.startNow()
+    else if (isNew && running === null) generation.start()
+    else if (isNew) line.impatience = this.#clock.after(this.#patience, generation.start)
+    return share
   }
 
   /** Lets no later caller have the outcome of what is under way. */
@@ -62,42 +77,65 @@ export class Unleased {
     this.#lines.delete(key)
   }
 
-  #generation(key: string, line: Line, nested: boolean, run: () => Promise<Loaded>): Generation {
-    let start!: () => void
-    const turn = new Promise<void>((resolve) => (start = resolve))
-    const begin = async (): Promise<Loaded> => {
-      await turn
-      if (!nested) await this.#enter()
-      line.impatience?.cancel()
-      line.impatience = null
+  #generation(key: string, line: Line, run: () => Promise<Loaded>): Generation {
+    let settle!: (loaded: Promise<Loaded>) => void
+    let state: 'idle' | 'queued' | 'begun' = 'idle'
+    const begin = (): void => {
+      state = 'begun'
+      this.#queue.delete(begin)
+      this.#leaveNext(line, generation)
+      if (generation.callers === 0) return this.#freeKey(key, line)
+      this.#running++
       line.running = generation
-      if (line.next === generation) line.next = null
       generation.began = this.#moment()
-      try {
-        return await run()
-      } finally {
-        if (!nested) this.#leave()
+      const loaded = run()
+      settle(loaded)
+      void loaded.finally(() => {
+        this.#running--
         if (line.running === generation) line.running = null
-        if (line.next !== null) line.next.start()
-        else if (line.running === null && this.#lines.get(key) === line) this.#lines.delete(key)
-      }
+        this.#freeKey(key, line)
+        this.#fillPlaces()
+      })
     }
-    const generation: Generation = { began: null, start, loaded: begin() }
+    const generation: Generation = {
+      began: null,
+      callers: 0,
+      loaded: new Promise((resolve) => (settle = resolve)),
+      start: () => {
+        if (state !== 'idle') return
+        if (this.#running < this.#most && this.#queue.size === 0) return begin()
+        state = 'queued'
+        this.#queue.add(begin)
+      },
+      startNow: () => {
+        if (state !== 'begun') begin()
+      },
+    }
     return generation
   }
 
-  #enter(): Promise<void> | void {
-    if (this.#running < this.#most) {
-      this.#running++
-      return
-    }
-    return new Promise((resolve) => this.#queue.push(resolve))
+  #leaveNext(line: Line, generation: Generation): void {
+    if (line.next !== generation) return
+    line.next = null
+    line.impatience?.cancel()
+    line.impatience = null
   }
 
-  #leave(): void {
-    // The place goes to the first in the queue, without being free in between.
-    const first = this.#queue.shift()
-    if (first) first()
-    else this.#running--
+  #freeKey(key: string, line: Line): void {
+    if (line.running !== null) return
+    if (line.next !== null) line.next.start()
+    else if (this.#lines.get(key) === line) this.#lines.delete(key)
   }
+
+  #fillPlaces(): void {
+    for (const begin of this.#queue) {
+      if (this.#running >= this.#most) return
+      begin()
+    }
+  }
+}
+
+function joined(generation: Generation): Share {
+  generation.callers++
+  return { loaded: generation.loaded, leave: () => void generation.callers-- }
 }

@@ -59,6 +59,7 @@ interface Rest {
 }
 
 class MemoryStore implements Store {
+  readonly sharded = false
   readonly #clock: Clock
   readonly #values: LRUCache<string, Value>
   readonly #held = new Map<string, HeldLease>()
@@ -76,11 +77,11 @@ class MemoryStore implements Store {
     return this.#entry(key, 0)
   }
 
-  async claim({ key, token, leaseTtl, known, awaited }: ClaimRequest): Promise<Claim> {
+  async claim({ key, token, leaseTtl, unwanted, awaited }: ClaimRequest): Promise<Claim> {
     const now = this.#clock.now()
     const value = this.#values.get(key)
     if (value !== undefined) {
-      const good = value.token === awaited || (value.freshUntil > now && value.token !== known)
+      const good = value.token !== unwanted && (value.token === awaited || value.freshUntil > now)
       if (good) return { state: 'fresh', entry: seen(value, now) }
     }
     const stale = this.#entry(key, 0)

@@ -3,8 +3,12 @@
  * The client stays the user's: it is never configured, patched or closed.
  */
 export interface RedisClient {
-  /** Sends any command; replies come as Buffers. */
-  callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>
+  getBuffer(key: string): Promise<Buffer | null>
+  mgetBuffer(keys: string[]): Promise<(Buffer | null)[]>
+  evalshaBuffer(sha1: string, numberOfKeys: number, ...keysAndArguments: (string | Buffer | number)[]): Promise<unknown>
+  evalBuffer(script: string, numberOfKeys: number, ...keysAndArguments: (string | Buffer | number)[]): Promise<unknown>
+  script(subcommand: 'LOAD', script: string): Promise<unknown>
+  time(): Promise<readonly (string | number)[]>
   /** Another connection with the same settings; for the subscription. */
   duplicate(): RedisSubscriber
   /** Whether keys live on several nodes. */

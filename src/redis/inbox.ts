@@ -14,7 +14,7 @@ type Listener = (message: Message) => void
 const mostEarly = 1_000
 
 /** How long the first claim waits for the subscription, in milliseconds; without it, waiters only ask again. */
-const patience = 250
+const patience = 100
 
 /**
  * Where this process is told what came of the loads it waits for: one channel, subscribed once, on a connection of
@@ -113,6 +113,7 @@ export class Inbox {
   listen(token: string, listener: Listener): () => void {
     const early = this.#early.get(token)
     if (early !== undefined) {
+      this.#early.delete(token)
       listener(early)
       return () => undefined
     }
@@ -145,8 +146,11 @@ export class Inbox {
     if (listeners !== undefined) {
       this.#listeners.delete(token)
       for (const listener of listeners) listener(message)
-    } else if (this.#asking > 0 && this.#early.size < mostEarly) {
+    } else if (this.#asking > 0) {
       this.#early.set(token, message)
+      // The oldest goes first: a claim's reply is not that long on its way.
+      const [oldest] = this.#early.keys()
+      if (this.#early.size > mostEarly && oldest !== undefined) this.#early.delete(oldest)
     }
   }
 

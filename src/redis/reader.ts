@@ -43,7 +43,7 @@ export class Reader<T> {
   }
 
   #get({ key, resolve, reject }: Read<T>): void {
-    this.#client.callBuffer('get', [key]).then(
+    this.#client.getBuffer(key).then(
       (bytes) => resolve(this.#parsed(bytes)),
       (error: unknown) => {
         // MGET has nothing to say of foreign types either.
@@ -54,9 +54,9 @@ export class Reader<T> {
   }
 
   #mget(reads: readonly Read<T>[]): void {
-    this.#client.callBuffer('mget', reads.map(({ key }) => key)).then(
+    this.#client.mgetBuffer(reads.map(({ key }) => key)).then(
       (found) => {
-        for (const [index, { resolve }] of reads.entries()) resolve(this.#parsed((found as unknown[])[index]))
+        for (const [index, { resolve }] of reads.entries()) resolve(this.#parsed(found[index]))
       },
       (error: unknown) => {
         for (const { reject } of reads) reject(error)
@@ -64,7 +64,7 @@ export class Reader<T> {
     )
   }
 
-  #parsed(bytes: unknown): T | null {
-    return Buffer.isBuffer(bytes) ? this.#parse(bytes) : null
+  #parsed(bytes: Buffer | null | undefined): T | null {
+    return bytes == null ? null : this.#parse(bytes)
   }
 }

@@ -8,11 +8,10 @@ export async function runScript(
   keys: readonly string[],
   args: readonly (string | Buffer | number)[],
 ): Promise<unknown> {
-  const rest = [keys.length, ...keys, ...args]
   try {
-    return await client.callBuffer('evalsha', [script.sha1, ...rest])
+    return await client.evalshaBuffer(script.sha1, keys.length, ...keys, ...args)
   } catch (error) {
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
-    return await client.callBuffer('eval', [script.lua, ...rest])
+    return await client.evalBuffer(script.lua, keys.length, ...keys, ...args)
   }
 }

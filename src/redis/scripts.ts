@@ -9,9 +9,10 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'de2d0000b476d748f144f6c1afe975de0854176d',
+  sha1: 'a455595948aa24be6fa3d6ca5b1a8c7af52afcf7',
   lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
-local token, inbox, known, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
+local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
+local goneAfter = ARGV[7]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -23,7 +24,8 @@ if header then
   local writer = string.sub(header, 3, 18)
   local freshUntil, staleUntil
   freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
-  if writer == awaited or (freshUntil > now and writer ~= known) then
+  if not (version >= 0 and version < 9007199254740992) then version = 0 end
+  if writer ~= unwanted and (writer == awaited or freshUntil > now) then
     return {'fresh', micros, redis.call('GET', valueKey)}
   end
   if staleUntil > now then
@@ -38,8 +40,8 @@ end
 if lease[1] == 'held' then
   if lease[2] == token then return {'lease', micros, lease[3], value} end
   local left = redis.call('PTTL', leaseKey)
-  local gone = false
-  if ARGV[6] ~= '' and lease[5] then
+  local gone = left < 0
+  if not gone and goneAfter ~= '' and lease[5] then
     local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])
     if not listeners.err and listeners[2] == 0 then
       local suspectSince = tonumber(redis.call('HGET', leaseKey, 'suspect'))
@@ -47,7 +49,7 @@ if lease[1] == 'held' then
         redis.call('HSET', leaseKey, 'suspect', now)
         suspectSince = now
       end
-      local wait = suspectSince + ARGV[6] - now
+      local wait = suspectSince + goneAfter - now
       gone = wait <= 0
       if wait < left then left = wait end
     else
@@ -62,7 +64,7 @@ if lease[1] == 'held' then
   for _, field in ipairs(fields) do
     if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
-  redis.call('PUBLISH', lease[4], 'a' .. lease[2])
+  if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end
   redis.call('DEL', leaseKey)
 elseif lease[1] == 'failed' then
   return {'failed', micros, lease[6], value}
@@ -72,7 +74,7 @@ end
 local fence = string.format('%.0f', math.max(micros, version + 1))
 redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox)
 redis.call('PEXPIRE', leaseKey, ARGV[3])
-if ARGV[6] ~= '' and inbox ~= '' then
+if goneAfter ~= '' and inbox ~= '' then
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
   if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
 end
@@ -110,7 +112,7 @@ return {1, micros}
 
 export const overwrite: Script = {
   name: 'overwrite',
-  sha1: '14634c99c22d5f394f09438fc32b043b3256a3f3',
+  sha1: '5f5692ef17567bd8b9d217b114b0d9b8f5d2b808',
   lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -118,13 +120,15 @@ local now = math.floor(micros / 1000)
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox')
 local fields = lease.err and {} or redis.call('HKEYS', leaseKey)
 redis.call('DEL', leaseKey)
-if token == '' then
+local late = token ~= '' and ARGV[5] ~= '' and ARGV[6] ~= '' and now - ARGV[5] > tonumber(ARGV[6])
+if token == '' or late then
   redis.call('DEL', valueKey)
 else
   local version = micros
   local header = redis.pcall('GETRANGE', valueKey, 0, 47)
   if type(header) == 'string' and #header == 48 and string.byte(header) == 177 then
-    version = math.max(version, struct.unpack('>d', header, 37) + 1)
+    local before = struct.unpack('>d', header, 37)
+    if before >= version and before < 9007199254740992 then version = before + 1 end
   end
   if lease[3] then version = math.max(version, lease[3] + 1) end
   local from = math.min(tonumber(ARGV[5]) or now, now)
@@ -139,7 +143,7 @@ if lease[1] == 'held' then
   end
   if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end
 end
-return {micros}
+return {late and 0 or 1, micros}
 `,
 }
 

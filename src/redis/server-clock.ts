@@ -1,6 +1,9 @@
 import type { Clock } from '../core/clock.ts'
 
-/** After this long without a sample, in milliseconds, the two clocks may have drifted apart by a millisecond. */
+/**
+ * How long a sample within a millisecond is good, in milliseconds: two clocks hardly drift apart by more in that time.
+ * A wider one is good for so much less.
+ */
 const goodFor = 10_000
 
 /**
@@ -12,21 +15,39 @@ const goodFor = 10_000
  */
 export class ServerClock {
   readonly #clock: Clock
+  readonly #time: () => Promise<readonly (string | number)[]>
   #least = Number.NEGATIVE_INFINITY
   #most = Number.POSITIVE_INFINITY
   #sampledAt = Number.NEGATIVE_INFINITY
+  #asking = false
 
-  constructor(clock: Clock) {
+  /** @param time asks the server: seconds, and microseconds besides */
+  constructor(clock: Clock, time: () => Promise<readonly (string | number)[]>) {
     this.#clock = clock
+    this.#time = time
   }
 
   get known(): boolean {
     return this.#sampledAt > Number.NEGATIVE_INFINITY
   }
 
-  /** Whether the estimate wants another sample. */
-  get old(): boolean {
-    return this.#clock.now() - this.#sampledAt > goodFor
+  /** Asks for a sample now. */
+  async ask(): Promise<void> {
+    const sentAt = this.#clock.now()
+    const [seconds, micros] = await this.#time()
+    this.sample(Number(seconds) * 1_000_000 + Number(micros), sentAt)
+  }
+
+  /** Asks for a sample on the side, if the last one is old. */
+  refresh(): void {
+    if (this.#asking || !this.#old) return
+    this.#asking = true
+    const asked = (): void => void (this.#asking = false)
+    this.ask().then(asked, asked)
+  }
+
+  get #old(): boolean {
+    return this.#clock.now() - this.#sampledAt > goodFor / Math.max(1, this.#most - this.#least)
   }
 
   /** Milliseconds since the epoch by the server's clock, as well as they are known. */
@@ -44,7 +65,7 @@ export class ServerClock {
     const least = serverNow - receivedAt
     const most = serverNow - sentAt
     const contradicts = least > this.#most || most < this.#least
-    if (contradicts || this.old) {
+    if (contradicts || this.#old) {
       this.#least = least
       this.#most = most
     } else {

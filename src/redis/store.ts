@@ -6,7 +6,9 @@ import type { RedisClient } from './client.ts'
 import { entryIn } from './entry.ts'
 import { failureIn } from './failure.ts'
 import { HeldLeases } from './held-leases.ts'
-import { Inbox, type Message } from './inbox.ts'
+import { Inbox } from './inbox.ts'
+import { leaseKey, valueKey } from './keys.ts'
+import { outcomeIn } from './outcome.ts'
 import { Reader } from './reader.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
@@ -27,8 +29,13 @@ export interface RedisStoreOptions {
  * @throws TypeError for something that is not such a client, or a wrong option
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
-  if (typeof client?.callBuffer !== 'function' || typeof client.duplicate !== 'function') {
+  if (typeof client?.evalshaBuffer !== 'function' || typeof client.duplicate !== 'function') {
     throw new TypeError(`Expected an ioredis Redis or Cluster, got ${shown(client)}`)
+  }
+  const { scaleReads = 'master' } = (client as { options?: { scaleReads?: unknown } }).options ?? {}
+  if (client.isCluster && scaleReads !== 'master') {
+    // A replica may not have heard of an invalidation that has been acknowledged.
+    throw new TypeError(`Expected a Cluster that reads from masters (scaleReads: 'master'), got ${shown(scaleReads)}`)
   }
   const { wakeUp = 'push', ...others } = options
   for (const name of Object.keys(others)) {
@@ -51,8 +58,9 @@ const goneAfter = 50
 const mostRenewed = 100
 
 class RedisStore implements Store {
+  readonly sharded: boolean
   readonly #client: RedisClient
-  readonly #clock = new ServerClock(systemClock)
+  readonly #clock: ServerClock
   readonly #reader: Reader<Entry>
   readonly #inbox: Inbox | null
   readonly #held: HeldLeases
@@ -60,9 +68,10 @@ class RedisStore implements Store {
 
   constructor(client: RedisClient, wakeUp: 'push' | 'poll') {
     this.#client = client
+    this.sharded = client.isCluster
+    this.#clock = new ServerClock(systemClock, () => client.time())
     this.#reader = new Reader(client, (bytes) => entryIn(bytes, this.#clock.now()))
-    // Without a subscription its name comes off the leases: nobody must judge by it that this process is dead.
-    this.#inbox = wakeUp === 'push' ? new Inbox(client, () => this.#held.confirm((leases) => this.renew(leases))) : null
+    this.#inbox = wakeUp === 'push' ? new Inbox(client, () => this.#confirmLeases()) : null
     this.#held = new HeldLeases(this.#inbox)
   }
 
@@ -70,8 +79,8 @@ class RedisStore implements Store {
     if (++this.#users > 1) return
     this.#inbox?.open()
     // Ahead of need, so that the first miss costs no more than any other. Where it fails, the first use makes up for it.
-    for (const script of Object.values(scripts)) quietly(this.#client.callBuffer('script', ['load', script.lua]))
-    quietly(this.#askTime())
+    for (const script of Object.values(scripts)) quietly(this.#client.script('LOAD', script.lua))
+    quietly(this.#clock.ask())
   }
 
   async close(): Promise<void> {
@@ -79,8 +88,8 @@ class RedisStore implements Store {
   }
 
   read(key: string): Promise<Entry | null> {
-    if (!this.#clock.known) return this.#askTime().then(() => this.#reader.read(valueKey(key)))
-    if (this.#clock.old) quietly(this.#askTime())
+    if (!this.#clock.known) return this.#clock.ask().then(() => this.#reader.read(valueKey(key)))
+    this.#clock.refresh()
     return this.#reader.read(valueKey(key))
   }
 
@@ -89,29 +98,33 @@ class RedisStore implements Store {
     return inbox === null ? this.#claim(request) : inbox.asking(() => this.#claim(request))
   }
 
-  async #claim({ key, token, leaseTtl, known = '', awaited = '' }: ClaimRequest): Promise<Claim> {
+  async #claim({ key, token, leaseTtl, known = '', unwanted = '', awaited = '' }: ClaimRequest): Promise<Claim> {
     const inbox = this.#inbox?.name ?? ''
     // In a cluster a node knows only its own subscribers: there the lease's end decides.
     const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
     const sentAt = systemClock.now()
-    const args = [token, inbox, Math.ceil(leaseTtl), known, awaited, takeover]
+    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover]
     const reply = (await this.#run(scripts.claim, [valueKey(key), leaseKey(key)], args).catch((error: unknown) => {
       // Unless the server itself said no, it may have granted a lease that nobody will ever hear of.
       if ((error as Error).name !== 'ReplyError') quietly(this.#settleToken(key, token, 'again', '', 0))
       throw error
     })) as unknown[]
     const [state, micros, third, fourth, fifth] = reply
-    this.#clock.sample(micros as number, sentAt)
+    this.#clock.sample(Number(micros), sentAt)
     switch (String(state)) {
       case 'fresh': {
         const entry = this.#entry(third)
         if (entry === null) throw new Error('Redis answered with a value that is not one')
         return { state: 'fresh', entry }
       }
-      case 'lease':
-        return { state: 'lease', lease: this.#held.add({ key, token, ttl: leaseTtl, fence: BigInt(String(third)) }, micros as number), stale: this.#entry(fourth) }
+      case 'lease': {
+        const lease = this.#held.add({ key, token, ttl: leaseTtl, fence: BigInt(String(third)) }, Number(micros))
+        // The subscription by which others judge this process may have come or gone while the claim was on its way.
+        if (inbox !== (this.#inbox?.name ?? '')) this.#confirmLeases()
+        return { state: 'lease', lease, stale: this.#entry(fourth) }
+      }
       case 'wait':
-        return { ...this.#wait(String(third), inbox !== ''), leaseLeft: Math.max(0, fourth as number), stale: this.#entry(fifth) }
+        return { ...this.#wait(String(third), inbox !== ''), leaseLeft: Math.max(0, Number(fourth)), stale: this.#entry(fifth) }
       case 'failed':
         return { state: 'failed', failure: failureIn(third as Buffer), stale: this.#entry(fourth) }
       default:
@@ -130,8 +143,8 @@ class RedisStore implements Store {
       Math.min(Math.round(loadTime), 0xffff_ffff),
       inlineLimit,
     ]
-    const [filled] = (await this.#run(scripts.fill, [valueKey(lease.key), leaseKey(lease.key)], args)) as [number]
-    return filled === 1
+    const [filled] = (await this.#run(scripts.fill, [valueKey(lease.key), leaseKey(lease.key)], args)) as unknown[]
+    return isYes(filled)
   }
 
   fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
@@ -154,26 +167,33 @@ class RedisStore implements Store {
       const some = leases.slice(start, start + most)
       const args = [inbox, ...some.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])]
       const reply = this.#run(scripts.renew, some.map(({ key }) => leaseKey(key)), args)
-      answers.push(...some.map((_, index) => reply.then((ours) => (ours as number[])[index] === 1)))
+      answers.push(...some.map((_, index) => reply.then((ours) => isYes((ours as unknown[])[index]))))
     }
     return answers
   }
 
-  async set(key: string, token: string, { payload, ttl, grace }: NewValue): Promise<void> {
-    const sentAt = this.#clock.known ? Math.floor(this.#clock.now()) : ''
-    await this.#overwrite(key, [token, asBuffer(payload), Math.ceil(ttl), Math.ceil(grace), sentAt])
+  async set(key: string, token: string, { payload, ttl, grace }: NewValue, within?: number): Promise<void> {
+    const overwrite = async (): Promise<boolean> => {
+      const sentAt = this.#clock.known ? Math.floor(this.#clock.now()) : ''
+      return this.#overwrite(key, [token, asBuffer(payload), Math.ceil(ttl), Math.ceil(grace), sentAt, within ?? ''])
+    }
+    // In time by our clock, too late by the server's: that one has been set. Its answer told us.
+    if (!(await overwrite()) && !(await overwrite())) throw new Error('The write arrived too late')
   }
 
   async invalidate(key: string): Promise<void> {
-    await this.#overwrite(key, ['', '', 0, 0, ''])
+    await this.#overwrite(key, ['', '', 0, 0, '', ''])
   }
 
   async ping(): Promise<void> {
-    await this.#askTime()
+    await this.#clock.ask()
   }
 
-  async #overwrite(key: string, args: readonly (string | Buffer | number)[]): Promise<void> {
-    await this.#run(scripts.overwrite, [valueKey(key), leaseKey(key)], args)
+  async #overwrite(key: string, args: readonly (string | Buffer | number)[]): Promise<boolean> {
+    const askedAt = systemClock.now()
+    const [written, micros] = (await this.#run(scripts.overwrite, [valueKey(key), leaseKey(key)], args)) as unknown[]
+    this.#clock.sample(Number(micros), askedAt)
+    return isYes(written)
   }
 
   #settle({ key, token }: Lease, state: 'failed' | 'pass' | 'again', error: string, keep: number): Promise<boolean> {
@@ -182,33 +202,16 @@ class RedisStore implements Store {
   }
 
   async #settleToken(key: string, token: string, state: string, error: string, keep: number): Promise<boolean> {
-    const [ours] = (await this.#run(scripts.settle, [leaseKey(key)], [token, state, error, Math.ceil(keep)])) as [number]
-    return ours === 1
+    const [ours] = (await this.#run(scripts.settle, [leaseKey(key)], [token, state, error, Math.ceil(keep)])) as unknown[]
+    return isYes(ours)
   }
 
   #wait(token: string, pushed: boolean): { state: 'wait'; token: string; outcome: Promise<Outcome>; pushed: boolean; leave: () => void } {
     let leave = (): void => undefined
     const outcome = new Promise<Outcome>((resolve) => {
-      if (this.#inbox !== null) leave = this.#inbox.listen(token, (message) => resolve(this.#outcome(message)))
+      if (this.#inbox !== null) leave = this.#inbox.listen(token, (message) => resolve(outcomeIn(message, this.#clock.now())))
     })
     return { state: 'wait', token, outcome, pushed, leave }
-  }
-
-  #outcome({ kind, body }: Message): Outcome {
-    switch (kind) {
-      case 'v': {
-        const entry = this.#entry(body)
-        return entry === null ? { state: 'again' } : { state: 'filled', entry }
-      }
-      case 'r':
-        return { state: 'read' }
-      case 'f':
-        return { state: 'failed', failure: failureIn(body) }
-      case 'p':
-        return { state: 'pass' }
-      default:
-        return { state: 'again' }
-    }
   }
 
   #entry(bytes: unknown): Entry | null {
@@ -219,24 +222,19 @@ class RedisStore implements Store {
     return runScript(this.#client, script, keys, args)
   }
 
-  async #askTime(): Promise<void> {
-    const sentAt = systemClock.now()
-    const [seconds, micros] = (await this.#client.callBuffer('time', [])) as [unknown, unknown]
-    this.#clock.sample(Number(String(seconds)) * 1_000_000 + Number(String(micros)), sentAt)
+  /** Without a subscription our name comes off the leases: nobody must judge by it that this process is dead. */
+  #confirmLeases(): void {
+    this.#held.confirm((leases) => this.renew(leases))
   }
-}
-
-/** The braces make a cluster keep the two keys of an entry together; the namespace before the key keeps them filled. */
-function valueKey(key: string): string {
-  return `{${key}}`
-}
-
-function leaseKey(key: string): string {
-  return `{${key}}:lease`
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** A client may give the integers of a reply as strings. */
+function isYes(reply: unknown): boolean {
+  return Number(reply) === 1
 }
 
 function quietly(work: Promise<unknown>): void {

@@ -3,9 +3,10 @@
 -- ARGV  1 token of this claim
 --       2 inbox of this process, '' if it has none
 --       3 lease ttl, ms
---       4 token of the value that the caller has and wants replaced, '' if none
---       5 token of the load that the caller waits for, '' if none
---       6 ms that the inbox of a holder must have been without a subscriber before it may be replaced, '' for never
+--       4 token of the value that the caller has already, '' if none
+--       5 token of a value that is to be replaced even if it is fresh, '' if none
+--       6 token of the load that the caller waits for, '' if none
+--       7 ms that the inbox of a holder must have been without a subscriber before it may be replaced, '' for never
 -- Returns  {state, now in microseconds, ...}; V is the value with its header, '' if it is the caller's own, false if none
 --       'fresh',  now, V
 --       'lease',  now, fence, V
@@ -13,7 +14,8 @@
 --       'failed', now, the error, V
 --       'pass',   now
 local valueKey, leaseKey = KEYS[1], KEYS[2]
-local token, inbox, known, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
+local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
+local goneAfter = ARGV[7]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -27,7 +29,9 @@ if header then
   local writer = string.sub(header, 3, 18)
   local freshUntil, staleUntil
   freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
-  if writer == awaited or (freshUntil > now and writer ~= known) then
+  -- Not a number, or beyond what a double counts by ones: garbage that happens to begin like a value.
+  if not (version >= 0 and version < 9007199254740992) then version = 0 end
+  if writer ~= unwanted and (writer == awaited or freshUntil > now) then
     return {'fresh', micros, redis.call('GET', valueKey)}
   end
   if staleUntil > now then
@@ -43,8 +47,9 @@ end
 if lease[1] == 'held' then
   if lease[2] == token then return {'lease', micros, lease[3], value} end
   local left = redis.call('PTTL', leaseKey)
-  local gone = false
-  if ARGV[6] ~= '' and lease[5] then
+  -- A lease that does not expire was left by a script that was not allowed to finish.
+  local gone = left < 0
+  if not gone and goneAfter ~= '' and lease[5] then
     -- Redis knows no dead clients, but it knows that nobody listens to the holder's inbox any more. The holder may
     -- only be reconnecting: it is given a moment to say so.
     local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])
@@ -54,7 +59,7 @@ if lease[1] == 'held' then
         redis.call('HSET', leaseKey, 'suspect', now)
         suspectSince = now
       end
-      local wait = suspectSince + ARGV[6] - now
+      local wait = suspectSince + goneAfter - now
       gone = wait <= 0
       if wait < left then left = wait end
     else
@@ -70,7 +75,7 @@ if lease[1] == 'held' then
   for _, field in ipairs(fields) do
     if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
-  redis.call('PUBLISH', lease[4], 'a' .. lease[2])
+  if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end
   redis.call('DEL', leaseKey)
 elseif lease[1] == 'failed' then
   return {'failed', micros, lease[6], value}
@@ -83,7 +88,7 @@ local fence = string.format('%.0f', math.max(micros, version + 1))
 redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox)
 redis.call('PEXPIRE', leaseKey, ARGV[3])
 -- The inbox speaks for its process only where this very server sees it subscribed.
-if ARGV[6] ~= '' and inbox ~= '' then
+if goneAfter ~= '' and inbox ~= '' then
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
   if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
 end

@@ -3,7 +3,8 @@
 -- ARGV  1 token of the value that is written, '' to delete
 --       2 payload   3 ttl, ms   4 grace, ms
 --       5 when it was sent, by this server's clock, ms, '' if not known: freshness counts from there
--- Returns  {now in microseconds}
+--       6 how late it may arrive, ms, '' for ever: whoever sent it has given up by then, and others may have written since
+-- Returns  {1, now in microseconds}; {0, now} if it came too late to be written, and only deleted
 local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -13,13 +14,15 @@ local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox
 local fields = lease.err and {} or redis.call('HKEYS', leaseKey)
 redis.call('DEL', leaseKey)
 
-if token == '' then
+local late = token ~= '' and ARGV[5] ~= '' and ARGV[6] ~= '' and now - ARGV[5] > tonumber(ARGV[6])
+if token == '' or late then
   redis.call('DEL', valueKey)
 else
   local version = micros
   local header = redis.pcall('GETRANGE', valueKey, 0, 47)
   if type(header) == 'string' and #header == 48 and string.byte(header) == 177 then
-    version = math.max(version, struct.unpack('>d', header, 37) + 1)
+    local before = struct.unpack('>d', header, 37)
+    if before >= version and before < 9007199254740992 then version = before + 1 end
   end
   if lease[3] then version = math.max(version, lease[3] + 1) end
   local from = math.min(tonumber(ARGV[5]) or now, now)
@@ -36,4 +39,4 @@ if lease[1] == 'held' then
   end
   if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end
 end
-return {micros}
+return {late and 0 or 1, micros}

@@ -1,0 +1,19 @@
+import type { Clock } from './clock.ts'
+import type { Codec } from './codec.ts'
+import type { Events } from './events.ts'
+import type { GuardedStore } from './guard.ts'
+import type { Moment } from './moment.ts'
+import type { Watchdog } from './watchdog.ts'
+
+/** What the reads, flights and calls of one cache share. */
+export interface Shared {
+  readonly store: GuardedStore
+  /** A key as the store knows it. */
+  readonly named: (key: string) => string
+  readonly watchdog: Watchdog
+  readonly clock: Clock
+  readonly codec: Codec
+  readonly events: Events
+  readonly moment: () => Moment
+  readonly token: () => string
+}

@@ -1,0 +1,106 @@
+import { strict as assert } from 'node:assert'
+import { openCache, type Cache } from '../core/cache.ts'
+import type { CacheOptions } from '../core/plan.ts'
+import type { ContractTest, Scene } from './scene.ts'
+
+/** A cache on each of the stores, as that many processes would have. */
+async function withCaches(scene: Scene, options: CacheOptions, run: (caches: readonly Cache[]) => Promise<void>): Promise<void> {
+  const caches = scene.stores.map((store) => openCache({ ...options, store }, () => store))
+  try {
+    await run(caches)
+  } finally {
+    await Promise.all(caches.map((cache) => cache.close({ timeout: 0 })))
+  }
+}
+
+/** Asks every cache several times at once. */
+function askAll(caches: readonly Cache[], key: string, loader: () => Promise<string>): Promise<PromiseSettledResult<string>[]> {
+  const calls = caches.flatMap((cache) => Array.from({ length: 5 }, () => cache.getOrLoad(key, loader)))
+  return Promise.allSettled(calls)
+}
+
+/** What only caches on the store can show: the promises that the contract is there for. */
+export const caches: readonly ContractTest[] = [
+  {
+    title: 'caches on it load a key once for all their callers',
+    async run(scene) {
+      await withCaches(scene, {}, async (all) => {
+        const key = scene.key()
+        let loads = 0
+        const loader = async (): Promise<string> => {
+          loads++
+          await Promise.all(scene.stores.map((store) => store.ping()))
+          return 'v'
+        }
+        const results = await scene.inTime(askAll(all, key, loader), 'all callers are answered')
+        for (const result of results) assert.deepEqual(result, { status: 'fulfilled', value: 'v' })
+        assert.equal(loads, 1)
+      })
+    },
+  },
+  {
+    title: 'caches on it share a failure with all their callers, loaded once (rule 5)',
+    async run(scene) {
+      await withCaches(scene, { failureCooldown: '1m' }, async (all) => {
+        const key = scene.key()
+        let loads = 0
+        const loader = async (): Promise<string> => {
+          loads++
+          await Promise.all(scene.stores.map((store) => store.ping()))
+          throw new Error('down')
+        }
+        const results = await scene.inTime(askAll(all, key, loader), 'all callers are answered')
+        for (const result of results) {
+          assert.equal(result.status, 'rejected')
+          assert.equal((result.reason as { code?: unknown }).code, 'LOAD_FAILED')
+        }
+        assert.equal(loads, 1)
+      })
+    },
+  },
+  {
+    title: 'caches on it give nobody who asks after an invalidation a value that was loaded before it (rule 4)',
+    async run(scene) {
+      await withCaches(scene, {}, async (all) => {
+        const key = scene.key()
+        for (let version = 1; version <= 10; version++) {
+          const source = version
+          const loader = async (): Promise<string> => {
+            await scene.b.ping()
+            return `version ${source}`
+          }
+          // Loads of the version before are under way in every cache while it is invalidated.
+          const before = askAll(all, key, async () => {
+            await scene.a.ping()
+            return `version ${source - 1}`
+          })
+          await all[version % all.length]?.invalidate(key)
+          const after = await scene.inTime(askAll(all, key, loader), 'all callers are answered')
+          for (const result of after) assert.deepEqual(result, { status: 'fulfilled', value: `version ${source}` })
+          await before
+        }
+      })
+    },
+  },
+  {
+    title: 'a cache on it that closes leaves the others their store, and its loads to them (rule 13)',
+    async run(scene) {
+      const [leaving, staying] = scene.stores.map((store) => openCache({ store }, () => store))
+      assert(leaving !== undefined && staying !== undefined)
+      try {
+        const key = scene.key()
+        let begun!: () => void
+        const hasBegun = new Promise<void>((resolve) => (begun = resolve))
+        const hung = leaving.getOrLoad(key, () => (begun(), new Promise<string>(() => undefined)))
+        const refused = assert.rejects(hung, { code: 'CLOSED' })
+        await scene.inTime(hasBegun, 'the load begins')
+        const taken = staying.getOrLoad(key, () => 'v')
+        await leaving.close({ timeout: 0 })
+        await refused
+        assert.equal(await scene.inTime(taken, 'another cache takes over'), 'v')
+      } finally {
+        await staying.close({ timeout: 0 })
+      }
+    },
+  },
+]

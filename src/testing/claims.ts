@@ -1,0 +1,189 @@
+import { strict as assert } from 'node:assert'
+import { expected, failure, holds, value, type ContractTest } from './scene.ts'
+
+/** What a claim is answered. */
+export const claims: readonly ContractTest[] = [
+  {
+    title: 'a key without a value is leased to whoever claims it first, and the others wait for that load',
+    async run(scene) {
+      const key = scene.key()
+      const token = scene.token()
+      const { lease, stale } = expected(await scene.claim(scene.a, key, { token, leaseTtl: 30_000 }), 'lease')
+      assert.deepEqual([lease.key, lease.token, lease.ttl, stale], [key, token, 30_000, null])
+      for (const store of scene.stores) {
+        const wait = await scene.wait(store, key)
+        assert.deepEqual([wait.token, wait.stale, wait.pushed], [token, null, scene.pushes])
+        assert(wait.leaseLeft > 0 && wait.leaseLeft <= 30_000, `${wait.leaseLeft} of 30000 ms are left`)
+        wait.leave()
+      }
+    },
+  },
+  {
+    title: 'of many claims at once one wins the lease, and all others wait for it',
+    async run(scene) {
+      const key = scene.key()
+      const stores = Array.from({ length: 10 }, () => scene.stores).flat()
+      const answers = await Promise.all(stores.map((store) => scene.claim(store, key)))
+      const [winner, ...others] = answers.filter(({ state }) => state === 'lease')
+      assert.equal(others.length, 0)
+      const { token } = expected(winner ?? { state: 'none' as const, lease: null }, 'lease').lease ?? {}
+      for (const answer of answers) {
+        if (answer === winner) continue
+        assert.equal(expected(answer, 'wait').token, token)
+        expected(answer, 'wait').leave()
+      }
+    },
+  },
+  {
+    title: 'a claim that is sent twice is granted the same lease again, and does not wait for itself (rule 1)',
+    async run(scene) {
+      const key = scene.key()
+      const token = scene.token()
+      const first = await scene.lease(scene.a, key, { token })
+      const again = await scene.lease(scene.a, key, { token })
+      assert.deepEqual([again.token, again.fence], [token, first.fence])
+      assert.equal((await scene.wait(scene.b, key)).token, token)
+      assert.equal(await scene.a.fill(again, value('v')), true)
+      holds(await scene.b.read(key), 'v')
+    },
+  },
+  {
+    title: 'a claim that is sent twice finds the value that its load has brought meanwhile',
+    async run(scene) {
+      const key = scene.key()
+      const token = scene.token()
+      await scene.a.fill(await scene.lease(scene.a, key, { token }), value('v'))
+      holds(expected(await scene.claim(scene.a, key, { token }), 'fresh').entry, 'v')
+    },
+  },
+  {
+    title: 'a fresh value is the answer to every claim',
+    async run(scene) {
+      const key = scene.key()
+      const { token } = await scene.load(scene.a, key, value('v'))
+      for (const store of scene.stores) {
+        const { entry } = expected(await scene.claim(store, key), 'fresh')
+        assert.deepEqual([entry.payload.toString(), entry.token], ['v', token])
+      }
+    },
+  },
+  {
+    title: 'a caller that wants the value it knows replaced wins the lease, though the value is fresh',
+    async run(scene) {
+      const key = scene.key()
+      const { token: known } = await scene.load(scene.a, key, value('old'))
+      expected(await scene.claim(scene.b, key, { known: scene.token() }), 'fresh')
+      const { lease, stale } = expected(await scene.claim(scene.b, key, { known }), 'lease')
+      // The caller has it already, so it may be left out.
+      if (stale !== null) holds(stale, 'old')
+      assert.equal((await scene.wait(scene.a, key, { known })).token, lease.token)
+      expected(await scene.claim(scene.a, key), 'fresh')
+      assert.equal(await scene.b.fill(lease, value('new')), true)
+      holds(expected(await scene.claim(scene.a, key, { known }), 'fresh').entry, 'new')
+    },
+  },
+  {
+    title: 'a value beyond its ttl is no answer any more',
+    async run(scene) {
+      const key = scene.key()
+      await scene.load(scene.a, key, value('v', { ttl: 1 }))
+      const { stale } = await scene.claimUntil(scene.b, key, 'lease')
+      assert.equal(stale, null)
+    },
+  },
+  {
+    title: 'a value in its grace comes with the lease, and with each wait for it',
+    async run(scene) {
+      const key = scene.key()
+      const { token } = await scene.load(scene.a, key, value('old', { ttl: 1, grace: 60_000 }))
+      const { lease, stale } = await scene.claimUntil(scene.b, key, 'lease')
+      holds(stale, 'old')
+      assert.equal(stale?.token, token)
+      assert(stale.freshFor <= 0 && stale.staleFor > 0, `fresh for ${stale.freshFor}, stale for ${stale.staleFor} ms`)
+      for (const store of scene.stores) {
+        const wait = await scene.wait(store, key)
+        holds(wait.stale, 'old')
+        wait.leave()
+      }
+      assert.equal(await scene.b.fill(lease, value('new')), true)
+      holds(expected(await scene.claim(scene.a, key), 'fresh').entry, 'new')
+    },
+  },
+  {
+    title: 'a value in its grace comes with the failure of its refresh (rule 5)',
+    async run(scene) {
+      const key = scene.key()
+      await scene.load(scene.a, key, value('old', { ttl: 1, grace: 60_000 }))
+      const { lease } = await scene.claimUntil(scene.a, key, 'lease')
+      assert.equal(await scene.a.fail(lease, failure, 60_000), true)
+      for (const store of scene.stores) holds(expected(await scene.claim(store, key), 'failed').stale, 'old')
+    },
+  },
+  {
+    title: 'the value that was waited for is the answer although it has expired meanwhile, and no other (rule 6)',
+    async run(scene) {
+      const key = scene.key()
+      const lease = await scene.lease(scene.a, key)
+      assert.equal(await scene.a.fill(lease, value('v', { ttl: 1 })), true)
+      await scene.until('the value expires', async () => {
+        const entry = await scene.b.read(key)
+        return entry === null || entry.freshFor <= 0 ? true : undefined
+      })
+      const { entry } = expected(await scene.claim(scene.b, key, { awaited: lease.token }), 'fresh')
+      assert.deepEqual([entry.payload.toString(), entry.token], ['v', lease.token])
+      expected(await scene.claim(scene.b, key, { awaited: scene.token() }), 'lease')
+    },
+  },
+  {
+    title: 'a lease that nobody renews is taken by the next one when it ends, and not before (rule 10)',
+    async run(scene) {
+      const key = scene.key()
+      const leaseTtl = 300
+      const askedAt = performance.now()
+      const dead = await scene.lease(scene.a, key, { leaseTtl })
+      const { lease } = await scene.until('the lease ends', async () => {
+        const claim = await scene.claim(scene.b, key)
+        const heldFor = performance.now() - askedAt
+        if (claim.state === 'lease') {
+          assert(heldFor >= leaseTtl - 1, `a lease of ${leaseTtl} ms was gone after ${heldFor} ms`)
+          return claim
+        }
+        const wait = expected(claim, 'wait')
+        assert.deepEqual([wait.token, wait.leaseLeft <= leaseTtl], [dead.token, true])
+        wait.leave()
+        return undefined
+      })
+      assert(lease.fence > dead.fence, 'the fence has grown')
+      assert.equal((await scene.wait(scene.a, key)).token, lease.token)
+    },
+  },
+  {
+    title: 'the fence grows from lease to lease, however each of them ends (rule 14)',
+    async run(scene) {
+      const key = scene.key()
+      const fences: bigint[] = []
+      const ends = [
+        (lease: Parameters<typeof scene.a.release>[0]) => scene.a.release(lease),
+        (lease: Parameters<typeof scene.a.release>[0]) => scene.a.fail(lease, failure, 0),
+        () => scene.b.invalidate(key),
+        async (lease: Parameters<typeof scene.a.release>[0]) => {
+          await scene.a.fill(lease, value('v'))
+          await scene.b.invalidate(key)
+        },
+        async () => {
+          await scene.b.set(key, scene.token(), value('set'))
+          await scene.b.invalidate(key)
+        },
+      ]
+      for (const end of [...ends, ...ends]) {
+        const lease = await scene.lease(fences.length % 2 === 0 ? scene.a : scene.b, key)
+        fences.push(lease.fence)
+        await end(lease)
+      }
+      for (const [index, fence] of fences.entries()) {
+        const before = fences[index - 1]
+        assert(before === undefined || fence > before, `${fence} comes after ${before}`)
+      }
+    },
+  },
+]

@@ -1,0 +1,1 @@
+export { storeContract, type OpenStores, type StoreContract } from './store-contract.ts'

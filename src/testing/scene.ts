@@ -1,0 +1,167 @@
+import { strict as assert } from 'node:assert'
+import { randomBytes } from 'node:crypto'
+import type { Failure } from '../core/errors.ts'
+import { keyspace } from '../core/plan.ts'
+import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store, Wait } from '../core/store.ts'
+import { tokens } from '../core/token.ts'
+
+/** Stores that share one backing. */
+export interface OpenStores {
+  /**
+   * Two or more, with nothing in common but what they keep their values in, as two processes would have them. Where the
+   * values live in the store itself, the same store twice. The suite calls `open()` and `close()` of each.
+   */
+  readonly stores: readonly Store[]
+  /** Ends what was opened for them, such as clients; called after each store was closed. */
+  readonly close: () => Promise<void>
+}
+
+/** One test of the contract. */
+export interface ContractTest {
+  readonly title: string
+  readonly run: (scene: Scene) => Promise<void>
+}
+
+/** A failure as it travels, with everything that one can have. */
+export const failure: Failure = {
+  code: 'LOAD_FAILED',
+  message: 'Loading "k" failed: Verbindung getrennt 💥 "quoted"\n',
+  cause: { name: 'DatabaseError', message: 'Verbindung getrennt 💥', code: '57P01' },
+}
+
+/** A lease of this length, in milliseconds, does not end before its test does. */
+const long = 60_000
+
+/** What one test of the contract works with: two stores on one backing, and keys and tokens that nobody else has. */
+export class Scene {
+  readonly a: Store
+  readonly b: Store
+  readonly stores: readonly Store[]
+  readonly pushes: boolean
+  readonly patience: number
+  readonly token: () => string = tokens()
+  readonly #end: () => Promise<void>
+  readonly #prefix = `${keyspace('contract')}${randomBytes(9).toString('base64url')}:`
+  #keys = 0
+
+  private constructor({ stores, close }: OpenStores, options: { pushes: boolean; patience: number }) {
+    const [a, b] = stores
+    assert(a !== undefined && b !== undefined, 'Expected `open` of storeContract to give two stores or more')
+    this.stores = stores
+    this.a = a
+    this.b = b
+    this.#end = close
+    this.pushes = options.pushes
+    this.patience = options.patience
+  }
+
+  static async open(open: () => Promise<OpenStores>, options: { pushes: boolean; patience: number }): Promise<Scene> {
+    const scene = new Scene(await open(), options)
+    for (const store of scene.stores) store.open()
+    return scene
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.stores.map((store) => store.close()))
+    await this.#end()
+  }
+
+  /** A key that no other test has, in the form in which caches hand keys to stores: a namespace, a colon, the rest. */
+  key(rest = ''): string {
+    return `${this.#prefix}${++this.#keys}:${rest}`
+  }
+
+  claim(store: Store, key: string, more: Partial<ClaimRequest> = {}): Promise<Claim> {
+    return store.claim({ key, token: this.token(), leaseTtl: long, ...more })
+  }
+
+  /** A claim that must win the lease. */
+  async lease(store: Store, key: string, more: Partial<ClaimRequest> = {}): Promise<Lease> {
+    return expected(await this.claim(store, key, more), 'lease').lease
+  }
+
+  /** A claim that must be told to wait. */
+  async wait(store: Store, key: string, more: Partial<ClaimRequest> = {}): Promise<Wait> {
+    return expected(await this.claim(store, key, more), 'wait')
+  }
+
+  /** Loads a key: a lease, and a fill that must be accepted. */
+  async load(store: Store, key: string, value: NewValue): Promise<Lease> {
+    const lease = await this.lease(store, key)
+    assert.equal(await store.fill(lease, value), true, 'a held lease fills')
+    return lease
+  }
+
+  /** What must come, before patience ends. */
+  async inTime<T>(promise: Promise<T>, what: string): Promise<T> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new assert.AssertionError({ message: `${what} within ${this.patience} ms` })), this.patience)
+    })
+    try {
+      return await Promise.race([promise, late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Asks again and again until the answer is not `undefined`. */
+  async until<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
+    const end = performance.now() + this.patience
+    for (;;) {
+      const answer = await ask()
+      if (answer !== undefined) return answer
+      assert(performance.now() < end, `${what} within ${this.patience} ms`)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+
+  /** Claims until the answer is of this state. */
+  async claimUntil<State extends Claim['state']>(store: Store, key: string, state: State): Promise<Claim & { state: State }> {
+    return this.until(`a claim is answered '${state}'`, async () => {
+      const claim = await this.claim(store, key)
+      if (claim.state === 'wait') claim.leave()
+      return claim.state === state ? (claim as Claim & { state: State }) : undefined
+    })
+  }
+
+  /** The outcome of a wait, which must come by a message. */
+  async outcome(wait: Wait): Promise<Outcome> {
+    const outcome = await this.inTime(wait.outcome, 'the outcome of a wait comes')
+    wait.leave()
+    return outcome
+  }
+
+  /** The entry that a wait ended with: out of the message, or out of the store if the message says so. */
+  async filled(store: Store, key: string, wait: Wait): Promise<Entry> {
+    const outcome = await this.outcome(wait)
+    if (outcome.state === 'read') return found(await store.read(key))
+    return expected(outcome, 'filled').entry
+  }
+}
+
+/** An answer, which must be of this state. */
+export function expected<Answer extends { readonly state: string }, State extends Answer['state']>(
+  answer: Answer,
+  state: State,
+): Answer & { readonly state: State } {
+  assert.equal(answer.state, state)
+  return answer as Answer & { readonly state: State }
+}
+
+/** An entry, which must be there. */
+export function found(entry: Entry | null): Entry {
+  assert(entry !== null, 'the value is there')
+  return entry
+}
+
+/** An entry, which must hold this text. */
+export function holds(entry: Entry | null, text: string): void {
+  assert.equal(found(entry).payload.toString(), text)
+}
+
+/** A value to be written: a text or bytes, fresh for a minute unless told otherwise. */
+export function value(content: string | Uint8Array, more: Partial<NewValue> = {}): NewValue {
+  const payload = typeof content === 'string' ? Buffer.from(content) : content
+  return { payload, ttl: 60_000, grace: 0, loadTime: 5, inlineLimit: 4_096, ...more }
+}
