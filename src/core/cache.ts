@@ -154,7 +154,6 @@ class FleetCache implements Cache {
   }
 
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
-    if (typeof listener !== 'function') throw new TypeError(`Expected a listener function, got ${shown(listener)}`)
     return this.#shared.events.on(name, listener)
   }
 
@@ -185,7 +184,7 @@ class FleetCache implements Cache {
   }
 
   async #close(timeout: number): Promise<void> {
-    const { flights, open, lonely, clock, store } = this.#shared
+    const { flights, open, lonely, watchdog, clock, store } = this.#shared
     const idle = Promise.allSettled([flights.landed(), ...this.#writes, ...[...open].map((call) => call.answered)])
     await new Promise<void>((resolve) => {
       const timer = clock.after(timeout, resolve)
@@ -199,6 +198,8 @@ class FleetCache implements Cache {
     lonely.giveUp(error)
     for (const call of open) call.giveUp(error)
     await flights.landed()
+    flights.close()
+    watchdog.close()
     await store.close()
   }
 

@@ -49,11 +49,10 @@ export function failureOf(error: CacheError): Failure {
 }
 
 function causeOf(thrown: unknown): NonNullable<Failure['cause']> {
-  if (!(thrown instanceof Error)) return { name: 'Error', message: cut(said(thrown)) }
-  const { name, message, code } = thrown as Error & { code?: unknown }
+  const { name, code } = (thrown ?? {}) as { name?: unknown; code?: unknown }
   return {
-    name: cut(String(name)),
-    message: cut(String(message)),
+    name: typeof name === 'string' ? cut(name) : 'Error',
+    message: cut(said(thrown)),
     ...(typeof code === 'string' ? { code: cut(code) } : typeof code === 'number' ? { code } : {}),
   }
 }
@@ -79,10 +78,10 @@ export function loadFailed(key: string, cause: unknown): CacheError {
   return new CacheError('LOAD_FAILED', `Loading ${quoted(key)} failed: ${said(cause)}`, { key, cause })
 }
 
-function said(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message
+/** What a thrown thing says, whatever it is: it comes from the user's code, or from a client. */
+export function said(thrown: unknown): string {
   try {
-    return String(thrown)
+    return String(thrown instanceof Error ? thrown.message : thrown)
   } catch {
     return 'a value that cannot be shown was thrown'
   }

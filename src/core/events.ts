@@ -1,3 +1,4 @@
+import { shown } from './duration.ts'
 import type { CacheError } from './errors.ts'
 
 /** What a cache tells whoever listens: the name of each event and what comes with it. Durations are milliseconds. */
@@ -30,6 +31,22 @@ export interface CacheEvents {
   recovered: { after: number }
 }
 
+const names: Record<keyof CacheEvents, true> = {
+  hit: true,
+  stale: true,
+  miss: true,
+  load: true,
+  wait: true,
+  fill: true,
+  refused: true,
+  lost: true,
+  failure: true,
+  garbage: true,
+  invalidate: true,
+  degraded: true,
+  recovered: true,
+}
+
 type Listener<Name extends keyof CacheEvents> = (event: CacheEvents[Name]) => void
 
 /** Listeners by event. Nothing is made for an event that nobody listens to: ask `heard` first where it matters. */
@@ -53,7 +70,12 @@ export class Events {
     }
   }
 
+  /** Throws TypeError for an event that there is not: nobody would ever hear of it. */
   on<Name extends keyof CacheEvents>(name: Name, listener: Listener<Name>): () => void {
+    if (!Object.hasOwn(names, name)) {
+      throw new TypeError(`Expected one of the events ${Object.keys(names).join(', ')}, got ${shown(name)}`)
+    }
+    if (typeof listener !== 'function') throw new TypeError(`Expected a listener function, got ${shown(listener)}`)
     const listeners = this.#listeners.get(name) ?? new Set()
     listeners.add(listener)
     this.#listeners.set(name, listeners)

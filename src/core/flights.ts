@@ -1,3 +1,4 @@
+import type { Timer } from './clock.ts'
 import type { CacheError } from './errors.ts'
 import { Flight, type FlightRequest } from './flight.ts'
 import type { Shared } from './shared.ts'
@@ -6,6 +7,7 @@ import type { Shared } from './shared.ts'
 export class Flights {
   readonly #byKey = new Map<string, Flight>()
   readonly #inTheAir = new Set<Flight>()
+  readonly #rests = new Set<Timer>()
   readonly #shared: Shared
 
   constructor(shared: Shared) {
@@ -30,9 +32,7 @@ export class Flights {
         this.#shared.events.emit('failure', { key: flight.key, error: settlement.error })
         // While the source rests, its stale value is served without asking the store who may refresh it.
         if (flight.hasStale && request.plan.failureCooldown > 0) {
-          flight.state = 'resting'
-          this.#shared.clock.after(request.plan.failureCooldown, () => this.#over(flight), 'background')
-          return
+          return this.#rest(flight, request.plan.failureCooldown)
         }
       }
       this.#over(flight)
@@ -59,6 +59,23 @@ export class Flights {
   /** Gives up the loads that are still running. */
   giveUp(error: CacheError): void {
     for (const flight of this.#inTheAir) flight.giveUp(error)
+  }
+
+  close(): void {
+    for (const rest of this.#rests) rest.cancel()
+  }
+
+  #rest(flight: Flight, ms: number): void {
+    flight.state = 'resting'
+    const rest = this.#shared.clock.after(
+      ms,
+      () => {
+        this.#rests.delete(rest)
+        this.#over(flight)
+      },
+      'background',
+    )
+    this.#rests.add(rest)
   }
 
   #over(flight: Flight): void {

@@ -105,7 +105,7 @@ export class Call {
           if (asked < settlement.asOf) throw settlement.error
           break
         case 'pass':
-          return settlement.own?.caller === asked ? settlement.own.value : await this.#alone((run) => run())
+          return settlement.own?.caller === asked ? settlement.own.value : valueOf(await this.#loadAlone())
         case 'away':
           return await this.#away(settlement.error, settlement.late)
         case 'too long':
@@ -192,21 +192,22 @@ export class Call {
   }
 
   /** Loads without a lease, together with those of this process who ask for the same key in time. */
-  #collapsed(): Promise<unknown> {
+  async #collapsed(): Promise<unknown> {
     const { key, asked } = this.#question
-    return this.#alone((run) => {
-      const share = this.#shared.unleased.share(key, asked, this.#parent !== null, run)
-      this.#leave = share.leave
-      return share.loaded
+    let own = false
+    this.#checkCircle()
+    const share = this.#shared.unleased.share(key, asked, this.#parent !== null, () => {
+      own = true
+      return this.#loadAlone()
     })
+    this.#leave = share.leave
+    const loaded = await share.loaded
+    return valueOf(loaded.state === 'pass' && !own ? await this.#loadAlone() : loaded)
   }
 
-  /** Loads without a lease; nothing is stored. */
-  async #alone(through: (run: () => Promise<Loaded>) => Promise<Loaded>): Promise<unknown> {
-    this.#checkCircle()
-    const loaded = await through(() => this.#shared.lonely.run(this.#question, this.#stale, this.#parent))
-    if (loaded.state === 'failed' || loaded.state === 'lost') throw loaded.error
-    return loaded.value
+  /** Loads without a lease, for this caller alone. */
+  #loadAlone(): Promise<Loaded> {
+    return this.#shared.lonely.run(this.#question, this.#stale, this.#parent)
   }
 
   #checkCircle(): void {
@@ -242,4 +243,9 @@ export class Call {
   #servable(): Stale | null {
     return this.#stale !== null && this.#shared.clock.now() < this.#stale.until ? this.#stale : null
   }
+}
+
+function valueOf(loaded: Loaded): unknown {
+  if (loaded.state === 'failed' || loaded.state === 'lost') throw loaded.error
+  return loaded.value
 }

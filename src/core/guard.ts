@@ -1,5 +1,5 @@
 import type { Clock, Timer } from './clock.ts'
-import { CacheError, type Failure } from './errors.ts'
+import { CacheError, said, type Failure } from './errors.ts'
 import type { Events } from './events.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Store } from './store.ts'
 
@@ -214,7 +214,8 @@ function attempt<T>(run: () => Promise<T>): Promise<T> {
  */
 function unavailable(error: unknown): CacheError {
   if (error instanceof CacheError) return error
-  const { name = 'Error', message = String(error), code } = error as { name?: string; message?: string; code?: unknown }
+  const { name = 'Error', code } = (error ?? {}) as { name?: unknown; code?: unknown }
+  const message = said(error)
   const cause = Object.assign(new Error(message), { name }, code === undefined ? {} : { code })
   return new CacheError('STORE_UNAVAILABLE', `The store failed: ${message}`, { cause })
 }

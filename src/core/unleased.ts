@@ -21,20 +21,22 @@ interface Generation {
   readonly startNow: () => void
 }
 
-/** The loads of one key: at most one has yet to begin. */
+/** The loads of one key: at most two run, and one has yet to begin. */
 interface Line {
+  /** The newest that runs. */
   running: Generation | null
+  count: number
   next: Generation | null
-  impatience: Timer | null
+  impatience: Timer | 'over' | null
 }
 
 /**
  * Loads without a lease, collapsed in this process: what is left of the one load when the store is away.
  *
  * A caller never joins a load that began before it asked, for an invalidation may lie between (this process could not
- * have heard of it). It joins the next one, which begins when the running one ends, at most `patience` later: so each
- * key has one load at a time, or two when loads take longer than that, and everybody is answered within
- * `patience` + one load. Over all keys, at most `most` run at once and the others queue. A caller that is itself a
+ * have heard of it). It joins the next one, which begins when the running one ends, or beside it after `patience`; a
+ * key never has more than two. So everybody is answered within `patience`, or half a load where that is longer, and
+ * one load. Over all keys, at most `most` run at once and the others queue. A caller that is itself a
  * loader does not queue, or loads that wait for each other could fill all places.
  */
 export class Unleased {
@@ -59,7 +61,7 @@ export class Unleased {
    * @param run runs the loader; called if it is this caller who makes the load
    */
   share(key: string, asked: Moment, nested: boolean, run: () => Promise<Loaded>): Share {
-    const line = this.#lines.get(key) ?? { running: null, next: null, impatience: null }
+    const line = this.#lines.get(key) ?? { running: null, count: 0, next: null, impatience: null }
     this.#lines.set(key, line)
     const { running } = line
     if (running !== null && running.began !== null && asked < running.began) return joined(running)
@@ -67,8 +69,13 @@ export class Unleased {
     const generation = (line.next ??= this.#generation(key, line, run))
     const share = joined(generation)
     if (nested) generation.startNow()
-    else if (isNew && running === null) generation.start()
-    else if (isNew) line.impatience = this.#clock.after(this.#patience, generation.start)
+    else if (isNew && line.count === 0) generation.start()
+    else if (isNew) {
+      line.impatience = this.#clock.after(this.#patience, () => {
+        line.impatience = 'over'
+        if (line.count < 2) generation.start()
+      })
+    }
     return share
   }
 
@@ -86,12 +93,14 @@ export class Unleased {
       this.#leaveNext(line, generation)
       if (generation.callers === 0) return this.#freeKey(key, line)
       this.#running++
+      line.count++
       line.running = generation
       generation.began = this.#moment()
       const loaded = run()
       settle(loaded)
       void loaded.finally(() => {
         this.#running--
+        line.count--
         if (line.running === generation) line.running = null
         this.#freeKey(key, line)
         this.#fillPlaces()
@@ -117,14 +126,13 @@ export class Unleased {
   #leaveNext(line: Line, generation: Generation): void {
     if (line.next !== generation) return
     line.next = null
-    line.impatience?.cancel()
+    if (line.impatience !== 'over') line.impatience?.cancel()
     line.impatience = null
   }
 
   #freeKey(key: string, line: Line): void {
-    if (line.running !== null) return
-    if (line.next !== null) line.next.start()
-    else if (this.#lines.get(key) === line) this.#lines.delete(key)
+    if (line.next !== null && (line.count === 0 || line.impatience === 'over')) line.next.start()
+    else if (line.next === null && line.count === 0 && this.#lines.get(key) === line) this.#lines.delete(key)
   }
 
   #fillPlaces(): void {

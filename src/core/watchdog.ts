@@ -40,6 +40,11 @@ export class Watchdog {
     return () => this.#held.delete(held)
   }
 
+  close(): void {
+    this.#timer?.cancel()
+    this.#held.clear()
+  }
+
   #lost(held: Held, why: string): void {
     if (this.#held.delete(held)) held.lose(why)
   }

@@ -74,7 +74,7 @@ class MemoryStore implements Store {
   }
 
   async read(key: string): Promise<Entry | null> {
-    return this.#entry(key, 0)
+    return this.#entry(key)
   }
 
   async claim({ key, token, leaseTtl, unwanted, awaited }: ClaimRequest): Promise<Claim> {
@@ -84,7 +84,7 @@ class MemoryStore implements Store {
       const good = value.token !== unwanted && (value.token === awaited || value.freshUntil > now)
       if (good) return { state: 'fresh', entry: seen(value, now) }
     }
-    const stale = this.#entry(key, 0)
+    const stale = this.#entry(key)
     const held = this.#heldNow(key, now)
     if (held !== undefined && held.token !== token) return this.#wait(held, now, stale)
     const rest = this.#resting.get(key)
@@ -102,9 +102,9 @@ class MemoryStore implements Store {
     const { key, token } = lease
     const held = this.#ours(lease)
     if (held === null) return this.#values.peek(key)?.token === token
-    this.#write(key, token, held.version, value)
-    const entry = this.#entry(key, Number.POSITIVE_INFINITY)
-    this.#end(key, held, entry === null ? { state: 'again' } : { state: 'filled', entry })
+    const written = this.#write(key, token, held.version, value)
+    // Those who wait get it even if it is too large to be kept.
+    this.#end(key, held, { state: 'filled', entry: seen(written, written.writtenAt) })
     return true
   }
 
@@ -147,20 +147,21 @@ class MemoryStore implements Store {
 
   async close(): Promise<void> {}
 
-  /** The value of a key, if it has been servable within the last `linger` milliseconds. */
-  #entry(key: string, linger: number): Entry | null {
+  #entry(key: string): Entry | null {
     const value = this.#values.get(key)
     if (value === undefined) return null
     const now = this.#clock.now()
-    return value.staleUntil + linger > now ? seen(value, now) : null
+    return value.staleUntil > now ? seen(value, now) : null
   }
 
-  #write(key: string, token: string, version: number, { payload, ttl, grace, loadTime }: NewValue): void {
+  #write(key: string, token: string, version: number, { payload, ttl, grace, loadTime }: NewValue): Value {
     const writtenAt = this.#clock.now()
     const freshUntil = writtenAt + ttl
     // A copy: what is kept must not change when the caller's buffer does.
     const kept = Buffer.from(payload)
-    this.#values.set(key, { payload: kept, token, version, loadTime, writtenAt, freshUntil, staleUntil: freshUntil + grace })
+    const value = { payload: kept, token, version, loadTime, writtenAt, freshUntil, staleUntil: freshUntil + grace }
+    this.#values.set(key, value)
+    return value
   }
 
   #wait(held: HeldLease, now: number, stale: Entry | null): Claim {

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert'
+import type { Lease } from '../core/store.ts'
 import { expected, failure, holds, value, type ContractTest } from './scene.ts'
 
 /** What a claim is answered. */
@@ -68,18 +69,39 @@ export const claims: readonly ContractTest[] = [
     },
   },
   {
-    title: 'a caller that wants the value it knows replaced wins the lease, though the value is fresh',
+    title: 'a caller that does not want the value that is there wins the lease, though it is fresh',
     async run(scene) {
       const key = scene.key()
-      const { token: known } = await scene.load(scene.a, key, value('old'))
-      expected(await scene.claim(scene.b, key, { known: scene.token() }), 'fresh')
-      const { lease, stale } = expected(await scene.claim(scene.b, key, { known }), 'lease')
-      // The caller has it already, so it may be left out.
-      if (stale !== null) holds(stale, 'old')
-      assert.equal((await scene.wait(scene.a, key, { known })).token, lease.token)
+      const { token: unwanted } = await scene.load(scene.a, key, value('old'))
+      expected(await scene.claim(scene.b, key, { unwanted: scene.token() }), 'fresh')
+      const { lease, stale } = expected(await scene.claim(scene.b, key, { unwanted }), 'lease')
+      holds(stale, 'old')
+      assert.equal((await scene.wait(scene.a, key, { unwanted })).token, lease.token)
       expected(await scene.claim(scene.a, key), 'fresh')
       assert.equal(await scene.b.fill(lease, value('new')), true)
+      holds(expected(await scene.claim(scene.a, key, { unwanted }), 'fresh').entry, 'new')
+    },
+  },
+  {
+    title: 'a value that is not wanted is no answer to who waited for it, either',
+    async run(scene) {
+      const key = scene.key()
+      const { token } = await scene.load(scene.a, key, value('v'))
+      expected(await scene.claim(scene.b, key, { awaited: token, unwanted: token }), 'lease')
+    },
+  },
+  {
+    title: 'a caller that knows the value is answered as any other, and need not be sent it again with a lease',
+    async run(scene) {
+      const key = scene.key()
+      const { token: known } = await scene.load(scene.a, key, value('old', { ttl: 1, grace: 60_000 }))
+      await scene.until('the value goes stale', async () => ((await scene.b.read(key))?.freshFor ?? 0) <= 0 || undefined)
+      const { lease, stale } = expected(await scene.claim(scene.b, key, { known }), 'lease')
+      if (stale !== null) holds(stale, 'old')
+      holds((await scene.wait(scene.a, key)).stale, 'old')
+      assert.equal(await scene.b.fill(lease, value('new')), true)
       holds(expected(await scene.claim(scene.a, key, { known }), 'fresh').entry, 'new')
+      holds(expected(await scene.claim(scene.a, key, { known: lease.token }), 'fresh').entry, 'new')
     },
   },
   {
@@ -163,15 +185,15 @@ export const claims: readonly ContractTest[] = [
       const key = scene.key()
       const fences: bigint[] = []
       const ends = [
-        (lease: Parameters<typeof scene.a.release>[0]) => scene.a.release(lease),
-        (lease: Parameters<typeof scene.a.release>[0]) => scene.a.fail(lease, failure, 0),
+        (lease: Lease) => scene.a.release(lease),
+        (lease: Lease) => scene.a.fail(lease, failure, 0),
         () => scene.b.invalidate(key),
-        async (lease: Parameters<typeof scene.a.release>[0]) => {
+        async (lease: Lease) => {
           await scene.a.fill(lease, value('v'))
           await scene.b.invalidate(key)
         },
         async () => {
-          await scene.b.set(key, scene.token(), value('set'))
+          await scene.set(scene.b, key, value('set'))
           await scene.b.invalidate(key)
         },
       ]

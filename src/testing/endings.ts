@@ -30,7 +30,7 @@ export const endings: readonly ContractTest[] = [
       const lease = await scene.load(scene.a, key, value('v'))
       assert.deepEqual(await Promise.all(scene.a.renew([lease])), [false])
       assert.equal(await scene.a.release(lease), false)
-      const next = await scene.lease(scene.b, key, { known: lease.token })
+      const next = await scene.lease(scene.b, key, { unwanted: lease.token })
       assert.notEqual(next.token, lease.token)
     },
   },
@@ -48,14 +48,14 @@ export const endings: readonly ContractTest[] = [
     async run(scene) {
       const key = scene.key()
       const versions: number[] = []
-      let known: string | undefined
+      let unwanted: string | undefined
       for (let round = 0; round < 3; round++) {
         for (const store of scene.stores) {
-          const lease = await scene.lease(store, key, { known })
+          const lease = await scene.lease(store, key, { unwanted })
           assert.equal(await store.fill(lease, value('loaded')), true)
           versions.push(found(await store.read(key)).version)
           assert.equal(BigInt(versions.at(-1) ?? 0), lease.fence)
-          await store.set(key, (known = scene.token()), value('set'))
+          unwanted = await scene.set(store, key, value('set'))
           versions.push(found(await store.read(key)).version)
         }
       }

@@ -50,7 +50,7 @@ export const keys: readonly ContractTest[] = [
         await scene.a.invalidate(key)
         assert.equal(await scene.b.pass(await scene.lease(scene.b, key), 60_000), true)
         expected(await scene.claim(scene.a, key), 'pass')
-        await scene.a.set(key, scene.token(), value('set'))
+        await scene.set(scene.a, key, value('set'))
         holds(await scene.b.read(key), 'set')
         await scene.b.invalidate(key)
         assert.equal(await scene.a.read(key), null)

@@ -5,7 +5,7 @@ import { expected, failure, holds, value, type ContractTest, type Scene } from '
 /** Ways to lose a lease, and what is in the store then. */
 const losses: readonly { how: string; lose: (scene: Scene, key: string) => Promise<unknown>; left: string | null }[] = [
   { how: 'by an invalidation', lose: (scene, key) => scene.b.invalidate(key), left: null },
-  { how: 'by a set', lose: (scene, key) => scene.b.set(key, scene.token(), value('set')), left: 'set' },
+  { how: 'by a set', lose: (scene, key) => scene.set(scene.b, key, value('set')), left: 'set' },
   {
     how: 'by an invalidation and the lease of another',
     async lose(scene, key) {
@@ -116,7 +116,7 @@ export const lostLeases: readonly ContractTest[] = [
       for (let round = 0; round < 50; round++) {
         const key = scene.key()
         const lease = await scene.lease(scene.a, key)
-        await Promise.all([scene.a.fill(lease, value('old')), scene.b.set(key, scene.token(), value('set'))])
+        await Promise.all([scene.a.fill(lease, value('old')), scene.set(scene.b, key, value('set'))])
         holds(await scene.a.read(key), 'set')
         expected(await scene.claim(scene.b, key), 'fresh')
       }

@@ -7,8 +7,7 @@ export const overwrites: readonly ContractTest[] = [
     title: 'a value that is set is there for everybody, with its token and times',
     async run(scene) {
       const key = scene.key()
-      const token = scene.token()
-      await scene.a.set(key, token, value('v', { ttl: 100_000, grace: 50_000 }))
+      const token = await scene.set(scene.a, key, value('v', { ttl: 100_000, grace: 50_000 }))
       for (const store of scene.stores) {
         const entry = found(await store.read(key))
         assert.deepEqual([entry.payload.toString(), entry.token], ['v', token])
@@ -23,12 +22,12 @@ export const overwrites: readonly ContractTest[] = [
     async run(scene) {
       const key = scene.key()
       await scene.load(scene.a, key, value('loaded'))
-      await scene.b.set(key, scene.token(), value('set'))
+      await scene.set(scene.b, key, value('set'))
       holds(await scene.a.read(key), 'set')
-      await scene.a.set(key, scene.token(), value('set again', { ttl: 1, grace: 60_000 }))
+      await scene.set(scene.a, key, value('set again', { ttl: 1, grace: 60_000 }))
       const { stale } = await scene.claimUntil(scene.b, key, 'lease')
       holds(stale, 'set again')
-      await scene.b.set(key, scene.token(), value('fresh again'))
+      await scene.set(scene.b, key, value('fresh again'))
       holds(expected(await scene.claim(scene.a, key), 'fresh').entry, 'fresh again')
     },
   },
@@ -62,7 +61,7 @@ export const overwrites: readonly ContractTest[] = [
       await scene.b.invalidate(key)
       const next = await scene.lease(scene.b, key)
       assert.equal((await scene.wait(scene.a, key)).token, next.token)
-      await scene.a.set(key, scene.token(), value('set'))
+      await scene.set(scene.a, key, value('set'))
       holds(expected(await scene.claim(scene.b, key), 'fresh').entry, 'set')
     },
   },
@@ -79,7 +78,7 @@ export const overwrites: readonly ContractTest[] = [
             await scene.b.invalidate(key)
             await scene.lease(scene.a, key)
           } else {
-            await scene.b.set(key, scene.token(), value('set'))
+            await scene.set(scene.b, key, value('set'))
             expected(await scene.claim(scene.a, key), 'fresh')
           }
         }

@@ -92,6 +92,13 @@ export class Scene {
     return lease
   }
 
+  /** Sets a value; returns its token. */
+  async set(store: Store, key: string, written: NewValue): Promise<string> {
+    const token = this.token()
+    await store.set(key, token, written, this.patience)
+    return token
+  }
+
   /** What must come, before patience ends. */
   async inTime<T>(promise: Promise<T>, what: string): Promise<T> {
     let timer: NodeJS.Timeout | undefined

@@ -24,7 +24,7 @@ export const values: readonly ContractTest[] = [
         const loaded = scene.key()
         await scene.load(scene.a, loaded, value(bytes, { ttl: 1, grace: 60_000 }))
         const set = scene.key()
-        await scene.a.set(set, scene.token(), value(bytes))
+        await scene.set(scene.a, set, value(bytes))
         const entries = [
           await scene.a.read(loaded),
           await scene.b.read(loaded),
@@ -61,7 +61,7 @@ export const values: readonly ContractTest[] = [
       const [loaded, set] = [scene.key(), scene.key()]
       const bytes = Buffer.from('before')
       await scene.load(scene.a, loaded, value(bytes))
-      await scene.a.set(set, scene.token(), value(bytes))
+      await scene.set(scene.a, set, value(bytes))
       bytes.write('after!')
       for (const key of [loaded, set]) assert.equal(found(await scene.a.read(key)).payload.toString(), 'before')
     },
@@ -72,7 +72,7 @@ export const values: readonly ContractTest[] = [
       const century = 36_525 * 86_400_000
       const [loaded, set] = [scene.key(), scene.key()]
       await scene.load(scene.a, loaded, value('v', { ttl: century, grace: century }))
-      await scene.a.set(set, scene.token(), value('v', { ttl: century, grace: century }))
+      await scene.set(scene.a, set, value('v', { ttl: century, grace: century }))
       for (const key of [loaded, set]) {
         const { freshFor, staleFor } = found(await scene.b.read(key))
         assert(Math.abs(freshFor - century) < 10_000, `it is fresh for ${freshFor} of ${century} ms`)
@@ -88,7 +88,7 @@ export const values: readonly ContractTest[] = [
       const lease = await scene.lease(scene.a, loaded, { leaseTtl: 30_000.75 })
       assert.deepEqual(await Promise.all(scene.a.renew([lease])), [true])
       assert.equal(await scene.a.fill(lease, written), true)
-      await scene.a.set(set, scene.token(), written)
+      await scene.set(scene.a, set, written)
       for (const key of [loaded, set]) assert(found(await scene.b.read(key)).freshFor > 50_000)
       const other = scene.key()
       await scene.a.pass(await scene.lease(scene.a, other), 60_000.5)

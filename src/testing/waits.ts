@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
-import { expected, failure, holds, value, type ContractTest } from './scene.ts'
-import type { Lease, Store, Wait } from '../core/store.ts'
+import type { Lease, Wait } from '../core/store.ts'
+import { expected, failure, holds, value, type ContractTest, type Scene } from './scene.ts'
 
 /** Where those who wait are told what came of it. */
 export const outcomes: readonly ContractTest[] = [
@@ -40,10 +40,10 @@ export const outcomes: readonly ContractTest[] = [
   },
   ...(
     [
-      ['its holder releases the lease (rule 13)', (store, lease) => store.release(lease)],
-      ['the key is invalidated (rule 4)', (store, { key }) => store.invalidate(key)],
-      ['the key is set (rule 4)', (store, { key }) => store.set(key, 'set-------------', value('set'))],
-    ] as const satisfies readonly (readonly [string, (store: Store, lease: Lease) => Promise<unknown>])[]
+      ['its holder releases the lease (rule 13)', (scene, lease) => scene.a.release(lease)],
+      ['the key is invalidated (rule 4)', (scene, { key }) => scene.a.invalidate(key)],
+      ['the key is set (rule 4)', (scene, { key }) => scene.set(scene.a, key, value('set'))],
+    ] as const satisfies readonly (readonly [string, (scene: Scene, lease: Lease) => Promise<unknown>])[]
   ).map(
     ([what, end]): ContractTest => ({
       title: `everybody who waits is told to ask again when ${what}`,
@@ -51,7 +51,7 @@ export const outcomes: readonly ContractTest[] = [
         const key = scene.key()
         const lease = await scene.lease(scene.a, key)
         const waits = await Promise.all(scene.stores.map((store) => scene.wait(store, key)))
-        await end(scene.a, lease)
+        await end(scene, lease)
         for (const wait of waits) expected(await scene.outcome(wait), 'again')
       },
     }),
