@@ -1,13 +1,18 @@
-import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 
-/** The suites that need a Redis: each is given one of its own, see test/support/given-redis.ts. */
-const withRedis = ['contract', 'integration', 'property', 'http', 'chaos']
+type Options = NonNullable<TestProjectInlineConfiguration['test']>
 
 export default defineConfig({
   test: {
     projects: [
       suite('unit', { testTimeout: 5_000 }),
-      ...withRedis.map((name) => suite(name, { testTimeout: 30_000, hookTimeout: 60_000, globalSetup: 'test/support/given-redis.ts' })),
+      suiteWithRedis('contract'),
+      suiteWithRedis('property'),
+      suiteWithRedis('integration'),
+      suiteWithRedis('http'),
+      suiteWithRedis('docs'),
+      // Alone, after all the others: what it kills and freezes is judged by the clock.
+      suiteWithRedis('chaos', { maxWorkers: 1, sequence: { groupOrder: 1 } }),
     ],
     // The servers of a test need processors too, and two is all that a small machine has.
     maxWorkers: 2,
@@ -16,6 +21,13 @@ export default defineConfig({
   },
 })
 
-function suite(name: string, options: TestProjectConfiguration['test']): TestProjectConfiguration {
+/** The tests in one folder. `npm test` complains of tests in a folder that is not named here. */
+function suite(name: string, options: Options): TestProjectInlineConfiguration {
   return { extends: true, test: { ...options, name, include: [`test/${name}/**/*.test.ts`], pool: 'forks' } }
+}
+
+/** The tests in one folder that need a Redis, and are given one. */
+function suiteWithRedis(name: string, options: Options = {}): TestProjectInlineConfiguration {
+  const globalSetup = 'test/support/given-redis.ts'
+  return suite(name, { testTimeout: 30_000, hookTimeout: 60_000, globalSetup, ...options })
 }

@@ -1,4 +1,6 @@
-/** Type-checks the projects in test/types, which use the packed package as their users do: one in each module system. */
+/**
+ * Type-checks the projects in test/types, which use the packed package as their users do: one in each module system.
+ */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,7 @@
 /**
- * `npm run check:package`: packs the built package and tries it as its users will. Its manifest and types are judged by publint and
- * are-the-types-wrong; then it is installed into an empty project, every export is imported and required, and a stampede is let loose on it.
+ * `npm run check:package`: packs the built package and tries it as its users will. Its manifest and types are judged by
+ * publint and are-the-types-wrong; then it is installed into an empty project, every export is imported and required,
+ * and a stampede is let loose on it.
  */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,7 @@
 /**
- * `npm run embed`: writes the scripts in src/redis/lua into src/redis/scripts.ts, because a file that is read at run time is not there in a
- * bundle. With `--check` it writes nothing, and fails if src/redis/scripts.ts is not what it would write.
+ * `npm run embed`: writes the scripts in src/redis/lua into src/redis/scripts.ts, because a file that is read at run
+ * time is not there in a bundle. With `--check` it writes nothing, and fails if src/redis/scripts.ts is not what it
+ * would write.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
@@ -18,7 +19,9 @@ const text = [heading(), ...(await Promise.all(files.map(embedded)))].join('\n')
 if (!values.check) {
   await writeFile(target, text)
 } else if (text !== (await readFile(target, 'utf8').catch(() => undefined))) {
-  process.stderr.write('src/redis/scripts.ts is not what src/redis/lua says: run `npm run embed` and commit the result\n')
+  process.stderr.write(
+    'src/redis/scripts.ts is not what src/redis/lua says: run `npm run embed` and commit the result\n',
+  )
   process.exitCode = 1
 }
 
@@ -48,8 +51,8 @@ async function embedded(file) {
 }
 
 /**
- * Drops the lines that are only a comment, or nothing. A line inside a long string or a long comment may look like one of these, so neither of
- * the two may be used.
+ * Drops the lines that are only a comment, or nothing. A line inside a long string or a long comment may look like one
+ * of these, so neither of the two may be used.
  * @param {string} lua
  * @param {string} file
  */

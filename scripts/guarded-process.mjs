@@ -1,5 +1,6 @@
 /**
- * Starts programs that cannot be left behind: their parent is a guardian process, which ends them when this process ends, however it ends.
+ * Starts programs that cannot be left behind: their parent is a guardian process, which ends them when this process
+ * ends, however it ends.
  */
 import { fork } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
@@ -30,7 +31,9 @@ class Guardian {
   #awaited = 0
 
   constructor() {
-    this.#child.on('message', (/** @type {import('./guardian.mjs').Answer} */ answer) => this.#listeners.get(answer.id)?.(answer))
+    this.#child.on('message', (/** @type {import('./guardian.mjs').Answer} */ answer) =>
+      this.#listeners.get(answer.id)?.(answer),
+    )
     this.#child.unref()
     this.#child.channel?.unref()
   }

@@ -1,10 +1,13 @@
 /**
- * The parent of every server that a test, the lab or a script starts. It has a session of its own, so Ctrl-C does not reach it, and it
- * outlives its starter by one event: when the channel between them closes, for whatever reason, it kills the servers, removes their
- * folder (its one argument) and ends. Only start-redis.mjs speaks to it.
+ * The parent of every server that a test, the lab or a script starts. It has a session of its own, so Ctrl-C does not
+ * reach it, and it outlives its starter by one event: when the channel between them closes, for whatever reason, it
+ * kills the servers, removes their folder (its one argument) and ends. Only guarded-process.mjs speaks to it.
  *
  * @typedef {{ id: number, command: string, args: string[], env: Record<string, string>, folder: string }} Start
- * @typedef {{ word: 'started', id: number, pid: number } | { word: 'failed', id: number, message: string } | { word: 'ended', id: number }} Answer
+ * @typedef {{ word: 'started', id: number, pid: number }} Started
+ * @typedef {{ word: 'failed', id: number, message: string }} Failed
+ * @typedef {{ word: 'ended', id: number }} Ended
+ * @typedef {Started | Failed | Ended} Answer
  */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, rmSync } from 'node:fs'

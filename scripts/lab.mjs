@@ -32,10 +32,16 @@ function lastChange(folder) {
 function npm(what, args) {
   process.stderr.write(`herdless: ${what} (npm ${args.join(' ')})\n`)
   // stdout is kept for the lab's own, which a program may read (--json); on Windows npm is a script and needs a shell.
-  const { status, error } = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
+  const { status, error } = spawnSync('npm', args, {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32',
+  })
   if (status === 0) return
   const reason = error ? error.message : 'what went wrong is above'
-  throw new Error(`${what} failed: ${reason}. Run \`npm ${args.join(' ')}\` until it succeeds, then \`npm run lab\` again.`)
+  throw new Error(
+    `${what} failed: ${reason}. Run \`npm ${args.join(' ')}\` until it succeeds, then \`npm run lab\` again.`,
+  )
 }
 
 try {
@@ -43,7 +49,8 @@ try {
   await import('../examples/stampede-lab/lab.mjs')
 } catch (error) {
   const { code, message } = /** @type {NodeJS.ErrnoException} */ (error)
-  const hint = code === 'ERR_MODULE_NOT_FOUND' ? '. The installed packages are not those of this checkout: run `npm ci`.' : ''
+  const hint =
+    code === 'ERR_MODULE_NOT_FOUND' ? '. The installed packages are not those of this checkout: run `npm ci`.' : ''
   process.stderr.write(`herdless: ${message}${hint}\n`)
   process.exitCode = 1
 }

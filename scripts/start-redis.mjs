@@ -17,10 +17,13 @@ import { until } from './until.mjs'
  * @property {string[]} [args] further arguments of redis-server, such as `['--maxmemory', '4mb']`
  * @property {string} [config] the text of its configuration file; no such file by default
  * @property {string} [folder] the folder of an earlier server that this one takes the place of, with the files it left
- * @property {Address | 'port' | 'socket'} [listen] an address of this choice, or any free loopback port (the default), or a unix socket
+ * @property {Address | 'port' | 'socket'} [listen] an address of this choice, or any free loopback port (the default),
+ *   or a unix socket
  *
  * @typedef {{ url: string, stop: () => Promise<void> }} OpenRedis A Redis to talk to, and how to be done with it.
  */
+
+const withoutPersistence = ['--save', '', '--appendonly', 'no']
 
 /**
  * A Redis to talk to, whichever kind there is: the one that REDIS_URL names, or one started for this process alone.
@@ -55,11 +58,8 @@ export async function startServer({ args = [], config, folder: earlier, listen =
     const folder = earlier ?? (await guardian.newFolder())
     const address = listen === 'socket' ? { path: join(folder, 'redis.sock') } : listen === 'port' ? somePort() : listen
     if (config !== undefined && !earlier) await writeFile(join(folder, 'redis.conf'), config)
-    const server = await guardian.start(
-      binary,
-      [...(config === undefined ? [] : ['redis.conf']), ...listenArguments(address), '--save', '', '--appendonly', 'no', ...args],
-      { folder, env },
-    )
+    const all = [...(config === undefined ? [] : ['redis.conf']), ...listenArguments(address), ...withoutPersistence]
+    const server = await guardian.start(binary, [...all, ...args], { folder, env })
     try {
       const info = await answered(address, server.ended)
       if (info.includes(`process_id:${server.pid}\r`)) return { ...server, address }
@@ -75,8 +75,9 @@ export async function startServer({ args = [], config, folder: earlier, listen =
 }
 
 /**
- * A port below those that the system gives to outgoing connections, and so low that the port of the cluster bus, 10000 above, is so too. Whether
- * it is free is for the server to find out: between asking and binding, another process could take it.
+ * A port below those that the system gives to outgoing connections, and so low that the port of the cluster bus, 10000
+ * above, is so too. Whether it is free is for the server to find out: between asking and binding, another process could
+ * take it.
  */
 function somePort() {
   return { host: '127.0.0.1', port: 10_000 + Math.floor(Math.random() * 10_000) }
@@ -90,8 +91,8 @@ function listenArguments(address) {
 }
 
 /**
- * Resolves when the server has answered a PING, with what INFO says of it: on a port that was taken, somebody else's server may be the one
- * that answers.
+ * Resolves when the server has answered a PING, with what INFO says of it: on a port that was taken, somebody else's
+ * server may be the one that answers.
  * @param {Address} address
  * @param {Promise<unknown>} ended resolves when there is no hope any more
  */
@@ -123,12 +124,22 @@ async function startContainer(image) {
   const name = `herdless-${process.pid}-${Date.now()}`
   const inside = 'redis-server --save "" --protected-mode no & cat; kill $!'
   const options = ['--rm', '--interactive', '--name', name, '--publish', '127.0.0.1::6379']
-  const container = spawn('docker', ['run', ...options, image, 'sh', '-c', inside], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const container = spawn('docker', ['run', ...options, image, 'sh', '-c', inside], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
   const ended = once(container, 'exit')
-  const port = await until(`the container ${name} runs`, () => publishedPort(name), 120_000)
+  const port = await until(
+    `the container ${name} runs`,
+    async () => container.exitCode !== null || (await publishedPort(name)),
+    120_000,
+  )
+  if (port === true) throw new Error(`Docker could not run ${image}: see what it says above`)
   const address = { host: '127.0.0.1', port }
   await answered(address, ended)
+  // Like any other server that was not stopped, it must not keep this process alive.
+  container.unref()
   const stop = async () => {
+    container.ref()
     container.stdin.end()
     await ended
   }

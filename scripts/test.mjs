@@ -1,10 +1,8 @@
 /**
- * `npm test`: everything that must hold, from a fresh clone with nothing but Node and npm. It stops at the first step that fails and says what to
- * do; its last line is the count of tests.
+ * `npm test`: everything that must hold, from a fresh clone with nothing but Node and npm. It stops at the first step
+ * that fails and says what to do; its last line is the count of tests.
  */
-import { readdir, readFile } from 'node:fs/promises'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { checkout, command } from './command.mjs'
 
@@ -86,11 +84,17 @@ async function installIfStale() {
   await command('npm', ['ci', '--no-audit', '--no-fund'])
 }
 
-/** npm notes what it has installed in node_modules/.package-lock.json; an optional package may be missing there, where it is of no use. */
+/**
+ * npm notes what it has installed in node_modules/.package-lock.json; an optional package may be missing there, where
+ * it is of no use.
+ */
 async function isInstalled() {
   const wanted = await lockedVersions('package-lock.json')
   const installed = await lockedVersions('node_modules/.package-lock.json').catch(() => undefined)
-  return installed !== undefined && [...wanted].every(([path, { version, optional }]) => optional || installed.get(path)?.version === version)
+  return (
+    installed !== undefined &&
+    [...wanted].every(([path, { version, optional }]) => optional || installed.get(path)?.version === version)
+  )
 }
 
 /**
@@ -104,23 +108,35 @@ async function lockedVersions(file) {
 }
 
 async function runSuites() {
-  const folder = await mkdtemp(join(tmpdir(), 'herdless-'))
-  const results = join(folder, 'results.json')
-  try {
-    await command('vitest', ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${results}`])
-  } finally {
-    await count(results)
-    await rm(folder, { recursive: true, force: true })
-  }
+  const results = join(checkout, 'node_modules/.cache/herdless/test-results.json')
+  await rm(results, { force: true })
+  const run = command('vitest', ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${results}`])
+  const failure = await run.then(
+    () => undefined,
+    (/** @type {Error} */ error) => error,
+  )
+  await count(results).catch((error) => Promise.reject(failure ?? error))
+  if (failure) throw failure
 }
 
-/** @param {string} results of vitest's reporter `json` */
+/**
+ * A file that could not be run counts as one failure, so that it is not taken for a file without tests.
+ * @param {string} results of vitest's reporter `json`
+ */
 async function count(results) {
-  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(await readFile(results, 'utf8'))
-  tests = { passed: numPassedTests, failed: numFailedTests, skipped: numPendingTests + numTodoTests }
-  const ran = new Set(testResults.map((/** @type {{ name: string }} */ { name }) => resolve(name)))
-  const left = (await testFiles()).filter((file) => !ran.has(file))
-  if (left.length > 0) throw new Error(`No project of vitest.config.ts runs ${left.map((file) => relative(checkout, file)).join(', ')}`)
+  /** @type {{ name: string, status: string, assertionResults: { status: string }[] }[]} */
+  const files = JSON.parse(await readFile(results, 'utf8')).testResults
+  const outcomes = files.flatMap(({ assertionResults }) => assertionResults.map(({ status }) => status))
+  const broken = files.filter(
+    ({ status, assertionResults }) => status === 'failed' && assertionResults.every((test) => test.status !== 'failed'),
+  )
+  const passed = outcomes.filter((status) => status === 'passed').length
+  const failed = outcomes.filter((status) => status === 'failed').length
+  tests = { passed, failed: failed + broken.length, skipped: outcomes.length - passed - failed }
+
+  const ran = new Set(files.map(({ name }) => resolve(name)))
+  const left = (await testFiles()).filter((file) => !ran.has(file)).map((file) => relative(checkout, file))
+  if (left.length > 0) throw new Error(`No project of vitest.config.ts runs ${left.join(', ')}`)
 }
 
 async function testFiles() {

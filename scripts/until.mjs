@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
  * @param {string} what the condition in words, for the error
  * @param {() => T | Promise<T>} condition holds once its answer is truthy; while it throws it does not hold
  * @param {number} [timeout] in milliseconds, 10 s by default
- * @returns {Promise<NonNullable<T>>} the answer
+ * @returns {Promise<Exclude<T, false | null | undefined>>} the answer
  * @throws {Error} when the time is over: the message names the condition, the cause is what it last threw
  */
 export async function until(what, condition, timeout = 10_000) {
@@ -15,7 +15,7 @@ export async function until(what, condition, timeout = 10_000) {
     let cause
     try {
       const answer = await condition()
-      if (answer) return answer
+      if (answer) return /** @type {Exclude<T, false | null | undefined>} */ (answer)
     } catch (error) {
       cause = error
     }

@@ -23,7 +23,9 @@ const running = new Set()
  * @returns {Child}
  */
 export function startChild(file, args = []) {
-  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, {
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
   running.add(child)
 
   let said = ''
@@ -50,7 +52,9 @@ export function startChild(file, args = []) {
   let ended
   child.on('close', (code, signal) => {
     running.delete(child)
-    ended = new Error(`${file} ended (${signal ?? `exit code ${code}`})${said && `, its last words: ${said.trim()}`}`)
+    // Of a stack trace, the line that says what happened.
+    const reason = /^\w*Error.*/m.exec(said)?.[0] ?? said.trim()
+    ended = new Error(`${file} ended (${signal ?? `exit code ${code}`})${reason && `: ${reason}`}`)
     for (const { reject } of open.values()) reject(ended)
     open.clear()
   })

@@ -48,7 +48,12 @@ export function readOptions() {
   if (!Number.isInteger(callers) || callers < 1) {
     throw new Error(`--callers must be a whole number from 1, got '${values.callers}'`)
   }
-  return { ways: chosen('--only', ways, values.only), sources: chosen('--source', sources, values.source), callers, json: values.json }
+  return {
+    ways: chosen('--only', ways, values.only),
+    sources: chosen('--source', sources, values.source),
+    callers,
+    json: values.json,
+  }
 }
 
 /**
@@ -59,8 +64,7 @@ export function readOptions() {
  */
 function chosen(option, all, wanted) {
   const names = /** @type {Extract<keyof T, string>[]} */ (Object.keys(all))
-  for (const name of wanted ?? []) {
-    if (!names.some((known) => known === name)) throw new Error(`${option} must be one of ${names.join(', ')}, got '${name}'`)
-  }
+  const unknown = wanted?.find((name) => !names.some((known) => known === name))
+  if (unknown !== undefined) throw new Error(`${option} must be one of ${names.join(', ')}, got '${unknown}'`)
   return wanted ? names.filter((name) => wanted.includes(name)) : names
 }

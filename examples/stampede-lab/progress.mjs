@@ -16,7 +16,7 @@ export function showProgress(stream) {
   if (!stream.isTTY) return { say: (text) => stream.write(`${seconds()}  ${text}\n`), end() {} }
 
   let current = ''
-  const draw = () => stream.write(`\r\x1b[2K${seconds()}  ${current} …`.slice(0, stream.columns + 4))
+  const draw = () => stream.write(`\r\x1b[2K${seconds()}  ${current} …`.slice(0, (stream.columns || 80) + 4))
   const ticking = setInterval(draw, 1_000)
   ticking.unref()
   return {

@@ -9,8 +9,8 @@ import { ways } from './ways.mjs'
 export function reading(outcomes) {
   const sources = new Set(outcomes.map(({ source }) => source))
   const stampedes = sources.size === 1 ? 'this stampede' : `these ${sources.size} stampedes`
-  const queries = listed(perWay(outcomes, ({ queries }) => queries))
-  return `In ${stampedes} the database ran ${queries} to answer the same question${losses(outcomes)}.`
+  const queries = perWay(outcomes, ({ queries }) => queries)
+  return `In ${stampedes} the database was queried ${listed(queries, often)}${losses(outcomes)}.`
 }
 
 /** @param {Outcome[]} outcomes */
@@ -20,9 +20,9 @@ function losses(outcomes) {
   if (working.length === 0) return ''
   const errors = perWay(working, ({ errors }) => errors)
   const some = errors.filter(([, sum]) => sum > 0)
-  if (some.length === 0) return ', and no caller got an error from a source that works'
+  if (some.length === 0) return '; no caller got an error where the source worked'
   const others = some.length < errors.length ? ', none with the others' : ''
-  return `; from a source that works, callers got errors all the same: ${listed(some)}${others}`
+  return `; where the source worked, callers got errors all the same: ${listed(some, String)}${others}`
 }
 
 /**
@@ -37,8 +37,16 @@ function perWay(outcomes, figure) {
   return [...sums].sort(([, a], [, b]) => a - b)
 }
 
-/** @param {[import('./ways.mjs').WayName, number][]} sums */
-function listed(sums) {
-  const parts = sums.map(([way, sum]) => `${sum} with ${ways[way].title}`)
+/** @param {number} count */
+function often(count) {
+  return count === 1 ? 'once' : `${count} times`
+}
+
+/**
+ * @param {[import('./ways.mjs').WayName, number][]} sums
+ * @param {(sum: number) => string} inWords
+ */
+function listed(sums, inWords) {
+  const parts = sums.map(([way, sum]) => `${inWords(sum)} with ${ways[way].title}`)
   return new Intl.ListFormat('en-GB').format(parts)
 }

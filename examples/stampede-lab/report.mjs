@@ -13,14 +13,22 @@ import { table } from './table.mjs'
  * @property {string} postgres
  * @property {string} redis
  *
+ * @typedef {object} Block  all that was done with one source
+ * @property {import('./sources.mjs').SourceName} source
+ * @property {number} alone  milliseconds that it takes when it is asked alone
+ * @property {import('./stampede.mjs').Outcome[]} outcomes
+ *
  * @typedef {object} Results
  * @property {Setting} setting
- * @property {import('./stampede.mjs').Outcome[]} outcomes
+ * @property {Block[]} blocks
  * @property {number} seconds
  */
 
 /** @param {Results} results */
-export function json({ setting, outcomes, seconds }) {
+export function json({ setting, blocks, seconds }) {
+  const outcomes = blocks.flatMap(({ outcomes, alone }) =>
+    outcomes.map((outcome) => ({ ...outcome, alone, ratio: outcome.lastAnswer / alone })),
+  )
   return `${JSON.stringify({ setting, seconds, outcomes, reading: reading(outcomes) }, null, 2)}\n`
 }
 
@@ -28,7 +36,7 @@ export function json({ setting, outcomes, seconds }) {
  * @param {Results} results
  * @param {boolean} colours
  */
-export function report({ setting, outcomes, seconds }, colours) {
+export function report({ setting, blocks, seconds }, colours) {
   /** @type {import('./table.mjs').Paint} */
   const paint = (style, text) => (colours ? styleText(style, text) : text)
   const { processes, callersPerProcess, patience, cores, node, postgres, redis } = setting
@@ -36,11 +44,11 @@ export function report({ setting, outcomes, seconds }, colours) {
 ${paint('bold', `${processes * callersPerProcess} callers in ${processes} processes ask for one cold key at the same instant`)}
 PostgreSQL ${postgres} (one query at a time), Redis ${redis}, Node ${node}, ${cores} cores; ${Math.round(seconds)} s in all
 
-${table(outcomes, paint)}
+${table(blocks, paint)}
 
 ${paint('dim', legend(patience / 1_000))}
 
-${paint('bold', wrapped(reading(outcomes)))}
+${paint('bold', wrapped(reading(blocks.flatMap(({ outcomes }) => outcomes))))}
 
 Next:  examples/stampede-lab/ways.mjs   the four ways, side by side
        npm run lab -- --help            a larger herd, one way alone, figures as JSON
@@ -54,7 +62,8 @@ function legend(patience) {
 queries to database    counted by the database itself, inside the query
 last answer ÷ source   when the last caller knew, over what the source takes when it is asked alone
 callers with error     of those whose process lived; a caller gives up after ${patience} s
-commands to Redis      as Redis saw them arrive; what a script does inside Redis is not counted`.trim()
+commands to Redis      as Redis saw them arrive; what a script does inside Redis is not counted
+each line              one stampede; of those that are over within a second, the middle one of five`.trim()
 }
 
 /** @param {string} text */

@@ -3,7 +3,8 @@ import { ways } from './ways.mjs'
 
 /**
  * @typedef {import('./stampede.mjs').Outcome} Outcome
- * @typedef {(style: 'bold' | 'dim' | 'green' | 'red', text: string) => string} Paint
+ * @typedef {import('./report.mjs').Block} Block
+ * @typedef {(style: 'bold' | 'dim' | 'green', text: string) => string} Paint
  */
 
 const columns = [
@@ -18,40 +19,36 @@ const rule = '─'.repeat(columns.reduce((sum, { width }) => sum + width, 0))
 
 /**
  * A block for each source, a line for each way.
- * @param {Outcome[]} outcomes
+ * @param {Block[]} blocks
  * @param {Paint} paint
  */
-export function table(outcomes, paint) {
+export function table(blocks, paint) {
   const head = [0, 1].map((line) => paint('dim', row(columns.map((column) => column.head[line] ?? ''))))
-  const blocks = [...new Set(outcomes.map(({ source }) => source))].map((source) =>
-    block(
-      outcomes.filter((outcome) => outcome.source === source),
-      paint,
-    ),
-  )
-  return [...head, ...blocks.flatMap((lines) => [paint('dim', rule), ...lines]), paint('dim', rule)].join('\n')
+  const body = blocks.flatMap((block) => [paint('dim', rule), ...linesOf(block, paint)])
+  return [...head, ...body, paint('dim', rule)].join('\n')
 }
 
 /**
- * @param {Outcome[]} outcomes  of one source
+ * @param {Block} block
  * @param {Paint} paint
  */
-function block(outcomes, paint) {
-  const first = /** @type {Outcome} */ (outcomes[0])
-  const { title, about } = /** @type {import('./sources.mjs').Source} */ (sources[first.source])
-  const left = [title, ...about(`${Math.round(first.alone)} ms`)]
-  const lines = Math.max(left.length, outcomes.length)
-  return Array.from({ length: lines }, (_, line) => {
+function linesOf({ source, alone, outcomes }, paint) {
+  const { title, about } = /** @type {import('./sources.mjs').Source} */ (sources[source])
+  const left = [title, ...about(`${Math.round(alone)} ms`)]
+  return Array.from({ length: Math.max(left.length, outcomes.length) }, (_, line) => {
+    const start = paint(line === 0 ? 'bold' : 'dim', cell(left[line] ?? '', 0))
     const outcome = outcomes[line]
-    const source = paint(line === 0 ? 'bold' : 'dim', cell(left[line] ?? '', 0))
-    if (!outcome) return source.trimEnd()
-    const figures = row(['', ways[outcome.way].title, ...shown(outcome)]).slice(columns[0]?.width)
-    return source + (outcome.way === 'herdless' ? paint('green', figures) : figures)
+    if (!outcome) return start.trimEnd()
+    const figures = row(['', ways[outcome.way].title, ...shown(outcome, alone)]).slice(cell('', 0).length)
+    return start + (outcome.way === 'herdless' ? paint('green', figures) : figures)
   })
 }
 
-/** @param {Outcome} outcome */
-function shown({ queries, lastAnswer, alone, errors, callers, commands }) {
+/**
+ * @param {Outcome} outcome
+ * @param {number} alone
+ */
+function shown({ queries, lastAnswer, errors, callers, commands }, alone) {
   return [whole(queries), times(lastAnswer / alone), `${errors} of ${callers}`, whole(commands)]
 }
 

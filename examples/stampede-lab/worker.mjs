@@ -12,8 +12,9 @@ import { ways } from './ways.mjs'
 
 const [redisUrl = '', connectionName = '', databasePort = ''] = process.argv.slice(2)
 
-const pool = { host: '127.0.0.1', port: Number(databasePort), user: 'postgres', database: 'postgres' }
-const database = new pg.Pool({ ...pool, max: 10, idleTimeoutMillis: 0 })
+const address = { host: '127.0.0.1', port: Number(databasePort), user: 'postgres', database: 'postgres' }
+const connections = 10
+const database = new pg.Pool({ ...address, max: connections, idleTimeoutMillis: 0 })
 // Without a listener an idle connection that breaks would end the process; a query that meets it is told anyway.
 database.on('error', () => {})
 
@@ -27,25 +28,27 @@ let load
 const loads = new Set()
 
 serveParent({
-  /** Opens all connections of the pool, so that no stampede has to. */
+  /** Opens all connections of the pool, so that no stampede has to, and asks for some reports. */
   async start() {
-    await Promise.all(Array.from({ length: 10 }, () => database.query('select 1')))
+    await Promise.all(Array.from({ length: connections }, () => database.query('select 1')))
+    for (let report = 0; report < 3; report++) await sources.fast.work(database)
   },
 
   /**
-   * What the source takes when it is alone: the median of five goes, or of fewer if they take more than a second.
+   * What the source takes when it is alone: five goes, or fewer if they take long.
    * @param {{ source: import('./sources.mjs').SourceName }} details
+   * @returns {Promise<number[]>} milliseconds
    */
   async measure({ source }) {
     /** @type {number[]} */
-    const times = []
+    const goes = []
     const start = now()
-    while (times.length < 5 && now() - start < 1_000) {
+    while (goes.length < 5 && now() - start < 500) {
       const before = now()
       await sources[source].work(database).catch(() => {})
-      times.push(now() - before)
+      goes.push(now() - before)
     }
-    return times.sort((a, b) => a - b)[times.length >> 1]
+    return goes
   },
 
   /** @param {{ way: import('./ways.mjs').WayName, source: import('./sources.mjs').SourceName, namespace: string }} details */
@@ -60,20 +63,20 @@ serveParent({
       loading.catch(() => {}).finally(() => loads.delete(loading))
       return loading
     }
-    // One key of its own first: a stampede meets a process with its connections open and its scripts in Redis.
-    await way.get(`warm-up:${process.pid}`, async () => 'warm', AbortSignal.timeout(5_000))
+    // A stampede meets a process that has been running for a while: connections open, scripts in Redis, code compiled.
+    for (let round = 0; round < 5; round++) await rehearse(round)
   },
 
   /**
    * So many callers of one key at one instant; each of them is answered, or gives up in the end.
-   * @param {{ at: number, callers: number, patience: number }} details
+   * @param {{ key: string, at: number, callers: number, patience: number }} details
    * @returns {Promise<Answer[]>}
    */
-  async stampede({ at, callers, patience }) {
+  async stampede({ key, at, callers, patience }) {
     await sleep(at - now())
     return Promise.all(
       Array.from({ length: callers }, async () => {
-        const error = await outcome(way.get('report', load, AbortSignal.timeout(patience)), patience)
+        const error = await outcome(way.get(key, load, AbortSignal.timeout(patience)), patience)
         return { after: now() - at, error }
       }),
     )
@@ -89,6 +92,16 @@ serveParent({
     redis.disconnect()
   },
 })
+
+/**
+ * A stampede of this process alone, on keys of its own and without the database.
+ * @param {number} round
+ */
+async function rehearse(round) {
+  const signal = AbortSignal.timeout(5_000)
+  const key = (/** @type {number} */ caller) => `rehearsal:${process.pid}:${round}:${caller % 20}`
+  await Promise.all(Array.from({ length: 200 }, (_, caller) => way.get(key(caller), async () => ['rehearsed'], signal)))
+}
 
 /**
  * @typedef {object} Answer

@@ -205,7 +205,6 @@ export class Call {
     return valueOf(loaded.state === 'pass' && !own ? await this.#loadAlone() : loaded)
   }
 
-  /** Loads without a lease, for this caller alone. */
   #loadAlone(): Promise<Loaded> {
     return this.#shared.lonely.run(this.#question, this.#stale, this.#parent)
   }

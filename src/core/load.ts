@@ -53,13 +53,25 @@ export function load(run: {
   lost: Promise<CacheError>
 }): Promise<Loaded> {
   const { key, loader, plan, clock } = run
-  const abort = new AbortController()
+  let abort: AbortController | null = null
+  let aborted: CacheError | null = null
+  const abortWith = (error: CacheError): void => {
+    aborted = error
+    abort?.abort(error)
+  }
   const startedAt = clock.now()
   let ttl = plan.ttl
   let keep = true
   const context: LoadContext = {
     key,
-    signal: abort.signal,
+    // Made when asked for: it costs more than all the rest of a load.
+    get signal() {
+      if (abort === null) {
+        abort = new AbortController()
+        if (aborted !== null) abort.abort(aborted)
+      }
+      return abort.signal
+    },
     fence: run.fence,
     stale: run.stale,
     ttl(given) {
@@ -70,11 +82,13 @@ export function load(run: {
     },
   }
   const ended = new Promise<Ended>((resolve) => {
-    const timer = clock.after(plan.hardTimeout, () => {
+    const timedOut = (): void => {
       const error = new CacheError('LOAD_TIMEOUT', `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`, { key })
       resolve({ state: 'failed', error })
-      abort.abort(error)
-    })
+      abortWith(error)
+    }
+    // It may go on after the cache has been closed; those who wait have timers of their own.
+    const timer = clock.after(plan.hardTimeout, timedOut, 'background')
     new Promise((settle) => settle(loader(context))).then(
       (value) => {
         timer.cancel()
@@ -87,7 +101,7 @@ export function load(run: {
     )
   })
   const lost = run.lost.then((error): Loaded => {
-    abort.abort(error)
+    abortWith(error)
     return { state: 'lost', error, ended }
   })
   return Promise.race([ended, lost])

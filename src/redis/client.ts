@@ -5,8 +5,8 @@
 export interface RedisClient {
   getBuffer(key: string): Promise<Buffer | null>
   mgetBuffer(keys: string[]): Promise<(Buffer | null)[]>
-  evalshaBuffer(sha1: string, numberOfKeys: number, ...keysAndArguments: (string | Buffer | number)[]): Promise<unknown>
-  evalBuffer(script: string, numberOfKeys: number, ...keysAndArguments: (string | Buffer | number)[]): Promise<unknown>
+  /** Sends any command; replies come as Buffers. */
+  callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>
   script(subcommand: 'LOAD', script: string): Promise<unknown>
   time(): Promise<readonly (string | number)[]>
   /** Another connection with the same settings; for the subscription. */

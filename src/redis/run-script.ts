@@ -1,17 +1,29 @@
 import type { RedisClient } from './client.ts'
 import type { Script } from './scripts.ts'
 
+type Argument = string | Buffer | number
+
 /** Runs a script by its digest; a server that does not know it (restarted, flushed) is sent the whole of it. */
 export async function runScript(
   client: RedisClient,
   script: Script,
   keys: readonly string[],
-  args: readonly (string | Buffer | number)[],
+  args: readonly Argument[],
 ): Promise<unknown> {
+  const rest = [keys.length, ...keys, ...args]
   try {
-    return await client.evalshaBuffer(script.sha1, keys.length, ...keys, ...args)
+    return await send(client, 'evalsha', [script.sha1, ...rest])
   } catch (error) {
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
-    return await client.evalBuffer(script.lua, keys.length, ...keys, ...args)
+    return await send(client, 'eval', [script.lua, ...rest])
   }
+}
+
+/**
+ * ioredis has a method of its own for each of the two, though its types do not say so. It is preferred, because
+ * `callBuffer` throws out of nowhere where `enableAutoPipelining` is on.
+ */
+function send(client: RedisClient, command: 'evalsha' | 'eval', args: Argument[]): Promise<unknown> {
+  const own = (client as { [method in `${typeof command}Buffer`]?: (...args: Argument[]) => Promise<unknown> })[`${command}Buffer`]
+  return own === undefined ? client.callBuffer(command, args) : own.call(client, ...args)
 }

@@ -29,7 +29,7 @@ export interface RedisStoreOptions {
  * @throws TypeError for something that is not such a client, or a wrong option
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
-  if (typeof client?.evalshaBuffer !== 'function' || typeof client.duplicate !== 'function') {
+  if (typeof client?.callBuffer !== 'function' || typeof client.duplicate !== 'function') {
     throw new TypeError(`Expected an ioredis Redis or Cluster, got ${shown(client)}`)
   }
   const { scaleReads = 'master' } = (client as { options?: { scaleReads?: unknown } }).options ?? {}

@@ -95,8 +95,7 @@ export const claims: readonly ContractTest[] = [
     async run(scene) {
       const key = scene.key()
       const { token: known } = await scene.load(scene.a, key, value('old', { ttl: 1, grace: 60_000 }))
-      await scene.until('the value goes stale', async () => ((await scene.b.read(key))?.freshFor ?? 0) <= 0 || undefined)
-      const { lease, stale } = expected(await scene.claim(scene.b, key, { known }), 'lease')
+      const { lease, stale } = await scene.claimUntil(scene.b, key, 'lease', { known })
       if (stale !== null) holds(stale, 'old')
       holds((await scene.wait(scene.a, key)).stale, 'old')
       assert.equal(await scene.b.fill(lease, value('new')), true)
@@ -147,13 +146,11 @@ export const claims: readonly ContractTest[] = [
       const key = scene.key()
       const lease = await scene.lease(scene.a, key)
       assert.equal(await scene.a.fill(lease, value('v', { ttl: 1 })), true)
-      await scene.until('the value expires', async () => {
-        const entry = await scene.b.read(key)
-        return entry === null || entry.freshFor <= 0 ? true : undefined
-      })
+      const other = await scene.claimUntil(scene.b, key, 'lease', { awaited: scene.token() })
+      assert.equal(other.stale, null)
       const { entry } = expected(await scene.claim(scene.b, key, { awaited: lease.token }), 'fresh')
       assert.deepEqual([entry.payload.toString(), entry.token], ['v', lease.token])
-      expected(await scene.claim(scene.b, key, { awaited: scene.token() }), 'lease')
+      assert.equal((await scene.wait(scene.a, key)).token, other.lease.token)
     },
   },
   {

@@ -124,9 +124,14 @@ export class Scene {
   }
 
   /** Claims until the answer is of this state. */
-  async claimUntil<State extends Claim['state']>(store: Store, key: string, state: State): Promise<Claim & { state: State }> {
+  async claimUntil<State extends Claim['state']>(
+    store: Store,
+    key: string,
+    state: State,
+    more: Partial<ClaimRequest> = {},
+  ): Promise<Claim & { state: State }> {
     return this.until(`a claim is answered '${state}'`, async () => {
-      const claim = await this.claim(store, key)
+      const claim = await this.claim(store, key, more)
       if (claim.state === 'wait') claim.leave()
       return claim.state === state ? (claim as Claim & { state: State }) : undefined
     })

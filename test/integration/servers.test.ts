@@ -99,7 +99,8 @@ describe('the count of commands', () => {
   test('holds what clients send, and not what scripts call', async () => {
     await using server = await startRedis()
     const client = server.connect()
-    const script = "redis.call('SET', KEYS[1], 'value') return { redis.call('GET', KEYS[1]), redis.call('GET', KEYS[1]) }"
+    const script =
+      "redis.call('SET', KEYS[1], 'value') return { redis.call('GET', KEYS[1]), redis.call('GET', KEYS[1]) }"
     const sha = (await client.script('LOAD', script)) as string
     await server.resetCounts()
     await client.evalsha(sha, 1, 'key')
@@ -107,9 +108,19 @@ describe('the count of commands', () => {
     await client.mget('key', 'other')
     await client.multi().set('key', 'again').exec()
     await client.subscribe('channel')
-    expect(await server.commandCounts()).toEqual({ evalsha: 1, get: 3, mget: 1, multi: 1, set: 1, exec: 1, subscribe: 1 })
+    expect(await server.commandCounts()).toEqual({
+      evalsha: 1,
+      get: 3,
+      mget: 1,
+      multi: 1,
+      set: 1,
+      exec: 1,
+      subscribe: 1,
+    })
     const statistics = await server.client.info('commandstats')
-    expect(statistics, 'the statistics of the server count both, that is why they are not used').toContain('cmdstat_get:calls=5,')
+    expect(statistics, 'the statistics of the server count both, that is why they are not used').toContain(
+      'cmdstat_get:calls=5,',
+    )
   })
 
   test('is empty when nothing was sent, and begins again with a reset', async () => {
@@ -151,10 +162,14 @@ describe('a cluster', () => {
     const master = await cluster.masterOf('key')
     const witness = cluster.masters.find((node) => node !== master)
     await master.kill()
-    const successor = await until('a replica serves the key', async () => {
-      const serving = await cluster.masterOf('key', witness)
-      return serving !== master && serving
-    }, 20_000)
+    const successor = await until(
+      'a replica serves the key',
+      async () => {
+        const serving = await cluster.masterOf('key', witness)
+        return serving !== master && serving
+      },
+      20_000,
+    )
     expect(cluster.replicas).toContain(successor)
     expect(await client.set('key', 'value')).toBe('OK')
   })
@@ -168,10 +183,14 @@ describe('a group under sentinels', () => {
     const killed = await group.master()
     expect(killed).toBe(group.servers[0])
     await killed?.kill()
-    const elected = await until('another master is elected', async () => {
-      const master = await group.master()
-      return master !== killed && master
-    }, 25_000)
+    const elected = await until(
+      'another master is elected',
+      async () => {
+        const master = await group.master()
+        return master !== killed && master
+      },
+      25_000,
+    )
     expect(group.servers.slice(1)).toContain(elected)
     await until('the client writes to the new master', async () => (await client.set('key', 'again')) === 'OK')
     expect(await elected.client.get('key')).toBe('again')
@@ -179,17 +198,28 @@ describe('a group under sentinels', () => {
 })
 
 describe('a test process', () => {
-  test.for(['SIGKILL', 'SIGINT', 'SIGTERM', 'throw', 'return'])('that ends by %s leaves no server behind', async (end) => {
-    const orphan = fork(fileURLToPath(new URL('../support/orphan.mjs', import.meta.url)), [], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
-    const exited = once(orphan, 'exit')
-    const [{ pid, folder }] = (await once(orphan, 'message')) as [{ pid: number; folder: string }]
-    expect(isRunning(pid)).toBe(true)
-    if (end.startsWith('SIG')) orphan.kill(end as NodeJS.Signals)
-    else orphan.send(end)
-    await exited
-    await until(`server ${pid} is gone`, () => !isRunning(pid))
-    await until(`${folder} is gone`, () => access(folder).then(() => false, () => true))
-  })
+  test.for(['SIGKILL', 'SIGINT', 'SIGTERM', 'throw', 'return'])(
+    'that ends by %s leaves no server behind',
+    async (end) => {
+      const orphan = fork(fileURLToPath(new URL('../support/orphan.mjs', import.meta.url)), [], {
+        execArgv: [],
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      })
+      const exited = once(orphan, 'exit')
+      const [{ pid, folder }] = (await once(orphan, 'message')) as [{ pid: number; folder: string }]
+      expect(isRunning(pid)).toBe(true)
+      if (end.startsWith('SIG')) orphan.kill(end as NodeJS.Signals)
+      else orphan.send(end)
+      await exited
+      await until(`server ${pid} is gone`, () => !isRunning(pid))
+      await until(`${folder} is gone`, () =>
+        access(folder).then(
+          () => false,
+          () => true,
+        ),
+      )
+    },
+  )
 })
 
 function isRunning(pid: number): boolean {

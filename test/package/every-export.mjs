@@ -1,4 +1,7 @@
-/** Runs in a project that has the package installed: each of its exports can be imported and required, and is the same either way. */
+/**
+ * Runs in a project that has the package installed: each of its exports can be imported and required, and is the same
+ * either way.
+ */
 import { deepEqual, notDeepEqual } from 'node:assert/strict'
 import { createRequire } from 'node:module'
 

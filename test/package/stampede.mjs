@@ -1,4 +1,7 @@
-/** Runs in a project that has the package installed: 100 callers of 10 caches ask for one missing key at once, and it is loaded once. */
+/**
+ * Runs in a project that has the package installed: 100 callers of 10 caches ask for one missing key at once, and it is
+ * loaded once.
+ */
 import { deepEqual, equal } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { createCache } from 'herdless'

@@ -1,6 +1,8 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis'
 
-/** What a test may ask of a client of its own. How replies are mapped is left alone, since it would change their types. */
+/**
+ * What a test may ask of a client of its own. How replies are mapped is left alone, since it would change their types.
+ */
 export type ConnectOptions = Omit<RedisOptions, 'replyMapping'>
 
 /** The clients made for one server or group of servers, to be disconnected together before it is stopped. */

@@ -7,9 +7,10 @@ export type CommandCounts = Record<string, number>
 /**
  * Counts the commands that clients send to one server, and not those that scripts run there.
  *
- * `INFO commandstats` and `total_commands_processed` cannot tell the two apart: a call inside a script counts like a client's. MONITOR can: it
- * shows such a call with the source `lua`. It shows all the rest but administrative commands (CONFIG, DEBUG, REPLCONF ...), which a cache does
- * not send. And it shows them in the order in which they ran, so once a marker that was sent last has been seen, the counts are complete.
+ * `INFO commandstats` and `total_commands_processed` cannot tell the two apart: a call inside a script counts like a
+ * client's. MONITOR can: it shows such a call with the source `lua`. It shows all the rest but administrative commands
+ * (CONFIG, DEBUG, REPLCONF ...), which a cache does not send. And it shows them in the order in which they ran, so once
+ * a marker that was sent last has been seen, the counts are complete.
  */
 export class CommandCounter {
   readonly #client: Redis

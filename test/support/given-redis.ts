@@ -3,7 +3,10 @@ import { openRedis } from '../../scripts/start-redis.mjs'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A Redis for tests that only talk to one: `inject('redisUrl')`. They share it, so each keeps to keys of its own and flushes nothing. */
+    /**
+     * A Redis for tests that only talk to one: `inject('redisUrl')`. They share it, so each keeps to keys of its own
+     * and flushes nothing.
+     */
     redisUrl: string
   }
 }

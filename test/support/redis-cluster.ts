@@ -15,8 +15,19 @@ export interface ClusterShape {
 const slotCount = 16_384
 
 /** Starts a cluster; resolves when every node sees every slot covered and every replica follows its master. */
-export async function startCluster({ masters = 3, replicas = 0, nodeTimeout = 2_000 }: ClusterShape = {}): Promise<RedisCluster> {
-  const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeout), '--repl-diskless-sync-delay', '0']
+export async function startCluster({
+  masters = 3,
+  replicas = 0,
+  nodeTimeout = 2_000,
+}: ClusterShape = {}): Promise<RedisCluster> {
+  const args = [
+    '--cluster-enabled',
+    'yes',
+    '--cluster-node-timeout',
+    String(nodeTimeout),
+    '--repl-diskless-sync-delay',
+    '0',
+  ]
   const nodes = await Promise.all(Array.from({ length: masters * (1 + replicas) }, () => startRedis({ args })))
   const cluster = new RedisCluster(nodes.slice(0, masters), nodes.slice(masters))
   try {
@@ -31,7 +42,9 @@ export async function startCluster({ masters = 3, replicas = 0, nodeTimeout = 2_
   }
 }
 
-/** A cluster of servers of our own. `masters` and `replicas` say what each was started as, whatever has happened since. */
+/**
+ * A cluster of servers of our own. `masters` and `replicas` say what each was started as, whatever has happened since.
+ */
 export class RedisCluster {
   readonly masters: readonly RedisServer[]
   readonly replicas: readonly RedisServer[]
@@ -88,7 +101,9 @@ async function shareSlots({ masters }: RedisCluster): Promise<void> {
   const share = slotCount / masters.length
   const slots = Array.from({ length: slotCount }, (_, slot) => slot)
   await Promise.all(
-    masters.map(({ client }, index) => client.cluster('ADDSLOTS', ...slots.filter((slot) => Math.floor(slot / share) === index))),
+    masters.map(({ client }, index) =>
+      client.cluster('ADDSLOTS', ...slots.filter((slot) => Math.floor(slot / share) === index)),
+    ),
   )
 }
 

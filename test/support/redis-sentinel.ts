@@ -15,8 +15,15 @@ export interface SentinelShape {
 /** What the sentinels call the master. */
 const name = 'herdless'
 
-/** Starts a master, its replicas and its sentinels; resolves when every replica follows and every sentinel knows all the others. */
-export async function startSentinel({ replicas = 2, sentinels = 3, downAfter = 1_000 }: SentinelShape = {}): Promise<SentinelGroup> {
+/**
+ * Starts a master, its replicas and its sentinels; resolves when every replica follows and every sentinel knows all the
+ * others.
+ */
+export async function startSentinel({
+  replicas = 2,
+  sentinels = 3,
+  downAfter = 1_000,
+}: SentinelShape = {}): Promise<SentinelGroup> {
   const args = ['--repl-diskless-sync-delay', '0']
   const master = await startRedis({ args })
   const following = { args: [...args, '--replicaof', '127.0.0.1', String(master.port)] }
@@ -62,7 +69,9 @@ export class SentinelGroup {
   /** The master that most of the sentinels name, once it says so itself: in the midst of a failover there is none. */
   async master(): Promise<RedisServer | undefined> {
     const views = await Promise.all(this.sentinels.map(viewOf))
-    const elected = this.servers.find(({ port }) => 2 * views.filter(({ address }) => address === `127.0.0.1:${port}`).length > views.length)
+    const elected = this.servers.find(
+      ({ port }) => 2 * views.filter(({ address }) => address === `127.0.0.1:${port}`).length > views.length,
+    )
     const role = await elected?.client.info('replication')
     return role?.includes('role:master\r') ? elected : undefined
   }
@@ -87,7 +96,10 @@ async function isWhole({ servers, sentinels }: SentinelGroup): Promise<boolean> 
   )
 }
 
-/** How one sentinel sees the master: the fields of the line `master0:name=...,status=...,address=...,slaves=...,sentinels=...`. */
+/**
+ * How one sentinel sees the master: the fields of the line
+ * `master0:name=...,status=...,address=...,slaves=...,sentinels=...`.
+ */
 async function viewOf({ client }: RedisServer): Promise<{ address?: string; slaves?: string; sentinels?: string }> {
   const line = /^master0:(.*?)\r?$/m.exec(await client.info('sentinel'))?.[1] ?? ''
   return Object.fromEntries(line.split(',').map((field) => field.split('=')))

@@ -39,7 +39,8 @@ export class RedisServer {
 
   /** The loopback port it listens on. */
   get port(): number {
-    if ('path' in this.address) throw new TypeError(`Expected a server with a port, this one listens on ${this.address.path}`)
+    if ('path' in this.address)
+      throw new TypeError(`Expected a server with a port, this one listens on ${this.address.path}`)
     return this.address.port
   }
 
@@ -66,7 +67,9 @@ export class RedisServer {
     await this.#process.ended
   }
 
-  /** Starts it anew on the same address, killed before if it still runs. It is empty then, since nothing was persisted. */
+  /**
+   * Starts it anew on the same address, killed before if it still runs. It is empty then, since nothing was persisted.
+   */
   async restart(): Promise<void> {
     await this.kill()
     this.#process = await startServer({ ...this.#options, listen: this.address, folder: this.#process.folder })
@@ -89,9 +92,13 @@ export class RedisServer {
     await this.#counter.reset()
   }
 
-  /** What clients, `client` included, have sent since `resetCounts`; commands inside scripts do not count. See CommandCounter. */
+  /**
+   * What clients, `client` included, have sent since `resetCounts`; commands inside scripts do not count. See
+   * CommandCounter.
+   */
   async commandCounts(): Promise<CommandCounts> {
-    if (!this.#counter) throw new Error('Nothing is being counted: call resetCounts first, and again after a kill or a restart')
+    if (!this.#counter)
+      throw new Error('Nothing is being counted: call resetCounts first, and again after a kill or a restart')
     return this.#counter.counts()
   }
 
@@ -101,7 +108,10 @@ export class RedisServer {
   }
 }
 
-/** A signal is on its way for a moment after it was sent; once the process stands still, the system gives its state as T. */
+/**
+ * A signal is on its way for a moment after it was sent; once the process stands still, the system gives its state as
+ * T.
+ */
 async function isStopped(pid: number): Promise<boolean> {
   if (process.platform === 'linux') return /\) T/.test(await readFile(`/proc/${pid}/stat`, 'utf8'))
   const { stdout } = await promisify(execFile)('ps', ['-o', 'state=', '-p', String(pid)])

@@ -1,4 +1,7 @@
-/** What a user in CommonJS may write: every client of ioredis 5 and 6 is a client for the store, and a loaded value keeps its type. */
+/**
+ * What a user in CommonJS may write: every client of ioredis 5 and 6 is a client for the store, and a loaded value
+ * keeps its type.
+ */
 import herdless = require('herdless')
 import redis = require('herdless/redis')
 import ioredis = require('ioredis')

@@ -1,4 +1,7 @@
-/** What a user in ES modules may write: every client of ioredis 5 and 6 is a client for the store, and a loaded value keeps its type. */
+/**
+ * What a user in ES modules may write: every client of ioredis 5 and 6 is a client for the store, and a loaded value
+ * keeps its type.
+ */
 import { createCache, memoryStore, CacheError } from 'herdless'
 import { redisStore } from 'herdless/redis'
 import { Cluster, Redis } from 'ioredis'

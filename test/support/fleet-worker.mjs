@@ -1,0 +1,265 @@
+/**
+ * One process of a fleet: it has the built package, real clients and caches on them, and does what fleet.ts tells it
+ * over a socket, in lines of JSON. It ends when that socket does.
+ *
+ * @typedef {import('./fleet.ts').CacheSpec} CacheSpec
+ * @typedef {import('./fleet.ts').LoaderSpec} LoaderSpec
+ * @typedef {import('./fleet.ts').Complaint} Complaint
+ * @typedef {import('../../src/index.ts').Cache} Cache
+ * @typedef {import('../../src/index.ts').LoadContext} LoadContext
+ * @typedef {import('../../src/index.ts').CallOptions} CallOptions
+ * @typedef {import('../../src/index.ts').CacheEvents} CacheEvents
+ * @typedef {{ cache: Cache, client: import('ioredis').Redis | import('ioredis').Cluster, events: Record<string, number> }} Member
+ * @typedef {{ key: string, callers: number, loader: LoaderSpec, options: CallOptions, at: number, over: number }} Question
+ */
+import { connect } from 'node:net'
+import { createInterface } from 'node:readline'
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+
+const [port = '', index = '', built = ''] = process.argv.slice(2)
+/** @type {typeof import('../../src/index.ts')} */
+const { createCache } = await import(pathToFileURL(`${built}/index.js`).href)
+/** @type {typeof import('../../src/redis/index.ts')} */
+const { redisStore } = await import(pathToFileURL(`${built}/redis/index.js`).href)
+
+/** @type {Member[]} */
+const members = []
+/** What loaders threw here, to be told from copies. */
+const thrown = new WeakSet()
+/** @type {Map<number, { resolve: (value: unknown) => void, reject: (error: unknown) => void, value: string }>} */
+const held = new Map()
+let loads = 0
+
+/** @type {(keyof CacheEvents)[]} */
+const eventNames = [
+  'hit',
+  'stale',
+  'miss',
+  'load',
+  'wait',
+  'fill',
+  'refused',
+  'lost',
+  'failure',
+  'garbage',
+  'degraded',
+  'recovered',
+]
+
+const socket = connect({ host: '127.0.0.1', port: Number(port), noDelay: true })
+socket.on('close', () => process.exit())
+socket.on('error', () => process.exit())
+tell({ index: Number(index) })
+
+createInterface({ input: socket }).on('line', async (line) => {
+  const { id, word, member, ...details } = JSON.parse(line)
+  try {
+    const act = /** @type {(details: unknown, member: Member) => unknown} */ (
+      actions[/** @type {keyof typeof actions} */ (word)]
+    )
+    tell({ id, answer: (await act({ ...details, id }, /** @type {Member} */ (members[member ?? 0]))) ?? null })
+  } catch (error) {
+    tell({ id, complaint: complaintOf(error) })
+  }
+})
+
+const actions = {
+  /** @param {CacheSpec & { connected: boolean }} spec */
+  async open({ redis, store, cache: options, connected }) {
+    /** @type {typeof import('ioredis')} */
+    const { Redis, Cluster } = await import(redis.ioredis === 5 ? 'ioredis5' : 'ioredis')
+    const client = redis.nodes ? new Cluster([...redis.nodes]) : new Redis({ ...redis.options })
+    client.on('error', () => {})
+    const subscribed = subscription(client, redis.subscriber)
+    const cache = createCache({ ...options, store: redisStore(client, store) })
+    /** @type {Record<string, number>} */
+    const events = Object.fromEntries(eventNames.map((name) => [name, 0]))
+    for (const name of eventNames) cache.on(name, () => void (events[name] = (events[name] ?? 0) + 1))
+    members.push({ cache, client, events })
+    if (connected) await Promise.all([client.ping(), store?.wakeUp === 'poll' ? undefined : subscribed])
+  },
+
+  /** @param {Question & { id: number }} question @param {Member} member */
+  async ask({ callers, at, over, ...question }, member) {
+    const asking = started({ callers, at, over, ...question }, member)
+    const answers = (await asking).map((answer) => answer())
+    tell({ asked: question.id })
+    return await Promise.all(answers)
+  },
+
+  /**
+   * Many callers of many keys at once, with a loader that is counted here.
+   * @param {{ keys: number, callers: number, ms: number, prefix: string, options: CallOptions }} flood
+   * @param {Member} member
+   */
+  async flood({ keys, callers, ms, prefix, options }, { cache }) {
+    /** @type {Record<string, number>} */
+    const errors = {}
+    const result = { right: 0, wrong: 0, loads: 0, errors }
+    const asking = []
+    for (let number = 0; number < keys; number++) {
+      const key = `${prefix}${number}`
+      const loader = async () => {
+        result.loads++
+        if (ms > 0) await pause(ms)
+        return key
+      }
+      for (let caller = 0; caller < callers; caller++) {
+        asking.push(
+          cache.getOrLoad(key, loader, options).then(
+            (value) => void result[value === key ? 'right' : 'wrong']++,
+            (error) => void (errors[error.code] = (errors[error.code] ?? 0) + 1),
+          ),
+        )
+      }
+    }
+    await Promise.all(asking)
+    return result
+  },
+
+  /** @param {{ key: string }} details @param {Member} member */
+  invalidate: ({ key }, { cache }) => cache.invalidate(key),
+  /** @param {{ key: string, value: unknown }} details @param {Member} member */
+  set: ({ key, value }, { cache }) => cache.set(key, value),
+  /** @param {{ key: string }} details @param {Member} member */
+  peek: ({ key }, { cache }) => cache.peek(key),
+  /** @param {{}} _ @param {Member} member */
+  events: (_, { events }) => events,
+  /** @param {{ timeout?: number }} options @param {Member} member */
+  close: ({ timeout }, { cache }) => cache.close(timeout === undefined ? {} : { timeout }),
+
+  /** @param {{ load: number }} details */
+  finish: ({ load }) => held.get(load)?.resolve(held.get(load)?.value),
+  /** @param {{ load: number, error: NonNullable<LoaderSpec['error']> }} details */
+  fail: ({ load, error }) => held.get(load)?.reject(errorOf(error)),
+
+  /** @param {{ ms: number }} details */
+  block({ ms }) {
+    // After this has been answered.
+    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms))
+  },
+
+  /** The bytes that are in use once what can be collected has been. */
+  async heap() {
+    for (let round = 0; round < 4; round++) {
+      await turn()
+      globalThis.gc?.()
+    }
+    const { heapUsed, external } = process.memoryUsage()
+    return heapUsed + external
+  },
+
+  /** @param {{}} _ @param {Member} member */
+  async quit(_, { client }) {
+    await client.quit()
+  },
+
+  /** @param {{}} _ @param {Member} member */
+  disconnect: (_, { client }) => client.disconnect(),
+
+  /** From here on nothing of ours keeps this process alive. */
+  leave() {
+    socket.unref()
+  },
+}
+
+/**
+ * Starts the callers of a question, at its moment, all in one go or spread over a time.
+ * @param {Question} question
+ * @param {Member} member
+ * @returns {Promise<(() => Promise<unknown>)[]>} what gives the answer of each
+ */
+async function started({ key, callers, loader: spec, options, at, over }, { cache }) {
+  while (Date.now() < at) await pause(at - Date.now())
+  const loader = loaderOf(spec)
+  /** @type {(() => Promise<unknown>)[]} */
+  const answers = []
+  const begin = performance.now()
+  const start = () => {
+    const startedAt = now()
+    const asking = cache.getOrLoad(key, loader, options).then(
+      (value) => ({ startedAt, endedAt: now(), value }),
+      (error) => ({ startedAt, endedAt: now(), error: complaintOf(error) }),
+    )
+    answers.push(() => asking)
+  }
+  while (answers.length < callers) {
+    const due = over === 0 ? callers : Math.min(callers, 1 + ((performance.now() - begin) / over) * callers)
+    while (answers.length < Math.floor(due)) start()
+    if (answers.length < callers) await pause(5)
+  }
+  return answers
+}
+
+/** @param {LoaderSpec} spec */
+function loaderOf({ ms, length = 0, error, ttl, doNotStore }) {
+  return async (/** @type {LoadContext} */ { key, signal, fence, stale, ...context }) => {
+    const load = loads++
+    const value = `${key} by load ${load} of process ${index}`.padEnd(length, '.')
+    signal.addEventListener('abort', () => tell({ aborted: load, code: signal.reason.code, at: now() }))
+    tell({ load, key, value, fence: fence === null ? null : String(fence), stale: stale?.value ?? null, at: now() })
+    if (ttl !== undefined) context.ttl(ttl)
+    if (doNotStore) context.doNotStore()
+    try {
+      if (ms === undefined) return await new Promise((resolve, reject) => held.set(load, { resolve, reject, value }))
+      if (ms > 0) await pause(ms)
+      if (error) throw errorOf(error)
+      return value
+    } finally {
+      held.delete(load)
+      tell({ loaded: load, at: now() })
+    }
+  }
+}
+
+/** @param {NonNullable<LoaderSpec['error']>} spec */
+function errorOf({ name, message, code }) {
+  const error = Object.assign(new Error(message), { code })
+  error.name = name
+  thrown.add(error)
+  return error
+}
+
+/**
+ * Resolves when the store has subscribed, or been refused.
+ * @param {import('ioredis').Redis | import('ioredis').Cluster} client
+ * @param {import('ioredis').RedisOptions | undefined} elsewhere where its subscription goes instead
+ */
+function subscription(client, elsewhere) {
+  return new Promise((resolve) => {
+    const duplicate = /** @type {(options?: {}) => import('ioredis').Redis} */ (client.duplicate.bind(client))
+    const watched = () => {
+      const subscriber = elsewhere ? duplicate(elsewhere) : duplicate()
+      const subscribe = subscriber.subscribe.bind(subscriber)
+      subscriber.subscribe = /** @type {typeof subscribe} */ (
+        (/** @type {string[]} */ ...channels) => {
+          const done = subscribe(...channels)
+          done.then(resolve, resolve)
+          return done
+        }
+      )
+      return subscriber
+    }
+    Object.defineProperty(client, 'duplicate', { value: watched })
+  })
+}
+
+/** @param {unknown} error @returns {Complaint} */
+function complaintOf(error) {
+  const { name, message, code, key, cause } =
+    /** @type {Error & { code?: string, key?: string, cause?: Complaint }} */ (error)
+  const own = cause instanceof Error && thrown.has(cause)
+  const shown = cause && { name: cause.name, message: cause.message, code: cause.code }
+  return { name, message, code, key, own, cause: shown }
+}
+
+/** Milliseconds by the clock that all processes of this machine share. */
+function now() {
+  return performance.timeOrigin + performance.now()
+}
+
+/** @param {object} message */
+function tell(message) {
+  socket.write(`${JSON.stringify(message)}\n`)
+}

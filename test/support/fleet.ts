@@ -1,0 +1,501 @@
+/**
+ * A fleet: real processes that share one Redis, each with the built package, and a test that tells them what to do and
+ * hears what became of it. However the test process ends, they end too.
+ */
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { guardianOfThisProcess, type GuardedProcess } from '../../scripts/guarded-process.mjs'
+import { until } from '../../scripts/until.mjs'
+import type { CacheEvents, CacheOptions, CallOptions, Peeked } from '../../src/index.ts'
+import type { RedisStoreOptions } from '../../src/redis/index.ts'
+import type { ConnectOptions } from './clients.ts'
+import { builtPackage } from './fleet-build.ts'
+
+/** How a cache is made. It travels as JSON, so there are no functions in it. */
+export interface CacheSpec {
+  readonly redis: RedisSpec
+  readonly store?: RedisStoreOptions
+  readonly cache?: Omit<CacheOptions, 'store' | 'codec' | 'clock'>
+}
+
+/** The client of a cache. */
+export interface RedisSpec {
+  readonly options?: ConnectOptions
+  /** Makes it a client of a cluster, with that client's own defaults. */
+  readonly nodes?: readonly { readonly host: string; readonly port: number }[]
+  /** The major version of ioredis; 6 by default. */
+  readonly ioredis?: 5 | 6
+  /** What is different on the connection for the subscription, such as a proxy's port. */
+  readonly subscriber?: ConnectOptions
+}
+
+export interface FleetShape extends CacheSpec {
+  /** How many processes; 2 by default. */
+  readonly processes?: number
+  /** How many caches each has, every one with clients of its own; 1 by default. */
+  readonly cachesEach?: number
+  /** What is different for one of them. */
+  readonly each?: (member: number) => Partial<CacheSpec>
+  /** Whether to wait until all are connected and subscribed, as is the default. */
+  readonly connected?: boolean
+}
+
+/** What a loader does. It returns a text that no other load returns. */
+export interface LoaderSpec {
+  /** How long it takes, in milliseconds; without it, until the test says so with `finish` or `fail`. */
+  readonly ms?: number
+  /** Throws this instead of returning. */
+  readonly error?: { readonly name: string; readonly message: string; readonly code?: string | number }
+  /** Makes the text at least so long. */
+  readonly length?: number
+  /** What it says of its value by `ttl`. */
+  readonly ttl?: number
+  readonly doNotStore?: boolean
+}
+
+export interface Question {
+  /** How many callers ask; 1 by default. */
+  readonly callers?: number
+  /** By default one that takes until the test ends it. */
+  readonly loader?: LoaderSpec
+  readonly options?: Omit<CallOptions, 'signal'>
+  /** Spreads the callers over so many milliseconds; by default all ask in one go. */
+  readonly over?: number
+}
+
+/** What one caller was told, and when, in milliseconds by the clock of this machine. */
+export interface Answer {
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly value?: string
+  readonly error?: Complaint
+}
+
+/** An error as it was seen in another process. */
+export interface Complaint {
+  readonly name: string
+  readonly message: string
+  readonly code?: string | number | undefined
+  readonly key?: string | undefined
+  /** Whether its cause is the very object that a loader of that process threw. */
+  readonly own: boolean
+  readonly cause?: Pick<Complaint, 'name' | 'message' | 'code'> | undefined
+}
+
+/** Callers who have asked. */
+export interface Crowd {
+  /** What they were told; rejects if their process is killed. */
+  readonly answers: Promise<Answer[]>
+}
+
+export interface Flood {
+  readonly keys: number
+  /** Of each key. */
+  readonly callers: number
+  /** How long each load takes. */
+  readonly ms: number
+  /** What the keys begin with. */
+  readonly prefix: string
+  readonly options?: CallOptions
+}
+
+/** What became of a flood: how many got their key's value, another's, and which errors. */
+export interface Flooded {
+  readonly right: number
+  readonly wrong: number
+  readonly loads: number
+  readonly errors: Readonly<Record<string, number>>
+}
+
+type Report =
+  | { index: number }
+  | { id: number; answer: unknown }
+  | { id: number; complaint: Complaint }
+  | { asked: number }
+  | { load: number; key: string; value: string; fence: string | null; stale: unknown; at: number }
+  | { loaded: number; at: number }
+  | { aborted: number; code: string; at: number }
+
+interface Awaited {
+  readonly answered: (answer: unknown) => void
+  readonly failed: (error: unknown) => void
+  readonly asked: () => void
+}
+
+const worker = fileURLToPath(new URL('fleet-worker.mjs', import.meta.url))
+
+/** Starts a fleet; resolves when it can be told what to do. */
+export async function startFleet(shape: FleetShape): Promise<Fleet> {
+  const { processes = 2, cachesEach = 1, each = () => ({}), connected = true } = shape
+  const built = await builtPackage()
+  const server = createServer({ noDelay: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const fleet = new Fleet(server)
+  try {
+    const guardian = guardianOfThisProcess()
+    const args = (index: number): string[] => ['--expose-gc', worker, String(port), String(index), built]
+    for (let index = 0; index < processes; index++) {
+      const folder = await guardian.newFolder()
+      const process = await guardian.start(globalThis.process.execPath, args(index), { folder, env: {} })
+      fleet.processes.push(new FleetProcess(index, process, fleet.loads))
+    }
+    await Promise.all(fleet.processes.map((process) => process.ready))
+    for (let number = 0; number < processes * cachesEach; number++) {
+      const process = fleet.processes[number % processes] as FleetProcess
+      fleet.members.push(new Member(number, process, Math.floor(number / processes)))
+    }
+    const { redis, store = {}, cache = {} } = shape
+    const spec = { redis, store, cache, connected }
+    await Promise.all(fleet.members.map((member) => member.open({ ...spec, ...each(member.number) })))
+    return fleet
+  } catch (error) {
+    await fleet.end()
+    throw error
+  }
+}
+
+export class Fleet {
+  readonly processes: FleetProcess[] = []
+  /** All caches, those of different processes next to each other. */
+  readonly members: Member[] = []
+  /** All loads, in the order in which this process heard of their start. */
+  readonly loads: Load[] = []
+  readonly #server: Server
+
+  constructor(server: Server) {
+    this.#server = server
+    server.on('connection', (socket) => {
+      const lines = createInterface({ input: socket })
+      lines.once('line', (line) => {
+        const { index } = JSON.parse(line) as { index: number }
+        this.processes[index]?.connected(socket, lines)
+      })
+      // A process that is killed resets its connection.
+      socket.on('error', () => {})
+      lines.on('error', () => {})
+    })
+  }
+
+  /** The members by number, to be taken apart. */
+  get [Symbol.iterator](): () => Iterator<Member> {
+    return () => this.members[Symbol.iterator]()
+  }
+
+  /** Callers in every process, `callers` in each, all at one instant. Resolves when all have asked. */
+  async ask(key: string, question: Question = {}, members: readonly Member[] = this.members): Promise<Crowd> {
+    const at = Date.now() + 50
+    const crowds = await Promise.all(members.map((member) => member.ask(key, question, at)))
+    return { answers: settling(Promise.all(crowds.map(({ answers }) => answers)).then((answers) => answers.flat())) }
+  }
+
+  /** The load that started as the `number`th of all, from 0, once it has. */
+  load(number: number, timeout = 10_000): Promise<Load> {
+    return until(`load ${number} starts`, () => this.loads[number], timeout)
+  }
+
+  loadsOf(key: string): Load[] {
+    return this.loads.filter((load) => load.key === key)
+  }
+
+  /** How often an event was heard in all. */
+  async heard(name: keyof CacheEvents, members: readonly Member[] = this.members): Promise<number> {
+    const events = await Promise.all(members.map((member) => member.events()))
+    return events.reduce((sum, counts) => sum + (counts[name] ?? 0), 0)
+  }
+
+  /** Resolves when so many flights wait for another process's load, counted from the start. */
+  async waits(count: number, members: readonly Member[] = this.members): Promise<void> {
+    await until(`${count} wait for a load elsewhere`, async () => (await this.heard('wait', members)) >= count)
+  }
+
+  /** Ends all processes; throws if one had ended by itself or had anything to say, such as an unhandled rejection. */
+  async stop(): Promise<void> {
+    const complaints = await Promise.all(this.processes.map((process) => process.complaint()))
+    await this.end()
+    const said = complaints.filter((complaint) => complaint !== '')
+    if (said.length > 0) throw new Error(said.join('\n'))
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.processes.map((process) => process.stop()))
+    this.#server.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+}
+
+/** One process. */
+export class FleetProcess {
+  readonly index: number
+  /** Resolves when it can be told what to do. */
+  readonly ready: Promise<void>
+  readonly #process: GuardedProcess
+  readonly #loads: Load[]
+  readonly #own: Map<number, Load> = new Map()
+  readonly #awaited: Map<number, Awaited> = new Map()
+  #lastId = 0
+  #socket: Socket | undefined
+  #becomeReady: () => void = () => {}
+  #fail: (error: unknown) => void = () => {}
+  #running = true
+  #mayEnd = false
+
+  constructor(index: number, process: GuardedProcess, loads: Load[]) {
+    this.index = index
+    this.#process = process
+    this.#loads = loads
+    this.ready = new Promise((resolve, reject) => {
+      this.#becomeReady = resolve
+      this.#fail = reject
+    })
+    void process.ended.then(() => this.#ended())
+  }
+
+  connected(socket: Socket, lines: ReturnType<typeof createInterface>): void {
+    this.#socket = socket
+    lines.on('line', (line) => this.#heard(JSON.parse(line) as Report))
+    this.#becomeReady()
+  }
+
+  /** Kills it as a crash would. */
+  async kill(): Promise<void> {
+    this.#mayEnd = true
+    this.#process.signal('SIGKILL')
+    await this.#process.ended
+  }
+
+  /** Stops its clock: it does nothing until `resume`, and its connections stay open. */
+  pause(): void {
+    this.#process.signal('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#process.signal('SIGCONT')
+  }
+
+  /** Keeps its event loop from turning for so long. */
+  async block(ms: number): Promise<void> {
+    await this.tell('block', { ms })
+  }
+
+  /** The bytes its values take in memory once all garbage is gone. */
+  async heap(): Promise<number> {
+    return (await this.tell('heap')) as number
+  }
+
+  /** Lets it end by itself: resolves when it has. What we have to do with it does not keep it alive. */
+  async ended(): Promise<void> {
+    this.#mayEnd = true
+    await this.tell('leave')
+    await this.#process.ended
+  }
+
+  async tell(word: string, details: object = {}, asked: () => void = () => {}): Promise<unknown> {
+    const id = ++this.#lastId
+    return await new Promise((answered, failed) => {
+      if (!this.#running) return failed(new Error(`Process ${this.index} has ended`))
+      this.#awaited.set(id, { answered, failed, asked })
+      this.#socket?.write(`${JSON.stringify({ ...details, id, word })}\n`)
+    })
+  }
+
+  /** What is wrong with it, if anything. */
+  async complaint(): Promise<string> {
+    const log = await readFile(join(this.#process.folder, 'log'), 'utf8')
+    if (log !== '') return `Process ${this.index} said:\n${log}`
+    return this.#running || this.#mayEnd ? '' : `Process ${this.index} ended by itself`
+  }
+
+  async stop(): Promise<void> {
+    this.#mayEnd = true
+    await this.#process.stop()
+    this.#socket?.destroy()
+  }
+
+  #heard(report: Report): void {
+    if ('load' in report) {
+      const load = new Load(report.load, this, report)
+      this.#own.set(report.load, load)
+      this.#loads.push(load)
+    } else if ('loaded' in report) {
+      this.#own.get(report.loaded)?.ended(report.at)
+    } else if ('aborted' in report) {
+      this.#own.get(report.aborted)?.wasAborted(report.code, report.at)
+    } else if ('asked' in report) {
+      this.#awaited.get(report.asked)?.asked()
+    } else if ('id' in report) {
+      const awaited = this.#awaited.get(report.id)
+      this.#awaited.delete(report.id)
+      if ('answer' in report) awaited?.answered(report.answer)
+      else awaited?.failed(Object.assign(new Error(report.complaint.message), report.complaint))
+    }
+  }
+
+  async #ended(): Promise<void> {
+    this.#running = false
+    const said = await readFile(join(this.#process.folder, 'log'), 'utf8').catch(() => '')
+    const error = new Error(`Process ${this.index} has ended. ${said}`)
+    this.#fail(error)
+    this.ready.catch(() => {})
+    for (const { failed } of this.#awaited.values()) failed(error)
+    this.#awaited.clear()
+  }
+}
+
+/** One cache in one of the processes. */
+export class Member {
+  readonly number: number
+  readonly process: FleetProcess
+  readonly #member: number
+
+  constructor(number: number, process: FleetProcess, member: number) {
+    this.number = number
+    this.process = process
+    this.#member = member
+  }
+
+  async open(spec: Partial<CacheSpec> & { connected: boolean }): Promise<void> {
+    await this.#tell('open', spec)
+  }
+
+  /**
+   * Lets callers ask. Resolves when they have.
+   * @param at when, in milliseconds since the epoch; by default at once
+   */
+  async ask(key: string, { callers = 1, loader = {}, options = {}, over = 0 }: Question = {}, at = 0): Promise<Crowd> {
+    let answers!: Promise<Answer[]>
+    await new Promise<void>((resolve, reject) => {
+      answers = settling(this.#tell('ask', { key, callers, loader, options, over, at }, resolve) as Promise<Answer[]>)
+      answers.catch(reject)
+    })
+    return { answers }
+  }
+
+  /** What one caller is told; its loader returns at once unless said otherwise. */
+  async get(key: string, loader: LoaderSpec = { ms: 0 }, options: Question['options'] = {}): Promise<Answer> {
+    const { answers } = await this.ask(key, { loader, options })
+    return (await answers)[0] as Answer
+  }
+
+  async flood(flood: Flood): Promise<Flooded> {
+    return (await this.#tell('flood', { options: {}, ...flood })) as Flooded
+  }
+
+  async invalidate(key: string): Promise<void> {
+    await this.#tell('invalidate', { key })
+  }
+
+  async set(key: string, value: string): Promise<void> {
+    await this.#tell('set', { key, value })
+  }
+
+  async peek(key: string): Promise<Peeked<string>> {
+    return (await this.#tell('peek', { key })) as Peeked<string>
+  }
+
+  /** How often each event was heard. */
+  async events(): Promise<Record<keyof CacheEvents, number>> {
+    return (await this.#tell('events')) as Record<keyof CacheEvents, number>
+  }
+
+  async close(options: { timeout?: number } = {}): Promise<void> {
+    await this.#tell('close', options)
+  }
+
+  /** Ends the client in the orderly way. */
+  async quit(): Promise<void> {
+    await this.#tell('quit')
+  }
+
+  /** Ends the client at once. */
+  async disconnect(): Promise<void> {
+    await this.#tell('disconnect')
+  }
+
+  #tell(word: string, details: object = {}, asked?: () => void): Promise<unknown> {
+    return this.process.tell(word, { ...details, member: this.#member }, asked)
+  }
+}
+
+/** One run of a loader. */
+export class Load {
+  readonly process: FleetProcess
+  readonly key: string
+  /** What it returns. */
+  readonly value: string
+  readonly fence: string | null
+  /** The value it was told it will replace. */
+  readonly stale: unknown
+  readonly startedAt: number
+  /** When the loader returned or threw. */
+  endedAt: number | undefined
+  /** Its signal's reason, and when that was given. */
+  aborted: { readonly code: string; readonly at: number } | undefined
+  readonly #number: number
+
+  constructor(number: number, process: FleetProcess, report: Extract<Report, { load: number }>) {
+    this.#number = number
+    this.process = process
+    this.key = report.key
+    this.value = report.value
+    this.fence = report.fence
+    this.stale = report.stale
+    this.startedAt = report.at
+  }
+
+  /** Lets the loader return. */
+  async finish(): Promise<void> {
+    await this.process.tell('finish', { load: this.#number })
+  }
+
+  /** Lets the loader throw. */
+  async fail(error: NonNullable<LoaderSpec['error']>): Promise<void> {
+    await this.process.tell('fail', { load: this.#number, error })
+  }
+
+  ended(at: number): void {
+    this.endedAt = at
+  }
+
+  wasAborted(code: string, at: number): void {
+    this.aborted = { code, at }
+  }
+}
+
+/** How many callers were told what: each value and each error's code once, in the order of their first. */
+export function tally(answers: readonly Answer[]): { told: string; callers: number }[] {
+  const counts = new Map<string, number>()
+  for (const { value, error } of answers) {
+    const told = error === undefined ? String(value) : String(error.code ?? error.name)
+    counts.set(told, (counts.get(told) ?? 0) + 1)
+  }
+  return [...counts].map(([told, callers]) => ({ told, callers }))
+}
+
+/** The most loads that ran at one moment. */
+export function mostAtOnce(loads: readonly Load[]): number {
+  const changes = loads.flatMap(({ startedAt, endedAt = Number.POSITIVE_INFINITY }) => [
+    { at: startedAt, by: 1 },
+    { at: endedAt, by: -1 },
+  ])
+  let running = 0
+  let most = 0
+  for (const { by } of changes.toSorted((one, other) => one.at - other.at || one.by - other.by)) {
+    running += by
+    most = Math.max(most, running)
+  }
+  return most
+}
+
+/** The same promise, whose rejection may be looked at later or never. */
+function settling<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
+}
