@@ -11,7 +11,7 @@ export interface Message {
 type Listener = (message: Message) => void
 
 /** The most outcomes kept for claims whose reply is still on its way. */
-const mostEarly = 1_000
+const mostEarly = 256
 
 /** How long the first claim waits for the subscription, in milliseconds; without it, waiters only ask again. */
 const patience = 100
@@ -21,7 +21,7 @@ const patience = 100
  * its own. Listeners are found by the token of the load.
  *
  * A message may overtake the reply of the claim that enlisted for it, for they come on two connections. So as long as a
- * claim is under way, messages that nobody listens for yet are kept, and handed to whoever comes to listen.
+ * claim is under way, messages are kept, and handed to whoever comes to listen.
  */
 export class Inbox {
   readonly #client: RedisClient
@@ -113,7 +113,6 @@ export class Inbox {
   listen(token: string, listener: Listener): () => void {
     const early = this.#early.get(token)
     if (early !== undefined) {
-      this.#early.delete(token)
       listener(early)
       return () => undefined
     }
@@ -140,18 +139,18 @@ export class Inbox {
     const kind = String.fromCharCode(bytes[0] ?? 0) as Message['kind']
     if (!'vrfpa'.includes(kind) || bytes.length < 1 + tokenLength) return
     const token = bytes.toString('latin1', 1, 1 + tokenLength)
-    const message = { kind, body: bytes.subarray(1 + tokenLength) }
+    // A copy: the bytes of the connection are a larger buffer, which a message that is kept would keep with it.
+    const message = { kind, body: Buffer.from(bytes.subarray(1 + tokenLength)) }
     if (kind === 'a') this.#holders.get(token)?.()
     const listeners = this.#listeners.get(token)
-    if (listeners !== undefined) {
-      this.#listeners.delete(token)
-      for (const listener of listeners) listener(message)
-    } else if (this.#asking > 0) {
-      this.#early.set(token, message)
-      // The oldest goes first: a claim's reply is not that long on its way.
-      const [oldest] = this.#early.keys()
-      if (this.#early.size > mostEarly && oldest !== undefined) this.#early.delete(oldest)
-    }
+    this.#listeners.delete(token)
+    if (listeners !== undefined) for (const listener of listeners) listener(message)
+    if (this.#asking === 0) return
+    // Even if somebody listened: another claim for the same load may be on its way.
+    this.#early.set(token, message)
+    // The oldest goes first: a claim's reply is not that long on its way.
+    const [oldest] = this.#early.keys()
+    if (this.#early.size > mostEarly && oldest !== undefined) this.#early.delete(oldest)
   }
 
   /** Whoever waits for a message asks again, at once. */

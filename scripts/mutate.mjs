@@ -1,0 +1,83 @@
+/**
+ * `npm run mutate`: breaks a copy of the code in each way that scripts/mutations.mjs lists, and runs the tests that must
+ * turn red. Fails if one of them stays green, or if a break no longer applies.
+ *
+ * npm run mutate [-- --only <part of a name>]
+ */
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { parseArgs, promisify } from 'node:util'
+import { checkout } from './command.mjs'
+import { mutations } from './mutations.mjs'
+
+const { values: options } = parseArgs({ options: { only: { type: 'string', default: '' } } })
+const execute = promisify(execFile)
+
+const copy = await copyOfCheckout()
+let survivors = 0
+try {
+  for (const mutation of mutations.filter(({ name }) => name.includes(options.only))) {
+    const started = performance.now()
+    const verdict = await judged(mutation)
+    if (!verdict.caught) survivors++
+    const seconds = Math.round((performance.now() - started) / 1_000)
+    const rule = mutation.rule === null ? '' : ` (rule ${mutation.rule})`
+    console.log(`${verdict.caught ? 'caught  ' : 'SURVIVED'}  ${mutation.name}${rule}, ${seconds} s\n          ${verdict.by}`)
+  }
+} finally {
+  await rm(copy, { recursive: true, force: true })
+}
+console.log(survivors === 0 ? 'Every break turns the suites red.' : `${survivors} breaks were not noticed.`)
+process.exitCode = survivors === 0 ? 0 : 1
+
+async function copyOfCheckout() {
+  const folder = await mkdtemp(join(tmpdir(), 'herdless-mutate-'))
+  const { stdout } = await execute('git', ['ls-files', '-co', '--exclude-standard'], { cwd: checkout, maxBuffer: 1e8 })
+  for (const file of stdout.split('\n').filter(Boolean)) {
+    await mkdir(dirname(join(folder, file)), { recursive: true })
+    await cp(join(checkout, file), join(folder, file)).catch((error) => {
+      // Deleted, but not committed yet.
+      if (error.code !== 'ENOENT') throw error
+    })
+  }
+  await symlink(join(checkout, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+/**
+ * @param {import('./mutations.mjs').Mutation} mutation
+ * @returns {Promise<{ caught: boolean, by: string }>}
+ */
+async function judged({ file, from, to, tests }) {
+  const path = join(copy, file)
+  const before = await readFile(path, 'utf8')
+  if (before.split(from).length !== 2) return { caught: false, by: `its text does not stand in ${file} exactly once` }
+  await writeFile(path, before.replace(from, () => to))
+  try {
+    await execute('node', ['scripts/embed-lua.mjs'], { cwd: copy })
+    await execute('node', ['scripts/build.mjs'], { cwd: copy })
+    return await verdictOf(tests)
+  } catch (error) {
+    return { caught: false, by: `the broken code does not even build: ${error}` }
+  } finally {
+    await writeFile(path, before)
+  }
+}
+
+/** @param {string[]} tests */
+async function verdictOf(tests) {
+  const results = join(copy, 'mutation-results.json')
+  await rm(results, { force: true })
+  await execute('npx', ['vitest', 'run', ...tests, '--bail=1', '--reporter=json', `--outputFile=${results}`], {
+    cwd: copy,
+    maxBuffer: 1e8,
+  }).catch(() => undefined)
+  /** @type {{ testResults: { name: string, message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
+  const { testResults } = JSON.parse(await readFile(results, 'utf8'))
+  const failures = testResults.flatMap(({ assertionResults }) => assertionResults.filter(({ status }) => status === 'failed'))
+  const [first] = failures
+  if (first !== undefined) return { caught: true, by: first.fullName }
+  return { caught: false, by: `${testResults.length} test files passed: ${tests.join(', ')}` }
+}
