@@ -14,7 +14,7 @@ type Listener = (message: Message) => void
 const mostEarly = 256
 
 /** How long the first claim waits for the subscription, in milliseconds; without it, waiters only ask again. */
-const patience = 100
+const patience = 250
 
 /**
  * Where this process is told what came of the loads it waits for: one channel, subscribed once, on a connection of

@@ -3,16 +3,15 @@ import { expected, found, holds, value, type ContractTest } from './scene.ts'
 
 /** What may stand after the namespace of a key. */
 const rests: readonly string[] = [
-  ...['', ' ', '\t', '\n', '\r\n', '\0', '\0\0', '\x7f', '\\', '"', "'", '`', '$', '%', '%25', '*', '?', '[a]', '/', '..'],
-  ...['{', '}', '{}', '}{', '{{', '}}', '{a', 'a{', 'a}', '}a', '{a}', 'a{}', '{}a', 'a{b}c', 'a}b{c', '{a}{b}', '{{a}}', '}:lease'],
-  ...[':', '::', ':lease', 'lease', 'k', 'k:lease', 'K', ' k', 'k ', 'k\n', 'k\0', 'k\0a'],
-  ...['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'null', 'undefined', 'NaN', '0', '-0', '00', '1e3'],
+  ['', ' ', '\t', '\n', '\r\n', '\0', '\0\0', '\x7f', '\\', '"', "'", '`', '$', '%', '%25', '*', '?', '[a]', '/', '..'],
+  ['{', '}', '{}', '}{', '{{', '}}', '{a', 'a{', 'a}', '}a', '{a}', 'a{}', '{}a', 'a{b}c', 'a}b{c', '{a}{b}', '{{a}}', '}:lease'],
+  [':', '::', ':lease', 'lease', 'k', 'k:lease', 'K', ' k', 'k ', 'k\n', 'k\0', 'k\0a'],
+  ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'null', 'undefined', 'NaN', '0', '-0', '00', '1e3'],
   // The same to the eye, and after normalization, but not the same.
-  ...['é', 'e\u0301', 'Å', 'A\u030a', '\u212b', 'ﬁ', 'fi', 'ß', 'ss', 'ı', 'i', 'İ', '½', '1⁄2', '\u00a0', '\u200b', '\ufeff'],
-  ...['💥', '💥\u200d', '👩‍👩‍👧', '🇩🇪', '日本', 'עברית', '\u202etxet', '\u{10ffff}', '\ufffd', '\ufffe'],
-  'k'.repeat(65_536),
-  `${'k'.repeat(65_535)}K`,
-]
+  ['é', 'e\u0301', 'Å', 'A\u030a', '\u212b', 'ﬁ', 'fi', 'ß', 'ss', 'ı', 'i', 'İ', '½', '1⁄2', '\u00a0', '\u200b', '\ufeff'],
+  ['💥', '💥\u200d', '👩‍👩‍👧', '🇩🇪', '日本', 'עברית', '\u202etxet', '\u{10ffff}', '\ufffd', '\ufffe'],
+  ['k'.repeat(65_536), `${'k'.repeat(65_535)}K`],
+].flat()
 
 /** Keys of every odd kind. */
 export const keys: readonly ContractTest[] = [
