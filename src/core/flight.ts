@@ -113,6 +113,8 @@ export class Flight implements Loading {
         case 'fresh': {
           const found = decoded(claim.entry, key, this.#shared)
           if (found !== null) return { state: 'value', value: found.value, asOf }
+          // Refused once already: it cannot be got rid of.
+          if (unwanted === claim.entry.token) return { state: 'again' }
           unwanted = claim.entry.token
           awaited = undefined
           break

@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'a455595948aa24be6fa3d6ca5b1a8c7af52afcf7',
+  sha1: 'fb98d97d0f4d7c9ddf4966702abfc00e64673ae9',
   lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
 local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
 local goneAfter = ARGV[7]
@@ -18,6 +18,7 @@ local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 local header = redis.pcall('GETRANGE', valueKey, 0, 47)
 if type(header) ~= 'string' or #header < 48 or string.byte(header) ~= 177 then header = false end
+if header and not string.find(string.sub(header, 3, 18), '^[%w_-]+$') then header = false end
 local value = false
 local version = 0
 if header then

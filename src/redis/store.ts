@@ -70,7 +70,11 @@ class RedisStore implements Store {
     this.#client = client
     this.sharded = client.isCluster
     this.#clock = new ServerClock(systemClock, () => client.time())
-    this.#reader = new Reader(client, (bytes) => entryIn(bytes, this.#clock.now()))
+    this.#reader = new Reader(client, (bytes) => {
+      // Only what is found is judged by the clock; a miss leads to a claim, whose reply tells the time anyway.
+      this.#clock.refresh()
+      return entryIn(bytes, this.#clock.now())
+    })
     this.#inbox = wakeUp === 'push' ? new Inbox(client, () => this.#confirmLeases()) : null
     this.#held = new HeldLeases(this.#inbox)
   }
@@ -89,7 +93,6 @@ class RedisStore implements Store {
 
   read(key: string): Promise<Entry | null> {
     if (!this.#clock.known) return this.#clock.ask().then(() => this.#reader.read(valueKey(key)))
-    this.#clock.refresh()
     return this.#reader.read(valueKey(key))
   }
 

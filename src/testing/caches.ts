@@ -4,7 +4,11 @@ import type { CacheOptions } from '../core/plan.ts'
 import type { ContractTest, Scene } from './scene.ts'
 
 /** A cache on each of the stores, as that many processes would have. */
-async function withCaches(scene: Scene, options: CacheOptions, run: (caches: readonly Cache[]) => Promise<void>): Promise<void> {
+async function withCaches(
+  scene: Scene,
+  options: CacheOptions,
+  run: (caches: readonly Cache[]) => Promise<void>,
+): Promise<void> {
   const caches = scene.stores.map((store) => openCache({ ...options, store }, () => store))
   try {
     await run(caches)
@@ -14,7 +18,11 @@ async function withCaches(scene: Scene, options: CacheOptions, run: (caches: rea
 }
 
 /** Asks every cache several times at once. */
-function askAll<T>(caches: readonly Cache[], key: string, loader: () => Promise<T>): Promise<PromiseSettledResult<T>[]> {
+function askAll<T>(
+  caches: readonly Cache[],
+  key: string,
+  loader: () => Promise<T>,
+): Promise<PromiseSettledResult<T>[]> {
   const calls = caches.flatMap((cache) => Array.from({ length: 5 }, () => cache.getOrLoad(key, loader)))
   return Promise.allSettled(calls)
 }

@@ -59,7 +59,10 @@ export const endings: readonly ContractTest[] = [
           versions.push(found(await store.read(key)).version)
         }
       }
-      assert.deepEqual(versions, [...new Set(versions)].toSorted((one, other) => one - other))
+      assert.deepEqual(
+        versions,
+        [...new Set(versions)].toSorted((one, other) => one - other),
+      )
     },
   },
   {
@@ -87,7 +90,11 @@ export const endings: readonly ContractTest[] = [
         failure,
         { code: 'LOAD_TIMEOUT', message: 'too long', cause: null },
         { code: 'VALUE_TOO_LARGE', message: '', cause: { name: 'Error', message: '' } },
-        { code: 'LOAD_FAILED', message: 'x'.repeat(1_000), cause: { name: 'HttpError', message: 'Not Found', code: 404 } },
+        {
+          code: 'LOAD_FAILED',
+          message: 'x'.repeat(1_000),
+          cause: { name: 'HttpError', message: 'Not Found', code: 404 },
+        },
       ]
       for (const one of failures) {
         const key = scene.key()
@@ -171,7 +178,10 @@ export const endings: readonly ContractTest[] = [
       const lost = new Set([0, 99, 100, 101, 249])
       await Promise.all([...lost].map((index) => scene.b.invalidate(keys[index] as string)))
       const answers = await Promise.all(scene.a.renew(leases))
-      assert.deepEqual(answers, leases.map((_, index) => !lost.has(index)))
+      assert.deepEqual(
+        answers,
+        leases.map((_, index) => !lost.has(index)),
+      )
       assert.deepEqual(await Promise.all(scene.a.renew([])), [])
     },
   },

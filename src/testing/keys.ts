@@ -4,11 +4,61 @@ import { expected, found, holds, value, type ContractTest } from './scene.ts'
 /** What may stand after the namespace of a key. */
 const rests: readonly string[] = [
   ['', ' ', '\t', '\n', '\r\n', '\0', '\0\0', '\x7f', '\\', '"', "'", '`', '$', '%', '%25', '*', '?', '[a]', '/', '..'],
-  ['{', '}', '{}', '}{', '{{', '}}', '{a', 'a{', 'a}', '}a', '{a}', 'a{}', '{}a', 'a{b}c', 'a}b{c', '{a}{b}', '{{a}}', '}:lease'],
+  [
+    '{',
+    '}',
+    '{}',
+    '}{',
+    '{{',
+    '}}',
+    '{a',
+    'a{',
+    'a}',
+    '}a',
+    '{a}',
+    'a{}',
+    '{}a',
+    'a{b}c',
+    'a}b{c',
+    '{a}{b}',
+    '{{a}}',
+    '}:lease',
+  ],
   [':', '::', ':lease', 'lease', 'k', 'k:lease', 'K', ' k', 'k ', 'k\n', 'k\0', 'k\0a'],
-  ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'null', 'undefined', 'NaN', '0', '-0', '00', '1e3'],
+  [
+    '__proto__',
+    'constructor',
+    'prototype',
+    'toString',
+    'hasOwnProperty',
+    'null',
+    'undefined',
+    'NaN',
+    '0',
+    '-0',
+    '00',
+    '1e3',
+  ],
   // The same to the eye, and after normalization, but not the same.
-  ['é', 'e\u0301', 'Å', 'A\u030a', '\u212b', 'ﬁ', 'fi', 'ß', 'ss', 'ı', 'i', 'İ', '½', '1⁄2', '\u00a0', '\u200b', '\ufeff'],
+  [
+    'é',
+    'e\u0301',
+    'Å',
+    'A\u030a',
+    '\u212b',
+    'ﬁ',
+    'fi',
+    'ß',
+    'ss',
+    'ı',
+    'i',
+    'İ',
+    '½',
+    '1⁄2',
+    '\u00a0',
+    '\u200b',
+    '\ufeff',
+  ],
   ['💥', '💥\u200d', '👩‍👩‍👧', '🇩🇪', '日本', 'עברית', '\u202etxet', '\u{10ffff}', '\ufffd', '\ufffe'],
   ['k'.repeat(65_536), `${'k'.repeat(65_535)}K`],
 ].flat()
@@ -27,7 +77,10 @@ export const keys: readonly ContractTest[] = [
         holds(expected(await scene.claim(scene.b, key), 'fresh').entry, text)
       }
       const read = await Promise.all(all.map(({ key }) => scene.a.read(key)))
-      assert.deepEqual(read.map((entry) => found(entry).payload.toString()), all.map(({ text }) => text))
+      assert.deepEqual(
+        read.map((entry) => found(entry).payload.toString()),
+        all.map(({ text }) => text),
+      )
     },
   },
   {
@@ -44,7 +97,10 @@ export const keys: readonly ContractTest[] = [
         assert.deepEqual(await Promise.all(scene.a.renew([lease])), [true])
         assert.equal(await scene.a.release(lease), true)
         const failing = await scene.lease(scene.b, key)
-        assert.equal(await scene.b.fail(failing, { code: 'LOAD_FAILED', message: rest.slice(0, 100), cause: null }, 60_000), true)
+        assert.equal(
+          await scene.b.fail(failing, { code: 'LOAD_FAILED', message: rest.slice(0, 100), cause: null }, 60_000),
+          true,
+        )
         assert.equal(expected(await scene.claim(scene.a, key), 'failed').failure.message, rest.slice(0, 100))
         await scene.a.invalidate(key)
         assert.equal(await scene.b.pass(await scene.lease(scene.b, key), 60_000), true)

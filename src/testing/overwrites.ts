@@ -12,7 +12,10 @@ export const overwrites: readonly ContractTest[] = [
         const entry = found(await store.read(key))
         assert.deepEqual([entry.payload.toString(), entry.token], ['v', token])
         assert(entry.freshFor > 90_000 && entry.freshFor < 101_000, `it is fresh for ${entry.freshFor} of 100000 ms`)
-        assert(Math.abs(entry.staleFor - entry.freshFor - 50_000) < 1, `its grace is ${entry.staleFor - entry.freshFor} ms`)
+        assert(
+          Math.abs(entry.staleFor - entry.freshFor - 50_000) < 1,
+          `its grace is ${entry.staleFor - entry.freshFor} ms`,
+        )
         holds(expected(await scene.claim(store, key), 'fresh').entry, 'v')
       }
     },

@@ -103,7 +103,10 @@ export class Scene {
   async inTime<T>(promise: Promise<T>, what: string): Promise<T> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new assert.AssertionError({ message: `${what} within ${this.patience} ms` })), this.patience)
+      timer = setTimeout(
+        () => reject(new assert.AssertionError({ message: `${what} within ${this.patience} ms` })),
+        this.patience,
+      )
     })
     try {
       return await Promise.race([promise, late])

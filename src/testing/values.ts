@@ -17,44 +17,40 @@ const payloads: readonly { what: string; bytes: Uint8Array }[] = [
 
 /** What a value may be, and that it comes back as it was. */
 export const values: readonly ContractTest[] = [
-  ...payloads.map(
-    ({ what, bytes }): ContractTest => ({
-      title: `a value of ${what} comes back as it is, loaded or set, read or claimed`,
-      async run(scene) {
-        const loaded = scene.key()
-        await scene.load(scene.a, loaded, value(bytes, { ttl: 1, grace: 60_000 }))
-        const set = scene.key()
-        await scene.set(scene.a, set, value(bytes))
-        const entries = [
-          await scene.a.read(loaded),
-          await scene.b.read(loaded),
-          await scene.b.read(set),
-          expected(await scene.claim(scene.b, set), 'fresh').entry,
-          (await scene.claimUntil(scene.b, loaded, 'lease')).stale,
-        ]
-        for (const entry of entries) assert(found(entry).payload.equals(bytes), 'the bytes are the same')
-      },
-    }),
-  ),
-  ...payloads.map(
-    ({ what, bytes }): ContractTest => ({
-      title: `a value of ${what} reaches those who wait for it`,
-      async run(scene) {
-        for (const inlineLimit of [4_096, 0]) {
-          const key = scene.key()
-          const lease = await scene.lease(scene.a, key)
-          const wait = await scene.wait(scene.b, key)
-          assert.equal(await scene.a.fill(lease, value(bytes, { inlineLimit })), true)
-          const entry = scene.pushes
-            ? await scene.filled(scene.b, key, wait)
-            : expected(await scene.claim(scene.b, key, { awaited: wait.token }), 'fresh').entry
-          wait.leave()
-          assert(entry.payload.equals(bytes), 'the bytes are the same')
-          assert.equal(entry.token, lease.token)
-        }
-      },
-    }),
-  ),
+  ...payloads.map(({ what, bytes }): ContractTest => ({
+    title: `a value of ${what} comes back as it is, loaded or set, read or claimed`,
+    async run(scene) {
+      const loaded = scene.key()
+      await scene.load(scene.a, loaded, value(bytes, { ttl: 1, grace: 60_000 }))
+      const set = scene.key()
+      await scene.set(scene.a, set, value(bytes))
+      const entries = [
+        await scene.a.read(loaded),
+        await scene.b.read(loaded),
+        await scene.b.read(set),
+        expected(await scene.claim(scene.b, set), 'fresh').entry,
+        (await scene.claimUntil(scene.b, loaded, 'lease')).stale,
+      ]
+      for (const entry of entries) assert(found(entry).payload.equals(bytes), 'the bytes are the same')
+    },
+  })),
+  ...payloads.map(({ what, bytes }): ContractTest => ({
+    title: `a value of ${what} reaches those who wait for it`,
+    async run(scene) {
+      for (const inlineLimit of [4_096, 0]) {
+        const key = scene.key()
+        const lease = await scene.lease(scene.a, key)
+        const wait = await scene.wait(scene.b, key)
+        assert.equal(await scene.a.fill(lease, value(bytes, { inlineLimit })), true)
+        const entry = scene.pushes
+          ? await scene.filled(scene.b, key, wait)
+          : expected(await scene.claim(scene.b, key, { awaited: wait.token }), 'fresh').entry
+        wait.leave()
+        assert(entry.payload.equals(bytes), 'the bytes are the same')
+        assert.equal(entry.token, lease.token)
+      }
+    },
+  })),
   {
     title: 'a value does not change with the bytes it was made from',
     async run(scene) {

@@ -44,18 +44,16 @@ export const outcomes: readonly ContractTest[] = [
       ['the key is invalidated (rule 4)', (scene, { key }) => scene.a.invalidate(key)],
       ['the key is set (rule 4)', (scene, { key }) => scene.set(scene.a, key, value('set'))],
     ] as const satisfies readonly (readonly [string, (scene: Scene, lease: Lease) => Promise<unknown>])[]
-  ).map(
-    ([what, end]): ContractTest => ({
-      title: `everybody who waits is told to ask again when ${what}`,
-      async run(scene) {
-        const key = scene.key()
-        const lease = await scene.lease(scene.a, key)
-        const waits = await Promise.all(scene.stores.map((store) => scene.wait(store, key)))
-        await end(scene, lease)
-        for (const wait of waits) expected(await scene.outcome(wait), 'again')
-      },
-    }),
-  ),
+  ).map(([what, end]): ContractTest => ({
+    title: `everybody who waits is told to ask again when ${what}`,
+    async run(scene) {
+      const key = scene.key()
+      const lease = await scene.lease(scene.a, key)
+      const waits = await Promise.all(scene.stores.map((store) => scene.wait(store, key)))
+      await end(scene, lease)
+      for (const wait of waits) expected(await scene.outcome(wait), 'again')
+    },
+  })),
   {
     title: 'a value that expires on its way is given to those who waited for it all the same (rule 6)',
     async run(scene) {
@@ -95,7 +93,11 @@ export const outcomes: readonly ContractTest[] = [
     async run(scene) {
       const key = scene.key()
       const lease = await scene.lease(scene.a, key)
-      const [gone, stays, elsewhere] = [await scene.wait(scene.b, key), await scene.wait(scene.b, key), await scene.wait(scene.a, key)]
+      const [gone, stays, elsewhere] = [
+        await scene.wait(scene.b, key),
+        await scene.wait(scene.b, key),
+        await scene.wait(scene.a, key),
+      ]
       gone.leave()
       gone.leave()
       assert.equal(await scene.a.fill(lease, value('v')), true)
@@ -144,7 +146,10 @@ export const outcomes: readonly ContractTest[] = [
         else await scene.outcome(wait)
         wait.leave()
       }
-      const told = await Promise.race([...leases.map(({ lost }) => lost.then(() => 'told')), scene.b.ping().then(() => 'nothing')])
+      const told = await Promise.race([
+        ...leases.map(({ lost }) => lost.then(() => 'told')),
+        scene.b.ping().then(() => 'nothing'),
+      ])
       assert.equal(told, 'nothing')
     },
   },

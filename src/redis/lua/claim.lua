@@ -23,6 +23,8 @@ local now = math.floor(micros / 1000)
 -- A foreign type or a foreign format counts as no value; it is overwritten by the next fill.
 local header = redis.pcall('GETRANGE', valueKey, 0, 47)
 if type(header) ~= 'string' or #header < 48 or string.byte(header) ~= 177 then header = false end
+-- Garbage may begin like a value; a token is plain text, and any other could not be named by those who refuse it.
+if header and not string.find(string.sub(header, 3, 18), '^[%w_-]+$') then header = false end
 local value = false
 local version = 0
 if header then
