@@ -21,8 +21,9 @@ const print = async () => `edition ${++edition}`
 console.log('loaded:', await cache.getOrLoad('news', print))
 
 await sleep(600)
+const refreshed = new Promise((resolve) => cache.on('fill', resolve))
 console.log('past its ttl, at once:', await cache.getOrLoad('news', print))
-await sleep(100)
+await refreshed
 console.log('refreshed behind it:', await cache.getOrLoad('news', print))
 
 await sleep(600)

@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'fb98d97d0f4d7c9ddf4966702abfc00e64673ae9',
+  sha1: '47f7a0e0cb76aba25233fa0f46ac4ff21702cc81',
   lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
 local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
 local goneAfter = ARGV[7]
@@ -63,9 +63,9 @@ if lease[1] == 'held' then
   end
   local fields = redis.call('HKEYS', leaseKey)
   for _, field in ipairs(fields) do
-    if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
-  if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end
+  if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
   redis.call('DEL', leaseKey)
 elseif lease[1] == 'failed' then
   return {'failed', micros, lease[6], value}
@@ -85,7 +85,7 @@ return {'lease', micros, fence, value}
 
 export const fill: Script = {
   name: 'fill',
-  sha1: '6f3af4aa6461f060230066ea717a00935e65f5ef',
+  sha1: '11202e41603a1032147f69b0b487be4d91af2342',
   lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -105,7 +105,7 @@ local fields = redis.call('HKEYS', leaseKey)
 redis.call('DEL', leaseKey)
 local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
 for _, field in ipairs(fields) do
-  if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), message) end
+  if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
 return {1, micros}
 `,
@@ -113,7 +113,7 @@ return {1, micros}
 
 export const overwrite: Script = {
   name: 'overwrite',
-  sha1: '5f5692ef17567bd8b9d217b114b0d9b8f5d2b808',
+  sha1: '1699e52d10e673822cdc5e4fa214ae622a135bb4',
   lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -140,9 +140,9 @@ else
 end
 if lease[1] == 'held' then
   for _, field in ipairs(fields) do
-    if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
-  if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end
+  if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
 end
 return {late and 0 or 1, micros}
 `,
@@ -177,7 +177,7 @@ return answers
 
 export const settle: Script = {
   name: 'settle',
-  sha1: 'ed71df7dc60d287ce8f66ecaba06364edf3cde47',
+  sha1: '5de4a1de8eeda186a20b0c3b4527a3022fe57de2',
   lua: `local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
 if lease.err or lease[2] ~= token then return {0} end
@@ -186,7 +186,7 @@ local fields = redis.call('HKEYS', leaseKey)
 redis.call('DEL', leaseKey)
 local message = string.sub(state, 1, 1) .. token .. ARGV[3]
 for _, field in ipairs(fields) do
-  if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), message) end
+  if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
 if tonumber(ARGV[4]) > 0 then
   redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3])

@@ -75,9 +75,9 @@ if lease[1] == 'held' then
   -- Those who wait for the holder that is replaced are told to ask again; so is the holder, should it live.
   local fields = redis.call('HKEYS', leaseKey)
   for _, field in ipairs(fields) do
-    if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
-  if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end
+  if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
   redis.call('DEL', leaseKey)
 elseif lease[1] == 'failed' then
   return {'failed', micros, lease[6], value}

@@ -31,7 +31,8 @@ redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 local fields = redis.call('HKEYS', leaseKey)
 redis.call('DEL', leaseKey)
 local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
+-- A process that may not publish still loads: the others will ask.
 for _, field in ipairs(fields) do
-  if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), message) end
+  if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
 return {1, micros}

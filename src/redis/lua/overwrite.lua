@@ -35,8 +35,8 @@ end
 -- Last, so that whoever is told to ask again finds what was written.
 if lease[1] == 'held' then
   for _, field in ipairs(fields) do
-    if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
-  if lease[4] ~= '' then redis.call('PUBLISH', lease[4], 'a' .. lease[2]) end
+  if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
 end
 return {late and 0 or 1, micros}

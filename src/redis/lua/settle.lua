@@ -14,8 +14,9 @@ if lease[1] ~= 'held' then return {1} end
 local fields = redis.call('HKEYS', leaseKey)
 redis.call('DEL', leaseKey)
 local message = string.sub(state, 1, 1) .. token .. ARGV[3]
+-- A process that may not publish still loads: the others will ask.
 for _, field in ipairs(fields) do
-  if string.sub(field, 1, 1) == '>' then redis.call('PUBLISH', string.sub(field, 2), message) end
+  if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
 if tonumber(ARGV[4]) > 0 then
   redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3])
