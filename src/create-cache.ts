@@ -8,5 +8,5 @@ import { memoryStore } from './memory/store.ts'
  * @throws TypeError for an unknown option or a value it cannot have
  */
 export function createCache(options: CacheOptions = {}): Cache {
-  return openCache(options, memoryStore)
+  return openCache(options, (clock) => memoryStore({ clock }))
 }

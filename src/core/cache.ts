@@ -1,5 +1,6 @@
 import { shown } from './duration.ts'
-import { CacheError, quoted } from './errors.ts'
+import type { Clock } from './clock.ts'
+import { CacheError, closed, quoted } from './errors.ts'
 import { Events, type CacheEvents } from './events.ts'
 import { encoded } from './payload.ts'
 import { Flights } from './flights.ts'
@@ -63,11 +64,12 @@ export interface Cache extends AsyncDisposable {
 /**
  * A cache as the options say.
  * @param options each with a default
- * @param defaultStore makes the store if the options name none
+ * @param defaultStore makes the store if the options name none, with the clock of the cache
  * @throws TypeError for an unknown option or a value it cannot have
  */
-export function openCache(options: CacheOptions, defaultStore: () => Store): Cache {
-  return new FleetCache(planOf(options), options.store ?? defaultStore())
+export function openCache(options: CacheOptions, defaultStore: (clock: Clock) => Store): Cache {
+  const plan = planOf(options)
+  return new FleetCache(plan, options.store ?? defaultStore(plan.clock))
 }
 
 class FleetCache implements Cache {
@@ -193,10 +195,9 @@ class FleetCache implements Cache {
         resolve()
       })
     })
-    const error = new CacheError('CLOSED', 'The cache was closed')
-    flights.giveUp(error)
-    lonely.giveUp(error)
-    for (const call of open) call.giveUp(error)
+    flights.giveUp()
+    lonely.giveUp()
+    for (const call of open) call.giveUp(closed(call.key))
     await flights.landed()
     flights.close()
     watchdog.close()
@@ -204,7 +205,7 @@ class FleetCache implements Cache {
   }
 
   #checkOpen(key: string): void {
-    if (this.#closing !== null) throw new CacheError('CLOSED', 'The cache is closed', { key })
+    if (this.#closing !== null) throw closed(key)
   }
 }
 

@@ -71,6 +71,11 @@ function rebuilt({ name, message, code }: NonNullable<Failure['cause']>): Error 
   return error
 }
 
+/** The error of whatever is asked of a cache that has been closed, or was under way when it was. */
+export function closed(key?: string): CacheError {
+  return new CacheError('CLOSED', 'The cache is closed', { key })
+}
+
 /** The error of a load whose loader threw `cause`. */
 export function loadFailed(key: string, cause: unknown): CacheError {
   // A circle is the caller's own doing: every level of it shows the chain, not a pile of wrappers.

@@ -25,6 +25,8 @@ export interface CacheEvents {
   garbage: { key: string; cause: unknown }
   /** A key was invalidated or set through this cache. */
   invalidate: { key: string }
+  /** A command to the store failed or was not answered in time; while the store is known to be silent, none is sent. */
+  storeFailure: { error: CacheError }
   /** The store stopped answering. */
   degraded: { error: CacheError }
   /** The store answers again. */
@@ -43,6 +45,7 @@ const names: Record<keyof CacheEvents, true> = {
   failure: true,
   garbage: true,
   invalidate: true,
+  storeFailure: true,
   degraded: true,
   recovered: true,
 }

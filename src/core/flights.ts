@@ -1,5 +1,5 @@
 import type { Timer } from './clock.ts'
-import type { CacheError } from './errors.ts'
+import { closed } from './errors.ts'
 import { Flight, type FlightRequest } from './flight.ts'
 import type { Shared } from './shared.ts'
 
@@ -57,8 +57,8 @@ export class Flights {
   }
 
   /** Gives up the loads that are still running. */
-  giveUp(error: CacheError): void {
-    for (const flight of this.#inTheAir) flight.giveUp(error)
+  giveUp(): void {
+    for (const flight of this.#inTheAir) flight.giveUp(closed(flight.key))
   }
 
   close(): void {

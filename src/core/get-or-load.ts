@@ -4,7 +4,7 @@ import { CacheError, quoted } from './errors.ts'
 import type { Flight, FlightRequest, Settlement } from './flight.ts'
 import type { Flights } from './flights.ts'
 import { freshness } from './freshness.ts'
-import type { Ended, Loaded, Stale } from './load.ts'
+import { valueOf, type Ended, type Loaded, type Stale } from './load.ts'
 import type { LonelyLoads } from './lonely-loads.ts'
 import type { Moment } from './moment.ts'
 import { Patience } from './patience.ts'
@@ -54,6 +54,10 @@ export class Call {
         this.#leave()
       },
     })
+  }
+
+  get key(): string {
+    return this.#question.key
   }
 
   /** Settles when this caller has its answer. */
@@ -242,9 +246,4 @@ export class Call {
   #servable(): Stale | null {
     return this.#stale !== null && this.#shared.clock.now() < this.#stale.until ? this.#stale : null
   }
-}
-
-function valueOf(loaded: Loaded): unknown {
-  if (loaded.state === 'failed' || loaded.state === 'lost') throw loaded.error
-  return loaded.value
 }

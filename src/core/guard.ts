@@ -1,5 +1,5 @@
 import type { Clock, Timer } from './clock.ts'
-import { CacheError, said, type Failure } from './errors.ts'
+import { CacheError, closed, said, type Failure } from './errors.ts'
 import type { Events } from './events.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Store } from './store.ts'
 
@@ -113,6 +113,7 @@ export class GuardedStore {
           this.#pending.delete(pending)
           if (this.#closed) return reject(closed())
           const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${this.#timeout} ms`)
+          this.#events.emit('storeFailure', { error })
           reject(error)
           if (this.#answeredAt <= since && !this.#store.sharded) this.#opened(error)
         },
@@ -126,8 +127,10 @@ export class GuardedStore {
           else late?.(value)
         },
         (cause: unknown) => {
-          this.#pending.delete(pending)
-          reject(unavailable(cause))
+          if (!this.#pending.delete(pending)) return
+          const error = unavailable(cause)
+          this.#events.emit('storeFailure', { error })
+          reject(error)
         },
       )
     })
@@ -193,10 +196,6 @@ export class GuardedStore {
       },
     )
   }
-}
-
-function closed(): CacheError {
-  return new CacheError('CLOSED', 'The cache is closed')
 }
 
 /** A store of the user's may throw where it should reject. */

@@ -106,3 +106,9 @@ export function load(run: {
   })
   return Promise.race([ended, lost])
 }
+
+/** The value that a load brought; throws its error if it brought none. */
+export function valueOf(loaded: Loaded): unknown {
+  if (loaded.state === 'failed' || loaded.state === 'lost') throw loaded.error
+  return loaded.value
+}

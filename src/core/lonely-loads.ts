@@ -1,13 +1,14 @@
 import { loading, type Loading } from './circle.ts'
-import type { CacheError } from './errors.ts'
+import { CacheError, closed } from './errors.ts'
 import { load, type Loaded, type Stale } from './load.ts'
+import { encoded } from './payload.ts'
 import type { Question } from './question.ts'
 import type { Shared } from './shared.ts'
 
 /** Loads that run without a lease in one cache; nothing of them is stored. */
 export class LonelyLoads {
   readonly #shared: Shared
-  readonly #running = new Set<(error: CacheError) => void>()
+  readonly #running = new Set<() => void>()
 
   constructor(shared: Shared) {
     this.#shared = shared
@@ -15,14 +16,17 @@ export class LonelyLoads {
 
   /** @param parent the load whose loader waits for this one */
   async run({ key, loader, plan }: Question, stale: Stale | null, parent: Loading | null): Promise<Loaded> {
-    const { clock, events, store } = this.#shared
+    const { clock, codec, events, store } = this.#shared
     events.emit('load', { key, leased: false })
-    let giveUp!: (error: CacheError) => void
-    const lost = new Promise<CacheError>((resolve) => (giveUp = resolve))
+    let giveUp!: () => void
+    const lost = new Promise<CacheError>((resolve) => (giveUp = () => resolve(closed(key))))
     const node = { key, cache: store, parent, waitsFor: new Set<{ to: Loading }>(), running: true }
     this.#running.add(giveUp)
     try {
-      return await loading.run(node, () => load({ key, loader, plan, clock, fence: null, stale, lost }))
+      const loaded = await loading.run(node, () => load({ key, loader, plan, clock, fence: null, stale, lost }))
+      // What could not be stored is refused here too: a value must not depend on whether the store happens to be away.
+      const kept = loaded.state === 'value' ? encoded(loaded.value, key, plan.maxValueSize, codec) : null
+      return kept instanceof CacheError ? { state: 'failed', error: kept } : loaded
     } finally {
       node.running = false
       this.#running.delete(giveUp)
@@ -30,7 +34,7 @@ export class LonelyLoads {
   }
 
   /** Gives up those that are running. */
-  giveUp(error: CacheError): void {
-    for (const giveUp of this.#running) giveUp(error)
+  giveUp(): void {
+    for (const giveUp of this.#running) giveUp()
   }
 }

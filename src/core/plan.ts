@@ -170,11 +170,16 @@ export function closeTimeout(options: CloseOptions): number {
   return timeout
 }
 
-/** A load's own timeout should be heard before its callers' patience ends. */
+/** Unless somebody says how long a caller waits, it follows from how long a loader may run. */
 function waitOf(given: Partial<Plan>, base: Plan): { waitTimeout: number } {
-  if (given.waitTimeout !== undefined) return { waitTimeout: given.waitTimeout }
-  if (given.hardTimeout === undefined) return { waitTimeout: base.waitTimeout }
-  return { waitTimeout: Math.min(given.hardTimeout + 1_000, longestTimer) }
+  const isDefault = base.waitTimeout === patienceFor(base.hardTimeout)
+  const { hardTimeout = base.hardTimeout } = given
+  return { waitTimeout: given.waitTimeout ?? (isDefault ? patienceFor(hardTimeout) : base.waitTimeout) }
+}
+
+/** A load's own timeout should be heard before its callers' patience ends. */
+function patienceFor(hardTimeout: number): number {
+  return Math.min(hardTimeout + 1_000, longestTimer)
 }
 
 function checked(who: string, options: object, checks: Record<string, Check>): object {

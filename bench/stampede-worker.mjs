@@ -1,0 +1,36 @@
+/** One process of the stampede. */
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createCache } from 'herdless'
+import { redisStore } from 'herdless/redis'
+import { Redis } from 'ioredis'
+
+const client = new Redis(process.argv[2] ?? '')
+await once(client, 'ready')
+const cache = createCache({ store: redisStore(client), namespace: 'bench' })
+await cache.getOrLoad(`warm:${process.pid}`, () => 1)
+const tell = (/** @type {unknown} */ message) => process.send?.(message)
+tell('ready')
+
+process.on('message', async (order) => {
+  if (order === 'end') {
+    await cache.close()
+    client.disconnect()
+    process.disconnect()
+    return
+  }
+  const { key, callers, loaderTime, fails, leaseTtl, startAt } = /** @type {Record<string, any>} */ (order)
+  let loads = 0
+  const loader = async () => {
+    loads++
+    await sleep(loaderTime)
+    if (fails) throw new Error('the source is broken')
+    return { key, rows: Array.from({ length: 10 }, (_, id) => ({ id, name: `row ${id}` })) }
+  }
+  await sleep(startAt - Date.now())
+  const started = performance.now()
+  const answers = await Promise.allSettled(Array.from({ length: callers }, () => cache.getOrLoad(key, loader, { leaseTtl })))
+  const last = performance.now() - started
+  const errors = answers.filter((answer) => answer.status === 'rejected').length
+  tell({ last, loads, errors, answers: callers - errors })
+})

@@ -1,0 +1,241 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { Redis as Redis5 } from 'ioredis5'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createCache, type Cache } from '../../src/index.ts'
+import { redisStore, type RedisClient } from '../../src/redis/index.ts'
+import { startCluster, startRedis, type RedisServer } from '../support/servers.ts'
+import { doc } from './markdown.ts'
+
+const page = doc('docs/redis.md')
+
+/** The words of a rule on the page, from the name of the user on. */
+function rule(name: 'push' | 'poll'): string[] {
+  const line = page.blocks.find(({ info }) => info === `acl=${name}`)?.code ?? ''
+  const [command, subcommand, ...words] = line.split(/\s+/)
+  expect([command, subcommand, words[0]]).toEqual(['ACL', 'SETUSER', 'shop'])
+  return words
+}
+
+/** What the user is refused. */
+interface Denied {
+  readonly reason: string
+  readonly object: string
+}
+
+async function denied({ client }: RedisServer): Promise<Denied[]> {
+  const log = (await client.call('ACL', 'LOG', 100)) as string[][]
+  return log.map((entry) => {
+    const value = (name: string): string => String(entry[entry.indexOf(name) + 1])
+    return { reason: value('reason'), object: value('object') }
+  })
+}
+
+async function allow({ client }: RedisServer, words: readonly string[]): Promise<void> {
+  await client.call('ACL', 'DELUSER', 'shop')
+  await client.call('ACL', 'SETUSER', ...words)
+  await client.call('ACL', 'LOG', 'RESET')
+}
+
+/** Resolves when it has happened, or will not: where something is forbidden, much does not happen. */
+function heard(cache: Cache, event: 'load' | 'wait'): Promise<unknown> {
+  return Promise.race([new Promise((resolve) => void cache.on(event, resolve)), sleep(300)])
+}
+
+/** Does something while a load runs, which then ends. */
+async function duringLoad(cache: Cache, work: (load: () => Promise<void>) => Promise<unknown>): Promise<void> {
+  let finish!: () => void
+  const finished = new Promise<void>((resolve) => (finish = resolve))
+  const load = (): Promise<void> => finished
+  const begun = heard(cache, 'load')
+  const loaded = cache.getOrLoad('slow', load, { leaseTtl: 60 })
+  await begun
+  await work(load).catch(() => null)
+  finish()
+  await loaded.catch(() => null)
+}
+
+/** Makes the library send everything that it ever sends. */
+async function useAll(
+  server: RedisServer,
+  connect: () => RedisClient,
+  wakeUp: 'push' | 'poll',
+  prefix = '',
+): Promise<void> {
+  await server.client.flushall()
+  await server.client.script('FLUSH')
+  const options = { namespace: 'shop', ttl: 1, grace: '1m', failureCooldown: 0, waitTimeout: '1s' } as const
+  const caches = [connect(), connect()].map((client) =>
+    createCache({ ...options, store: redisStore(client, { wakeUp }) }),
+  )
+  const [one, other] = caches as [Cache, Cache]
+  const nothing = (): null => null
+  try {
+    // Several in one tick; a hit; an error.
+    await Promise.allSettled([one.getOrLoad('a', nothing), one.getOrLoad('b', nothing)])
+    await Promise.allSettled([one.getOrLoad('bad', () => Promise.reject(new Error('bad')))])
+    // A wait for a load that is renewed.
+    let waiting: Promise<unknown> | undefined
+    await duringLoad(one, async (load) => {
+      const waits = heard(other, 'wait')
+      waiting = other.getOrLoad('slow', load)
+      await waits
+      await sleep(60)
+    })
+    await waiting?.catch(nothing)
+    // Scripts that were flushed; a stale value; an invalidation and a set in the middle of a load.
+    await server.client.script('FLUSH')
+    await Promise.allSettled([one.getOrLoad('a', nothing)])
+    await duringLoad(one, () => other.invalidate('slow'))
+    await one.invalidate('slow').catch(nothing)
+    await duringLoad(one, () => other.set('slow', 'set'))
+    // A holder that died.
+    const lease = [
+      'state',
+      'held',
+      'token',
+      'somebody-s-token',
+      'version',
+      '1',
+      'inbox',
+      'herdless:inbox:nobody',
+      'watched',
+      '1',
+    ]
+    await server.client.hset(`${prefix}{shop:dead}:lease`, ...lease)
+    await server.client.pexpire(`${prefix}{shop:dead}:lease`, 200)
+    await one.getOrLoad('dead', nothing)
+  } finally {
+    await Promise.all(caches.map((cache) => cache.close()))
+  }
+}
+
+describe('the rules for a user', () => {
+  let server: RedisServer
+  const open: (Redis | Redis5)[] = []
+
+  beforeAll(async () => {
+    server = await startRedis()
+  })
+
+  afterAll(async () => {
+    await server?.stop()
+  })
+
+  const login = { username: 'shop', password: 'secret' }
+
+  const clients = {
+    'ioredis 6': (options: object = {}): RedisClient => kept(new Redis({ ...server.address, ...login, ...options })),
+    'ioredis 5': (options: object = {}): RedisClient => kept(new Redis5({ ...server.address, ...login, ...options })),
+  }
+
+  /** The scenario as this user, and what was refused meanwhile. */
+  async function refused(
+    words: readonly string[],
+    wakeUp: 'push' | 'poll',
+    connect = clients['ioredis 6'],
+    prefix = '',
+  ): Promise<Denied[]> {
+    await allow(server, words)
+    try {
+      await useAll(server, connect, wakeUp, prefix)
+    } finally {
+      for (const client of open.splice(0)) client.disconnect()
+    }
+    return denied(server)
+  }
+
+  function kept<Client extends Redis | Redis5>(client: Client): Client {
+    client.on('error', () => {})
+    open.push(client)
+    return client
+  }
+
+  test.for(['push', 'poll'] as const)('are enough for %s, with ioredis 5 and 6', async (wakeUp) => {
+    for (const connect of Object.values(clients)) expect(await refused(rule(wakeUp), wakeUp, connect)).toEqual([])
+  })
+
+  test.for(rule('push').filter((word) => /^[+~&]/.test(word)))('need %s', async (word) => {
+    // ioredis says that it goes without INFO.
+    vi.spyOn(console, 'warn').mockReturnValue()
+    const rest = rule('push').filter((other) => other !== word)
+    const objects = (await refused(rest, 'push')).map(({ reason, object }) =>
+      reason === 'command' ? `+${object.split('|')[0]}` : reason,
+    )
+    expect(objects).toContain({ '~': 'key', '&': 'channel', '+': word.split('|')[0] }[word[0] as '~' | '&' | '+'])
+  })
+
+  test('differ by what pub/sub needs, and by nothing else', () => {
+    const pubsub = ['&herdless:inbox:*', '+publish', '+subscribe', '+pubsub|numsub']
+    expect(rule('push').filter((word) => !pubsub.includes(word))).toEqual(rule('poll'))
+  })
+
+  test('hold with a prefix before the brace', async () => {
+    const words = rule('push').map((word) => word.replace('~{', '~prefix:{'))
+    expect(await refused(words, 'push', () => clients['ioredis 6']({ keyPrefix: 'prefix:' }), 'prefix:')).toEqual([])
+  })
+
+  test('allow a store that pushes to do without, where pub/sub is forbidden', async () => {
+    await allow(server, rule('poll'))
+    await server.client.flushall()
+    const caches = [clients['ioredis 6'](), clients['ioredis 6']()].map((client) =>
+      createCache({ store: redisStore(client), namespace: 'shop' }),
+    )
+    const load = vi.fn(() => sleep(100, 'loaded'))
+    expect(await Promise.all(caches.map((cache) => cache.getOrLoad('key', load)))).toEqual(['loaded', 'loaded'])
+    expect(load).toHaveBeenCalledOnce()
+    await Promise.all(caches.map((cache) => cache.close()))
+    for (const client of open.splice(0)) client.disconnect()
+    expect((await denied(server)).map(({ object }) => object)).toContain('subscribe')
+  })
+
+  test('allow nothing else', async () => {
+    await allow(server, rule('push'))
+    const user = new Redis({ ...server.address, ...login })
+    const others = [
+      ['GET', 'other:key'],
+      ['GET', '{shopping:key}'],
+      ['SET', 'herdless:inbox:1', '1'],
+      ['EVAL', `return redis.call('GET', 'other:key')`, 0],
+      ['EVAL', `return redis.call('KEYS', '*')`, 0],
+      ['SUBSCRIBE', 'other'],
+      ['PUBLISH', 'other', 'x'],
+      ['PUBSUB', 'CHANNELS'],
+      ['SCRIPT', 'FLUSH'],
+      ['SCAN', 0],
+      ['KEYS', '*'],
+      ['FLUSHALL'],
+      ['CONFIG', 'GET', '*'],
+    ] as const
+    for (const [command, ...args] of others) {
+      const answer = await user.call(command, ...args).catch((error: unknown) => String(error))
+      expect({ command, answer }).toEqual({
+        command,
+        answer: expect.stringMatching(/NOPERM|permission|can't (run|access)/i) as string,
+      })
+    }
+    user.disconnect()
+  })
+
+  test('need SELECT for a client that selects a database', async () => {
+    const connect = (): RedisClient => clients['ioredis 6']({ db: 1 })
+    expect((await refused(rule('push'), 'push', connect)).map(({ object }) => object)).toContain('select')
+    expect(await refused([...rule('push'), '+select'], 'push', connect)).toEqual([])
+  })
+})
+
+test('the rules hold in a cluster, with what the page adds for it', async () => {
+  await using cluster = await startCluster()
+  const added = ['+cluster|slots', '+cluster|info', '+client|setname']
+  for (const word of added) expect(page.text).toContain(`\`${word}\``)
+  for (const node of cluster.nodes) await allow(node, [...rule('push'), ...added])
+  const connect = (): RedisClient => cluster.connect({ redisOptions: { username: 'shop', password: 'secret' } })
+  const caches = [connect(), connect()].map((client) => createCache({ store: redisStore(client), namespace: 'shop' }))
+  const answers = Array.from({ length: 20 }, (_, n) =>
+    caches.map((cache) => cache.getOrLoad(`key:${n}`, () => sleep(50, n))),
+  )
+  await Promise.all(answers.flat())
+  await caches[0]?.invalidate('key:1')
+  await Promise.all(caches.map((cache) => cache.close()))
+  for (const node of cluster.nodes) expect(await denied(node)).toEqual([])
+})

@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Block } from './markdown.ts'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+
+/** What surrounds the blocks that are marked `in=<name>`: code that their readers need not see. */
+const settings: Record<string, { before?: string; after?: string; reports?: boolean }> = {
+  blank: {},
+  cache: { before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../settings/cache.mjs'` },
+  shop: {
+    before: `import { check } from '../../settings/shop.mjs'`,
+    after: 'await check(bestSellers)',
+  },
+  // Tests, which run when the module has been read, and report as they like.
+  tests: { reports: true },
+}
+
+function settingOf({ info }: Block): (typeof settings)[string] {
+  return settings[info.replace(/^in=/, '')] ?? {}
+}
+
+const scripts = new Set(['js', 'ts', 'javascript', 'typescript', 'mjs', 'cjs', 'mts', 'cts', 'jsx', 'tsx'])
+
+/** Whether a block holds code of ours, which has to be run. */
+export function isScript({ language }: Block): boolean {
+  return scripts.has(language)
+}
+
+/** Why a block cannot be run, if so. */
+export function flaw({ language, info }: Block): string | null {
+  if (language !== 'js' && language !== 'ts') return `its language is to be js or ts, not ${language}`
+  if (!(info.replace(/^in=/, '') in settings))
+    return `behind its language is to be in=${Object.keys(settings).join(' or in=')}, not '${info}'`
+  return null
+}
+
+/** The output that a block promises, by the comments behind its arrows; an ellipsis stands for anything. */
+export function promised(block: Block): RegExp[] | null {
+  if (settingOf(block).reports) return null
+  const lines = [...block.code.matchAll(/\/\/ → (.*)$/gm)].map((match) => match[1] as string)
+  return lines.map((line) => new RegExp(`^${line.split('…').map(escaped).join('.*')}$`))
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+}
+
+/** Blocks as modules that can be run; those in TypeScript have been checked and compiled. */
+export class BlockModules {
+  readonly #folder: string
+  readonly #blocks: readonly Block[]
+
+  private constructor(folder: string, blocks: readonly Block[]) {
+    this.#folder = folder
+    this.#blocks = blocks
+  }
+
+  /** Inside the checkout, so that they can import the package by its name. */
+  static async make(blocks: readonly Block[]): Promise<BlockModules> {
+    const folder = await mkdtemp(join(here, '.run-'))
+    await mkdir(join(folder, 'src'))
+    for (const [index, block] of blocks.entries()) {
+      const { before = '', after = '' } = settingOf(block)
+      await writeFile(join(folder, 'src', `${index}.${block.language}`), [before, block.code, after, ''].join('\n'))
+    }
+    const compilerOptions = {
+      module: 'nodenext',
+      allowJs: true,
+      rootDir: '..',
+      outDir: 'out',
+      declaration: false,
+      isolatedDeclarations: false,
+      noUnusedLocals: false,
+      // Whoever reads the pages may have set less than we do.
+      noPropertyAccessFromIndexSignature: false,
+      exactOptionalPropertyTypes: false,
+    }
+    const tsconfig = { extends: '../../../tsconfig.base.json', compilerOptions, include: ['src'] }
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
+    return new BlockModules(folder, blocks)
+  }
+
+  /** @throws Error with what the compiler says, by the places of the blocks */
+  async compile(): Promise<void> {
+    const tsc = createRequire(import.meta.url)
+      .resolve('typescript/package.json')
+      .replace('package.json', 'bin/tsc')
+    const { code, output } = await ended(execFile(process.execPath, [tsc, '-p', this.#folder]))
+    if (code === 0) return
+    throw new Error(
+      output.replaceAll(/^\S*?src\/(\d+)\.[jt]s/gm, (_, index) => this.#blocks[Number(index)]?.place ?? ''),
+    )
+  }
+
+  /** Runs a block in a process of its own; resolves with what it printed. */
+  async run(block: Block, env: Record<string, string>): Promise<{ code: number | null; output: string }> {
+    const module = join(this.#folder, 'out', basename(this.#folder), 'src', `${this.#blocks.indexOf(block)}.js`)
+    const program = settingOf(block).reports ? [module] : [join(here, 'run-block.mjs'), module]
+    return ended(execFile(process.execPath, program, { env: { ...process.env, ...env }, timeout: 25_000 }))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+}
+
+/** What a process printed, and with which code it ended. */
+export async function ended(child: ReturnType<typeof execFile>): Promise<{ code: number | null; output: string }> {
+  let output = ''
+  child.stdout?.on('data', (text) => (output += text))
+  child.stderr?.on('data', (text) => (output += text))
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { code, output }
+}

@@ -1,0 +1,59 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { checkout } from '../../scripts/command.mjs'
+import { doc, docs } from './markdown.ts'
+
+const pages = docs()
+const links = pages.flatMap(({ path, links }) => links.map((link) => ({ path, link })))
+
+describe('a link leads somewhere', () => {
+  const local = links.filter(({ link }) => !/^(https?|mailto):/.test(link))
+
+  test.for(local)('$link in $path', ({ path, link }) => {
+    const [file = '', anchor = ''] = link.split('#')
+    const target = file === '' ? path : normalize(join(dirname(path), file))
+    const there = existsSync(join(checkout, target))
+    const anchors = there && anchor !== '' ? doc(target).anchors : ['']
+    expect({ there, anchors }).toEqual({ there: true, anchors: expect.arrayContaining([anchor]) as string[] })
+  })
+})
+
+test('every page can be reached from the README', () => {
+  const reached = new Set<string>()
+  const visit = (path: string): void => {
+    if (reached.has(path) || !pages.some((page) => page.path === path)) return
+    reached.add(path)
+    for (const link of doc(path).links) visit(normalize(join(dirname(path), link.replace(/#.*/, ''))))
+  }
+  visit('README.md')
+  expect([...reached].toSorted()).toEqual(pages.map(({ path }) => path).toSorted())
+})
+
+describe('a command can be given', () => {
+  const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'))
+  const commands = pages.flatMap(({ path, text }) =>
+    [...text.matchAll(/\bnpm (?:run )?((?<=run )[\w:]+|test\b)/g)].map(([command, script]) => ({
+      path,
+      command,
+      script,
+    })),
+  )
+
+  test.for(commands)('$command in $path', ({ script }) => {
+    expect(Object.keys(scripts)).toContain(script)
+  })
+
+  test('each script is explained to contributors', () => {
+    const { text } = doc('CONTRIBUTING.md')
+    const missing = Object.keys(scripts).filter(
+      (script) => !text.includes(script === 'test' ? '`npm test`' : `\`npm run ${script}\``),
+    )
+    expect(missing).toEqual([])
+  })
+})
+
+test('the lab has its place in the README, and it is filled', () => {
+  const [, table = ''] = /<!-- lab:begin -->([^]*)<!-- lab:end -->/.exec(doc('README.md').text) ?? []
+  for (const way of ['nothing', 'coalescing', 'lock', 'herdless']) expect(table).toContain(way)
+})

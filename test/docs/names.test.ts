@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { describe, expect, test } from 'vitest'
+import { checkout } from '../../scripts/command.mjs'
+import { milliseconds } from '../../src/core/duration.ts'
+import { planOf } from '../../src/core/plan.ts'
+import { createCache, memoryStore } from '../../src/index.ts'
+import { redisStore } from '../../src/redis/index.ts'
+import { doc, docs, named, rows } from './markdown.ts'
+
+const options = doc('docs/options.md').text
+const errors = doc('docs/errors.md').text
+
+/** The names that stand first in the rows of tables with this head. */
+function first(text: string, head: string): string[] {
+  return rows(text, head).map(([cell]) => named(cell).replace(/\(.*/, ''))
+}
+
+/** The part of a page from one heading to the next of the same rank. */
+function section(text: string, heading: string): string {
+  const [, rest = ''] = text.split(`\n## ${heading}\n`)
+  return rest.split('\n## ')[0] ?? ''
+}
+
+function source(path: string): string {
+  return readFileSync(join(checkout, 'src', path), 'utf8')
+}
+
+/** The members of an interface in a source file. */
+function members(path: string, name: string): string[] {
+  const [, body = ''] = new RegExp(`interface ${name}[^{]*\\{\\n([^]*?)\\n\\}`).exec(source(path)) ?? []
+  return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[:(<]/gm)].map((match) => match[1] as string)
+}
+
+/** The options that a function says it knows when it is given one that it does not. */
+async function known(ask: (options: object) => unknown): Promise<string[]> {
+  const refused = async (): Promise<unknown> => ask({ 'no such option': 1 })
+  const { message } = (await refused().catch((error: unknown) => error)) as Error
+  const [, names = ''] = /expected (?:one of )?(.*)$/.exec(message) ?? []
+  return names.split(', ')
+}
+
+const client = new Redis({ lazyConnect: true })
+
+describe('the options on the page are those that there are', () => {
+  test('of createCache', async () => {
+    const there = await known((given) => createCache(given))
+    expect(there.length).toBeGreaterThan(10)
+    expect(first(section(options, 'createCache'), 'option').toSorted()).toEqual(there.toSorted())
+  })
+
+  test('of getOrLoad', async () => {
+    const cache = createCache()
+    const there = await known((given) => cache.getOrLoad('key', () => 1, given))
+    const [, forCalls = ''] = section(options, 'createCache').split('Here, and for one call')
+    const onPage = [...first(forCalls, 'option'), ...first(section(options, 'getOrLoad'), 'option')]
+    expect(onPage.toSorted()).toEqual(there.toSorted())
+  })
+
+  test('of memoryStore', async () => {
+    expect(first(section(options, 'memoryStore'), 'option')).toEqual(await known((given) => memoryStore(given)))
+  })
+
+  test('of redisStore', async () => {
+    expect(first(section(options, 'redisStore'), 'option')).toEqual(await known((given) => redisStore(client, given)))
+  })
+
+  test('of set and close', async () => {
+    const cache = createCache()
+    expect(await known((given) => cache.set('key', 1, given))).toEqual(['ttl', 'grace'])
+    expect(section(options, 'set and invalidate')).toContain('`options` are `ttl` and `grace`')
+    expect(await known((given) => cache.close(given))).toEqual(['timeout'])
+    expect(section(options, 'close')).toContain('`cache.close({ timeout })`')
+  })
+})
+
+describe('a default on a page is the one that holds', () => {
+  const plan: Record<string, unknown> = { ...planOf({}) }
+  const page = [...rows(section(options, 'createCache'), 'option'), ...rows(doc('README.md').text, 'option')]
+  const plain = page.filter(([option]) => typeof plan[named(option)] !== 'object' && named(option) in plan)
+
+  test.for(plain)('%s', ([option, shown]) => {
+    const name = named(option)
+    const text = named(shown).replaceAll(`'`, '')
+    const wanted = plan[name]
+    const inUnits = /^\d+(ms|s|m|h|d)$/.test(text) ? milliseconds(name, text, { most: Infinity }) : Number(text)
+    expect(typeof wanted === 'number' ? inUnits : text).toBe(wanted)
+  })
+})
+
+test('each code has a row, and no other code has one', () => {
+  const [, union = ''] = /type CacheErrorCode =([^]*?)\n\n/.exec(source('core/errors.ts')) ?? []
+  const codes = [...union.matchAll(/'(\w+)'/g)].map((match) => match[1] as string)
+  expect(codes).toContain('LOAD_FAILED')
+  expect(first(section(errors, 'Codes'), 'code').toSorted()).toEqual(codes.toSorted())
+})
+
+test('each event has a row with what comes with it, and no other event has one', () => {
+  const [, body = ''] = /interface CacheEvents \{\n([^]*?)\n\}/.exec(source('core/events.ts')) ?? []
+  const events = [...body.matchAll(/^ {2}(\w+): \{ (.*) \}$/gm)].map(([, name, fields = '']) => {
+    return [name, ...[...fields.matchAll(/(\w+):/g)].map((match) => match[1])]
+  })
+  expect(events.length).toBeGreaterThan(10)
+  const onPage = rows(section(options, 'Events'), 'event').map(([name, fields = '']) => {
+    return [named(name), ...[...fields.matchAll(/`(\w+)`/g)].map((match) => match[1])]
+  })
+  expect(onPage).toEqual(events)
+})
+
+test(`each member of the loader's context has a row`, () => {
+  expect(first(section(options, 'The loader'), 'member')).toEqual(members('core/load.ts', 'LoadContext'))
+})
+
+test('each method of a cache has its name on the page', () => {
+  const methods = members('core/cache.ts', 'Cache')
+  expect(methods).toContain('getOrLoad')
+  expect(methods.filter((method) => !options.includes(`cache.${method}(`))).toEqual([])
+})
+
+test('each state of peek has a row', () => {
+  const [, type = ''] = /type Peeked<T> =([^]*?)\n\n/.exec(source('core/cache.ts')) ?? []
+  const states = [...type.matchAll(/'(\w+)'/g)].map((match) => match[1])
+  expect(first(section(options, 'peek'), '`state`').map((state) => state.replaceAll(`'`, ''))).toEqual(states)
+})
+
+test('the contract of a store has as many methods as the page says', () => {
+  const [property, ...methods] = members('core/store.ts', 'Store')
+  expect(property).toBe('sharded')
+  expect(methods).toHaveLength(12)
+  expect(section(options, 'A store of your own')).toContain('a property and twelve methods')
+})
+
+test('each option of the contract suite has a row', () => {
+  expect(first(section(options, 'A store of your own'), 'option')).toEqual(
+    members('testing/store-contract.ts', 'StoreContract'),
+  )
+})
+
+test.for(['index.ts', 'redis/index.ts', 'testing/index.ts'])(
+  'each export of src/%s is named in the documents',
+  (path) => {
+    const names = exportsOf(path)
+    expect(names).not.toEqual([])
+    const pages = docs()
+      .map(({ text }) => text)
+      .join('\n')
+    expect(names.filter((name) => !pages.includes(`\`${name}\``))).toEqual([])
+  },
+)
+
+function exportsOf(path: string): string[] {
+  const text = source(path)
+  const lists = [...text.matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap((match) => (match[1] as string).split(','))
+  const listed = lists
+    .map((name) =>
+      name
+        .replace(/\btype\b/, '')
+        .replace(/.*\bas\b/, '')
+        .trim(),
+    )
+    .filter((name) => name !== '')
+  const declared = [...text.matchAll(/^export (?:async )?(?:function|const|class|interface|type) (\w+)/gm)].map(
+    (match) => match[1] as string,
+  )
+  return [...listed, ...declared]
+}
