@@ -22,7 +22,12 @@ const server = await openRedis()
 const client = new Redis(server.url)
 const cache = createCache({ store: redisStore(client), namespace: 'bench', ttl: '1h' })
 
-const value = (/** @type {number} */ bytes) => ({ id: 7, name: 'a product', tags: ['one', 'two'], text: 'x'.repeat(bytes - 60) })
+const value = (/** @type {number} */ bytes) => ({
+  id: 7,
+  name: 'a product',
+  tags: ['one', 'two'],
+  text: 'x'.repeat(bytes - 60),
+})
 const never = () => {
   throw new Error('a hit must not load')
 }

@@ -29,7 +29,9 @@ process.on('message', async (order) => {
   }
   await sleep(startAt - Date.now())
   const started = performance.now()
-  const answers = await Promise.allSettled(Array.from({ length: callers }, () => cache.getOrLoad(key, loader, { leaseTtl })))
+  const answers = await Promise.allSettled(
+    Array.from({ length: callers }, () => cache.getOrLoad(key, loader, { leaseTtl })),
+  )
   const last = performance.now() - started
   const errors = answers.filter((answer) => answer.status === 'rejected').length
   tell({ last, loads, errors, answers: callers - errors })

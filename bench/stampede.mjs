@@ -76,7 +76,9 @@ for (const [name, { key, fails, leaseTtl }] of Object.entries(cases)) {
     'wrong answers': wrong,
   })
 }
-console.log(`${process.version}, ${options.processes} processes × ${options.callers} callers, loader ${loaderTime} ms, ${options.rounds} rounds`)
+console.log(
+  `${process.version}, ${options.processes} processes × ${options.callers} callers, loader ${loaderTime} ms, ${options.rounds} rounds`,
+)
 console.table(rows)
 for (const child of processes) child.send('end')
 watcher.disconnect()

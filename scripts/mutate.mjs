@@ -24,7 +24,9 @@ try {
     if (!verdict.caught) survivors++
     const seconds = Math.round((performance.now() - started) / 1_000)
     const rule = mutation.rule === null ? '' : ` (rule ${mutation.rule})`
-    console.log(`${verdict.caught ? 'caught  ' : 'SURVIVED'}  ${mutation.name}${rule}, ${seconds} s\n          ${verdict.by}`)
+    console.log(
+      `${verdict.caught ? 'caught  ' : 'SURVIVED'}  ${mutation.name}${rule}, ${seconds} s\n          ${verdict.by}`,
+    )
   }
 } finally {
   await rm(copy, { recursive: true, force: true })
@@ -54,7 +56,10 @@ async function judged({ file, from, to, tests }) {
   const path = join(copy, file)
   const before = await readFile(path, 'utf8')
   if (before.split(from).length !== 2) return { caught: false, by: `its text does not stand in ${file} exactly once` }
-  await writeFile(path, before.replace(from, () => to))
+  await writeFile(
+    path,
+    before.replace(from, () => to),
+  )
   try {
     await execute('node', ['scripts/embed-lua.mjs'], { cwd: copy })
     await execute('node', ['scripts/build.mjs'], { cwd: copy })
@@ -76,7 +81,9 @@ async function verdictOf(tests) {
   }).catch(() => undefined)
   /** @type {{ testResults: { name: string, message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
   const { testResults } = JSON.parse(await readFile(results, 'utf8'))
-  const failures = testResults.flatMap(({ assertionResults }) => assertionResults.filter(({ status }) => status === 'failed'))
+  const failures = testResults.flatMap(({ assertionResults }) =>
+    assertionResults.filter(({ status }) => status === 'failed'),
+  )
   const [first] = failures
   if (first !== undefined) return { caught: true, by: first.fullName }
   return { caught: false, by: `${testResults.length} test files passed: ${tests.join(', ')}` }

@@ -32,8 +32,8 @@ export const mutations = [
     name: 'callers are answered before their fill is accepted',
     rule: 2,
     file: 'src/core/flight.ts',
-    from: "plan.answer === 'loaded' ? 'filled' : await filled",
-    to: "plan.answer === 'loaded' ? 'filled' : 'filled'",
+    from: "plan.answer === 'loaded' ?",
+    to: 'plan.answer.length > 0 ?',
     tests: ['test/unit'],
   },
   {

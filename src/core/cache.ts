@@ -7,10 +7,22 @@ import { Flights } from './flights.ts'
 import { freshness } from './freshness.ts'
 import { Call, type CallShared } from './get-or-load.ts'
 import { GuardedStore } from './guard.ts'
+import { checkKey, keyspace } from './key.ts'
 import type { Loader } from './load.ts'
 import { LonelyLoads } from './lonely-loads.ts'
 import { moments } from './moment.ts'
-import { checkKey, closeTimeout, keyspace, planOf, refined, refinedForSet, type CacheOptions, type CachePlan, type CallOptions, type CloseOptions, type Plan, type SetOptions } from './plan.ts'
+import {
+  closeTimeout,
+  planOf,
+  refined,
+  refinedForSet,
+  type CacheOptions,
+  type CachePlan,
+  type CallOptions,
+  type CloseOptions,
+  type Plan,
+  type SetOptions,
+} from './plan.ts'
 import { Reads, type Found } from './reads.ts'
 import type { Store } from './store.ts'
 import { tokens } from './token.ts'
@@ -101,7 +113,8 @@ class FleetCache implements Cache {
 
   async getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
     checkKey(key)
-    if (typeof loader !== 'function') throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${shown(loader)}`)
+    if (typeof loader !== 'function')
+      throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${shown(loader)}`)
     const plan: Plan = options === undefined ? this.#plan : refined(this.#plan, options)
     const signal = options?.signal
     this.#checkOpen(key)
@@ -111,7 +124,8 @@ class FleetCache implements Cache {
     // A hit takes the short way, unless the caller might not have the patience for a read. Where this process is loading
     // the key already and there is nothing stale to serve, there is nothing to read.
     const short = signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
-    if (!short || flights.joinable(key)?.hasStale === false) return (await new Call(this.#shared, question).answer(null)) as T
+    if (!short || flights.joinable(key)?.hasStale === false)
+      return (await new Call(this.#shared, question).answer(null)) as T
     let read: Found | CacheError
     try {
       read = await reads.read(key)
@@ -140,7 +154,8 @@ class FleetCache implements Cache {
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
     checkKey(key)
-    const { ttl, grace, maxValueSize, inlineLimit } = options === undefined ? this.#plan : refinedForSet(this.#plan, options)
+    const { ttl, grace, maxValueSize, inlineLimit } =
+      options === undefined ? this.#plan : refinedForSet(this.#plan, options)
     this.#checkOpen(key)
     const payload = encoded(value, key, maxValueSize, this.#plan.codec)
     if (payload instanceof CacheError) throw payload

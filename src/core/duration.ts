@@ -37,6 +37,7 @@ export function shown(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (typeof value === 'function') return 'a function'
   if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object'
-  const text = typeof value === 'string' ? JSON.stringify(value.slice(0, 60)) : String(value as number | bigint | boolean | symbol)
+  const text =
+    typeof value === 'string' ? JSON.stringify(value.slice(0, 60)) : String(value as number | bigint | boolean | symbol)
   return `${text} (${typeof value})`
 }

@@ -68,7 +68,10 @@ export class Events {
         listener(event)
       } catch (error) {
         // A listener must not be able to break a load, and its error must not vanish.
-        process.emitWarning(`A listener of '${name}' threw: ${error instanceof Error ? error.stack : String(error)}`, 'HerdlessWarning')
+        process.emitWarning(
+          `A listener of '${name}' threw: ${error instanceof Error ? error.stack : String(error)}`,
+          'HerdlessWarning',
+        )
       }
     }
   }

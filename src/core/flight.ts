@@ -2,25 +2,14 @@ import { reaskDelay } from './backoff.ts'
 import { loading, type Loading } from './circle.ts'
 import type { Timer } from './clock.ts'
 import { CacheError, errorOf, failureOf, quoted } from './errors.ts'
-import { decoded, encoded } from './payload.ts'
+import { fill, quietly } from './fill.ts'
+import { decoded } from './payload.ts'
 import { load, type Ended, type Loader, type Stale } from './load.ts'
 import type { Moment } from './moment.ts'
 import type { Plan } from './plan.ts'
+import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
 import type { Entry, Lease, Wait } from './store.ts'
-
-/** How a flight ended. */
-export type Settlement =
-  /** A value, good for those who asked before `asOf`. */
-  | { readonly state: 'value'; readonly value: unknown; readonly asOf: Moment }
-  /** An error, likewise. */
-  | { readonly state: 'failed'; readonly error: CacheError; readonly asOf: Moment }
-  /** The result is not for sharing: `own` is for the caller whose loader ran, if it was one of ours. */
-  | { readonly state: 'pass'; readonly own?: { readonly value: unknown; readonly caller: Moment } }
-  /** The load was voided: ask again. */
-  | { readonly state: 'again' }
-  /** The store does not answer. A load that began before it fell silent may still end, for those who asked in time. */
-  | { readonly state: 'away'; readonly error: CacheError; readonly late?: { readonly began: Moment; readonly ended: Promise<Ended> } }
 
 /** What starts a flight: the first caller, its loader and its plan. */
 export interface FlightRequest {
@@ -101,7 +90,14 @@ export class Flight implements Loading {
       if (asked > 1 && this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
       const asOf = moment()
       const claimedAt = clock.now()
-      const claim = await store.claim({ key: named(key), token: token(), leaseTtl: plan.leaseTtl, known, unwanted, awaited })
+      const claim = await store.claim({
+        key: named(key),
+        token: token(),
+        leaseTtl: plan.leaseTtl,
+        known,
+        unwanted,
+        awaited,
+      })
       switch (claim.state) {
         case 'lease':
           return await this.#load(claim.lease, claim.stale, claimedAt)
@@ -169,7 +165,7 @@ export class Flight implements Loading {
   /** The lease is ours: runs the loader and ends the lease with what comes of it. */
   async #load(lease: Lease, stale: Entry | null, claimedAt: number): Promise<Settlement> {
     const { key, loader, plan, asked, read } = this.#request
-    const { store, clock, codec, events, moment, watchdog } = this.#shared
+    const { store, clock, events, moment, watchdog } = this.#shared
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
     this.state = 'loading'
     const replaced = stale === null ? null : decoded(stale, key, this.#shared)
@@ -185,17 +181,8 @@ export class Flight implements Loading {
     endWatch()
     const asOf = moment()
     switch (loaded.state) {
-      case 'value': {
-        const payload = encoded(loaded.value, key, plan.maxValueSize, codec)
-        if (payload instanceof CacheError) return await this.#failed(lease, payload, began)
-        const filled = this.#fill(lease, payload, loaded)
-        const end = plan.answer === 'loaded' ? 'filled' : await filled
-        if (end === 'filled') return { state: 'value', value: loaded.value, asOf }
-        if (end === 'refused') return { state: 'again' }
-        if (plan.onStoreFailure === 'throw') return { state: 'away', error: end }
-        // Accepted or not is not known: only who asked before the load began can be sure that it is not too old.
-        return { state: 'value', value: loaded.value, asOf: began }
-      }
+      case 'value':
+        return await this.#filled(lease, loaded, began, asOf)
       case 'pass':
         quietly(store.pass(lease, passFor))
         return { state: 'pass', own: { value: loaded.value, caller: asked } }
@@ -206,24 +193,29 @@ export class Flight implements Loading {
         // After a silence it may be ours still: then others need not wait for its end.
         quietly(store.release(lease))
         events.emit('lost', { key, error: loaded.error })
-        return store.away ? { state: 'away', error: loaded.error, late: { began, ended: loaded.ended } } : { state: 'again' }
+        return store.away
+          ? { state: 'away', error: loaded.error, late: { began, ended: loaded.ended } }
+          : { state: 'again' }
     }
   }
 
-  async #fill(lease: Lease, payload: Uint8Array, loaded: { ttl: number; loadTime: number }): Promise<'filled' | 'refused' | CacheError> {
-    const { store, events } = this.#shared
-    const { grace, inlineLimit } = this.#request.plan
-    const { ttl, loadTime } = loaded
-    try {
-      if (await store.fill(lease, { payload, ttl, grace, loadTime, inlineLimit })) {
-        events.emit('fill', { key: this.key, bytes: payload.byteLength, loadTime })
-        return 'filled'
-      }
-      events.emit('refused', { key: this.key })
-      return 'refused'
-    } catch (error) {
-      quietly(store.release(lease))
-      return error as CacheError
+  /** Callers are answered when their value has been accepted. */
+  async #filled(lease: Lease, loaded: Ended & { state: 'value' }, began: Moment, asOf: Moment): Promise<Settlement> {
+    const { plan } = this.#request
+    const { value } = loaded
+    const filling = fill(this.#shared, lease, this.key, plan, loaded)
+    const filled = plan.answer === 'loaded' ? { state: 'filled' as const } : await filling
+    switch (filled.state) {
+      case 'filled':
+        return { state: 'value', value, asOf }
+      case 'refused':
+        return { state: 'again' }
+      case 'unfit':
+        return await this.#failed(lease, filled.error, began)
+      case 'unknown':
+        // Only who asked before the load began can be sure that it is not too old.
+        if (plan.onStoreFailure === 'throw') return { state: 'away', error: filled.error }
+        return { state: 'value', value, asOf: began }
     }
   }
 
@@ -242,9 +234,4 @@ export class Flight implements Loading {
     await this.#shared.store.release(lease).catch(() => false)
     return { state: 'failed', error, asOf: this.#shared.moment() }
   }
-}
-
-/** For what is off the callers' path: if it fails, the lease's end does the same, later. */
-function quietly(work: Promise<unknown>): void {
-  work.catch(() => undefined)
 }

@@ -83,7 +83,9 @@ export function load(run: {
   }
   const ended = new Promise<Ended>((resolve) => {
     const timedOut = (): void => {
-      const error = new CacheError('LOAD_TIMEOUT', `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`, { key })
+      const error = new CacheError('LOAD_TIMEOUT', `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`, {
+        key,
+      })
       resolve({ state: 'failed', error })
       abortWith(error)
     }

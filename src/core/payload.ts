@@ -11,7 +11,10 @@ export function encoded(value: unknown, key: string, maxValueSize: number, codec
     payload = codec.encode(value)
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
-    return new CacheError('VALUE_NOT_SERIALIZABLE', `The value of ${quoted(key)} cannot be stored: ${why}`, { key, cause })
+    return new CacheError('VALUE_NOT_SERIALIZABLE', `The value of ${quoted(key)} cannot be stored: ${why}`, {
+      key,
+      cause,
+    })
   }
   if (payload.byteLength <= maxValueSize) return payload
   const size = `${payload.byteLength} bytes, more than the ${maxValueSize} that \`maxValueSize\` allows`

@@ -1,6 +1,7 @@
+import { checked, life, oneOf, shape, timer, whole, type Check } from './checks.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { jsonCodec, type Codec } from './codec.ts'
-import { longestLife, longestTimer, milliseconds, shown, type Duration } from './duration.ts'
+import { longestTimer, shown, type Duration } from './duration.ts'
 import type { Store } from './store.ts'
 
 /** What may be said per cache and again per call. */
@@ -101,11 +102,6 @@ const defaults: Plan = {
   maxValueSize: 16_777_216,
 }
 
-type Check = (name: string, value: unknown) => unknown
-
-const life = (least: number): Check => (name, value) => milliseconds(name, value, { least, most: longestLife })
-const timer = (least: number): Check => (name, value) => milliseconds(name, value, { least, most: longestTimer })
-
 const loadChecks: Record<keyof LoadOptions, Check> = {
   ttl: life(1),
   grace: life(0),
@@ -182,65 +178,16 @@ function patienceFor(hardTimeout: number): number {
   return Math.min(hardTimeout + 1_000, longestTimer)
 }
 
-function checked(who: string, options: object, checks: Record<string, Check>): object {
-  if (options === null || typeof options !== 'object') {
-    throw new TypeError(`Expected the options of ${who} to be an object, got ${shown(options)}`)
-  }
-  const result: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(options)) {
-    const check = Object.hasOwn(checks, name) ? checks[name] : undefined
-    if (check === undefined) {
-      throw new TypeError(`Unknown option \`${name}\` of ${who}; expected one of ${Object.keys(checks).join(', ')}`)
-    }
-    if (value !== undefined) result[name] = check(name, value)
-  }
-  return result
-}
-
-function whole(least: number): Check {
-  return (name, value) => {
-    if (Number.isSafeInteger(value) && (value as number) >= least) return value
-    throw new TypeError(`Expected \`${name}\` to be a whole number of at least ${least}, got ${shown(value)}`)
-  }
-}
-
-function oneOf(...choices: readonly string[]): Check {
-  return (name, value) => {
-    if (choices.includes(value as string)) return value
-    throw new TypeError(`Expected \`${name}\` to be ${choices.map((c) => `'${c}'`).join(' or ')}, got ${shown(value)}`)
-  }
-}
-
-function shape(what: string, members: readonly string[]): Check {
-  return (name, value) => {
-    if (typeof value === 'object' && value !== null && members.every((member) => member in value)) return value
-    throw new TypeError(`Expected \`${name}\` to be ${what}, got ${shown(value)}`)
-  }
-}
-
 function checkedNamespace(name: string, value: unknown): string {
-  if (typeof value === 'string' && value !== '' && value.length <= 200 && value.isWellFormed() && !/[{}\p{Cc}]/u.test(value)) return value
-  throw new TypeError(`Expected \`${name}\` to be 1 to 200 characters without braces or control characters, got ${shown(value)}`)
-}
-
-/**
- * A key as the stores see it: apart from every key of every other namespace, whatever either holds.
- * A colon in the namespace is escaped, so that `a` + `b:c` and `a:b` + `c` stay two keys.
- */
-export function keyspace(namespace: string): string {
-  return `${namespace.replaceAll('%', '%25').replaceAll(':', '%3A')}:`
-}
-
-/** The longest key, in characters; Redis takes more, but a key is sent with every command. */
-export const longestKey = 65_536
-
-/**
- * Throws TypeError unless `key` is a well-formed string of 1 to 65 536 characters.
- * Lone surrogates are refused because UTF-8 has no bytes for them: two such keys would become one in Redis.
- */
-export function checkKey(key: unknown): asserts key is string {
-  if (typeof key === 'string' && key.length > 0 && key.length <= longestKey && key.isWellFormed()) return
-  const got =
-    typeof key !== 'string' ? shown(key) : key.isWellFormed() ? `one of ${key.length} characters` : 'one with a lone surrogate'
-  throw new TypeError(`Expected a key to be a well-formed string of 1 to ${longestKey} characters, got ${got}`)
+  if (
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= 200 &&
+    value.isWellFormed() &&
+    !/[{}\p{Cc}]/u.test(value)
+  )
+    return value
+  throw new TypeError(
+    `Expected \`${name}\` to be 1 to 200 characters without braces or control characters, got ${shown(value)}`,
+  )
 }

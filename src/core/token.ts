@@ -15,7 +15,9 @@ export function tokens(): () => string {
   let count = counterEnd
   return () => {
     if (count >= counterEnd) {
-      prefix = randomBytes(8).toString('base64url').slice(0, tokenLength - counterDigits)
+      prefix = randomBytes(8)
+        .toString('base64url')
+        .slice(0, tokenLength - counterDigits)
       count = 0
     }
     return prefix + (count++).toString(36).padStart(counterDigits, '0')

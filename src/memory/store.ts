@@ -209,5 +209,13 @@ class MemoryStore implements Store {
 
 function seen(value: Value, now: number): Entry {
   const { payload, token, version, loadTime, writtenAt, freshUntil, staleUntil } = value
-  return { payload, token, version, loadTime, age: now - writtenAt, freshFor: freshUntil - now, staleFor: staleUntil - now }
+  return {
+    payload,
+    token,
+    version,
+    loadTime,
+    age: now - writtenAt,
+    freshFor: freshUntil - now,
+    staleFor: staleUntil - now,
+  }
 }

@@ -1,6 +1,13 @@
 import type { CacheErrorCode, Failure } from '../core/errors.ts'
 
-const codes: readonly CacheErrorCode[] = ['LOAD_FAILED', 'LOAD_TIMEOUT', 'VALUE_TOO_LARGE', 'VALUE_NOT_SERIALIZABLE', 'CIRCULAR_LOAD', 'CLOSED']
+const codes: readonly CacheErrorCode[] = [
+  'LOAD_FAILED',
+  'LOAD_TIMEOUT',
+  'VALUE_TOO_LARGE',
+  'VALUE_NOT_SERIALIZABLE',
+  'CIRCULAR_LOAD',
+  'CLOSED',
+]
 
 /** The failure in bytes out of Redis. Anybody may have written them: what is not of our form is a failure unknown. */
 export function failureIn(bytes: Buffer): Failure {

@@ -47,7 +47,10 @@ export class HeldLeases {
     const all = [...this.#held.values()]
     for (const [index, answer] of renew(all.map(({ lease }) => lease)).entries()) {
       // Where there is no answer, the watchdog's next renewal tells, or its deadline.
-      answer.then((ours) => ours || all[index]?.lose(), () => undefined)
+      answer.then(
+        (ours) => ours || all[index]?.lose(),
+        () => undefined,
+      )
     }
   }
 }

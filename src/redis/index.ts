@@ -1,2 +1,2 @@
-export { redisStore, type RedisStoreOptions } from './store.ts'
+export { redisStore, type RedisStoreOptions } from './redis-store.ts'
 export type { RedisClient, RedisSubscriber } from './client.ts'

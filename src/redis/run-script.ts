@@ -24,6 +24,8 @@ export async function runScript(
  * `callBuffer` throws out of nowhere where `enableAutoPipelining` is on.
  */
 function send(client: RedisClient, command: 'evalsha' | 'eval', args: Argument[]): Promise<unknown> {
-  const own = (client as { [method in `${typeof command}Buffer`]?: (...args: Argument[]) => Promise<unknown> })[`${command}Buffer`]
+  const own = (client as { [method in `${typeof command}Buffer`]?: (...args: Argument[]) => Promise<unknown> })[
+    `${command}Buffer`
+  ]
   return own === undefined ? client.callBuffer(command, args) : own.call(client, ...args)
 }

@@ -1,5 +1,4 @@
 import { systemClock } from '../core/clock.ts'
-import { shown } from '../core/duration.ts'
 import type { Failure } from '../core/errors.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store } from '../core/store.ts'
 import type { RedisClient } from './client.ts'
@@ -14,39 +13,6 @@ import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
 import { ServerClock } from './server-clock.ts'
 
-/** How a `redisStore` works. */
-export interface RedisStoreOptions {
-  /**
-   * How waiters learn of an outcome: `'push'` (default) by a message, over one more connection that the store opens, or
-   * `'poll'` by asking again with a growing pause, for a Redis that forbids pub/sub.
-   */
-  readonly wakeUp?: 'push' | 'poll'
-}
-
-/**
- * A store on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster.
- * @param client an ioredis `Redis` or `Cluster`; it stays yours, as it is
- * @throws TypeError for something that is not such a client, or a wrong option
- */
-export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
-  if (typeof client?.callBuffer !== 'function' || typeof client.duplicate !== 'function') {
-    throw new TypeError(`Expected an ioredis Redis or Cluster, got ${shown(client)}`)
-  }
-  const { scaleReads = 'master' } = (client as { options?: { scaleReads?: unknown } }).options ?? {}
-  if (client.isCluster && scaleReads !== 'master') {
-    // A replica may not have heard of an invalidation that has been acknowledged.
-    throw new TypeError(`Expected a Cluster that reads from masters (scaleReads: 'master'), got ${shown(scaleReads)}`)
-  }
-  const { wakeUp = 'push', ...others } = options
-  for (const name of Object.keys(others)) {
-    throw new TypeError(`Unknown option \`${name}\` of redisStore; expected wakeUp`)
-  }
-  if (wakeUp !== 'push' && wakeUp !== 'poll') {
-    throw new TypeError(`Expected \`wakeUp\` to be 'push' or 'poll', got ${shown(wakeUp)}`)
-  }
-  return new RedisStore(client, wakeUp)
-}
-
 /**
  * How long a holder's inbox must have been without a subscriber before its lease may be taken over, in milliseconds:
  * time for a holder that only lost its subscription to take its name off its leases, and little enough that with the
@@ -57,7 +23,8 @@ const goneAfter = 50
 /** Most leases in one renewal; a script blocks the server while it runs. */
 const mostRenewed = 100
 
-class RedisStore implements Store {
+/** The lease protocol on Redis. */
+export class RedisStore implements Store {
   readonly sharded: boolean
   readonly #client: RedisClient
   readonly #clock: ServerClock
@@ -127,7 +94,11 @@ class RedisStore implements Store {
         return { state: 'lease', lease, stale: this.#entry(fourth) }
       }
       case 'wait':
-        return { ...this.#wait(String(third), inbox !== ''), leaseLeft: Math.max(0, Number(fourth)), stale: this.#entry(fifth) }
+        return {
+          ...this.#wait(String(third), inbox !== ''),
+          leaseLeft: Math.max(0, Number(fourth)),
+          stale: this.#entry(fifth),
+        }
       case 'failed':
         return { state: 'failed', failure: failureIn(third as Buffer), stale: this.#entry(fourth) }
       default:
@@ -169,7 +140,11 @@ class RedisStore implements Store {
     for (let start = 0; start < leases.length; start += most) {
       const some = leases.slice(start, start + most)
       const args = [inbox, ...some.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])]
-      const reply = this.#run(scripts.renew, some.map(({ key }) => leaseKey(key)), args)
+      const reply = this.#run(
+        scripts.renew,
+        some.map(({ key }) => leaseKey(key)),
+        args,
+      )
       answers.push(...some.map((_, index) => reply.then((ours) => isYes((ours as unknown[])[index]))))
     }
     return answers
@@ -205,14 +180,22 @@ class RedisStore implements Store {
   }
 
   async #settleToken(key: string, token: string, state: string, error: string, keep: number): Promise<boolean> {
-    const [ours] = (await this.#run(scripts.settle, [leaseKey(key)], [token, state, error, Math.ceil(keep)])) as unknown[]
+    const [ours] = (await this.#run(
+      scripts.settle,
+      [leaseKey(key)],
+      [token, state, error, Math.ceil(keep)],
+    )) as unknown[]
     return isYes(ours)
   }
 
-  #wait(token: string, pushed: boolean): { state: 'wait'; token: string; outcome: Promise<Outcome>; pushed: boolean; leave: () => void } {
+  #wait(
+    token: string,
+    pushed: boolean,
+  ): { state: 'wait'; token: string; outcome: Promise<Outcome>; pushed: boolean; leave: () => void } {
     let leave = (): void => undefined
     const outcome = new Promise<Outcome>((resolve) => {
-      if (this.#inbox !== null) leave = this.#inbox.listen(token, (message) => resolve(outcomeIn(message, this.#clock.now())))
+      if (this.#inbox !== null)
+        leave = this.#inbox.listen(token, (message) => resolve(outcomeIn(message, this.#clock.now())))
     })
     return { state: 'wait', token, outcome, pushed, leave }
   }

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { randomBytes } from 'node:crypto'
 import type { Failure } from '../core/errors.ts'
-import { keyspace } from '../core/plan.ts'
+import { keyspace } from '../core/key.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store, Wait } from '../core/store.ts'
 import { tokens } from '../core/token.ts'
 

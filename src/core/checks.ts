@@ -1,0 +1,54 @@
+import { longestLife, longestTimer, milliseconds, shown } from './duration.ts'
+
+/** Returns the value as it is used; throws TypeError, with what was expected and what came. */
+export type Check = (name: string, value: unknown) => unknown
+
+/** What of `options` is given, each checked. Throws TypeError for an option that there is not: a typo would be silent. */
+export function checked(who: string, options: object, checks: Record<string, Check>): object {
+  if (options === null || typeof options !== 'object') {
+    throw new TypeError(`Expected the options of ${who} to be an object, got ${shown(options)}`)
+  }
+  const result: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(options)) {
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined
+    if (check === undefined) {
+      throw new TypeError(`Unknown option \`${name}\` of ${who}; expected one of ${Object.keys(checks).join(', ')}`)
+    }
+    if (value !== undefined) result[name] = check(name, value)
+  }
+  return result
+}
+
+/** A whole number. */
+export function whole(least: number): Check {
+  return (name, value) => {
+    if (Number.isSafeInteger(value) && (value as number) >= least) return value
+    throw new TypeError(`Expected \`${name}\` to be a whole number of at least ${least}, got ${shown(value)}`)
+  }
+}
+
+/** One of some words. */
+export function oneOf(...choices: readonly string[]): Check {
+  return (name, value) => {
+    if (choices.includes(value as string)) return value
+    throw new TypeError(`Expected \`${name}\` to be ${choices.map((c) => `'${c}'`).join(' or ')}, got ${shown(value)}`)
+  }
+}
+
+/** An object with certain members. */
+export function shape(what: string, members: readonly string[]): Check {
+  return (name, value) => {
+    if (typeof value === 'object' && value !== null && members.every((member) => member in value)) return value
+    throw new TypeError(`Expected \`${name}\` to be ${what}, got ${shown(value)}`)
+  }
+}
+
+/** How long a value lives; in milliseconds when checked. */
+export function life(least: number): Check {
+  return (name, value) => milliseconds(name, value, { least, most: longestLife })
+}
+
+/** What a timer is set to; in milliseconds when checked. */
+export function timer(least: number): Check {
+  return (name, value) => milliseconds(name, value, { least, most: longestTimer })
+}

@@ -1,0 +1,41 @@
+import { CacheError } from './errors.ts'
+import { encoded } from './payload.ts'
+import type { Plan } from './plan.ts'
+import type { Shared } from './shared.ts'
+import type { Lease } from './store.ts'
+
+/** What came of a fill: `refused` where the lease was lost; an error where the value cannot be stored, or the store is away. */
+export type Filled =
+  | { readonly state: 'filled' | 'refused' }
+  | { readonly state: 'unfit' | 'unknown'; readonly error: CacheError }
+
+/** Ends the load of a value: encodes it, and offers it to the store. */
+export async function fill(
+  shared: Shared,
+  lease: Lease,
+  key: string,
+  plan: Plan,
+  loaded: { value: unknown; ttl: number; loadTime: number },
+): Promise<Filled> {
+  const { store, codec, events } = shared
+  const { grace, inlineLimit } = plan
+  const { value, ttl, loadTime } = loaded
+  const payload = encoded(value, key, plan.maxValueSize, codec)
+  if (payload instanceof CacheError) return { state: 'unfit', error: payload }
+  try {
+    if (await store.fill(lease, { payload, ttl, grace, loadTime, inlineLimit })) {
+      events.emit('fill', { key, bytes: payload.byteLength, loadTime })
+      return { state: 'filled' }
+    }
+    events.emit('refused', { key })
+    return { state: 'refused' }
+  } catch (error) {
+    quietly(store.release(lease))
+    return { state: 'unknown', error: error as CacheError }
+  }
+}
+
+/** For what is off the callers' path: if it fails, the lease's end does the same, later. */
+export function quietly(work: Promise<unknown>): void {
+  work.catch(() => undefined)
+}

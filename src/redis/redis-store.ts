@@ -1,0 +1,37 @@
+import { shown } from '../core/duration.ts'
+import type { Store } from '../core/store.ts'
+import type { RedisClient } from './client.ts'
+import { RedisStore } from './store.ts'
+
+/** How a `redisStore` works. */
+export interface RedisStoreOptions {
+  /**
+   * How waiters learn of an outcome: `'push'` (default) by a message, over one more connection that the store opens, or
+   * `'poll'` by asking again with a growing pause, for a Redis that forbids pub/sub.
+   */
+  readonly wakeUp?: 'push' | 'poll'
+}
+
+/**
+ * A store on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster.
+ * @param client an ioredis `Redis` or `Cluster`; it stays yours, as it is
+ * @throws TypeError for something that is not such a client, or a wrong option
+ */
+export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
+  if (typeof client?.callBuffer !== 'function' || typeof client.duplicate !== 'function') {
+    throw new TypeError(`Expected an ioredis Redis or Cluster, got ${shown(client)}`)
+  }
+  const { scaleReads = 'master' } = (client as { options?: { scaleReads?: unknown } }).options ?? {}
+  if (client.isCluster && scaleReads !== 'master') {
+    // A replica may not have heard of an invalidation that has been acknowledged.
+    throw new TypeError(`Expected a Cluster that reads from masters (scaleReads: 'master'), got ${shown(scaleReads)}`)
+  }
+  const { wakeUp = 'push', ...others } = options
+  for (const name of Object.keys(others)) {
+    throw new TypeError(`Unknown option \`${name}\` of redisStore; expected wakeUp`)
+  }
+  if (wakeUp !== 'push' && wakeUp !== 'poll') {
+    throw new TypeError(`Expected \`wakeUp\` to be 'push' or 'poll', got ${shown(wakeUp)}`)
+  }
+  return new RedisStore(client, wakeUp)
+}

@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { startFleet, tally, type FleetShape, type Member } from '../support/fleet.ts'
+import { startProxy } from '../support/proxy.ts'
+import { startRedis } from '../support/servers.ts'
+
+describe('close()', () => {
+  test('in mid-load lets the load end and fill (rule 13)', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ redis: { options: server.address } })
+    const [holder, waiter] = fleet.members as [Member, Member]
+    const ofHolder = await holder.ask('key', { callers: 5 })
+    const load = await fleet.load(0)
+    const ofWaiter = await waiter.ask('key', { callers: 5 })
+    await fleet.waits(1)
+    const closing = holder.close()
+    await expect(holder.get('another key')).resolves.toMatchObject({ error: { code: 'CLOSED' } })
+    expect(load.aborted).toBeUndefined()
+    await load.finish()
+    await closing
+    expect(tally(await ofHolder.answers)).toEqual([{ told: load.value, callers: 5 }])
+    expect(tally(await ofWaiter.answers)).toEqual([{ told: load.value, callers: 5 }])
+    expect(await waiter.peek('key')).toMatchObject({ value: load.value })
+    expect(fleet.loads).toHaveLength(1)
+  })
+
+  test('with no patience gives the lease up, so that another process takes over at once (rule 13)', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ processes: 3, redis: { options: server.address } })
+    const [holder, ...waiters] = fleet.members as [Member, Member, Member]
+    const ofHolder = await holder.ask('key', { callers: 5 })
+    const first = await fleet.load(0)
+    const ofWaiters = await fleet.ask('key', { callers: 5 }, waiters)
+    await fleet.waits(2)
+    await holder.close({ timeout: 0 })
+    const closedAt = Date.now()
+    expect(tally(await ofHolder.answers)).toEqual([{ told: 'CLOSED', callers: 5 }])
+    expect(first.aborted?.code).toBe('CLOSED')
+    const second = await fleet.load(1)
+    // The lease is of 10 s.
+    expect(second.startedAt - closedAt).toBeLessThan(3_000)
+    await first.finish()
+    await second.finish()
+    expect(tally(await ofWaiters.answers)).toEqual([{ told: second.value, callers: 10 }])
+    expect(fleet.loads).toHaveLength(2)
+  })
+
+  test('of a process that waits leaves the load to the others', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ redis: { options: server.address } })
+    const [holder, waiter] = fleet.members as [Member, Member]
+    const ofHolder = await holder.ask('key', { callers: 5 })
+    const load = await fleet.load(0)
+    const ofWaiter = await waiter.ask('key', { callers: 5 })
+    await fleet.waits(1)
+    await waiter.close({ timeout: 0 })
+    expect(tally(await ofWaiter.answers)).toEqual([{ told: 'CLOSED', callers: 5 }])
+    await load.finish()
+    expect(tally(await ofHolder.answers)).toEqual([{ told: load.value, callers: 5 }])
+    expect(load.aborted).toBeUndefined()
+  })
+
+  test.for([
+    ['read', 'get'],
+    ['claim', 'evalsha'],
+  ] as const)('while a %s is on its way starts no loader and leaves no lease', async ([, command]) => {
+    await using server = await startRedis()
+    await using proxy = await startProxy(server)
+    const redis = { options: { host: proxy.host, port: proxy.port } }
+    await using fleet = await startFleet({ processes: 1, redis, cache: { commandTimeout: 5_000 } })
+    const [member] = fleet.members as [Member]
+    const sent = proxy.stopAt(command)
+    const { answers } = await member.ask('key', { callers: 5, options: { waitTimeout: 5_000 } })
+    await sent
+    const closing = member.close({ timeout: 0 })
+    expect(tally(await answers)).toEqual([{ told: 'CLOSED', callers: 5 }])
+    proxy.heal()
+    await closing
+    await until('no lease is left', async () => (await server.client.exists('{herdless:key}:lease')) === 0, 2_000)
+    expect(fleet.loads).toEqual([])
+  })
+
+  test('resolves although Redis is frozen', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ redis: { options: server.address } })
+    const [holder, waiter] = fleet.members as [Member, Member]
+    const ofHolder = await holder.ask('key')
+    await fleet.load(0)
+    const ofWaiter = await waiter.ask('key')
+    await fleet.waits(1)
+    await server.freeze()
+    await Promise.all([holder.close({ timeout: 100 }), waiter.close({ timeout: 100 })])
+    expect(tally(await ofHolder.answers)).toEqual([{ told: 'CLOSED', callers: 1 }])
+    expect(tally(await ofWaiter.answers)).toEqual([{ told: 'CLOSED', callers: 1 }])
+  })
+})
+
+describe('after close() and quit() nothing keeps the process alive', () => {
+  const shapes: [string, Partial<FleetShape>][] = [
+    ['with a subscription', {}],
+    ['without', { store: { wakeUp: 'poll' } }],
+    ['with ioredis 5', { redis: { ioredis: 5 } }],
+  ]
+
+  test.for(shapes)('%s', async ([, { redis, ...shape }]) => {
+    await using server = await startRedis()
+    const cache = { ttl: 1, grace: 60_000 }
+    await using fleet = await startFleet({ redis: { options: server.address, ...redis }, cache, ...shape })
+    const [member, other] = fleet.members as [Member, Member]
+    // What leaves timers behind: a refresh, a failed one, a failure, a pass, a load elsewhere, a caller's patience.
+    await member.get('key')
+    await until('it is stale', async () => (await member.peek('key')).state === 'stale')
+    await member.get('key', { ms: 0, error: { name: 'Error', message: 'of the refresh' } })
+    await member.get('failed', { ms: 0, error: { name: 'Error', message: 'of the load' } })
+    await member.get('passed', { ms: 0, doNotStore: true })
+    await other.ask('elsewhere')
+    const load = await until('it loads', () => fleet.loadsOf('elsewhere')[0])
+    const waiting = await member.ask('elsewhere')
+    await fleet.waits(1)
+    await load.finish()
+    await waiting.answers
+    await member.close()
+    await member.quit()
+    await expect(member.process.ended()).resolves.toBeUndefined()
+  })
+
+  test('where a loader is still at work that was given up', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ processes: 1, redis: { options: server.address } })
+    const [member] = fleet.members as [Member]
+    await member.ask('key')
+    await fleet.load(0)
+    await member.close({ timeout: 0 })
+    await member.quit()
+    await expect(member.process.ended()).resolves.toBeUndefined()
+  })
+
+  test('where Redis is away', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({
+      processes: 1,
+      redis: { options: { ...server.address, maxRetriesPerRequest: 0 } },
+    })
+    const [member] = fleet.members as [Member]
+    await member.get('key')
+    await server.kill()
+    await member.get('another key')
+    await member.close()
+    await member.disconnect()
+    await expect(member.process.ended()).resolves.toBeUndefined()
+  })
+})

@@ -1,0 +1,186 @@
+import { describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import {
+  mostAtOnce,
+  startFleet,
+  tally,
+  type Answer,
+  type Crowd,
+  type Fleet,
+  type FleetShape,
+  type Member,
+} from '../support/fleet.ts'
+import { startCluster, startRedis, startSentinel, type RedisCluster } from '../support/servers.ts'
+
+function nodesOf(cluster: RedisCluster): { host: string; port: number }[] {
+  return cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port }))
+}
+
+/** Lets every load that there is return until all callers have their answers. */
+async function finishing(fleet: Fleet, crowds: readonly Crowd[], timeout = 30_000): Promise<Answer[]> {
+  let answers: Answer[] | undefined
+  void Promise.all(crowds.map((crowd) => crowd.answers)).then((all) => (answers = all.flat()))
+  return await until(
+    'all callers are answered',
+    async () => {
+      await Promise.all(fleet.loads.map((load) => load.finish()))
+      return answers
+    },
+    timeout,
+  )
+}
+
+/** The protocol in short, an invalidation and a killed holder; returns how many loads were made and were to be made. */
+async function herdOf(fleet: Fleet): Promise<{ loads: number; wanted: number }> {
+  const { answers } = await fleet.ask('key', { callers: 5 })
+  await fleet.waits(fleet.members.length - 1)
+  const first = await fleet.load(0)
+  await first.finish()
+  expect(tally(await answers)).toEqual([{ told: first.value, callers: 5 * fleet.members.length }])
+  await fleet.members[1]?.invalidate('key')
+  for (const member of fleet.members) expect((await member.peek('key')).state).toBe('missing')
+  const crowds = await Promise.all(fleet.members.map((member) => member.ask('key', { callers: 5 })))
+  await fleet.waits(2 * (fleet.members.length - 1))
+  const second = await fleet.load(1)
+  await second.process.kill()
+  const killedAt = Date.now()
+  const third = await fleet.load(2)
+  expect(third.startedAt - killedAt).toBeLessThan(3_000)
+  await third.finish()
+  for (const { number, process } of fleet.members) {
+    if (process === second.process) continue
+    expect(tally((await crowds[number]?.answers) ?? [])).toEqual([{ told: third.value, callers: 5 }])
+  }
+  return { loads: fleet.loads.length, wanted: 3 }
+}
+
+const clients: [string, NonNullable<FleetShape['each']>][] = [
+  ['ioredis 5 and 6', (number) => ({ redis: { ioredis: number % 2 === 0 ? 5 : 6 } })],
+  ['a key prefix', () => ({ redis: { options: { keyPrefix: 'app:' } } })],
+  ['a key prefix with braces', () => ({ redis: { options: { keyPrefix: '{app}:' } } })],
+  ['another database', () => ({ redis: { options: { db: 3 } } })],
+  ['autopipelining', () => ({ redis: { options: { enableAutoPipelining: true } } })],
+]
+
+test.for(clients)('clients with %s are one herd', async ([, each]) => {
+  await using server = await startRedis()
+  const shape: FleetShape['each'] = (number) => {
+    const { redis } = each(number)
+    return { redis: { ...redis, options: { ...server.address, ...redis?.options } } }
+  }
+  await using fleet = await startFleet({ processes: 4, redis: {}, each: shape })
+  const { loads, wanted } = await herdOf(fleet)
+  expect(loads).toBe(wanted)
+})
+
+test('caches of two namespaces have nothing to do with each other', async () => {
+  await using server = await startRedis()
+  const each: FleetShape['each'] = (number) => ({ cache: { namespace: number % 2 === 0 ? 'a' : 'b' } })
+  await using fleet = await startFleet({ processes: 4, redis: { options: server.address }, each })
+  const { answers } = await fleet.ask('key', { callers: 5 })
+  await fleet.waits(2)
+  const loads = [await fleet.load(0), await fleet.load(1)]
+  await fleet.members[0]?.invalidate('another key')
+  for (const load of loads) await load.finish()
+  expect(tally(await answers).map(({ callers }) => callers)).toEqual([10, 10])
+  expect(fleet.loads).toHaveLength(2)
+  await fleet.members[0]?.invalidate('key')
+  expect((await fleet.members[1]?.peek('key'))?.state).toBe('fresh')
+})
+
+describe('in a cluster', () => {
+  test('of three masters, many keys at once are loaded once each', async () => {
+    await using cluster = await startCluster()
+    const each: FleetShape['each'] = (number) => ({ redis: { nodes: nodesOf(cluster), ioredis: number === 0 ? 5 : 6 } })
+    await using fleet = await startFleet({ processes: 3, redis: {}, each })
+    // Braces must not take a lease to another node than its value.
+    const names = ['{', '}', '{}', '{a}', 'a{b', '}{', '{{x}}', '键']
+    const keys = Array.from({ length: 60 }, (_, index) => `${names[index % names.length]} ${index}`)
+    const crowds = await Promise.all(keys.map((key) => fleet.ask(key, { callers: 3 })))
+    await fleet.waits(2 * keys.length)
+    for (const load of fleet.loads) await load.finish()
+    for (const [index, { answers }] of crowds.entries()) {
+      const told = tally(await answers)
+      const loads = fleet.loadsOf(keys[index] as string)
+      expect(loads).toHaveLength(1)
+      expect(told).toEqual([{ told: loads[0]?.value, callers: 9 }])
+    }
+    const sizes = await Promise.all(cluster.masters.map(({ client }) => client.dbsize()))
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(keys.length)
+    expect(Math.min(...sizes)).toBeGreaterThan(0)
+    for (const [index, key] of keys.entries()) await fleet.members[index % 3]?.invalidate(key)
+    for (const key of keys) expect((await fleet.members[0]?.peek(key))?.state).toBe('missing')
+  })
+
+  test('a load of three times its lease is one load', async () => {
+    await using cluster = await startCluster()
+    const redis = { nodes: nodesOf(cluster) }
+    await using fleet = await startFleet({ processes: 3, redis, cache: { leaseTtl: 1_000 } })
+    const { answers } = await fleet.ask('key', { callers: 25, loader: { ms: 3_000 } })
+    expect(tally(await answers)).toEqual([{ told: fleet.loads[0]?.value, callers: 75 }])
+    expect(fleet.loads).toHaveLength(1)
+  })
+
+  test('everybody is answered when a master is killed in mid-load', { timeout: 60_000 }, async () => {
+    await using cluster = await startCluster({ replicas: 1 })
+    await using fleet = await startFleet({ processes: 3, redis: { nodes: nodesOf(cluster) } })
+    const keys = Array.from({ length: 12 }, (_, index) => `key ${index}`)
+    const crowds = await Promise.all(keys.map((key) => fleet.ask(key, { callers: 3 })))
+    await fleet.waits(2 * keys.length)
+    const killed = await cluster.masterOf('{herdless:key 0}')
+    const witness = cluster.masters.find((master) => master !== killed)
+    await killed.kill()
+    await until(
+      'a replica has taken its place',
+      async () => (await cluster.masterOf('{herdless:key 0}', witness)) !== killed,
+      20_000,
+    )
+    const answers = await finishing(fleet, crowds)
+    expect(answers.filter(({ error }) => error !== undefined)).toEqual([])
+    await expectCalm(fleet)
+  })
+})
+
+describe('under sentinels', () => {
+  test('everybody is answered when the master is killed in mid-load', { timeout: 60_000 }, async () => {
+    await using group = await startSentinel()
+    const sentinels = group.sentinels.map(({ port }) => ({ host: '127.0.0.1', port }))
+    const redis = { options: { sentinels, name: 'herdless' } }
+    await using fleet = await startFleet({ processes: 3, redis })
+    const crowd = await fleet.ask('key', { callers: 10 })
+    await fleet.waits(2)
+    const first = await fleet.load(0)
+    const master = await group.master()
+    await master?.kill()
+    await until(
+      'another master is elected',
+      async () => {
+        const elected = await group.master()
+        return elected !== master && elected
+      },
+      25_000,
+    )
+    const answers = await finishing(fleet, [crowd])
+    expect(answers).toHaveLength(30)
+    expect(answers.filter(({ error }) => error !== undefined)).toEqual([])
+    const ofHolder = fleet.members.find(({ process }) => process === first.process) as Member
+    expect((await ofHolder.events()).load).toBeGreaterThan(0)
+    await expectCalm(fleet)
+  })
+})
+
+/** After a failover: cold keys are loaded once for all again. */
+async function expectCalm(fleet: Fleet): Promise<void> {
+  let round = 0
+  await until(
+    'ten keys in a row are loaded once each',
+    async () => {
+      const keys = Array.from({ length: 10 }, () => `calm ${round++}`)
+      const crowds = await Promise.all(keys.map((key) => fleet.ask(key, { loader: { ms: 50 } })))
+      await Promise.all(crowds.map(({ answers }) => answers))
+      const loads = keys.map((key) => fleet.loadsOf(key))
+      return loads.every((ofKey) => ofKey.length === 1 && mostAtOnce(ofKey) === 1 && ofKey[0]?.fence !== null)
+    },
+    20_000,
+  )
+}

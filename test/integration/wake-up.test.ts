@@ -1,0 +1,280 @@
+import { describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { startFleet, tally, type FleetShape, type LoaderSpec, type Member } from '../support/fleet.ts'
+import { startProxy } from '../support/proxy.ts'
+import { startRedis, type RedisServer } from '../support/servers.ts'
+
+/** What is far below the 10 s of a lease, and far above the half second that a lost message may cost. */
+const soon = 4_000
+
+describe('when the subscriptions are cut in mid-wait', () => {
+  test('all are answered, and no lease is stolen (rules 7 and 10)', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ processes: 4, redis: { options: server.address } })
+    const { answers } = await fleet.ask('key', { callers: 25 })
+    await fleet.waits(3)
+    const load = await fleet.load(0)
+    expect(await server.client.call('CLIENT', 'KILL', 'TYPE', 'pubsub')).toBe(4)
+    await load.finish()
+    const endedAt = Date.now()
+    const told = await answers
+    expect(tally(told)).toEqual([{ told: load.value, callers: 100 }])
+    expect(Math.max(...told.map((answer) => answer.endedAt)) - endedAt).toBeLessThan(soon)
+    expect(fleet.loads).toHaveLength(1)
+  })
+
+  test('again and again, the load goes on and ends as if nothing had been (rules 7 and 10)', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ processes: 4, redis: { options: server.address } })
+    const { answers } = await fleet.ask('key', { callers: 25 })
+    await fleet.waits(3)
+    const load = await fleet.load(0)
+    for (let round = 0; round < 5; round++) {
+      await server.client.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+      await until('all have subscribed again', () => subscribed(server, 4))
+    }
+    await load.finish()
+    expect(tally(await answers)).toEqual([{ told: load.value, callers: 100 }])
+    expect(load.aborted).toBeUndefined()
+    expect(fleet.loads).toHaveLength(1)
+  })
+
+  test('a holder that cannot subscribe again keeps its lease, however often others ask (rule 10)', async () => {
+    await using server = await startRedis()
+    await using proxy = await startProxy(server)
+    await using fleet = await startFleet({ redis: { options: server.address }, each: viaProxy(server, proxy, 0) })
+    const [holder, waiter] = fleet.members as [Member, Member]
+    const ofHolder = await holder.ask('key')
+    const load = await fleet.load(0)
+    const ofWaiter = await waiter.ask('key', { callers: 3 })
+    await fleet.waits(1)
+    proxy.refuse()
+    await server.resetCounts()
+    await until(
+      'the waiter has asked some more times',
+      async () => ((await server.commandCounts())['evalsha'] ?? 0) >= 6,
+    )
+    await load.finish()
+    expect(tally(await ofHolder.answers)).toEqual([{ told: load.value, callers: 1 }])
+    expect(tally(await ofWaiter.answers)).toEqual([{ told: load.value, callers: 3 }])
+    expect(fleet.loads).toHaveLength(1)
+    expect(load.aborted).toBeUndefined()
+  })
+
+  test('a holder that has lost its subscription and is then killed is replaced at the end of its lease', async () => {
+    await using server = await startRedis()
+    await using proxy = await startProxy(server)
+    const cache = { leaseTtl: 1_500 }
+    await using fleet = await startFleet({
+      redis: { options: server.address },
+      each: viaProxy(server, proxy, 0),
+      cache,
+    })
+    const [holder, waiter] = fleet.members as [Member, Member]
+    await holder.ask('key')
+    const first = await fleet.load(0)
+    const ofWaiter = await waiter.ask('key')
+    await fleet.waits(1)
+    proxy.refuse()
+    await until(
+      'the holder has taken its name off',
+      async () => (await server.client.hget('{herdless:key}:lease', 'watched')) === null,
+    )
+    await first.process.kill()
+    const second = await fleet.load(1)
+    await second.finish()
+    expect(tally(await ofWaiter.answers)).toEqual([{ told: second.value, callers: 1 }])
+  })
+})
+
+test.for([
+  ['costs half a second, not the lease (rule 7)', '1m'],
+  ['does not make two loads of one, even if the value has expired meanwhile (rules 6 and 7)', 1],
+] as const)('a message that never arrives %s', async ([, ttl]) => {
+  await using server = await startRedis()
+  await using proxy = await startProxy(server)
+  const each = viaProxy(server, proxy, 1)
+  await using fleet = await startFleet({ redis: { options: server.address }, each, cache: { ttl } })
+  const [holder, waiter] = fleet.members as [Member, Member]
+  const ofHolder = await holder.ask('key')
+  const load = await fleet.load(0)
+  const ofWaiter = await waiter.ask('key', { callers: 3 })
+  await fleet.waits(1)
+  proxy.blackHole('replies')
+  await load.finish()
+  const endedAt = Date.now()
+  await ofHolder.answers
+  const told = await ofWaiter.answers
+  expect(tally(told)).toEqual([{ told: load.value, callers: 3 }])
+  expect(Math.max(...told.map((answer) => answer.endedAt)) - endedAt).toBeLessThan(soon)
+  expect(fleet.loads).toHaveLength(1)
+})
+
+describe('an outcome is pushed', () => {
+  const outcomes: [string, LoaderSpec, LoaderSpec['error'], string][] = [
+    ['as the value itself, if that is small', {}, undefined, 'v'],
+    ['as a hint to read, if the value is large', { length: 5_000 }, undefined, 'r'],
+    ['as an error', {}, { name: 'Error', message: 'of the load' }, 'f'],
+    ['as a hint to load, if the value is not for sharing', { doNotStore: true }, undefined, 'p'],
+  ]
+
+  test.for(outcomes)('%s, once to each process that waits', async ([, loader, error, kind]) => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ processes: 4, redis: { options: server.address } })
+    const messages: { channel: string; kind: string }[] = []
+    const listener = server.connect()
+    listener.on('pmessageBuffer', (_pattern: unknown, channel: Buffer, message: Buffer) => {
+      messages.push({ channel: String(channel), kind: message.toString('latin1', 0, 1) })
+    })
+    await listener.psubscribe('herdless:inbox:*')
+    const [holder, one, other] = fleet.members as [Member, Member, Member]
+    const ofHolder = await holder.ask('key', { loader })
+    const load = await fleet.load(0)
+    const ofOthers = await fleet.ask('key', { callers: 5, loader: { ms: 0 } }, [one, other])
+    await fleet.waits(2)
+    await (error ? load.fail(error) : load.finish())
+    await Promise.all([ofHolder.answers, ofOthers.answers])
+    await until('both messages are here', () => messages.length >= 2)
+    expect(messages.map((message) => message.kind)).toEqual([kind, kind])
+    expect(new Set(messages.map(({ channel }) => channel)).size).toBe(2)
+  })
+
+  test('to nobody, where nobody waits', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ redis: { options: server.address } })
+    const messages: string[] = []
+    const listener = server.connect()
+    listener.on('pmessage', (_pattern: string, _channel: string, message: string) => messages.push(message))
+    await listener.psubscribe('*')
+    const [member] = fleet.members as [Member]
+    await member.get('key')
+    await member.get('key')
+    await member.set('key', 'value')
+    await member.invalidate('key')
+    await member.get('failing', { ms: 0, error: { name: 'Error', message: 'of the load' } })
+    await server.client.publish('the end', 'the end')
+    await until('the end', () => messages.includes('the end'))
+    expect(messages).toEqual(['the end'])
+  })
+})
+
+describe('where no message can be pushed', () => {
+  const shapes: [string, (server: RedisServer) => Promise<Partial<FleetShape>>][] = [
+    ['as `wakeUp: poll` says', async () => ({ store: { wakeUp: 'poll' } })],
+    ['because SUBSCRIBE is forbidden', (server) => restricted(server, '&*', '-subscribe')],
+    ['because all channels are forbidden', (server) => restricted(server, 'resetchannels')],
+    ['because PUBSUB and SUBSCRIBE are forbidden', (server) => restricted(server, '&*', '-subscribe', '-pubsub')],
+  ]
+
+  test.for(shapes)('%s, waiters ask again, and it is one load (rule 7)', async ([, shapeOf]) => {
+    await using server = await startRedis()
+    const shape = await shapeOf(server)
+    await using fleet = await startFleet({ processes: 3, redis: { options: server.address }, ...shape })
+    const { answers } = await fleet.ask('key', { callers: 25 })
+    await fleet.waits(2)
+    const load = await fleet.load(0)
+    await load.finish()
+    expect(tally(await answers)).toEqual([{ told: load.value, callers: 75 }])
+    expect(fleet.loads).toHaveLength(1)
+    await fleet.members[1]?.invalidate('key')
+    expect((await fleet.members[2]?.peek('key'))?.state).toBe('missing')
+    expect(await fleet.heard('degraded')).toBe(0)
+  })
+
+  test('by one process alone, the others learn of its load by asking again, and it of theirs', async () => {
+    await using server = await startRedis()
+    const { redis: mute } = await restricted(server, 'resetchannels')
+    const cache = { onStoreFailure: 'throw' as const }
+    const each = (number: number): Partial<FleetShape> => (number === 0 && mute ? { redis: mute } : {})
+    await using fleet = await startFleet({ processes: 3, redis: { options: server.address }, each, cache })
+    for (const [round, first] of [0, 1].entries()) {
+      const key = `key ${round}`
+      const crowds = [await fleet.members[first]?.ask(key, { callers: 3 })]
+      const load = await fleet.load(round)
+      const others = fleet.members.filter(({ number }) => number !== first)
+      crowds.push(await fleet.ask(key, { callers: 3 }, others))
+      await fleet.waits(2 * (round + 1))
+      await load.finish()
+      for (const crowd of crowds)
+        expect(tally((await crowd?.answers) ?? []).map(({ told }) => told)).toEqual([load.value])
+      expect(fleet.loadsOf(key)).toHaveLength(1)
+    }
+    // Whoever must not publish can invalidate all the same, while others load.
+    await fleet.members[1]?.ask('key 2')
+    await fleet.load(2)
+    await fleet.members[0]?.invalidate('key 2')
+  })
+})
+
+describe('a reply that is lost after the command ran', () => {
+  test('does not cost the lease that it brought (rule 2)', async () => {
+    await using server = await startRedis()
+    await using proxy = await startProxy(server)
+    const each = (number: number): Partial<FleetShape> =>
+      number === 0 ? { redis: { options: { host: proxy.host, port: proxy.port } } } : {}
+    await using fleet = await startFleet({ redis: { options: server.address }, each })
+    const [holder, other] = fleet.members as [Member, Member]
+    const lost = proxy.loseReplyTo('evalsha')
+    const ofHolder = await holder.ask('key', { callers: 5 })
+    const askedAt = Date.now()
+    await lost
+    expect(await server.client.exists('{herdless:key}:lease')).toBe(1)
+    const load = await fleet.load(0)
+    expect(load.startedAt - askedAt).toBeLessThan(soon)
+    expect(load.fence).not.toBeNull()
+    const ofOther = await other.ask('key', { callers: 5 })
+    await fleet.waits(1)
+    await load.finish()
+    expect(tally(await ofHolder.answers)).toEqual([{ told: load.value, callers: 5 }])
+    expect(tally(await ofOther.answers)).toEqual([{ told: load.value, callers: 5 }])
+    expect(fleet.loads).toHaveLength(1)
+  })
+
+  test('does not make an accepted fill a refused one', async () => {
+    await using server = await startRedis()
+    await using proxy = await startProxy(server)
+    await using fleet = await startFleet({ redis: { options: { host: proxy.host, port: proxy.port } } })
+    const { answers } = await fleet.ask('key', { callers: 5 })
+    await fleet.waits(1)
+    const load = await fleet.load(0)
+    const lost = proxy.loseReplyTo(load.value)
+    await load.finish()
+    await lost
+    expect(tally(await answers)).toEqual([{ told: load.value, callers: 10 }])
+    expect(fleet.loads).toHaveLength(1)
+    expect(await fleet.heard('refused')).toBe(0)
+  })
+
+  test('does not make a failed load two (rule 5)', async () => {
+    await using server = await startRedis()
+    await using proxy = await startProxy(server)
+    await using fleet = await startFleet({ redis: { options: { host: proxy.host, port: proxy.port } } })
+    const { answers } = await fleet.ask('key', { callers: 5 })
+    await fleet.waits(1)
+    const load = await fleet.load(0)
+    const lost = proxy.loseReplyTo('the source is away')
+    await load.fail({ name: 'Error', message: 'the source is away' })
+    await lost
+    expect(tally(await answers)).toEqual([{ told: 'LOAD_FAILED', callers: 10 }])
+    expect(fleet.loads).toHaveLength(1)
+  })
+})
+
+async function subscribed(server: RedisServer, count: number): Promise<boolean> {
+  return ((await server.client.pubsub('CHANNELS', 'herdless:inbox:*')) as string[]).length === count
+}
+
+/** The subscription of one member goes through a proxy. */
+function viaProxy(
+  server: RedisServer,
+  { host, port }: { host: string; port: number },
+  through: number,
+): NonNullable<FleetShape['each']> {
+  return (number) => (number === through ? { redis: { options: server.address, subscriber: { host, port } } } : {})
+}
+
+/** As a user who may do everything but this. */
+async function restricted(server: RedisServer, ...rules: string[]): Promise<Partial<FleetShape>> {
+  await server.client.acl('SETUSER', 'app', 'on', '>secret', '~*', '+@all', ...rules)
+  return { redis: { options: { ...server.address, username: 'app', password: 'secret' } } }
+}
