@@ -51,10 +51,13 @@ export class History {
     const began = this.#next()
     for (const other of this.#oneLoad ? this.#makings : []) {
       const both = other.kind === 'load' && other.key === key && other.leased && leased && other.ended === Infinity
-      // The write takes effect at some moment until it resolves.
-      if (both && !this.#writes.some((write) => write.key === key && write.resolved > other.asked)) {
+      // A write takes effect at some moment until it resolves, and either lease may be the one that it voids.
+      if (
+        both &&
+        !this.#writes.some((write) => write.key === key && write.resolved > Math.min(other.asked, by.began))
+      ) {
         this.faults.push(
-          `two loads of ${key} at once, begun at ${other.began} and ${began}, and nothing voided the first`,
+          `two loads of ${key} at once, begun at ${other.began} and ${began}, and nothing voided one of them`,
         )
       }
     }

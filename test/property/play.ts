@@ -36,7 +36,7 @@ export function operations({
       { arbitrary: load, weight: 3 },
       fc.constantFrom<Operation['what']>('invalidate', 'invalidate', 'set'),
     ),
-    takes: fc.oneof(fc.constant(0), fc.nat(within / 4)),
+    takes: fc.oneof(fc.constant(0), fc.nat(Math.ceil(within / 4))),
     ends: fc.constantFrom<Operation['ends']>('value', 'value', 'value', 'value', 'error', 'not to be stored'),
     options: fc.constantFrom<CallOptions>(
       {},
