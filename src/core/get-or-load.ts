@@ -96,7 +96,7 @@ export class Call {
     if (read === null && flights.joinable(key)?.hasStale !== false) read = await this.#readNow()
     const atOnce = this.#atOnce(read)
     if (atOnce !== null) return atOnce.value
-    events.emit('miss', { key })
+    if (events.heard('miss')) events.emit('miss', { key })
     for (let flown = 0; flown < mostFlights && !this.#patience.over; flown++) {
       if (read instanceof CacheError) return await this.#away(read)
       this.#checkCircle()
@@ -147,39 +147,37 @@ export class Call {
     return stale
   }
 
-  /**
-   * Waits for a flight. A loader that waits for another process's load does so for a bounded time, because that load
-   * may be waiting for ours: then it loads for itself.
-   */
-  async #join(flight: Flight): Promise<Settlement | { state: 'too long' }> {
-    const parent = this.#parent
-    const circle = parent && circleThrough(parent, flight)
-    if (circle !== null) throw circle
-    const edge = { to: flight }
-    parent?.waitsFor.add(edge)
+  #join(flight: Flight): Promise<Settlement | { state: 'too long' }> {
     flight.callers++
-    let timer: Timer | undefined
-    this.#leave = () => {
-      this.#leave = () => undefined
-      flight.callers--
-      parent?.waitsFor.delete(edge)
-      timer?.cancel()
-    }
+    this.#leave = () => void flight.callers--
+    return this.#parent === null ? flight.settled : this.#joinNested(this.#parent, flight)
+  }
+
+  /**
+   * A loader that waits for another process's load does so for a bounded time, because that load may be waiting for
+   * ours: then it loads for itself.
+   */
+  async #joinNested(parent: Loading, flight: Flight): Promise<Settlement | { state: 'too long' }> {
+    const circle = circleThrough(parent, flight)
+    if (circle !== null) throw circle
     const { clock } = this.#shared
     const bound = this.#question.plan.waitTimeout / 2
-    const ends: Promise<Settlement | { state: 'too long' }>[] = [flight.settled]
-    if (parent !== null) {
-      ends.push(
-        new Promise((resolve) => {
-          const check = (): void => {
-            if (flight.state === 'waiting') resolve({ state: 'too long' })
-            else timer = clock.after(bound, check)
-          }
-          timer = clock.after(bound, check)
-        }),
-      )
+    const edge = { to: flight }
+    let timer!: Timer
+    parent.waitsFor.add(edge)
+    const tooLong = new Promise<{ state: 'too long' }>((resolve) => {
+      const check = (): void => {
+        if (flight.state === 'waiting') resolve({ state: 'too long' })
+        else timer = clock.after(bound, check)
+      }
+      timer = clock.after(bound, check)
+    })
+    const over = (): void => {
+      timer.cancel()
+      parent.waitsFor.delete(edge)
     }
-    return await Promise.race(ends).finally(() => this.#leave())
+    this.#leave = () => (over(), void flight.callers--)
+    return await Promise.race([flight.settled, tooLong]).finally(over)
   }
 
   /** The store is away; a load of ours may be under way already. */

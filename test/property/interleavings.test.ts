@@ -19,4 +19,12 @@ describe('whatever several processes do on one store', () => {
     })
     await fc.assert(property, { numRuns })
   })
+
+  test('that is so although one of them loses its store for a while (rule 4, rule 12)', async () => {
+    const outage = fc.record({ from: fc.nat(200), to: fc.integer({ min: 200, max: 1_000 }) })
+    const property = fc.asyncProperty(world, outage, async (given, when) => {
+      expect(await played({ ...given, outage: when })).toEqual([])
+    })
+    await fc.assert(property, { numRuns })
+  })
 })
