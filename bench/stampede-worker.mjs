@@ -20,19 +20,21 @@ process.on('message', async (order) => {
     return
   }
   const { key, callers, loaderTime, fails, leaseTtl, startAt } = /** @type {Record<string, any>} */ (order)
-  let loads = 0
+  /** @type {number[]} */
+  const loadedAt = []
   const loader = async () => {
-    loads++
+    loadedAt.push(Date.now())
+    if (loaderTime > 10_000) tell('loading')
     await sleep(loaderTime)
     if (fails) throw new Error('the source is broken')
     return { key, rows: Array.from({ length: 10 }, (_, id) => ({ id, name: `row ${id}` })) }
   }
-  await sleep(startAt - Date.now())
+  await sleep(Math.max(0, startAt - Date.now()))
   const started = performance.now()
   const answers = await Promise.allSettled(
     Array.from({ length: callers }, () => cache.getOrLoad(key, loader, { leaseTtl })),
   )
   const last = performance.now() - started
   const errors = answers.filter((answer) => answer.status === 'rejected').length
-  tell({ last, loads, errors, answers: callers - errors })
+  tell({ last, loads: loadedAt.length, loadedAt, errors, answers: callers - errors })
 })

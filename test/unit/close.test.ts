@@ -153,6 +153,21 @@ describe('closing a cache', () => {
     expect(source.runs).toHaveLength(0)
   })
 
+  test('runs no loader for a lease that is granted too late, and leaves it to the others (rule 13)', async () => {
+    const { a, b, ways, clock } = fleet()
+    const source = new Source<string>()
+    const letGo = ways.a.hold('claim', 'after')
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const close = answerOf(a.close({ timeout: 100 }))
+    await clock.advance(100)
+    letGo()
+    await settled()
+    expect([answer, close]).toMatchObject([closed, done])
+    expect(source.runs).toHaveLength(0)
+    expect(await b.getOrLoad('k', () => 'v')).toBe('v')
+  })
+
   test('lets an invalidation and a set that were sent before have their answer', async () => {
     const { a, b, ways, clock } = fleet()
     await b.set('k', 'old')

@@ -76,6 +76,20 @@ describe('a stale value', () => {
     expect(source.runs).toHaveLength(2)
   })
 
+  test('is served while the source rests without asking the store who may refresh it', async () => {
+    const { a, ways, source } = await stale({ failureCooldown: '5s' })
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    source.run(0).reject(new Error('down'))
+    await settled()
+    const claims = ways.a.count('claim')
+    for (let count = 0; count < 10; count++) {
+      expect(await a.getOrLoad('k', source.loader)).toBe('old')
+      await settled()
+    }
+    expect(ways.a.count('claim')).toBe(claims)
+  })
+
   test('of a call that accepts none is not served', async () => {
     const { a, source } = await stale()
     const strict = answerOf(a.getOrLoad('k', source.loader, { grace: 0 }))

@@ -74,6 +74,20 @@ describe('a result that must not be stored', () => {
     expect(answers).toEqual(['Ann', 'Bob', 'Cid'].map((name) => ({ state: 'value', value: `for ${name} alone` })))
   })
 
+  test('is not loaded for callers who have lost their patience meanwhile (rule 8)', async () => {
+    const { a, b, clock } = fleet()
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const gone = [a, b].map((cache) => answerOf(cache.getOrLoad('k', source.loader, { waitTimeout: 100 })))
+    await clock.advance(100)
+    source.run(0).context.doNotStore()
+    source.run(0).resolve('mine')
+    await settled()
+    expect(gone).toMatchObject([{ error: { code: 'WAIT_TIMEOUT' } }, { error: { code: 'WAIT_TIMEOUT' } }])
+    expect(source.runs).toHaveLength(1)
+  })
+
   test('of a load that fails is an error like any other', async () => {
     const { a, b } = fleet()
     const loader = ({ doNotStore }: { doNotStore: () => void }): string => {
