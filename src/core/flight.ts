@@ -226,6 +226,7 @@ export class Flight implements Loading {
       const accepted = await store.fail(lease, failureOf(error), this.#request.plan.failureCooldown)
       return accepted ? { state: 'failed', error, asOf: moment() } : { state: 'again' }
     } catch {
+      quietly(store.release(lease))
       return { state: 'failed', error, asOf: began }
     }
   }

@@ -3,6 +3,9 @@ import { CacheError, closed, said, type Failure } from './errors.ts'
 import type { Events } from './events.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Store } from './store.ts'
 
+/** The most leases whose release is made up for. */
+const mostOwed = 10_000
+
 interface Pending {
   readonly since: number
   readonly expire: () => void
@@ -29,6 +32,7 @@ export class GuardedStore {
 
   #answeredAt = Number.NEGATIVE_INFINITY
   #open: { readonly since: number; readonly error: CacheError } | null = null
+  readonly #owed = new Set<Lease>()
   #probe: Timer | null = null
   #pinging = false
   #pingedAt = Number.NEGATIVE_INFINITY
@@ -73,7 +77,9 @@ export class GuardedStore {
     return this.#call(() => this.#store.pass(lease, duration))
   }
 
+  /** A lease given up while the store is silent is released when it answers again: others need not wait for its end. */
   release(lease: Lease): Promise<boolean> {
+    if (this.#open !== null && this.#owed.size < mostOwed) this.#owed.add(lease)
     return this.#call(() => this.#store.release(lease))
   }
 
@@ -166,6 +172,8 @@ export class GuardedStore {
     const after = this.#answeredAt - this.#open.since
     this.#open = null
     this.#probe?.cancel()
+    for (const lease of this.#owed) void this.#store.release(lease).catch(() => false)
+    this.#owed.clear()
     this.#events.emit('recovered', { after })
   }
 

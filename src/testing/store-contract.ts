@@ -47,8 +47,8 @@ export interface StoreContract {
  *     })
  *
  * Run it against the real thing: a mock of a server has none of the bugs that the suite looks for. Tests may run side
- * by side. None sleeps for a guess; the slowest wait for a lease of a second to end. A `(rule n)` in a name is a rule of
- * the protocol, see `docs/protocol.md`.
+ * by side. They wait for what must happen and never for a guess, so the whole of it takes a few seconds. A `(rule n)` in
+ * a name is a rule of the protocol, see `docs/protocol.md`.
  * @throws TypeError when an option is missing
  */
 export function storeContract(options: StoreContract): void {

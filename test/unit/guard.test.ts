@@ -284,6 +284,25 @@ describe('the breaker', () => {
   })
 })
 
+describe('a guarded store that was silent while a load ended', () => {
+  test('releases its lease when it is back, so that nobody waits for its end (rule 12)', async () => {
+    const { guard, backing, store, clock } = guarded()
+    const claim = await guard.claim(claimOf('k', 'one'))
+    if (claim.state !== 'lease') throw new Error(claim.state)
+    store.mode = 'silent'
+    answerOf(guard.read('k'))
+    await clock.advance(timeout)
+    const release = answerOf(guard.release(claim.lease))
+    await settled()
+    expect(release).toMatchObject(tooLate)
+    expect((await backing.claim(claimOf('k', 'two'))).state).toBe('wait')
+    store.mode = 'answering'
+    await clock.advance(250)
+    expect((await backing.claim(claimOf('k', 'three'))).state).toBe('lease')
+    await guard.close()
+  })
+})
+
 describe('a guarded store that is closed', () => {
   test('rejects what is under way, and sets no timer any more (rule 13)', async () => {
     const { guard, store, clock, heard } = guarded()
