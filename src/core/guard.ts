@@ -8,7 +8,7 @@ const mostOwed = 10_000
 
 interface Pending {
   readonly since: number
-  readonly expire: () => void
+  readonly reject: (error: CacheError) => void
 }
 
 /**
@@ -52,6 +52,11 @@ export class GuardedStore {
 
   read(key: string): Promise<Entry | null> {
     return this.#call(() => this.#store.read(key))
+  }
+
+  /** The same for hits, where each promise counts: it is settled through the caller's own. */
+  readInto(key: string, resolve: (entry: Entry | null) => void, reject: (error: CacheError) => void): void {
+    this.#start(() => this.#store.read(key), resolve, reject)
   }
 
   claim(request: ClaimRequest): Promise<Claim> {
@@ -104,42 +109,47 @@ export class GuardedStore {
     this.#closed = true
     this.#sweep?.cancel()
     this.#probe?.cancel()
-    for (const pending of this.#pending) pending.expire()
+    for (const pending of this.#pending) this.#expire(pending)
     return this.#store.close()
   }
 
   #call<T>(run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
-    if (this.#closed) return Promise.reject(closed())
-    if (this.#open !== null) return Promise.reject(this.#open.error)
-    return new Promise<T>((resolve, reject) => {
-      const since = this.#clock.now()
-      const pending: Pending = {
-        since,
-        expire: () => {
-          this.#pending.delete(pending)
-          if (this.#closed) return reject(closed())
-          const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${this.#timeout} ms`)
-          this.#events.emit('storeFailure', { error })
-          reject(error)
-          if (this.#answeredAt <= since && !this.#store.sharded) this.#opened(error)
-        },
-      }
-      this.#pending.add(pending)
-      if (this.#sweep === null) this.#sweepIn(this.#timeout)
-      attempt(run).then(
-        (value) => {
-          this.#answered()
-          if (this.#pending.delete(pending)) resolve(value)
-          else late?.(value)
-        },
-        (cause: unknown) => {
-          if (!this.#pending.delete(pending)) return
-          const error = unavailable(cause)
-          this.#events.emit('storeFailure', { error })
-          reject(error)
-        },
-      )
-    })
+    return new Promise<T>((resolve, reject) => this.#start(run, resolve, reject, late))
+  }
+
+  #start<T>(
+    run: () => Promise<T>,
+    resolve: (value: T) => void,
+    reject: (error: CacheError) => void,
+    late?: (value: T) => void,
+  ): void {
+    if (this.#closed) return reject(closed())
+    if (this.#open !== null) return reject(this.#open.error)
+    const pending: Pending = { since: this.#clock.now(), reject }
+    this.#pending.add(pending)
+    if (this.#sweep === null) this.#sweepIn(this.#timeout)
+    attempt(run).then(
+      (value) => {
+        this.#answered()
+        if (this.#pending.delete(pending)) resolve(value)
+        else late?.(value)
+      },
+      (cause: unknown) => {
+        if (!this.#pending.delete(pending)) return
+        const error = unavailable(cause)
+        this.#events.emit('storeFailure', { error })
+        reject(error)
+      },
+    )
+  }
+
+  #expire(pending: Pending): void {
+    this.#pending.delete(pending)
+    if (this.#closed) return pending.reject(closed())
+    const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${this.#timeout} ms`)
+    this.#events.emit('storeFailure', { error })
+    pending.reject(error)
+    if (this.#answeredAt <= pending.since && !this.#store.sharded) this.#opened(error)
   }
 
   #sweepIn(ms: number): void {
@@ -155,7 +165,7 @@ export class GuardedStore {
     for (const pending of this.#pending) {
       const left = pending.since + this.#timeout - now
       if (left > 0) return this.#sweepIn(left)
-      pending.expire()
+      this.#expire(pending)
     }
   }
 

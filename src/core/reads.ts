@@ -33,7 +33,7 @@ export class Reads {
     let send!: () => void
     const found = new Promise<Found>((resolve, reject) => {
       send = () => {
-        this.#shared.store.read(this.#shared.named(key)).then((entry) => resolve(this.#found(key, entry)), reject)
+        this.#shared.store.readInto(this.#shared.named(key), (entry) => resolve(this.#found(key, entry)), reject)
       }
     })
     this.#thisTick.set(key, { found, send })

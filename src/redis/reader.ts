@@ -27,7 +27,7 @@ export class Reader<T> {
   /** What stands at a key; `null` if nothing does, or something of a foreign type. */
   read(key: string): Promise<T | null> {
     return new Promise((resolve, reject) => {
-      if (this.#thisTick.length === 0) process.nextTick(this.#send)
+      if (this.#thisTick.length === 0) void Promise.resolve().then(this.#send)
       this.#thisTick.push({ key, resolve, reject })
     })
   }
