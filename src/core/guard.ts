@@ -8,6 +8,8 @@ const mostOwed = 10_000
 
 interface Pending {
   readonly since: number
+  /** How many commands had been answered when it was sent. */
+  readonly before: number
   readonly reject: (error: CacheError) => void
 }
 
@@ -30,7 +32,7 @@ export class GuardedStore {
   #sweep: Timer | null = null
   #sweepAt = 0
 
-  #answeredAt = Number.NEGATIVE_INFINITY
+  #answers = 0
   #open: { readonly since: number; readonly error: CacheError } | null = null
   readonly #owed = new Set<Lease>()
   #probe: Timer | null = null
@@ -55,8 +57,13 @@ export class GuardedStore {
   }
 
   /** The same for hits, where each promise counts: it is settled through the caller's own. */
-  readInto(key: string, resolve: (entry: Entry | null) => void, reject: (error: CacheError) => void): void {
-    this.#start(() => this.#store.read(key), resolve, reject)
+  readInto(
+    key: string,
+    now: number,
+    resolve: (entry: Entry | null) => void,
+    reject: (error: CacheError) => void,
+  ): void {
+    this.#start(() => this.#store.read(key), resolve, reject, undefined, now)
   }
 
   claim(request: ClaimRequest): Promise<Claim> {
@@ -122,10 +129,11 @@ export class GuardedStore {
     resolve: (value: T) => void,
     reject: (error: CacheError) => void,
     late?: (value: T) => void,
+    since = this.#clock.now(),
   ): void {
     if (this.#closed) return reject(closed())
     if (this.#open !== null) return reject(this.#open.error)
-    const pending: Pending = { since: this.#clock.now(), reject }
+    const pending: Pending = { since, before: this.#answers, reject }
     this.#pending.add(pending)
     if (this.#sweep === null) this.#sweepIn(this.#timeout)
     attempt(run).then(
@@ -149,7 +157,7 @@ export class GuardedStore {
     const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${this.#timeout} ms`)
     this.#events.emit('storeFailure', { error })
     pending.reject(error)
-    if (this.#answeredAt <= pending.since && !this.#store.sharded) this.#opened(error)
+    if (this.#answers === pending.before && !this.#store.sharded) this.#opened(error)
   }
 
   #sweepIn(ms: number): void {
@@ -177,9 +185,9 @@ export class GuardedStore {
   }
 
   #answered(): void {
-    this.#answeredAt = this.#clock.now()
+    this.#answers++
     if (this.#open === null) return
-    const after = this.#answeredAt - this.#open.since
+    const after = this.#clock.now() - this.#open.since
     this.#open = null
     this.#probe?.cancel()
     for (const lease of this.#owed) void this.#store.release(lease).catch(() => false)

@@ -2,7 +2,7 @@ import { decoded } from './payload.ts'
 import type { Shared } from './shared.ts'
 import type { Entry } from './store.ts'
 
-/** What a read found: an entry and its value, bytes that are no value of ours, or nothing. */
+/** What a read found, and when it was sent: an entry and its value, bytes that are no value of ours, or nothing. */
 export type Found =
   | { readonly state: 'entry'; readonly entry: Entry; readonly value: unknown; readonly at: number }
   | { readonly state: 'garbage'; readonly entry: Entry }
@@ -10,7 +10,7 @@ export type Found =
 
 interface Read {
   readonly found: Promise<Found>
-  readonly send: () => void
+  readonly send: (now: number) => void
 }
 
 /**
@@ -30,10 +30,11 @@ export class Reads {
     const joined = this.#thisTick.get(key)
     if (joined !== undefined) return joined.found
     if (this.#thisTick.size === 0) process.nextTick(this.#endTick)
-    let send!: () => void
+    let send!: (now: number) => void
     const found = new Promise<Found>((resolve, reject) => {
-      send = () => {
-        this.#shared.store.readInto(this.#shared.named(key), (entry) => resolve(this.#found(key, entry)), reject)
+      send = (now) => {
+        const { store, named } = this.#shared
+        store.readInto(named(key), now, (entry) => resolve(this.#found(key, entry, now)), reject)
       }
     })
     this.#thisTick.set(key, { found, send })
@@ -43,13 +44,14 @@ export class Reads {
   readonly #endTick = (): void => {
     const reads = this.#thisTick
     this.#thisTick = new Map()
-    for (const { send } of reads.values()) send()
+    const now = this.#shared.clock.now()
+    for (const { send } of reads.values()) send(now)
   }
 
-  #found(key: string, entry: Entry | null): Found {
+  #found(key: string, entry: Entry | null, at: number): Found {
     if (entry === null) return { state: 'nothing' }
     const value = decoded(entry, key, this.#shared)
     if (value === null) return { state: 'garbage', entry }
-    return { state: 'entry', entry, value: value.value, at: this.#shared.clock.now() }
+    return { state: 'entry', entry, value: value.value, at }
   }
 }

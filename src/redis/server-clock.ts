@@ -39,20 +39,25 @@ export class ServerClock {
   }
 
   /** Asks for a sample on the side, if the last one is old. */
-  refresh(): void {
-    if (this.#asking || !this.#old) return
+  refresh(now: number): void {
+    if (this.#asking || !this.#isOld(now)) return
     this.#asking = true
     const asked = (): void => void (this.#asking = false)
     this.ask().then(asked, asked)
   }
 
-  get #old(): boolean {
-    return this.#clock.now() - this.#sampledAt > goodFor / Math.max(1, this.#most - this.#least)
+  #isOld(now: number): boolean {
+    return now - this.#sampledAt > goodFor / Math.max(1, this.#most - this.#least)
   }
 
   /** Milliseconds since the epoch by the server's clock, as well as they are known. */
   now(): number {
-    return this.#clock.now() + (this.#least + this.#most) / 2
+    return this.at(this.#clock.now())
+  }
+
+  /** The same for a moment by our clock. */
+  at(ours: number): number {
+    return ours + (this.#least + this.#most) / 2
   }
 
   /**
@@ -65,7 +70,7 @@ export class ServerClock {
     const least = serverNow - receivedAt
     const most = serverNow - sentAt
     const contradicts = least > this.#most || most < this.#least
-    if (contradicts || this.#old) {
+    if (contradicts || this.#isOld(receivedAt)) {
       this.#least = least
       this.#most = most
     } else {

@@ -39,8 +39,9 @@ export class RedisStore implements Store {
     this.#clock = new ServerClock(systemClock, () => client.time())
     this.#reader = new Reader(client, (bytes) => {
       // Only what is found is judged by the clock; a miss leads to a claim, whose reply tells the time anyway.
-      this.#clock.refresh()
-      return entryIn(bytes, this.#clock.now())
+      const now = systemClock.now()
+      this.#clock.refresh(now)
+      return entryIn(bytes, this.#clock.at(now))
     })
     this.#inbox = wakeUp === 'push' ? new Inbox(client, () => this.#confirmLeases()) : null
     this.#held = new HeldLeases(this.#inbox)
