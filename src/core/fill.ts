@@ -1,6 +1,7 @@
 import { CacheError } from './errors.ts'
 import { encoded } from './payload.ts'
 import type { Plan } from './plan.ts'
+import { quietly } from './quietly.ts'
 import type { Shared } from './shared.ts'
 import type { Lease } from './store.ts'
 
@@ -33,9 +34,4 @@ export async function fill(
     quietly(store.release(lease))
     return { state: 'unknown', error: error as CacheError }
   }
-}
-
-/** For what is off the callers' path: if it fails, the lease's end does the same, later. */
-export function quietly(work: Promise<unknown>): void {
-  work.catch(() => undefined)
 }

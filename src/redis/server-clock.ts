@@ -20,6 +20,7 @@ export class ServerClock {
   #most = Number.POSITIVE_INFINITY
   #sampledAt = Number.NEGATIVE_INFINITY
   #asking = false
+  #first: Promise<void> | null = null
 
   /** @param time asks the server: seconds, and microseconds besides */
   constructor(clock: Clock, time: () => Promise<readonly (string | number)[]>) {
@@ -36,6 +37,15 @@ export class ServerClock {
     const sentAt = this.#clock.now()
     const [seconds, micros] = await this.#time()
     this.sample(Number(seconds) * 1_000_000 + Number(micros), sentAt)
+  }
+
+  /** Resolves when there is a sample; those who wait for the first one share it. */
+  first(): Promise<void> {
+    this.#first ??= this.ask().catch((error: unknown) => {
+      this.#first = null
+      throw error
+    })
+    return this.#first
   }
 
   /** Asks for a sample on the side, if the last one is old. */

@@ -1,5 +1,6 @@
 import { systemClock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
+import { quietly } from '../core/quietly.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store } from '../core/store.ts'
 import type { RedisClient } from './client.ts'
 import { entryIn } from './entry.ts'
@@ -60,7 +61,7 @@ export class RedisStore implements Store {
   }
 
   read(key: string): Promise<Entry | null> {
-    if (!this.#clock.known) return this.#clock.ask().then(() => this.#reader.read(valueKey(key)))
+    if (!this.#clock.known) return this.#clock.first().then(() => this.#reader.read(valueKey(key)))
     return this.#reader.read(valueKey(key))
   }
 
@@ -222,8 +223,4 @@ function asBuffer(bytes: Uint8Array): Buffer {
 /** A client may give the integers of a reply as strings. */
 function isYes(reply: unknown): boolean {
   return Number(reply) === 1
-}
-
-function quietly(work: Promise<unknown>): void {
-  work.catch(() => undefined)
 }
