@@ -1,0 +1,327 @@
+/**
+ * What must hold in every history, whatever was done to the fleet meanwhile. Each invariant is a function from a history
+ * to what breaks it, in words. Invariants 7 (nothing leaks) and, on real servers, the order of Redis's own clock are not
+ * in a history; those who run the fleet look for themselves.
+ */
+import { within, type Call, type History, type Load, type Made, type Span, type Write } from './history.ts'
+
+/** What a fault may cost, and no more. Everything is forbidden that is not allowed here. */
+export interface Allowances {
+  /** Codes of errors that callers may get besides LOAD_FAILED of a load that threw, and when. Default none. */
+  readonly errors?: readonly string[]
+  /**
+   * How long two loads of a key may both believe that they have the lease, in milliseconds: where Redis forgets leases,
+   * or gives them to others although the holder lives, a holder learns of it with its next renewal. Default 0.
+   */
+  readonly overlap?: number
+  /**
+   * When writes that Redis acknowledged may be forgotten: only asynchronous replication, or a restart from an old
+   * snapshot, does that. Default never.
+   */
+  readonly forgotten?: readonly Span[]
+  /** Whether a caller may see an older value after a newer one: where Redis cannot be heard or forgets. Default false. */
+  readonly older?: boolean
+  /** How long after its own deadline a caller may be answered, in milliseconds: a busy machine. Default 1 000. */
+  readonly late?: number
+  /**
+   * How long after the end of a load whoever waits for it may wait on, in milliseconds, if the time is bounded at all:
+   * lost wake-ups cost the re-ask interval. Default unbounded.
+   */
+  readonly wakeUp?: number
+  /** How soon after the last fault has healed all is normal again, in milliseconds. Default not judged. */
+  readonly healsWithin?: number
+  /** The most loads of one key that may run at once in one process, without a lease and after "do not store" aside. */
+  readonly unleasedAtOnce?: number
+}
+
+/** Everything that is wrong with a history, in words. */
+export function violations(history: History, allowed: Allowances = {}): string[] {
+  return [
+    ...oneLoad(history, allowed),
+    ...noLateWrite(history),
+    ...invalidationWins(history, allowed),
+    ...everybodyIsAnswered(history, allowed),
+    ...nobodyElsesValue(history),
+    ...neverOlder(history, allowed),
+    ...heals(history, allowed),
+  ]
+}
+
+/** 1: never two loads of a key that both believe they have the lease, unless a write has voided one of them. */
+export function oneLoad(history: History, { overlap = 0, unleasedAtOnce = 2 }: Allowances = {}): string[] {
+  const wrong: string[] = []
+  const writes = byKey([...history.writes.values()])
+  const stops = cached((process: number) => history.stops(process))
+  for (const [key, loads] of byKey([...history.loads.values()])) {
+    const leased = loads.filter((load) => load.fence !== null)
+    const ends = new Map(leased.map((load) => [load, endOfBelief(history, load)]))
+    for (const [index, first] of leased.entries()) {
+      const end = ends.get(first) as number
+      for (const second of leased.slice(index + 1)) {
+        if (second.at >= end) break
+        const until = Math.min(end, ends.get(second) as number)
+        // Whoever stands still believes nothing; when it goes on it must find out before it does anything else.
+        const stood = within(stops(first.process), second.at, until) + within(stops(second.process), second.at, until)
+        const both = until - second.at - stood
+        // A write takes effect at some moment until it resolves, and either lease may be the one that it voids.
+        const voided = writes.get(key)?.some(({ at, writtenAt }) => at < second.at && writtenAt > first.asked)
+        if (!voided && both > overlap) {
+          wrong.push(`1: ${said(first)} and ${said(second)} both had the lease for ${both.toFixed(1)} ms`)
+        }
+      }
+    }
+    const alone = loads.filter((load) => load.fence === null && load.ends !== 'pass')
+    for (const [process, own] of grouped(alone, (load) => load.process)) {
+      const most = mostAtOnce(history, own)
+      if (most > unleasedAtOnce) wrong.push(`1: process ${process} ran ${most} loads of ${key} at once without a lease`)
+    }
+  }
+  return wrong
+}
+
+/** 2: the value of a load that was told it had lost its lease reaches nobody but those who asked before it began. */
+export function noLateWrite(history: History): string[] {
+  return answered(history).flatMap(({ call, load }) => {
+    const lost =
+      load !== undefined && load.fence !== null && load.lostFor === 'LEASE_LOST' && load.lostAt < load.loadedAt
+    if (!lost || (call.process === load.process && call.at < load.at)) return []
+    return [`2: ${said(call)} got the value of ${said(load)}, which had lost its lease at ${moment(load.lostAt)}`]
+  })
+}
+
+/** 3: once a write has resolved, no call that begins later gets a value from before it. */
+export function invalidationWins(history: History, { forgotten = [] }: Allowances = {}): string[] {
+  const wrong: string[] = []
+  const writes = byKey([...history.writes.values()].filter(({ error }) => error === undefined))
+  const floors = new Map([...writes].map(([key, of]) => [key, floorsOf(of, forgotten)]))
+  for (const { call, load, set } of answered(history)) {
+    const floor = floorAt(floors.get(call.key) ?? [], call.at)
+    if (floor === undefined) continue
+    // A load reads its source once it has begun; a set takes effect at some moment before it resolves.
+    const asOf = load?.at ?? (set?.writtenAt as number)
+    if (asOf > floor.at) continue
+    wrong.push(
+      `3: ${said(call)} got a value of ${moment(asOf)} (${said((load ?? set) as Load | Write)}), ` +
+        `older than ${said(floor)}, which had resolved at ${moment(floor.writtenAt)}`,
+    )
+  }
+  return wrong
+}
+
+/** 4: everybody is answered in time, with a value or an error that can be expected; nobody sleeps through an outcome. */
+export function everybodyIsAnswered(
+  history: History,
+  { errors = [], late = 1_000, wakeUp }: Allowances = {},
+): string[] {
+  const wrong: string[] = []
+  const stops = cached((process: number) => history.stops(process))
+  for (const call of history.calls) {
+    const { answer } = call
+    const end = answer?.at ?? history.end
+    const stopped = within(stops(call.process), call.at, end)
+    const took = end - call.at - stopped
+    if (took > call.within + late) {
+      const until = answer === undefined ? 'had no answer' : 'was answered only'
+      wrong.push(`4: ${said(call)} ${until} after ${took.toFixed(0)} ms, and was ready to wait ${call.within} ms`)
+    }
+    if (
+      answer === undefined &&
+      history.killedAt(call.process) === Infinity &&
+      history.end - call.at <= call.within + late
+    ) {
+      wrong.push(`4: ${said(call)} has no answer at the end`)
+    }
+    if (answer?.error !== undefined && answer.error !== 'LOAD_FAILED' && !errors.includes(answer.error)) {
+      wrong.push(`4: ${said(call)} got ${answer.error} after ${took.toFixed(0)} ms`)
+    }
+    if (answer?.error === 'LOAD_FAILED' && !failedFor(history, call)) {
+      wrong.push(`4: ${said(call)} got LOAD_FAILED, and no load of its key had failed`)
+    }
+  }
+  if (wakeUp === undefined) return wrong
+  for (const { call, load } of answered(history)) {
+    if (load === undefined || load.loadedAt === Infinity) continue
+    const since = Math.max(call.at, load.loadedAt)
+    const at = call.answer?.at ?? Infinity
+    const slept = at - since - within(stops(call.process), since, at) - within(stops(load.process), since, at)
+    if (slept > wakeUp) wrong.push(`4: ${said(call)} slept ${slept.toFixed(0)} ms through the end of ${said(load)}`)
+  }
+  return wrong
+}
+
+/** 5: what a caller gets was made for its key. */
+export function nobodyElsesValue(history: History): string[] {
+  return history.calls.flatMap((call) => {
+    const { answer } = call
+    if (answer === undefined || answer.error !== undefined) return []
+    const { key, by } = (answer.value ?? {}) as Partial<Made>
+    const maker = history.loads.get(String(by)) ?? history.writes.get(String(by))
+    // Who made it may have been killed before it could say so; the value says so itself.
+    if (key === call.key && (maker === undefined || maker.key === key)) return []
+    return [`5: ${said(call)} got ${JSON.stringify(answer.value)}`]
+  })
+}
+
+/** 6: whoever asks again after an answer is not given an older value. */
+export function neverOlder(history: History, { older = false }: Allowances = {}): string[] {
+  if (older) return []
+  const wrong: string[] = []
+  const told = answered(history).filter(({ load }) => load === undefined || load.fence !== null)
+  for (const [, ofOne] of grouped(told, ({ call }) => `${call.process} ${call.key}`)) {
+    const asked = ofOne.toSorted((one, other) => one.call.at - other.call.at)
+    const ended = ofOne.toSorted((one, other) => (one.call.answer?.at ?? 0) - (other.call.answer?.at ?? 0))
+    let newest: Told | undefined
+    let next = 0
+    for (const each of asked) {
+      for (
+        let done = ended[next];
+        done !== undefined && (done.call.answer?.at ?? 0) < each.call.at;
+        done = ended[++next]
+      ) {
+        if (newest === undefined || earliest(done) > earliest(newest)) newest = done
+      }
+      if (newest === undefined || latest(each) >= earliest(newest)) continue
+      wrong.push(
+        `6: ${said(each.call)} got a value of ${moment(latest(each))}, after ${said(newest.call)} had one of ${moment(earliest(newest))}`,
+      )
+    }
+  }
+  return wrong
+}
+
+/** 8: a while after the last fault no caller gets an error, and nobody loads without a lease. */
+export function heals(history: History, { healsWithin }: Allowances = {}): string[] {
+  const faults = history.faults()
+  if (healsWithin === undefined || faults.length === 0) return []
+  const healed = Math.max(...faults.map(({ to }) => to))
+  if (healed === Infinity) return []
+  const normal = healed + healsWithin
+  const errors = history.calls.filter(
+    ({ at, answer }) => at > normal && answer?.error !== undefined && answer.error !== 'LOAD_FAILED',
+  )
+  const alone = [...history.loads.values()].filter(
+    ({ asked, fence, ends }) => asked > normal && fence === null && ends !== 'pass',
+  )
+  const rows = [
+    ...errors.map(
+      (call) => `8: ${said(call)} got ${call.answer?.error}, ${(call.at - healed).toFixed(0)} ms after all had healed`,
+    ),
+    ...alone.map(
+      (load) => `8: ${said(load)} ran without a lease, ${(load.asked - healed).toFixed(0)} ms after all had healed`,
+    ),
+  ]
+  const after = history.calls.some(
+    ({ at, answer }) => at > normal && answer !== undefined && answer.error === undefined,
+  )
+  return after ? rows : [...rows, '8: nobody was answered after all had healed']
+}
+
+interface Told {
+  readonly call: Call
+  readonly load: Load | undefined
+  readonly set: Write | undefined
+}
+
+/** The calls that got a value, with what is known of who made it. */
+function answered(history: History): Told[] {
+  return history.calls.flatMap((call) => {
+    const { by } = (call.answer?.value ?? {}) as Partial<Made>
+    const load = history.loads.get(String(by))
+    const set = history.writes.get(String(by))
+    return load === undefined && set === undefined ? [] : [{ call, load, set }]
+  })
+}
+
+/** A load believes in its lease until it ends, is told that it is lost, or dies with its process. */
+function endOfBelief(history: History, load: Load): number {
+  return Math.min(load.loadedAt, load.lostAt, Math.max(load.at, history.killedAt(load.process)), history.end)
+}
+
+interface Floor extends Write {
+  readonly until: number
+}
+
+/** The newest write that had resolved, for each moment at which that changes. */
+function floorsOf(writes: readonly Write[], forgotten: readonly Span[]): Floor[] {
+  const floors: Floor[] = []
+  const sure = writes.filter(({ at, writtenAt }) => writtenAt < Infinity && within(forgotten, at, writtenAt) === 0)
+  for (const write of sure.toSorted((one, other) => one.writtenAt - other.writtenAt)) {
+    const last = floors.at(-1)
+    if (last !== undefined && last.at >= write.at) continue
+    floors.push({ ...write, until: Infinity })
+    if (last !== undefined) floors[floors.length - 2] = { ...last, until: write.writtenAt }
+  }
+  return floors
+}
+
+function floorAt(floors: readonly Floor[], at: number): Floor | undefined {
+  let low = 0
+  let high = floors.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((floors[middle] as Floor).writtenAt < at) low = middle + 1
+    else high = middle
+  }
+  return floors[low - 1]
+}
+
+/** The first and the last moment as of which a value can have been true. */
+function earliest({ load, set }: Told): number {
+  return load?.at ?? (set as Write).at
+}
+
+function latest({ load, set }: Told): number {
+  return load?.at ?? (set as Write).writtenAt
+}
+
+function failedFor(history: History, call: Call): boolean {
+  const answeredAt = call.answer?.at ?? Infinity
+  for (const { key, at, ends } of history.loads.values())
+    if (key === call.key && at < answeredAt && ends === 'error') return true
+  return false
+}
+
+function mostAtOnce(history: History, loads: readonly Load[]): number {
+  const changes = loads.flatMap((load) => [
+    { at: load.at, by: 1 },
+    { at: Math.min(load.loadedAt, endOfBelief(history, load)), by: -1 },
+  ])
+  let most = 0
+  let running = 0
+  for (const { by } of changes.toSorted((one, other) => one.at - other.at || one.by - other.by)) {
+    running += by
+    most = Math.max(most, running)
+  }
+  return most
+}
+
+function byKey<T extends { readonly key: string }>(all: readonly T[]): Map<string, T[]> {
+  return grouped(all, ({ key }) => key)
+}
+
+function grouped<T, By>(all: readonly T[], by: (each: T) => By): Map<By, T[]> {
+  const groups = new Map<By, T[]>()
+  for (const each of all) {
+    const group = groups.get(by(each))
+    if (group === undefined) groups.set(by(each), [each])
+    else group.push(each)
+  }
+  return groups
+}
+
+function cached<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
+  const made = new Map<Key, Value>()
+  return (key) => {
+    if (!made.has(key)) made.set(key, make(key))
+    return made.get(key) as Value
+  }
+}
+
+function said(what: Call | Load | Write): string {
+  const id = what.what === 'call' ? what.call : what.what === 'load' ? what.load : what.write
+  return `${what.what} ${id} of ${what.key} in process ${what.process} at ${moment(what.at)}`
+}
+
+function moment(at: number): string {
+  return at.toFixed(3)
+}
