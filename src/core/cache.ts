@@ -44,7 +44,7 @@ export interface Cache extends AsyncDisposable {
    * @returns the value, of the type the loader returns; callers answered together share the object
    * @throws TypeError for a wrong argument; the signal's reason; `CacheError` LOAD_FAILED (with the loader's error as its
    *   cause), LOAD_TIMEOUT, WAIT_TIMEOUT, STORE_UNAVAILABLE (if `onStoreFailure` is `'throw'`), VALUE_TOO_LARGE,
-   *   VALUE_NOT_SERIALIZABLE, CIRCULAR_LOAD, CLOSED
+   *   VALUE_NOT_SERIALIZABLE, CIRCULAR_LOAD, OVERLOADED, CLOSED
    */
   getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T>
 
@@ -59,7 +59,8 @@ export interface Cache extends AsyncDisposable {
 
   /**
    * Deletes a value. Once it resolves, nobody in the fleet who asks from then on is given a value whose load began
-   * before: a load under way is voided. Throws STORE_UNAVAILABLE (it may or may not have been deleted), CLOSED.
+   * before: a load under way is voided. Throws STORE_UNAVAILABLE (it may or may not have been deleted), CLOSED. With
+   * `onInvalidateFailure: 'replay'` it resolves where it would throw the former, and the rest of the fleet is told later.
    */
   invalidate(key: string): Promise<void>
 
@@ -68,7 +69,8 @@ export interface Cache extends AsyncDisposable {
 
   /**
    * Takes no more calls, lets running loads end for up to `timeout` (default 5 s), then gives the rest up: their leases
-   * go to whoever asks next, their callers get CLOSED. Closes what the store opened, and no client of yours.
+   * go to whoever asks next, their callers get CLOSED. Closes what the store opened, and no client of yours. Throws
+   * STORE_UNAVAILABLE, when all is closed, if invalidations that were kept could not be carried out.
    */
   close(options?: CloseOptions): Promise<void>
 }
@@ -91,11 +93,13 @@ class FleetCache implements Cache {
   #closing: Promise<void> | null = null
 
   constructor(plan: CachePlan, backing: Store) {
-    const { clock, codec, commandTimeout, maxConcurrentLoads } = plan
+    const { clock, codec, commandTimeout } = plan
     const events = new Events()
     const moment = moments()
     const prefix = keyspace(plan.namespace)
-    const store = new GuardedStore(backing, { timeout: commandTimeout, clock, events })
+    const keeps = plan.onInvalidateFailure === 'replay'
+    const store = new GuardedStore(backing, { timeout: commandTimeout, keeps, clock, events })
+    const places = { most: plan.maxConcurrentLoads, mostQueued: plan.maxQueuedLoads }
     const watchdog = new Watchdog((leases) => store.renew(leases), clock)
     const named = (key: string): string => prefix + key
     const shared = { store, named, watchdog, clock, codec, events, moment, token: tokens() }
@@ -104,7 +108,7 @@ class FleetCache implements Cache {
       ...shared,
       reads: new Reads(shared),
       flights: new Flights(shared),
-      unleased: new Unleased({ most: maxConcurrentLoads, patience: commandTimeout, clock, moment }),
+      unleased: new Unleased({ ...places, patience: commandTimeout, clock, events, moment }),
       lonely: new LonelyLoads(shared),
       open: new Set(),
     }
@@ -216,6 +220,7 @@ class FleetCache implements Cache {
     await flights.landed()
     flights.close()
     watchdog.close()
+    await store.replay()
     await store.close()
   }
 

@@ -8,6 +8,7 @@ export type CacheErrorCode =
   | 'WAIT_TIMEOUT'
   | 'LEASE_LOST'
   | 'STORE_UNAVAILABLE'
+  | 'OVERLOADED'
   | 'VALUE_TOO_LARGE'
   | 'VALUE_NOT_SERIALIZABLE'
   | 'CIRCULAR_LOAD'

@@ -31,6 +31,12 @@ export interface CacheEvents {
   degraded: { error: CacheError }
   /** The store answers again. */
   recovered: { after: number }
+  /** An invalidation could not be carried out and is kept, with so many others. */
+  kept: { invalidations: number; error: CacheError }
+  /** All invalidations that were kept have been carried out. */
+  replayed: { invalidations: number; after: number }
+  /** While the store was away, a load was refused because too many queued for a place. */
+  overloaded: { key: string; queued: number }
 }
 
 const names: Record<keyof CacheEvents, true> = {
@@ -48,6 +54,9 @@ const names: Record<keyof CacheEvents, true> = {
   storeFailure: true,
   degraded: true,
   recovered: true,
+  kept: true,
+  replayed: true,
+  overloaded: true,
 }
 
 type Listener<Name extends keyof CacheEvents> = (event: CacheEvents[Name]) => void

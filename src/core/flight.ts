@@ -185,7 +185,7 @@ export class Flight implements Loading {
       case 'value':
         return await this.#filled(lease, loaded, began, asOf)
       case 'pass':
-        quietly(store.pass(lease, passFor))
+        store.pass(lease, passFor).catch(() => quietly(store.release(lease)))
         return { state: 'pass', own: { value: loaded.value, caller: asked } }
       case 'failed':
         return await this.#failed(lease, loaded.error, began)

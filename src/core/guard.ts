@@ -1,6 +1,9 @@
+import { Breaker } from './breaker.ts'
 import type { Clock, Timer } from './clock.ts'
 import { CacheError, closed, said, type Failure } from './errors.ts'
 import type { Events } from './events.ts'
+import { KeptInvalidations } from './kept-invalidations.ts'
+import { quietly } from './quietly.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Store } from './store.ts'
 
 /** The most leases whose release is made up for. */
@@ -15,45 +18,51 @@ interface Pending {
 
 /**
  * A store that answers in time, or rejects with STORE_UNAVAILABLE: a deadline on every command, and a breaker so that
- * a silent store costs that deadline once and not on every call.
+ * a silent store costs that deadline once and not on every call. What it could not be told meanwhile is made up for
+ * when it answers again: leases that were given up, and invalidations, if those are to be kept.
  *
- * The breaker opens on silence: a command timed out and nothing at all was answered since it was sent. While it is
- * open, commands fail at once and a ping goes out four times a second; whatever is answered closes it. Where keys live
- * on several servers there is no breaker: the silence of one must not cost the others their leases.
+ * Where keys live on several servers there is no breaker: the silence of one must not cost the others their leases.
  */
 export class GuardedStore {
   readonly #store: Store
   readonly #timeout: number
   readonly #clock: Clock
   readonly #events: Events
+  readonly #breaker: Breaker
+  readonly #kept: KeptInvalidations
+  readonly #keeps: boolean
 
   // Commands under way, oldest first: all have the same deadline, so one timer serves them all.
   readonly #pending = new Set<Pending>()
   #sweep: Timer | null = null
   #sweepAt = 0
 
-  #answers = 0
-  #open: { readonly since: number; readonly error: CacheError } | null = null
   readonly #owed = new Set<Lease>()
-  #probe: Timer | null = null
-  #pinging = false
-  #pingedAt = Number.NEGATIVE_INFINITY
   #closed = false
 
-  constructor(store: Store, options: { timeout: number; clock: Clock; events: Events }) {
+  /**
+   * @param options.timeout how long a command may take, in milliseconds
+   * @param options.keeps whether an invalidation that fails is kept and replayed, instead of being rejected
+   */
+  constructor(store: Store, options: { timeout: number; keeps: boolean; clock: Clock; events: Events }) {
+    const { timeout, keeps, clock, events } = options
     this.#store = store
-    this.#timeout = options.timeout
-    this.#clock = options.clock
-    this.#events = options.events
+    this.#timeout = timeout
+    this.#keeps = keeps
+    this.#clock = clock
+    this.#events = events
+    this.#breaker = new Breaker({ ping: () => store.ping(), closes: () => this.#makeUp(), clock, events })
+    const invalidate = (key: string): Promise<void> => this.#call(() => store.invalidate(key))
+    this.#kept = new KeptInvalidations({ invalidate, clock, events })
   }
 
   /** Whether the store is silent at the moment. */
   get away(): boolean {
-    return this.#open !== null
+    return this.#breaker.open !== null
   }
 
   read(key: string): Promise<Entry | null> {
-    return this.#call(() => this.#store.read(key))
+    return this.#call(() => this.#store.read(key), key)
   }
 
   /** The same for hits, where each promise counts: it is settled through the caller's own. */
@@ -63,15 +72,16 @@ export class GuardedStore {
     resolve: (entry: Entry | null) => void,
     reject: (error: CacheError) => void,
   ): void {
-    this.#start(() => this.#store.read(key), resolve, reject, undefined, now)
+    this.#start(() => this.#store.read(key), resolve, reject, key, undefined, now)
   }
 
   claim(request: ClaimRequest): Promise<Claim> {
     return this.#call(
       () => this.#store.claim(request),
+      request.key,
       // Nobody is there any more to use the answer: a lease must not block its key, nor a wait be remembered for ever.
       (claim) => {
-        if (claim.state === 'lease') void this.#store.release(claim.lease).catch(() => false)
+        if (claim.state === 'lease') quietly(this.#store.release(claim.lease))
         if (claim.state === 'wait') claim.leave()
       },
     )
@@ -91,54 +101,76 @@ export class GuardedStore {
 
   /** A lease given up while the store is silent is released when it answers again: others need not wait for its end. */
   release(lease: Lease): Promise<boolean> {
-    if (this.#open !== null && this.#owed.size < mostOwed) this.#owed.add(lease)
+    if (this.away && this.#owed.size < mostOwed) this.#owed.add(lease)
     return this.#call(() => this.#store.release(lease))
   }
 
   renew(leases: readonly Lease[]): Promise<boolean>[] {
-    if (this.#open !== null) return leases.map(() => this.#call(() => Promise.resolve(false)))
+    if (this.away) return leases.map(() => this.#call(() => Promise.resolve(false)))
     return this.#store.renew(leases).map((answer) => this.#call(() => answer))
   }
 
-  set(key: string, token: string, value: NewValue): Promise<void> {
-    return this.#call(() => this.#store.set(key, token, value, this.#timeout))
+  async set(key: string, token: string, value: NewValue): Promise<void> {
+    await this.#call(() => this.#store.set(key, token, value, this.#timeout))
+    this.#kept.forget(key)
   }
 
-  invalidate(key: string): Promise<void> {
-    return this.#call(() => this.#store.invalidate(key))
+  async invalidate(key: string): Promise<void> {
+    try {
+      await this.#call(() => this.#store.invalidate(key))
+      this.#kept.forget(key)
+    } catch (error) {
+      if (!this.#keeps || this.#closed || !this.#kept.keep(key, error as CacheError)) throw error
+    }
   }
 
   open(): void {
     this.#store.open()
   }
 
-  close(): Promise<void> {
-    this.#closed = true
-    this.#sweep?.cancel()
-    this.#probe?.cancel()
-    for (const pending of this.#pending) this.#expire(pending)
-    return this.#store.close()
+  /** Tries the invalidations that are kept once more; resolves when they have been carried out, or not. */
+  async replay(): Promise<void> {
+    if (this.#kept.count > 0) await this.#kept.replay()
   }
 
-  #call<T>(run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
-    return new Promise<T>((resolve, reject) => this.#start(run, resolve, reject, late))
+  /** Rejects with STORE_UNAVAILABLE, when all is closed, if invalidations that were kept have not been carried out. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#sweep?.cancel()
+    this.#breaker.stop()
+    this.#kept.stop()
+    for (const pending of this.#pending) this.#expire(pending)
+    await this.#store.close()
+    const { count } = this.#kept
+    if (count === 0) return
+    throw new CacheError(
+      'STORE_UNAVAILABLE',
+      `The cache is closed, and ${count} kept invalidations were not carried out`,
+    )
+  }
+
+  /** @param key which key is read or claimed, if one is: not one whose invalidation the store has yet to be told */
+  #call<T>(run: () => Promise<T>, key?: string, late?: (value: T) => void): Promise<T> {
+    return new Promise<T>((resolve, reject) => this.#start(run, resolve, reject, key, late))
   }
 
   #start<T>(
     run: () => Promise<T>,
     resolve: (value: T) => void,
     reject: (error: CacheError) => void,
+    key?: string,
     late?: (value: T) => void,
     since = this.#clock.now(),
   ): void {
     if (this.#closed) return reject(closed())
-    if (this.#open !== null) return reject(this.#open.error)
-    const pending: Pending = { since, before: this.#answers, reject }
+    const refusal = this.#breaker.open ?? (key === undefined ? undefined : this.#kept.why(key))
+    if (refusal !== undefined) return reject(refusal)
+    const pending: Pending = { since, before: this.#breaker.answers, reject }
     this.#pending.add(pending)
     if (this.#sweep === null) this.#sweepIn(this.#timeout)
     attempt(run).then(
       (value) => {
-        this.#answered()
+        this.#breaker.answered()
         if (this.#pending.delete(pending)) resolve(value)
         else late?.(value)
       },
@@ -157,7 +189,7 @@ export class GuardedStore {
     const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${this.#timeout} ms`)
     this.#events.emit('storeFailure', { error })
     pending.reject(error)
-    if (this.#answers === pending.before && !this.#store.sharded) this.#opened(error)
+    if (this.#breaker.answers === pending.before && !this.#store.sharded) this.#breaker.trip(error)
   }
 
   #sweepIn(ms: number): void {
@@ -177,50 +209,11 @@ export class GuardedStore {
     }
   }
 
-  #opened(error: CacheError): void {
-    if (this.#open !== null || this.#closed) return
-    this.#open = { since: this.#clock.now(), error }
-    this.#events.emit('degraded', { error })
-    this.#probeLater()
-  }
-
-  #answered(): void {
-    this.#answers++
-    if (this.#open === null) return
-    const after = this.#clock.now() - this.#open.since
-    this.#open = null
-    this.#probe?.cancel()
-    for (const lease of this.#owed) void this.#store.release(lease).catch(() => false)
+  /** The store is back: what it could not be told. */
+  #makeUp(): void {
+    for (const lease of this.#owed) quietly(this.#store.release(lease))
     this.#owed.clear()
-    this.#events.emit('recovered', { after })
-  }
-
-  #probeLater(): void {
-    this.#probe = this.#clock.after(
-      250,
-      () => {
-        if (this.#closed || this.#open === null) return
-        // One ping at a time, unless it seems lost: a client keeps every unanswered command in its memory.
-        const now = this.#clock.now()
-        if (now - this.#pingedAt >= (this.#pinging ? 5_000 : 0)) this.#ping(now)
-        this.#probeLater()
-      },
-      'background',
-    )
-  }
-
-  #ping(now: number): void {
-    this.#pingedAt = now
-    this.#pinging = true
-    this.#store.ping().then(
-      () => {
-        this.#pinging = false
-        this.#answered()
-      },
-      () => {
-        this.#pinging = false
-      },
-    )
+    void this.replay()
   }
 }
 

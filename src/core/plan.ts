@@ -56,6 +56,13 @@ export interface CacheOptions extends LoadOptions {
   readonly namespace?: string | undefined
   /** How many loads this process runs at once while the store is away; the others queue. Default 64. */
   readonly maxConcurrentLoads?: number | undefined
+  /** How many loads may queue for that; whoever comes then gets OVERLOADED. Default 1 000. */
+  readonly maxQueuedLoads?: number | undefined
+  /**
+   * When an invalidation cannot be carried out: `'throw'` STORE_UNAVAILABLE (default), or `'replay'`: keep it in this
+   * process, let nobody here read the key meanwhile, and carry it out when the store answers again.
+   */
+  readonly onInvalidateFailure?: 'throw' | 'replay' | undefined
   /** How long the store may take to answer a command before it counts as away. Default 500 ms. */
   readonly commandTimeout?: Duration | undefined
   /** How values become bytes. Default: JSON that keeps what JSON alone would change, see `jsonCodec`. */
@@ -83,6 +90,8 @@ export interface Plan {
 export interface CachePlan extends Plan {
   readonly namespace: string
   readonly maxConcurrentLoads: number
+  readonly maxQueuedLoads: number
+  readonly onInvalidateFailure: 'throw' | 'replay'
   readonly commandTimeout: number
   readonly codec: Codec
   readonly clock: Clock
@@ -129,6 +138,8 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   store: shape('a store such as memoryStore() or redisStore(client)', ['read', 'claim', 'fill', 'renew']),
   namespace: checkedNamespace,
   maxConcurrentLoads: whole(1),
+  maxQueuedLoads: whole(0),
+  onInvalidateFailure: oneOf('throw', 'replay'),
   commandTimeout: timer(1),
   codec: shape('an object with encode() and decode()', ['encode', 'decode']),
   clock: shape('an object with now() and after()', ['now', 'after']),
@@ -141,6 +152,8 @@ export function planOf(options: CacheOptions): CachePlan {
     ...defaults,
     namespace: 'herdless',
     maxConcurrentLoads: 64,
+    maxQueuedLoads: 1_000,
+    onInvalidateFailure: 'throw',
     commandTimeout: 500,
     codec: given.codec ?? jsonCodec(),
     clock: systemClock,

@@ -1,4 +1,6 @@
 import type { Clock, Timer } from './clock.ts'
+import { CacheError, quoted } from './errors.ts'
+import type { Events } from './events.ts'
 import type { Loaded } from './load.ts'
 import type { Moment } from './moment.ts'
 
@@ -36,20 +38,32 @@ interface Line {
  * A caller never joins a load that began before it asked, for an invalidation may lie between (this process could not
  * have heard of it). It joins the next one, which begins when the running one ends, or beside it after `patience`; a
  * key never has more than two. So everybody is answered within `patience`, or half a load where that is longer, and
- * one load. Over all keys, at most `most` run at once and the others queue. A caller that is itself a
- * loader does not queue, or loads that wait for each other could fill all places.
+ * one load. Over all keys, at most `most` run at once and as many as `mostQueued` wait for a place; whoever comes then is told
+ * OVERLOADED at once, which is better than an answer too late. A caller that is itself a loader does not queue, or loads
+ * that wait for each other could fill all places.
  */
 export class Unleased {
   readonly #most: number
+  readonly #mostQueued: number
   readonly #patience: number
   readonly #clock: Clock
+  readonly #events: Events
   readonly #moment: () => Moment
   readonly #lines = new Map<string, Line>()
   readonly #queue = new Set<() => void>()
   #running = 0
 
-  constructor(options: { most: number; patience: number; clock: Clock; moment: () => Moment }) {
+  constructor(options: {
+    most: number
+    mostQueued: number
+    patience: number
+    clock: Clock
+    events: Events
+    moment: () => Moment
+  }) {
     this.#most = options.most
+    this.#mostQueued = options.mostQueued
+    this.#events = options.events
     this.#patience = options.patience
     this.#clock = options.clock
     this.#moment = options.moment
@@ -106,6 +120,15 @@ export class Unleased {
         this.#fillPlaces()
       })
     }
+    const refuse = (): void => {
+      state = 'begun'
+      this.#leaveNext(line, generation)
+      this.#freeKey(key, line)
+      const queued = this.#queue.size
+      this.#events.emit('overloaded', { key, queued })
+      const message = `The store is away, ${this.#most} loads run and ${queued} wait: too many to load ${quoted(key)} as well`
+      settle(Promise.resolve({ state: 'failed', error: new CacheError('OVERLOADED', message, { key }) }))
+    }
     const generation: Generation = {
       began: null,
       callers: 0,
@@ -113,6 +136,7 @@ export class Unleased {
       start: () => {
         if (state !== 'idle') return
         if (this.#running < this.#most && this.#queue.size === 0) return begin()
+        if (this.#queue.size >= this.#mostQueued) return refuse()
         state = 'queued'
         this.#queue.add(begin)
       },

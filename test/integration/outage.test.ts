@@ -101,6 +101,38 @@ describe('while Redis is frozen', () => {
     await expect(member.set('key', 'value')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', key: 'key' })
   })
 
+  test('an invalidation that is to be kept holds here at once, and everywhere when Redis is back (rule 12)', async () => {
+    await using server = await startRedis()
+    const cache = { onInvalidateFailure: 'replay' } as const
+    await using fleet = await startFleet({ redis: { options: server.address }, cache })
+    const [here, there] = fleet.members as [Member, Member]
+    const { value: old } = await here.get('key')
+    await server.freeze()
+    await here.invalidate('key')
+    const during = await here.get('key')
+    expect(during.value).not.toBe(old)
+    server.thaw()
+    await until('it has been carried out', async () => (await there.peek('key')).state === 'missing')
+    const { value: fresh } = await there.get('key')
+    expect(await here.get('key')).toMatchObject({ value: fresh })
+    expect(fresh).not.toBe(old)
+  })
+
+  test('whoever finds the queue full is told OVERLOADED at once, and the source is spared (rule 12)', async () => {
+    await using server = await startRedis()
+    const cache = { maxConcurrentLoads: 2, maxQueuedLoads: 3 }
+    await using fleet = await startFleet({ processes: 1, redis: { options: server.address }, cache })
+    const [member] = fleet.members as [Member]
+    await server.freeze()
+    await member.get('so that it is known')
+    const crowds = await Promise.all(Array.from({ length: 9 }, (_, index) => member.ask(`key ${index}`)))
+    for (const number of [1, 2, 3, 4, 5]) await (await fleet.load(number)).finish()
+    const told = (await Promise.all(crowds.map(({ answers }) => answers))).flat()
+    expect(told.map(({ error }) => error?.code)).toEqual([...Array(5).fill(undefined), ...Array(4).fill('OVERLOADED')])
+    expect(fleet.loads).toHaveLength(6)
+    await expect(member.peek('key 0')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  })
+
   test('a load under way answers its callers, and those who wait elsewhere are answered too (rule 12)', async () => {
     await using server = await startRedis()
     await using fleet = await startFleet({ redis: { options: server.address } })

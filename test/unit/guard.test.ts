@@ -16,7 +16,7 @@ function guarded() {
   const events = new Events()
   const heard: [keyof CacheEvents, unknown][] = []
   for (const name of ['degraded', 'recovered'] as const) events.on(name, (event) => heard.push([name, event]))
-  return { clock, backing, store, heard, guard: new GuardedStore(store, { timeout, clock, events }) }
+  return { clock, backing, store, heard, guard: new GuardedStore(store, { timeout, keeps: false, clock, events }) }
 }
 
 function claimOf(key: string, token: string) {

@@ -44,6 +44,8 @@ describe('the plan of a cache', () => {
       maxValueSize: 16_777_216,
       namespace: 'herdless',
       maxConcurrentLoads: 64,
+      maxQueuedLoads: 1_000,
+      onInvalidateFailure: 'throw',
       commandTimeout: 500,
     })
     expect(Object.keys(codec)).toEqual(Object.keys(jsonCodec()))
@@ -78,7 +80,7 @@ describe('the plan of a cache', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
         'Unknown option `tll` of createCache; expected one of ttl, grace, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
-          'failureCooldown, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, maxConcurrentLoads, ' +
+          'failureCooldown, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
           'commandTimeout, codec, clock',
       ),
     )

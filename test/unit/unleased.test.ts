@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { Events, type CacheEvents } from '../../src/core/events.ts'
 import type { Loaded } from '../../src/core/load.ts'
 import { moments } from '../../src/core/moment.ts'
 import { Unleased } from '../../src/core/unleased.ts'
@@ -8,10 +9,13 @@ import { answerOf } from './answer.ts'
 const patience = 500
 
 /** Loads without a lease, each of which goes on until the test ends it. */
-function loads(most = 64) {
+function loads(most = 64, mostQueued = 1_000) {
+  const events = new Events()
+  const refused: CacheEvents['overloaded'][] = []
+  events.on('overloaded', (event) => void refused.push(event))
   const clock = new FakeClock()
   const moment = moments()
-  const unleased = new Unleased({ most, patience, clock, moment })
+  const unleased = new Unleased({ most, mostQueued, patience, clock, events, moment })
   const running = new Map<string, (value: string) => void>()
   const began: string[] = []
   const leave = new Map<string, () => void>()
@@ -34,7 +38,7 @@ function loads(most = 64) {
     finish(`value of ${name}`)
     await settled()
   }
-  return { clock, moment, unleased, running, began, ask, end, leave: (name: string) => leave.get(name)?.() }
+  return { clock, moment, unleased, running, began, refused, ask, end, leave: (name: string) => leave.get(name)?.() }
 }
 
 function valueOf(name: string) {
@@ -278,5 +282,39 @@ describe('the queue of loads without a lease', () => {
     await end('outer')
     if (running.has('queued')) await end('queued')
     expect(queued).toMatchObject({ state: 'value' })
+  })
+
+  test('that find the queue full are refused at once, and those who join one in the queue are not (rule 12)', async () => {
+    const { ask, end, began, refused } = loads(1, 2)
+    const runs = ask('a', 'a')
+    const queued = [ask('b', 'b'), ask('c', 'c'), ask('c', 'c as well')]
+    const late = [ask('d', 'd'), ask('d', 'd as well')]
+    await settled()
+    const overloaded = {
+      state: 'value',
+      value: { state: 'failed', error: expect.objectContaining({ code: 'OVERLOADED', key: 'd' }) as unknown },
+    }
+    expect(late).toEqual([overloaded, overloaded])
+    expect(refused).toEqual([
+      { key: 'd', queued: 2 },
+      { key: 'd', queued: 2 },
+    ])
+    expect([runs, ...queued]).toEqual([pending, pending, pending, pending])
+    for (const name of ['a', 'b', 'c']) await end(name)
+    expect([runs, ...queued]).toEqual([valueOf('a'), valueOf('b'), valueOf('c'), valueOf('c')])
+    const after = ask('d', 'd once more')
+    await settled()
+    await end('d once more')
+    expect(after).toEqual(valueOf('d once more'))
+    expect(began).toEqual(['a', 'b', 'c', 'd once more'])
+  })
+
+  test('of a caller that is itself a loader are never refused', async () => {
+    const { ask, began } = loads(1, 0)
+    ask('a', 'a')
+    ask('b', 'b')
+    ask('c', 'c', { nested: true })
+    await settled()
+    expect(began).toEqual(['a', 'c'])
   })
 })
