@@ -31,6 +31,8 @@ export interface CacheEvents {
   degraded: { error: CacheError }
   /** The store answers again. */
   recovered: { after: number }
+  /** Outcomes cease to be pushed to this process, so that those who wait ask again from time to time; or they are again. */
+  push: { up: boolean }
   /** An invalidation could not be carried out and is kept, with so many others. */
   kept: { invalidations: number; error: CacheError }
   /** All invalidations that were kept have been carried out. */
@@ -54,6 +56,7 @@ const names: Record<keyof CacheEvents, true> = {
   storeFailure: true,
   degraded: true,
   recovered: true,
+  push: true,
   kept: true,
   replayed: true,
   overloaded: true,

@@ -4,7 +4,7 @@ import { CacheError, closed, said, type Failure } from './errors.ts'
 import type { Events } from './events.ts'
 import { KeptInvalidations } from './kept-invalidations.ts'
 import { quietly } from './quietly.ts'
-import type { Claim, ClaimRequest, Entry, Lease, NewValue, Store } from './store.ts'
+import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Store } from './store.ts'
 
 /** The most leases whose release is made up for. */
 const mostOwed = 10_000
@@ -125,7 +125,7 @@ export class GuardedStore {
   }
 
   open(): void {
-    this.#store.open()
+    this.#store.open(this.#hear)
   }
 
   /** Tries the invalidations that are kept once more; resolves when they have been carried out, or not. */
@@ -140,7 +140,7 @@ export class GuardedStore {
     this.#breaker.stop()
     this.#kept.stop()
     for (const pending of this.#pending) this.#expire(pending)
-    await this.#store.close()
+    await this.#store.close(this.#hear)
     const { count } = this.#kept
     if (count === 0) return
     throw new CacheError(
@@ -208,6 +208,8 @@ export class GuardedStore {
       this.#expire(pending)
     }
   }
+
+  readonly #hear: Hear = (pushed) => this.#events.emit('push', { up: pushed })
 
   /** The store is back: what it could not be told. */
   #makeUp(): void {

@@ -50,12 +50,17 @@ export interface Store {
   /** Resolves when the store answers. */
   ping(): Promise<void>
 
-  /** A cache begins to use the store. Several may share one. */
-  open(): void
+  /**
+   * A cache begins to use the store. Several may share one.
+   * @param hear is told when outcomes cease to be pushed to this process, and when they are again
+   */
+  open(hear?: Hear): void
 
   /** A cache ends its use; the last one ends what the store opened by itself. A client of the user's stays open. */
-  close(): Promise<void>
+  close(hear?: Hear): Promise<void>
 }
+
+export type Hear = (pushed: boolean) => void
 
 /** A value in the store, seen at the moment it was read. */
 export interface Entry {

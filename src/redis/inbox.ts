@@ -26,6 +26,7 @@ const patience = 250
 export class Inbox {
   readonly #client: RedisClient
   readonly #confirmLeases: () => void
+  readonly #tell: (pushed: boolean) => void
   readonly #listeners = new Map<string, Set<Listener>>()
   readonly #holders = new Map<string, () => void>()
   readonly #early = new Map<string, Message>()
@@ -35,14 +36,17 @@ export class Inbox {
   #state: 'closed' | 'connecting' | 'up' | 'down' = 'closed'
   #name = ''
   #firstTry: Promise<void> = Promise.resolve()
+  #told = true
 
   /**
    * @param confirmLeases called when the subscription is lost, for others may now believe that this process is dead,
    *   and when it is back, for a message to a holder may have been lost
+   * @param tell called when nothing can be told to this process any more, and when it can again
    */
-  constructor(client: RedisClient, confirmLeases: () => void) {
+  constructor(client: RedisClient, confirmLeases: () => void, tell: (pushed: boolean) => void) {
     this.#client = client
     this.#confirmLeases = confirmLeases
+    this.#tell = tell
   }
 
   /** The channel, if it is subscribed; `''` if nothing can be told to this process. */
@@ -53,34 +57,36 @@ export class Inbox {
   open(): void {
     this.#name = `herdless:inbox:${randomBytes(12).toString('base64url')}`
     this.#state = 'connecting'
+    this.#told = true
     const subscriber = (this.#subscriber = this.#client.duplicate())
     let tried!: () => void
     this.#firstTry = new Promise((resolve) => (tried = resolve))
-    const timer = setTimeout(tried, patience)
+    const without = (): void => {
+      clearTimeout(timer)
+      tried()
+      if (this.#subscriber === subscriber) this.#pushed(false)
+    }
+    const timer = setTimeout(without, patience)
     timer.unref()
     const subscribe = (): void => {
-      subscriber.subscribe(this.#name).then(
-        () => {
-          if (this.#subscriber !== subscriber) return
-          const missed = this.#state === 'down'
-          this.#state = 'up'
-          clearTimeout(timer)
-          tried()
-          if (!missed) return
-          this.#wakeAll()
-          this.#confirmLeases()
-        },
-        () => {
-          clearTimeout(timer)
-          tried()
-        },
-      )
+      subscriber.subscribe(this.#name).then(() => {
+        if (this.#subscriber !== subscriber) return
+        const missed = this.#state === 'down'
+        this.#state = 'up'
+        clearTimeout(timer)
+        tried()
+        this.#pushed(true)
+        if (!missed) return
+        this.#wakeAll()
+        this.#confirmLeases()
+      }, without)
     }
     subscriber.on('messageBuffer', (_channel, message) => this.#received(message))
     subscriber.on('ready', subscribe)
     subscriber.on('close', () => {
       if (this.#state !== 'up' || this.#subscriber !== subscriber) return
       this.#state = 'down'
+      this.#pushed(false)
       this.#confirmLeases()
     })
     // The client's own connection has the same trouble, and there it is reported.
@@ -132,6 +138,12 @@ export class Inbox {
 
   letGo(token: string): void {
     this.#holders.delete(token)
+  }
+
+  #pushed(told: boolean): void {
+    if (this.#told === told) return
+    this.#told = told
+    this.#tell(told)
   }
 
   #received(bytes: Buffer): void {

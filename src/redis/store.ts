@@ -1,7 +1,7 @@
 import { systemClock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { quietly } from '../core/quietly.ts'
-import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store } from '../core/store.ts'
+import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Outcome, Store } from '../core/store.ts'
 import type { RedisClient } from './client.ts'
 import { entryIn } from './entry.ts'
 import { failureIn } from './failure.ts'
@@ -32,7 +32,8 @@ export class RedisStore implements Store {
   readonly #reader: Reader<Entry>
   readonly #inbox: Inbox | null
   readonly #held: HeldLeases
-  #users = 0
+  /** One for each cache that uses it. */
+  readonly #users: Hear[] = []
 
   constructor(client: RedisClient, wakeUp: 'push' | 'poll') {
     this.#client = client
@@ -44,20 +45,24 @@ export class RedisStore implements Store {
       this.#clock.refresh(now)
       return entryIn(bytes, this.#clock.at(now))
     })
-    this.#inbox = wakeUp === 'push' ? new Inbox(client, () => this.#confirmLeases()) : null
+    const tell = (pushed: boolean): void => {
+      for (const hear of this.#users) hear(pushed)
+    }
+    this.#inbox = wakeUp === 'push' ? new Inbox(client, () => this.#confirmLeases(), tell) : null
     this.#held = new HeldLeases(this.#inbox)
   }
 
-  open(): void {
-    if (++this.#users > 1) return
+  open(hear: Hear = ignore): void {
+    if (this.#users.push(hear) > 1) return
     this.#inbox?.open()
     // Ahead of need, so that the first miss costs no more than any other. Where it fails, the first use makes up for it.
     for (const script of Object.values(scripts)) quietly(this.#client.script('LOAD', script.lua))
     quietly(this.#clock.ask())
   }
 
-  async close(): Promise<void> {
-    if (--this.#users === 0) this.#inbox?.close()
+  async close(hear: Hear = ignore): Promise<void> {
+    this.#users.splice(this.#users.indexOf(hear), 1)
+    if (this.#users.length === 0) this.#inbox?.close()
   }
 
   read(key: string): Promise<Entry | null> {
@@ -215,6 +220,8 @@ export class RedisStore implements Store {
     this.#held.confirm((leases) => this.renew(leases))
   }
 }
+
+function ignore(): void {}
 
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
+import { createCache } from '../../src/index.ts'
+import { redisStore } from '../../src/redis/index.ts'
 import { startFleet, tally, type FleetShape, type LoaderSpec, type Member } from '../support/fleet.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
@@ -21,6 +23,27 @@ describe('when the subscriptions are cut in mid-wait', () => {
     expect(tally(told)).toEqual([{ told: load.value, callers: 100 }])
     expect(Math.max(...told.map((answer) => answer.endedAt)) - endedAt).toBeLessThan(soon)
     expect(fleet.loads).toHaveLength(1)
+  })
+
+  test('whoever listens is told that it is lost, and when it is back', async () => {
+    await using server = await startRedis()
+    const client = server.connect()
+    const cache = createCache({ store: redisStore(client) })
+    const other = createCache({ store: redisStore(client), namespace: 'other' })
+    const heard: boolean[] = []
+    cache.on('push', ({ up }) => heard.push(up))
+    await until('both have subscribed', () => subscribed(server, 2))
+    expect(heard).toEqual([])
+    await server.client.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    await until('it is back', () => heard.length === 2)
+    expect(heard).toEqual([false, true])
+    await Promise.all([cache.close(), other.close()])
+    await server.client.call('ACL', 'SETUSER', 'default', '-subscribe')
+    const without = createCache({ store: redisStore(client) })
+    without.on('push', ({ up }) => heard.push(up))
+    await until('it is refused', () => heard.length === 3)
+    expect(heard).toEqual([false, true, false])
+    await without.close()
   })
 
   test('again and again, the load goes on and ends as if nothing had been (rules 7 and 10)', async () => {
