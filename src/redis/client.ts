@@ -20,7 +20,7 @@ export interface RedisSubscriber {
   readonly status: string
   connect(): Promise<unknown>
   subscribe(channel: string): Promise<unknown>
-  disconnect(): void
+  disconnect(reconnect?: boolean): void
   on(event: 'messageBuffer', listener: (channel: Buffer, message: Buffer) => void): unknown
   on(event: 'ready' | 'close', listener: () => void): unknown
   on(event: 'error', listener: (error: unknown) => void): unknown

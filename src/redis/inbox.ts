@@ -13,6 +13,12 @@ type Listener = (message: Message) => void
 /** The most outcomes kept for claims whose reply is still on its way. */
 const mostEarly = 256
 
+/**
+ * How often the subscription is made sure of, in milliseconds: on a connection that is open at our end alone nothing
+ * would ever come, and the system takes a quarter of an hour to find out.
+ */
+const heartbeat = 1_000
+
 /** How long the first claim waits for the subscription, in milliseconds; without it, waiters only ask again. */
 const patience = 250
 
@@ -37,6 +43,7 @@ export class Inbox {
   #name = ''
   #firstTry: Promise<void> = Promise.resolve()
   #told = true
+  #beat: NodeJS.Timeout | undefined
 
   /**
    * @param confirmLeases called when the subscription is lost, for others may now believe that this process is dead,
@@ -68,35 +75,37 @@ export class Inbox {
     }
     const timer = setTimeout(without, patience)
     timer.unref()
-    const subscribe = (): void => {
-      subscriber.subscribe(this.#name).then(() => {
-        if (this.#subscriber !== subscriber) return
-        const missed = this.#state === 'down'
-        this.#state = 'up'
-        clearTimeout(timer)
-        tried()
-        this.#pushed(true)
-        if (!missed) return
-        this.#wakeAll()
-        this.#confirmLeases()
-      }, without)
+    const subscribe = async (): Promise<void> => {
+      try {
+        await subscriber.subscribe(this.#name)
+      } catch {
+        return without()
+      }
+      if (this.#subscriber !== subscriber) return
+      const missed = this.#state === 'down'
+      this.#state = 'up'
+      clearTimeout(timer)
+      tried()
+      this.#pushed(true)
+      if (!missed) return
+      this.#wakeAll()
+      this.#confirmLeases()
     }
     subscriber.on('messageBuffer', (_channel, message) => this.#received(message))
-    subscriber.on('ready', subscribe)
+    subscriber.on('ready', () => void subscribe())
     subscriber.on('close', () => {
-      if (this.#state !== 'up' || this.#subscriber !== subscriber) return
-      this.#state = 'down'
-      this.#pushed(false)
-      this.#confirmLeases()
+      if (this.#subscriber === subscriber) this.#lost()
     })
     // The client's own connection has the same trouble, and there it is reported.
     subscriber.on('error', () => undefined)
     if (subscriber.status === 'wait') subscriber.connect().catch(() => undefined)
-    if (subscriber.status === 'ready') subscribe()
+    if (subscriber.status === 'ready') void subscribe()
+    this.#makeSure(subscriber, subscribe)
   }
 
   close(): void {
     this.#state = 'closed'
+    clearInterval(this.#beat)
     this.#subscriber?.disconnect()
     this.#subscriber = null
     this.#wakeAll()
@@ -138,6 +147,35 @@ export class Inbox {
 
   letGo(token: string): void {
     this.#holders.delete(token)
+  }
+
+  /** Subscribes again from time to time, which changes nothing, and makes a new connection if that is not answered. */
+  #makeSure(subscriber: RedisSubscriber, subscribe: () => Promise<void>): void {
+    let answered = true
+    let last = performance.now()
+    this.#beat = setInterval(() => {
+      const now = performance.now()
+      // This process itself was stopped or busy: the answer may be there, and not read yet.
+      const late = now - last > 1.5 * heartbeat
+      last = now
+      if (subscriber.status !== 'ready' || late) return
+      if (answered) {
+        answered = false
+        void subscribe().then(() => (answered = true))
+      } else {
+        answered = true
+        this.#lost()
+        subscriber.disconnect(true)
+      }
+    }, heartbeat)
+    this.#beat.unref()
+  }
+
+  #lost(): void {
+    if (this.#state !== 'up') return
+    this.#state = 'down'
+    this.#pushed(false)
+    this.#confirmLeases()
   }
 
   #pushed(told: boolean): void {

@@ -43,6 +43,9 @@ describe('when the subscriptions are cut in mid-wait', () => {
     without.on('push', ({ up }) => heard.push(up))
     await until('it is refused', () => heard.length === 3)
     expect(heard).toEqual([false, true, false])
+    await server.client.call('ACL', 'SETUSER', 'default', '+subscribe')
+    await until('it is allowed again', () => heard.length === 4)
+    expect(heard).toEqual([false, true, false, true])
     await without.close()
   })
 
@@ -107,6 +110,40 @@ describe('when the subscriptions are cut in mid-wait', () => {
     const second = await fleet.load(1)
     await second.finish()
     expect(tally(await ofWaiter.answers)).toEqual([{ told: second.value, callers: 1 }])
+  })
+})
+
+describe('a subscription that is open at our end alone', () => {
+  test('is noticed and made anew, so that outcomes are pushed again', async () => {
+    await using server = await startRedis()
+    await using proxy = await startProxy(server)
+    const client = server.connect()
+    const viaProxy = Object.assign(Object.create(client) as typeof client, {
+      duplicate: () => client.duplicate({ port: proxy.port }),
+    })
+    const cache = createCache({ store: redisStore(viaProxy) })
+    const heard: boolean[] = []
+    cache.on('push', ({ up }) => heard.push(up))
+    await until('it is there', () => subscribed(server, 1))
+    proxy.abandon()
+    await until('its end is known', () => subscribed(server, 0))
+    await until('it is noticed', () => heard.length > 0)
+    await until('it is there again', () => subscribed(server, 1))
+    await until('it is told', () => heard.length === 2)
+    expect(heard).toEqual([false, true])
+    await cache.close()
+  })
+
+  test('stays as it is while it answers', async () => {
+    await using server = await startRedis()
+    const cache = createCache({ store: redisStore(server.connect()) })
+    const heard: boolean[] = []
+    cache.on('push', ({ up }) => heard.push(up))
+    await until('it is there', () => subscribed(server, 1))
+    await server.resetCounts()
+    await until('it was made sure of twice', async () => ((await server.commandCounts())['subscribe'] ?? 0) >= 2)
+    expect(heard).toEqual([])
+    await cache.close()
   })
 })
 
