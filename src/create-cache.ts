@@ -1,4 +1,5 @@
-import { openCache, type Cache } from './core/cache.ts'
+import type { Cache } from './core/cache.ts'
+import { openCache } from './core/fleet-cache.ts'
 import type { CacheOptions } from './core/plan.ts'
 import { memoryStore } from './memory/store.ts'
 

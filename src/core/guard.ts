@@ -111,14 +111,16 @@ export class GuardedStore {
   }
 
   async set(key: string, token: string, value: NewValue): Promise<void> {
+    const kept = this.#kept.why(key)
     await this.#call(() => this.#store.set(key, token, value, this.#timeout))
-    this.#kept.forget(key)
+    this.#kept.forget(key, kept)
   }
 
   async invalidate(key: string): Promise<void> {
+    const kept = this.#kept.why(key)
     try {
       await this.#call(() => this.#store.invalidate(key))
-      this.#kept.forget(key)
+      this.#kept.forget(key, kept)
     } catch (error) {
       if (!this.#keeps || this.#closed || !this.#kept.keep(key, error as CacheError)) throw error
     }

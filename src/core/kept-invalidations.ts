@@ -53,9 +53,12 @@ export class KeptInvalidations {
     return true
   }
 
-  /** The store has been told of this key some other way. */
-  forget(key: string): void {
-    if (this.#kept.size > 0) this.#kept.delete(key)
+  /**
+   * The store has been told of a key by another write.
+   * @param why what `why` said when that write was sent: an invalidation that is kept since then may be the later one
+   */
+  forget(key: string, why: CacheError | undefined): void {
+    if (why !== undefined && this.#kept.get(key) === why) this.#kept.delete(key)
   }
 
   /** Tries them all, in their order, until one fails; resolves when it is over. */
@@ -91,10 +94,8 @@ export class KeptInvalidations {
       return false
     }
     // It may have been invalidated once more meanwhile, after this one had been carried out.
-    if (this.#kept.get(key) === error) {
-      this.#kept.delete(key)
-      this.#carriedOut++
-    }
+    if (this.#kept.get(key) === error) this.#carriedOut++
+    this.forget(key, error)
     return true
   }
 }

@@ -60,6 +60,7 @@ export interface Store {
   close(hear?: Hear): Promise<void>
 }
 
+/** Hears whether outcomes are pushed to this process. */
 export type Hear = (pushed: boolean) => void
 
 /** A value in the store, seen at the moment it was read. */

@@ -93,11 +93,6 @@ export class Unleased {
     return share
   }
 
-  /** Lets no later caller have the outcome of what is under way. */
-  detach(key: string): void {
-    this.#lines.delete(key)
-  }
-
   #generation(key: string, line: Line, run: () => Promise<Loaded>): Generation {
     let settle!: (loaded: Promise<Loaded>) => void
     let state: 'idle' | 'queued' | 'begun' = 'idle'
@@ -156,7 +151,7 @@ export class Unleased {
 
   #freeKey(key: string, line: Line): void {
     if (line.next !== null && (line.count === 0 || line.impatience === 'over')) line.next.start()
-    else if (line.next === null && line.count === 0 && this.#lines.get(key) === line) this.#lines.delete(key)
+    else if (line.next === null && line.count === 0) this.#lines.delete(key)
   }
 
   #fillPlaces(): void {

@@ -12,6 +12,12 @@ import type { Entry } from '../core/store.ts'
 const format = 177
 const headerLength = 48
 
+/**
+ * A value written this many milliseconds in the future, or more, is from before the server's clock was set back: how old
+ * it is nobody knows. Less than that is what clocks of different servers, and estimates of them, may differ by.
+ */
+const ofTheFuture = 5_000
+
 /** The entry in a string as it stands in Redis; `null` for what is not one of ours, or of a format yet to come. */
 export function entryIn(bytes: Buffer, serverNow: number): Entry | null {
   if (bytes.length < headerLength || bytes[0] !== format) return null
@@ -45,14 +51,20 @@ class RedisEntry implements Entry {
   }
 
   get freshFor(): number {
-    return this.#bytes.readUIntBE(24, 6) - this.#serverNow
+    return this.#left(24)
   }
 
   get staleFor(): number {
-    return this.#bytes.readUIntBE(30, 6) - this.#serverNow
+    return this.#left(30)
   }
 
   get loadTime(): number {
     return this.#bytes.readUInt32BE(44)
+  }
+
+  /** What is left until the moment at a place of the header. */
+  #left(place: number): number {
+    const writtenAt = this.#bytes.readUIntBE(18, 6)
+    return writtenAt > this.#serverNow + ofTheFuture ? -1 : this.#bytes.readUIntBE(place, 6) - this.#serverNow
   }
 }

@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '47f7a0e0cb76aba25233fa0f46ac4ff21702cc81',
+  sha1: '9e640119418986bda00d6d83786826c489cda70c',
   lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
 local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
 local goneAfter = ARGV[7]
@@ -33,14 +33,18 @@ if header then
     value = writer == known and '' or redis.call('GET', valueKey)
   end
 end
-local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error')
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl')
 if lease.err then
   redis.call('DEL', leaseKey)
   lease = {}
 end
+local left = lease[1] and redis.call('PTTL', leaseKey)
+if lease[7] and left > tonumber(lease[7]) then
+  left = tonumber(lease[7])
+  redis.call('PEXPIRE', leaseKey, left)
+end
 if lease[1] == 'held' then
   if lease[2] == token then return {'lease', micros, lease[3], value} end
-  local left = redis.call('PTTL', leaseKey)
   local gone = left < 0
   if not gone and goneAfter ~= '' and lease[5] then
     local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])
@@ -73,7 +77,7 @@ elseif lease[1] == 'pass' then
   return {'pass', micros}
 end
 local fence = string.format('%.0f', math.max(micros, version + 1))
-redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox)
+redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
 redis.call('PEXPIRE', leaseKey, ARGV[3])
 if goneAfter ~= '' and inbox ~= '' then
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
@@ -177,7 +181,7 @@ return answers
 
 export const settle: Script = {
   name: 'settle',
-  sha1: '5de4a1de8eeda186a20b0c3b4527a3022fe57de2',
+  sha1: '4078a9ca2e64e74342d6bb903d3aac91f2c5f384',
   lua: `local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
 if lease.err or lease[2] ~= token then return {0} end
@@ -189,7 +193,7 @@ for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
 if tonumber(ARGV[4]) > 0 then
-  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3])
+  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ARGV[4])
   redis.call('PEXPIRE', leaseKey, ARGV[4])
 end
 return {1}

@@ -158,11 +158,13 @@ export class RedisStore implements Store {
   }
 
   async set(key: string, token: string, { payload, ttl, grace }: NewValue, within?: number): Promise<void> {
+    const askedAt = systemClock.now()
     const overwrite = async (): Promise<boolean> => {
-      const sentAt = this.#clock.known ? Math.floor(this.#clock.now()) : ''
+      const sentAt = this.#clock.known ? Math.floor(this.#clock.at(askedAt)) : ''
       return this.#overwrite(key, [token, asBuffer(payload), Math.ceil(ttl), Math.ceil(grace), sentAt, within ?? ''])
     }
-    // In time by our clock, too late by the server's: that one has been set. Its answer told us.
+    // In time by our clock, too late by the server's: that one may have been set, and its answer told us. If it came late
+    // indeed, it does so again.
     if (!(await overwrite()) && !(await overwrite())) throw new Error('The write arrived too late')
   }
 

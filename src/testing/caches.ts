@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert'
-import { openCache, type Cache } from '../core/cache.ts'
+import type { Cache } from '../core/cache.ts'
+import { openCache } from '../core/fleet-cache.ts'
 import type { CacheOptions } from '../core/plan.ts'
 import type { ContractTest, Scene } from './scene.ts'
 

@@ -85,6 +85,29 @@ describe('a fill that is delivered late', () => {
   })
 })
 
+describe('a set that arrives after its sender gave up', () => {
+  test('does not overwrite what others have set since, however often it is sent (rule 4)', async () => {
+    await using server = await startRedis()
+    await using proxy = await startProxy(server)
+    const cache = { commandTimeout: 300 }
+    await using fleet = await startFleet({
+      redis: { options: server.address },
+      each: firstVia(proxy, server, 'commands'),
+      cache,
+    })
+    const [far, near] = fleet.members as [Member, Member]
+    await far.set('key', 'first')
+    proxy.blackHole('requests')
+    await expect(far.set('key', 'given up')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    await near.set('key', 'newer')
+    proxy.heal()
+    await until('it has arrived', async () => (await near.peek('key')).state === 'missing')
+    // All that `far` has sent comes before this.
+    await until('it is answered', () => far.peek('key').catch(() => false))
+    expect(await near.peek('key')).toEqual({ state: 'missing' })
+  })
+})
+
 describe('while the answer to a claim is on its way', () => {
   test('a caller who joins after an invalidation is not given the value in it (rule 4)', async () => {
     await using server = await startRedis()

@@ -98,6 +98,48 @@ describe('closing a cache', () => {
     expect(source.runs).toHaveLength(1)
   })
 
+  test('lets a caller that is still at its first read have its load (rule 13)', async () => {
+    const { a, b, ways } = fleet()
+    const go = ways.a.hold('read', 'before')
+    const source = new Source<string>()
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const closed = answerOf(a.close())
+    await settled()
+    go()
+    await settled()
+    expect(closed).toEqual({ state: 'pending' })
+    source.run(0).resolve('v')
+    await settled()
+    expect([answer, closed]).toEqual([
+      { state: 'value', value: 'v' },
+      { state: 'value', value: undefined },
+    ])
+    expect(await b.peek('k')).toMatchObject({ state: 'fresh', value: 'v' })
+  })
+
+  test('lets a loader that is under way ask for what it needs, and nobody else (rule 13)', async () => {
+    const { a } = fleet()
+    let begin!: () => void
+    const begun = new Promise<void>((resolve) => (begin = resolve))
+    const answer = answerOf(
+      a.getOrLoad('page', async () => {
+        await begun
+        await a.set('noted', true)
+        return [await a.getOrLoad('part', async () => await a.getOrLoad('part of part', () => 'v'))]
+      }),
+    )
+    await settled()
+    const closed = answerOf(a.close())
+    await expect(a.getOrLoad('page', () => 'v')).rejects.toMatchObject({ code: 'CLOSED' })
+    begin()
+    await settled()
+    expect([answer, closed]).toEqual([
+      { state: 'value', value: ['v'] },
+      { state: 'value', value: undefined },
+    ])
+  })
+
   test('waits for the refresh of a stale value, which has no caller', async () => {
     const { a, b, clock } = fleet({ ttl: '1s', grace: '1m' })
     await a.getOrLoad('k', () => 'old')

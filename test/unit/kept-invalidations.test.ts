@@ -112,6 +112,22 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
     expect(await value(b)).toBe('set')
   })
 
+  test('outlasts a write that was sent before it and is answered after it (rule 4)', async () => {
+    const { a, b, ways, value, clock } = keeping()
+    const answer = ways.a.hold('set', 'after')
+    const set = answerOf(a.set('k', 'set before'))
+    await settled()
+    ways.a.mode = 'failing'
+    await a.invalidate('k')
+    ways.a.mode = 'answering'
+    answer()
+    await settled()
+    expect(set).toEqual(done)
+    expect(await value(a)).toBe('load 1')
+    await clock.advance(250)
+    expect(await value(b)).toBe('load 2')
+  })
+
   test('of so many keys that they cannot be kept is rejected', async () => {
     const all = keeping()
     const { a } = all

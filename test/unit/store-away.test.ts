@@ -118,11 +118,22 @@ describe('when the store does not answer', () => {
     await expect(a.invalidate('k')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
     const after = answerOf(a.getOrLoad('k', source.loader))
     await settled()
-    expect(source.runs).toHaveLength(2)
     source.run(0).resolve('old')
+    await settled()
+    expect(after).toEqual({ state: 'pending' })
     source.run(1).resolve('new')
     await settled()
     expect(after).toEqual({ state: 'value', value: 'new' })
+  })
+
+  test('however often a key is invalidated, it has no more than two loads at once (rule 12)', async () => {
+    const { a, source, clock } = await away()
+    for (let round = 0; round < 5; round++) {
+      answerOf(a.getOrLoad('k', source.loader))
+      await clock.advance(600)
+      await expect(a.invalidate('k')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    }
+    expect(source.runs).toHaveLength(2)
   })
 
   test('a load that fails is an error like any other, and is tried again at once', async () => {

@@ -134,33 +134,6 @@ describe('loads without a lease', () => {
     expect(second).toEqual(valueOf('second'))
   })
 
-  test('are joined by nobody once they are detached (rule 4)', async () => {
-    const { ask, end, unleased, moment, began } = loads()
-    const asked = moment()
-    const first = ask('k', 'first', { asked })
-    const waiting = ask('k', 'first, too', { asked })
-    unleased.detach('k')
-    const second = ask('k', 'second', { asked })
-    await settled()
-    expect(began).toEqual(['first', 'second'])
-    await end('second')
-    await end('first')
-    expect([first, waiting, second]).toEqual([valueOf('first'), valueOf('first'), valueOf('second')])
-  })
-
-  test('that are detached with one waiting behind them are all ended', async () => {
-    const { ask, end, unleased, clock } = loads()
-    ask('k', 'first')
-    await settled()
-    const second = ask('k', 'second')
-    unleased.detach('k')
-    await end('first')
-    await end('second')
-    expect(second).toEqual(valueOf('second'))
-    await clock.advance(10 * patience)
-    expect(clock.pending).toBe(0)
-  })
-
   test('that nobody waits for any more are not begun', async () => {
     const { ask, end, leave, began, clock } = loads()
     ask('k', 'first')

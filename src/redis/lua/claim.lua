@@ -41,14 +41,19 @@ if header then
   end
 end
 
-local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error')
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl')
 if lease.err then
   redis.call('DEL', leaseKey)
   lease = {}
 end
+local left = lease[1] and redis.call('PTTL', leaseKey)
+-- Nothing lasts longer than it was meant to because this server's clock was set back.
+if lease[7] and left > tonumber(lease[7]) then
+  left = tonumber(lease[7])
+  redis.call('PEXPIRE', leaseKey, left)
+end
 if lease[1] == 'held' then
   if lease[2] == token then return {'lease', micros, lease[3], value} end
-  local left = redis.call('PTTL', leaseKey)
   -- A lease that does not expire was left by a script that was not allowed to finish.
   local gone = left < 0
   if not gone and goneAfter ~= '' and lease[5] then
@@ -87,7 +92,7 @@ end
 
 -- 16 digits keep every microsecond until the year 2286.
 local fence = string.format('%.0f', math.max(micros, version + 1))
-redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox)
+redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
 redis.call('PEXPIRE', leaseKey, ARGV[3])
 -- The inbox speaks for its process only where this very server sees it subscribed.
 if goneAfter ~= '' and inbox ~= '' then

@@ -19,7 +19,7 @@ for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
 if tonumber(ARGV[4]) > 0 then
-  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3])
+  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ARGV[4])
   redis.call('PEXPIRE', leaseKey, ARGV[4])
 end
 return {1}

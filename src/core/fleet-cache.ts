@@ -1,0 +1,209 @@
+import { shown } from './duration.ts'
+import type { Cache, Peeked } from './cache.ts'
+import { loadingNow } from './circle.ts'
+import type { Clock } from './clock.ts'
+import { CacheError, closed, quoted } from './errors.ts'
+import { Events, type CacheEvents } from './events.ts'
+import { encoded } from './payload.ts'
+import { Flights } from './flights.ts'
+import { freshness } from './freshness.ts'
+import { Call, type CallShared } from './get-or-load.ts'
+import { GuardedStore } from './guard.ts'
+import { checkKey, keyspace } from './key.ts'
+import type { Loader } from './load.ts'
+import { LonelyLoads } from './lonely-loads.ts'
+import { moments } from './moment.ts'
+import {
+  closeTimeout,
+  planOf,
+  refined,
+  refinedForSet,
+  type CacheOptions,
+  type CachePlan,
+  type CallOptions,
+  type CloseOptions,
+  type Plan,
+  type SetOptions,
+} from './plan.ts'
+import { Reads, type Found } from './reads.ts'
+import type { Store } from './store.ts'
+import { tokens } from './token.ts'
+import { Unleased } from './unleased.ts'
+import { Watchdog } from './watchdog.ts'
+
+/**
+ * A cache as the options say.
+ * @param options each with a default
+ * @param defaultStore makes the store if the options name none, with the clock of the cache
+ * @throws TypeError for an unknown option or a value it cannot have
+ */
+export function openCache(options: CacheOptions, defaultStore: (clock: Clock) => Store): Cache {
+  const plan = planOf(options)
+  return new FleetCache(plan, options.store ?? defaultStore(plan.clock))
+}
+
+class FleetCache implements Cache {
+  readonly #plan: CachePlan
+  readonly #shared: CallShared
+  readonly #writes = new Set<Promise<void>>()
+  #state: 'open' | 'closing' | 'closed' = 'open'
+  #closing: Promise<void> | null = null
+  /** How many calls are at their first read, which most of them end with. */
+  #reading = 0
+  #readsOver: () => void = () => undefined
+
+  constructor(plan: CachePlan, backing: Store) {
+    const { clock, codec, commandTimeout } = plan
+    const events = new Events()
+    const moment = moments()
+    const prefix = keyspace(plan.namespace)
+    const keeps = plan.onInvalidateFailure === 'replay'
+    const store = new GuardedStore(backing, { timeout: commandTimeout, keeps, clock, events })
+    const places = { most: plan.maxConcurrentLoads, mostQueued: plan.maxQueuedLoads }
+    const watchdog = new Watchdog((leases) => store.renew(leases), clock)
+    const named = (key: string): string => prefix + key
+    const shared = { store, named, watchdog, clock, codec, events, moment, token: tokens() }
+    this.#plan = plan
+    this.#shared = {
+      ...shared,
+      reads: new Reads(shared),
+      flights: new Flights(shared),
+      unleased: new Unleased({ ...places, patience: commandTimeout, clock, events, moment }),
+      lonely: new LonelyLoads(shared),
+      open: new Set(),
+    }
+    store.open()
+  }
+
+  async getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    checkKey(key)
+    if (typeof loader !== 'function')
+      throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${shown(loader)}`)
+    const plan: Plan = options === undefined ? this.#plan : refined(this.#plan, options)
+    const signal = options?.signal
+    this.#checkOpen(key)
+    signal?.throwIfAborted()
+    const { moment, clock, flights, reads, events } = this.#shared
+    const question = { key, loader, plan, signal, asked: moment(), askedAt: clock.now() }
+    // A hit takes the short way, unless the caller might not have the patience for a read. Where this process is loading
+    // the key already and there is nothing stale to serve, there is nothing to read.
+    const short = signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
+    if (!short || flights.joinable(key)?.hasStale === false)
+      return (await new Call(this.#shared, question).answer(null)) as T
+    let read: Found | CacheError
+    this.#reading++
+    try {
+      read = await reads.read(key)
+      if (read.state === 'entry' && freshness(read.entry, 0) === 'fresh') {
+        if (events.heard('hit')) events.emit('hit', { key })
+        return read.value as T
+      }
+    } catch (error) {
+      read = error as CacheError
+    } finally {
+      if (--this.#reading === 0) this.#readsOver()
+    }
+    if (this.#state === 'closed') throw closed(key)
+    return (await new Call(this.#shared, question).answer(read)) as T
+  }
+
+  async peek<T = unknown>(key: string): Promise<Peeked<T>> {
+    checkKey(key)
+    this.#checkOpen(key)
+    const found = await this.#shared.reads.read(key).catch((error: CacheError) => {
+      throw about(key, error)
+    })
+    if (found.state !== 'entry') return { state: 'missing' }
+    const state = freshness(found.entry, this.#plan.grace)
+    if (state === 'expired') return { state: 'missing' }
+    return { state, value: found.value as T, age: found.entry.age, ttl: Math.max(0, found.entry.freshFor) }
+  }
+
+  async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
+    checkKey(key)
+    const { ttl, grace, maxValueSize, inlineLimit } =
+      options === undefined ? this.#plan : refinedForSet(this.#plan, options)
+    this.#checkOpen(key)
+    const payload = encoded(value, key, maxValueSize, this.#plan.codec)
+    if (payload instanceof CacheError) throw payload
+    const { store, named, token } = this.#shared
+    await this.#overwrite(key, () => store.set(named(key), token(), { payload, ttl, grace, loadTime: 0, inlineLimit }))
+  }
+
+  async invalidate(key: string): Promise<void> {
+    checkKey(key)
+    this.#checkOpen(key)
+    const { store, named } = this.#shared
+    await this.#overwrite(key, () => store.invalidate(named(key)))
+  }
+
+  on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
+    return this.#shared.events.on(name, listener)
+  }
+
+  async close(options: CloseOptions = {}): Promise<void> {
+    const timeout = closeTimeout(options)
+    return (this.#closing ??= this.#close(timeout))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #overwrite(key: string, write: () => Promise<void>): Promise<void> {
+    const { flights, events } = this.#shared
+    // Calls from here on do not join what began before.
+    flights.detach(key)
+    const written = write()
+    this.#writes.add(written)
+    try {
+      await written
+    } catch (error) {
+      throw about(key, error as CacheError)
+    } finally {
+      this.#writes.delete(written)
+    }
+    events.emit('invalidate', { key })
+  }
+
+  async #close(timeout: number): Promise<void> {
+    const { flights, open, lonely, watchdog, clock, store } = this.#shared
+    this.#state = 'closing'
+    await new Promise<void>((resolve) => {
+      const timer = clock.after(timeout, resolve)
+      void this.#idle().then(() => {
+        timer.cancel()
+        resolve()
+      })
+    })
+    this.#state = 'closed'
+    flights.giveUp()
+    lonely.giveUp()
+    for (const call of open) call.giveUp(closed(call.key))
+    await flights.landed()
+    flights.close()
+    watchdog.close()
+    await store.replay()
+    await store.close()
+  }
+
+  /** Resolves when nothing is under way any more, nor what has come of it meanwhile. */
+  async #idle(): Promise<void> {
+    const { flights, open } = this.#shared
+    do {
+      if (this.#reading > 0) await new Promise<void>((resolve) => (this.#readsOver = resolve))
+      await Promise.allSettled([flights.landed(), ...this.#writes, ...[...open].map((call) => call.answered)])
+    } while (this.#reading > 0 || open.size > 0 || this.#writes.size > 0)
+  }
+
+  /** A loader that may end may also ask for what it needs. */
+  #checkOpen(key: string): void {
+    if (this.#state === 'open' || (this.#state === 'closing' && loadingNow() !== null)) return
+    throw closed(key)
+  }
+}
+
+/** The same error, about this key. */
+function about(key: string, { code, message, cause }: CacheError): CacheError {
+  return new CacheError(code, message, { key, cause })
+}

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { createCache, type CacheOptions } from '../../src/index.ts'
+import { redisStore } from '../../src/redis/index.ts'
+import { startFleet, tally, type Member } from '../support/fleet.ts'
+import { startRedis, type RedisServer } from '../support/servers.ts'
+
+const minute = 60_000
+
+/** What is in Redis looks as if the server's clock had been a minute ahead when it was written. */
+async function setBack({ client }: RedisServer, key: string): Promise<void> {
+  const value = await client.getBuffer(`{herdless:${key}}`)
+  if (value !== null) {
+    for (const place of [18, 24, 30]) value.writeUIntBE(value.readUIntBE(place, 6) + minute, place, 6)
+    await client.set(`{herdless:${key}}`, value, 'KEEPTTL')
+  }
+  for (const each of [`{herdless:${key}}`, `{herdless:${key}}:lease`]) {
+    const left = await client.pttl(each)
+    if (left > 0) await client.pexpire(each, left + minute)
+  }
+}
+
+describe('after the clock of Redis has been set back by a minute', () => {
+  const poll = { wakeUp: 'poll' } as const
+
+  test('a dead holder is replaced when its lease would have ended (rule 10)', async () => {
+    await using server = await startRedis()
+    const cache = { leaseTtl: 1_000, waitTimeout: 20_000 }
+    await using fleet = await startFleet({ redis: { options: server.address }, store: poll, cache })
+    const [holder, other] = fleet.members as [Member, Member]
+    await holder.ask('key')
+    const first = await fleet.load(0)
+    await first.process.kill()
+    await setBack(server, 'key')
+    const { answers } = await other.ask('key', { loader: { ms: 0 } })
+    const told = await answers
+    expect(tally(told)).toEqual([{ told: 'key by load 0 of process 1', callers: 1 }])
+    expect((told[0]?.endedAt ?? 0) - (told[0]?.startedAt ?? 0)).toBeLessThan(5_000)
+  })
+
+  test('an error is remembered no longer than it was to be', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ redis: { options: server.address }, cache: { failureCooldown: 300 } })
+    const [one, other] = fleet.members as [Member, Member]
+    await one.get('key', { ms: 0, error: { name: 'Error', message: 'down' } })
+    await setBack(server, 'key')
+    expect((await other.get('key')).error?.code).toBe('LOAD_FAILED')
+    await until('the source is asked again', async () => (await other.get('key')).error === undefined, 5_000)
+  })
+
+  test.for([{ grace: 0 }, { grace: '1h' }] satisfies CacheOptions[])(
+    'a value of which nobody can say how old it is is loaded again (%o)',
+    async (options) => {
+      await using server = await startRedis()
+      await using cache = createCache({ store: redisStore(server.connect()), ...options })
+      expect(await cache.getOrLoad('key', () => 'old')).toBe('old')
+      await setBack(server, 'key')
+      expect(await cache.peek('key')).toEqual({ state: 'missing' })
+      expect(await cache.getOrLoad('key', () => 'new')).toBe('new')
+      expect(await cache.getOrLoad('key', () => 'newer')).toBe('new')
+    },
+  )
+})
