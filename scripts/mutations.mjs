@@ -245,11 +245,11 @@ export const mutations = [
     tests: ['test/integration/clock.test.ts'],
   },
   {
-    name: 'closing does not wait for calls at their first read',
+    name: 'a call at its first read is refused when the cache closes',
     rule: 13,
     file: 'src/core/fleet-cache.ts',
-    from: 'if (this.#reading > 0) await',
-    to: 'if (this.#reading < 0) await',
+    from: "if (this.#state === 'closed') throw closed(key)",
+    to: 'this.#checkOpen(key)',
     tests: ['test/unit/close.test.ts'],
   },
 ]
