@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '9e640119418986bda00d6d83786826c489cda70c',
+  sha1: '930e1787895ceea07fc9eb04e48f715ae7d96b6b',
   lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
 local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
 local goneAfter = ARGV[7]
@@ -78,7 +78,11 @@ elseif lease[1] == 'pass' then
 end
 local fence = string.format('%.0f', math.max(micros, version + 1))
 redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
-redis.call('PEXPIRE', leaseKey, ARGV[3])
+local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
+if type(expires) == 'table' then
+  redis.call('DEL', leaseKey)
+  return expires
+end
 if goneAfter ~= '' and inbox ~= '' then
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
   if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
@@ -181,7 +185,7 @@ return answers
 
 export const settle: Script = {
   name: 'settle',
-  sha1: '4078a9ca2e64e74342d6bb903d3aac91f2c5f384',
+  sha1: '9796cd4700a2f8dbe7ed0958dd6e4632a8ddfa2c',
   lua: `local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
 if lease.err or lease[2] ~= token then return {0} end
@@ -194,7 +198,11 @@ for _, field in ipairs(fields) do
 end
 if tonumber(ARGV[4]) > 0 then
   redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ARGV[4])
-  redis.call('PEXPIRE', leaseKey, ARGV[4])
+  local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[4])
+  if type(expires) == 'table' then
+    redis.call('DEL', leaseKey)
+    return expires
+  end
 end
 return {1}
 `,

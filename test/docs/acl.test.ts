@@ -165,6 +165,14 @@ describe('the rules for a user', () => {
     expect(objects).toContain({ '~': 'key', '&': 'channel', '+': word.split('|')[0] }[word[0] as '~' | '&' | '+'])
   })
 
+  test('leave nothing behind that never expires, even without +pexpire', async () => {
+    const rest = rule('push').filter((word) => word !== '+pexpire')
+    expect((await refused(rest, 'push')).map(({ object }) => object)).toContain('pexpire')
+    const keys = await server.client.keys('{shop:*')
+    const left = await Promise.all(keys.map((key) => server.client.pttl(key)))
+    expect(left.filter((ms) => ms === -1)).toEqual([])
+  })
+
   test('differ by what pub/sub needs, and by nothing else', () => {
     const pubsub = ['&herdless:inbox:*', '+publish', '+subscribe', '+pubsub|numsub']
     expect(rule('push').filter((word) => !pubsub.includes(word))).toEqual(rule('poll'))

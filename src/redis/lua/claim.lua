@@ -93,7 +93,12 @@ end
 -- 16 digits keep every microsecond until the year 2286.
 local fence = string.format('%.0f', math.max(micros, version + 1))
 redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
-redis.call('PEXPIRE', leaseKey, ARGV[3])
+local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
+if type(expires) == 'table' then
+  -- Forbidden. Nothing must stay that never expires.
+  redis.call('DEL', leaseKey)
+  return expires
+end
 -- The inbox speaks for its process only where this very server sees it subscribed.
 if goneAfter ~= '' and inbox ~= '' then
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)

@@ -20,6 +20,11 @@ for _, field in ipairs(fields) do
 end
 if tonumber(ARGV[4]) > 0 then
   redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ARGV[4])
-  redis.call('PEXPIRE', leaseKey, ARGV[4])
+  local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[4])
+  if type(expires) == 'table' then
+    -- Forbidden. Nothing must stay that never expires.
+    redis.call('DEL', leaseKey)
+    return expires
+  end
 end
 return {1}
