@@ -1,7 +1,7 @@
 /**
  * `npm run check:package`: packs the built package and tries it as its users will. Its manifest and types are judged by
  * publint and are-the-types-wrong; then it is installed into an empty project, every export is imported and required,
- * and a stampede is let loose on it.
+ * a stampede is let loose on it, and its command examines the Redis.
  */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,6 +22,7 @@ try {
   await cp(join(checkout, 'test/package'), project, { recursive: true })
   await command('node', ['every-export.mjs'], { cwd: project })
   await command('node', ['stampede.mjs'], { cwd: project, env: { REDIS_URL: redis.url } })
+  await command('npx', ['--no', 'herdless', 'doctor', '--command-timeout', '30s', redis.url], { cwd: project })
 } finally {
   await redis.stop()
   await rm(folder, { recursive: true, force: true })

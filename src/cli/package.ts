@@ -1,0 +1,22 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The version of this package. */
+export function version(): string {
+  return (JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')) as { version: string }).version
+}
+
+/** The folder of this package, which holds the pages that findings name. */
+export function packageFolder(): string {
+  // The compiled files may lie one folder deeper or higher than these do; between them and the root lie manifests
+  // without a name, which say no more than the kind of the modules.
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (!isOurs(join(folder, 'package.json'))) folder = dirname(folder)
+  return folder
+}
+
+function isOurs(manifest: string): boolean {
+  if (dirname(manifest) === dirname(dirname(manifest))) throw new Error('This package has lost its package.json')
+  return existsSync(manifest) && (JSON.parse(readFileSync(manifest, 'utf8')) as { name?: string }).name === 'herdless'
+}

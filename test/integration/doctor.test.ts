@@ -1,0 +1,224 @@
+import { once } from 'node:events'
+import { cp, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { checkout } from '../../scripts/command.mjs'
+import { builtPackage } from '../support/fleet-build.ts'
+import { startRedis } from '../support/servers.ts'
+import { doc } from '../docs/markdown.ts'
+import { checksWith, examined, herdless, herdlessIn } from './doctor.ts'
+
+/** A frozen server is given up after its patience, twice at most, and a process needs a moment to start. */
+const bounded = 10_000
+
+describe('on a server that is as it should be', () => {
+  const args = ['--maxmemory', '64mb', '--maxmemory-policy', 'allkeys-lru']
+
+  test('the doctor finds no problem and no warning, and leaves nothing behind', async () => {
+    await using server = await startRedis({ args })
+    await server.client.set('{shop:mine}', 'stays')
+    const { code, told } = await examined(server.url, '--namespace', 'shop', '--command-timeout', '30s')
+    expect(code).toBe(0)
+    expect(checksWith(told, 'problem')).toEqual([])
+    expect(checksWith(told, 'warning')).toEqual([])
+    expect(checksWith(told, 'ok')).toEqual([
+      'server',
+      'access',
+      'round trip',
+      'clock',
+      'rights',
+      'lease',
+      'messages',
+      'memory',
+      'persistence',
+      'connections',
+      'slow commands',
+    ])
+    expect(checksWith(told, 'note')).toEqual(['replicas'])
+    expect(await server.client.keys('*')).toEqual(['{shop:mine}'])
+    expect(await server.client.pubsub('CHANNELS', '*')).toEqual([])
+  })
+
+  test('everything that the doctor writes stands under a key of its own, and expires', async () => {
+    await using server = await startRedis({ args })
+    const written: string[][] = []
+    const monitor = await server.client.monitor()
+    monitor.on('monitor', (_time: string, [name = '', ...rest]: string[]) =>
+      written.push([name.toLowerCase(), ...rest]),
+    )
+    await examined(server.url, '--namespace', 'shop')
+    await server.client.echo('the end')
+    await expect.poll(() => written.at(-1)).toEqual(['echo', 'the end'])
+    monitor.disconnect()
+    const keyed = written.filter(([name = '']) => /^(set|hset|pexpire|del|hdel)$/.test(name))
+    expect(keyed.map(([name]) => name)).toEqual(expect.arrayContaining(['set', 'hset', 'del', 'pexpire']))
+    for (const [, key] of keyed) expect(key).toMatch(/^\{shop:doctor:[\w-]{16}\}(:lease)?$/)
+    // What is tried without an effect has no PX, and no effect.
+    for (const set of keyed.filter(([name]) => name === 'set')) expect(set.join(' ')).toMatch(/ PX \d+$|  herdless$/i)
+    const leases = keyed.filter(([name, key = '']) => name === 'hset' && key.endsWith(':lease')).map(([, key]) => key)
+    const expiring = keyed.filter(([name]) => name === 'pexpire').map(([, key]) => key)
+    expect(expiring).toEqual(expect.arrayContaining(leases))
+  })
+
+  test('the URL may come from REDIS_URL, and the server may listen on a socket', async () => {
+    await using server = await startRedis({ args, listen: 'socket' })
+    const { code, out } = await herdless(['doctor'], { REDIS_URL: server.url })
+    expect(out).toContain('Over a socket')
+    expect(code).toBe(0)
+  })
+
+  test('it reads for people as the page shows it', async () => {
+    const page = doc('docs/production.md')
+    const [shown] = page.blocks.filter(({ info }) => info === 'from=doctor')
+    await using server = await startRedis()
+    const { out } = await herdless(['doctor', '--command-timeout', '30s', server.url])
+    expect(figuresAside(out)).toBe(figuresAside(shown?.code ?? ''))
+  })
+})
+
+/** The text without what differs from run to run and from machine to machine. */
+function figuresAside(text: string): string {
+  return text
+    .trim()
+    .replaceAll(/The pages are in .*/g, 'The pages are in …')
+    .replaceAll(/\b\d[\d.]*( (ms|s|min|h|days|bytes|KiB|MiB|GiB|TiB))?/g, '…')
+    .replaceAll(/… (behind|ahead of) this machine/g, '… off')
+}
+
+describe('a server that cannot be examined ends the doctor with 2', () => {
+  test('because nobody listens there', async () => {
+    const { code, err, took } = await herdless(['doctor', 'redis://:geheim@127.0.0.1:1'])
+    expect(err).toMatch(/^Nothing could be examined: 127\.0\.0\.1:1: connect ECONNREFUSED/)
+    expect(err).not.toContain('geheim')
+    expect(code).toBe(2)
+    expect(took).toBeLessThan(bounded)
+  })
+
+  test('because it is frozen, in bounded time', async () => {
+    await using server = await startRedis()
+    await server.freeze()
+    const { code, err, took } = await herdless(['doctor', server.url])
+    expect(err).toMatch(/^Nothing could be examined: 127\.0\.0\.1:\d+: /)
+    expect(code).toBe(2)
+    expect(took).toBeLessThan(bounded)
+  })
+
+  test('because it freezes in the midst of it, in bounded time', async () => {
+    await using server = await startRedis()
+    const monitor = await server.client.monitor()
+    const asked = new Promise<void>((resolve) =>
+      monitor.on('monitor', (_time: string, [name = '']: string[]) => name.toLowerCase() === 'time' && resolve()),
+    )
+    const ending = herdless(['doctor', server.url])
+    await asked
+    await server.freeze()
+    const { code, err, took } = await ending
+    expect(err).toMatch(/^Nothing could be examined: 127\.0\.0\.1:\d+: Command timed out/)
+    expect(code).toBe(2)
+    expect(took).toBeLessThan(bounded)
+    monitor.disconnect()
+  })
+
+  test('because the password is wrong, or missing', async () => {
+    await using server = await startRedis()
+    await server.client.config('SET', 'requirepass', 'right')
+    const wrong = await herdless(['doctor', `redis://:geheim@127.0.0.1:${server.port}`])
+    expect(wrong).toMatchObject({ code: 2, out: '', err: expect.stringContaining('WRONGPASS') as string })
+    expect(wrong.err).not.toContain('geheim')
+    const missing = await herdless(['doctor', server.url])
+    expect(missing).toMatchObject({ code: 2, out: '', err: expect.stringContaining('NOAUTH') as string })
+    const right = await herdless(['doctor', `redis://:right@127.0.0.1:${server.port}`])
+    expect(right).toMatchObject({ code: 0, err: '' })
+    expect(right.out).toContain('with a password')
+    expect(right.out).not.toContain('right@')
+  })
+
+  test('because it is something else, whose answer holds the password', async () => {
+    const stranger = createServer((socket) => {
+      socket.on('data', (bytes) =>
+        socket.write(`-ERR unknown command, with args ${bytes.toString().replaceAll(/\s+/g, ' ')}\r\n`),
+      )
+      socket.on('error', () => {})
+    }).listen(0, '127.0.0.1')
+    await once(stranger, 'listening')
+    const url = `redis://shop:ge%68eim@127.0.0.1:${(stranger.address() as AddressInfo).port}`
+    for (const json of [[], ['--json']]) {
+      const { code, out, err } = await herdless(['doctor', url, ...json])
+      expect(code).toBe(2)
+      expect(out + err).toContain('***')
+      expect(out + err).not.toMatch(/geheim|ge%68eim/)
+    }
+    stranger.close()
+  })
+
+  test('and tells a program so', async () => {
+    const { code, out } = await herdless(['doctor', '--json', 'redis://127.0.0.1:1'])
+    expect(JSON.parse(out)).toEqual({
+      herdless: expect.stringMatching(/^\d+\.\d+\.\d+/) as string,
+      error: expect.stringContaining('ECONNREFUSED') as string,
+    })
+    expect(code).toBe(2)
+  })
+})
+
+describe('a command line', () => {
+  test.for([
+    [['nurse'], 'There is no command nurse'],
+    [[], 'Expected a command'],
+    [['redis://:geheim@host'], 'There is no command of this name'],
+    [['doctor'], 'Expected the URL of a Redis'],
+    [['doctor', 'http://:geheim@host'], 'Expected a URL such as redis://'],
+    [['doctor', 'redis://:geheim@ho st'], 'Expected a URL such as redis://'],
+    [['doctor', 'redis://one', 'redis://:geheim@two'], 'Expected one URL, got 2'],
+    [['doctor', 'redis://one', '--geheim'], "Unknown option '--geheim'"],
+    [['doctor', 'redis://one', '--lease-ttl', '5'], 'Expected `leaseTtl` to be'],
+    [['doctor', 'redis://one', '--namespace', 'a{b'], 'Expected `namespace` to be'],
+    [['doctor', 'redis://one', '--wake-up', 'shout'], 'Expected --wake-up to be push or poll'],
+    [['doctor', 'redis://one', '--cluster', '--sentinel', 'x'], 'Expected --cluster or --sentinel, got both'],
+    [['doctor', 'rediss://one', '--tls-ca', '/no/such/file'], 'Expected --tls-ca to name a file'],
+  ] as const)('%s is refused with 2', async ([args, message]) => {
+    const { code, out, err } = await herdless(args)
+    expect(err).toContain(`herdless: ${message}`)
+    expect(err.split('\n')).toHaveLength(2)
+    expect(err).not.toContain(':geheim')
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+  })
+
+  test.for([['--version'], ['--help'], ['doctor', '--help']])('%s is answered with 0', async (args) => {
+    const { code, out, err } = await herdless(args)
+    expect(out).toMatch(args[0] === '--version' ? /^\d+\.\d+\.\d+\n$/ : /^Usage: herdless/)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+  })
+})
+
+describe('the ioredis of the application', () => {
+  /** A folder with the compiled package, as npm would lay it out, beside this ioredis. */
+  async function installed(ioredis: 'ioredis5' | null): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'herdless-installed-'))
+    const own = join(folder, 'node_modules/herdless')
+    await cp(await builtPackage(), join(own, 'dist'), { recursive: true })
+    await writeFile(join(own, 'package.json'), '{ "name": "herdless", "version": "1.2.3" }')
+    if (ioredis !== null) await symlink(join(checkout, 'node_modules', ioredis), join(folder, 'node_modules/ioredis'))
+    return folder
+  }
+
+  test('may be of version 5', async () => {
+    await using server = await startRedis({ args: ['--maxmemory', '64mb', '--maxmemory-policy', 'allkeys-lru'] })
+    const folder = await installed('ioredis5')
+    const { code, out, err } = await herdlessIn(join(folder, 'node_modules/herdless/dist'), ['doctor', server.url])
+    await rm(folder, { recursive: true })
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toContain('User default has all rights')
+    expect(out).toContain(`The pages are in ${await realpath(tmpdir())}`)
+  })
+
+  test('is asked for where there is none', async () => {
+    const folder = await installed(null)
+    const { code, err } = await herdlessIn(join(folder, 'node_modules/herdless/dist'), ['doctor', 'redis://localhost'])
+    await rm(folder, { recursive: true })
+    expect(err).toContain('The doctor needs ioredis 5 or 6: `npm install ioredis`')
+    expect(code).toBe(2)
+  })
+})
