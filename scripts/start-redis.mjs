@@ -10,13 +10,19 @@ import { provisionBinary, provisionRedis } from './provision-redis.mjs'
 import { until } from './until.mjs'
 
 /**
- * @typedef {{ host: string, port: number } | { path: string }} Address Where a server listens, in the words of ioredis.
+ * @typedef {{ host: string, port: number } | { path: string }} Place
+ * @typedef {{ password?: string, tls?: { ca: string } }} Access What a client must know of a server besides its place.
+ * @typedef {Place & Access} Address Where a server listens, and what lets a client in, in the words of ioredis.
  * @typedef {import('./guarded-process.mjs').GuardedProcess & { address: Address }} ServerProcess
  *
  * @typedef {object} ServerOptions
  * @property {string[]} [args] further arguments of redis-server, such as `['--maxmemory', '4mb']`
  * @property {string} [config] the text of its configuration file; no such file by default
  * @property {string} [folder] the folder of an earlier server that this one takes the place of, with the files it left
+ * @property {Record<string, string>} [files] what is put into its folder beforehand: texts by their names
+ * @property {Record<string, string>} [env] what its environment has on top of ours
+ * @property {Access} [access] a password that it asks for; with `tls` it speaks nothing but TLS, and `args` name the
+ *   certificates
  * @property {Address | 'port' | 'socket'} [listen] an address of this choice, or any free loopback port (the default),
  *   or a unix socket
  *
@@ -38,28 +44,34 @@ export async function openRedis() {
 }
 
 /**
- * An address as one string that `new Redis(...)` takes.
+ * An address as one string that `new Redis(...)` takes. The certificate of an authority has no place in it.
  * @param {Address} address
  */
 export function urlOf(address) {
-  return 'path' in address ? address.path : `redis://${address.host}:${address.port}`
+  if ('path' in address) return address.path
+  const password = address.password === undefined ? '' : `:${encodeURIComponent(address.password)}@`
+  return `${address.tls ? 'rediss' : 'redis'}://${password}${address.host}:${address.port}`
 }
 
 /**
- * Starts one server without persistence; resolves when it has answered a PING.
+ * Starts one server without persistence; resolves when it has answered a PING, be it that it is still loading.
  * @param {ServerOptions} [options]
  * @returns {Promise<ServerProcess>}
  * @throws {Error} if it does not come up: the message holds its log
  */
-export async function startServer({ args = [], config, folder: earlier, listen = 'port' } = {}) {
-  const { binary, env } = await provisionBinary()
+export async function startServer(options = {}) {
+  const { args = [], config, files = {}, env = {}, access = {}, folder: earlier, listen = 'port' } = options
+  const program = await provisionBinary()
   const guardian = guardianOfThisProcess()
   for (;;) {
     const folder = earlier ?? (await guardian.newFolder())
-    const address = listen === 'socket' ? { path: join(folder, 'redis.sock') } : listen === 'port' ? somePort() : listen
-    if (config !== undefined && !earlier) await writeFile(join(folder, 'redis.conf'), config)
+    const place = listen === 'socket' ? { path: join(folder, 'redis.sock') } : listen === 'port' ? somePort() : listen
+    const address = { ...place, ...access }
+    const texts = config === undefined || earlier ? files : { ...files, 'redis.conf': config }
+    for (const [name, text] of Object.entries(texts)) await writeFile(join(folder, name), text)
     const all = [...(config === undefined ? [] : ['redis.conf']), ...listenArguments(address), ...withoutPersistence]
-    const server = await guardian.start(binary, [...all, ...args], { folder, env })
+    const environment = { ...program.env, ...env }
+    const server = await guardian.start(program.binary, [...all, ...args], { folder, env: environment })
     try {
       const info = await answered(address, server.ended)
       if (info.includes(`process_id:${server.pid}\r`)) return { ...server, address }
@@ -85,9 +97,11 @@ function somePort() {
 
 /** @param {Address} address */
 function listenArguments(address) {
-  return 'path' in address
-    ? ['--port', '0', '--unixsocket', address.path]
-    : ['--port', String(address.port), '--bind', address.host]
+  const password = address.password === undefined ? [] : ['--requirepass', address.password]
+  if ('path' in address) return ['--port', '0', '--unixsocket', address.path, ...password]
+  const port = String(address.port)
+  const ports = address.tls ? ['--port', '0', '--tls-port', port] : ['--port', port]
+  return [...ports, '--bind', address.host, ...password]
 }
 
 /**
@@ -106,7 +120,10 @@ async function answered(address, ended) {
   })
   client.on('error', () => {})
   try {
-    const info = client.ping().then(() => client.info('server'))
+    const pong = client.ping().catch((error) => {
+      if (!error.message.startsWith('LOADING')) throw error
+    })
+    const info = pong.then(() => client.info('server'))
     const end = ended.then(() => Promise.reject(new Error('It ended before it answered a PING')))
     return await Promise.race([info, end])
   } finally {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { until } from '../../scripts/until.mjs'
 
 /** How often clients sent each command, by its name in lower case, such as `{ get: 3, evalsha: 1 }`. */
 export type CommandCounts = Record<string, number>
@@ -21,7 +22,6 @@ export class CommandCounter {
   private constructor(client: Redis, monitor: Redis) {
     this.#client = client
     this.#monitor = monitor
-    monitor.on('error', () => {})
     monitor.on('monitor', (_time: string, [name = '', argument = '']: string[], source: string) => {
       const markerSeen = this.#markers.get(argument)
       if (markerSeen) markerSeen()
@@ -31,7 +31,17 @@ export class CommandCounter {
 
   /** Counts what the client's server is sent from now on. */
   static async start(client: Redis): Promise<CommandCounter> {
-    return new CommandCounter(client, await client.monitor())
+    // Not by `client.monitor()`: that fails when it sees a command before it sees itself as a monitor. Such a command
+    // came before the first reset, and is not to be counted.
+    const monitor = client.duplicate({ monitor: true, lazyConnect: false })
+    monitor.on('error', () => {})
+    try {
+      await until('the server is monitored', () => String(monitor.status) === 'monitoring')
+    } catch (error) {
+      monitor.disconnect()
+      throw error
+    }
+    return new CommandCounter(client, monitor)
   }
 
   async reset(): Promise<void> {

@@ -9,8 +9,14 @@ interface Alarm {
 /** A clock that stands still until a test lets time pass. */
 export class FakeClock implements Clock {
   #now = 1_000
+  #left: number
   // In the order in which they were set, which is the order of those that are due at the same moment.
   readonly #alarms = new Set<Alarm>()
+
+  /** @param most how many timers it runs; then it throws, for what is tested may never come to rest */
+  constructor({ most = Infinity }: { most?: number } = {}) {
+    this.#left = most
+  }
 
   now(): number {
     return this.#now
@@ -37,6 +43,7 @@ export class FakeClock implements Clock {
     const end = this.#now + ms
     await settled()
     for (let alarm = this.#first(end); alarm !== undefined; alarm = this.#first(end)) {
+      if (this.#left-- === 0) throw new Error('It never comes to rest')
       this.#alarms.delete(alarm)
       this.#now = Math.max(this.#now, alarm.at)
       alarm.run()

@@ -12,16 +12,8 @@
  * @typedef {{ cache: Cache, client: import('ioredis').Redis | import('ioredis').Cluster, events: Record<string, number> }} Member
  * @typedef {{ key: string, callers: number, loader: LoaderSpec, options: CallOptions, at: number, over: number }} Question
  */
-import { connect } from 'node:net'
-import { createInterface } from 'node:readline'
-import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
-
-const [port = '', index = '', built = ''] = process.argv.slice(2)
-/** @type {typeof import('../../src/index.ts')} */
-const { createCache } = await import(pathToFileURL(`${built}/index.js`).href)
-/** @type {typeof import('../../src/redis/index.ts')} */
-const { redisStore } = await import(pathToFileURL(`${built}/redis/index.js`).href)
+import { setTimeout as pause } from 'node:timers/promises'
+import { createCache, obey, openClient, processIndex, redisStore, tell } from './fleet-base.mjs'
 
 /** @type {Member[]} */
 const members = []
@@ -47,31 +39,10 @@ const eventNames = [
   'recovered',
 ]
 
-const socket = connect({ host: '127.0.0.1', port: Number(port), noDelay: true })
-socket.on('close', () => process.exit())
-socket.on('error', () => process.exit())
-tell({ index: Number(index) })
-
-createInterface({ input: socket }).on('line', async (line) => {
-  const { id, word, member, ...details } = JSON.parse(line)
-  try {
-    const act = /** @type {(details: unknown, member: Member) => unknown} */ (
-      actions[/** @type {keyof typeof actions} */ (word)]
-    )
-    tell({ id, answer: (await act({ ...details, id }, /** @type {Member} */ (members[member ?? 0]))) ?? null })
-  } catch (error) {
-    tell({ id, complaint: complaintOf(error) })
-  }
-})
-
 const actions = {
   /** @param {CacheSpec & { connected: boolean }} spec */
   async open({ redis, store, cache: options, connected }) {
-    /** @type {typeof import('ioredis')} */
-    const { Redis, Cluster } = await import(redis.ioredis === 5 ? 'ioredis5' : 'ioredis')
-    const client = redis.nodes ? new Cluster([...redis.nodes]) : new Redis({ ...redis.options })
-    client.on('error', () => {})
-    const subscribed = subscription(client, redis.subscriber)
+    const { client, subscribed } = await openClient(redis)
     const cache = createCache({ ...options, store: redisStore(client, store) })
     /** @type {Record<string, number>} */
     const events = Object.fromEntries(eventNames.map((name) => [name, 0]))
@@ -134,22 +105,6 @@ const actions = {
   /** @param {{ load: number, error: NonNullable<LoaderSpec['error']> }} details */
   fail: ({ load, error }) => held.get(load)?.reject(errorOf(error)),
 
-  /** @param {{ ms: number }} details */
-  block({ ms }) {
-    // After this has been answered.
-    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms))
-  },
-
-  /** The bytes that are in use once what can be collected has been. */
-  async heap() {
-    for (let round = 0; round < 4; round++) {
-      await turn()
-      globalThis.gc?.()
-    }
-    const { heapUsed, external } = process.memoryUsage()
-    return heapUsed + external
-  },
-
   /** @param {{}} _ @param {Member} member */
   async quit(_, { client }) {
     await client.quit()
@@ -157,12 +112,21 @@ const actions = {
 
   /** @param {{}} _ @param {Member} member */
   disconnect: (_, { client }) => client.disconnect(),
-
-  /** From here on nothing of ours keeps this process alive. */
-  leave() {
-    socket.unref()
-  },
 }
+
+obey(
+  Object.fromEntries(
+    Object.entries(actions).map(([word, act]) => [
+      word,
+      (/** @type {{ member?: number, id: number }} */ { member = 0, ...details }) =>
+        /** @type {(details: unknown, member: Member) => unknown} */ (act)(
+          details,
+          /** @type {Member} */ (members[member]),
+        ),
+    ]),
+  ),
+  complaintOf,
+)
 
 /**
  * Starts the callers of a question, at its moment, all in one go or spread over a time.
@@ -196,7 +160,7 @@ async function started({ key, callers, loader: spec, options, at, over }, { cach
 function loaderOf({ ms, length = 0, error, ttl, doNotStore }) {
   return async (/** @type {LoadContext} */ { key, signal, fence, stale, ...context }) => {
     const load = loads++
-    const value = `${key} by load ${load} of process ${index}`.padEnd(length, '.')
+    const value = `${key} by load ${load} of process ${processIndex}`.padEnd(length, '.')
     signal.addEventListener('abort', () => tell({ aborted: load, code: signal.reason.code, at: now() }))
     tell({ load, key, value, fence: fence === null ? null : String(fence), stale: stale?.value ?? null, at: now() })
     if (ttl !== undefined) context.ttl(ttl)
@@ -221,30 +185,6 @@ function errorOf({ name, message, code }) {
   return error
 }
 
-/**
- * Resolves when the store has subscribed, or been refused.
- * @param {import('ioredis').Redis | import('ioredis').Cluster} client
- * @param {import('ioredis').RedisOptions | undefined} elsewhere where its subscription goes instead
- */
-function subscription(client, elsewhere) {
-  return new Promise((resolve) => {
-    const duplicate = /** @type {(options?: {}) => import('ioredis').Redis} */ (client.duplicate.bind(client))
-    const watched = () => {
-      const subscriber = elsewhere ? duplicate(elsewhere) : duplicate()
-      const subscribe = subscriber.subscribe.bind(subscriber)
-      subscriber.subscribe = /** @type {typeof subscribe} */ (
-        (/** @type {string[]} */ ...channels) => {
-          const done = subscribe(...channels)
-          done.then(resolve, resolve)
-          return done
-        }
-      )
-      return subscriber
-    }
-    Object.defineProperty(client, 'duplicate', { value: watched })
-  })
-}
-
 /** @param {unknown} error @returns {Complaint} */
 function complaintOf(error) {
   const { name, message, code, key, cause } =
@@ -257,9 +197,4 @@ function complaintOf(error) {
 /** Milliseconds by the clock that all processes of this machine share. */
 function now() {
   return performance.timeOrigin + performance.now()
-}
-
-/** @param {object} message */
-function tell(message) {
-  socket.write(`${JSON.stringify(message)}\n`)
 }

@@ -2,18 +2,14 @@
  * A fleet: real processes that share one Redis, each with the built package, and a test that tells them what to do and
  * hears what became of it. However the test process ends, they end too.
  */
-import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { guardianOfThisProcess, type GuardedProcess } from '../../scripts/guarded-process.mjs'
 import { until } from '../../scripts/until.mjs'
 import type { CacheEvents, CacheOptions, CallOptions, Peeked } from '../../src/index.ts'
 import type { RedisStoreOptions } from '../../src/redis/index.ts'
 import type { ConnectOptions } from './clients.ts'
-import { builtPackage } from './fleet-build.ts'
+import { ProcessStarter, type FleetProcess } from './fleet-process.ts'
+
+export type { FleetProcess } from './fleet-process.ts'
 
 /** How a cache is made. It travels as JSON, so there are no functions in it. */
 export interface CacheSpec {
@@ -27,6 +23,11 @@ export interface RedisSpec {
   readonly options?: ConnectOptions
   /** Makes it a client of a cluster, with that client's own defaults. */
   readonly nodes?: readonly { readonly host: string; readonly port: number }[]
+  /** What such a client is given besides. */
+  readonly cluster?: {
+    readonly natMap?: Record<string, { host: string; port: number }>
+    readonly redisOptions?: { readonly socketTimeout: number }
+  }
   /** The major version of ioredis; 6 by default. */
   readonly ioredis?: 5 | 6
   /** What is different on the connection for the subscription, such as a proxy's port. */
@@ -112,37 +113,20 @@ export interface Flooded {
 }
 
 type Report =
-  | { index: number }
-  | { id: number; answer: unknown }
-  | { id: number; complaint: Complaint }
-  | { asked: number }
   | { load: number; key: string; value: string; fence: string | null; stale: unknown; at: number }
   | { loaded: number; at: number }
   | { aborted: number; code: string; at: number }
-
-interface Awaited {
-  readonly answered: (answer: unknown) => void
-  readonly failed: (error: unknown) => void
-  readonly asked: () => void
-}
 
 const worker = fileURLToPath(new URL('fleet-worker.mjs', import.meta.url))
 
 /** Starts a fleet; resolves when it can be told what to do. */
 export async function startFleet(shape: FleetShape): Promise<Fleet> {
   const { processes = 2, cachesEach = 1, each = () => ({}), connected = true } = shape
-  const built = await builtPackage()
-  const server = createServer({ noDelay: true }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const fleet = new Fleet(server)
+  const starter = await ProcessStarter.open(worker)
+  const fleet = new Fleet(starter)
   try {
-    const guardian = guardianOfThisProcess()
-    const args = (index: number): string[] => ['--expose-gc', worker, String(port), String(index), built]
     for (let index = 0; index < processes; index++) {
-      const folder = await guardian.newFolder()
-      const process = await guardian.start(globalThis.process.execPath, args(index), { folder, env: {} })
-      fleet.processes.push(new FleetProcess(index, process, fleet.loads))
+      fleet.processes.push(await starter.start<Report>((report, process) => fleet.heardOf(process, report)))
     }
     await Promise.all(fleet.processes.map((process) => process.ready))
     for (let number = 0; number < processes * cachesEach; number++) {
@@ -165,20 +149,11 @@ export class Fleet {
   readonly members: Member[] = []
   /** All loads, in the order in which this process heard of their start. */
   readonly loads: Load[] = []
-  readonly #server: Server
+  readonly #own: Map<FleetProcess, Map<number, Load>> = new Map()
+  readonly #starter: ProcessStarter
 
-  constructor(server: Server) {
-    this.#server = server
-    server.on('connection', (socket) => {
-      const lines = createInterface({ input: socket })
-      lines.once('line', (line) => {
-        const { index } = JSON.parse(line) as { index: number }
-        this.processes[index]?.connected(socket, lines)
-      })
-      // A process that is killed resets its connection.
-      socket.on('error', () => {})
-      lines.on('error', () => {})
-    })
+  constructor(starter: ProcessStarter) {
+    this.#starter = starter
   }
 
   /** The members by number, to be taken apart. */
@@ -222,130 +197,26 @@ export class Fleet {
   }
 
   async end(): Promise<void> {
-    await Promise.all(this.processes.map((process) => process.stop()))
-    this.#server.close()
+    await this.#starter.stop()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
   }
-}
 
-/** One process. */
-export class FleetProcess {
-  readonly index: number
-  /** Resolves when it can be told what to do. */
-  readonly ready: Promise<void>
-  readonly #process: GuardedProcess
-  readonly #loads: Load[]
-  readonly #own: Map<number, Load> = new Map()
-  readonly #awaited: Map<number, Awaited> = new Map()
-  #lastId = 0
-  #socket: Socket | undefined
-  #becomeReady: () => void = () => {}
-  #fail: (error: unknown) => void = () => {}
-  #running = true
-  #mayEnd = false
-
-  constructor(index: number, process: GuardedProcess, loads: Load[]) {
-    this.index = index
-    this.#process = process
-    this.#loads = loads
-    this.ready = new Promise((resolve, reject) => {
-      this.#becomeReady = resolve
-      this.#fail = reject
-    })
-    void process.ended.then(() => this.#ended())
-  }
-
-  connected(socket: Socket, lines: ReturnType<typeof createInterface>): void {
-    this.#socket = socket
-    lines.on('line', (line) => this.#heard(JSON.parse(line) as Report))
-    this.#becomeReady()
-  }
-
-  /** Kills it as a crash would. */
-  async kill(): Promise<void> {
-    this.#mayEnd = true
-    this.#process.signal('SIGKILL')
-    await this.#process.ended
-  }
-
-  /** Stops its clock: it does nothing until `resume`, and its connections stay open. */
-  pause(): void {
-    this.#process.signal('SIGSTOP')
-  }
-
-  resume(): void {
-    this.#process.signal('SIGCONT')
-  }
-
-  /** Keeps its event loop from turning for so long. */
-  async block(ms: number): Promise<void> {
-    await this.tell('block', { ms })
-  }
-
-  /** The bytes its values take in memory once all garbage is gone. */
-  async heap(): Promise<number> {
-    return (await this.tell('heap')) as number
-  }
-
-  /** Lets it end by itself: resolves when it has. What we have to do with it does not keep it alive. */
-  async ended(): Promise<void> {
-    this.#mayEnd = true
-    await this.tell('leave')
-    await this.#process.ended
-  }
-
-  async tell(word: string, details: object = {}, asked: () => void = () => {}): Promise<unknown> {
-    const id = ++this.#lastId
-    return await new Promise((answered, failed) => {
-      if (!this.#running) return failed(new Error(`Process ${this.index} has ended`))
-      this.#awaited.set(id, { answered, failed, asked })
-      this.#socket?.write(`${JSON.stringify({ ...details, id, word })}\n`)
-    })
-  }
-
-  /** What is wrong with it, if anything. */
-  async complaint(): Promise<string> {
-    const log = await readFile(join(this.#process.folder, 'log'), 'utf8')
-    if (log !== '') return `Process ${this.index} said:\n${log}`
-    return this.#running || this.#mayEnd ? '' : `Process ${this.index} ended by itself`
-  }
-
-  async stop(): Promise<void> {
-    this.#mayEnd = true
-    await this.#process.stop()
-    this.#socket?.destroy()
-  }
-
-  #heard(report: Report): void {
+  /** What a process says of its loads. */
+  heardOf(process: FleetProcess, report: Report): void {
+    const own = this.#own.get(process) ?? new Map<number, Load>()
+    this.#own.set(process, own)
     if ('load' in report) {
-      const load = new Load(report.load, this, report)
-      this.#own.set(report.load, load)
-      this.#loads.push(load)
+      const load = new Load(report.load, process, report)
+      own.set(report.load, load)
+      this.loads.push(load)
     } else if ('loaded' in report) {
-      this.#own.get(report.loaded)?.ended(report.at)
-    } else if ('aborted' in report) {
-      this.#own.get(report.aborted)?.wasAborted(report.code, report.at)
-    } else if ('asked' in report) {
-      this.#awaited.get(report.asked)?.asked()
-    } else if ('id' in report) {
-      const awaited = this.#awaited.get(report.id)
-      this.#awaited.delete(report.id)
-      if ('answer' in report) awaited?.answered(report.answer)
-      else awaited?.failed(Object.assign(new Error(report.complaint.message), report.complaint))
+      own.get(report.loaded)?.ended(report.at)
+    } else {
+      own.get(report.aborted)?.wasAborted(report.code, report.at)
     }
-  }
-
-  async #ended(): Promise<void> {
-    this.#running = false
-    const said = await readFile(join(this.#process.folder, 'log'), 'utf8').catch(() => '')
-    const error = new Error(`Process ${this.index} has ended. ${said}`)
-    this.#fail(error)
-    this.ready.catch(() => {})
-    for (const { failed } of this.#awaited.values()) failed(error)
-    this.#awaited.clear()
   }
 }
 

@@ -14,16 +14,27 @@ export interface Made {
 export type Happening =
   /** A caller asks. `within`: how long it is ready to wait, in milliseconds. */
   | { what: 'call'; at: number; process: number; call: string; key: string; within: number }
-  /** It is answered: with a value, or with the code of an error. */
-  | { what: 'answer'; at: number; process: number; call: string; value?: unknown; error?: string }
+  /** It is answered: with a value, or with the code of an error and, if that says so, the load that failed. */
+  | { what: 'answer'; at: number; process: number; call: string; value?: unknown; error?: string; by?: string }
   /** A loader begins to run, for the call that brought it; `fence` is `null` without a lease. */
   | { what: 'load'; at: number; process: number; load: string; call: string; key: string; fence: string | null }
   /** Its signal is aborted. */
   | { what: 'lost'; at: number; process: number; load: string; code: string }
   /** It returns, throws, or returns something that must not be stored. */
   | { what: 'loaded'; at: number; process: number; load: string; ends: 'value' | 'error' | 'pass' }
-  /** A set or an invalidation is about to be sent, and has resolved, or was rejected with the code of an error. */
-  | { what: 'write'; at: number; process: number; write: string; key: string; kind: 'set' | 'invalidate' }
+  /**
+   * A set or an invalidation is about to be sent, and has resolved, or was rejected with the code of an error. `within`:
+   * how many milliseconds that may take.
+   */
+  | {
+      what: 'write'
+      at: number
+      process: number
+      write: string
+      key: string
+      kind: 'set' | 'invalidate'
+      within?: number
+    }
   | { what: 'written'; at: number; process: number; write: string; error?: string }
   /** The process runs nothing from here on: for good, or until it goes on. */
   | { what: 'killed' | 'stopped' | 'resumed'; at: number; process: number }
@@ -67,58 +78,68 @@ export class History {
   /** The last moment there is. */
   readonly end: number
   readonly #killed: ReadonlyMap<number, number>
+  readonly #stops: ReadonlyMap<number, readonly Span[]>
 
   constructor(happenings: readonly Happening[]) {
     const sorted = happenings.toSorted((one, other) => one.at - other.at)
-    const first = <What extends Happening['what']>(what: What, id: (happening: Of<What>) => string) => {
-      const found = new Map<string, Of<What>>()
-      for (const happening of sorted as Of<What>[]) {
-        if (happening.what === what && !found.has(id(happening))) found.set(id(happening), happening)
+    const calls = new Map<string, Mutable<Call>>()
+    const loads = new Map<string, Mutable<Load>>()
+    const writes = new Map<string, Mutable<Write>>()
+    const killed = new Map<number, number>()
+    for (const each of sorted) {
+      switch (each.what) {
+        case 'call':
+          calls.set(each.call, { ...each, answer: undefined })
+          break
+        case 'answer': {
+          const call = calls.get(each.call)
+          if (call !== undefined) call.answer ??= each
+          break
+        }
+        case 'load': {
+          const asked = calls.get(each.call)?.at ?? each.at
+          const open = { loadedAt: Infinity, ends: undefined, lostAt: Infinity, lostFor: undefined }
+          loads.set(each.load, { ...each, asked, ...open })
+          break
+        }
+        case 'loaded':
+          update(loads.get(each.load), { loadedAt: each.at, ends: each.ends })
+          break
+        case 'lost':
+          update(loads.get(each.load), { lostAt: each.at, lostFor: each.code })
+          break
+        case 'write':
+          writes.set(each.write, { ...each, writtenAt: Infinity, error: undefined })
+          break
+        case 'written':
+          update(writes.get(each.write), { writtenAt: each.at, error: each.error })
+          break
+        case 'killed':
+          killed.set(each.process, each.at)
+          break
+        case 'stopped':
+        case 'resumed':
+        case 'fault':
+        case 'healed':
       }
-      return found
     }
-    const asked = first('call', ({ call }) => call)
-    const answers = first('answer', ({ call }) => call)
-    const loaded = first('loaded', ({ load }) => load)
-    const lost = first('lost', ({ load }) => load)
-    const written = first('written', ({ write }) => write)
     this.happenings = sorted
     this.end = sorted.at(-1)?.at ?? 0
-    this.#killed = new Map(sorted.flatMap((each) => (each.what === 'killed' ? [[each.process, each.at]] : [])))
-    this.calls = [...asked.values()].map((call) => ({ ...call, answer: answers.get(call.call) }))
-    this.loads = new Map(
-      [...first('load', ({ load }) => load)].map(([id, load]) => {
-        const ending = {
-          asked: asked.get(load.call)?.at ?? load.at,
-          loadedAt: loaded.get(id)?.at ?? Infinity,
-          ends: loaded.get(id)?.ends,
-          lostAt: lost.get(id)?.at ?? Infinity,
-          lostFor: lost.get(id)?.code,
-        }
-        return [id, { ...load, ...ending }]
-      }),
-    )
-    this.writes = new Map(
-      [...first('write', ({ write }) => write)].map(([id, write]) => {
-        const { at = Infinity, error } = written.get(id) ?? {}
-        return [id, { ...write, writtenAt: at, error }]
-      }),
-    )
+    this.calls = [...calls.values()]
+    this.loads = loads
+    this.writes = writes
+    this.#killed = killed
+    this.#stops = stopsIn(sorted)
   }
 
   /** When a process ran nothing: stopped, or killed and so for good. */
-  stops(process: number): Span[] {
-    const spans: Span[] = []
-    for (const happening of this.happenings) {
-      if (!('process' in happening) || happening.process !== process) continue
-      const last = spans.at(-1)
-      if (happening.what === 'killed' || happening.what === 'stopped') {
-        if (last === undefined || last.to <= happening.at) spans.push({ from: happening.at, to: Infinity })
-      } else if (happening.what === 'resumed' && last?.to === Infinity) {
-        spans[spans.length - 1] = { from: last.from, to: happening.at }
-      }
-    }
-    return spans
+  stops(process: number): readonly Span[] {
+    return this.#stops.get(process) ?? []
+  }
+
+  /** For how much of the time between two moments a process ran nothing, in milliseconds. */
+  stood(process: number, from: number, to: number): number {
+    return within(this.stops(process), from, to)
   }
 
   /** When a process was killed; `Infinity` if it was not. */
@@ -130,15 +151,38 @@ export class History {
   faults(): Span[] {
     const spans: Span[] = []
     const open = new Map<string, number>()
-    for (const { what, at, ...rest } of this.happenings) {
-      if (what === 'fault') open.set((rest as { name: string }).name, at)
-      if (what !== 'healed') continue
-      const from = open.get((rest as { name: string }).name)
-      if (from !== undefined) spans.push({ from, to: at })
-      open.delete((rest as { name: string }).name)
+    for (const each of this.happenings) {
+      if (each.what === 'fault') open.set(each.name, each.at)
+      if (each.what !== 'healed') continue
+      const from = open.get(each.name)
+      if (from !== undefined) spans.push({ from, to: each.at })
+      open.delete(each.name)
     }
     return [...spans, ...[...open.values()].map((from) => ({ from, to: Infinity }))]
   }
+}
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] }
+
+function update<T extends object>(one: T | undefined, change: Partial<T>): void {
+  if (one !== undefined) Object.assign(one, change)
+}
+
+function stopsIn(happenings: readonly Happening[]): Map<number, Span[]> {
+  const stops = new Map<number, Span[]>()
+  for (const each of happenings) {
+    if (each.what !== 'killed' && each.what !== 'stopped' && each.what !== 'resumed') continue
+    const { what, at, process } = each
+    const spans = stops.get(process) ?? []
+    const last = spans.at(-1)
+    stops.set(process, spans)
+    if (what !== 'resumed') {
+      if (last === undefined || last.to <= at) spans.push({ from: at, to: Infinity })
+    } else if (last?.to === Infinity) {
+      spans[spans.length - 1] = { from: last.from, to: at }
+    }
+  }
+  return stops
 }
 
 /** How much of the time between two moments lies in any of the spans, in milliseconds. */

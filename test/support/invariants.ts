@@ -10,6 +10,11 @@ export interface Allowances {
   /** Codes of errors that callers may get besides LOAD_FAILED of a load that threw, and when. Default none. */
   readonly errors?: readonly string[]
   /**
+   * The processes that something is done to: only their callers may get such errors, only their writes may fail, and only
+   * they may load without a lease. Default all.
+   */
+  readonly hit?: readonly number[]
+  /**
    * How long two loads of a key may both believe that they have the lease, in milliseconds: where Redis forgets leases,
    * or gives them to others although the holder lives, a holder learns of it with its next renewal. Default 0.
    */
@@ -28,7 +33,7 @@ export interface Allowances {
    * lost wake-ups cost the re-ask interval. Default unbounded.
    */
   readonly wakeUp?: number
-  /** How soon after the last fault has healed all is normal again, in milliseconds. Default not judged. */
+  /** How soon after a fault has healed all is normal again, in milliseconds. Default not judged. */
   readonly healsWithin?: number
   /** The most loads of one key that may run at once in one process, without a lease and after "do not store" aside. */
   readonly unleasedAtOnce?: number
@@ -41,6 +46,8 @@ export function violations(history: History, allowed: Allowances = {}): string[]
     ...noLateWrite(history),
     ...invalidationWins(history, allowed),
     ...everybodyIsAnswered(history, allowed),
+    ...writesEnd(history, allowed),
+    ...othersNoticeNothing(history, allowed),
     ...nobodyElsesValue(history),
     ...neverOlder(history, allowed),
     ...heals(history, allowed),
@@ -51,7 +58,6 @@ export function violations(history: History, allowed: Allowances = {}): string[]
 export function oneLoad(history: History, { overlap = 0, unleasedAtOnce = 2 }: Allowances = {}): string[] {
   const wrong: string[] = []
   const writes = byKey([...history.writes.values()])
-  const stops = cached((process: number) => history.stops(process))
   for (const [key, loads] of byKey([...history.loads.values()])) {
     const leased = loads.filter((load) => load.fence !== null)
     const ends = new Map(leased.map((load) => [load, endOfBelief(history, load)]))
@@ -61,13 +67,10 @@ export function oneLoad(history: History, { overlap = 0, unleasedAtOnce = 2 }: A
         if (second.at >= end) break
         const until = Math.min(end, ends.get(second) as number)
         // Whoever stands still believes nothing; when it goes on it must find out before it does anything else.
-        const stood = within(stops(first.process), second.at, until) + within(stops(second.process), second.at, until)
+        const stood = history.stood(first.process, second.at, until) + history.stood(second.process, second.at, until)
         const both = until - second.at - stood
-        // A write takes effect at some moment until it resolves, and either lease may be the one that it voids.
-        const voided = writes.get(key)?.some(({ at, writtenAt }) => at < second.at && writtenAt > first.asked)
-        if (!voided && both > overlap) {
-          wrong.push(`1: ${said(first)} and ${said(second)} both had the lease for ${both.toFixed(1)} ms`)
-        }
+        if (both <= overlap || writes.get(key)?.some((write) => mayVoid(write, first, second))) continue
+        wrong.push(`1: ${said(first)} and ${said(second)} both had the lease for ${both.toFixed(1)} ms`)
       }
     }
     const alone = loads.filter((load) => load.fence === null && load.ends !== 'pass')
@@ -89,19 +92,19 @@ export function noLateWrite(history: History): string[] {
   })
 }
 
-/** 3: once a write has resolved, no call that begins later gets a value from before it. */
+/** 3: once a write has resolved, no call that begins later gets a value, or the error of a load, from before it. */
 export function invalidationWins(history: History, { forgotten = [] }: Allowances = {}): string[] {
   const wrong: string[] = []
   const writes = byKey([...history.writes.values()].filter(({ error }) => error === undefined))
   const floors = new Map([...writes].map(([key, of]) => [key, floorsOf(of, forgotten)]))
-  for (const { call, load, set } of answered(history)) {
+  for (const { call, load, set } of [...answered(history), ...failed(history)]) {
     const floor = floorAt(floors.get(call.key) ?? [], call.at)
     if (floor === undefined) continue
     // A load reads its source once it has begun; a set takes effect at some moment before it resolves.
     const asOf = load?.at ?? (set?.writtenAt as number)
     if (asOf > floor.at) continue
     wrong.push(
-      `3: ${said(call)} got a value of ${moment(asOf)} (${said((load ?? set) as Load | Write)}), ` +
+      `3: ${said(call)} got an answer of ${moment(asOf)} (${said((load ?? set) as Load | Write)}), ` +
         `older than ${said(floor)}, which had resolved at ${moment(floor.writtenAt)}`,
     )
   }
@@ -114,12 +117,11 @@ export function everybodyIsAnswered(
   { errors = [], late = 1_000, wakeUp }: Allowances = {},
 ): string[] {
   const wrong: string[] = []
-  const stops = cached((process: number) => history.stops(process))
+  const failures = firstFailures(history)
   for (const call of history.calls) {
     const { answer } = call
     const end = answer?.at ?? history.end
-    const stopped = within(stops(call.process), call.at, end)
-    const took = end - call.at - stopped
+    const took = end - call.at - history.stood(call.process, call.at, end)
     if (took > call.within + late) {
       const until = answer === undefined ? 'had no answer' : 'was answered only'
       wrong.push(`4: ${said(call)} ${until} after ${took.toFixed(0)} ms, and was ready to wait ${call.within} ms`)
@@ -134,19 +136,60 @@ export function everybodyIsAnswered(
     if (answer?.error !== undefined && answer.error !== 'LOAD_FAILED' && !errors.includes(answer.error)) {
       wrong.push(`4: ${said(call)} got ${answer.error} after ${took.toFixed(0)} ms`)
     }
-    if (answer?.error === 'LOAD_FAILED' && !failedFor(history, call)) {
-      wrong.push(`4: ${said(call)} got LOAD_FAILED, and no load of its key had failed`)
+    if (answer?.error === 'LOAD_FAILED' && !((failures.get(answer.by ?? call.key) ?? Infinity) < answer.at)) {
+      wrong.push(`4: ${said(call)} got LOAD_FAILED, and ${answer.by ?? 'no load of its key'} had not failed`)
     }
   }
-  if (wakeUp === undefined) return wrong
+  return wakeUp === undefined ? wrong : [...wrong, ...sleepers(history, wakeUp)]
+}
+
+/** 4: those who waited on after the end of the load whose value they got, while no newer load was under way. */
+function sleepers(history: History, wakeUp: number): string[] {
+  const wrong: string[] = []
+  const loads = byKey([...history.loads.values()])
   for (const { call, load } of answered(history)) {
-    if (load === undefined || load.loadedAt === Infinity) continue
-    const since = Math.max(call.at, load.loadedAt)
     const at = call.answer?.at ?? Infinity
-    const slept = at - since - within(stops(call.process), since, at) - within(stops(load.process), since, at)
+    if (load === undefined || at - call.at <= wakeUp || load.loadedAt === Infinity) continue
+    // Whoever is served the value of an older load may have waited for a newer one until then, or for one of its own
+    // process that had not heard yet that it was void.
+    const others = (loads.get(call.key) ?? []).filter(
+      (other) => other.at < at && (other.at > load.at || other.process === call.process),
+    )
+    const since = Math.max(call.at, load.loadedAt, ...others.map(({ loadedAt }) => Math.min(loadedAt, at)))
+    const stood = history.stood(call.process, since, at) + history.stood(load.process, since, at)
+    const slept = at - since - stood
     if (slept > wakeUp) wrong.push(`4: ${said(call)} slept ${slept.toFixed(0)} ms through the end of ${said(load)}`)
   }
   return wrong
+}
+
+/** 4: a write resolves, or is rejected because Redis cannot be heard or its process closes. */
+export function writesEnd(history: History, { errors = [], late = 1_000 }: Allowances = {}): string[] {
+  return [...history.writes.values()].flatMap((write) => {
+    const { at, writtenAt, error, within: patience = Infinity } = write
+    const end = Math.min(writtenAt, history.end)
+    const took = end - at - history.stood(write.process, at, end)
+    if (took > patience + late) return [`4: ${said(write)} had not ended after ${took.toFixed(0)} ms`]
+    const expected = error === undefined || error === 'STORE_UNAVAILABLE' || errors.includes(error)
+    return expected ? [] : [`4: ${said(write)} got ${error}`]
+  })
+}
+
+/** 4: where nothing is done to a process, nobody there notices. */
+export function othersNoticeNothing(history: History, { hit }: Allowances = {}): string[] {
+  if (hit === undefined) return []
+  const others = <T extends { readonly process: number }>(all: Iterable<T>): T[] =>
+    [...all].filter(({ process }) => !hit.includes(process))
+  const calls = others(history.calls).filter(
+    ({ answer }) => answer?.error !== undefined && answer.error !== 'LOAD_FAILED',
+  )
+  const writes = others(history.writes.values()).filter(({ error }) => error !== undefined)
+  const alone = others(history.loads.values()).filter(({ fence, ends }) => fence === null && ends !== 'pass')
+  return [
+    ...calls.map((call) => `4: ${said(call)} got ${call.answer?.error}, though nothing was done to its process`),
+    ...writes.map((write) => `4: ${said(write)} got ${write.error}, though nothing was done to its process`),
+    ...alone.map((load) => `4: ${said(load)} ran without a lease, though nothing was done to its process`),
+  ]
 }
 
 /** 5: what a caller gets was made for its key. */
@@ -166,7 +209,10 @@ export function nobodyElsesValue(history: History): string[] {
 export function neverOlder(history: History, { older = false }: Allowances = {}): string[] {
   if (older) return []
   const wrong: string[] = []
-  const told = answered(history).filter(({ load }) => load === undefined || load.fence !== null)
+  // What a load without a lease brings, or one that must not be stored, is for those who asked for it.
+  const told = answered(history).filter(
+    ({ load }) => load === undefined || (load.fence !== null && load.ends !== 'pass'),
+  )
   for (const [, ofOne] of grouped(told, ({ call }) => `${call.process} ${call.key}`)) {
     const asked = ofOne.toSorted((one, other) => one.call.at - other.call.at)
     const ended = ofOne.toSorted((one, other) => (one.call.answer?.at ?? 0) - (other.call.answer?.at ?? 0))
@@ -189,31 +235,29 @@ export function neverOlder(history: History, { older = false }: Allowances = {})
   return wrong
 }
 
-/** 8: a while after the last fault no caller gets an error, and nobody loads without a lease. */
+/** 8: where no fault is, and none has been for a while, no caller gets an error and nobody loads without a lease. */
 export function heals(history: History, { healsWithin }: Allowances = {}): string[] {
+  if (healsWithin === undefined) return []
   const faults = history.faults()
-  if (healsWithin === undefined || faults.length === 0) return []
-  const healed = Math.max(...faults.map(({ to }) => to))
-  if (healed === Infinity) return []
-  const normal = healed + healsWithin
+  const disturbed = faults.map(({ from, to }) => ({ from, to: to + healsWithin }))
+  const calm = (from: number, to: number): boolean => disturbed.every((span) => to < span.from || span.to < from)
+  const after = (at: number): string => {
+    const healed = faults.reduce((last, { to }) => (to < at ? Math.max(last, to) : last), -Infinity)
+    return healed === -Infinity ? 'before any fault' : `${(at - healed).toFixed(0)} ms after all had healed`
+  }
   const errors = history.calls.filter(
-    ({ at, answer }) => at > normal && answer?.error !== undefined && answer.error !== 'LOAD_FAILED',
+    ({ at, answer }) => answer?.error !== undefined && answer.error !== 'LOAD_FAILED' && calm(at, answer.at),
   )
   const alone = [...history.loads.values()].filter(
-    ({ asked, fence, ends }) => asked > normal && fence === null && ends !== 'pass',
+    ({ asked, at, fence, ends }) => fence === null && ends !== 'pass' && calm(asked, at),
   )
-  const rows = [
-    ...errors.map(
-      (call) => `8: ${said(call)} got ${call.answer?.error}, ${(call.at - healed).toFixed(0)} ms after all had healed`,
-    ),
-    ...alone.map(
-      (load) => `8: ${said(load)} ran without a lease, ${(load.asked - healed).toFixed(0)} ms after all had healed`,
-    ),
+  const last = disturbed.reduce((latest, { to }) => Math.max(latest, to), -Infinity)
+  const served = history.calls.some(({ at, answer }) => at > last && answer !== undefined && answer.error === undefined)
+  return [
+    ...errors.map((call) => `8: ${said(call)} got ${call.answer?.error}, ${after(call.at)}`),
+    ...alone.map((load) => `8: ${said(load)} ran without a lease, ${after(load.asked)}`),
+    ...(served || last === Infinity ? [] : ['8: nobody was answered after all had healed']),
   ]
-  const after = history.calls.some(
-    ({ at, answer }) => at > normal && answer !== undefined && answer.error === undefined,
-  )
-  return after ? rows : [...rows, '8: nobody was answered after all had healed']
 }
 
 interface Told {
@@ -229,6 +273,14 @@ function answered(history: History): Told[] {
     const load = history.loads.get(String(by))
     const set = history.writes.get(String(by))
     return load === undefined && set === undefined ? [] : [{ call, load, set }]
+  })
+}
+
+/** The calls that got an error which says what load it came from. */
+function failed(history: History): Told[] {
+  return history.calls.flatMap((call) => {
+    const load = history.loads.get(String(call.answer?.by))
+    return load === undefined ? [] : [{ call, load, set: undefined }]
   })
 }
 
@@ -274,11 +326,23 @@ function latest({ load, set }: Told): number {
   return load?.at ?? (set as Write).writtenAt
 }
 
-function failedFor(history: History, call: Call): boolean {
-  const answeredAt = call.answer?.at ?? Infinity
-  for (const { key, at, ends } of history.loads.values())
-    if (key === call.key && at < answeredAt && ends === 'error') return true
-  return false
+/** When it was possible to hear that a load has failed, for each that did, and for each key that any load of failed. */
+function firstFailures(history: History): Map<string, number> {
+  const first = new Map<string, number>()
+  for (const { load, key, at, ends } of history.loads.values()) {
+    if (ends !== 'error') continue
+    first.set(load, at)
+    if (!first.has(key)) first.set(key, at)
+  }
+  return first
+}
+
+/**
+ * Whether the lease of one of two loads may have been voided by a write: that takes effect at some moment until it
+ * resolves, and one that was rejected may still be carried out long after.
+ */
+function mayVoid({ at, writtenAt, error }: Write, first: Load, second: Load): boolean {
+  return at < second.at && (error === undefined ? writtenAt : Infinity) > Math.min(first.asked, second.asked)
 }
 
 function mostAtOnce(history: History, loads: readonly Load[]): number {
@@ -307,14 +371,6 @@ function grouped<T, By>(all: readonly T[], by: (each: T) => By): Map<By, T[]> {
     else group.push(each)
   }
   return groups
-}
-
-function cached<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
-  const made = new Map<Key, Value>()
-  return (key) => {
-    if (!made.has(key)) made.set(key, make(key))
-    return made.get(key) as Value
-  }
 }
 
 function said(what: Call | Load | Write): string {

@@ -25,14 +25,17 @@ export class Proxy {
   readonly #gates: Record<Direction, Gate> = { requests: new Gate(), replies: new Gate() }
   readonly #losses: Set<Loss> = new Set()
   readonly #stops: Set<Stop> = new Set()
+  readonly #repeats: Set<Repeat> = new Set()
+  readonly #connect: () => Socket
   #refusing = false
 
   constructor(server: Server, target: { readonly port: number; readonly host?: string }) {
     this.#server = server
     this.port = (server.address() as AddressInfo).port
+    this.#connect = () => connect({ host: target.host ?? '127.0.0.1', port: target.port, noDelay: true })
     server.on('connection', (client) => {
       if (this.#refusing) return void client.destroy()
-      const upstream = connect({ host: target.host ?? '127.0.0.1', port: target.port, noDelay: true })
+      const upstream = this.#connect()
       const link: Link = { client, upstream, abandoned: false }
       this.#links.add(link)
       for (const [from, to, direction] of [
@@ -110,6 +113,15 @@ export class Proxy {
     await new Promise<void>((happened) => this.#losses.add({ text, link: null, happened }))
   }
 
+  /**
+   * Delivers the next request with this text in it twice, as it happens when a client sends again what had arrived after
+   * all: the second time on a connection of its own, and with all that came in one piece with it.
+   * @returns when the server has answered the second time
+   */
+  async repeat(text: string): Promise<void> {
+    await new Promise<void>((happened) => this.#repeats.add({ text, happened }))
+  }
+
   async stop(): Promise<void> {
     this.#server.close()
     this.refuse()
@@ -133,6 +145,7 @@ export class Proxy {
         if (direction === 'requests') this.#expectLoss(link, bytes)
         else if (this.#loses(link)) return
         if (!link.abandoned && to.writable) to.write(bytes)
+        if (direction === 'requests') this.#repeat(bytes)
       })
     })
   }
@@ -143,6 +156,18 @@ export class Proxy {
       this.#stops.delete(stop)
       this.blackHole()
       stop.happened()
+    }
+  }
+
+  #repeat(request: Buffer): void {
+    for (const repeat of this.#repeats) {
+      if (!request.includes(repeat.text)) continue
+      this.#repeats.delete(repeat)
+      const again = this.#connect()
+      again.on('error', () => {})
+      again.once('data', () => again.destroy())
+      again.once('close', repeat.happened)
+      again.write(request)
     }
   }
 
@@ -168,6 +193,11 @@ interface Link {
 }
 
 interface Stop {
+  readonly text: string
+  readonly happened: () => void
+}
+
+interface Repeat {
   readonly text: string
   readonly happened: () => void
 }

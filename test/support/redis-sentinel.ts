@@ -2,6 +2,7 @@ import { Redis } from 'ioredis'
 import { until } from '../../scripts/until.mjs'
 import { Clients, type ConnectOptions } from './clients.ts'
 import { startRedis, type RedisServer } from './redis-server.ts'
+import { roleOf, streamingAtOnce, type Failover } from './replication.ts'
 
 export interface SentinelShape {
   /** How many servers follow the master; 2 by default. */
@@ -10,6 +11,8 @@ export interface SentinelShape {
   readonly sentinels?: number
   /** After how many milliseconds of silence the master is taken for dead; 1,000 by default. */
   readonly downAfter?: number
+  /** Gives a clock of its own to every server, for `shiftClock`, though not to the sentinels. */
+  readonly clock?: 'adjustable'
 }
 
 /** What the sentinels call the master. */
@@ -23,10 +26,12 @@ export async function startSentinel({
   replicas = 2,
   sentinels = 3,
   downAfter = 1_000,
+  ...own
 }: SentinelShape = {}): Promise<SentinelGroup> {
-  const args = ['--repl-diskless-sync-delay', '0']
-  const master = await startRedis({ args })
-  const following = { args: [...args, '--replicaof', '127.0.0.1', String(master.port)] }
+  // The sentinels let a server write down its role, so that a restart does not undo what they decided.
+  const remembering = { args: [...streamingAtOnce], config: '', ...own }
+  const servers = await Promise.all(Array.from({ length: 1 + replicas }, () => startRedis(remembering)))
+  const [master, ...following] = servers as [RedisServer, ...RedisServer[]]
   const watching = {
     args: ['--sentinel'],
     config: [
@@ -36,11 +41,16 @@ export async function startSentinel({
     ].join('\n'),
   }
   const group = new SentinelGroup(
-    [master, ...(await Promise.all(Array.from({ length: replicas }, () => startRedis(following))))],
+    servers,
     await Promise.all(Array.from({ length: sentinels }, () => startRedis(watching))),
   )
   try {
-    await until('the replicas follow the master and the sentinels know each other', () => isWhole(group), 20_000)
+    for (const { client } of following) {
+      await client.replicaof('127.0.0.1', master.port)
+      await client.config('REWRITE')
+    }
+    await Promise.all(group.sentinels.map(hasten))
+    await group.whole()
     return group
   } catch (error) {
     await group.stop()
@@ -68,12 +78,51 @@ export class SentinelGroup {
 
   /** The master that most of the sentinels name, once it says so itself: in the midst of a failover there is none. */
   async master(): Promise<RedisServer | undefined> {
-    const views = await Promise.all(this.sentinels.map(viewOf))
+    const views = await Promise.all(this.sentinels.filter(({ running }) => running).map(viewOf))
     const elected = this.servers.find(
-      ({ port }) => 2 * views.filter(({ address }) => address === `127.0.0.1:${port}`).length > views.length,
+      ({ port }) => 2 * views.filter(({ address }) => address === `127.0.0.1:${port}`).length > this.sentinels.length,
     )
-    const role = await elected?.client.info('replication')
-    return role?.includes('role:master\r') ? elected : undefined
+    return elected?.running && (await roleOf(elected)).isMaster ? elected : undefined
+  }
+
+  /**
+   * Takes the place from the master; resolves with the new one, once it says so itself and all sentinels name it. The old
+   * one, if it runs, takes itself for a master for some seconds more, as it does in life.
+   */
+  async failover(how: Failover = 'command'): Promise<RedisServer> {
+    const old = await until('there is a master', () => this.master())
+    if (how === 'kill') await old.kill()
+    else if (how === 'freeze') await old.freeze()
+    else await this.#order()
+    return await until(
+      'the sentinels agree on a new master',
+      async () => {
+        const master = await this.master()
+        const views = await Promise.all(this.sentinels.filter(({ running }) => running).map(viewOf))
+        return master !== old && views.every(({ address }) => address === `127.0.0.1:${master?.port}`) && master
+      },
+      30_000,
+    )
+  }
+
+  /**
+   * Brings back whatever was killed or frozen; resolves when there is one master, all others follow it, and the sentinels
+   * know of all. What was a master becomes a replica when the sentinels say so.
+   */
+  async restore(): Promise<void> {
+    await Promise.all([...this.servers, ...this.sentinels].map((server) => server.revive()))
+    await this.whole()
+  }
+
+  /** Resolves when one server is the master for all sentinels, and all others follow it. */
+  async whole(): Promise<void> {
+    await until('the replicas follow the master and the sentinels know each other', () => isWhole(this), 30_000)
+  }
+
+  async #order(): Promise<void> {
+    const sentinel = this.sentinels.find(({ running }) => running)
+    // It refuses while it knows of no replica that it has heard of lately.
+    await until('a sentinel accepts the order', async () => sentinel?.client.call('SENTINEL', 'FAILOVER', name))
   }
 
   async stop(): Promise<void> {
@@ -86,13 +135,17 @@ export class SentinelGroup {
   }
 }
 
-async function isWhole({ servers, sentinels }: SentinelGroup): Promise<boolean> {
-  const [, ...replicas] = servers
-  const views = await Promise.all(sentinels.map(viewOf))
-  const links = await Promise.all(replicas.map(({ client }) => client.info('replication')))
+async function isWhole(group: SentinelGroup): Promise<boolean> {
+  const { servers, sentinels } = group
+  const master = await group.master()
+  const [views, roles] = await Promise.all([Promise.all(sentinels.map(viewOf)), Promise.all(servers.map(roleOf))])
   return (
-    views.every((view) => view.slaves === String(replicas.length) && view.sentinels === String(sentinels.length)) &&
-    links.every((link) => link.includes('master_link_status:up\r'))
+    views.every(
+      ({ address, slaves, sentinels: known }) =>
+        address === `127.0.0.1:${master?.port}` &&
+        slaves === String(servers.length - 1) &&
+        known === String(sentinels.length),
+    ) && roles.every(({ follows }, index) => follows === (servers[index] === master ? undefined : master?.port))
   )
 }
 
@@ -103,4 +156,12 @@ async function isWhole({ servers, sentinels }: SentinelGroup): Promise<boolean> 
 async function viewOf({ client }: RedisServer): Promise<{ address?: string; slaves?: string; sentinels?: string }> {
   const line = /^master0:(.*?)\r?$/m.exec(await client.info('sentinel'))?.[1] ?? ''
   return Object.fromEntries(line.split(',').map((field) => field.split('=')))
+}
+
+/**
+ * Lets a sentinel look and speak several times a second: one that does so every two and every ten seconds takes long to
+ * notice that somebody has come back. Before Redis 7 it cannot be told to.
+ */
+async function hasten({ client }: RedisServer): Promise<void> {
+  await client.call('SENTINEL', 'DEBUG', 'INFO-PERIOD', 500, 'PUBLISH-PERIOD', 500).catch(() => {})
 }

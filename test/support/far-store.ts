@@ -1,0 +1,81 @@
+import type { Failure } from '../../src/core/errors.ts'
+import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Store } from '../../src/core/store.ts'
+
+/** The methods of a store that are commands. */
+export type Command = 'read' | 'claim' | 'fill' | 'fail' | 'pass' | 'release' | 'renew' | 'set' | 'invalidate' | 'ping'
+
+/** Another store, and a way there and back on which whatever may happen to a command, to its answer and to a message. */
+export abstract class FarStore implements Store {
+  sharded = false
+
+  /** Whether messages are promised. */
+  get pushes(): boolean {
+    return true
+  }
+
+  protected abstract get store(): Store
+
+  /** Has a command done, and resolves with its answer; or rejects, or does neither. */
+  protected abstract carry<T>(command: Command, key: string, run: () => Promise<T>): Promise<T>
+
+  /** A message about the load of a token: what came of it, or that its lease is lost. */
+  protected abstract message<T>(said: Promise<T>, token: string): Promise<T>
+
+  read(key: string): Promise<Entry | null> {
+    return this.carry('read', key, () => this.store.read(key))
+  }
+
+  async claim(request: ClaimRequest): Promise<Claim> {
+    const claim = await this.carry('claim', request.key, () => this.store.claim(request))
+    switch (claim.state) {
+      case 'wait':
+        return { ...claim, outcome: this.message(claim.outcome, claim.token), pushed: claim.pushed && this.pushes }
+      case 'lease':
+        return { ...claim, lease: { ...claim.lease, lost: this.message(claim.lease.lost, claim.lease.token) } }
+      default:
+        return claim
+    }
+  }
+
+  fill(lease: Lease, value: NewValue): Promise<boolean> {
+    return this.carry('fill', lease.key, () => this.store.fill(lease, value))
+  }
+
+  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
+    return this.carry('fail', lease.key, () => this.store.fail(lease, failure, cooldown))
+  }
+
+  pass(lease: Lease, duration: number): Promise<boolean> {
+    return this.carry('pass', lease.key, () => this.store.pass(lease, duration))
+  }
+
+  release(lease: Lease): Promise<boolean> {
+    return this.carry('release', lease.key, () => this.store.release(lease))
+  }
+
+  renew(leases: readonly Lease[]): Promise<boolean>[] {
+    const keys = leases.map(({ key }) => key).join(' ')
+    const answers = this.carry('renew', keys, () => Promise.all(this.store.renew(leases)))
+    return leases.map((_, index) => answers.then((ours) => ours[index] === true))
+  }
+
+  set(key: string, token: string, value: NewValue, within?: number): Promise<void> {
+    return this.carry('set', key, () => this.store.set(key, token, value, within))
+  }
+
+  invalidate(key: string): Promise<void> {
+    return this.carry('invalidate', key, () => this.store.invalidate(key))
+  }
+
+  ping(): Promise<void> {
+    return this.carry('ping', '', () => this.store.ping())
+  }
+
+  open(hear?: Hear): void {
+    this.store.open(hear)
+  }
+
+  close(hear?: Hear): Promise<void> {
+    return this.store.close(hear)
+  }
+}

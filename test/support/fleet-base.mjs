@@ -1,0 +1,113 @@
+/**
+ * What the processes of all fleets have in common: the built package, clients, and a socket over which a test tells them
+ * what to do, in lines of JSON. A process ends when that socket does.
+ */
+import { connect } from 'node:net'
+import { createInterface } from 'node:readline'
+import { setImmediate as turn } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+
+const [port = '', index = '', built = ''] = process.argv.slice(2)
+
+/** Which process of its fleet this is. */
+export const processIndex = Number(index)
+
+/** @type {typeof import('../../src/index.ts')} */
+export const { createCache } = await import(pathToFileURL(`${built}/index.js`).href)
+/** @type {typeof import('../../src/redis/index.ts')} */
+export const { redisStore } = await import(pathToFileURL(`${built}/redis/index.js`).href)
+
+const socket = connect({ host: '127.0.0.1', port: Number(port), noDelay: true })
+socket.on('close', () => process.exit())
+socket.on('error', () => process.exit())
+
+/**
+ * Says something to the test. It has left this process when this returns, unless the test does not read.
+ * @param {object} message
+ */
+export function tell(message) {
+  socket.write(`${JSON.stringify(message)}\n`)
+}
+
+/**
+ * Begins to do what the test says, besides what every process can do.
+ * @param {Record<string, (details: never) => unknown>} actions by the word that the test says
+ * @param {(error: unknown) => object} [complaintOf] an error as the test is told of it
+ */
+export function obey(actions, complaintOf = namedOnly) {
+  const all = /** @type {Record<string, (details: object) => unknown>} */ ({ ...common, ...actions })
+  createInterface({ input: socket }).on('line', async (line) => {
+    const { id, word, ...details } = JSON.parse(line)
+    try {
+      tell({ id, answer: (await all[word]?.({ ...details, id })) ?? null })
+    } catch (error) {
+      tell({ id, complaint: complaintOf(error) })
+    }
+  })
+  tell({ index: processIndex })
+}
+
+/** @param {unknown} error */
+function namedOnly(error) {
+  const { name, message } = /** @type {Error} */ (error)
+  return { name, message }
+}
+
+const common = {
+  /** @param {{ ms: number }} details */
+  block({ ms }) {
+    // After this has been answered.
+    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms))
+  },
+
+  /** The bytes that are in use once what can be collected has been. */
+  async heap() {
+    for (let round = 0; round < 4; round++) {
+      await turn()
+      globalThis.gc?.()
+    }
+    const { heapUsed, external } = process.memoryUsage()
+    return heapUsed + external
+  },
+
+  /** From here on nothing of ours keeps this process alive. */
+  leave() {
+    socket.unref()
+  },
+}
+
+/**
+ * A client as it is specified, and when the store on it has subscribed, or been refused.
+ * @param {import('./fleet.ts').RedisSpec} redis
+ */
+export async function openClient(redis) {
+  /** @type {typeof import('ioredis')} */
+  const { Redis, Cluster } = await import(redis.ioredis === 5 ? 'ioredis5' : 'ioredis')
+  const client = redis.nodes ? new Cluster([...redis.nodes], { ...redis.cluster }) : new Redis({ ...redis.options })
+  client.on('error', () => {})
+  return { client, subscribed: subscription(client, redis.subscriber) }
+}
+
+/**
+ * Resolves when the store has subscribed, or been refused.
+ * @param {import('ioredis').Redis | import('ioredis').Cluster} client
+ * @param {import('ioredis').RedisOptions | undefined} elsewhere where its subscription goes instead
+ */
+function subscription(client, elsewhere) {
+  return new Promise((resolve) => {
+    const duplicate = /** @type {(options?: {}) => import('ioredis').Redis} */ (client.duplicate.bind(client))
+    const watched = () => {
+      const subscriber = elsewhere ? duplicate(elsewhere) : duplicate()
+      const subscribe = subscriber.subscribe.bind(subscriber)
+      subscriber.subscribe = /** @type {typeof subscribe} */ (
+        (/** @type {string[]} */ ...channels) => {
+          const done = subscribe(...channels)
+          done.then(resolve, resolve)
+          return done
+        }
+      )
+      return subscriber
+    }
+    Object.defineProperty(client, 'duplicate', { value: watched })
+  })
+}
