@@ -20,6 +20,9 @@ const views = new Map<string, View>(
   }),
 )
 
+/** What a view is asked for when its bytes are read: its own must not answer instead. */
+const shadowed = ['buffer', 'byteOffset', 'byteLength']
+
 /**
  * The name of the built-in class that an object is a direct instance of, with nothing of its own put on it.
  * A class of another realm counts: under Jest what `fetch` and `structuredClone` return is of the outer one.
@@ -66,6 +69,7 @@ function flawOf(value: object): string | undefined {
   if (Object.getOwnPropertySymbols(value).length > 0) return 'with a symbol-keyed property'
   if (types.isArrayBuffer(value) && !isPlain(value)) return 'that is resizable or detached'
   if (!ArrayBuffer.isView(value)) return Object.keys(value).length > 0 ? 'with a named property' : undefined
+  if (shadowed.some((name) => Object.hasOwn(value, name))) return 'with a named property'
   if (!isPlain(value.buffer)) return 'on shared, resizable or detached memory'
   // A view's keys begin with all its indices; to compare it with a fresh view of the same memory is far cheaper.
   return isDeepStrictEqual(value, freshView(value)) ? undefined : 'with a named property'

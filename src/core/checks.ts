@@ -12,7 +12,9 @@ export function checked(who: string, options: object, checks: Record<string, Che
   for (const [name, value] of Object.entries(options)) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined
     if (check === undefined) {
-      throw new TypeError(`Unknown option \`${name}\` of ${who}; expected one of ${Object.keys(checks).join(', ')}`)
+      throw new TypeError(
+        `Unknown option \`${name.slice(0, 60)}\` of ${who}; expected one of ${Object.keys(checks).join(', ')}`,
+      )
     }
     if (value !== undefined) result[name] = check(name, value)
   }
@@ -20,10 +22,12 @@ export function checked(who: string, options: object, checks: Record<string, Che
 }
 
 /** A whole number. */
-export function whole(least: number): Check {
+export function whole(least: number, most: number = Number.MAX_SAFE_INTEGER): Check {
   return (name, value) => {
-    if (Number.isSafeInteger(value) && (value as number) >= least) return value
-    throw new TypeError(`Expected \`${name}\` to be a whole number of at least ${least}, got ${shown(value)}`)
+    const isWhole = Number.isSafeInteger(value)
+    if (isWhole && (value as number) >= least && (value as number) <= most) return value
+    const bound = isWhole && (value as number) > most ? ` and at most ${most}` : ''
+    throw new TypeError(`Expected \`${name}\` to be a whole number of at least ${least}${bound}, got ${shown(value)}`)
   }
 }
 
@@ -35,10 +39,12 @@ export function oneOf(...choices: readonly string[]): Check {
   }
 }
 
-/** An object with certain members. */
-export function shape(what: string, members: readonly string[]): Check {
+/** An object with certain methods. */
+export function shape(what: string, methods: readonly string[]): Check {
   return (name, value) => {
-    if (typeof value === 'object' && value !== null && members.every((member) => member in value)) return value
+    if (typeof value === 'object' && value !== null) {
+      if (methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function')) return value
+    }
     throw new TypeError(`Expected \`${name}\` to be ${what}, got ${shown(value)}`)
   }
 }

@@ -32,12 +32,29 @@ function parsed(text: string): number {
   return match ? Number(match[1]) * (units[match[2] as string] as number) : Number.NaN
 }
 
-/** A value of the user's as it stands in a TypeError: itself where short, and its type. */
+const longestShown = 60
+
+/** A value of the user's as it stands in a TypeError: itself where short, and its type; of a URL no more than the scheme. */
 export function shown(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (typeof value === 'function') return 'a function'
-  if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object'
-  const text =
-    typeof value === 'string' ? JSON.stringify(value.slice(0, 60)) : String(value as number | bigint | boolean | symbol)
-  return `${text} (${typeof value})`
+  if (typeof value === 'object') return isArray(value) ? 'an array' : 'an object'
+  if (typeof value === 'string') return `${JSON.stringify(withoutCredentials(value).slice(0, longestShown))} (string)`
+  // A bigint has as many digits as it likes.
+  return `${String(value as number | bigint | boolean | symbol).slice(0, longestShown)} (${typeof value})`
+}
+
+// Whoever gives a URL in place of a client must not find its password in a log.
+function withoutCredentials(text: string): string {
+  const end = text.indexOf('://')
+  if (end !== -1) return `${text.slice(0, end)}://…`
+  return text.includes('@') ? '…' : text
+}
+
+function isArray(value: object): boolean {
+  try {
+    return Array.isArray(value)
+  } catch {
+    return false // a proxy that was revoked
+  }
 }

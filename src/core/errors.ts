@@ -59,11 +59,14 @@ function causeOf(thrown: unknown): NonNullable<Failure['cause']> {
 }
 
 /** The error that callers in other processes get for a load that failed. */
-export function errorOf(failure: Failure, key: string): CacheError {
-  return new CacheError(failure.code, failure.message, failure.cause ? { key, cause: rebuilt(failure.cause) } : { key })
+export function errorOf({ code, message, cause }: Failure, key: string): CacheError {
+  return new CacheError(code, cut(message), cause ? { key, cause: rebuilt(cause) } : { key })
 }
 
-function rebuilt({ name, message, code }: NonNullable<Failure['cause']>): Error {
+// What was bounded by whoever sent it is bounded again: a stranger may have sent it.
+function rebuilt(cause: NonNullable<Failure['cause']>): Error {
+  const [name, message] = [cut(cause.name), cut(cause.message)]
+  const code = typeof cause.code === 'string' ? cut(cause.code) : cause.code
   const error = new Error(message)
   // Its stack would point into this library, at a place that has nothing to do with the failure.
   error.stack = `${name}: ${message}\n    at the loader, in another process`

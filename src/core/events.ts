@@ -1,5 +1,5 @@
 import { shown } from './duration.ts'
-import type { CacheError } from './errors.ts'
+import { said, type CacheError } from './errors.ts'
 
 /** What a cache tells whoever listens: the name of each event and what comes with it. Durations are milliseconds. */
 export interface CacheEvents {
@@ -81,7 +81,7 @@ export class Events {
       } catch (error) {
         // A listener must not be able to break a load, and its error must not vanish.
         process.emitWarning(
-          `A listener of '${name}' threw: ${error instanceof Error ? error.stack : String(error)}`,
+          `A listener of '${name}' threw: ${said(error instanceof Error ? error.stack : error)}`,
           'HerdlessWarning',
         )
       }

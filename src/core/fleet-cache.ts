@@ -20,9 +20,9 @@ import {
   refinedForSet,
   type CacheOptions,
   type CachePlan,
+  type CallPlan,
   type CallOptions,
   type CloseOptions,
-  type Plan,
   type SetOptions,
 } from './plan.ts'
 import { Reads, type Found } from './reads.ts'
@@ -39,7 +39,7 @@ import { Watchdog } from './watchdog.ts'
  */
 export function openCache(options: CacheOptions, defaultStore: (clock: Clock) => Store): Cache {
   const plan = planOf(options)
-  return new FleetCache(plan, options.store ?? defaultStore(plan.clock))
+  return new FleetCache(plan, plan.store ?? defaultStore(plan.clock))
 }
 
 class FleetCache implements Cache {
@@ -79,8 +79,8 @@ class FleetCache implements Cache {
     checkKey(key)
     if (typeof loader !== 'function')
       throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${shown(loader)}`)
-    const plan: Plan = options === undefined ? this.#plan : refined(this.#plan, options)
-    const signal = options?.signal
+    const plan: CallPlan = options === undefined ? this.#plan : refined(this.#plan, options)
+    const { signal } = plan
     this.#checkOpen(key)
     signal?.throwIfAborted()
     const { moment, clock, flights, reads, events } = this.#shared

@@ -86,8 +86,14 @@ export interface Plan {
   readonly maxValueSize: number
 }
 
-/** `CacheOptions` without the store, complete and checked. */
+/** A plan with what may be said per call alone. */
+export interface CallPlan extends Plan {
+  readonly signal?: AbortSignal
+}
+
+/** `CacheOptions`, complete but for the store, and checked. */
 export interface CachePlan extends Plan {
+  readonly store?: Store
   readonly namespace: string
   readonly maxConcurrentLoads: number
   readonly maxQueuedLoads: number
@@ -128,14 +134,19 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
 
 const callChecks: Record<keyof CallOptions, Check> = {
   ...loadChecks,
-  signal: shape('an AbortSignal', ['aborted', 'addEventListener']),
+  signal: shape('an AbortSignal', ['throwIfAborted', 'addEventListener', 'removeEventListener']),
 }
 
 const setChecks: Record<keyof SetOptions, Check> = { ttl: loadChecks.ttl, grace: loadChecks.grace }
 
+const storeMethods: readonly (keyof Store)[] = [
+  ...(['read', 'claim', 'fill', 'fail', 'pass', 'release', 'renew', 'set', 'invalidate'] as const),
+  ...(['ping', 'open', 'close'] as const),
+]
+
 const cacheChecks: Record<keyof CacheOptions, Check> = {
   ...loadChecks,
-  store: shape('a store such as memoryStore() or redisStore(client)', ['read', 'claim', 'fill', 'renew']),
+  store: shape('a store such as memoryStore() or redisStore(client)', storeMethods),
   namespace: checkedNamespace,
   maxConcurrentLoads: whole(1),
   maxQueuedLoads: whole(0),
@@ -163,8 +174,8 @@ export function planOf(options: CacheOptions): CachePlan {
 }
 
 /** The plan of one call: what the call says, over what the cache says. */
-export function refined(plan: Plan, options: CallOptions): Plan {
-  const given: Partial<Plan> = checked('getOrLoad', options, callChecks)
+export function refined(plan: Plan, options: CallOptions): CallPlan {
+  const given: Partial<CallPlan> = checked('getOrLoad', options, callChecks)
   return { ...plan, ...given, ...waitOf(given, plan) }
 }
 

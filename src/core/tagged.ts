@@ -12,6 +12,9 @@ import { described, refusal, tooDeep, type Trail } from './refusal.ts'
 const tilde = 0x7e
 const deepest = 1_000
 
+// Taken once, for what is to be stored may bring methods of its own.
+const getTime = Reflect.get(Date.prototype, 'getTime') as (this: Date) => number
+
 const lookupGetter = Reflect.get(Object.prototype, '__lookupGetter__') as (this: object, key: PropertyKey) => unknown
 
 interface Walk extends Trail {
@@ -67,6 +70,10 @@ function taggedObject(value: object, walk: Walk, depth: number): unknown {
   // Every cycle ends here as well, which spares shallow values the looking out for one.
   if (depth === deepest) throw tooDeep(walk, depth)
   walk.holders[depth] = value
+  // It may be wide as well, and a thousand times through it is long: so cycles are looked for on some levels before.
+  if (depth >= 4 && (depth & (depth - 1)) === 0 && walk.holders.lastIndexOf(value, depth - 1) !== -1) {
+    throw tooDeep(walk, depth + 1)
+  }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === null) return rich(walk, ['~O', taggedRecord(value, walk, depth)])
   if (prototype === Array.prototype && Array.isArray(value)) return taggedArray(value, walk, depth)
@@ -76,6 +83,7 @@ function taggedObject(value: object, walk: Walk, depth: number): unknown {
 
 function taggedRecord(value: object, walk: Walk, depth: number): object {
   if (Object.getOwnPropertySymbols(value).length > 0) throw refusal('a symbol-keyed property', walk, depth)
+  if ('toJSON' in value && isHidden(value, 'toJSON')) throw refusal('an object with a hidden toJSON', walk, depth)
   let copy: Record<string, unknown> | undefined
   for (const key of Object.keys(value)) {
     walk.steps[depth] = key
@@ -90,6 +98,7 @@ function taggedRecord(value: object, walk: Walk, depth: number): object {
 
 function taggedArray(value: readonly unknown[], walk: Walk, depth: number): readonly unknown[] {
   if (Object.getOwnPropertySymbols(value).length > 0) throw refusal('a symbol-keyed property', walk, depth)
+  if ('toJSON' in value && isHidden(value, 'toJSON')) throw refusal('an array with a hidden toJSON', walk, depth)
   const { length } = value
   const keys = Object.keys(value)
   // Indices come first and ascend, so the last key tells whether each of them is there and nothing else.
@@ -104,7 +113,7 @@ function taggedArray(value: readonly unknown[], walk: Walk, depth: number): read
     const held = getter === undefined ? value[index] : undefined
     if (held === undefined && isAccessor(value, index)) throw refusal('an accessor', walk, depth + 1)
     const kept = tagged(held, walk, depth + 1)
-    if (kept !== held) (copy ??= value.slice())[index] = kept
+    if (kept !== held) (copy ??= [...value])[index] = kept
   }
   return copy ?? value
 }
@@ -112,6 +121,11 @@ function taggedArray(value: readonly unknown[], walk: Walk, depth: number): read
 function isAccessor(holder: object, key: PropertyKey): boolean {
   const property = Object.getOwnPropertyDescriptor(holder, key)
   return property?.get !== undefined || property?.set !== undefined
+}
+
+// JSON.stringify would call what the walk over the enumerable properties does not see.
+function isHidden(holder: object, key: PropertyKey): boolean {
+  return Object.getOwnPropertyDescriptor(holder, key)?.enumerable !== true
 }
 
 function irregular(keys: string[], length: number, walk: Walk, depth: number): TypeError {
@@ -125,7 +139,7 @@ function taggedBuiltIn(value: object, walk: Walk, depth: number): unknown {
   const name = builtInAt(value, walk, depth)
   if (name === 'Object') return taggedRecord(value, walk, depth)
   if (name === 'Array') return taggedArray(value as unknown[], walk, depth)
-  if (name === 'Date') return rich(walk, `~d${(value as Date).getTime()}`)
+  if (name === 'Date') return rich(walk, `~d${getTime.call(value as Date)}`)
   if (name === 'Map') return rich(walk, taggedMap(value as Map<unknown, unknown>, walk, depth))
   if (name === 'Set') return rich(walk, taggedSet(value as Set<unknown>, walk, depth))
   return rich(walk, `~b${name}:${bytesOf(value as ArrayBuffer | ArrayBufferView).toString('base64')}`)

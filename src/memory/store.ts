@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache'
+import { checked, shape, whole } from '../core/checks.ts'
 import { systemClock, type Clock } from '../core/clock.ts'
-import { shown } from '../core/duration.ts'
 import type { Failure } from '../core/errors.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store } from '../core/store.ts'
 
 /** Bounds of a `memoryStore`. */
 export interface MemoryStoreOptions {
-  /** Most values kept; the least recently used goes first. Default 10 000. */
+  /** Most values kept, up to 16 777 216; the least recently used goes first. Default 10 000. */
   readonly max?: number
   /** Most bytes kept, payloads and keys. Default 67108864 (64 MiB). */
   readonly maxSize?: number
@@ -14,21 +14,23 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
 }
 
+/** Room for all values is made at once. */
+const mostValues = 16_777_216
+
+const checks = {
+  max: whole(1, mostValues),
+  maxSize: whole(1),
+  clock: shape('an object with now() and after()', ['now', 'after']),
+}
+
 /**
  * A store in the memory of this process: for one process, for tests, and for trying things out.
  * Values are kept as bytes, so no caller can change what another gets.
- * @throws TypeError for a wrong bound
+ * @throws TypeError for an unknown option or a value it cannot have
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  const { max = 10_000, maxSize = 67_108_864, clock = systemClock, ...others } = options
-  for (const name of Object.keys(others)) {
-    throw new TypeError(`Unknown option \`${name}\` of memoryStore; expected one of max, maxSize, clock`)
-  }
-  for (const [name, value] of Object.entries({ max, maxSize })) {
-    if (!Number.isSafeInteger(value) || value < 1) {
-      throw new TypeError(`Expected \`${name}\` to be a whole number of at least 1, got ${shown(value)}`)
-    }
-  }
+  const given: MemoryStoreOptions = checked('memoryStore', options, checks)
+  const { max = 10_000, maxSize = 67_108_864, clock = systemClock } = given
   return new MemoryStore(max, maxSize, clock)
 }
 

@@ -13,11 +13,16 @@ type Listener = (message: Message) => void
 /** The most outcomes kept for claims whose reply is still on its way. */
 const mostEarly = 256
 
+/** The longest of them that are kept, in bytes: who comes to listen for a longer one asks again. */
+const longestEarly = 65_536
+
 /**
  * How often the subscription is made sure of, in milliseconds: on a connection that is open at our end alone nothing
  * would ever come, and the system takes a quarter of an hour to find out.
  */
 const heartbeat = 1_000
+
+const again: Message = { kind: 'a', body: Buffer.alloc(0) }
 
 /** How long the first claim waits for the subscription, in milliseconds; without it, waiters only ask again. */
 const patience = 250
@@ -197,7 +202,7 @@ export class Inbox {
     if (listeners !== undefined) for (const listener of listeners) listener(message)
     if (this.#asking === 0) return
     // Even if somebody listened: another claim for the same load may be on its way.
-    this.#early.set(token, message)
+    this.#early.set(token, message.body.length > longestEarly ? again : message)
     // The oldest goes first: a claim's reply is not that long on its way.
     const [oldest] = this.#early.keys()
     if (this.#early.size > mostEarly && oldest !== undefined) this.#early.delete(oldest)
@@ -207,6 +212,6 @@ export class Inbox {
   #wakeAll(): void {
     const all = [...this.#listeners.values()]
     this.#listeners.clear()
-    for (const listeners of all) for (const listener of listeners) listener({ kind: 'a', body: Buffer.alloc(0) })
+    for (const listeners of all) for (const listener of listeners) listener(again)
   }
 }

@@ -1,3 +1,4 @@
+import { checked, oneOf } from '../core/checks.ts'
 import { shown } from '../core/duration.ts'
 import type { Store } from '../core/store.ts'
 import type { RedisClient } from './client.ts'
@@ -12,13 +13,16 @@ export interface RedisStoreOptions {
   readonly wakeUp?: 'push' | 'poll'
 }
 
+const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'script', 'time', 'duplicate'] as const
+
 /**
  * A store on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster.
  * @param client an ioredis `Redis` or `Cluster`; it stays yours, as it is
  * @throws TypeError for something that is not such a client, or a wrong option
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
-  if (typeof client?.callBuffer !== 'function' || typeof client.duplicate !== 'function') {
+  const isClient = methods.every((method) => typeof client?.[method] === 'function')
+  if (!isClient) {
     throw new TypeError(`Expected an ioredis Redis or Cluster, got ${shown(client)}`)
   }
   const { scaleReads = 'master' } = (client as { options?: { scaleReads?: unknown } }).options ?? {}
@@ -26,12 +30,6 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     // A replica may not have heard of an invalidation that has been acknowledged.
     throw new TypeError(`Expected a Cluster that reads from masters (scaleReads: 'master'), got ${shown(scaleReads)}`)
   }
-  const { wakeUp = 'push', ...others } = options
-  for (const name of Object.keys(others)) {
-    throw new TypeError(`Unknown option \`${name}\` of redisStore; expected wakeUp`)
-  }
-  if (wakeUp !== 'push' && wakeUp !== 'poll') {
-    throw new TypeError(`Expected \`wakeUp\` to be 'push' or 'poll', got ${shown(wakeUp)}`)
-  }
+  const { wakeUp = 'push' }: RedisStoreOptions = checked('redisStore', options, { wakeUp: oneOf('push', 'poll') })
   return new RedisStore(client, wakeUp)
 }

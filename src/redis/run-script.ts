@@ -14,9 +14,18 @@ export async function runScript(
   try {
     return await send(client, 'evalsha', [script.sha1, ...rest])
   } catch (error) {
-    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
-    return await send(client, 'eval', [script.lua, ...rest])
+    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw withoutArguments(error)
   }
+  return await send(client, 'eval', [script.lua, ...rest]).catch((error: unknown) => {
+    throw withoutArguments(error)
+  })
+}
+
+/** A server that has no such command quotes what it was sent, and a value may be among it. */
+function withoutArguments(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const [message = '', ...quoted] = error.message.split(', with args beginning with: ')
+  return quoted.length === 0 ? error : Object.assign(new Error(message), { name: error.name })
 }
 
 /**

@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '930e1787895ceea07fc9eb04e48f715ae7d96b6b',
+  sha1: 'fe7f62029d88906a87a1d9c26f4332c677904ad6',
   lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
 local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
 local goneAfter = ARGV[7]
@@ -34,13 +34,12 @@ if header then
   end
 end
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl')
-if lease.err then
-  redis.call('DEL', leaseKey)
-  lease = {}
-end
-local left = lease[1] and redis.call('PTTL', leaseKey)
-if lease[7] and left > tonumber(lease[7]) then
-  left = tonumber(lease[7])
+if lease.err or not lease[1] or not lease[2] then lease = {} end
+local left = redis.call('PTTL', leaseKey)
+local exists = left ~= -2
+local most = tonumber(lease[7])
+if most and most >= 0 and left > most then
+  left = math.floor(most)
   redis.call('PEXPIRE', leaseKey, left)
 end
 if lease[1] == 'held' then
@@ -70,12 +69,12 @@ if lease[1] == 'held' then
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
   if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
-  redis.call('DEL', leaseKey)
-elseif lease[1] == 'failed' then
+elseif lease[1] == 'failed' and left >= 0 then
   return {'failed', micros, lease[6], value}
-elseif lease[1] == 'pass' then
+elseif lease[1] == 'pass' and left >= 0 then
   return {'pass', micros}
 end
+if exists then redis.call('DEL', leaseKey) end
 local fence = string.format('%.0f', math.max(micros, version + 1))
 redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
 local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
@@ -93,7 +92,7 @@ return {'lease', micros, fence, value}
 
 export const fill: Script = {
   name: 'fill',
-  sha1: '11202e41603a1032147f69b0b487be4d91af2342',
+  sha1: 'b01889e0f1e2c5d0f730b9582d6e926cf10f5a53',
   lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -106,7 +105,7 @@ end
 local from = math.min(tonumber(ARGV[5]), now)
 local freshUntil = from + ARGV[3]
 local staleUntil = freshUntil + ARGV[4]
-local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, tonumber(lease[3]), ARGV[6])
+local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
   .. ARGV[2]
 redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 local fields = redis.call('HKEYS', leaseKey)
@@ -121,7 +120,7 @@ return {1, micros}
 
 export const overwrite: Script = {
   name: 'overwrite',
-  sha1: '1699e52d10e673822cdc5e4fa214ae622a135bb4',
+  sha1: '9d0bedabc8297397586f3273ca41ddcbc134093a',
   lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -139,14 +138,15 @@ else
     local before = struct.unpack('>d', header, 37)
     if before >= version and before < 9007199254740992 then version = before + 1 end
   end
-  if lease[3] then version = math.max(version, lease[3] + 1) end
+  local held = tonumber(lease[3])
+  if held and held < 9007199254740992 then version = math.max(version, held + 1) end
   local from = math.min(tonumber(ARGV[5]) or now, now)
   local freshUntil = from + ARGV[3]
   local staleUntil = freshUntil + ARGV[4]
   local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, version, 0) .. ARGV[2]
   redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 end
-if lease[1] == 'held' then
+if lease[1] == 'held' and lease[2] then
   for _, field in ipairs(fields) do
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end

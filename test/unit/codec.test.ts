@@ -173,6 +173,11 @@ describe('a value comes back exactly as it went in', () => {
     expect(shown(roundTrip(holder))).toBe(shown(holder))
   })
 
+  it('a Date is asked for its time as a Date, whatever has been put on it', () => {
+    const date = Object.defineProperty(new Date(5), 'getTime', { value: () => 77 })
+    expect(codec.decode(stored([date]))).toEqual([new Date(5)])
+  })
+
   it('an invalid Date stays invalid', () => {
     const [date] = codec.decode(stored([new Date(Number.NaN)])) as [Date]
     expect(date).toBeInstanceOf(Date)
@@ -255,6 +260,7 @@ describe('a value that cannot come back is refused with its path', () => {
   const getter = Object.defineProperty({}, 'now', { get: () => 1, enumerable: true })
   const elementGetter = Object.defineProperty([1, 2], 1, { get: () => 2, enumerable: true })
   const elementSetter = Object.defineProperty([1, 2], 0, { set: () => {}, enumerable: true })
+  const hidden = <T extends object>(on: T, name: string): T => Object.defineProperty(on, name, { value: () => 'other' })
   const detached = new ArrayBuffer(8)
   const detachedView = new Uint8Array(detached)
   structuredClone(detached, { transfer: [detached] })
@@ -292,6 +298,11 @@ describe('a value that cannot come back is refused with its path', () => {
     ['an accessor at value.later', { set later(_: number) {} }],
     ['an accessor at value[1]', elementGetter],
     ['an accessor at value[0]', elementSetter],
+    ['an object with a hidden toJSON at value.a', { a: hidden({ b: 1 }, 'toJSON') }],
+    ['an object with a hidden toJSON at value', hidden(withKeys(null, [['a', 1]]), 'toJSON')],
+    ['an array with a hidden toJSON at value[0]', [hidden([1], 'toJSON')]],
+    ['an instance of Uint8Array with a named property at value', hidden(new Uint8Array(2), 'buffer')],
+    ['an instance of Int16Array with a named property at value[0]', [hidden(new Int16Array(2), 'byteOffset')]],
     ['a hole in an array at value[1]', hole],
     ['a hole in an array at value[0]', sparse],
     ['a hole in an array at value[1]', holeAndName],
@@ -324,6 +335,19 @@ describe('a value that cannot come back is refused with its path', () => {
     for (const levels of [1_001, 100_000]) {
       expect(refusalOf(nested(levels, wrap))).toMatch(/^Cannot store more than 1000 levels of nesting at value/)
     }
+  })
+
+  it('a cycle through something wide, without going round it a thousand times', () => {
+    const wide: Record<string, unknown> = { list: Array.from({ length: 100_000 }, (_, index) => index) }
+    wide['list of lists'] = [wide['list'], { again: wide }]
+    expect(refusalOf({ wide })).toBe('Cannot store a cyclic reference at value.wide["list of lists"][1].again')
+  })
+
+  it('every object of a patched realm whose JSON text would not be its own', () => {
+    const patched: unknown = runInNewContext(
+      'Object.defineProperty(Object.prototype, "toJSON", { value: () => "other" }), ({ a: 1 })',
+    )
+    expect(refusalOf([patched])).toBe('Cannot store an object with a hidden toJSON at value[0]')
   })
 
   it('a value for which the stack has no room', () => {

@@ -84,3 +84,26 @@ describe('a duration', () => {
 test('a value in an error is cut, so that a key of a megabyte does not fill the log', () => {
   expect(shown('x'.repeat(1_000_000))).toBe(`"${'x'.repeat(60)}" (string)`)
 })
+
+test.for([
+  ['a bigint', 10n ** 1_000n],
+  ['a symbol', Symbol('x'.repeat(1_000))],
+] as const)('so is %s, which may be as long', ([, value]) => {
+  expect(shown(value).length).toBeLessThan(80)
+})
+
+test.for([
+  ['redis://:hunter2@localhost:6379/0', '"redis://…" (string)'],
+  ['rediss://user:hunter2@localhost', '"rediss://…" (string)'],
+  [`${'x'.repeat(50)}redis://user:hunter2@localhost`, `"${'x'.repeat(50)}redis://…" (string)`],
+  [':hunter2@localhost:6379', '"…" (string)'],
+  ['user:hunter2@localhost', '"…" (string)'],
+] as const)('of the URL %s in an error nothing is shown that could be a password', ([url, expected]) => {
+  expect(shown(url)).toBe(expected)
+})
+
+test('a proxy that was revoked is an object like any other', () => {
+  const { proxy, revoke } = Proxy.revocable([], {})
+  revoke()
+  expect(shown(proxy)).toBe('an object')
+})

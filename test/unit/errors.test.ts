@@ -78,6 +78,21 @@ describe('an error that travels to other processes', () => {
     expect(text).toContain('x…')
   })
 
+  test('is bounded for whoever gets it, too, for anybody may have sent it', () => {
+    const long = 'x'.repeat(1_000_000)
+    const error = errorOf({ code: 'LOAD_FAILED', message: long, cause: { name: long, message: long, code: long } }, 'k')
+    const { name, message, code, stack } = error.cause as Error & { code: string }
+    for (const text of [error.message, name, message, code]) expect(text).toBe(`${'x'.repeat(1_000)}…`)
+    expect(stack?.length).toBeLessThan(2_100)
+  })
+
+  test('is cut no further on its second way', () => {
+    const once = failureOf(loadFailed('k', new Error('x'.repeat(2_000))))
+    const error = errorOf(once, 'k')
+    expect(error.message).toBe(once.message)
+    expect((error.cause as Error).message).toBe(once.cause?.message)
+  })
+
   test.for([
     ['a string', 'down', 'down'],
     ['undefined', undefined, 'undefined'],

@@ -145,11 +145,7 @@ describe('the plan of a cache', () => {
     ['maxConcurrentLoads', 2 ** 53, 'a whole number of at least 1, got 9007199254740992 (number)'],
     ['store', {}, 'a store such as memoryStore() or redisStore(client), got an object'],
     ['store', memoryStore, 'a store such as memoryStore() or redisStore(client), got a function'],
-    [
-      'store',
-      'redis://localhost',
-      'a store such as memoryStore() or redisStore(client), got "redis://localhost" (string)',
-    ],
+    ['store', 'redis://localhost', 'a store such as memoryStore() or redisStore(client), got "redis://…" (string)'],
     ['codec', JSON, 'an object with encode() and decode(), got an object'],
     ['clock', Date, 'an object with now() and after(), got a function'],
     ['clock', performance, 'an object with now() and after(), got an object'],
@@ -201,6 +197,49 @@ describe('the plan of a call', () => {
     )
     expect(() => call({ signal: AbortSignal.abort() })).not.toThrow()
   })
+})
+
+describe('an object that is not all it should be', () => {
+  const methods = [
+    'read',
+    'claim',
+    'fill',
+    'fail',
+    'pass',
+    'release',
+    'renew',
+    'set',
+    'invalidate',
+    'ping',
+    'open',
+    'close',
+  ]
+
+  test.for(methods)('is refused as a store when its %s is gone, or is no method', (method) => {
+    for (const other of [undefined, null, 'text', {}]) {
+      const store = Object.assign(memoryStore(), { [method]: other })
+      expect(() => plan({ store })).toThrow(
+        'Expected `store` to be a store such as memoryStore() or redisStore(client)',
+      )
+    }
+  })
+
+  test.for(['throwIfAborted', 'addEventListener', 'removeEventListener'])(
+    'is refused as a signal without %s',
+    (method) => {
+      const signal = Object.assign(new AbortController().signal, { [method]: undefined })
+      expect(() => call({ signal })).toThrow(new TypeError('Expected `signal` to be an AbortSignal, got an object'))
+    },
+  )
+
+  test('is refused as a codec or a clock when its members are no methods', () => {
+    expect(() => plan({ codec: { encode: 1, decode: 2 } })).toThrow(TypeError)
+    expect(() => plan({ clock: { now: 1, after: 2 } })).toThrow(TypeError)
+  })
+})
+
+test('the name of an unknown option is cut in the error, as a value is', () => {
+  expect(() => plan({ ['x'.repeat(1_000_000)]: 1 })).toThrow(`Unknown option \`${'x'.repeat(60)}\` of createCache;`)
 })
 
 describe('the wait timeout', () => {

@@ -42,19 +42,19 @@ if header then
 end
 
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl')
-if lease.err then
-  redis.call('DEL', leaseKey)
-  lease = {}
-end
-local left = lease[1] and redis.call('PTTL', leaseKey)
+-- Of another type, or without what each of ours has: it is nobody's, and is overwritten.
+if lease.err or not lease[1] or not lease[2] then lease = {} end
+local left = redis.call('PTTL', leaseKey)
+local exists = left ~= -2
+local most = tonumber(lease[7])
 -- Nothing lasts longer than it was meant to because this server's clock was set back.
-if lease[7] and left > tonumber(lease[7]) then
-  left = tonumber(lease[7])
+if most and most >= 0 and left > most then
+  left = math.floor(most)
   redis.call('PEXPIRE', leaseKey, left)
 end
+-- What does not expire was left by a script that was not allowed to finish.
 if lease[1] == 'held' then
   if lease[2] == token then return {'lease', micros, lease[3], value} end
-  -- A lease that does not expire was left by a script that was not allowed to finish.
   local gone = left < 0
   if not gone and goneAfter ~= '' and lease[5] then
     -- Redis knows no dead clients, but it knows that nobody listens to the holder's inbox any more. The holder may
@@ -83,12 +83,13 @@ if lease[1] == 'held' then
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
   if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
-  redis.call('DEL', leaseKey)
-elseif lease[1] == 'failed' then
+elseif lease[1] == 'failed' and left >= 0 then
   return {'failed', micros, lease[6], value}
-elseif lease[1] == 'pass' then
+elseif lease[1] == 'pass' and left >= 0 then
   return {'pass', micros}
 end
+-- Only where there is something: a script that has written already is not refused the rest when memory is full.
+if exists then redis.call('DEL', leaseKey) end
 
 -- 16 digits keep every microsecond until the year 2286.
 local fence = string.format('%.0f', math.max(micros, version + 1))

@@ -23,7 +23,7 @@ end
 local from = math.min(tonumber(ARGV[5]), now)
 local freshUntil = from + ARGV[3]
 local staleUntil = freshUntil + ARGV[4]
-local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, tonumber(lease[3]), ARGV[6])
+local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
   .. ARGV[2]
 -- It stays at least a second, although nobody is served it: who waits for it may still be on the way to read it.
 redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))

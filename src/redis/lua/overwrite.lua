@@ -24,7 +24,8 @@ else
     local before = struct.unpack('>d', header, 37)
     if before >= version and before < 9007199254740992 then version = before + 1 end
   end
-  if lease[3] then version = math.max(version, lease[3] + 1) end
+  local held = tonumber(lease[3])
+  if held and held < 9007199254740992 then version = math.max(version, held + 1) end
   local from = math.min(tonumber(ARGV[5]) or now, now)
   local freshUntil = from + ARGV[3]
   local staleUntil = freshUntil + ARGV[4]
@@ -33,7 +34,7 @@ else
 end
 
 -- Last, so that whoever is told to ask again finds what was written.
-if lease[1] == 'held' then
+if lease[1] == 'held' and lease[2] then
   for _, field in ipairs(fields) do
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
