@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Cache } from '../../src/index.ts'
+import { redisStore } from '../../src/redis/index.ts'
 import { fleet } from './fleet.ts'
 
 const load = (): string => 'v'
@@ -111,7 +112,42 @@ describe('memoryStore', () => {
     ['a text', { maxSize: '64mb' }, 'Expected `maxSize` to be a whole number of at least 1, got "64mb" (string)'],
     ['half a value', { max: 1.5 }, 'Expected `max` to be a whole number of at least 1, got 1.5 (number)'],
     ['no bound at all', { max: Infinity }, 'Expected `max` to be a whole number of at least 1, got Infinity (number)'],
+    [
+      'more room than there is',
+      { max: 2 ** 40 },
+      'Expected `max` to be a whole number of at least 1 and at most 16777216, got 1099511627776 (number)',
+    ],
+    ['a clock that is none', { clock: 5 }, 'Expected `clock` to be an object with now() and after(), got 5 (number)'],
+    ['null', null, 'Expected the options of memoryStore to be an object, got null'],
+    ['a number', 5, 'Expected the options of memoryStore to be an object, got 5 (number)'],
   ] as const)('throws a TypeError for %s', ([, options, message]) => {
     expect(() => memoryStore(options as object)).toThrow(new TypeError(message))
+  })
+})
+
+describe('redisStore', () => {
+  const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'script', 'time', 'duplicate'] as const
+  const client = (): object => Object.fromEntries(methods.map((method) => [method, () => null]))
+
+  test('throws a TypeError for options that are none', () => {
+    for (const options of [null, 5, 'push']) {
+      expect(() => redisStore(client() as never, options as never)).toThrow('Expected the options of redisStore to be')
+    }
+  })
+
+  test.for(methods)('throws a TypeError for a client without %s', (method) => {
+    expect(() => redisStore(client() as never)).not.toThrow()
+    const without = { ...client(), [method]: undefined }
+    expect(() => redisStore(without as never)).toThrow(
+      new TypeError('Expected an ioredis Redis or Cluster, got an object'),
+    )
+  })
+})
+
+describe('what options inherit', () => {
+  test('is not looked at', async () => {
+    const cache = createCache(Object.create({ store: 5, ttl: -1 }) as object)
+    const options = Object.create({ signal: AbortSignal.abort(), ttl: -1 }) as object
+    expect(await cache.getOrLoad('k', load, options)).toBe('v')
   })
 })

@@ -179,3 +179,16 @@ describe('a listener', () => {
     expect(await a.peek('seen')).toMatchObject({ value: 'k' })
   })
 })
+
+test.for([
+  ['an object that cannot be shown', Object.create(null)],
+  ['undefined', undefined],
+] as const)('a listener that throws %s does not break a load either', async ([, thrown]) => {
+  const { a } = fleet()
+  const warned = once(process, 'warning')
+  a.on('load', () => {
+    throw thrown
+  })
+  expect(await a.getOrLoad('k', () => 'v')).toBe('v')
+  expect(await warned).toMatchObject([{ name: 'HerdlessWarning' }])
+})
