@@ -13,16 +13,29 @@
  */
 import { execFile } from 'node:child_process'
 import { realpathSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { fetchedEarlier, fetchPackage } from './redis-package.mjs'
 import { describe, findServer, foldersOfPath } from './redis-program.mjs'
+import { fetchedEarlier, fetchPackage } from './system-package.mjs'
 
 /**
  * @typedef {import('./redis-program.mjs').RedisBinary} RedisBinary
  * @typedef {{ kind: 'url', url: string }} RedisUrl A server that runs already.
  * @typedef {{ kind: 'docker', image: string }} RedisImage An image that the Docker engine here can run.
  */
+
+/** @type {import('./system-package.mjs').SystemPackage<RedisBinary>} */
+const server = {
+  name: 'redis',
+  what: 'redis-server',
+  packages: [
+    ['redis-server', 'redis-tools'],
+    ['valkey-server', 'valkey-tools'],
+  ],
+  find: (root) => findServer([join(root, 'usr/bin')]),
+  tried: describe,
+}
 
 /**
  * A Redis, in the order above.
@@ -60,7 +73,7 @@ async function findOrFetch() {
   const installed = findServer(foldersOfPath())
   if (installed) return { found: await describe(installed, {}) }
   try {
-    return { found: (await fetchedEarlier()) ?? (await fetchPackage()) }
+    return { found: (await fetchedEarlier(server)) ?? (await fetchPackage(server)) }
   } catch (error) {
     return { reason: error instanceof Error ? error.message : String(error) }
   }

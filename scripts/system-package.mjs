@@ -1,6 +1,6 @@
 /**
- * The system's own package of Redis or Valkey, on Debian and its relatives: fetched and unpacked into
- * node_modules/.cache/herdless, which needs no root, because nothing is installed.
+ * Packages of the system, on Debian and its relatives: fetched and unpacked into node_modules/.cache/herdless, which
+ * needs no root, because nothing is installed. The libraries that a program lacks here are fetched with it.
  */
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -8,104 +8,130 @@ import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { describe, findProgram, findServer, foldersOfPath } from './redis-program.mjs'
+import { findProgram, foldersOfPath } from './redis-program.mjs'
 
-/** @typedef {import('./redis-program.mjs').RedisBinary} RedisBinary */
+/**
+ * @template T what the caller gets
+ * @typedef {object} SystemPackage
+ * @property {string} name of its folder in the cache
+ * @property {string} what is fetched, for those who read along
+ * @property {string[][]} packages sets of packages that bring it: the first that apt-get knows is taken
+ * @property {(root: string) => string | undefined} find the program or the library in a folder of unpacked packages
+ * @property {(file: string, env: Record<string, string>) => Promise<T>} tried uses it once, with what its environment
+ *   needs on top of ours, so that what is handed out is known to work here; rejects where it does not
+ */
 
 const execute = promisify(execFile)
 const cache = fileURLToPath(new URL('../node_modules/.cache/herdless/', import.meta.url))
-const place = join(cache, `redis-${process.platform}-${process.arch}`)
-/** What apt-get may call a server: the first that it knows is taken. */
-const serverPackages = [
-  ['redis-server', 'redis-tools'],
-  ['valkey-server', 'valkey-tools'],
-]
 
 /**
- * The server that was fetched earlier, if it runs here.
- * @returns {Promise<RedisBinary | undefined>}
+ * What was fetched earlier, if it works here.
+ * @template T
+ * @param {SystemPackage<T>} wanted
+ * @returns {Promise<T | undefined>}
  */
-export function fetchedEarlier() {
-  return unpacked(place)
+export function fetchedEarlier(wanted) {
+  return unpacked(wanted, placeOf(wanted))
 }
 
 /**
  * Fetches into a temporary folder and renames it when it is complete, so that a process beside this one never sees half
  * a copy.
- * @returns {Promise<RedisBinary>}
+ * @template T
+ * @param {SystemPackage<T>} wanted
+ * @returns {Promise<T>}
  * @throws {Error} where it cannot be had: the message says why.
  */
-export async function fetchPackage() {
+export async function fetchPackage(wanted) {
+  const { what } = wanted
   const missing = ['apt-get', 'dpkg', 'ldd'].filter((tool) => !findProgram(tool, foldersOfPath()))
   if (missing.length > 0) throw new Error(`this system has no ${missing.join(', no ')}`)
-  say(`fetching redis-server with apt-get into node_modules/.cache/herdless (nothing is installed, no root is needed)`)
+  say(`fetching ${what} with apt-get into node_modules/.cache/herdless (nothing is installed, no root is needed)`)
   await mkdir(cache, { recursive: true })
   const fetched = await mkdtemp(join(cache, 'fetch-'))
   try {
     const root = join(fetched, 'root')
-    await unpackServer(root, join(fetched, 'apt'))
-    await putInPlace(root, join(fetched, 'replaced'))
+    await unpackWanted(wanted, root, join(fetched, 'apt'))
+    await putInPlace(wanted, root, join(fetched, 'replaced'))
   } finally {
     await rm(fetched, { recursive: true, force: true })
   }
-  const found = await unpacked(place)
-  if (!found) throw new Error(`the fetched redis-server does not run on this system`)
+  const found = await unpacked(wanted, placeOf(wanted))
+  if (!found) throw new Error(`the fetched ${what} does not run on this system`)
   return found
 }
 
 /**
+ * The folders of unpacked packages that hold libraries: `lib/<machine>` and `usr/lib/<machine>`.
+ * @param {string} root
+ */
+export function libraryFolders(root) {
+  return ['usr/lib', 'lib'].flatMap((path) => machineFolders(join(root, path)))
+}
+
+/** @param {{ name: string }} wanted */
+function placeOf({ name }) {
+  return join(cache, `${name}-${process.platform}-${process.arch}`)
+}
+
+/**
+ * @param {SystemPackage<unknown>} wanted
  * @param {string} complete the folder to put in place
  * @param {string} aside where to move what is in place but does not run; what runs came from another process just now
  */
-async function putInPlace(complete, aside) {
+async function putInPlace(wanted, complete, aside) {
+  const place = placeOf(wanted)
   try {
     await rename(complete, place)
   } catch (error) {
     if (!['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) throw error
-    if (await unpacked(place)) return
+    if (await unpacked(wanted, place)) return
     await rename(place, aside)
     await rename(complete, place)
   }
 }
 
 /**
+ * @param {SystemPackage<unknown>} wanted
  * @param {string} root where the packages are unpacked
  * @param {string} lists where the package lists go if the system's do not know the package
  */
-async function unpackServer(root, lists) {
+async function unpackWanted(wanted, root, lists) {
   try {
-    await unpackWithLibraries(root, [])
+    await unpackWithLibraries(wanted, root, [])
   } catch {
     say(`the system's package lists are missing or old, reading new ones into a temporary folder`)
     const { options, complaint } = await readPackageLists(lists)
-    await unpackWithLibraries(root, options).catch((error) => {
+    await unpackWithLibraries(wanted, root, options).catch((error) => {
       throw new Error([lastLine(error), complaint].filter(Boolean).join('; '))
     })
   }
 }
 
 /**
+ * @param {SystemPackage<unknown>} wanted
  * @param {string} root
  * @param {string[]} options for apt-get
  */
-async function unpackWithLibraries(root, options) {
-  await unpackFirstKnown(root, serverPackages, options)
-  const binary = /** @type {string} */ (findServer([join(root, 'usr/bin')]))
-  let missing = await missingLibraries(binary, root)
+async function unpackWithLibraries({ what, packages, find }, root, options) {
+  await unpackFirstKnown(root, packages, options)
+  const file = find(root)
+  if (file === undefined) throw new Error(`the package of this system brings no ${what}`)
+  let missing = await missingLibraries(file, root)
   while (missing.length > 0) {
     for (const library of missing) await unpackFirstKnown(root, packagesOf(library), options)
     const before = missing
-    missing = await missingLibraries(binary, root)
+    missing = await missingLibraries(file, root)
     if (missing.join() === before.join()) throw new Error(`no package of this system brings ${missing.join(', ')}`)
   }
 }
 
 /**
- * @param {string} binary
+ * @param {string} file a program or a library
  * @param {string} root
  */
-async function missingLibraries(binary, root) {
-  const { stdout } = await execute('ldd', [binary], { env: { ...process.env, ...libraryPath(root) } })
+async function missingLibraries(file, root) {
+  const { stdout } = await execute('ldd', [file], { env: { ...process.env, ...libraryPath(root) } })
   return [...stdout.matchAll(/^\s*(\S+) => not found$/gm)].map((match) => /** @type {string} */ (match[1]))
 }
 
@@ -175,20 +201,21 @@ async function ensured(folder) {
 }
 
 /**
- * The server in a folder of unpacked packages, or undefined where there is none that runs.
- * @param {string} folder
- * @returns {Promise<RedisBinary | undefined>}
+ * What is wanted of a folder of unpacked packages, or undefined where there is none that works.
+ * @template T
+ * @param {SystemPackage<T>} wanted
+ * @param {string} root
+ * @returns {Promise<T | undefined>}
  */
-async function unpacked(folder) {
-  const binary = findServer([join(folder, 'usr/bin')])
-  return binary === undefined ? undefined : describe(binary, libraryPath(folder)).catch(() => undefined)
+async function unpacked({ find, tried }, root) {
+  const file = find(root)
+  return file === undefined ? undefined : tried(file, libraryPath(root)).catch(() => undefined)
 }
 
-/** @param {string} folder of unpacked packages, which hold libraries in `lib/<machine>` or `usr/lib/<machine>` */
-function libraryPath(folder) {
+/** @param {string} root of unpacked packages */
+function libraryPath(root) {
   const inherited = process.env['LD_LIBRARY_PATH']
-  const own = ['usr/lib', 'lib'].flatMap((path) => machineFolders(join(folder, path)))
-  return { LD_LIBRARY_PATH: [...own, ...(inherited ? [inherited] : [])].join(delimiter) }
+  return { LD_LIBRARY_PATH: [...libraryFolders(root), ...(inherited ? [inherited] : [])].join(delimiter) }
 }
 
 /** @param {string} folder whose subfolders named after a machine (x86_64-linux-gnu) hold its libraries */
