@@ -6,13 +6,14 @@ export default defineConfig({
   test: {
     projects: [
       suite('unit', { testTimeout: 5_000 }),
+      suite('simulation', { testTimeout: 120_000 }),
       suiteWithRedis('contract'),
       suiteWithRedis('property'),
       suiteWithRedis('integration'),
       suiteWithRedis('http'),
       suiteWithRedis('docs'),
-      // Alone, after all the others: what it kills and freezes is judged by the clock.
-      suiteWithRedis('chaos', { maxWorkers: 1, sequence: { groupOrder: 1 } }),
+      // After all the others: what is killed and frozen here is judged by the clock.
+      suiteWithRedis('chaos', { maxWorkers: 2, sequence: { groupOrder: 1 } }),
     ],
     // The servers of a test need processors too, and two is all that a small machine has.
     maxWorkers: 2,

@@ -80,7 +80,8 @@ export class History {
   readonly #killed: ReadonlyMap<number, number>
   readonly #stops: ReadonlyMap<number, readonly Span[]>
 
-  constructor(happenings: readonly Happening[]) {
+  /** @param end until when it has been watched; by default until the last happening */
+  constructor(happenings: readonly Happening[], end?: number) {
     const sorted = happenings.toSorted((one, other) => one.at - other.at)
     const calls = new Map<string, Mutable<Call>>()
     const loads = new Map<string, Mutable<Load>>()
@@ -124,7 +125,7 @@ export class History {
       }
     }
     this.happenings = sorted
-    this.end = sorted.at(-1)?.at ?? 0
+    this.end = end ?? sorted.at(-1)?.at ?? 0
     this.calls = [...calls.values()]
     this.loads = loads
     this.writes = writes

@@ -101,7 +101,7 @@ export function invalidationWins(history: History, { forgotten = [] }: Allowance
     const floor = floorAt(floors.get(call.key) ?? [], call.at)
     if (floor === undefined) continue
     // A load reads its source once it has begun; a set takes effect at some moment before it resolves.
-    const asOf = load?.at ?? (set?.writtenAt as number)
+    const asOf = load?.at ?? takesEffectBy(set as Write)
     if (asOf > floor.at) continue
     wrong.push(
       `3: ${said(call)} got an answer of ${moment(asOf)} (${said((load ?? set) as Load | Write)}), ` +
@@ -323,7 +323,12 @@ function earliest({ load, set }: Told): number {
 }
 
 function latest({ load, set }: Told): number {
-  return load?.at ?? (set as Write).writtenAt
+  return load?.at ?? takesEffectBy(set as Write)
+}
+
+/** A write that was rejected may still be carried out as long as it was ready to wait; a set that is later only deletes. */
+function takesEffectBy({ at, writtenAt, error, within: patience = 0 }: Write): number {
+  return error === undefined ? writtenAt : Math.max(writtenAt, at + patience)
 }
 
 /** When it was possible to hear that a load has failed, for each that did, and for each key that any load of failed. */

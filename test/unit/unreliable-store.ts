@@ -1,8 +1,5 @@
-import type { Failure } from '../../src/core/errors.ts'
-import type { Claim, ClaimRequest, Entry, Lease, NewValue, Store } from '../../src/core/store.ts'
-
-/** The methods of a store that are commands. */
-export type Command = 'read' | 'claim' | 'fill' | 'fail' | 'pass' | 'release' | 'renew' | 'set' | 'invalidate' | 'ping'
+import type { Hear, Store } from '../../src/core/store.ts'
+import { FarStore, type Command } from '../support/far-store.ts'
 
 interface Gate {
   readonly command: Command
@@ -10,25 +7,29 @@ interface Gate {
   readonly opened: Promise<void>
 }
 
-/** Another store, and on its way there and back whatever may happen to a command. */
-export class UnreliableStore implements Store {
+/** Another store, on whose way a test does what it likes. */
+export class UnreliableStore extends FarStore {
   /** `silent`: nothing arrives until `answering` again. `failing`: everything is refused. */
   mode: 'answering' | 'silent' | 'failing' = 'answering'
   /** Whether the messages about outcomes and lost leases come through. */
   messages: 'delivered' | 'lost' | 'never promised' = 'delivered'
   /** The commands that were sent, in order. */
   readonly sent: Command[] = []
-  sharded = false
   opened = 0
   closed = 0
 
-  readonly #store: Store
+  protected readonly store: Store
   readonly #gates = new Set<Gate>()
   #kept: (() => void)[] = []
   #messagesGo: Promise<void> = Promise.resolve()
 
   constructor(store: Store) {
-    this.#store = store
+    super()
+    this.store = store
+  }
+
+  override get pushes(): boolean {
+    return this.messages !== 'never promised'
   }
 
   /** Keeps each command of this name back, before it takes effect or after; returns what lets them all go on. */
@@ -61,74 +62,17 @@ export class UnreliableStore implements Store {
     return this.sent.filter((sent) => sent === command).length
   }
 
-  read(key: string): Promise<Entry | null> {
-    return this.#send('read', () => this.#store.read(key))
-  }
-
-  async claim(request: ClaimRequest): Promise<Claim> {
-    const claim = await this.#send('claim', () => this.#store.claim(request))
-    if (this.messages === 'delivered') return this.#late(claim)
-    const never = new Promise<never>(() => undefined)
-    if (claim.state === 'wait') return { ...claim, outcome: never, pushed: this.messages === 'lost' }
-    if (claim.state === 'lease') return { ...claim, lease: { ...claim.lease, lost: never } }
-    return claim
-  }
-
-  fill(lease: Lease, value: NewValue): Promise<boolean> {
-    return this.#send('fill', () => this.#store.fill(lease, value))
-  }
-
-  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
-    return this.#send('fail', () => this.#store.fail(lease, failure, cooldown))
-  }
-
-  pass(lease: Lease, duration: number): Promise<boolean> {
-    return this.#send('pass', () => this.#store.pass(lease, duration))
-  }
-
-  release(lease: Lease): Promise<boolean> {
-    return this.#send('release', () => this.#store.release(lease))
-  }
-
-  renew(leases: readonly Lease[]): Promise<boolean>[] {
-    const answers = this.#send('renew', () => Promise.all(this.#store.renew(leases)))
-    return leases.map((_, index) => answers.then((ours) => ours[index] === true))
-  }
-
-  set(key: string, token: string, value: NewValue, within: number): Promise<void> {
-    return this.#send('set', () => this.#store.set(key, token, value, within))
-  }
-
-  invalidate(key: string): Promise<void> {
-    return this.#send('invalidate', () => this.#store.invalidate(key))
-  }
-
-  ping(): Promise<void> {
-    return this.#send('ping', () => this.#store.ping())
-  }
-
-  open(): void {
+  override open(hear?: Hear): void {
     this.opened++
-    this.#store.open()
+    super.open(hear)
   }
 
-  close(): Promise<void> {
+  override close(hear?: Hear): Promise<void> {
     this.closed++
-    return this.#store.close()
+    return super.close(hear)
   }
 
-  #late(claim: Claim): Claim {
-    const late = async <T>(message: Promise<T>): Promise<T> => {
-      const said = await message
-      await this.#messagesGo
-      return said
-    }
-    if (claim.state === 'wait') return { ...claim, outcome: late(claim.outcome) }
-    if (claim.state === 'lease') return { ...claim, lease: { ...claim.lease, lost: late(claim.lease.lost) } }
-    return claim
-  }
-
-  async #send<T>(command: Command, run: () => Promise<T>): Promise<T> {
+  protected async carry<T>(command: Command, _key: string, run: () => Promise<T>): Promise<T> {
     this.sent.push(command)
     if (this.mode === 'failing') throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
     if (this.mode === 'silent') await new Promise<void>((resolve) => this.#kept.push(resolve))
@@ -136,6 +80,13 @@ export class UnreliableStore implements Store {
     const answer = await run()
     await this.#pass(command, 'after')
     return answer
+  }
+
+  protected async message<T>(message: Promise<T>): Promise<T> {
+    if (this.messages !== 'delivered') return new Promise(() => undefined)
+    const said = await message
+    await this.#messagesGo
+    return said
   }
 
   async #pass(command: Command, where: Gate['where']): Promise<void> {

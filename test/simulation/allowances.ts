@@ -1,0 +1,42 @@
+import type { Allowances } from '../support/invariants.ts'
+import type { Schedule } from './schedule.ts'
+import { instant, late, longestSleep, some, surroundingsOf } from './surroundings.ts'
+
+/** What the faults of a schedule may cost. */
+export function allowancesOf(schedule: Schedule): Allowances {
+  const { leg, forgets, heard } = surroundingsOf(schedule)
+  const { options, network, faults } = schedule
+  const deaf = !network.pushed || network.lostMessages > 0
+  // A lease that was forgotten is missed at its next renewal, or else when it could not be renewed.
+  const missed = heard ? options.leaseTtl / 3 + 4 * leg : options.leaseTtl
+  return {
+    // Each of them must have its reason: see answers.ts.
+    errors: [
+      'CIRCULAR_LOAD',
+      'CLOSED',
+      'KEPT',
+      'LEFT',
+      'LOAD_TIMEOUT',
+      'NOTHING',
+      'OVERLOADED',
+      'STORE_UNAVAILABLE',
+      'VALUE_NOT_SERIALIZABLE',
+      'WAIT_TIMEOUT',
+    ],
+    overlap: (forgets ? missed : 0) + instant,
+    older: !heard || faults.length > 0,
+    late,
+    ...(heard && faults.length === 0
+      ? { wakeUp: 8 * leg + Math.max(20, options.softTimeout) + (deaf ? longestSleep : 0) + instant }
+      : {}),
+    unleasedAtOnce: unleasedAtOnce(schedule),
+  }
+}
+
+/** How many loads of a key may run at once in a process, while none can have a lease. */
+function unleasedAtOnce({ operations }: Schedule): number {
+  const loaders = operations.flatMap((operation) => ('loader' in operation ? [operation.loader] : []))
+  // Each loads for itself what must not be stored, and a loader does not wait for a place.
+  if (loaders.some((loader) => some(loader, 'pass') || loader.nested !== undefined)) return Infinity
+  return 2
+}

@@ -1,0 +1,140 @@
+import { within } from '../support/history.ts'
+import { endOf, makerOf, said, union, type Facts } from './facts.ts'
+import { circles, healedAt, instant, late, longestSleep } from './surroundings.ts'
+
+/** 4: each error has its reason, and comes when it must. */
+export function errorsHaveTheirReason({ history, notes, schedule, hit, backwards }: Facts): string[] {
+  const { options } = schedule
+  return history.calls.flatMap((call) => {
+    const { answer, key, process } = call
+    const error = answer?.error
+    const asked = notes.asked.get(call.call)
+    if (answer === undefined || error === undefined || asked === undefined) return []
+    const took = answer.at - call.at
+    const stood = within(history.stops(process), call.at, answer.at)
+    const closing = notes.closing.get(process)
+    const loader = history.loads.get(asked.by ?? '')
+    // A loader that may end may ask for what it needs until then.
+    const refused = loader === undefined || endOf(history, loader) < call.at
+    const loads = [...history.loads.values()].filter((load) => load.key === key && load.at < answer.at)
+    const reasons: Record<string, () => boolean> = {
+      LOAD_FAILED: () => true,
+      NOTHING: () => asked.peek,
+      LEFT: () => asked.leaves !== null && took >= asked.leaves - instant && took <= asked.leaves + stood + instant,
+      // A caller who has all the time in the world must get more than that.
+      WAIT_TIMEOUT: () => took >= call.within - instant && call.within <= Math.max(1_000, backwards),
+      LOAD_TIMEOUT: () => loads.some(({ lostFor }) => lostFor === 'LOAD_TIMEOUT'),
+      VALUE_NOT_SERIALIZABLE: () => loads.some(({ load }) => notes.loading.get(load)?.plan.ends === 'unfit'),
+      CIRCULAR_LOAD: () => circles(schedule),
+      STORE_UNAVAILABLE: () => hit(process, answer.at) && (asked.peek || options.onStoreFailure === 'throw'),
+      OVERLOADED: () => hit(process, answer.at) && (options.maxQueuedLoads ?? 1_000) < 1_000,
+      CLOSED: () =>
+        closing !== undefined &&
+        closing.at < answer.at &&
+        ((refused && call.at > closing.at) || asked.peek || answer.at >= closing.at + closing.timeout - instant),
+    }
+    return reasons[error]?.() === true
+      ? []
+      : [`4: ${said(call)} got ${error} after ${took.toFixed(1)} ms, for no reason`]
+  })
+}
+
+/** 3: an invalidation that is kept holds in its own process at once, and in the others when all is normal again. */
+export function keptInvalidationsWin({ history, notes, settledAt }: Facts): string[] {
+  const kept = [...history.writes.values()].filter(({ error }) => error === 'KEPT')
+  return history.calls.flatMap((call) => {
+    const by = makerOf(call)
+    const asOf = history.loads.get(by)?.at ?? history.writes.get(by)?.writtenAt ?? Infinity
+    const older = kept.filter(({ key, process, at, writtenAt }) => {
+      // Whoever closed in the meantime has said that it could not.
+      const lost = history.killedAt(process) < Infinity || notes.closing.get(process)?.error != null
+      const holds = process === call.process ? writtenAt < call.at : settledAt < call.at && !lost
+      return key === call.key && holds && asOf < at
+    })
+    return older.map(
+      (write) => `3: ${said(call)} got an answer of ${asOf.toFixed(1)}, older than ${said(write)}, which was kept`,
+    )
+  })
+}
+
+/** No value is served beyond its ttl and grace, except to those who waited for it. */
+export function graceEnds({ history, notes, schedule, troubled, leg }: Facts): string[] {
+  if (troubled || schedule.faults.length > 0) return []
+  const { options, network } = schedule
+  const deaf = !network.pushed || network.lostMessages > 0
+  return history.calls.flatMap((call) => {
+    const { answer, key } = call
+    const by = makerOf(call)
+    const load = history.loads.get(by)
+    const set = history.writes.get(by)
+    const asked = notes.asked.get(call.call)
+    if (answer === undefined || answer.error !== undefined || asked === undefined) return []
+    if (load === undefined && set === undefined) return []
+    const writer = load === undefined ? notes.setting.get(by) : notes.loading.get(by)
+    const writtenBy = load === undefined ? (set?.writtenAt ?? Infinity) : load.loadedAt + leg
+    const grace = Math.min(writer?.grace ?? 0, Number(asked.options.grace ?? options.grace))
+    const until = writtenBy + (writer?.ttl ?? 0) + grace + 4 * leg + (deaf ? longestSleep : 0) + instant
+    if (call.at <= writtenBy || answer.at <= until) return []
+    return [
+      `grace: ${said(call)} got a value of ${key} by ${by} at ${answer.at.toFixed(1)}, ${(answer.at - until).toFixed(1)} ms after its end`,
+    ]
+  })
+}
+
+/** 9: a loader that asks for what waits for it is told so at once. */
+export function circlesAreTold({ history, notes, schedule, leg, hit }: Facts): string[] {
+  return history.calls.flatMap((call) => {
+    const { answer, at, process } = call
+    // It may look first whether there is a value.
+    const most = 2 * leg + (hit(process, at) ? schedule.options.commandTimeout + late : 0) + instant
+    const ancestors = new Set<string>()
+    for (let by = notes.asked.get(call.call)?.by; by != null;) {
+      const load = history.loads.get(by)
+      // One that was given up has nobody waiting for it any more.
+      if (load === undefined || endOf(history, load) < at + most) break
+      ancestors.add(load.key)
+      by = notes.asked.get(load.call)?.by ?? null
+    }
+    if (!ancestors.has(call.key) || answer === undefined) return []
+    const took = answer.at - at - within(history.stops(process), at, answer.at)
+    return took <= most ? [] : [`9: ${said(call)} closed a circle, and was answered after ${took.toFixed(1)} ms`]
+  })
+}
+
+/** 4: nobody waits while nobody loads, for longer than the ways are and a waiter sleeps. */
+export function nobodyWaitsForNothing(facts: Facts): string[] {
+  const { history, notes, schedule, leg, troubled, orphaned, backwards, hit } = facts
+  const { network, options, faults } = schedule
+  const deaf = !network.pushed || network.lostMessages > 0
+  const calm = !troubled && faults.length === 0
+  const round = 6 * leg + (deaf || !calm ? longestSleep : 0) + (calm ? 0 : 2 * options.commandTimeout) + instant
+  const breaks = faults.map((fault) => ({ from: fault.at, to: fault.at + fault.lasts + orphaned(fault) }))
+  // A process that closes while it cannot be heard leaves its leases.
+  for (const [process, { at, closedAt }] of notes.closing) {
+    if (hit(process, at)) breaks.push({ from: at, to: closedAt + options.leaseTtl })
+  }
+  if (troubled) breaks.push({ from: 0, to: healedAt(schedule) + options.leaseTtl + backwards })
+  const loads = [...history.loads.values()]
+  return history.calls.flatMap((call) => {
+    const { answer, at, key, process } = call
+    if (answer === undefined || notes.asked.get(call.call)?.peek) return []
+    const until = answer.at
+    // While it cannot have a lease it may wait for a place; and others for a lease of a process that cannot be heard.
+    const queues = hit(process, at) && (options.maxQueuedLoads ?? 1_000) > 0
+    const watched = loads.filter(
+      (load) => load.at < until && (load.key === key || (queues && load.process === process)),
+    )
+    const running = watched.map((load) => ({ from: load.at, to: endOf(history, load) }))
+    const idle = until - at - within(union([...running, ...history.stops(process), ...breaks]), at, until)
+    const events = watched.filter((load) => load.key === key && endOf(history, load) > at).length
+    const writes = [...history.writes.values()].filter(
+      (write) => write.key === key && write.at < until && write.writtenAt > at,
+    )
+    const allowed = (2 + events + writes.length) * round
+    if (idle <= allowed) return []
+    return [
+      `4: ${said(call)} waited ${idle.toFixed(1)} of ${(until - at).toFixed(1)} ms while nobody loaded, ` +
+        `${allowed.toFixed(1)} can be explained`,
+    ]
+  })
+}

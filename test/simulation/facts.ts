@@ -1,0 +1,40 @@
+import { History, type Call, type Load, type Made, type Span, type Write } from '../support/history.ts'
+import type { Run } from './simulate.ts'
+import { surroundingsOf, type Surroundings } from './surroundings.ts'
+
+/** All that a run is judged by. */
+export interface Facts extends Run, Surroundings {
+  readonly history: History
+}
+
+export function factsOf(run: Run): Facts {
+  return { ...run, history: new History(run.notes.happenings), ...surroundingsOf(run.schedule) }
+}
+
+/** When a load ends for those who wait for it: it returns, is lost, or its process dies. */
+export function endOf(history: History, load: Load): number {
+  return Math.min(load.loadedAt, load.lostAt, Math.max(load.at, history.killedAt(load.process)), history.end)
+}
+
+/** The same time in spans that do not overlap. */
+export function union(spans: readonly Span[]): Span[] {
+  const merged: Span[] = []
+  for (const span of spans.toSorted((one, other) => one.from - other.from)) {
+    const last = merged.at(-1)
+    if (last !== undefined && span.from <= last.to)
+      merged[merged.length - 1] = { from: last.from, to: Math.max(last.to, span.to) }
+    else merged.push(span)
+  }
+  return merged
+}
+
+/** What a caller was told comes from: the load or the set, or `''`. */
+export function makerOf({ answer }: Call): string {
+  const { by } = (answer?.value ?? {}) as Partial<Made>
+  return by ?? answer?.by ?? ''
+}
+
+export function said(what: Call | Load | Write): string {
+  const id = what.what === 'call' ? what.call : what.what === 'load' ? what.load : what.write
+  return `${what.what} ${id} of ${what.key} in process ${what.process} at ${what.at.toFixed(1)}`
+}

@@ -1,0 +1,87 @@
+/**
+ * What must hold in every simulated run. What holds on real servers too is in support/invariants.ts; here is what takes
+ * virtual time, which is exact, and a schedule, which says what can have gone wrong.
+ */
+import { within } from '../support/history.ts'
+import { violations } from '../support/invariants.ts'
+import { allowancesOf } from './allowances.ts'
+import {
+  circlesAreTold,
+  errorsHaveTheirReason,
+  graceEnds,
+  keptInvalidationsWin,
+  nobodyWaitsForNothing,
+} from './answers.ts'
+import { factsOf, said, type Facts } from './facts.ts'
+import {
+  fencesGrow,
+  holdersAreTold,
+  noLeaseIsLostForNothing,
+  noLoadForNothing,
+  noLoadOfWhatIsSet,
+  nobodyLoadsAloneForNothing,
+  placesAreKept,
+  nobodyQueuesUnasked,
+  beliefEnds,
+} from './loads.ts'
+import type { Run } from './simulate.ts'
+import { late } from './surroundings.ts'
+
+/** Everything that is wrong with a run, in words. */
+export function judged(run: Run): string[] {
+  const facts = factsOf(run)
+  return [
+    ...violations(facts.history, allowancesOf(run.schedule)),
+    ...errorsHaveTheirReason(facts),
+    ...keptInvalidationsWin(facts),
+    ...graceEnds(facts),
+    ...circlesAreTold(facts),
+    ...nobodyWaitsForNothing(facts),
+    ...noLoadForNothing(facts),
+    ...noLoadOfWhatIsSet(facts),
+    ...noLeaseIsLostForNothing(facts),
+    ...nobodyLoadsAloneForNothing(facts),
+    ...holdersAreTold(facts),
+    ...placesAreKept(facts),
+    ...nobodyQueuesUnasked(facts),
+    ...beliefEnds(facts),
+    ...fencesGrow(facts),
+    ...closingEnds(facts),
+    ...lastRoundIsNormal(facts),
+    ...run.leaks.map((leak) => `7: ${leak}`),
+  ]
+}
+
+/** 13: closing takes as long as it was given, and a last word to the store. */
+function closingEnds({ notes, history, schedule, hit }: Facts): string[] {
+  return [...notes.closing].flatMap(([process, { at, timeout, closedAt, error }]) => {
+    const took = closedAt - at - within(history.stops(process), at, closedAt)
+    const most = timeout + 3 * schedule.options.commandTimeout + 3 * late
+    const kept = error === 'STORE_UNAVAILABLE' && hit(process, at) && schedule.options.onInvalidateFailure === 'replay'
+    return [
+      ...(took > most
+        ? [`13: process ${process} had not closed ${took.toFixed(1)} ms after it was told to, with ${timeout} ms`]
+        : []),
+      ...(error !== null && !kept ? [`13: process ${process} failed to close: ${error}`] : []),
+    ]
+  })
+}
+
+/** 8: when all is normal, a key that nobody has is loaded once, for all. */
+function lastRoundIsNormal({ history, lastRound, schedule }: Facts): string[] {
+  const keepsAll = schedule.most >= schedule.keys.length
+  return schedule.keys.flatMap((key) => {
+    const calls = history.calls.filter((call) => call.key === key && lastRound.has(call.call))
+    const loads = [...history.loads.values()].filter((load) => load.key === key && lastRound.has(load.call))
+    const values = new Set(calls.map(({ answer }) => (answer?.value as { by?: unknown } | undefined)?.by))
+    const leased = loads.length > 0 && loads.every(({ fence }) => fence !== null)
+    const made = new Set<unknown>(loads.map(({ load }) => load))
+    const shared = [...values].every((value) => made.has(value)) && (loads.length === 1 || !keepsAll)
+    const normal = calls.length > 0 && leased && shared
+    return normal
+      ? []
+      : [
+          `8: in the end ${calls.length} calls of ${key} made ${loads.length} loads (${loads.map(said).join(', ')}) and got ${[...values].join(', ')}`,
+        ]
+  })
+}

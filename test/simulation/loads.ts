@@ -1,0 +1,195 @@
+import type { Load } from '../support/history.ts'
+import { endOf, said, type Facts } from './facts.ts'
+import type { Fault, Schedule } from './schedule.ts'
+import { instant, late, some } from './surroundings.ts'
+
+/** 1, 5, 11: what a load has brought is not loaded again as long as it holds. */
+export function noLoadForNothing(facts: Facts): string[] {
+  const { history, leg, troubled, evicts, schedule } = facts
+  if (troubled || evicts || schedule.faults.length > 0) return []
+  const leased = [...history.loads.values()].filter(({ fence }) => fence !== null)
+  const voided = (key: string, from: number, to: number): boolean =>
+    [...history.writes.values()].some((write) => write.key === key && write.at < to && write.writtenAt > from)
+  return leased.flatMap((later) => {
+    const earlier = leased.filter(
+      (load) => load.key === later.key && endOf(history, load) + 2 * leg + instant < later.asked,
+    )
+    return earlier.flatMap((load) => {
+      const end = endOf(history, load)
+      const { rule, holds } = outcomeOf(load, facts)
+      if (voided(load.key, load.asked, later.at) || later.at >= end + holds - instant) return []
+      return [
+        `${rule}: ${said(later)} ran, though ${said(load)} had ended at ${end.toFixed(1)} and that held for ${holds} ms`,
+      ]
+    })
+  })
+}
+
+/** How long what came of a load holds, and by which rule. */
+function outcomeOf({ load, ends, lostAt, loadedAt, lostFor }: Load, { notes }: Facts): { rule: number; holds: number } {
+  const { plan, ttl = 0, failureCooldown = 0 } = notes.loading.get(load) ?? {}
+  if (lostFor === 'LOAD_TIMEOUT') return { rule: 5, holds: failureCooldown }
+  if (lostAt < loadedAt) return { rule: 1, holds: 0 }
+  if (ends === 'error' || plan?.ends === 'unfit') return { rule: 5, holds: failureCooldown }
+  return ends === 'pass' ? { rule: 11, holds: 1_000 } : { rule: 1, holds: ttl }
+}
+
+/** 1: what has been set is not loaded as long as it is fresh. */
+export function noLoadOfWhatIsSet({ history, notes, troubled, evicts, schedule }: Facts): string[] {
+  if (troubled || evicts || schedule.faults.length > 0) return []
+  const writes = [...history.writes.values()]
+  const leased = [...history.loads.values()].filter(({ fence }) => fence !== null)
+  return leased.flatMap((load) =>
+    writes.flatMap((write) => {
+      const { ttl = 0 } = notes.setting.get(write.write) ?? {}
+      if (write.key !== load.key || write.error !== undefined || write.writtenAt >= load.asked) return []
+      const later = writes.some(
+        (other) => other !== write && other.key === write.key && other.at < load.at && other.writtenAt > write.at,
+      )
+      // It may have been written as soon as it was sent.
+      if (later || load.at >= write.at + ttl - instant) return []
+      return [`1: ${said(load)} ran, though ${said(write)} held for ${ttl} ms`]
+    }),
+  )
+}
+
+/** 3: a load loses its lease only if something took it. */
+export function noLeaseIsLostForNothing({ history, notes, troubled, forgets, hit }: Facts): string[] {
+  if (troubled || forgets) return []
+  const writes = [...history.writes.values()]
+  return [...history.loads.values()].flatMap((load) => {
+    if (load.lostFor !== 'LEASE_LOST' || hit(load.process, load.at)) return []
+    const taken = writes.some(
+      ({ key, at, writtenAt, error }) =>
+        key === load.key && at < load.lostAt && (error === undefined ? writtenAt : Infinity) > load.asked,
+    )
+    return taken || notes.closing.has(load.process)
+      ? []
+      : [`3: ${said(load)} lost its lease at ${load.lostAt.toFixed(1)}, and nobody had taken it`]
+  })
+}
+
+/** 3: nobody believes in a lease for longer than its ttl after the last claim or renewal that is known to have succeeded. */
+export function beliefEnds({ history, confirmed, schedule }: Facts): string[] {
+  const { leaseTtl } = schedule.options
+  return [...history.loads.values()].flatMap((load) => {
+    const { process, fence, at } = load
+    if (fence === null || history.stops(process).length > 0) return []
+    const known = (confirmed.get(process) ?? []).filter((each) => each.fence === fence)
+    const end = endOf(history, load)
+    let until = at
+    for (const confirmation of known.toSorted((one, other) => one.at - other.at)) {
+      if (confirmation.at <= Math.max(until, at) + instant) until = Math.max(until, confirmation.sentAt + leaseTtl)
+    }
+    if (end <= until + instant) return []
+    return [`3: ${said(load)} believed in its lease until ${end.toFixed(1)}, and could do so until ${until.toFixed(1)}`]
+  })
+}
+
+/** 1: a load runs without a lease only where there was none to be had. */
+export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Facts): string[] {
+  const loads = [...history.loads.values()]
+  return loads.flatMap((load) => {
+    const { key, at, process, asked, fence } = load
+    if (fence !== null || hit(process, at)) return []
+    const passed = loads.some(
+      (other) => other.key === key && other.at < at && notes.loading.get(other.load)?.plan.ends === 'pass',
+    )
+    const nested = notes.asked.get(load.call)?.by != null
+    const writes = [...history.writes.values()].filter(
+      (write) => write.key === key && write.at < at && write.writtenAt > asked,
+    )
+    const losses = writes.length + schedule.faults.length
+    return passed || nested || losses >= 5 ? [] : [`1: ${said(load)} had no lease, for no reason`]
+  })
+}
+
+/** 3: the holder of a lease that is gone hears of it: at once from a write, if messages arrive, else when it renews. */
+export function holdersAreTold(facts: Facts): string[] {
+  const { history, schedule, leg, heard, backwards } = facts
+  const { network, faults, options } = schedule
+  if (!heard) return []
+  const deaf = !network.pushed || network.lostMessages > 0
+  const forgotten = backwards > 0 ? [] : faults.filter((fault) => forgets(fault, schedule))
+  const writes = [...history.writes.values()].filter(({ error }) => error === undefined && !deaf && faults.length === 0)
+  return [...history.loads.values()].flatMap((load) => {
+    const { key, at, process, fence } = load
+    if (fence === null || history.killedAt(process) < Infinity) return []
+    const end = Math.min(load.loadedAt, load.lostAt, history.end)
+    const write = writes.find((each) => each.key === key && each.at > at && each.writtenAt + leg + instant < end)
+    const loss = forgotten.find(
+      (fault) =>
+        (fault.what !== 'lease evicted' || fault.key === key) &&
+        fault.at > at &&
+        fault.at + options.leaseTtl / 3 + 2 * leg + instant < end,
+    )
+    return [
+      ...(write === undefined
+        ? []
+        : [`3: ${said(load)} went on until ${end.toFixed(1)}, and did not hear of ${said(write)}`]),
+      ...(loss === undefined
+        ? []
+        : [`3: ${said(load)} went on until ${end.toFixed(1)}, though at ${loss.at} ${loss.what}`]),
+    ]
+  })
+}
+
+/** Whether with this fault every lease that there is at this moment is gone, or the one of its key. */
+function forgets(fault: Fault, { options }: Schedule): boolean {
+  return (
+    fault.what === 'store wiped' ||
+    fault.what === 'lease evicted' ||
+    (fault.what === 'clock set' && fault.by >= options.leaseTtl)
+  )
+}
+
+/** 12: no more loads run without a lease in a process than may. */
+export function placesAreKept({ history, schedule }: Facts): string[] {
+  const { maxConcurrentLoads = 64 } = schedule.options
+  const loaders = schedule.operations.flatMap((operation) => ('loader' in operation ? [operation.loader] : []))
+  // Each loads for itself what must not be stored, and a loader does not wait for a place.
+  if (loaders.some((loader) => some(loader, 'pass') || loader.nested !== undefined)) return []
+  const alone = [...history.loads.values()].filter(({ fence }) => fence === null)
+  return alone.flatMap((load) => {
+    // How many run when it has begun, itself included.
+    const running = alone.filter(
+      (other) => other.process === load.process && other.at <= load.at && endOf(history, other) > load.at,
+    )
+    return running.length <= maxConcurrentLoads ? [] : [`12: ${said(load)} is one of ${running.length} without a lease`]
+  })
+}
+
+/** 12: where nobody may queue, whoever finds all places taken does not wait for one. */
+export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
+  const { maxQueuedLoads, commandTimeout } = schedule.options
+  if (maxQueuedLoads !== 0) return []
+  const away = schedule.faults.filter(({ what }) => what === 'store away')
+  const loads = [...history.loads.values()]
+  return loads.flatMap((load) => {
+    const { key, process, asked, at, fence } = load
+    const silent = away.some((fault) => fault.at < asked && at < fault.at + fault.lasts)
+    // It may have had to find out itself that the store is away, and have joined a claim that had yet to.
+    const waited = at > asked + 2 * (commandTimeout + late)
+    if (fence !== null || !silent || !waited || history.stops(process).length > 0) return []
+    // It may have waited for a load of its own key.
+    const others = loads.filter((other) => other !== load && other.key === key && other.process === process)
+    if (others.some((other) => other.at < at && endOf(history, other) > asked)) return []
+    return [`12: ${said(load)} had waited since ${asked.toFixed(1)}, though nobody may queue`]
+  })
+}
+
+/** 14: a later lease has a greater fence. */
+export function fencesGrow({ history, schedule }: Facts): string[] {
+  if (schedule.faults.some(({ what }) => what === 'store wiped' || what === 'clock set')) return []
+  const leased = [...history.loads.values()].filter(({ fence }) => fence !== null)
+  return leased.flatMap((later) =>
+    leased
+      .filter(
+        (load) =>
+          load.key === later.key &&
+          endOf(history, load) < later.asked &&
+          BigInt(load.fence ?? 0) >= BigInt(later.fence ?? 0),
+      )
+      .map((load) => `14: ${said(later)} has fence ${later.fence}, ${said(load)} had ${load.fence}`),
+  )
+}

@@ -1,0 +1,21 @@
+import { describe, expect, test } from 'vitest'
+import { scheduleOf } from './schedule.ts'
+import { story, trial } from './trial.ts'
+
+const seeds = 4_000
+const inOneTest = 250
+
+describe('a fleet on virtual time keeps every promise, whatever is done to it', () => {
+  for (let first = 1; first <= seeds; first += inOneTest) {
+    const last = first + inOneTest - 1
+    test(`seeds ${first} to ${last}`, async () => {
+      const bad: number[] = []
+      for (let seed = first; seed <= last; seed++) {
+        if ((await trial(scheduleOf(seed))).wrong.length > 0) bad.push(seed)
+      }
+      const [worst] = bad
+      if (worst !== undefined) throw new Error(`Seeds ${bad.join(', ')} go wrong. ${await story(worst)}`)
+      expect(bad).toEqual([])
+    })
+  }
+})

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { scheduleOf, type Schedule } from './schedule.ts'
+import { shrunk } from './shrink.ts'
+import { simulate, type Run } from './simulate.ts'
+import { told } from './told.ts'
+
+/** How often what happened. */
+function tally(run: Run, sum: Map<string, number>): void {
+  const count = (what: string): void => void sum.set(what, (sum.get(what) ?? 0) + 1)
+  for (const [what, many] of Object.entries(run.counts)) if (many > 0) count(what)
+  for (const { what } of run.schedule.faults) count(what)
+  for (const happening of run.notes.happenings) {
+    if ('error' in happening) count(`${happening.what}: ${happening.error}`)
+    if (happening.what === 'lost') count(`loader told ${happening.code}`)
+    if (happening.what === 'load') count(happening.fence === null ? 'load without a lease' : 'load with a lease')
+  }
+}
+
+/** What must not be missing. */
+const expected = [
+  'lost there',
+  'lost back',
+  'cut there',
+  'cut back',
+  'sent twice',
+  'lost message',
+  'too late',
+  'cut off',
+  'stopped',
+  'killed',
+  'store away',
+  'store wiped',
+  'lease evicted',
+  'clock set',
+  'answer: LOAD_FAILED',
+  'answer: LOAD_TIMEOUT',
+  'answer: WAIT_TIMEOUT',
+  'answer: STORE_UNAVAILABLE',
+  'answer: OVERLOADED',
+  'answer: CIRCULAR_LOAD',
+  'answer: VALUE_NOT_SERIALIZABLE',
+  'answer: CLOSED',
+  'answer: LEFT',
+  'answer: NOTHING',
+  'written: STORE_UNAVAILABLE',
+  'written: KEPT',
+  'loader told LEASE_LOST',
+  'loader told LOAD_TIMEOUT',
+  'loader told CLOSED',
+  'load with a lease',
+  'load without a lease',
+]
+
+describe('the simulation', () => {
+  test('tells the same story for the same seed', async () => {
+    for (let seed = 1; seed <= 30; seed++) {
+      const once = told(await simulate(scheduleOf(seed), { tell: true }))
+      expect(told(await simulate(scheduleOf(seed), { tell: true }))).toBe(once)
+    }
+  })
+
+  test('does to a fleet all that it can do, within a few seeds', async () => {
+    const sum = new Map<string, number>()
+    for (let seed = 1; seed <= 400; seed++) tally(await simulate(scheduleOf(seed)), sum)
+    expect(expected.filter((what) => (sum.get(what) ?? 0) < 5)).toEqual([])
+  })
+
+  test('leaves nothing of a schedule but what it takes to go wrong', async () => {
+    const seed = [1, 2, 3, 4, 5].find((each) => scheduleOf(each).operations.length > 20) ?? 1
+    const schedule = scheduleOf(seed)
+    const culprits = [schedule.operations[3], schedule.operations[17]]
+    const small = await shrunk(schedule, async ({ operations }: Schedule) =>
+      culprits.every((culprit) => operations.some(({ at }) => at === culprit?.at)),
+    )
+    expect(small.operations.length).toBeLessThanOrEqual(4)
+    expect(small.faults).toEqual([])
+    expect(small.network).toMatchObject({ bulky: 0, lostMessages: 0, lost: 0, cut: 0, resent: 0, ordered: true })
+  })
+})
