@@ -1,0 +1,84 @@
+import type { Allowances } from '../support/invariants.ts'
+import type { History, Span } from '../support/history.ts'
+import type { Figures } from './figures.ts'
+import type { Stage } from './stage.ts'
+import type { Kind } from './surroundings.ts'
+import type { Work } from './work.ts'
+
+/** Something that is done to a working fleet, and what must hold all the same. */
+export interface Scenario<On extends Kind = Kind> {
+  readonly name: string
+  /** What servers it is played on. */
+  readonly on: On
+  /** What happens and what must hold, in a sentence. */
+  readonly what: string
+  /**
+   * Who may notice by an error, a failed write or a load without a lease: nobody, the processes that are the victim in
+   * turn, or all. Default all.
+   */
+  readonly hits?: 'nobody' | 'the victim' | 'all'
+  /** What it may cost. By default nothing, and all must be normal soon after it: see `healsWithin`. */
+  readonly allowed?: Omit<Allowances, 'hit' | 'forgotten'>
+  /** Whether Redis may forget what it acknowledged while the fault lasts. Default false. */
+  readonly forgets?: boolean
+  /** How the fleet works here, as far as it differs from the usual. */
+  readonly work?: Partial<Work>
+  /**
+   * Does it to the fleet. Either it takes its time and undoes it, or it returns what undoes it, which is then called after
+   * `stage.lasts` milliseconds.
+   */
+  fault(stage: Stage<On>): Promise<void | (() => void | Promise<void>)>
+  /** Brings the servers back into their first state, once the fleet has been seen to work normally. */
+  tidy?(stage: Stage<On>): Promise<void>
+  /** Whether the fault has been felt at all; if not, the scenario proves nothing, and fails. */
+  bites(seen: Seen): boolean
+  /** What is wrong besides the invariants, in words. */
+  holds?(seen: Seen): string[]
+}
+
+/** What was seen of a fleet. */
+export interface Seen {
+  readonly history: History
+  readonly figures: Figures
+  /** How often an event was heard in all processes that lived to the end. */
+  readonly heard: (event: string) => number
+  /** What the fault itself has counted, by `stage.count`. */
+  readonly counted: (what: string) => number
+}
+
+/** A fault that was on a fleet: which, who was its victim, and when. */
+export interface Inflicted extends Span {
+  readonly scenario: Scenario
+  readonly victim: number
+}
+
+/** How soon after a fault all must be normal again, in milliseconds. */
+export function healsWithin({ hits, allowed }: Scenario): number {
+  return allowed?.healsWithin ?? (hits === 'nobody' ? 500 : 1_500)
+}
+
+/** What several faults together may cost. */
+export function allowancesFor(all: readonly Inflicted[]): Allowances {
+  const each = all.map(({ scenario }) => scenario.allowed ?? {})
+  const most = (of: (allowed: Allowances) => number | undefined, usual: number): number =>
+    each.reduce((greatest, allowed) => Math.max(greatest, of(allowed) ?? usual), usual)
+  const hitAll = all.some(({ scenario }) => (scenario.hits ?? 'all') === 'all')
+  const hit = all.flatMap(({ scenario, victim }) => (scenario.hits === 'the victim' ? [victim] : []))
+  const bounded = each.every(({ wakeUp }) => wakeUp !== undefined)
+  return {
+    ...(hitAll ? {} : { hit }),
+    ...(bounded ? { wakeUp: most(({ wakeUp }) => wakeUp, 0) } : {}),
+    errors: each.flatMap(({ errors = [] }) => errors),
+    older: each.some(({ older }) => older),
+    overlap: most(({ overlap }) => overlap, 0),
+    late: most(({ late }) => late, 1_000),
+    unleasedAtOnce: most(({ unleasedAtOnce }) => unleasedAtOnce, 2),
+    healsWithin: all.reduce((longest, { scenario }) => Math.max(longest, healsWithin(scenario)), 0),
+    forgotten: all.flatMap(({ scenario, from, to }) => (scenario.forgets ? [{ from, to }] : [])),
+  }
+}
+
+/** A scenario, with what it is played on known to its fault. */
+export function scenario<On extends Kind>(given: Scenario<On>): Scenario {
+  return given as unknown as Scenario
+}

@@ -1,0 +1,101 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Failover, RedisServer } from '../../support/servers.ts'
+import { tooMany } from '../figures.ts'
+import { scenario, type Scenario } from '../scenario.ts'
+import type { Stage } from '../stage.ts'
+import { hotKey, namespace } from '../work.ts'
+
+/**
+ * A lease that the new master does not know may be given to another while its holder still counts on it: until its next
+ * renewal, or until its time is over.
+ */
+const untilLeaseEnds = 700
+
+export const cluster = [
+  scenario({
+    name: 'cluster_no_fault',
+    on: 'cluster',
+    what: 'Nothing is done to a fleet on a cluster: one load at a time, and no error.',
+    hits: 'nobody',
+    allowed: { wakeUp: 200 },
+    async fault() {},
+    bites: ({ figures }) => figures.loads > 50,
+    holds: ({ figures }) => tooMany(figures),
+  }),
+  failover('ordered', 'command', 'A master gives its place to its replica'),
+  failover('by_crash', 'kill', 'A master crashes, and its replica takes its place'),
+  failover('by_silence', 'freeze', 'A master falls silent, and its replica takes its place'),
+  scenario({
+    name: 'slots_migrating',
+    on: 'cluster',
+    what: 'The slots of hot keys move to other masters and back, key by key: no error reaches a caller.',
+    hits: 'nobody',
+    async fault(stage) {
+      for (const end = stage.now() + 2 * stage.lasts; stage.now() < end;) {
+        for (let number = 0; number < stage.work.hotKeys && stage.now() < end; number++) await moveSlotOf(stage, number)
+      }
+    },
+    bites: ({ counted }) => counted('moved') > 5,
+  }),
+  scenario({
+    name: 'cluster_process_killed',
+    on: 'cluster',
+    what: 'A process is killed while it loads, and no node can tell: its lease is taken over when its time is over.',
+    hits: 'nobody',
+    work: { slow: 0.3 },
+    async fault(stage) {
+      const { victim } = stage
+      while (!victim.loads) await pause(5)
+      await victim.kill()
+      return () => stage.replace(victim)
+    },
+    bites: ({ history }) => history.happenings.some(({ what }) => what === 'killed'),
+  }),
+  scenario({
+    name: 'cluster_process_partitioned',
+    on: 'cluster',
+    what: 'A process reaches no node: its callers alone notice.',
+    hits: 'the victim',
+    allowed: { older: true, healsWithin: 2_500 },
+    async fault({ victim }) {
+      for (const each of victim.way) each.blackHole()
+      return () => {
+        for (const each of victim.way) each.heal()
+      }
+    },
+    bites: ({ figures }) => figures.alone > 0,
+  }),
+]
+
+function failover(name: string, how: Failover, what: string): Scenario {
+  return scenario({
+    name: `cluster_failover_${name}`,
+    on: 'cluster',
+    what: `${what}: everybody is answered in time, and two seconds after that all is normal.`,
+    allowed: { older: true, overlap: untilLeaseEnds, healsWithin: 2_000 },
+    forgets: true,
+    async fault(stage) {
+      const before = await ofHotKey(stage, 0)
+      const after = await stage.servers.failover(before, how)
+      if (before !== after) stage.count('moved')
+    },
+    async tidy({ servers }) {
+      await servers.restore()
+    },
+    bites: ({ counted }) => counted('moved') > 0,
+  })
+}
+
+function ofHotKey({ servers }: Stage<'cluster'>, number: number): Promise<RedisServer> {
+  return servers.masterOf(`{${namespace}:${hotKey(number)}}`)
+}
+
+/** Moves the slot of a hot key to another master, with a little time between the steps. */
+async function moveSlotOf(stage: Stage<'cluster'>, number: number): Promise<void> {
+  const { servers } = stage
+  const slot = await servers.slotOf(`{${namespace}:${hotKey(number)}}`)
+  const from = await servers.masterOfSlot(slot)
+  const others = (await servers.mastersNow()).filter((master) => master !== from)
+  await servers.moveSlots([slot], stage.random.pick(others), { stepEvery: 20 })
+  stage.count('moved')
+}

@@ -1,0 +1,25 @@
+import type { Scenario } from '../scenario.ts'
+import { clocks } from './clocks.ts'
+import { cluster } from './cluster.ts'
+import { network } from './network.ts'
+import { nothing } from './nothing.ts'
+import { payloads } from './payloads.ts'
+import { processes } from './processes.ts'
+import { redis } from './redis.ts'
+import { sentinel } from './sentinel.ts'
+import { sources } from './sources.ts'
+
+/** All there are, by what is struck; each subject has a test file of its name. */
+export const subjects = {
+  nothing,
+  processes,
+  redis,
+  network,
+  clocks,
+  payloads,
+  sources,
+  sentinel,
+  cluster,
+} satisfies Record<string, readonly Scenario[]>
+
+export const scenarios: readonly Scenario[] = Object.values(subjects).flat()

@@ -1,0 +1,122 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '../../../scripts/until.mjs'
+import { gapsAfterClose, gapsAfterDeath, tooLong } from '../figures.ts'
+import { scenario } from '../scenario.ts'
+import { hotKey } from '../work.ts'
+import * as scripts from '../../../src/redis/scripts.ts'
+
+/** The ttl of what must not be there any more, in milliseconds, so that it does not vanish by itself. */
+const longLived = 5_000
+
+/** So that there is always a load under way that has time to come to grief. */
+const manySlowLoads = { slow: 0.3, waitTimeouts: [5_000] }
+
+export const processes = [
+  scenario({
+    name: 'process_killed',
+    on: 'node',
+    what: 'A process is killed while it loads: nobody else notices but by waiting, and its lease is taken over soon.',
+    hits: 'nobody',
+    work: { ...manySlowLoads, leaseTtl: 5_000 },
+    async fault(stage) {
+      const { victim } = stage
+      await until('the victim loads', () => victim.loads)
+      await victim.kill()
+      return () => stage.replace(victim)
+    },
+    bites: ({ history }) => gapsAfterDeath(history).length > 0,
+    // Half a second for the takeover, and as much for a busy machine; its lease would have lived for five.
+    holds: ({ history }) => tooLong(gapsAfterDeath(history), 1_000),
+  }),
+  scenario({
+    name: 'process_paused',
+    on: 'node',
+    what: 'A process stands still for longer than its leases live: others load, and what it does when it goes on is void.',
+    hits: 'nobody',
+    allowed: { overlap: 50 },
+    work: manySlowLoads,
+    async fault({ victim }) {
+      await until('the victim loads', () => victim.loads)
+      victim.pause()
+      return () => victim.resume()
+    },
+    bites: ({ heard }) => heard('lost') > 0,
+  }),
+  scenario({
+    name: 'event_loop_blocked',
+    on: 'node',
+    what: 'An event loop does not turn for longer than a lease lives: others load, and nobody else notices.',
+    hits: 'nobody',
+    allowed: { overlap: 50 },
+    work: manySlowLoads,
+    async fault({ victim, lasts }) {
+      await until('the victim loads', () => victim.loads)
+      await victim.block(lasts)
+      await pause(lasts)
+    },
+    bites: ({ heard }) => heard('lost') > 0,
+  }),
+  scenario({
+    name: 'fill_held_back',
+    on: 'node',
+    what: 'The fill of a process is held back beyond its lease, and its key is invalidated meanwhile: it is refused.',
+    hits: 'the victim',
+    allowed: { older: true },
+    async fault(stage) {
+      const { victim } = stage
+      const [other = victim] = stage.others
+      await victim.commands.stopAt(scripts.fill.sha1)
+      stage.count('held back')
+      for (let number = 0; number < stage.work.hotKeys; number++) await other.write('invalidate', hotKey(number))
+      return () => victim.commands.heal()
+    },
+    bites: ({ counted, heard }) => counted('held back') > 0 && heard('degraded') > 0,
+  }),
+  scenario({
+    name: 'set_held_back',
+    on: 'node',
+    what: 'The sets of a process are held back until it has given them up, and others have written since: they are void.',
+    hits: 'the victim',
+    allowed: { older: true },
+    async fault(stage) {
+      const { victim } = stage
+      const [other = victim] = stage.others
+      victim.commands.blackHole()
+      const keys = Array.from({ length: stage.work.hotKeys }, (_, number) => hotKey(number))
+      await Promise.all(keys.map((key) => victim.write('set', key, longLived)))
+      await Promise.all(keys.map((key) => other.write('set', key, longLived)))
+      stage.count('overtaken', keys.length)
+      victim.commands.heal()
+    },
+    bites: ({ counted }) => counted('overtaken') > 0,
+  }),
+  scenario({
+    name: 'process_closed',
+    on: 'node',
+    what: 'A cache is closed under load: its own callers get CLOSED, and others take its loads over at once.',
+    hits: 'the victim',
+    allowed: { errors: ['CLOSED'] },
+    work: { ...manySlowLoads, leaseTtl: 5_000 },
+    async fault(stage) {
+      const { victim } = stage
+      await until('the victim loads', () => victim.loads)
+      await victim.close(100)
+      return () => stage.retire(victim)
+    },
+    bites: ({ figures, history }) => (figures.answers['CLOSED'] ?? 0) > 0 && gapsAfterClose(history).length > 0,
+    holds: ({ history }) => tooLong(gapsAfterClose(history), 150),
+  }),
+  scenario({
+    name: 'rolling_restart',
+    on: 'node',
+    what: 'One process after the other is ended in order and replaced: nobody gets an error.',
+    hits: 'nobody',
+    async fault(stage) {
+      for (const each of stage.processes.slice(0, 3)) {
+        await stage.retire(each)
+        stage.count('replaced')
+      }
+    },
+    bites: ({ counted }) => counted('replaced') === 3,
+  }),
+]

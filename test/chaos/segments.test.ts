@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import type { Happening } from '../support/history.ts'
+import { Segments } from './segments.ts'
+
+function call(id: string, at: number, within = 1_000): Happening {
+  return { what: 'call', at, process: 0, call: id, key: 'k', within }
+}
+
+function got(id: string, at: number, by: string): Happening {
+  return { what: 'answer', at, process: 0, call: id, value: { key: 'k', by } }
+}
+
+function load(id: string, from: number, to: number): Happening[] {
+  return [
+    { what: 'load', at: from, process: 0, load: id, call: '', key: 'k', fence: id },
+    { what: 'loaded', at: to, process: 0, load: id, ends: 'value' },
+  ]
+}
+
+function invalidation(id: string, from: number, to: number): Happening[] {
+  return [
+    { what: 'write', at: from, process: 1, write: id, key: 'k', kind: 'invalidate' },
+    { what: 'written', at: to, process: 1, write: id },
+  ]
+}
+
+test('what began in one segment is judged by what happens in the next', () => {
+  const segments = new Segments()
+  segments.add([...load('a', 10, 20), ...invalidation('w', 30, 40)])
+  expect(segments.judge(100, {}).wrong).toEqual([])
+  segments.add([call('c', 110), got('c', 111, 'a')])
+  expect(segments.judge(200, {}).wrong).toEqual([expect.stringMatching(/^3: call c /)])
+})
+
+test('what is wrong is said once', () => {
+  const segments = new Segments()
+  segments.add([...load('a', 10, 20), ...invalidation('w', 30, 40), call('c', 50), got('c', 51, 'a')])
+  expect(segments.judge(100, {}).wrong).toHaveLength(1)
+  expect(segments.judge(200, {}).wrong).toEqual([])
+})
+
+test('a caller who still waits is judged when the answer is there, or when it is too late', () => {
+  const segments = new Segments()
+  segments.add([call('c', 90), call('d', 95), ...load('a', 10, 20)])
+  expect(segments.judge(100, {}).wrong).toEqual([])
+  segments.add([got('c', 1_000, 'a')])
+  expect(segments.judge(2_000, {}).wrong).toEqual([])
+  expect(segments.judge(2_200, {}).wrong).toEqual([expect.stringMatching(/^4: call d .* had no answer/)])
+})
+
+test('each call is counted in one segment', () => {
+  const segments = new Segments()
+  segments.add([call('c', 90), got('c', 95, 'a'), call('d', 99)])
+  expect(segments.judge(100, {}).figures).toMatchObject({ calls: 1, answers: { value: 1 } })
+  segments.add([got('d', 105, 'a')])
+  expect(segments.judge(200, {}).figures).toMatchObject({ calls: 1, answers: { value: 1 } })
+})
+
+test('what can have no consequences any more is forgotten', () => {
+  const segments = new Segments()
+  const sizes: number[] = []
+  for (let second = 0; second < 200; second++) {
+    const at = second * 1_000
+    segments.add([
+      ...load(`l${second}`, at, at + 1),
+      call(`c${second}`, at + 2),
+      got(`c${second}`, at + 3, `l${second}`),
+    ])
+    expect(segments.judge(at + 10, {}).wrong).toEqual([])
+    sizes.push(segments.size)
+  }
+  expect(sizes[199]).toBe(sizes[100])
+})

@@ -1,0 +1,192 @@
+import { fileURLToPath } from 'node:url'
+import { until } from '../../scripts/until.mjs'
+import { ProcessStarter } from '../support/fleet-process.ts'
+import type { Happening } from '../support/history.ts'
+import { Process } from './process.ts'
+import { Random } from './random.mjs'
+import { surroundingsOf, type Kind, type Servers, type Surroundings } from './surroundings.ts'
+import { namespace, usualWork, type Notes, type Work } from './work.ts'
+
+const worker = fileURLToPath(new URL('worker.mjs', import.meta.url))
+
+export interface StageShape {
+  readonly seed: number
+  /** How many processes there are; 4 by default. */
+  readonly processes?: number
+  /** How many calls all of them make in a second; 400 by default. */
+  readonly rate?: number
+  /** How they work, as far as it differs from the usual. */
+  readonly work?: Partial<Work>
+  /** Is given all that happens, not quite in its order. */
+  readonly note: (happening: Happening) => void
+}
+
+/** Servers and the fleet on them: what a fault is done to. */
+export class Stage<On extends Kind = Kind> {
+  readonly random: Random
+  /** The processes there are now. Whoever has the first place is the victim of what is done to one of them. */
+  readonly processes: Process[] = []
+  readonly work: Work
+  readonly #surroundings: Surroundings<On>
+  readonly #starter: ProcessStarter
+  readonly #shape: StageShape
+  readonly #origin: bigint = process.hrtime.bigint()
+  readonly #counts = new Map<string, number>()
+  readonly #events = new Map<string, number>()
+  readonly #left: string[] = []
+
+  private constructor(surroundings: Surroundings<On>, starter: ProcessStarter, shape: StageShape) {
+    const { seed, processes = 4, rate = 400, work } = shape
+    this.#surroundings = surroundings
+    this.#starter = starter
+    this.#shape = shape
+    this.random = new Random(seed)
+    this.work = { ...usualWork, rate: rate / processes, ...work }
+  }
+
+  /** Starts the servers and the processes; resolves when these work. */
+  static async set<On extends Kind>(on: On, shape: StageShape): Promise<Stage<On>> {
+    const starter = await ProcessStarter.open(worker)
+    const surroundings = await surroundingsOf(on).catch(async (error: unknown) => {
+      await starter.stop()
+      throw error
+    })
+    const stage = new Stage(surroundings, starter, shape)
+    try {
+      await Promise.all(Array.from({ length: shape.processes ?? 4 }, (_, place) => stage.#fill(place)))
+      return stage
+    } catch (error) {
+      await stage.stop()
+      throw error
+    }
+  }
+
+  get servers(): Servers[On] {
+    return this.#surroundings.servers
+  }
+
+  get victim(): Process {
+    return this.processes[0] as Process
+  }
+
+  get others(): Process[] {
+    return this.processes.slice(1)
+  }
+
+  /**
+   * How long a fault lasts, drawn anew each time, in milliseconds: longer than the deadline of a command, and than a lease
+   * lives without renewal.
+   */
+  get lasts(): number {
+    return this.random.between(1_000, 1_500)
+  }
+
+  /** Milliseconds since the stage was set, by the clock that the processes go by, too. */
+  now(): number {
+    return Number(process.hrtime.bigint() - this.#origin) / 1e6
+  }
+
+  /** Notes that something is done to the surroundings, or is over. */
+  note(what: 'fault' | 'healed', name: string): void {
+    this.#shape.note({ what, at: this.now(), name })
+  }
+
+  /** Counts something that the fault has done, for it to prove that it bit. */
+  count(what: string, by = 1): void {
+    this.#counts.set(what, this.counted(what) + by)
+  }
+
+  counted(what: string): number {
+    return this.#counts.get(what) ?? 0
+  }
+
+  /** How often an event was heard in the processes that have finished. */
+  heard(event: string): number {
+    return this.#events.get(event) ?? 0
+  }
+
+  /** Puts a fresh process in the place of one that was killed. */
+  async replace(gone: Process): Promise<void> {
+    await this.#fill(this.processes.indexOf(gone))
+  }
+
+  /** Lets a process end in order, and puts a fresh one in its place. */
+  async retire(old: Process): Promise<void> {
+    this.#left.push(...(await this.#finish(old)))
+    await this.replace(old)
+  }
+
+  /** Lets all processes work in another way. */
+  async adjust(change: Partial<Work>): Promise<void> {
+    await Promise.all(this.processes.map((each) => each.adjust(change)))
+  }
+
+  /** Lets all processes end in order. Resolves with what is left that should not be, in words. */
+  async finish(): Promise<string[]> {
+    const left = await Promise.all(this.processes.map((each) => this.#finish(each)))
+    return [...this.#left, ...left.flat(), ...(await this.#keysLeft())]
+  }
+
+  /** Starts a process; resolves when it works. */
+  async #fill(place: number): Promise<void> {
+    const { redis, way } = await this.#surroundings.connect(place)
+    const started = await this.#starter.start<Notes>(({ notes }) => added.heard(notes))
+    const { note, seed } = this.#shape
+    const added = new Process(started, { way, work: this.work, note, now: () => this.now() })
+    const client = { ...redis, ioredis: added.number % 2 === 0 ? (6 as const) : (5 as const) }
+    const own = seed * 1_000 + added.number
+    await added.open({ redis: client, work: this.work, seed: own, origin: String(this.#origin) })
+    await added.begin()
+    this.processes[place] = added
+  }
+
+  /** Lets one process end in order. Resolves with what it leaves behind that should not be, in words. */
+  async #finish(each: Process): Promise<string[]> {
+    const { events, warnings, resources, complaint } = await each.finish()
+    for (const [name, count] of Object.entries(events)) this.#events.set(name, this.heard(name) + count)
+    const said = [...warnings, ...(complaint === '' ? [] : [complaint])]
+    return [
+      ...said.map((words) => `7: process ${each.number} said: ${words}`),
+      ...(resources.length > 0
+        ? [`7: process ${each.number} still has ${resources.join(', ')} when all is closed`]
+        : []),
+    ]
+  }
+
+  /** Ends all at once. */
+  async stop(): Promise<void> {
+    await this.#starter.stop()
+    await this.#surroundings.stop()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+
+  /** The keys of ours that never expire, and the leases that are still there when their time is over. */
+  async #keysLeft(): Promise<string[]> {
+    const { leaseTtl } = this.work
+    const remembered = 1_000
+    const found = await this.#keys()
+    const eternal = [...found].filter(([, left]) => left === -1).map(([key]) => `7: ${key} does not expire`)
+    const leases = async (): Promise<string[]> =>
+      [...(await this.#keys()).keys()].filter((key) => key.endsWith(':lease'))
+    const gone = await until(
+      'all leases are gone',
+      async () => (await leases()).length === 0,
+      leaseTtl + remembered,
+    ).catch(() => false)
+    return gone ? eternal : [...eternal, ...(await leases()).map((key) => `7: ${key} is still there`)]
+  }
+
+  /** The keys of ours, with the milliseconds that they have left. */
+  async #keys(): Promise<Map<string, number>> {
+    const found = new Map<string, number>()
+    for (const { client } of await this.#surroundings.masters()) {
+      const keys = await client.keys(`{${namespace}:*`)
+      const left = await Promise.all(keys.map((key) => client.pttl(key)))
+      for (const [index, key] of keys.entries()) found.set(key, left[index] ?? -2)
+    }
+    return found
+  }
+}

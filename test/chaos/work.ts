@@ -1,0 +1,99 @@
+import type { RedisSpec } from '../support/fleet.ts'
+import type { Happening } from '../support/history.ts'
+
+/** What a process of the fleet does all the time. Shares are of 1; all choices are drawn by chance. */
+export interface Work {
+  /** How many calls each process makes in a second, whether or not the last ones have been answered. */
+  readonly rate: number
+  /** How many keys are asked for all the time, and how many others now and then. */
+  readonly hotKeys: number
+  readonly coldKeys: number
+  readonly cold: number
+  /** How many calls are invalidations and sets. */
+  readonly invalidations: number
+  readonly sets: number
+  /** The shortest and the longest ttl, and a usual load, in milliseconds. */
+  readonly ttl: readonly [number, number]
+  readonly loadTime: readonly [number, number]
+  /** What callers choose from. */
+  readonly graces: readonly number[]
+  readonly softTimeouts: readonly number[]
+  readonly waitTimeouts: readonly number[]
+  /** How many loads take so long that their lease must be renewed, and how long that is, in milliseconds. */
+  readonly slow: number
+  readonly slowTime: number
+  /** How many loads ask for another key themselves, and how many return more than fits into a message. */
+  readonly nested: number
+  readonly large: number
+  /** How many loads end in another way than with a value. */
+  readonly source: Readonly<Partial<Record<Ending, number>>>
+  /** How many of the hot keys have values that must not be stored. */
+  readonly privateKeys: number
+  /** What callers ask for, in milliseconds. */
+  readonly leaseTtl: number
+  readonly failureCooldown: number
+  readonly hardTimeout: number
+  /** What a process begins with, and cannot change any more. */
+  readonly commandTimeout: number
+  readonly wakeUp: 'push' | 'poll'
+}
+
+/**
+ * How a load can end instead of with a value: its loader throws later or at once, never ends, returns what no codec
+ * keeps, or says that the value must not be stored.
+ */
+export type Ending = 'throws' | 'throws at once' | 'hangs' | 'returns garbage' | 'must not be stored'
+
+/** What every scenario begins with: short lives, so that loads happen all the time, and short deadlines. */
+export const usualWork: Work = {
+  rate: 100,
+  hotKeys: 6,
+  coldKeys: 40,
+  cold: 0.15,
+  invalidations: 0.015,
+  sets: 0.005,
+  ttl: [100, 600],
+  loadTime: [0, 100],
+  graces: [0, 0, 300, 1_000],
+  softTimeouts: [0, 0, 30],
+  waitTimeouts: [5_000, 5_000, 3_000],
+  slow: 0.03,
+  slowTime: 1_000,
+  nested: 0.03,
+  large: 0.1,
+  source: { throws: 0.02, 'throws at once': 0.01 },
+  privateKeys: 0,
+  leaseTtl: 600,
+  failureCooldown: 100,
+  hardTimeout: 4_000,
+  commandTimeout: 700,
+  wakeUp: 'push',
+}
+
+/** The namespace of all caches, and the keys that processes ask for. */
+export const namespace = 'chaos'
+
+export function hotKey(number: number): string {
+  return `hot ${number}`
+}
+
+/** What a process needs to know before it begins. */
+export interface Opening {
+  readonly redis: RedisSpec
+  readonly work: Work
+  readonly seed: number
+  /** The moment that all count from, in nanoseconds by the clock of the machine. */
+  readonly origin: string
+}
+
+/** What a process says by itself. */
+export interface Notes {
+  readonly notes: Happening[]
+}
+
+/** What a process leaves behind: how often each event was heard, and what is still open once all is closed. */
+export interface Rest {
+  readonly events: Readonly<Record<string, number>>
+  readonly warnings: readonly string[]
+  readonly resources: readonly string[]
+}

@@ -1,0 +1,314 @@
+/**
+ * A process of the fleet under fault: it calls one cache all the time, as its work says, and notes what happens. It
+ * stops when it is told to `finish`, and says what is left of it then.
+ *
+ * @typedef {import('./work.ts').Work} Work
+ * @typedef {import('./work.ts').Ending} Ending
+ * @typedef {import('../support/history.ts').Happening} Happening
+ * @typedef {import('../../src/index.ts').LoadContext} LoadContext
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { createCache, obey, openClient, processIndex, redisStore, tell } from '../support/fleet-base.mjs'
+import { Random } from './random.mjs'
+
+/** How often calls are made, in milliseconds; a pause of so much more means that this process stood still. */
+const tickEvery = 5
+const stoodStill = 50
+
+/** @type {import('../../src/index.ts').Cache} */
+let cache
+/** @type {import('ioredis').Redis | import('ioredis').Cluster} */
+let client
+/** @type {Work} */
+let work
+/** @type {Random} */
+let random
+let origin = 0n
+
+/** @type {Record<string, number>} */
+const events = {}
+/** @type {string[]} */
+const warnings = []
+/** @type {Set<Promise<unknown>>} */
+const open = new Set()
+/** @type {Happening[]} */
+let notes = []
+let lastId = 0
+let lastMoment = 0
+let lastTick = 0
+let due = 0
+let asking = false
+/** @type {NodeJS.Timeout | undefined} */
+let ticking
+
+const RealDate = Date
+let dateShift = 0
+globalThis.Date = /** @type {DateConstructor} */ (
+  class extends RealDate {
+    /** @param {[]} given */
+    constructor(...given) {
+      super(...(given.length === 0 ? /** @type {[]} */ (/** @type {unknown} */ ([RealDate.now() + dateShift])) : given))
+    }
+
+    /** @override */
+    static now() {
+      return RealDate.now() + dateShift
+    }
+  }
+)
+
+process.on('warning', (warning) => warnings.push(String(warning)))
+
+obey({
+  /** @param {import('./work.ts').Opening} opening */
+  async open(opening) {
+    ;({ work } = opening)
+    origin = BigInt(opening.origin)
+    random = new Random(opening.seed)
+    const opened = await openClient(opening.redis)
+    client = opened.client
+    const store = redisStore(client, { wakeUp: work.wakeUp })
+    cache = createCache({ namespace: 'chaos', store, commandTimeout: work.commandTimeout })
+    for (const name of eventNames) cache.on(name, () => count(name))
+    cache.on('push', ({ up }) => count(up ? 'pushed' : 'not pushed'))
+    await Promise.all([client.ping(), work.wakeUp === 'poll' ? undefined : opened.subscribed])
+  },
+
+  begin() {
+    asking = true
+    lastTick = now()
+    ticking = setInterval(tick, tickEvery)
+  },
+
+  /** Goes on in another way. @param {{ work: Work }} change */
+  adjust(change) {
+    ;({ work } = change)
+  },
+
+  /** @param {{ kind: 'set' | 'invalidate', key: string, ttl?: number }} order */
+  write: ({ kind, key, ttl }) => write(kind, key, ttl),
+
+  /** Closes the cache in the midst of its work. @param {{ timeout: number }} options */
+  async close({ timeout }) {
+    asking = false
+    await cache.close({ timeout })
+  },
+
+  /** Lets the wall clock of this process be wrong by so much. @param {{ ms: number }} shift */
+  shiftDate({ ms }) {
+    dateShift = ms
+  },
+
+  /** @returns {Promise<import('./work.ts').Rest>} */
+  async finish() {
+    asking = false
+    // Whoever has no answer by then will never have one, which will be seen.
+    await Promise.race([allEnded(), pause(Math.max(...work.waitTimeouts) + 2_000, undefined, { ref: false })])
+    await cache.close()
+    await client.quit()
+    clearInterval(ticking)
+    flush()
+    return { events, warnings, resources: await resourcesLeft() }
+  },
+})
+
+/** @type {(keyof import('../../src/index.ts').CacheEvents)[]} */
+const eventNames = [
+  'hit',
+  'stale',
+  'miss',
+  'load',
+  'wait',
+  'fill',
+  'refused',
+  'lost',
+  'failure',
+  'garbage',
+  'degraded',
+  'recovered',
+  'storeFailure',
+  'overloaded',
+]
+
+/** @param {string} name */
+function count(name) {
+  events[name] = (events[name] ?? 0) + 1
+}
+
+function tick() {
+  const at = now()
+  const gap = at - lastTick
+  if (gap > stoodStill) {
+    note({ what: 'stopped', at: lastTick, process: processIndex })
+    note({ what: 'resumed', at, process: processIndex })
+  }
+  lastTick = at
+  // Whoever stood still does not make up for the calls it has not made.
+  due += (Math.min(gap, stoodStill) / 1_000) * work.rate
+  for (; asking && due >= 1; due--) act()
+  if (notes.length > 0) flush()
+}
+
+function act() {
+  const drawn = random.next()
+  const key = someKey()
+  if (drawn < work.invalidations) void write('invalidate', key)
+  else if (drawn < work.invalidations + work.sets) void write('set', key)
+  else void ask(key)
+}
+
+function someKey() {
+  if (random.next() < work.cold) return `cold ${random.between(0, work.coldKeys - 1)}`
+  return `hot ${random.between(0, work.hotKeys - 1)}`
+}
+
+/** One call; resolves with its value, or with nothing. @param {string} key */
+async function ask(key) {
+  const call = newId()
+  const options = {
+    ttl: random.between(...work.ttl),
+    grace: random.pick(work.graces),
+    softTimeout: random.pick(work.softTimeouts),
+    waitTimeout: random.pick(work.waitTimeouts),
+    leaseTtl: work.leaseTtl,
+    failureCooldown: work.failureCooldown,
+    hardTimeout: work.hardTimeout,
+  }
+  const plan = planOf(key)
+  note({ what: 'call', at: now(), process: processIndex, call, key, within: options.waitTimeout })
+  const answered = cache
+    .getOrLoad(key, (context) => load(context, call, plan), options)
+    .then(
+      (value) => {
+        const { key: ofKey, by } = value ?? {}
+        note({ what: 'answer', at: now(), process: processIndex, call, value: { key: ofKey, by } })
+        return value
+      },
+      (error) => {
+        const by = error.code === 'LOAD_FAILED' ? { by: error.cause?.message } : {}
+        note({ what: 'answer', at: now(), process: processIndex, call, error: error.code ?? String(error), ...by })
+      },
+    )
+  return await kept(answered)
+}
+
+/**
+ * What a load of a key will do, if this caller's loader runs.
+ * @param {string} key
+ */
+function planOf(key) {
+  const drawn = random.next()
+  /** @type {Ending | 'value'} */
+  let ending = Number(key.slice(4)) < work.privateKeys && key.startsWith('hot') ? 'must not be stored' : 'value'
+  let share = 0
+  for (const [name, part] of Object.entries(work.source)) {
+    if (drawn >= share && drawn < share + part) ending = /** @type {Ending} */ (name)
+    share += part
+  }
+  const ms = random.next() < work.slow ? work.slowTime : random.between(...work.loadTime)
+  const part = random.next() < work.nested && !key.startsWith('part') ? `part ${random.between(0, 9)}` : null
+  return { ending, ms, part, large: random.next() < work.large }
+}
+
+/**
+ * The loader. It notes its beginning before anything else and its end after everything else.
+ * @param {LoadContext} context
+ * @param {string} call
+ * @param {ReturnType<typeof planOf>} plan
+ */
+function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, large }) {
+  const id = newId()
+  const ofLoad = { process: processIndex, load: id }
+  note({ what: 'load', at: now(), ...ofLoad, call, key, fence: fence === null ? null : String(fence) })
+  flush()
+  signal.addEventListener('abort', () => note({ what: 'lost', at: now(), ...ofLoad, code: signal.reason.code }))
+  const ended = (/** @type {'value' | 'error' | 'pass'} */ ends) => {
+    note({ what: 'loaded', at: now(), ...ofLoad, ends })
+    flush()
+  }
+  const failure = () => {
+    ended('error')
+    return new Error(id)
+  }
+  if (ending === 'throws at once') throw failure()
+  if (ending === 'hangs') return new Promise(() => {})
+  const loading = (async () => {
+    if (ms > 0) await pause(ms)
+    // A cache that is about to close takes no more calls.
+    if (part !== null && asking && (await ask(part)) === undefined) throw failure()
+    if (ending === 'throws') throw failure()
+    if (ending === 'must not be stored') doNotStore()
+    ended(ending === 'must not be stored' ? 'pass' : 'value')
+    if (ending === 'returns garbage') return () => {}
+    return { key, by: id, ...(large ? { more: '.'.repeat(6_000) } : {}) }
+  })()
+  // Nobody may be waiting for it: it refreshes what has been served, or has lost its lease.
+  void kept(loading.catch(() => {}))
+  return loading
+}
+
+/**
+ * @param {'set' | 'invalidate'} kind
+ * @param {string} key
+ */
+function write(kind, key, ttl = random.between(...work.ttl)) {
+  const id = newId()
+  const ofWrite = { process: processIndex, write: id }
+  const within = work.commandTimeout
+  note({ what: 'write', at: now(), ...ofWrite, key, kind, within })
+  // It may be the last thing that is known of this process.
+  flush()
+  const writing = kind === 'set' ? cache.set(key, { key, by: id }, { ttl }) : cache.invalidate(key)
+  return kept(
+    writing.then(
+      () => note({ what: 'written', at: now(), ...ofWrite }),
+      (error) => note({ what: 'written', at: now(), ...ofWrite, error: error.code ?? String(error) }),
+    ),
+  )
+}
+
+/**
+ * @template T
+ * @param {Promise<T>} promise
+ */
+function kept(promise) {
+  open.add(promise)
+  void promise.finally(() => open.delete(promise))
+  return promise
+}
+
+async function allEnded() {
+  while (open.size > 0) await Promise.all(open)
+}
+
+/** What keeps this process alive, besides the test's own connection. */
+async function resourcesLeft() {
+  for (let round = 0; ; round++) {
+    const resources = process.getActiveResourcesInfo()
+    resources.splice(resources.indexOf('TCPSocketWrap'), 1)
+    // A client that has been ended looks after its broken connections for two seconds more.
+    if (resources.length === 0 || round === 250) return resources
+    await pause(10)
+  }
+}
+
+/** Milliseconds since the origin, by the clock that all processes of this machine share; never the same twice. */
+function now() {
+  const at = Number(process.hrtime.bigint() - origin) / 1e6
+  lastMoment = at > lastMoment ? at : lastMoment + 1e-6
+  return lastMoment
+}
+
+function newId() {
+  return `${processIndex}.${++lastId}`
+}
+
+/** @param {Happening} happening */
+function note(happening) {
+  notes.push(happening)
+}
+
+function flush() {
+  tell({ notes })
+  notes = []
+}
