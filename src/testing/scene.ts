@@ -58,7 +58,22 @@ export class Scene {
   static async open(open: () => Promise<OpenStores>, options: { pushes: boolean; patience: number }): Promise<Scene> {
     const scene = new Scene(await open(), options)
     for (const store of scene.stores) store.open()
+    if (scene.pushes) await scene.#pushing()
     return scene
+  }
+
+  /** A store may need a moment until outcomes are pushed to it; what is tested is what it does from then on. */
+  async #pushing(): Promise<void> {
+    const key = this.key()
+    const lease = await this.lease(this.a, key)
+    for (const store of this.stores) {
+      await this.until('outcomes are pushed', async () => {
+        const wait = await this.wait(store, key)
+        wait.leave()
+        return wait.pushed || undefined
+      })
+    }
+    await this.a.release(lease)
   }
 
   async close(): Promise<void> {

@@ -36,7 +36,10 @@ function serverClock(where: 'ahead' | 'behind', ms: number): Scenario {
     async fault(stage) {
       await stage.servers.shiftClock(ms)
       stage.count('shifted')
-      return () => stage.servers.shiftClock(0)
+      return async () => {
+        await stage.servers.shiftClock(0)
+        stage.count('clock set back')
+      }
     },
     bites: ({ counted, figures }) => counted('shifted') > 0 && figures.loads > 0,
   })
