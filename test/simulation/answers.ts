@@ -3,7 +3,7 @@ import { endOf, makerOf, said, union, type Facts } from './facts.ts'
 import { circles, healedAt, instant, late, longestSleep } from './surroundings.ts'
 
 /** 4: each error has its reason, and comes when it must. */
-export function errorsHaveTheirReason({ history, notes, schedule, hit, backwards }: Facts): string[] {
+export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, backwards }: Facts): string[] {
   const { options } = schedule
   return history.calls.flatMap((call) => {
     const { answer, key, process } = call
@@ -21,8 +21,14 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, backwards
       LOAD_FAILED: () => true,
       NOTHING: () => asked.peek,
       LEFT: () => asked.leaves !== null && took >= asked.leaves - instant && took <= asked.leaves + stood + instant,
-      // A caller who has all the time in the world must get more than that.
-      WAIT_TIMEOUT: () => took >= call.within - instant && call.within <= Math.max(1_000, backwards),
+      // A caller who has all the time in the world must get more than that; a loader waits for another process for half of
+      // its time, and then loads.
+      WAIT_TIMEOUT: () =>
+        took >= call.within - instant &&
+        call.within <= Math.max(1_000, backwards) &&
+        (asked.by === null ||
+          !heard ||
+          loads.some((load) => load.process === process && endOf(history, load) > call.at)),
       LOAD_TIMEOUT: () => loads.some(({ lostFor }) => lostFor === 'LOAD_TIMEOUT'),
       VALUE_NOT_SERIALIZABLE: () => loads.some(({ load }) => notes.loading.get(load)?.plan.ends === 'unfit'),
       CIRCULAR_LOAD: () => circles(schedule),
@@ -78,6 +84,31 @@ export function graceEnds({ history, notes, schedule, troubled, leg }: Facts): s
     return [
       `grace: ${said(call)} got a value of ${key} by ${by} at ${answer.at.toFixed(1)}, ${(answer.at - until).toFixed(1)} ms after its end`,
     ]
+  })
+}
+
+/** 4: whoever is given a value that had been there all along has not waited for it longer than it wanted to. */
+export function valuesAtHandAreServed({ history, notes, schedule, troubled, leg }: Facts): string[] {
+  if (troubled || schedule.faults.length > 0) return []
+  const { options, network } = schedule
+  const deaf = !network.pushed || network.lostMessages > 0
+  const writes = [...history.writes.values()]
+  return history.calls.flatMap((call) => {
+    const { answer, at, key } = call
+    const load = history.loads.get(makerOf(call))
+    const asked = notes.asked.get(call.call)
+    if (answer === undefined || answer.error !== undefined || load === undefined || asked === undefined) return []
+    const there = load.fence !== null && load.loadedAt + leg + instant < at
+    const written = writes.some((write) => write.key === key && write.at < answer.at && write.writtenAt > load.at)
+    // A load that is void is waited for by those of its process, until they hear of it.
+    const older = [...history.loads.values()].some(
+      (other) =>
+        other.key === key && other.process === call.process && other.at < load.at && endOf(history, other) > at,
+    )
+    const soft = Math.max(0, Number(asked.options.softTimeout ?? options.softTimeout))
+    const longest = soft + 4 * leg + (deaf ? longestSleep : 0) + instant
+    if (!there || written || older || answer.at - at <= longest) return []
+    return [`4: ${said(call)} waited ${(answer.at - at).toFixed(1)} ms for the value of ${said(load)}, which was there`]
   })
 }
 

@@ -13,7 +13,17 @@ const calm: Schedule = {
   keys: ['k'],
   options: { ttl: 60_000, grace: 0, leaseTtl: 400, softTimeout: 0, hardTimeout: 200, commandTimeout: 150 },
   most: 100,
-  network: { distance: 0, ordered: true, pushed: true, bulky: 0, lostMessages: 0, lost: 0, cut: 0, resent: 0 },
+  network: {
+    distance: 0,
+    ordered: true,
+    pushed: true,
+    bulky: 0,
+    lostMessages: 0,
+    lost: 0,
+    cut: 0,
+    resent: 0,
+    reconnect: 0,
+  },
   operations: [],
   faults: [],
 }
@@ -39,6 +49,7 @@ interface Given {
   readonly setting?: Record<string, Life>
   readonly closing?: Record<number, Closing>
   readonly confirmed?: readonly Confirmation[]
+  readonly sent?: Run['sent'] extends ReadonlyMap<number, infer Sent> ? Sent : never
   readonly leaks?: readonly string[]
 }
 
@@ -76,6 +87,7 @@ function wrongWith(given: Given): string[] {
       [1, given.confirmed ?? leased.map(({ at, fence }) => ({ fence: fence as string, sentAt: at, at }))],
       [2, leased.map(({ at, fence }) => ({ fence: fence as string, sentAt: at, at }))],
     ]),
+    sent: new Map([[1, given.sent ?? []]]),
     counts: {
       commands: 0,
       'lost there': 0,
@@ -134,6 +146,12 @@ function loading(at: number, to: number): Happening[] {
   return [call('c', at), load('l', at), loaded('l', to), answer('c', to, 'l')]
 }
 
+/** One of several loads of a call, ten milliseconds each. */
+function voided(index: number, leased: boolean): Happening[] {
+  const at = 10 * index
+  return [load(`l${index}`, at, { leased }), lost(`l${index}`, at + 10, 'LEASE_LOST'), loaded(`l${index}`, at + 10)]
+}
+
 const cases: { what: string; wrong: Given; rule: string; right: Given }[] = [
   {
     what: 'a caller with time to spare does not get WAIT_TIMEOUT',
@@ -187,6 +205,32 @@ const cases: { what: string; wrong: Given; rule: string; right: Given }[] = [
     wrong: { happenings: [...loading(0, 10), call('d', 70), answer('d', 70, 'l')] },
     rule: 'grace: call d of k in process 1 at 70.0 got a value of k by l',
     right: { happenings: [...loading(0, 10), call('d', 50), answer('d', 50, 'l')] },
+  },
+  {
+    what: 'a value that is there is served in time',
+    wrong: {
+      happenings: [
+        ...loading(0, 10),
+        call('d', 30),
+        load('m', 30, { call: 'd' }),
+        answer('d', 45, 'l'),
+        loaded('m', 50),
+      ],
+      asked: { d: { options: { softTimeout: 10, grace: 100 } } },
+      loading: { l: { ttl: 10, grace: 100 } },
+    },
+    rule: '4: call d of k in process 1 at 30.0 waited 15.0 ms for the value of load l',
+    right: {
+      happenings: [
+        ...loading(0, 10),
+        call('d', 30),
+        load('m', 30, { call: 'd' }),
+        answer('d', 45, 'l'),
+        loaded('m', 50),
+      ],
+      asked: { d: { options: { softTimeout: 15, grace: 100 } } },
+      loading: { l: { ttl: 10, grace: 100 } },
+    },
   },
   {
     what: 'a circle is told at once',
@@ -442,10 +486,50 @@ const cases: { what: string; wrong: Given; rule: string; right: Given }[] = [
       schedule: away,
       happenings: [call('c', 10), load('l', 400, { leased: false }), loaded('l', 410), answer('c', 410, 'l')],
     },
-    rule: '12: load l of k in process 1 at 400.0 had waited since 10.0',
+    rule: '12: load l of k in process 1 at 400.0 had waited since 10.0, for no place',
     right: {
-      schedule: { ...away, options: { ...away.options, maxQueuedLoads: 1 } },
+      schedule: { ...away, options: { ...away.options, maxQueuedLoads: 1, maxConcurrentLoads: 1 } },
       happenings: [call('c', 10), load('l', 400, { leased: false }), loaded('l', 410), answer('c', 410, 'l')],
+    },
+  },
+  {
+    what: 'nothing but pings is sent into a silence',
+    wrong: {
+      schedule: away,
+      happenings: [],
+      sent: [
+        { at: 10, command: 'read' },
+        { at: 170, command: 'read' },
+      ],
+    },
+    rule: '12: process 1 sent 1 commands into a silence that it knew of since 161.5',
+    right: {
+      schedule: away,
+      happenings: [],
+      sent: [
+        { at: 10, command: 'read' },
+        { at: 170, command: 'ping' },
+      ],
+    },
+  },
+  {
+    what: 'nobody takes part in voided loads for ever',
+    wrong: {
+      schedule: storm,
+      happenings: [
+        call('c', 0),
+        ...Array.from({ length: 6 }, (_, index) => voided(index, index < 6)).flat(),
+        answer('c', 60, 'l5'),
+      ],
+    },
+    rule: '2: call c of k in process 1 at 0.0 made 6 loads with a lease',
+    right: {
+      schedule: storm,
+      happenings: [
+        call('c', 0),
+        ...Array.from({ length: 6 }, (_, index) => voided(index, index < 5)).flat(),
+        answer('c', 60, 'l5'),
+      ],
     },
   },
   {

@@ -11,6 +11,7 @@ import {
   graceEnds,
   keptInvalidationsWin,
   nobodyWaitsForNothing,
+  valuesAtHandAreServed,
 } from './answers.ts'
 import { factsOf, said, type Facts } from './facts.ts'
 import {
@@ -22,6 +23,7 @@ import {
   nobodyLoadsAloneForNothing,
   placesAreKept,
   nobodyQueuesUnasked,
+  nobodyTriesForEver,
   beliefEnds,
 } from './loads.ts'
 import type { Run } from './simulate.ts'
@@ -35,6 +37,7 @@ export function judged(run: Run): string[] {
     ...errorsHaveTheirReason(facts),
     ...keptInvalidationsWin(facts),
     ...graceEnds(facts),
+    ...valuesAtHandAreServed(facts),
     ...circlesAreTold(facts),
     ...nobodyWaitsForNothing(facts),
     ...noLoadForNothing(facts),
@@ -42,6 +45,8 @@ export function judged(run: Run): string[] {
     ...noLeaseIsLostForNothing(facts),
     ...nobodyLoadsAloneForNothing(facts),
     ...holdersAreTold(facts),
+    ...nobodyTriesForEver(facts),
+    ...silenceIsLeftAlone(facts),
     ...placesAreKept(facts),
     ...nobodyQueuesUnasked(facts),
     ...beliefEnds(facts),
@@ -64,6 +69,24 @@ function closingEnds({ notes, history, schedule, hit }: Facts): string[] {
         : []),
       ...(error !== null && !kept ? [`13: process ${process} failed to close: ${error}`] : []),
     ]
+  })
+}
+
+/** 12: once a process has found out that the store is silent, it sends nothing but pings. */
+function silenceIsLeftAlone({ sent, schedule, leg }: Facts): string[] {
+  const { faults, options } = schedule
+  const [fault, ...others] = faults
+  if (fault?.what !== 'store away' || fault.how === 'refuse' || others.length > 0) return []
+  return [...sent].flatMap(([process, all]) => {
+    // Until then, answers may come that were under way when it began.
+    const during = all.filter(
+      ({ at, command }) => command !== 'ping' && at > fault.at + leg && at < fault.at + fault.lasts,
+    )
+    const known = (during[0]?.at ?? Infinity) + options.commandTimeout + late
+    const more = during.filter(({ at }) => at > known)
+    return more.length === 0
+      ? []
+      : [`12: process ${process} sent ${more.length} commands into a silence that it knew of since ${known.toFixed(1)}`]
   })
 }
 

@@ -1,11 +1,12 @@
 import type { Load } from '../support/history.ts'
 import { endOf, said, type Facts } from './facts.ts'
+import type { Notes } from './notes.ts'
 import type { Fault, Schedule } from './schedule.ts'
 import { instant, late, some } from './surroundings.ts'
 
 /** 1, 5, 11: what a load has brought is not loaded again as long as it holds. */
 export function noLoadForNothing(facts: Facts): string[] {
-  const { history, leg, troubled, evicts, schedule } = facts
+  const { history, notes, leg, troubled, evicts, schedule } = facts
   if (troubled || evicts || schedule.faults.length > 0) return []
   const leased = [...history.loads.values()].filter(({ fence }) => fence !== null)
   const voided = (key: string, from: number, to: number): boolean =>
@@ -16,7 +17,7 @@ export function noLoadForNothing(facts: Facts): string[] {
     )
     return earlier.flatMap((load) => {
       const end = endOf(history, load)
-      const { rule, holds } = outcomeOf(load, facts)
+      const { rule, holds } = outcomeOf(load, notes)
       if (voided(load.key, load.asked, later.at) || later.at >= end + holds - instant) return []
       return [
         `${rule}: ${said(later)} ran, though ${said(load)} had ended at ${end.toFixed(1)} and that held for ${holds} ms`,
@@ -26,7 +27,7 @@ export function noLoadForNothing(facts: Facts): string[] {
 }
 
 /** How long what came of a load holds, and by which rule. */
-function outcomeOf({ load, ends, lostAt, loadedAt, lostFor }: Load, { notes }: Facts): { rule: number; holds: number } {
+function outcomeOf({ load, ends, lostAt, loadedAt, lostFor }: Load, notes: Notes): { rule: number; holds: number } {
   const { plan, ttl = 0, failureCooldown = 0 } = notes.loading.get(load) ?? {}
   if (lostFor === 'LOAD_TIMEOUT') return { rule: 5, holds: failureCooldown }
   if (lostAt < loadedAt) return { rule: 1, holds: 0 }
@@ -99,8 +100,25 @@ export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Fa
     const writes = [...history.writes.values()].filter(
       (write) => write.key === key && write.at < at && write.writtenAt > asked,
     )
-    const losses = writes.length + schedule.faults.length
+    // An error that is not remembered is refused if it is sent twice.
+    const failures =
+      schedule.network.resent === 0
+        ? []
+        : loads.filter((other) => other.key === key && outcomeOf(other, notes).rule === 5)
+    const losses = writes.length + failures.length + schedule.faults.length
     return passed || nested || losses >= 5 ? [] : [`1: ${said(load)} had no lease, for no reason`]
+  })
+}
+
+/** 2: after five loads that were voided a caller loads without a lease. */
+export function nobodyTriesForEver({ history }: Facts): string[] {
+  const leased = new Map<string, number>()
+  for (const { fence, call } of history.loads.values()) {
+    if (fence !== null) leased.set(call, (leased.get(call) ?? 0) + 1)
+  }
+  return history.calls.flatMap((call) => {
+    const many = leased.get(call.call) ?? 0
+    return many <= 5 ? [] : [`2: ${said(call)} made ${many} loads with a lease`]
   })
 }
 
@@ -159,22 +177,32 @@ export function placesAreKept({ history, schedule }: Facts): string[] {
   })
 }
 
-/** 12: where nobody may queue, whoever finds all places taken does not wait for one. */
+/**
+ * 12: while nothing is heard of the store, a load waits for another of its key as long as a command may take, and for a
+ * place only where it may queue.
+ */
 export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
-  const { maxQueuedLoads, commandTimeout } = schedule.options
-  if (maxQueuedLoads !== 0) return []
-  const away = schedule.faults.filter(({ what }) => what === 'store away')
+  const { maxQueuedLoads, maxConcurrentLoads = 64, commandTimeout } = schedule.options
+  if (maxQueuedLoads !== 0 && maxConcurrentLoads < 64) return []
+  const silences = schedule.faults.filter((fault) => fault.what === 'store away' && fault.how !== 'refuse')
   const loads = [...history.loads.values()]
   return loads.flatMap((load) => {
     const { key, process, asked, at, fence } = load
-    const silent = away.some((fault) => fault.at < asked && at < fault.at + fault.lasts)
+    const silent = silences.some((fault) => fault.at + instant < asked && at < fault.at + fault.lasts)
+    if (fence !== null || !silent || history.stops(process).length > 0) return []
+    const others = loads.filter(
+      (other) =>
+        other !== load &&
+        other.key === key &&
+        other.process === process &&
+        other.at < at &&
+        endOf(history, other) > asked,
+    )
+    // One with a lease may go on for as long as that lasts, and two without one are all that there may be.
+    if (others.length > 1 || others.some((other) => other.fence !== null)) return []
     // It may have had to find out itself that the store is away, and have joined a claim that had yet to.
-    const waited = at > asked + 2 * (commandTimeout + late)
-    if (fence !== null || !silent || !waited || history.stops(process).length > 0) return []
-    // It may have waited for a load of its own key.
-    const others = loads.filter((other) => other !== load && other.key === key && other.process === process)
-    if (others.some((other) => other.at < at && endOf(history, other) > asked)) return []
-    return [`12: ${said(load)} had waited since ${asked.toFixed(1)}, though nobody may queue`]
+    const longest = (2 + others.length) * (commandTimeout + late)
+    return at <= asked + longest ? [] : [`12: ${said(load)} had waited since ${asked.toFixed(1)}, for no place`]
   })
 }
 

@@ -28,6 +28,8 @@ export interface Confirmation {
 export class Route extends FarStore {
   /** When the process was told that it has a lease, and when it had sent the claim or the renewal that this answered. */
   readonly confirmed: Confirmation[] = []
+  /** When it sent what, in milliseconds. */
+  readonly sent: { readonly at: number; readonly command: Command }[] = []
   /** Waits that the process has been told of and has not left. */
   waiting = 0
   /** Whether nothing is lost any more. */
@@ -133,6 +135,7 @@ export class Route extends FarStore {
         )
       }
       this.#counts.commands++
+      this.sent.push({ at: this.#world.now(), command })
       if (fate !== 'arrives') this.#counts[fate]++
       if (this.#server.refusals > 0) {
         this.#say(`${name} is refused`)
@@ -143,7 +146,8 @@ export class Route extends FarStore {
         if (fate === 'cut there') return home(broken)
         arrive(fate === 'sent twice')
         // The client sends it again on its next connection.
-        if (fate === 'sent twice') this.#world.after(this.#random.between(0, 300), () => arrive(false))
+        if (fate === 'sent twice')
+          this.#world.after(this.#random.between(0, this.#network.reconnect), () => arrive(false))
       })
     })
   }

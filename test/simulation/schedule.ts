@@ -73,11 +73,12 @@ export interface Network {
   /**
    * How many commands of a hundred get lost on their way, there or back (`lost`), are rejected because the connection
    * broke, before they were carried out or after (`cut`), or are carried out twice because it broke and the client sent
-   * them again (`resent`); until all heals.
+   * them again (`resent`), within so many milliseconds (`reconnect`); until all heals.
    */
   readonly lost: number
   readonly cut: number
   readonly resent: number
+  readonly reconnect: number
 }
 
 /** Everything that is decided before a run begins. */
@@ -102,15 +103,24 @@ export interface Schedule {
 /** The schedule of a seed. */
 export function scheduleOf(seed: number): Schedule {
   const random = new Random(seed, 'schedule')
-  const calm = random.percent(35)
+  const weather = random.pick('calm', 'calm', 'calm', 'stormy', 'stormy', 'stormy', 'stormy', 'stormy', 'frozen')
   const processes = random.between(3, 5)
   const keys = ['k', 'l', 'm'].slice(0, random.pick(1, 1, 2, 3))
   const length = random.pick(200, 400, 400, 1_200)
-  const network = networkOf(random, calm)
-  const options = optionsOf(random, network.distance)
+  const network = networkOf(random, weather === 'stormy')
+  // What is left behind by a silence is seen when it takes long to go away by itself.
+  const options = { ...optionsOf(random, network), ...(weather === 'frozen' ? { leaseTtl: 10_000 } : {}) }
   const longest = Math.max(length / 2, Math.min(3 * options.leaseTtl, 1_000))
   const scene = { processes, keys, length, longest, circles: random.percent(10), hangs: true, closes: true }
   const operations = operationsOf(random, scene, random.between(3, 60))
+  const silence: Fault = {
+    at: random.between(0, length),
+    lasts: random.pick(300, 800, 3_000),
+    what: 'store away',
+    how: 'stall',
+  }
+  const faults =
+    weather === 'calm' ? [] : weather === 'frozen' ? [silence] : withoutMurder(faultsOf(random, scene), processes)
   return {
     seed,
     processes,
@@ -119,7 +129,7 @@ export function scheduleOf(seed: number): Schedule {
     most: random.percent(8) ? random.between(1, 2) : 100,
     network,
     operations,
-    faults: calm ? [] : withoutMurder(faultsOf(random, scene), processes),
+    faults,
   }
 }
 
@@ -145,29 +155,31 @@ export function operationsOf(random: Random, scene: Scene, many: number): Operat
   return withoutDeserting(operations.toSorted((one, other) => one.at - other.at))
 }
 
-function networkOf(random: Random, calm: boolean): Network {
-  const troubled = !calm && random.percent(35)
-  const some = (): number => (troubled ? random.pick(0, 0, 1, 5, 30) : 0)
+function networkOf(random: Random, stormy: boolean): Network {
+  const troubled = stormy && random.percent(35)
+  const [lost, cut] = troubled ? [random.pick(0, 1, 5, 30), random.pick(0, 1, 5, 30)] : [0, 0]
   return {
     distance: random.pick(0, 3, 10, 10),
     ordered: random.percent(50),
     pushed: random.percent(85),
     bulky: random.pick(0, 0, 50),
     lostMessages: random.pick(0, 0, 0, 30, 100),
-    lost: some(),
-    cut: some(),
-    resent: some(),
+    lost,
+    cut,
+    resent: random.percent(25) ? random.pick(5, 30, 100) : 0,
+    // So soon that it costs no more than a slow answer, unless commands get lost anyway.
+    reconnect: lost + cut > 0 ? 300 : 40,
   }
 }
 
-function optionsOf(random: Random, distance: number): Schedule['options'] {
+function optionsOf(random: Random, { distance, resent }: Network): Schedule['options'] {
   return {
     ttl: random.pick(1, 100, 60_000),
     grace: random.pick(0, 0, 300, 60_000),
     // Renewals must be able to be in time.
-    leaseTtl: random.pick(distance > 3 ? 300 : 120, 400, 10_000),
+    leaseTtl: random.pick(distance > 3 || resent > 0 ? 300 : 120, 400, 10_000),
     failureCooldown: random.pick(0, 100, 1_000),
-    softTimeout: random.pick(0, 0, 50),
+    softTimeout: random.pick(0, 0, 50, 500),
     hardTimeout: random.pick(200, 400, 2_000),
     waitTimeout: 31_000,
     commandTimeout: random.pick(150, 150, 500),
@@ -241,10 +253,8 @@ function loaderOf(random: Random, scene: Scene, key: string, depth: number): Loa
   const plan = {
     takes: takes(random, scene),
     ends: random.pick<LoaderPlan['ends']>(
-      ...Array<'value'>(14).fill('value'),
-      'error',
-      'error',
-      'error',
+      ...Array<'value'>(13).fill('value'),
+      ...Array<'error'>(5).fill('error'),
       'throw',
       'pass',
       'pass',

@@ -22,6 +22,8 @@ export interface Run {
   readonly lastRound: ReadonlySet<string>
   /** Of each process, when it was told that it has a lease. */
   readonly confirmed: ReadonlyMap<number, readonly Confirmation[]>
+  /** Of each process, when it sent what. */
+  readonly sent: ReadonlyMap<number, Route['sent']>
   readonly counts: Readonly<Counts>
   /** What the ways to the store told, if they were asked to. */
   readonly told: readonly { at: number; process: number; what: string }[]
@@ -106,12 +108,13 @@ class Simulation {
 
   async run(): Promise<Run> {
     const { operations, faults, network } = this.#schedule
-    if (network.lost + network.cut + network.resent > 0) this.#fault('trouble')
+    const troubled = network.lost + network.cut > 0
+    if (troubled) this.#fault('trouble')
     for (const operation of operations) this.#clock.after(operation.at, () => this.#perform(operation))
     for (const [index, fault] of faults.entries()) this.#clock.after(fault.at, () => this.#break(fault, index))
     await this.#clock.advance(healedAt(this.#schedule))
     for (const { route } of this.#nodes) route.healed = true
-    if (network.lost + network.cut + network.resent > 0) this.#healed('trouble')
+    if (troubled) this.#healed('trouble')
     // Beyond the patience of every caller.
     for (let seconds = 0; seconds < 70 && this.#awaited(); seconds++) await this.#clock.advance(1_000)
     await this.#clock.advance(healsWithin(this.#schedule))
@@ -125,6 +128,7 @@ class Simulation {
       settledAt,
       lastRound,
       confirmed: new Map(this.#nodes.map(({ number, route }) => [number, route.confirmed])),
+      sent: new Map(this.#nodes.map(({ number, route }) => [number, route.sent])),
       counts: this.#counts,
       told: this.#told,
       leaks: this.#leaks(),

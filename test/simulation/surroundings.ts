@@ -27,7 +27,7 @@ export function healedAt({ operations, faults }: Schedule): number {
 export interface Surroundings {
   /** The longest that something is under way in one direction. */
   readonly leg: number
-  /** Whether commands may get lost, or be done twice. */
+  /** Whether commands may get lost. */
   readonly troubled: boolean
   /** Whether the store forgets leases before their time. */
   readonly forgets: boolean
@@ -46,14 +46,14 @@ export interface Surroundings {
 export function surroundingsOf(schedule: Schedule): Surroundings {
   const { network, faults, most, keys, options } = schedule
   const normal = healedAt(schedule) + healsWithin(schedule)
-  const { distance, lost, cut, resent } = network
-  const troubled = lost + cut + resent > 0
+  const { distance, lost, cut, resent, reconnect } = network
+  const troubled = lost + cut > 0
   const away = faults.some(({ what }) => what === 'store away')
   const hit = faults.flatMap((fault) => (fault.what === 'cut off' || fault.what === 'stopped' ? [fault.process] : []))
   const forgets = faults.some(({ what }) => what === 'store wiped' || what === 'lease evicted' || what === 'clock set')
   const backwards = faults.reduce((sum, fault) => sum + (fault.what === 'clock set' ? Math.max(0, -fault.by) : 0), 0)
   return {
-    leg: 5 * distance,
+    leg: 5 * distance + (resent > 0 ? reconnect : 0),
     troubled,
     forgets,
     heard: !troubled && !away && hit.length === 0,
