@@ -3,6 +3,7 @@ import { Bench } from './bench.ts'
 import { shownFigures, summed, type Figures } from './figures.ts'
 import { inflict } from './play.ts'
 import { allowancesFor, healsWithin, type Inflicted, type Scenario } from './scenario.ts'
+import { memoryOfFaults } from './segments.ts'
 import { Stage } from './stage.ts'
 
 /** What came of a fleet that went through many faults. */
@@ -49,7 +50,7 @@ export async function endure(
     progress(`${(upTo / 1_000).toFixed(0)} s: ${recent.map(({ scenario }) => scenario.name).join(', ')}`)
     progress(`  ${shownFigures(judged.figures)}`)
     for (const words of judged.wrong) progress(`  WRONG ${words}`)
-    recent = recent.filter(({ to }) => to > upTo - segment)
+    recent = recent.filter(({ to }) => to > upTo - memoryOfFaults)
   }
 
   const sample = async (): Promise<void> => {

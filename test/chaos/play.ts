@@ -36,7 +36,7 @@ export async function play(scenario: Scenario, { seed, rate }: { seed: number; r
   await pause(healsWithin(scenario) + coolDown)
   await scenario.tidy?.(stage)
   const left = await stage.finish()
-  const history = new History(happenings)
+  const history = new History(happenings, stage.now())
   const figures = figuresOf(history)
   const { heard, counted } = {
     heard: (event: string) => stage.heard(event),

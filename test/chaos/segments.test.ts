@@ -56,6 +56,16 @@ test('each call is counted in one segment', () => {
   expect(segments.judge(200, {}).figures).toMatchObject({ calls: 1, answers: { value: 1 } })
 })
 
+test('a fault explains what it did for as long as that is remembered', () => {
+  const segments = new Segments()
+  const alone = load('a', 1_500, 30_000).map((each) => (each.what === 'load' ? { ...each, fence: null } : each))
+  segments.add([{ what: 'fault', at: 1_000, name: 'f' }, { what: 'healed', at: 1_900, name: 'f' }, ...alone])
+  segments.add([call('c', 21_000), got('c', 21_010, 'a')])
+  expect(segments.judge(21_400, { healsWithin: 500 }).wrong).toEqual([])
+  segments.add([call('d', 22_000), got('d', 22_010, 'a')])
+  expect(segments.judge(22_500, { healsWithin: 500 }).wrong).toEqual([])
+})
+
 test('what can have no consequences any more is forgotten', () => {
   const segments = new Segments()
   const sizes: number[] = []

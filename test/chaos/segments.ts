@@ -9,6 +9,9 @@ import { figuresOf, type Figures } from './figures.ts'
 const memoryOfCalls = 10_000
 const memoryOfLoads = 20_000
 
+/** For how long a fault that is over explains what is remembered: beyond the loads, by the time until all is normal again. */
+export const memoryOfFaults = 30_000
+
 /** The figures of a piece of history, and what is wrong with it that was not said before. */
 export interface Judgement {
   readonly figures: Figures
@@ -47,13 +50,15 @@ export class Segments {
     const wrong = violations(history, allowed).filter((words) => !this.#wrong.has(words))
     for (const words of wrong) this.#wrong.add(words)
     const figures = figuresOf(history, this.#judgedUpTo)
-    this.#kept = this.#kept.filter((each) => {
-      const memory = each.what === 'call' || each.what === 'answer' ? memoryOfCalls : memoryOfLoads
-      return each.at > upTo - memory || open.has(each)
-    })
+    this.#kept = this.#kept.filter((each) => each.at > upTo - memoryOf(each) || open.has(each))
     this.#judgedUpTo = upTo
     return { figures, wrong }
   }
+}
+
+function memoryOf({ what }: Happening): number {
+  if (what === 'call' || what === 'answer') return memoryOfCalls
+  return what === 'fault' || what === 'healed' ? memoryOfFaults : memoryOfLoads
 }
 
 /** What has begun and not ended up to a moment, in a process that lives; and the deaths of processes. */

@@ -46,20 +46,20 @@ const makers: { readonly [On in Kind]: () => Promise<Surroundings<On>> } = {
     const servers = await startSentinel()
     const all = [...servers.servers, ...servers.sentinels]
     return group(servers, all, async () => [await servers.master()].filter((each) => each !== undefined), {
-      direct: { options: { sentinels: servers.sentinels.map(addressOf), name: 'herdless', socketTimeout } },
+      direct: { options: { sentinels: servers.sentinels.map(addressOf), name: 'herdless', ...advised } },
       through: (network) => ({
         options: {
           sentinels: network.addressesOf(servers.sentinels),
           name: 'herdless',
           natMap: network.natMap,
-          socketTimeout,
+          ...advised,
         },
       }),
     })
   },
   cluster: async () => {
     const servers = await startCluster({ replicas: 1, nodeTimeout: 1_000 })
-    const options = { redisOptions: { socketTimeout } }
+    const options = { redisOptions: advised }
     return group(servers, servers.nodes, () => servers.mastersNow(), {
       direct: { nodes: servers.nodes.map(addressOf), cluster: options },
       through: (network) => ({
@@ -70,8 +70,11 @@ const makers: { readonly [On in Kind]: () => Promise<Surroundings<On>> } = {
   },
 }
 
-/** What the documentation advises: a connection on which commands wait and nothing comes is ended. In milliseconds. */
-const socketTimeout = 1_500
+/**
+ * What the documentation advises, in milliseconds: a connection on which commands wait and nothing comes is ended, and a
+ * server that loads its data is not believed how long it will take.
+ */
+const advised = { socketTimeout: 1_500, maxLoadingRetryTime: 1_000 }
 
 /** One server, which each process reaches through two proxies of its own. */
 async function alone<On extends 'node' | 'tls' | 'clock'>(shape: RedisShape): Promise<Surroundings<On>> {
@@ -82,7 +85,8 @@ async function alone<On extends 'node' | 'tls' | 'clock'>(shape: RedisShape): Pr
     async connect() {
       const way = { commands: await startProxy(servers), subscriber: await startProxy(servers) }
       ways.push(way)
-      const options = { ...servers.address, ...addressOf(way.commands) }
+      const { maxLoadingRetryTime } = advised
+      const options = { ...servers.address, ...addressOf(way.commands), maxLoadingRetryTime }
       const redis = { options, subscriber: addressOf(way.subscriber) }
       return { way, redis }
     },

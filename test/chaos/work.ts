@@ -56,7 +56,7 @@ export const usualWork: Work = {
   loadTime: [0, 100],
   graces: [0, 0, 300, 1_000],
   softTimeouts: [0, 0, 30],
-  waitTimeouts: [5_000, 5_000, 3_000],
+  waitTimeouts: [5_000, 5_000, 8_000],
   slow: 0.03,
   slowTime: 1_000,
   nested: 0.03,

@@ -205,8 +205,11 @@ function planOf(key) {
     if (drawn >= share && drawn < share + part) ending = /** @type {Ending} */ (name)
     share += part
   }
-  const ms = random.next() < work.slow ? work.slowTime : random.between(...work.loadTime)
-  const part = random.next() < work.nested && !key.startsWith('part') ? `part ${random.between(0, 9)}` : null
+  // A slow load that waits for another one, or is itself waited for, would take longer than callers are ready to wait.
+  const isPart = key.startsWith('part')
+  const slow = random.next() < work.slow && !isPart
+  const ms = slow ? work.slowTime : random.between(...work.loadTime)
+  const part = random.next() < work.nested && !slow && !isPart ? `part ${random.between(0, 9)}` : null
   return { ending, ms, part, large: random.next() < work.large }
 }
 

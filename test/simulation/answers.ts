@@ -16,6 +16,7 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, ba
     const loader = history.loads.get(asked.by ?? '')
     // A loader that may end may ask for what it needs until then.
     const refused = loader === undefined || endOf(history, loader) < call.at
+    const nested = loader !== undefined && endOf(history, loader) >= answer.at
     const loads = [...history.loads.values()].filter((load) => load.key === key && load.at < answer.at)
     const reasons: Record<string, () => boolean> = {
       LOAD_FAILED: () => true,
@@ -26,9 +27,7 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, ba
       WAIT_TIMEOUT: () =>
         took >= call.within - instant &&
         call.within <= Math.max(1_000, backwards) &&
-        (asked.by === null ||
-          !heard ||
-          loads.some((load) => load.process === process && endOf(history, load) > call.at)),
+        (!nested || !heard || loads.some((load) => load.process === process && endOf(history, load) > call.at)),
       LOAD_TIMEOUT: () => loads.some(({ lostFor }) => lostFor === 'LOAD_TIMEOUT'),
       VALUE_NOT_SERIALIZABLE: () => loads.some(({ load }) => notes.loading.get(load)?.plan.ends === 'unfit'),
       CIRCULAR_LOAD: () => circles(schedule),

@@ -396,8 +396,8 @@ const cases: Case[] = [
   {
     invariant: 8,
     name: 'silence after the fault',
-    broken: [...load('a', [1, 2]), call('c', 5), got('c', 6, 'a'), ...fault(10, 20)],
-    kept: [...load('a', [1, 2]), ...fault(10, 20), call('c', 71), got('c', 72, 'a')],
+    broken: [...load('a', [1, 2]), call('c', 5), got('c', 6, 'a'), ...fault(10, 20), ...load('b', [320, 321])],
+    kept: [...load('a', [1, 2]), ...fault(10, 20), call('c', 71), got('c', 72, 'a'), ...load('b', [320, 321])],
     allowed: { healsWithin: 50 },
   },
 ]

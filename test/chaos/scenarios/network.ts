@@ -211,6 +211,8 @@ function replyLost(script: string, { sha1 }: Script): Scenario {
       source: { throws: script === 'settle' ? 0.4 : 0.1 },
       // A failure is remembered for longer than the client needs to connect again.
       failureCooldown: 1_000,
+      // So is a value: sent again after the next one, a fill is refused, as it must be.
+      ttl: [600, 1_000],
       ...(script === 'overwrite' ? { invalidations: 0.03 } : { invalidations: 0, sets: 0 }),
     },
     async fault(stage) {

@@ -9,7 +9,7 @@ import * as scripts from '../../../src/redis/scripts.ts'
 const longLived = 5_000
 
 /** So that there is always a load under way that has time to come to grief. */
-const manySlowLoads = { slow: 0.3, waitTimeouts: [5_000] }
+const manySlowLoads = { slow: 0.3 }
 
 export const processes = [
   scenario({
