@@ -93,6 +93,7 @@ class MemoryStore implements Store {
     if (rest !== undefined && rest.until > now) {
       return rest.answer.state === 'pass' ? rest.answer : { ...rest.answer, stale }
     }
+    this.#resting.delete(key)
     const version = held?.version ?? (this.#version = Math.max(Date.now() * 1_000, this.#version + 1))
     let tellHolder!: () => void
     const lost = new Promise<void>((resolve) => (tellHolder = resolve))
@@ -195,7 +196,8 @@ class MemoryStore implements Store {
     const { key, token } = lease
     const held = this.#ours(lease)
     if (held === null) return this.#resting.peek(key)?.token === token
-    if (duration > 0) this.#resting.set(key, { answer, token, until: this.#clock.now() + duration })
+    // Also if it is no answer any more: the same may be asked once more.
+    this.#resting.set(key, { answer, token, until: this.#clock.now() + duration })
     this.#end(key, held, answer)
     return true
   }

@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'fe7f62029d88906a87a1d9c26f4332c677904ad6',
+  sha1: 'e76bfbc5e6e70270ff52241a47f63faa2224db9e',
   lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
 local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
 local goneAfter = ARGV[7]
@@ -33,7 +33,7 @@ if header then
     value = writer == known and '' or redis.call('GET', valueKey)
   end
 end
-local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl')
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers')
 if lease.err or not lease[1] or not lease[2] then lease = {} end
 local left = redis.call('PTTL', leaseKey)
 local exists = left ~= -2
@@ -69,10 +69,9 @@ if lease[1] == 'held' then
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
   if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
-elseif lease[1] == 'failed' and left >= 0 then
-  return {'failed', micros, lease[6], value}
-elseif lease[1] == 'pass' and left >= 0 then
-  return {'pass', micros}
+elseif most and left > most - (tonumber(lease[8]) or most) then
+  if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
+  if lease[1] == 'pass' then return {'pass', micros} end
 end
 if exists then redis.call('DEL', leaseKey) end
 local fence = string.format('%.0f', math.max(micros, version + 1))
@@ -185,7 +184,7 @@ return answers
 
 export const settle: Script = {
   name: 'settle',
-  sha1: '9796cd4700a2f8dbe7ed0958dd6e4632a8ddfa2c',
+  sha1: 'ba22bf0cec7d6903ef3da1ddc34e080ea858af2e',
   lua: `local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
 if lease.err or lease[2] ~= token then return {0} end
@@ -196,9 +195,10 @@ local message = string.sub(state, 1, 1) .. token .. ARGV[3]
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
-if tonumber(ARGV[4]) > 0 then
-  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ARGV[4])
-  local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[4])
+if state ~= 'again' then
+  local ttl = math.max(tonumber(ARGV[4]), 1000)
+  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
+  local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
   if type(expires) == 'table' then
     redis.call('DEL', leaseKey)
     return expires

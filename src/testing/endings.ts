@@ -112,8 +112,11 @@ export const endings: readonly ContractTest[] = [
       assert.equal(await scene.a.fail(first, failure, 60_000), true)
       expected(await scene.claim(scene.b, key), 'failed')
       const other = scene.key()
-      assert.equal(await scene.a.fail(await scene.lease(scene.a, other), failure, 0), true)
+      const second = await scene.lease(scene.a, other)
+      assert.equal(await scene.a.fail(second, failure, 0), true)
+      assert.equal(await scene.a.fail(second, failure, 0), true)
       await scene.lease(scene.b, other)
+      assert.equal(await scene.a.fail(second, failure, 0), false)
     },
   },
   {

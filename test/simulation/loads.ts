@@ -100,12 +100,7 @@ export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Fa
     const writes = [...history.writes.values()].filter(
       (write) => write.key === key && write.at < at && write.writtenAt > asked,
     )
-    // An error that is not remembered is refused if it is sent twice.
-    const failures =
-      schedule.network.resent === 0
-        ? []
-        : loads.filter((other) => other.key === key && outcomeOf(other, notes).rule === 5)
-    const losses = writes.length + failures.length + schedule.faults.length
+    const losses = writes.length + schedule.faults.length
     return passed || nested || losses >= 5 ? [] : [`1: ${said(load)} had no lease, for no reason`]
   })
 }

@@ -41,7 +41,7 @@ if header then
   end
 end
 
-local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl')
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers')
 -- Of another type, or without what each of ours has: it is nobody's, and is overwritten.
 if lease.err or not lease[1] or not lease[2] then lease = {} end
 local left = redis.call('PTTL', leaseKey)
@@ -83,10 +83,9 @@ if lease[1] == 'held' then
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
   end
   if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
-elseif lease[1] == 'failed' and left >= 0 then
-  return {'failed', micros, lease[6], value}
-elseif lease[1] == 'pass' and left >= 0 then
-  return {'pass', micros}
+elseif most and left > most - (tonumber(lease[8]) or most) then
+  if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
+  if lease[1] == 'pass' then return {'pass', micros} end
 end
 -- Only where there is something: a script that has written already is not refused the rest when memory is full.
 if exists then redis.call('DEL', leaseKey) end

@@ -3,7 +3,7 @@
 -- ARGV  1 token of the load
 --       2 'failed', 'pass' or 'again'
 --       3 the error, '' if none
---       4 how long it is remembered, ms; 0 for not at all
+--       4 how long it is the answer to those who ask, ms; 0 for not at all
 -- Returns  {1} if the lease was ours, {0} if it was lost and nothing was done
 local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
@@ -18,9 +18,11 @@ local message = string.sub(state, 1, 1) .. token .. ARGV[3]
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
-if tonumber(ARGV[4]) > 0 then
-  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ARGV[4])
-  local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[4])
+if state ~= 'again' then
+  -- Its token stays for at least a second, although it is no answer any more: the command may come once more.
+  local ttl = math.max(tonumber(ARGV[4]), 1000)
+  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
+  local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
   if type(expires) == 'table' then
     -- Forbidden. Nothing must stay that never expires.
     redis.call('DEL', leaseKey)

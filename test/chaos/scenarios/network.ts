@@ -209,9 +209,7 @@ function replyLost(script: string, { sha1 }: Script): Scenario {
       // Long, so that a lease that nobody knows of is noticed, but where it is to be renewed.
       leaseTtl: script === 'renew' ? 600 : 5_000,
       source: { throws: script === 'settle' ? 0.4 : 0.1 },
-      // A failure is remembered for longer than the client needs to connect again.
-      failureCooldown: 1_000,
-      // So is a value: sent again after the next one, a fill is refused, as it must be.
+      // Longer than the client needs to connect again: sent again after the next one, a fill is refused, as it must be.
       ttl: [600, 1_000],
       ...(script === 'overwrite' ? { invalidations: 0.03 } : { invalidations: 0, sets: 0 }),
     },
