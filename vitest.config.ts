@@ -7,6 +7,8 @@ export default defineConfig({
     projects: [
       suite('unit', { testTimeout: 5_000 }),
       suite('simulation', { testTimeout: 120_000 }),
+      // The first run fetches spin; a search takes a minute or two on a small machine that does other work too.
+      suite('spec', { testTimeout: 600_000, hookTimeout: 300_000 }),
       suiteWithRedis('contract'),
       suiteWithRedis('property'),
       suiteWithRedis('integration'),

@@ -17,7 +17,7 @@
  *
  * A value is `new` if its load began after the invalidation, else it is `old`: nothing else is known of it.
  *
- * The breaks, such as NO_TOKEN_CHECK_IN_FILL, take a rule away. Each must be found out (scripts/spec.mjs lists them).
+ * The breaks, such as NO_TOKEN_CHECK_IN_FILL, take a rule away. Each must be found out (spec/searches.mjs lists them).
  */
 
 #ifndef PROCESSES
@@ -33,51 +33,54 @@
 #define SLIPS 0
 #endif
 
-/* Callers 2p and 2p + 1 are those of process p. */
+/* Callers 2p and 2p + 1 are those of process p; there is room for three processes. */
+#define CALLERS (2 * PROCESSES)
 #define process(c) ((c) / 2)
 #define fellow(c) ((c) ^ 1)
 #define nobody 255
 
-mtype = {
-  /* What a caller is doing. The last but one: its load is over, and the reply to its fill is on the way. */
-  absent, reading, missed, joined, found, waiting, granted, resending, loading, filled, answered
-}
-mtype = {
-  /* What a value, a message or a reply says. `refused` is a fill's, `again` a message's. */
-  nothing, old, new, again, refused
-}
-
 /* ---- Redis ---- */
+
+/* What a value, a message or a reply says: `again` only a message, `refused` only the reply to a fill. */
+mtype = { nothing, old, new, again, refused }
 
 /* The token in the lease; 0 when there is no lease. */
 byte lease;
 /* The process that would renew it. */
 byte holder = nobody;
-/* The inboxes noted in the lease, a bit for each process. */
+/* The inboxes noted in it, a bit for each process. */
 byte enlisted;
 mtype value = nothing;
 /* The token of the load that wrote the value. */
 byte writer;
 
-/* ---- The processes ---- */
+/* ---- The callers, each with the flight that it started, if it did ---- */
 
-mtype state[2 * PROCESSES] = absent;
-/* The token of the lease that a caller's flight holds, or waits for. */
-byte token[2 * PROCESSES];
+mtype = {
+  absent, reading, missed, asking, /* It has not called yet; it reads; it found nothing; its claim is sent. */
+  joined, waiting, /* For the flight of its fellow; for another process's load. */
+  found, /* A value is on its way: in the reply to a claim, or to the read that a message called for. */
+  resending, granted, /* The reply to its claim was lost; is on its way, and brings the lease. */
+  loading, ending, filled, /* Its loader runs; has ended; the reply to the fill is on its way. */
+  landing, alone, answered /* Its flight is over; it loads without a lease; it has its answer. */
+}
+mtype state[6] = absent;
+/* The token of the lease that it holds, or waits for. */
+byte token[6];
 /* What it was told, or has loaded. */
-mtype got[2 * PROCESSES] = nothing;
-/* An invalidation by the own process: nobody joins this flight any more. */
-bit detached[2 * PROCESSES];
+mtype got[6] = nothing;
 /* Whether the fellow had asked by the moment as of which the answer of this flight is current (src/core/moment.ts). */
-bit good[2 * PROCESSES];
-/* Whether it had asked when the load began. */
-bit goodFromBegin[2 * PROCESSES];
+bit good[6];
+/* Whether the fellow had asked when the load began. */
+bit goodFromBegin[6];
+/* Its process has invalidated the key: nobody joins this flight any more. */
+bit detached[6];
 
-/* What a caller has sent and given up, and Redis may yet run: a fill if there is a value, else a release. */
-byte lateToken[2 * PROCESSES];
-mtype lateValue[2 * PROCESSES] = nothing;
+/* What it has sent and then given up, and Redis may run yet: a fill if there is a value, else a release. */
+byte lateToken[6];
+mtype lateValue[6] = nothing;
 
-/* ---- What may yet happen, and what has ---- */
+/* ---- What may happen yet, and what has ---- */
 
 byte expiries, slips;
 byte crashed = nobody;
@@ -85,270 +88,66 @@ bit invalidated;
 
 /* ---- What only the properties know ---- */
 
-/* The token whose lease was granted and has neither been given back, nor expired, nor been voided. */
+/* The token whose lease was granted and has not been given back since, nor expired, nor been voided. */
 byte lawful;
 /* Who asked after the invalidation. */
-bit late[2 * PROCESSES];
+bit late[6];
 bit faulty, loadedOnce;
+
+/* Used within a step only. */
+hidden byte each, told;
 
 #define now (invalidated -> new : old)
 #define isValue(word) (word == old || word == new)
 #define hasAsked(c) (state[c] != absent && state[c] != answered)
-#ifdef JOIN_WHILE_FILLING
-#define alsoJoinable(c) state[c] == filled
-#else
-#define alsoJoinable(c) false
-#endif
-#define joinable(c) (!detached[c] && (state[c] == found || state[c] == waiting || state[c] == granted || \
-  state[c] == resending || state[c] == loading || alsoJoinable(c)))
 
-/* ---- Messages, and the end of a lease ---- */
+/* ---- The breaks ---- */
 
-inline hear(c, ended, word) {
-  if
-  :: state[c] == waiting && token[c] == ended -> token[c] = 0; got[c] = word
-  :: else
-  fi
-}
-
-/* The message reaches the process, or is lost. Who is not told waits for a token that nobody will ever name again: 0. */
-inline tell(p, ended, word) {
-  if
-  :: (enlisted >> p) & 1 -> hear(2 * p, ended, word); hear(2 * p + 1, ended, word)
-  :: true -> hear(2 * p, ended, nothing); hear(2 * p + 1, ended, nothing)
-  fi
-}
-
-inline endLease(ended, word) {
-  tell(0, ended, word);
-  tell(1, ended, word);
-#if PROCESSES > 2
-  tell(2, ended, word);
-#endif
-  lease = 0;
-  holder = nobody;
-  enlisted = 0
-}
-
-/* ---- The scripts ---- */
-
-#define names(c) (token[c] == lease || lateToken[c] == lease)
-#if PROCESSES > 2
-#define isNamed (names(0) || names(1) || names(2) || names(3) || names(4) || names(5) || writer == lease)
-#else
-#define isNamed (names(0) || names(1) || names(2) || names(3) || writer == lease)
-#endif
-
-/* A token that nobody knows any more is as good as one that never was, and keeps the states few. */
-inline grant(p) {
-  d_step {
-    assert(lawful == 0);
-    assert(faulty || !loadedOnce);
-    loadedOnce = !faulty;
-    lease = 1;
-    do
-    :: isNamed -> lease++
-    :: else -> break
-    od;
-    lawful = lease;
-    holder = p
-  }
-}
-
-inline fill(by, what, reply) {
-  if
-#ifdef NO_TOKEN_CHECK_IN_FILL
-  :: true ->
-#else
-  :: lease == by ->
-#endif
-    assert(lawful == by);
-    lawful = 0;
-    value = what;
-    writer = (slips > 0 -> by : 0);
-    endLease(by, what);
-    reply = what
-#ifndef NO_TOKEN_CHECK_IN_FILL
-  :: lease != by -> reply = (writer == by -> what : refused)
-#endif
-  fi
-}
-
-inline release(by) {
-  if
-#ifdef NO_TOKEN_CHECK_IN_RELEASE
-  :: true -> endLease(lease, again)
-#else
-  :: lease == by -> lawful = 0; endLease(by, again)
-  :: else
-#endif
-  fi
-}
-
-inline overwrite() {
-  value = nothing;
-  writer = 0;
-  invalidated = 1;
-  faulty = 1;
-  loadedOnce = 0;
-  lawful = 0;
-#ifndef INVALIDATE_LEAVES_LEASE
-  if
-  :: lease != 0 -> endLease(lease, again)
-  :: else
-  fi
-#endif
-}
-
-/* ---- Answers ---- */
-
-inline forget(c, next) {
-  state[c] = next;
-  token[c] = 0;
-  got[c] = nothing;
-  detached[c] = 0;
-  good[c] = 0;
-  goodFromBegin[c] = 0
-}
-
-inline answer(c, what) {
-  d_step {
-    assert(!(late[c] && what == old));
-    late[c] = 0;
-    forget(c, answered);
-    /* Nobody is left to whom this could matter. */
-    good[fellow(c)] = 0;
-    goodFromBegin[fellow(c)] = 0
-  }
-}
-
-/* The flight of a caller is over: its value is for the fellow who has joined, if it is current enough. */
-inline land(c, what, isGood) {
-  if
-  :: state[fellow(c)] == joined && (isGood) -> answer(fellow(c), what)
-  :: state[fellow(c)] == joined && !(isGood) -> forget(fellow(c), reading)
-  :: else
-  fi
-}
-
-inline succeed(c, isGood) {
-  land(c, got[c], isGood);
-  answer(c, got[c])
-}
-
-/* The store is away: who waits loads without a lease, from now on. */
-inline loadAlone(c) {
-  land(c, now, true);
-  answer(c, now)
-}
-
-/* ---- Questions ---- */
-
-/* A reply comes too late, or not at all, or a lease cannot be relied on any more. */
-inline slip() {
-  slips > 0;
-  slips--;
-  faulty = 1;
-  writer = 0
-}
-
-inline begin(c) {
-  state[c] = loading;
-  got[c] = now;
-  goodFromBegin[c] = slips > 0 && hasAsked(fellow(c));
-  good[c] = 0
-}
-
-#ifdef GAPS
-#define learn(c) state[c] = granted
-#else
-#define learn(c) begin(c)
-#endif
-
-#ifdef CLAIM_IGNORES_LEASE
-#define isFree true
-#else
-#define isFree lease == 0
-#endif
 #ifdef CLAIM_IGNORES_VALUE
 #define isThere false
 #else
-#define isThere value != nothing
+#define isThere (value != nothing)
 #endif
-
-/* The script `claim`, and what its reply leads to. */
-inline claim(c) {
-  if
-  :: isThere -> state[c] = found; token[c] = 0; got[c] = value
-  :: !(isThere) && isFree ->
-    token[c] = 0;
-    grant(process(c));
-    token[c] = lease;
-    if
-    :: true -> learn(c)
-    /* The reply is lost, and the client sends the claim again. */
-    :: slip(); state[c] = resending
-    /* Nobody waits for the reply any more. */
-    :: slip(); lateToken[c] = lease; loadAlone(c)
-    fi
-  :: !(isThere) && !(isFree) ->
-    state[c] = waiting;
-    token[c] = lease;
-    got[c] = nothing;
-    enlisted = enlisted | (1 << process(c))
-  :: slip(); loadAlone(c)
-  fi
-}
-
-inline ask(c) {
-  good[c] = hasAsked(fellow(c));
-  claim(c)
-}
-
-inline seek(c) {
-  if
-  :: joinable(fellow(c)) -> state[c] = joined
-  :: else -> ask(c)
-  fi
-}
-
-inline read(c) {
-  if
-  :: value != nothing -> answer(c, value)
-  :: else ->
-#ifdef GAPS
-    state[c] = missed
+#ifdef CLAIM_IGNORES_LEASE
+#define isFree true
 #else
-    seek(c)
+#define isFree (lease == 0)
 #endif
-  fi
-}
-
-/* The load is void: the callers of this flight ask again. */
-inline startAnew(c) {
-  land(c, nothing, false);
-  forget(c, reading);
-#ifndef GAPS
-  read(c)
-#endif
-}
-
-/* One call. Which process is which makes no difference, nor which caller of two: they are numbered as they ask. */
-#define isNext(c) (c == 0 || ((c & 1) && state[c - 1] != absent) || (!(c & 1) && state[c - 2] != absent))
-
-#ifdef ANSWER_JOINED_WAITER
-#define goodInWait(c) true
+#ifdef NO_TOKEN_CHECK_IN_FILL
+#define mayFill(by) true
 #else
-#define goodInWait(c) good[c]
+#define mayFill(by) (lease == by)
+#endif
+#ifdef NO_TOKEN_CHECK_IN_RELEASE
+#define mayRelease(by) true
+#else
+#define mayRelease(by) (lease == by)
+#endif
+#ifdef INVALIDATE_LEAVES_LEASE
+#define isVoided false
+#else
+#define isVoided (lease != 0)
+#endif
+#ifdef LEASE_NEVER_EXPIRES
+#define isForsaken false
+#else
+#define isForsaken (lease != 0 && holder == crashed)
 #endif
 #ifdef CLAIM_COUNTS_FROM_REPLY
 #define goodInClaim(c) hasAsked(fellow(c))
 #else
 #define goodInClaim(c) good[c]
 #endif
+#ifdef ANSWER_JOINED_WAITER
+#define goodInWait(c) true
+#else
+#define goodInWait(c) good[c]
+#endif
 #ifdef JOIN_WHILE_FILLING
+#define alsoJoinable(c) state[c] == filled
 #define goodInFill(c) hasAsked(fellow(c))
 #else
+#define alsoJoinable(c) false
 #define goodInFill(c) good[c]
 #endif
 #ifdef UNKNOWN_FILL_COUNTS_FROM_END
@@ -361,111 +160,305 @@ inline startAnew(c) {
 #elif defined(ASK_AT_ANY_TIME)
 #define asksAgain(c) true
 #else
-/* Asking again while the lease is still held changes nothing: who waits is enlisted already, and stays so. */
+/* Asking again while that lease is still held changes nothing: who waits for it is enlisted, and stays so. */
 #define asksAgain(c) token[c] == 0
 #endif
 
+/* ---- The scripts ---- */
+
+inline note(p) {
+  if
+  :: (enlisted >> p) & 1 -> told = told | (1 << p)
+  :: true
+  fi
+}
+
+/* Each message arrives, or is lost. Who is not told waits for a token that nobody will ever name again: for 0. */
+inline endLease(ended, word) {
+  note(0);
+  note(1);
+  note(2);
+  d_step {
+    for (each : 0 .. CALLERS - 1) {
+      if
+      :: state[each] == waiting && token[each] == ended ->
+        token[each] = 0;
+        got[each] = ((told >> process(each)) & 1 -> word : nothing)
+      :: else
+      fi
+    }
+    told = 0;
+    lease = 0;
+    holder = nobody;
+    enlisted = 0
+  }
+}
+
+/* A token that nobody remembers is as good as one that never was, and keeps the states few. */
+inline grant(p) {
+  d_step {
+    assert(lawful == 0);
+    assert(faulty || !loadedOnce);
+    loadedOnce = !faulty;
+    lease = 1;
+    each = 0;
+    do
+    :: each == CALLERS -> break
+    :: each < CALLERS && (token[each] == lease || lateToken[each] == lease || writer == lease) -> lease++; each = 0
+    :: else -> each++
+    od;
+    lawful = lease;
+    holder = p
+  }
+}
+
+inline fill(by, what, reply) {
+  if
+  :: mayFill(by) ->
+    assert(lawful == by);
+    lawful = 0;
+    value = what;
+    writer = (slips > 0 -> by : 0);
+    endLease(by, what);
+    reply = what
+  /* It was sent twice, and the first has come. */
+  :: !mayFill(by) -> reply = (writer == by -> what : refused)
+  fi
+}
+
+inline release(by) {
+  if
+  :: mayRelease(by) ->
+    lawful = (lawful == by -> 0 : lawful);
+    endLease(lease, again)
+  :: else
+  fi
+}
+
+inline overwrite() {
+  value = nothing;
+  writer = 0;
+  lawful = 0;
+  if
+  :: isVoided -> endLease(lease, again)
+  :: else
+  fi
+}
+
+/* ---- Answers ---- */
+
+inline forget(c, next) {
+  state[c] = next;
+  token[c] = 0;
+  got[c] = nothing;
+  good[c] = 0;
+  goodFromBegin[c] = 0;
+  detached[c] = 0
+}
+
+inline answer(c, what) {
+  assert(!(late[c] && what == old));
+  late[c] = 0;
+  forget(c, answered);
+  /* Nobody is left to whom these could matter. */
+  good[fellow(c)] = 0;
+  goodFromBegin[fellow(c)] = 0
+}
+
+/* The fellow who has joined is given the value if it is current enough for him; else he asks again. */
+inline land(c, what, isGood) {
+  if
+  :: state[fellow(c)] == joined && (isGood) -> answer(fellow(c), what)
+  :: state[fellow(c)] == joined && !(isGood) -> forget(fellow(c), reading)
+  :: else
+  fi
+}
+
+inline succeed(c, isGood) {
+  good[c] = isGood;
+  state[c] = landing
+}
+
+/* The load is void: the callers of this flight ask again. */
+inline startAnew(c) {
+  land(c, nothing, false);
+  forget(c, reading)
+}
+
+/* ---- Questions ---- */
+
+/* A reply comes too late or not at all, or Redis cannot be heard in time. */
+inline slip() {
+  slips > 0;
+  slips--;
+  faulty = 1;
+  writer = 0
+}
+
+inline read(c) {
+  if
+  :: value != nothing -> got[c] = value; succeed(c, false)
+  :: else -> state[c] = missed
+  fi
+}
+
+#define joinable(c) (!detached[c] && (state[c] == found || state[c] == waiting || state[c] == resending || \
+  state[c] == granted || state[c] == loading || alsoJoinable(c)))
+
+inline seek(c) {
+  if
+  :: joinable(fellow(c)) -> state[c] = joined
+  :: else -> ask(c)
+  fi
+}
+
+inline ask(c) {
+  state[c] = asking;
+  token[c] = 0;
+  got[c] = nothing;
+  good[c] = hasAsked(fellow(c))
+}
+
+inline claim(c) {
+  if
+  :: isThere -> state[c] = found; got[c] = value; token[c] = 0
+  :: !isThere && isFree ->
+    token[c] = 0;
+    grant(process(c));
+    token[c] = lease;
+    if
+    :: true -> state[c] = granted
+    /* The reply is lost, and the client sends the claim again. */
+    :: slip(); state[c] = resending
+    /* Nobody waits for the reply any more. */
+    :: slip(); lateToken[c] = lease; state[c] = alone
+    fi
+  :: !isThere && !isFree ->
+    state[c] = waiting;
+    token[c] = lease;
+    enlisted = enlisted | (1 << process(c))
+  :: slip(); state[c] = alone
+  fi
+}
+
+inline begin(c) {
+  state[c] = loading;
+  got[c] = now;
+  goodFromBegin[c] = slips > 0 && hasAsked(fellow(c));
+  good[c] = 0
+}
+
+#ifdef GAPS
+#define at(here) false
+#else
+#define at(here) state[c] == here
+#endif
+
+/* Without waiting for anybody. */
+inline goOn(c) {
+  do
+  :: at(reading) -> read(c)
+  :: at(missed) -> seek(c)
+  :: at(granted) -> begin(c)
+  :: state[c] == asking -> claim(c)
+  :: state[c] == ending ->
+    fill(token[c], got[c], reply);
+#ifdef ANSWER_BEFORE_FILL_ACCEPTED
+    succeed(c, good[c]);
+#else
+    state[c] = filled;
+    got[c] = reply;
+    if
+    /* It will not be sent twice any more. */
+    :: slips == 0 -> token[c] = 0; goodFromBegin[c] = 0; writer = 0
+    :: else
+    fi;
+#endif
+    reply = 0
+  :: state[c] == landing -> d_step { land(c, got[c], good[c]); answer(c, got[c]) }
+  :: state[c] == alone -> d_step { land(c, now, true); answer(c, now) }
+  :: else -> break
+  od
+}
+
+/* Which process is which makes no difference, nor which caller of two: they are numbered in the order in which they ask. */
+#define isNext(c) (c == 0 || ((c & 1) && state[c - 1] != absent) || (!(c & 1) && state[c - 2] != absent))
+
+/* One call. */
 proctype Caller(byte c) {
   mtype reply;
   do
-  :: atomic { state[c] == absent && isNext(c) ->
-      late[c] = invalidated;
+  :: atomic {
       if
-      :: joinable(fellow(c)) -> state[c] = joined
-      :: else ->
-#ifdef GAPS
-        state[c] = reading
-#else
-        read(c)
-#endif
-      fi
-    }
-  :: atomic { state[c] == reading -> read(c) }
-  :: atomic { state[c] == missed -> seek(c) }
+      :: state[c] == absent && isNext(c) ->
+        late[c] = invalidated;
+        state[c] = (joinable(fellow(c)) -> joined : reading)
+      :: state[c] == reading -> read(c)
+      :: state[c] == missed -> seek(c)
 
-  /* A value is on its way: the reply to a claim, or to the read that a message called for. */
-  :: atomic { state[c] == found -> succeed(c, goodInClaim(c)) }
+      :: state[c] == found -> succeed(c, goodInClaim(c))
+      :: state[c] == waiting && isValue(got[c]) -> succeed(c, goodInWait(c))
+      /* The value was too large for the message. */
+      :: state[c] == waiting && isValue(got[c]) && value != nothing ->
+        state[c] = found;
+        got[c] = value;
+        good[c] = hasAsked(fellow(c))
+      :: state[c] == waiting && asksAgain(c) -> ask(c)
 
-  /* Another process loads. Its message brings the value, or says that it can be read. */
-  :: atomic { state[c] == waiting && isValue(got[c]) -> succeed(c, goodInWait(c)) }
-  :: atomic { state[c] == waiting && isValue(got[c]) && value != nothing ->
-      good[c] = hasAsked(fellow(c));
-      state[c] = found;
-      got[c] = value
-    }
-  :: atomic { state[c] == waiting && asksAgain(c) -> ask(c) }
+      :: state[c] == resending && lease == token[c] -> state[c] = granted
+      :: state[c] == resending && lease != token[c] -> state[c] = asking
+      :: state[c] == granted -> begin(c)
 
-  :: atomic { state[c] == resending ->
-      if
-      :: lease == token[c] -> learn(c)
-      :: else -> claim(c)
-      fi
-    }
-  :: atomic { state[c] == granted -> begin(c) }
+      /* It is told that its lease is lost, or learns it when it would renew it. */
+      :: state[c] == loading && lease != token[c] -> startAnew(c)
+      /* Redis cannot be heard, and the lease could have run out. The load is void, or goes on for those who can have it. */
+      :: state[c] == loading && slips > 0 ->
+        slip();
+        lateToken[c] = token[c];
+        if
+        :: startAnew(c)
+        :: succeed(c, goodFromBegin[c])
+        fi
+      /* Nobody joins from now on. */
+      :: state[c] == loading -> state[c] = ending; good[c] = hasAsked(fellow(c))
+      /* The fill comes late: nobody knows whether it will be accepted. */
+      :: state[c] == loading && slips > 0 ->
+        slip();
+        lateToken[c] = token[c];
+        lateValue[c] = got[c];
+        succeed(c, goodIfUnknown(c))
 
-  /* The holder is told that its lease is lost, or finds out when it would renew it. */
-  :: atomic { state[c] == loading && lease != token[c] -> startAnew(c) }
-  /* Redis cannot be heard, and the lease could have run out. The load goes on, for those who asked before it began. */
-  :: atomic { state[c] == loading && slips > 0 ->
-      slip();
-      lateToken[c] = token[c];
-      if
-      :: true -> startAnew(c)
-      :: true -> succeed(c, goodFromBegin[c])
-      fi
-    }
-  /* The load ends: nobody joins from now on. */
-  :: atomic { state[c] == loading ->
-      good[c] = hasAsked(fellow(c));
-      fill(token[c], got[c], reply);
-#ifdef ANSWER_BEFORE_FILL_ACCEPTED
-      succeed(c, good[c]);
-#else
-      state[c] = filled;
-      got[c] = reply;
-      if
-      :: slips == 0 -> token[c] = 0; goodFromBegin[c] = 0
-      :: else
+      :: state[c] == filled && isValue(got[c]) -> succeed(c, goodInFill(c))
+      :: state[c] == filled && got[c] == refused -> startAnew(c)
+      /* The reply to the fill is lost: for good, or the client sends the fill again. */
+      :: state[c] == filled && isValue(got[c]) && slips > 0 -> slip(); succeed(c, goodIfUnknown(c))
+      :: state[c] == filled && isValue(got[c]) && slips > 0 ->
+        slips--;
+        faulty = 1;
+        state[c] = ending
       fi;
-#endif
-      reply = 0
+      goOn(c)
     }
-  /* Its fill comes late: it is not known whether it will be accepted. */
-  :: atomic { state[c] == loading && slips > 0 ->
-      lateToken[c] = token[c];
-      lateValue[c] = got[c];
-      slip();
-      succeed(c, goodIfUnknown(c))
-    }
-
-  :: atomic { state[c] == filled && isValue(got[c]) -> succeed(c, goodInFill(c)) }
-  :: atomic { state[c] == filled && got[c] == refused -> startAnew(c) }
-  /* The reply to the fill does not come. */
-  :: atomic { state[c] == filled && slips > 0 && isValue(got[c]) -> slip(); succeed(c, goodIfUnknown(c)) }
-  /* It is lost, and the client sends the fill again. */
-  :: atomic { state[c] == filled && slips > 0 && isValue(got[c]) ->
-      fill(token[c], got[c], got[c]);
-      slip();
-      token[c] = 0;
-      goodFromBegin[c] = 0
-    }
-
   :: state[c] == answered -> break
   od
 }
 
-/* What has a time to live ends; and what was given up comes late. */
+/* ---- What comes from outside ---- */
+
+/* What has a time to live ends, and what was given up comes late. */
 proctype Redis() {
   byte c;
   mtype reply;
 end:
   do
-#ifndef LEASE_NEVER_EXPIRES
-  /* Nobody renews it. */
-  :: atomic { lease != 0 && holder == crashed -> lawful = 0; endLease(lease, nothing) }
-#endif
-  /* Its holder is slow, stopped or cut off; or another took over because the holder's inbox was silent. */
-  :: atomic { lease != 0 && expiries > 0 -> expiries--; faulty = 1; lawful = 0; endLease(lease, nothing) }
+  :: atomic {
+      if
+      :: isForsaken -> lawful = 0
+      /* The holder is slow, stopped or cut off; or its inbox was silent, and its lease is taken over. */
+      :: lease != 0 && expiries > 0 -> expiries--; faulty = 1; lawful = 0
+      fi;
+      endLease(lease, nothing)
+    }
   :: atomic { value != nothing && expiries > 0 -> expiries--; faulty = 1; value = nothing; writer = 0 }
   :: atomic {
       if
@@ -473,13 +466,12 @@ end:
       :: lateToken[1] != 0 -> c = 1
       :: lateToken[2] != 0 -> c = 2
       :: lateToken[3] != 0 -> c = 3
-#if PROCESSES > 2
       :: lateToken[4] != 0 -> c = 4
       :: lateToken[5] != 0 -> c = 5
-#endif
       fi;
       if
       :: isValue(lateValue[c]) -> fill(lateToken[c], lateValue[c], reply)
+      /* Also if a fill was lost: it is followed by a release. */
       :: true -> release(lateToken[c])
       fi;
       lateToken[c] = 0;
@@ -490,9 +482,12 @@ end:
   od
 }
 
-inline detach(p) {
-  detached[2 * p] = joinable(2 * p);
-  detached[2 * p + 1] = joinable(2 * p + 1)
+inline choose(p) {
+  if
+  :: p = 0
+  :: p = 1
+  :: PROCESSES > 2 -> p = 2
+  fi
 }
 
 /*
@@ -500,18 +495,19 @@ inline detach(p) {
  * later, and nothing happens when it comes.
  */
 proctype Invalidation() {
+  byte p;
   atomic {
-    if
-    :: detach(0)
-    :: detach(1)
-#if PROCESSES > 2
-    :: detach(2)
-#endif
-    fi;
+    choose(p);
+    detached[2 * p] = joinable(2 * p);
+    detached[2 * p + 1] = joinable(2 * p + 1);
+    p = 0
 #ifdef GAPS
   }
   atomic {
 #endif
+    invalidated = 1;
+    faulty = 1;
+    loadedOnce = 0;
     overwrite()
   }
 }
@@ -526,28 +522,19 @@ inline die(c) {
   forget(c, answered)
 }
 
-inline crash(p) {
-  crashed = p;
-  faulty = 1;
-  loadedOnce = 0;
-  die(2 * p);
-  die(2 * p + 1)
-}
-
 proctype Crash() {
   atomic {
-    if
-    :: crash(0)
-    :: crash(1)
-#if PROCESSES > 2
-    :: crash(2)
-#endif
-    fi
+    choose(crashed);
+    faulty = 1;
+    loadedOnce = 0;
+    die(2 * crashed);
+    die(2 * crashed + 1)
   }
 }
 
-/* What may happen need not: otherwise a run that is stuck without a fault would be saved by it. */
+/* What may happen need not: otherwise a run that is stuck would be saved by it. */
 init {
+  byte c;
   atomic {
     if
     :: run Invalidation()
@@ -566,13 +553,9 @@ init {
     :: true
     fi;
     run Redis();
-    run Caller(0);
-    run Caller(1);
-    run Caller(2);
-    run Caller(3);
-#if PROCESSES > 2
-    run Caller(4);
-    run Caller(5)
-#endif
+    for (c : 0 .. CALLERS - 1) {
+      run Caller(c)
+    }
+    c = 0
   }
 }

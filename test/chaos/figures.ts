@@ -1,4 +1,4 @@
-import type { Call, History, Load, Made } from '../support/history.ts'
+import { makerOf, type Call, type History, type Load } from '../support/history.ts'
 
 /** What a history comes to in numbers. */
 export interface Figures {
@@ -74,14 +74,18 @@ export function gapsAfterClose(history: History): Gap[] {
 
 function gaps(history: History, endOf: (load: Load) => number): Gap[] {
   const loads = [...history.loads.values()]
+  const sets = [...history.writes.values()].filter(({ kind }) => kind === 'set')
   return loads.flatMap((load) => {
     const end = endOf(load)
     if (end === Infinity || load.at > end || load.loadedAt < end || load.fence === null) return []
-    const next = loads.find(({ key, at }) => key === load.key && at > end)
+    // A process that is killed lives a moment longer than is noted: its fill may be the last thing it sends.
+    if (history.calls.some((call) => makerOf(call) === load.load)) return []
+    const next = [...loads, ...sets].filter(({ key, at }) => key === load.key && at > end).map(({ at }) => at)
     const waiting = history.calls.find(
       ({ key, process, answer }) => key === load.key && process !== load.process && (answer?.at ?? Infinity) > end,
     )
-    return next === undefined || waiting === undefined ? [] : [{ load, ms: next.at - Math.max(end, waiting.at) }]
+    if (next.length === 0 || waiting === undefined) return []
+    return [{ load, ms: Math.min(...next) - Math.max(end, waiting.at) }]
   })
 }
 
@@ -95,8 +99,9 @@ export function tooLong(all: readonly Gap[], most: number): string[] {
 
 /** How many callers were told of the end of a load elsewhere so many milliseconds after it, or later. */
 export function toldLate(history: History, ms: number): number {
-  return history.calls.filter(({ at, process, answer }) => {
-    const load = history.loads.get(String((answer?.value as Partial<Made> | undefined)?.by))
+  return history.calls.filter((call) => {
+    const { at, process, answer } = call
+    const load = history.loads.get(makerOf(call))
     if (answer === undefined || load === undefined || load.process === process) return false
     return at < load.loadedAt && answer.at > load.loadedAt + ms
   }).length

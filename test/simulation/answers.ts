@@ -1,5 +1,5 @@
-import { within } from '../support/history.ts'
-import { endOf, makerOf, said, union, type Facts } from './facts.ts'
+import { makerOf, within } from '../support/history.ts'
+import { endOf, said, union, type Facts } from './facts.ts'
 import { circles, healedAt, instant, late, longestSleep } from './surroundings.ts'
 
 /** 4: each error has its reason, and comes when it must. */

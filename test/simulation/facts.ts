@@ -1,4 +1,4 @@
-import { History, type Call, type Load, type Made, type Span, type Write } from '../support/history.ts'
+import { History, type Call, type Load, type Span, type Write } from '../support/history.ts'
 import type { Run } from './simulate.ts'
 import { surroundingsOf, type Surroundings } from './surroundings.ts'
 
@@ -26,12 +26,6 @@ export function union(spans: readonly Span[]): Span[] {
     else merged.push(span)
   }
   return merged
-}
-
-/** What a caller was told comes from: the load or the set, or `''`. */
-export function makerOf({ answer }: Call): string {
-  const { by } = (answer?.value ?? {}) as Partial<Made>
-  return by ?? answer?.by ?? ''
 }
 
 export function said(what: Call | Load | Write): string {

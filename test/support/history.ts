@@ -186,6 +186,12 @@ function stopsIn(happenings: readonly Happening[]): Map<number, Span[]> {
   return stops
 }
 
+/** What a caller was told comes from: the load or the set, or `''`. */
+export function makerOf({ answer }: Call): string {
+  const { by } = (answer?.value ?? {}) as Partial<Made>
+  return by ?? answer?.by ?? ''
+}
+
 /** How much of the time between two moments lies in any of the spans, in milliseconds. */
 export function within(spans: readonly Span[], from: number, to: number): number {
   let sum = 0

@@ -104,7 +104,8 @@ export const processes = [
       return () => stage.retire(victim)
     },
     bites: ({ figures, history }) => (figures.answers['CLOSED'] ?? 0) > 0 && gapsAfterClose(history).length > 0,
-    holds: ({ history }) => tooLong(gapsAfterClose(history), 150),
+    // Sooner than anybody would ask again.
+    holds: ({ history }) => tooLong(gapsAfterClose(history), 250),
   }),
   scenario({
     name: 'rolling_restart',

@@ -1,0 +1,105 @@
+/**
+ * What `npm run spec` lets spin search: the proofs, which must end without a counterexample, and the breaks, each of which
+ * takes a rule away and must end with one.
+ *
+ * @typedef {{ name: string, what: string } & Pick<import('../scripts/model-checker.mjs').Search, 'looksFor' | 'settings' | 'short'>} Question
+ */
+import { fileURLToPath } from 'node:url'
+
+/** The path of the model. */
+export const model = fileURLToPath(new URL('lease.pml', import.meta.url))
+
+const two = { PROCESSES: 2 }
+const three = { PROCESSES: 3 }
+const everything = { CRASHES: 1, EXPIRIES: 1, SLIPS: 1, ASK_AT_ANY_TIME: 1 }
+
+/** @type {readonly Question[]} */
+export const proofs = [
+  {
+    name: 'crash',
+    what: 'three processes, one of which may crash',
+    looksFor: 'states',
+    settings: { ...three, CRASHES: 1 },
+  },
+  {
+    name: 'expiry',
+    what: 'three processes, and a lease or a value that may end before its time',
+    looksFor: 'states',
+    settings: { ...three, EXPIRIES: 1 },
+  },
+  {
+    name: 'slip',
+    what: 'three processes, and a reply that may come too late or not at all',
+    looksFor: 'states',
+    settings: { ...three, SLIPS: 1 },
+  },
+  {
+    name: 'everything',
+    what: 'two processes, and all of these together; who waits asks again at any time',
+    looksFor: 'states',
+    settings: { ...two, ...everything },
+  },
+  {
+    name: 'gaps_and_crash',
+    what: 'two processes in smaller steps, one of which may crash',
+    looksFor: 'states',
+    settings: { ...two, GAPS: 1, CRASHES: 1 },
+  },
+  {
+    name: 'gaps_and_expiry',
+    what: 'two processes in smaller steps, and a lease or a value that may end before its time',
+    looksFor: 'states',
+    settings: { ...two, GAPS: 1, EXPIRIES: 1 },
+  },
+  {
+    name: 'gaps_and_slip',
+    what: 'two processes in smaller steps, and a reply that may come too late or not at all',
+    looksFor: 'states',
+    settings: { ...two, GAPS: 1, SLIPS: 1 },
+  },
+  {
+    name: 'answered_after_crash',
+    what: 'three processes, one of which may crash: no run is endless',
+    looksFor: 'cycles',
+    settings: { ...three, CRASHES: 1, ASK_AT_ANY_TIME: 1 },
+  },
+  {
+    name: 'answered_after_everything',
+    what: 'two processes, and all of these together: no run is endless',
+    looksFor: 'cycles',
+    settings: { ...two, ...everything },
+  },
+]
+
+/** @type {readonly Question[]} */
+export const breaks = [
+  taken('CLAIM_IGNORES_VALUE', 'a claim looks only for a lease'),
+  taken('CLAIM_IGNORES_LEASE', 'a claim wins although somebody else holds the lease'),
+  taken('CLAIM_COUNTS_FROM_REPLY', 'a value is current as of the reply that brings it, not of the request'),
+  taken('NO_TOKEN_CHECK_IN_FILL', 'a load that has lost its lease may fill', { EXPIRIES: 1 }),
+  taken('NO_TOKEN_CHECK_IN_RELEASE', 'a release that comes late takes the lease of another', { SLIPS: 1 }),
+  taken('INVALIDATE_LEAVES_LEASE', 'an invalidation does not void the load under way'),
+  taken('LEASE_NEVER_EXPIRES', 'the lease of a dead process stays', { CRASHES: 1 }),
+  taken('ANSWER_BEFORE_FILL_ACCEPTED', 'callers are answered before Redis has accepted the fill'),
+  taken('ANSWER_JOINED_WAITER', 'who joined a wait is given what the message brings'),
+  taken('JOIN_WHILE_FILLING', 'a load can be joined when it has ended'),
+  taken('UNKNOWN_FILL_COUNTS_FROM_END', 'a load whose fill may be refused is for all who joined it', { SLIPS: 1 }),
+  taken('WAITERS_NEVER_REASK', 'who waits relies on messages alone'),
+  {
+    name: 'ASKING_FOR_EVER',
+    what: 'the lease of a dead process stays, and who waits asks again and again',
+    looksFor: 'cycles',
+    short: true,
+    settings: { ...two, CRASHES: 1, LEASE_NEVER_EXPIRES: 1, ASK_AT_ANY_TIME: 1 },
+  },
+]
+
+/**
+ * @param {string} name a macro of the model that takes a rule away
+ * @param {string} what the protocol does then
+ * @param {Record<string, number>} [needs] what must be able to happen for it to do harm
+ * @returns {Question}
+ */
+function taken(name, what, needs = {}) {
+  return { name, what, looksFor: 'states', short: true, settings: { ...two, ...needs, [name]: 1 } }
+}
