@@ -3,7 +3,7 @@ import type { FleetProcess } from '../support/fleet-process.ts'
 import type { Happening } from '../support/history.ts'
 import type { Network } from '../support/network.ts'
 import type { Proxy } from '../support/proxy.ts'
-import type { Opening, Rest, Work } from './work.ts'
+import { isHot, type Opening, type Rest, type Work } from './work.ts'
 
 /**
  * What lies between a process and its servers: a proxy for each of its connections to one server, or a network of them
@@ -52,7 +52,7 @@ export class Process {
     return given(this.#way.subscriber)
   }
 
-  /** Whether a loader with a lease runs in it, and for longer than usual, so that it will go on for a while. */
+  /** Whether it loads what others ask for too, with a lease and for longer than usual, so that it will go on for a while. */
   get loads(): boolean {
     const longAgo = this.#now() - 1.5 * this.#work.loadTime[1]
     return [...this.#loading.values()].some((began) => began < longAgo)
@@ -61,7 +61,8 @@ export class Process {
   /** What it says of itself goes through here. */
   heard(happenings: readonly Happening[]): void {
     for (const happening of happenings) {
-      if (happening.what === 'load' && happening.fence !== null) this.#loading.set(happening.load, happening.at)
+      if (happening.what === 'load' && happening.fence !== null && isHot(happening.key))
+        this.#loading.set(happening.load, happening.at)
       if (happening.what === 'loaded' || happening.what === 'lost') this.#loading.delete(happening.load)
       this.#note(happening)
     }

@@ -77,6 +77,10 @@ export function hotKey(number: number): string {
   return `hot ${number}`
 }
 
+export function isHot(key: string): boolean {
+  return key.startsWith('hot ')
+}
+
 /** What a process needs to know before it begins. */
 export interface Opening {
   readonly redis: RedisSpec

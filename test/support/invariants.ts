@@ -175,6 +175,19 @@ export function writesEnd(history: History, { errors = [], late = 1_000 }: Allow
   })
 }
 
+/** After so many voided loads of its key in a row a caller loads without a lease (docs/protocol.md, honest limits). */
+const mostVoided = 5
+
+/** The loads without a lease for which there was no reason but that the store could not be asked. */
+function unexplained(history: History): Load[] {
+  const writes = byKey([...history.writes.values()])
+  return [...history.loads.values()].filter(({ key, asked, at, fence, ends }) => {
+    if (fence !== null || ends === 'pass') return false
+    const voids = writes.get(key)?.filter((write) => write.at < at && write.writtenAt > asked) ?? []
+    return voids.length < mostVoided
+  })
+}
+
 /** 4: where nothing is done to a process, nobody there notices. */
 export function othersNoticeNothing(history: History, { hit }: Allowances = {}): string[] {
   if (hit === undefined) return []
@@ -184,7 +197,7 @@ export function othersNoticeNothing(history: History, { hit }: Allowances = {}):
     ({ answer }) => answer?.error !== undefined && answer.error !== 'LOAD_FAILED',
   )
   const writes = others(history.writes.values()).filter(({ error }) => error !== undefined)
-  const alone = others(history.loads.values()).filter(({ fence, ends }) => fence === null && ends !== 'pass')
+  const alone = others(unexplained(history))
   return [
     ...calls.map((call) => `4: ${said(call)} got ${call.answer?.error}, though nothing was done to its process`),
     ...writes.map((write) => `4: ${said(write)} got ${write.error}, though nothing was done to its process`),
@@ -251,9 +264,7 @@ export function heals(history: History, { healsWithin }: Allowances = {}): strin
   const errors = history.calls.filter(
     ({ at, answer }) => answer?.error !== undefined && answer.error !== 'LOAD_FAILED' && calm(at, answer.at),
   )
-  const alone = [...history.loads.values()].filter(
-    ({ asked, at, fence, ends }) => fence === null && ends !== 'pass' && calm(asked, at),
-  )
+  const alone = unexplained(history).filter(({ asked, at }) => calm(asked, at))
   const last = disturbed.reduce((latest, { to }) => Math.max(latest, to), -Infinity)
   const served = history.calls.some(({ at, answer }) => at > last && answer !== undefined && answer.error === undefined)
   return [

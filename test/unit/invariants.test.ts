@@ -53,6 +53,13 @@ function write(
   ]
 }
 
+/** So many invalidations, one after the other. */
+function voids(count: number, from: number): Happening[] {
+  return Array.from({ length: count }, (_, number) =>
+    write(`w${number}`, [from + 2 * number, from + 2 * number + 1]),
+  ).flat()
+}
+
 function process(what: 'killed' | 'stopped' | 'resumed', at: number, number = 0): Happening {
   return { what, at, process: number }
 }
@@ -303,6 +310,13 @@ const cases: Case[] = [
     broken: load('a', [10, 20], { fence: null }),
     kept: [...load('a', [10, 20], { fence: null, process: 1 }), ...load('b', [30, 40], { fence: null, ends: 'pass' })],
     allowed: { hit: [1] },
+  },
+  {
+    invariant: 4,
+    name: 'a load without a lease after five others were voided',
+    broken: [call('c', 9), ...voids(4, 10), ...load('a', [100, 110], { by: 'c', fence: null }), got('c', 112, 'a')],
+    kept: [call('c', 9), ...voids(5, 10), ...load('a', [100, 110], { by: 'c', fence: null }), got('c', 112, 'a')],
+    allowed: { hit: [] },
   },
   {
     invariant: 5,
