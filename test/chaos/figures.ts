@@ -30,7 +30,7 @@ export function figuresOf(history: History, since: number = -Infinity): Figures 
     calls: calls.length,
     answers,
     loads: loads.length,
-    alone: loads.filter(isAlone).length,
+    alone: history.alone().filter(({ at }) => at >= since).length,
     extra: extraLoads(history, since),
     writes: [...history.writes.values()].filter(({ at }) => at >= since).length,
     slowest: calls.reduce((most, call) => Math.max(most, waited(history, call)), 0),
@@ -122,10 +122,6 @@ export function shownFigures({ calls, answers, loads, alone, extra, slowest, nor
   )
 }
 
-function isAlone({ fence, ends }: Load): boolean {
-  return fence === null && ends !== 'pass'
-}
-
 function extraLoads(history: History, since: number): number {
   let extra = 0
   const writes = [...history.writes.values()]
@@ -154,7 +150,7 @@ function normalAfter(history: History, since: number): number {
   const errors = history.calls.flatMap(({ answer }) =>
     answer?.error === undefined || answer.error === 'LOAD_FAILED' ? [] : [answer.at],
   )
-  const signs = [...errors, ...[...history.loads.values()].filter(isAlone).map(({ at }) => at)]
+  const signs = [...errors, ...history.alone().map(({ at }) => at)]
   return faults.reduce((longest, { to }) => {
     const next = faults.reduce((first, { from }) => (from > to ? Math.min(first, from) : first), Infinity)
     return signs.reduce((most, at) => (at > to && at < next ? Math.max(most, at - to) : most), longest)

@@ -79,6 +79,7 @@ export class History {
   readonly end: number
   readonly #killed: ReadonlyMap<number, number>
   readonly #stops: ReadonlyMap<number, readonly Span[]>
+  readonly #passes: ReadonlyMap<string, readonly number[]>
 
   /** @param end until when it has been watched; by default until the last happening */
   constructor(happenings: readonly Happening[], end?: number) {
@@ -131,6 +132,16 @@ export class History {
     this.writes = writes
     this.#killed = killed
     this.#stops = stopsIn(sorted)
+    this.#passes = passesIn(loads.values())
+  }
+
+  /** The loads that ran without a lease although nobody had said that their key is one for which nobody queues. */
+  alone(): Load[] {
+    return [...this.loads.values()].filter(({ key, at, fence, ends }) => {
+      if (fence !== null || ends === 'pass') return false
+      const passes = this.#passes.get(key) ?? []
+      return passes.every((passed) => passed > at || passed < at - passLasts)
+    })
   }
 
   /** When a process ran nothing: stopped, or killed and so for good. */
@@ -161,6 +172,20 @@ export class History {
     }
     return [...spans, ...[...open.values()].map((from) => ({ from, to: Infinity }))]
   }
+}
+
+/** How long after a result that must not be stored nobody queues for its key, and until the last one has heard of it. */
+const passLasts = 1_500
+
+function passesIn(loads: Iterable<Load>): Map<string, number[]> {
+  const passes = new Map<string, number[]>()
+  for (const { key, ends, loadedAt } of loads) {
+    if (ends !== 'pass') continue
+    const ofKey = passes.get(key) ?? []
+    ofKey.push(loadedAt)
+    passes.set(key, ofKey)
+  }
+  return passes
 }
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] }

@@ -73,7 +73,8 @@ export function oneLoad(history: History, { overlap = 0, unleasedAtOnce = 2 }: A
         wrong.push(`1: ${said(first)} and ${said(second)} both had the lease for ${both.toFixed(1)} ms`)
       }
     }
-    const alone = loads.filter((load) => load.fence === null && load.ends !== 'pass')
+  }
+  for (const [key, alone] of byKey(history.alone())) {
     for (const [process, own] of grouped(alone, (load) => load.process)) {
       const most = mostAtOnce(history, own)
       if (most > unleasedAtOnce) wrong.push(`1: process ${process} ran ${most} loads of ${key} at once without a lease`)
@@ -181,8 +182,7 @@ const mostVoided = 5
 /** The loads without a lease for which there was no reason but that the store could not be asked. */
 function unexplained(history: History): Load[] {
   const writes = byKey([...history.writes.values()])
-  return [...history.loads.values()].filter(({ key, asked, at, fence, ends }) => {
-    if (fence !== null || ends === 'pass') return false
+  return history.alone().filter(({ key, asked, at }) => {
     const voids = writes.get(key)?.filter((write) => write.at < at && write.writtenAt > asked) ?? []
     return voids.length < mostVoided
   })

@@ -313,6 +313,13 @@ const cases: Case[] = [
   },
   {
     invariant: 4,
+    name: 'a load without a lease long after a result that must not be stored',
+    broken: [...load('p', [10, 20], { fence: null, ends: 'pass' }), ...load('a', [2_000, 2_010], { fence: null })],
+    kept: [...load('p', [10, 20], { fence: null, ends: 'pass' }), ...load('a', [1_000, 1_010], { fence: null })],
+    allowed: { hit: [] },
+  },
+  {
+    invariant: 4,
     name: 'a load without a lease after five others were voided',
     broken: [call('c', 9), ...voids(4, 10), ...load('a', [100, 110], { by: 'c', fence: null }), got('c', 112, 'a')],
     kept: [call('c', 9), ...voids(5, 10), ...load('a', [100, 110], { by: 'c', fence: null }), got('c', 112, 'a')],
