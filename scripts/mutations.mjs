@@ -53,6 +53,14 @@ export const mutations = [
     tests: ['test/unit'],
   },
   {
+    name: 'a loader runs for a lease that ran out on its way',
+    rule: 3,
+    file: 'src/core/flight.ts',
+    from: 'if (clock.now() < claimedAt + plan.leaseTtl) return',
+    to: 'return',
+    tests: ['test/unit/one-load.test.ts'],
+  },
+  {
     name: 'invalidate leaves the lease',
     rule: 4,
     file: 'src/redis/lua/overwrite.lua',
@@ -152,7 +160,7 @@ export const mutations = [
     name: 'a result that must not be stored makes the next callers queue',
     rule: 11,
     file: 'src/core/flight.ts',
-    from: 'quietly(store.pass(lease, passFor))',
+    from: 'store.pass(lease, passFor).catch(() => quietly(store.release(lease)))',
     to: 'quietly(store.release(lease))',
     tests: ['test/unit'],
   },

@@ -101,7 +101,10 @@ export class Flight implements Loading {
       })
       switch (claim.state) {
         case 'lease':
-          return await this.#load(claim.lease, claim.stale, claimedAt)
+          if (clock.now() < claimedAt + plan.leaseTtl) return await this.#load(claim.lease, claim.stale, claimedAt)
+          // It has run out on its way to us: another may load already.
+          quietly(store.release(claim.lease))
+          return { state: 'again' }
         case 'pass':
           return { state: 'pass' }
         case 'failed':

@@ -3,6 +3,7 @@ import type { History, Span } from '../support/history.ts'
 import type { Figures } from './figures.ts'
 import type { Stage } from './stage.ts'
 import type { Kind } from './surroundings.ts'
+import { unnoticed } from './unnoticed.mjs'
 import type { Work } from './work.ts'
 
 /** Something that is done to a working fleet, and what must hold all the same. */
@@ -70,7 +71,7 @@ export function allowancesFor(all: readonly Inflicted[]): Allowances {
     ...(bounded ? { wakeUp: most(({ wakeUp }) => wakeUp, 0) } : {}),
     errors: each.flatMap(({ errors = [] }) => errors),
     older: each.some(({ older }) => older),
-    overlap: most(({ overlap }) => overlap, 0),
+    overlap: most(({ overlap }) => overlap, unnoticed),
     late: most(({ late }) => late, 1_000),
     unleasedAtOnce: most(({ unleasedAtOnce }) => unleasedAtOnce, 2),
     healsWithin: all.reduce((longest, { scenario }) => Math.max(longest, healsWithin(scenario)), 0),

@@ -10,10 +10,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createCache, obey, openClient, processIndex, redisStore, tell } from '../support/fleet-base.mjs'
 import { Random } from './random.mjs'
+import { unnoticed } from './unnoticed.mjs'
 
-/** How often calls are made, in milliseconds; a pause of so much more means that this process stood still. */
+/** How often calls are made, in milliseconds; a longer pause than `unnoticed` means that this process stood still. */
 const tickEvery = 5
-const stoodStill = 50
 
 /** @type {import('../../src/index.ts').Cache} */
 let cache
@@ -138,13 +138,13 @@ function count(name) {
 function tick() {
   const at = now()
   const gap = at - lastTick
-  if (gap > stoodStill) {
+  if (gap > unnoticed) {
     note({ what: 'stopped', at: lastTick, process: processIndex })
     note({ what: 'resumed', at, process: processIndex })
   }
   lastTick = at
   // Whoever stood still does not make up for the calls it has not made.
-  due += (Math.min(gap, stoodStill) / 1_000) * work.rate
+  due += (Math.min(gap, 50) / 1_000) * work.rate
   for (; asking && due >= 1; due--) act()
   if (notes.length > 0) flush()
 }

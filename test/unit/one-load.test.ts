@@ -64,6 +64,23 @@ describe('a missing value', () => {
     ])
   })
 
+  test('is not loaded for a lease that ran out on its way: another may have it by now (rule 3)', async () => {
+    const { a, b, ways, clock } = fleet({ leaseTtl: 300, commandTimeout: 500 })
+    const source = new Source<string>()
+    const letGo = ways.a.hold('claim', 'after')
+    const late = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(300)
+    const other = answerOf(b.getOrLoad('k', source.loader))
+    await settled()
+    expect(source.runs).toHaveLength(1)
+    letGo()
+    await clock.advance(1)
+    expect(source.runs).toHaveLength(1)
+    source.run(0).resolve('v')
+    await settled()
+    expect([late, other]).toMatchObject([{ value: 'v' }, { value: 'v' }])
+  })
+
   test('is not looked for again by those who join a load in their own process', async () => {
     const { a, ways } = fleet()
     const source = new Source<string>()
