@@ -16,14 +16,14 @@ interface Generation {
   /** When its loader started; `null` while it waits for its turn, and may be joined by anyone. */
   began: Moment | null
   callers: number
+  /** Whether a loader waits for it: then it does not queue. */
+  urgent: boolean
   readonly loaded: Promise<Loaded>
   /** Takes its turn, or a place in the queue for it. */
   readonly start: () => void
-  /** Takes its turn at once, whatever the queue. */
-  readonly startNow: () => void
 }
 
-/** The loads of one key: at most two run, and one has yet to begin. */
+/** The loads of one key: at most two run unless a loader waits for more, and one has yet to begin. */
 interface Line {
   /** The newest that runs. */
   running: Generation | null
@@ -39,8 +39,10 @@ interface Line {
  * have heard of it). It joins the next one, which begins when the running one ends, or beside it after `patience`; a
  * key never has more than two. So everybody is answered within `patience`, or half a load where that is longer, and
  * one load. Over all keys, at most `most` run at once and as many as `mostQueued` wait for a place; whoever comes then is told
- * OVERLOADED at once, which is better than an answer too late. A caller that is itself a loader does not queue, or loads
- * that wait for each other could fill all places.
+ * OVERLOADED at once, which is better than an answer too late.
+ *
+ * A caller that is itself a loader waits for `patience` and no longer: loads that wait for each other could fill all
+ * places, or be the two of their key.
  */
 export class Unleased {
   readonly #most: number
@@ -82,12 +84,13 @@ export class Unleased {
     const isNew = line.next === null
     const generation = (line.next ??= this.#generation(key, line, run))
     const share = joined(generation)
-    if (nested) generation.startNow()
-    else if (isNew && line.count === 0) generation.start()
+    generation.urgent ||= nested
+    const isItsTurn = line.count === 0 || (generation.urgent && line.impatience === 'over')
+    if (isItsTurn && (isNew || generation.urgent)) generation.start()
     else if (isNew) {
       line.impatience = this.#clock.after(this.#patience, () => {
         line.impatience = 'over'
-        if (line.count < 2) generation.start()
+        if (line.count < 2 || generation.urgent) generation.start()
       })
     }
     return share
@@ -127,16 +130,15 @@ export class Unleased {
     const generation: Generation = {
       began: null,
       callers: 0,
+      urgent: false,
       loaded: new Promise((resolve) => (settle = resolve)),
       start: () => {
+        if (generation.urgent && state !== 'begun') return begin()
         if (state !== 'idle') return
         if (this.#running < this.#most && this.#queue.size === 0) return begin()
         if (this.#queue.size >= this.#mostQueued) return refuse()
         state = 'queued'
         this.#queue.add(begin)
-      },
-      startNow: () => {
-        if (state !== 'begun') begin()
       },
     }
     return generation

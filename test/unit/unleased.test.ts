@@ -241,6 +241,36 @@ describe('the queue of loads without a lease', () => {
     expect(began).toEqual(['outer', 'inner', 'next'])
   })
 
+  test('are collapsed for loaders, too, who wait for the one that runs as long as others would (rules 9 and 12)', async () => {
+    const { clock, ask, end, began } = loads()
+    ask('k', 'first', { nested: true })
+    await settled()
+    const answers = ['second', 'third', 'fourth'].map((name) => ask('k', name, { nested: true }))
+    await settled()
+    expect(began).toEqual(['first'])
+    await end('first')
+    expect(began).toEqual(['first', 'second'])
+    await end('second')
+    expect(answers).toEqual([valueOf('second'), valueOf('second'), valueOf('second')])
+    expect(clock.pending).toBe(0)
+  })
+
+  test('do not let a loader wait for two that run on: it could be what they wait for (rule 9)', async () => {
+    const { clock, ask, end, began } = loads(1)
+    ask('k', 'first')
+    ask('k', 'second', { nested: true })
+    await settled()
+    await clock.advance(patience)
+    expect(began).toEqual(['first', 'second'])
+    const third = ask('k', 'third', { nested: true })
+    await clock.advance(patience - 1)
+    expect(began).toEqual(['first', 'second'])
+    await clock.advance(1)
+    expect(began).toEqual(['first', 'second', 'third'])
+    await end('third')
+    expect(third).toEqual(valueOf('third'))
+  })
+
   test('does not hold up a loader that waits for a load which is queued behind it (rule 9)', async () => {
     const { ask, end, running } = loads(1)
     ask('outer', 'outer')
