@@ -1,6 +1,6 @@
 /** Lets spin search all that a model in spec/ can do. Needs spin, which is fetched where it is missing, and a C compiler. */
 import { execFile } from 'node:child_process'
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -89,6 +89,10 @@ export function trailOf(checker, search) {
  * @param {string[]} [flags]
  */
 async function compiled(checker, search, folder, flags = []) {
+  const text = await readFile(search.model, 'utf8')
+  const unknown = Object.keys(search.settings).find((name) => !new RegExp(`\\b${name}\\b`).test(text))
+  // It would change nothing, and something smaller would be proved.
+  if (unknown !== undefined) throw new TypeError(`Expected a macro of ${search.model}, got ${unknown}`)
   // spin and pan write beside the model.
   await copyFile(search.model, join(folder, model))
   await runSpin(checker, search, ['-a'], folder)
@@ -151,7 +155,9 @@ function said(program, options, cwd) {
  */
 function foundIn(report) {
   const number = (/** @type {RegExp} */ pattern) => Number(pattern.exec(report)?.[1] ?? Number.NaN)
-  const counterexample = /^pan:\d+: (.*) \(at depth \d+\)$/m.exec(report)?.[1] ?? null
+  const wrong = /^pan:\d+: (.*) \(at depth \d+\)$/m.exec(report)?.[1] ?? null
+  // Anything else is a failure of the search itself.
+  const counterexample = /^(?:assertion violated|invalid end state|non-progress cycle)/.test(wrong ?? '') ? wrong : null
   const errors = number(/^State-vector .* errors: (\d+)$/m)
   const figures = {
     states: number(/^ *(\d+(?:\.\d+)?(?:e\+\d+)?) states, stored/m),
@@ -160,7 +166,8 @@ function foundIn(report) {
     seconds: number(/elapsed time ([\d.]+) seconds/),
   }
   // A search that was cut short says so in one of several ways, and counts no errors all the same.
-  const complaint = /^(?:error: .*|pan: (?!elapsed|rate|wrote|resizing).*|Warning: Search not completed)$/m.exec(report)
+  const complaint =
+    /^(?:error: .*|pan:(?:\d+:)? (?!elapsed|rate|wrote|resizing).*|Warning: Search not completed)$/m.exec(report)
   const isWhole = errors === 0 && complaint === null && !Object.values(figures).some(Number.isNaN)
   const incomplete = counterexample !== null || isWhole ? null : (complaint?.[0] ?? `pan said:\n${report}`)
   return { counterexample, incomplete, ...figures }

@@ -38,12 +38,9 @@ async function main() {
   for (const question of chosen) {
     const search = { ...question, model }
     const found = await searched(checker, search)
-    const isBreak = breaks.includes(question)
-    const asExpected = found.incomplete === null && (found.counterexample !== null) === isBreak
-    if (!asExpected) wrong++
-    console.log(
-      `${asExpected ? (isBreak ? 'found out' : 'proved') : 'WRONG'.padEnd(9)} ${question.name}: ${question.what}`,
-    )
+    const verdict = verdictOn(question, found)
+    if (verdict === 'WRONG') wrong++
+    console.log(`${verdict.padEnd(9)} ${question.name}: ${question.what}`)
     console.log(`          ${found.incomplete ?? found.counterexample ?? 'no counterexample'}; ${sizeOf(found)}`)
     if (values.trail && found.counterexample !== null) console.log(await trailOf(checker, search))
   }
@@ -59,6 +56,16 @@ function named(name) {
   const question = [...proofs, ...breaks].find((each) => each.name === name)
   if (question === undefined) throw new TypeError(`Expected the name of a proof or a break, got ${name}`)
   return question
+}
+
+/**
+ * @param {Question} question
+ * @param {import('./model-checker.mjs').Found} found
+ */
+function verdictOn({ shows }, { counterexample, incomplete }) {
+  if (incomplete !== null) return 'WRONG'
+  if (shows === undefined) return counterexample === null ? 'proved' : 'WRONG'
+  return shows.test(counterexample ?? '') ? 'found out' : 'WRONG'
 }
 
 /** @param {import('./model-checker.mjs').Found} found */

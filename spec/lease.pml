@@ -13,7 +13,8 @@
  *
  * What happens in one script of Redis is one step, and so is what a process does without waiting. A script and its reply
  * are one step where nothing that comes between can make a difference, or can make one only in favour of the protocol.
- * With GAPS fewer steps are taken together: what a caller reads, whether it joins, and what its claim finds are three.
+ * With GAPS fewer steps are taken together: what a caller reads, whether it joins, what its claim finds, when the load
+ * begins, when it ends and when the fill comes are six.
  *
  * A value is `new` if its load began after the invalidation, else it is `old`: nothing else is known of it.
  *
@@ -29,6 +30,7 @@
 #ifndef EXPIRIES
 #define EXPIRIES 0
 #endif
+/* At most 1: what was given up is remembered once for each caller. */
 #ifndef SLIPS
 #define SLIPS 0
 #endif
@@ -155,12 +157,27 @@ hidden byte each, told;
 #else
 #define goodIfUnknown(c) goodFromBegin[c]
 #endif
+#ifdef LATE_LOAD_FOR_ALL
+#define goodInLateLoad(c) hasAsked(fellow(c))
+#else
+#define goodInLateLoad(c) goodFromBegin[c]
+#endif
+#ifdef ANSWER_REFUSED
+#define alsoIfRefused true
+#else
+#define alsoIfRefused false
+#endif
+#ifdef CLAIM_NOT_IDEMPOTENT
+#define isKnownAgain false
+#else
+#define isKnownAgain true
+#endif
 #ifdef WAITERS_NEVER_REASK
 #define asksAgain(c) got[c] == again
 #elif defined(ASK_AT_ANY_TIME)
 #define asksAgain(c) true
 #else
-/* Asking again while that lease is still held changes nothing: who waits for it is enlisted, and stays so. */
+/* Asking again while that lease is held makes an answer good for more callers, and changes nothing else. */
 #define asksAgain(c) token[c] == 0
 #endif
 
@@ -200,6 +217,9 @@ inline grant(p) {
     assert(lawful == 0);
     assert(faulty || !loadedOnce);
     loadedOnce = !faulty;
+#ifdef TOKEN_PER_PROCESS
+    lease = p + 1;
+#else
     lease = 1;
     each = 0;
     do
@@ -207,6 +227,7 @@ inline grant(p) {
     :: each < CALLERS && (token[each] == lease || lateToken[each] == lease || writer == lease) -> lease++; each = 0
     :: else -> each++
     od;
+#endif
     lawful = lease;
     holder = p
   }
@@ -298,12 +319,13 @@ inline slip() {
 inline read(c) {
   if
   :: value != nothing -> got[c] = value; succeed(c, false)
-  :: else -> state[c] = missed
+  :: value == nothing -> state[c] = missed
+  :: slip(); state[c] = alone
   fi
 }
 
-#define joinable(c) (!detached[c] && (state[c] == found || state[c] == waiting || state[c] == resending || \
-  state[c] == granted || state[c] == loading || alsoJoinable(c)))
+#define joinable(c) (!detached[c] && (state[c] == asking || state[c] == found || state[c] == waiting || \
+  state[c] == resending || state[c] == granted || state[c] == loading || alsoJoinable(c)))
 
 inline seek(c) {
   if
@@ -354,27 +376,30 @@ inline begin(c) {
 #define at(here) state[c] == here
 #endif
 
+inline finish(c) {
+  fill(token[c], got[c], reply);
+#ifdef ANSWER_BEFORE_FILL_ACCEPTED
+  succeed(c, good[c]);
+#else
+  state[c] = filled;
+  got[c] = (reply == refused && alsoIfRefused -> got[c] : reply);
+  if
+  /* It will not be sent twice any more. */
+  :: slips == 0 -> token[c] = 0; goodFromBegin[c] = 0; writer = 0
+  :: else
+  fi;
+#endif
+  reply = 0
+}
+
 /* Without waiting for anybody. */
 inline goOn(c) {
   do
   :: at(reading) -> read(c)
   :: at(missed) -> seek(c)
+  :: at(asking) -> claim(c)
   :: at(granted) -> begin(c)
-  :: state[c] == asking -> claim(c)
-  :: state[c] == ending ->
-    fill(token[c], got[c], reply);
-#ifdef ANSWER_BEFORE_FILL_ACCEPTED
-    succeed(c, good[c]);
-#else
-    state[c] = filled;
-    got[c] = reply;
-    if
-    /* It will not be sent twice any more. */
-    :: slips == 0 -> token[c] = 0; goodFromBegin[c] = 0; writer = 0
-    :: else
-    fi;
-#endif
-    reply = 0
+  :: at(ending) -> finish(c)
   :: state[c] == landing -> d_step { land(c, got[c], good[c]); answer(c, got[c]) }
   :: state[c] == alone -> d_step { land(c, now, true); answer(c, now) }
   :: else -> break
@@ -393,8 +418,13 @@ proctype Caller(byte c) {
       :: state[c] == absent && isNext(c) ->
         late[c] = invalidated;
         state[c] = (joinable(fellow(c)) -> joined : reading)
+#ifdef SOME_STAY_AWAY
+      /* Otherwise those who are stuck could be saved by whoever comes later. */
+      :: state[c] == absent && isNext(c) -> state[c] = answered
+#endif
       :: state[c] == reading -> read(c)
       :: state[c] == missed -> seek(c)
+      :: state[c] == asking -> claim(c)
 
       :: state[c] == found -> succeed(c, goodInClaim(c))
       :: state[c] == waiting && isValue(got[c]) -> succeed(c, goodInWait(c))
@@ -405,8 +435,8 @@ proctype Caller(byte c) {
         good[c] = hasAsked(fellow(c))
       :: state[c] == waiting && asksAgain(c) -> ask(c)
 
-      :: state[c] == resending && lease == token[c] -> state[c] = granted
-      :: state[c] == resending && lease != token[c] -> state[c] = asking
+      :: state[c] == resending && lease == token[c] && isKnownAgain -> state[c] = granted
+      :: state[c] == resending && (lease != token[c] || !isKnownAgain) -> state[c] = asking
       :: state[c] == granted -> begin(c)
 
       /* It is told that its lease is lost, or learns it when it would renew it. */
@@ -417,10 +447,11 @@ proctype Caller(byte c) {
         lateToken[c] = token[c];
         if
         :: startAnew(c)
-        :: succeed(c, goodFromBegin[c])
+        :: succeed(c, goodInLateLoad(c))
         fi
       /* Nobody joins from now on. */
       :: state[c] == loading -> state[c] = ending; good[c] = hasAsked(fellow(c))
+      :: state[c] == ending -> finish(c)
       /* The fill comes late: nobody knows whether it will be accepted. */
       :: state[c] == loading && slips > 0 ->
         slip();
@@ -506,7 +537,6 @@ proctype Invalidation() {
   atomic {
 #endif
     invalidated = 1;
-    faulty = 1;
     loadedOnce = 0;
     overwrite()
   }
@@ -515,7 +545,7 @@ proctype Invalidation() {
 /* A fill that was sent before may still arrive. */
 inline die(c) {
   if
-  :: state[c] == loading && lease == token[c] -> lateToken[c] = token[c]; lateValue[c] = got[c]
+  :: (state[c] == loading || state[c] == ending) && lease == token[c] -> lateToken[c] = token[c]; lateValue[c] = got[c]
   :: true
   fi;
   late[c] = 0;

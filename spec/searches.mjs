@@ -2,12 +2,22 @@
  * What `npm run spec` lets spin search: the proofs, which must end without a counterexample, and the breaks, each of which
  * takes a rule away and must end with one.
  *
- * @typedef {{ name: string, what: string } & Pick<import('../scripts/model-checker.mjs').Search, 'looksFor' | 'settings' | 'short'>} Question
+ * @typedef {{ name: string, what: string, shows?: RegExp } & Pick<import('../scripts/model-checker.mjs').Search, 'looksFor' | 'settings' | 'short'>} Question
  */
 import { fileURLToPath } from 'node:url'
 
 /** The path of the model. */
 export const model = fileURLToPath(new URL('lease.pml', import.meta.url))
+
+/** How a run shows what is wrong, in the words of spin. */
+const shows = {
+  secondLease: /lawful==0/,
+  secondLoad: /loadedOnce/,
+  lateWrite: /lawful==token/,
+  olderValue: /late\[/,
+  deadEnd: /^invalid end state$/,
+  endlessRun: /^non-progress cycle$/,
+}
 
 const two = { PROCESSES: 2 }
 const three = { PROCESSES: 3 }
@@ -35,9 +45,9 @@ export const proofs = [
   },
   {
     name: 'everything',
-    what: 'two processes, and all of these together; who waits asks again at any time',
+    what: 'two processes, and all of these together; who waits asks again at any time, and some never ask',
     looksFor: 'states',
-    settings: { ...two, ...everything },
+    settings: { ...two, ...everything, SOME_STAY_AWAY: 1 },
   },
   {
     name: 'gaps_and_crash',
@@ -73,21 +83,36 @@ export const proofs = [
 
 /** @type {readonly Question[]} */
 export const breaks = [
-  taken('CLAIM_IGNORES_VALUE', 'a claim looks only for a lease'),
-  taken('CLAIM_IGNORES_LEASE', 'a claim wins although somebody else holds the lease'),
-  taken('CLAIM_COUNTS_FROM_REPLY', 'a value is current as of the reply that brings it, not of the request'),
-  taken('NO_TOKEN_CHECK_IN_FILL', 'a load that has lost its lease may fill', { EXPIRIES: 1 }),
-  taken('NO_TOKEN_CHECK_IN_RELEASE', 'a release that comes late takes the lease of another', { SLIPS: 1 }),
-  taken('INVALIDATE_LEAVES_LEASE', 'an invalidation does not void the load under way'),
-  taken('LEASE_NEVER_EXPIRES', 'the lease of a dead process stays', { CRASHES: 1 }),
-  taken('ANSWER_BEFORE_FILL_ACCEPTED', 'callers are answered before Redis has accepted the fill'),
-  taken('ANSWER_JOINED_WAITER', 'who joined a wait is given what the message brings'),
-  taken('JOIN_WHILE_FILLING', 'a load can be joined when it has ended'),
-  taken('UNKNOWN_FILL_COUNTS_FROM_END', 'a load whose fill may be refused is for all who joined it', { SLIPS: 1 }),
-  taken('WAITERS_NEVER_REASK', 'who waits relies on messages alone'),
+  taken('TOKEN_PER_PROCESS', shows.olderValue, 'all loads of a process have the same token'),
+  taken('CLAIM_IGNORES_VALUE', shows.secondLoad, 'a claim looks only for a lease'),
+  taken('CLAIM_IGNORES_LEASE', shows.secondLease, 'a claim wins although somebody else holds the lease'),
+  taken('CLAIM_NOT_IDEMPOTENT', shows.deadEnd, 'a claim that is sent twice waits for itself', { SLIPS: 1 }),
+  taken(
+    'CLAIM_COUNTS_FROM_REPLY',
+    shows.olderValue,
+    'a value is current as of the reply that brings it, not of the request',
+  ),
+  taken('NO_TOKEN_CHECK_IN_FILL', shows.lateWrite, 'a load that has lost its lease may fill', { EXPIRIES: 1 }),
+  taken('NO_TOKEN_CHECK_IN_RELEASE', shows.secondLease, 'a release that comes late takes the lease of another', {
+    SLIPS: 1,
+  }),
+  taken('INVALIDATE_LEAVES_LEASE', shows.lateWrite, 'an invalidation does not void the load under way'),
+  taken('LEASE_NEVER_EXPIRES', shows.deadEnd, 'the lease of a dead process stays', { CRASHES: 1 }),
+  taken('ANSWER_BEFORE_FILL_ACCEPTED', shows.olderValue, 'callers are answered before Redis has accepted the fill'),
+  taken('ANSWER_REFUSED', shows.olderValue, 'callers are answered although the fill was refused'),
+  taken('LATE_LOAD_FOR_ALL', shows.olderValue, 'a load that went on without Redis is for all who joined it', {
+    SLIPS: 1,
+  }),
+  taken('ANSWER_JOINED_WAITER', shows.olderValue, 'who joined a wait is given what the message brings'),
+  taken('JOIN_WHILE_FILLING', shows.olderValue, 'a load can be joined when it has ended'),
+  taken('UNKNOWN_FILL_COUNTS_FROM_END', shows.olderValue, 'a load whose fill may be refused is for all who joined it', {
+    SLIPS: 1,
+  }),
+  taken('WAITERS_NEVER_REASK', shows.deadEnd, 'who waits relies on messages alone'),
   {
     name: 'ASKING_FOR_EVER',
     what: 'the lease of a dead process stays, and who waits asks again and again',
+    shows: shows.endlessRun,
     looksFor: 'cycles',
     short: true,
     settings: { ...two, CRASHES: 1, LEASE_NEVER_EXPIRES: 1, ASK_AT_ANY_TIME: 1 },
@@ -96,10 +121,11 @@ export const breaks = [
 
 /**
  * @param {string} name a macro of the model that takes a rule away
+ * @param {RegExp} shows
  * @param {string} what the protocol does then
  * @param {Record<string, number>} [needs] what must be able to happen for it to do harm
  * @returns {Question}
  */
-function taken(name, what, needs = {}) {
-  return { name, what, looksFor: 'states', short: true, settings: { ...two, ...needs, [name]: 1 } }
+function taken(name, shows, what, needs = {}) {
+  return { name, what, shows, looksFor: 'states', short: true, settings: { ...two, ...needs, [name]: 1 } }
 }
