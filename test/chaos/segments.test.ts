@@ -10,9 +10,9 @@ function got(id: string, at: number, by: string): Happening {
   return { what: 'answer', at, process: 0, call: id, value: { key: 'k', by } }
 }
 
-function load(id: string, from: number, to: number): Happening[] {
+function load(id: string, from: number, to: number, { by = '', fence = id as string | null } = {}): Happening[] {
   return [
-    { what: 'load', at: from, process: 0, load: id, call: '', key: 'k', fence: id },
+    { what: 'load', at: from, process: 0, load: id, call: by, key: 'k', fence },
     { what: 'loaded', at: to, process: 0, load: id, ends: 'value' },
   ]
 }
@@ -56,9 +56,19 @@ test('each call is counted in one segment', () => {
   expect(segments.judge(200, {}).figures).toMatchObject({ calls: 1, answers: { value: 1 } })
 })
 
+test('why a load ran without a lease is known for as long as the load', () => {
+  const segments = new Segments()
+  const voids = [1, 2, 3, 4, 5].flatMap((number) => invalidation(`w${number}`, 100 * number, 100 * number + 1))
+  segments.add([call('c', 50), ...voids, ...load('a', 600, 610, { by: 'c', fence: null }), got('c', 620, 'a')])
+  expect(segments.judge(1_000, { hit: [] }).wrong).toEqual([])
+  segments.add([call('d', 19_000), got('d', 19_001, 'a')])
+  expect(segments.judge(19_500, { hit: [] }).wrong).toEqual([])
+  expect(segments.judge(20_500, { hit: [] }).wrong).toEqual([])
+})
+
 test('a fault explains what it did for as long as that is remembered', () => {
   const segments = new Segments()
-  const alone = load('a', 1_500, 30_000).map((each) => (each.what === 'load' ? { ...each, fence: null } : each))
+  const alone = load('a', 1_500, 30_000, { fence: null })
   segments.add([{ what: 'fault', at: 1_000, name: 'f' }, { what: 'healed', at: 1_900, name: 'f' }, ...alone])
   segments.add([call('c', 21_000), got('c', 21_010, 'a')])
   expect(segments.judge(21_400, { healsWithin: 500 }).wrong).toEqual([])

@@ -50,7 +50,12 @@ export class Segments {
     const wrong = violations(history, allowed).filter((words) => !this.#wrong.has(words))
     for (const words of wrong) this.#wrong.add(words)
     const figures = figuresOf(history, this.#judgedUpTo)
-    this.#kept = this.#kept.filter((each) => each.at > upTo - memoryOf(each) || open.has(each))
+    const lasts = (each: Happening): boolean => each.at > upTo - memoryOf(each) || open.has(each)
+    // A load is judged by what has happened since its caller asked.
+    const askers = new Set(this.#kept.flatMap((each) => (each.what === 'load' && lasts(each) ? [each.call] : [])))
+    this.#kept = this.#kept.filter(
+      (each) => lasts(each) || ((each.what === 'call' || each.what === 'answer') && askers.has(each.call)),
+    )
     this.#judgedUpTo = upTo
     return { figures, wrong }
   }
