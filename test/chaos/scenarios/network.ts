@@ -218,8 +218,8 @@ function replyLost(script: string, { sha1 }: Script): Scenario {
         for (let round = 0; round < 3; round++) {
           await commands.loseReplyTo(sha1)
           stage.count('lost')
-          // What is lost again and again is lost for good, in the end.
-          await pause(stage.random.between(300, 500))
+          // Until it has been sent again and answered: what is lost again and again is lost for good, in the end.
+          await pause(stage.random.between(500, 700))
         }
       })
       await Promise.all(losing)
