@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'e76bfbc5e6e70270ff52241a47f63faa2224db9e',
+  sha1: '1c07aeccf16c05b2de0f347e998750655b3e57b6',
   lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
 local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
 local goneAfter = ARGV[7]
@@ -73,7 +73,14 @@ elseif most and left > most - (tonumber(lease[8]) or most) then
   if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
   if lease[1] == 'pass' then return {'pass', micros} end
 end
-if exists then redis.call('DEL', leaseKey) end
+local fields = exists and redis.pcall('HKEYS', leaseKey) or {}
+if fields.err then
+  redis.call('DEL', leaseKey)
+  fields = {}
+end
+for _, field in ipairs(fields) do
+  if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
+end
 local fence = string.format('%.0f', math.max(micros, version + 1))
 redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
 local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
@@ -184,19 +191,23 @@ return answers
 
 export const settle: Script = {
   name: 'settle',
-  sha1: 'ba22bf0cec7d6903ef3da1ddc34e080ea858af2e',
+  sha1: '98722cc9d33bf131e909a17cec113e2a97e573a0',
   lua: `local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
 if lease.err or lease[2] ~= token then return {0} end
 if lease[1] ~= 'held' then return {1} end
 local fields = redis.call('HKEYS', leaseKey)
-redis.call('DEL', leaseKey)
 local message = string.sub(state, 1, 1) .. token .. ARGV[3]
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
-if state ~= 'again' then
+if state == 'again' then
+  redis.call('DEL', leaseKey)
+else
   local ttl = math.max(tonumber(ARGV[4]), 1000)
+  for _, field in ipairs(fields) do
+    if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
+  end
   redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
   local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
   if type(expires) == 'table' then

@@ -8,7 +8,7 @@
  * @typedef {import('../../src/index.ts').LoadContext} LoadContext
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { createCache, obey, openClient, processIndex, redisStore, tell } from '../support/fleet-base.mjs'
+import { createCache, eventNames, obey, openClient, processIndex, redisStore, tell } from '../support/fleet-base.mjs'
 import { Random } from './random.mjs'
 import { unnoticed } from './unnoticed.mjs'
 
@@ -69,7 +69,8 @@ obey({
     client = opened.client
     const store = redisStore(client, { wakeUp: work.wakeUp })
     cache = createCache({ namespace: 'chaos', store, commandTimeout: work.commandTimeout })
-    for (const name of eventNames) cache.on(name, () => count(name))
+    for (const name of /** @type {const} */ ([...eventNames, 'storeFailure', 'overloaded']))
+      cache.on(name, () => count(name))
     cache.on('push', ({ up }) => count(up ? 'pushed' : 'not pushed'))
     await Promise.all([client.ping(), work.wakeUp === 'poll' ? undefined : opened.subscribed])
   },
@@ -111,24 +112,6 @@ obey({
     return { events, warnings, resources: await resourcesLeft() }
   },
 })
-
-/** @type {(keyof import('../../src/index.ts').CacheEvents)[]} */
-const eventNames = [
-  'hit',
-  'stale',
-  'miss',
-  'load',
-  'wait',
-  'fill',
-  'refused',
-  'lost',
-  'failure',
-  'garbage',
-  'degraded',
-  'recovered',
-  'storeFailure',
-  'overloaded',
-]
 
 /** @param {string} name */
 function count(name) {

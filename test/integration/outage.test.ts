@@ -213,3 +213,24 @@ describe('while Redis is down', () => {
     await expectNormality(fleet)
   })
 })
+
+describe('while the memory of Redis is full', () => {
+  test('an error is told to those who wait, and remembered (rule 5)', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({
+      processes: 2,
+      redis: { options: server.address },
+      cache: { failureCooldown: '1m' },
+    })
+    const crowd = await fleet.ask('key', { callers: 3 })
+    await fleet.waits(1)
+    const load = await fleet.load(0)
+    await server.exhaustMemory()
+    await load.fail({ name: 'Error', message: 'away' })
+    const failed = [{ told: 'LOAD_FAILED', callers: 6 }]
+    expect(tally(await crowd.answers)).toEqual(failed)
+    const later = await fleet.ask('key', { callers: 3 })
+    expect(tally(await later.answers)).toEqual(failed)
+    expect(fleet.loads).toHaveLength(1)
+  })
+})

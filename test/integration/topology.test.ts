@@ -10,7 +10,7 @@ import {
   type FleetShape,
   type Member,
 } from '../support/fleet.ts'
-import { startCluster, startRedis, startSentinel, type RedisCluster } from '../support/servers.ts'
+import { startCluster, startRedis, startSentinel, type RedisCluster, type RedisServer } from '../support/servers.ts'
 
 function nodesOf(cluster: RedisCluster): { host: string; port: number }[] {
   return cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port }))
@@ -119,6 +119,22 @@ describe('in a cluster', () => {
     const { answers } = await fleet.ask('key', { callers: 25, loader: { ms: 3_000 } })
     expect(tally(await answers)).toEqual([{ told: fleet.loads[0]?.value, callers: 75 }])
     expect(fleet.loads).toHaveLength(1)
+  })
+
+  test('an error is told to those who wait, and remembered, while the slot of its key moves', async () => {
+    await using cluster = await startCluster()
+    const redis = { nodes: nodesOf(cluster) }
+    await using fleet = await startFleet({ processes: 2, redis, cache: { failureCooldown: '1m' } })
+    const lease = '{herdless:key}:lease'
+    const crowd = await fleet.ask('key', { callers: 3 })
+    await fleet.waits(1)
+    const load = await fleet.load(0)
+    const slot = await cluster.slotOf(lease)
+    const from = await cluster.masterOfSlot(slot)
+    await cluster.beginMove(slot, cluster.masters.find((master) => master !== from) as RedisServer)
+    await load.fail({ name: 'Error', message: 'away' })
+    expect(tally(await crowd.answers)).toEqual([{ told: 'LOAD_FAILED', callers: 6 }])
+    expect(await from.client.hmget(lease, 'state', 'inbox')).toEqual(['failed', null])
   })
 
   test('everybody is answered when a master is killed in mid-load', { timeout: 60_000 }, async () => {

@@ -12,6 +12,22 @@ const [port = '', index = '', built = ''] = process.argv.slice(2)
 /** Which process of its fleet this is. */
 export const processIndex = Number(index)
 
+/** The events of a cache that tell what became of a call or a load. */
+export const eventNames = /** @type {const} */ ([
+  'hit',
+  'stale',
+  'miss',
+  'load',
+  'wait',
+  'fill',
+  'refused',
+  'lost',
+  'failure',
+  'garbage',
+  'degraded',
+  'recovered',
+])
+
 /** @type {typeof import('../../src/index.ts')} */
 export const { createCache } = await import(pathToFileURL(`${built}/index.js`).href)
 /** @type {typeof import('../../src/redis/index.ts')} */

@@ -13,7 +13,7 @@
  * @typedef {{ key: string, callers: number, loader: LoaderSpec, options: CallOptions, at: number, over: number }} Question
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { createCache, obey, openClient, processIndex, redisStore, tell } from './fleet-base.mjs'
+import { createCache, eventNames, obey, openClient, processIndex, redisStore, tell } from './fleet-base.mjs'
 
 /** @type {Member[]} */
 const members = []
@@ -22,22 +22,6 @@ const thrown = new WeakSet()
 /** @type {Map<number, { resolve: (value: unknown) => void, reject: (error: unknown) => void, value: string }>} */
 const held = new Map()
 let loads = 0
-
-/** @type {(keyof CacheEvents)[]} */
-const eventNames = [
-  'hit',
-  'stale',
-  'miss',
-  'load',
-  'wait',
-  'fill',
-  'refused',
-  'lost',
-  'failure',
-  'garbage',
-  'degraded',
-  'recovered',
-]
 
 const actions = {
   /** @param {CacheSpec & { connected: boolean }} spec */

@@ -87,9 +87,16 @@ elseif most and left > most - (tonumber(lease[8]) or most) then
   if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
   if lease[1] == 'pass' then return {'pass', micros} end
 end
--- Only where there is something: a script that has written already is not refused the rest when memory is full.
-if exists then redis.call('DEL', leaseKey) end
-
+-- A lease that is there becomes ours: while its slot moves to another node, a key that is deleted could not be made
+-- again. What goes, goes first: a script that has written already is not refused the rest when memory is full.
+local fields = exists and redis.pcall('HKEYS', leaseKey) or {}
+if fields.err then
+  redis.call('DEL', leaseKey)
+  fields = {}
+end
+for _, field in ipairs(fields) do
+  if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
+end
 -- 16 digits keep every microsecond until the year 2286.
 local fence = string.format('%.0f', math.max(micros, version + 1))
 redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])

@@ -12,15 +12,21 @@ if lease.err or lease[2] ~= token then return {0} end
 if lease[1] ~= 'held' then return {1} end
 
 local fields = redis.call('HKEYS', leaseKey)
-redis.call('DEL', leaseKey)
 local message = string.sub(state, 1, 1) .. token .. ARGV[3]
 -- A process that may not publish still loads: the others will ask.
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
-if state ~= 'again' then
+if state == 'again' then
+  redis.call('DEL', leaseKey)
+else
   -- Its token stays for at least a second, although it is no answer any more: the command may come once more.
   local ttl = math.max(tonumber(ARGV[4]), 1000)
+  -- The key is there all the time: while its slot moves to another node, one that is deleted could not be made again.
+  -- What goes, goes first: a script that has written already is not refused the rest when memory is full.
+  for _, field in ipairs(fields) do
+    if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
+  end
   redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
   local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
   if type(expires) == 'table' then

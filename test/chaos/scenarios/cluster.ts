@@ -36,10 +36,10 @@ export const cluster = [
       }
     },
     bites: ({ counted }) => counted('moved') > 5,
-    holds: ({ figures }) =>
-      Object.keys(figures.answers)
-        .filter((told) => told !== 'value' && told !== 'LOAD_FAILED')
-        .map((code) => `${figures.answers[code]} callers got ${code}`),
+    holds: ({ history }) =>
+      [...history.writes.values()].flatMap(({ write, error }) =>
+        error === undefined ? [] : [`${write} got ${error}`],
+      ),
   }),
   scenario({
     name: 'cluster_process_killed',
