@@ -12,6 +12,7 @@ export default defineConfig({
       suiteWithRedis('contract'),
       suiteWithRedis('property'),
       suiteWithRedis('integration'),
+      suiteWithRedis('locks'),
       suiteWithRedis('http'),
       suiteWithRedis('docs'),
       // After all the others: what is killed and frozen here is judged by the clock.

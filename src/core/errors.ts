@@ -7,6 +7,7 @@ export type CacheErrorCode =
   | 'LOAD_TIMEOUT'
   | 'WAIT_TIMEOUT'
   | 'LEASE_LOST'
+  | 'LOCK_TIMEOUT'
   | 'STORE_UNAVAILABLE'
   | 'OVERLOADED'
   | 'VALUE_TOO_LARGE'
@@ -85,6 +86,18 @@ export function loadFailed(key: string, cause: unknown): CacheError {
   // A circle is the caller's own doing: every level of it shows the chain, not a pile of wrappers.
   if (cause instanceof CacheError && cause.code === 'CIRCULAR_LOAD') return cause
   return new CacheError('LOAD_FAILED', `Loading ${quoted(key)} failed: ${said(cause)}`, { key, cause })
+}
+
+/**
+ * What a store's own error becomes. Only name, message and code are kept: a client hangs the whole command on its
+ * errors, with the value or the password in it.
+ */
+export function unavailable(error: unknown): CacheError {
+  if (error instanceof CacheError) return error
+  const { name = 'Error', code } = (error ?? {}) as { name?: unknown; code?: unknown }
+  const message = said(error)
+  const cause = Object.assign(new Error(message), { name }, code === undefined ? {} : { code })
+  return new CacheError('STORE_UNAVAILABLE', `The store failed: ${message}`, { cause })
 }
 
 /** What a thrown thing says, whatever it is: it comes from the user's code, or from a client. */

@@ -26,7 +26,7 @@ import {
   type SetOptions,
 } from './plan.ts'
 import { Reads, type Found } from './reads.ts'
-import type { Store } from './store.ts'
+import type { Lease, Store } from './store.ts'
 import { tokens } from './token.ts'
 import { Unleased } from './unleased.ts'
 import { Watchdog } from './watchdog.ts'
@@ -60,7 +60,7 @@ class FleetCache implements Cache {
     const keeps = plan.onInvalidateFailure === 'replay'
     const store = new GuardedStore(backing, { timeout: commandTimeout, keeps, clock, events })
     const places = { most: plan.maxConcurrentLoads, mostQueued: plan.maxQueuedLoads }
-    const watchdog = new Watchdog((leases) => store.renew(leases), clock)
+    const watchdog = new Watchdog<Lease>((leases) => store.renew(leases), clock)
     const named = (key: string): string => prefix + key
     const shared = { store, named, watchdog, clock, codec, events, moment, token: tokens() }
     this.#plan = plan

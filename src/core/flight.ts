@@ -176,13 +176,13 @@ export class Flight implements Loading {
     this.hasStale ||= replaced !== null
     events.emit('load', { key, leased: true })
     const began = moment()
-    const endWatch = watchdog.watch(lease, claimedAt, (why) => {
+    const watch = watchdog.watch(lease, claimedAt, (why) => {
       this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
     })
     const context = { fence: lease.fence, stale: replaced ?? read?.stale ?? null, lost: this.#ended }
     const loaded = await loading.run(this, () => load({ key, loader, plan, clock, ...context }))
     this.state = 'filling'
-    endWatch()
+    watch.end()
     const asOf = moment()
     switch (loaded.state) {
       case 'value':

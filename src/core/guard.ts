@@ -1,6 +1,7 @@
 import { Breaker } from './breaker.ts'
 import type { Clock, Timer } from './clock.ts'
-import { CacheError, closed, said, type Failure } from './errors.ts'
+import { deadline } from './deadline.ts'
+import { CacheError, closed, unavailable, type Failure } from './errors.ts'
 import type { Events } from './events.ts'
 import { KeptInvalidations } from './kept-invalidations.ts'
 import { quietly } from './quietly.ts'
@@ -35,7 +36,6 @@ export class GuardedStore {
   // Commands under way, oldest first: all have the same deadline, so one timer serves them all.
   readonly #pending = new Set<Pending>()
   #sweep: Timer | null = null
-  #sweepAt = 0
 
   readonly #owed = new Set<Lease>()
   #closed = false
@@ -195,15 +195,12 @@ export class GuardedStore {
   }
 
   #sweepIn(ms: number): void {
-    this.#sweepAt = this.#clock.now() + ms
-    this.#sweep = this.#clock.after(ms, this.#expireDue, 'background')
+    this.#sweep = deadline(this.#clock, ms, this.#expireDue, 'background')
   }
 
   readonly #expireDue = (): void => {
     this.#sweep = null
     const now = this.#clock.now()
-    // This process itself was busy: answers that came meanwhile are read after timers have run, so they get their turn.
-    if (now - this.#sweepAt > 20) return this.#sweepIn(1)
     for (const pending of this.#pending) {
       const left = pending.since + this.#timeout - now
       if (left > 0) return this.#sweepIn(left)
@@ -228,16 +225,4 @@ function attempt<T>(run: () => Promise<T>): Promise<T> {
   } catch (error) {
     return Promise.reject(error)
   }
-}
-
-/**
- * What a store's own error becomes. Only name, message and code are kept: a client hangs the whole command on its
- * errors, with the value or the password in it.
- */
-function unavailable(error: unknown): CacheError {
-  if (error instanceof CacheError) return error
-  const { name = 'Error', code } = (error ?? {}) as { name?: unknown; code?: unknown }
-  const message = said(error)
-  const cause = Object.assign(new Error(message), { name }, code === undefined ? {} : { code })
-  return new CacheError('STORE_UNAVAILABLE', `The store failed: ${message}`, { cause })
 }

@@ -3,6 +3,7 @@ import type { Codec } from './codec.ts'
 import type { Events } from './events.ts'
 import type { GuardedStore } from './guard.ts'
 import type { Moment } from './moment.ts'
+import type { Lease } from './store.ts'
 import type { Watchdog } from './watchdog.ts'
 
 /** What the reads, flights and calls of one cache share. */
@@ -10,7 +11,7 @@ export interface Shared {
   readonly store: GuardedStore
   /** A key as the store knows it. */
   readonly named: (key: string) => string
-  readonly watchdog: Watchdog
+  readonly watchdog: Watchdog<Lease>
   readonly clock: Clock
   readonly codec: Codec
   readonly events: Events

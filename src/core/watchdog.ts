@@ -1,12 +1,52 @@
 import type { Clock, Timer } from './clock.ts'
-import type { Lease } from './store.ts'
 
-interface Held {
-  readonly lease: Lease
-  readonly lose: (why: string) => void
+/** What is held for a ttl. */
+export interface Leased {
+  readonly ttl: number
+  /** Resolves when it was taken away before its time; it may never resolve. */
+  readonly lost: Promise<void>
+}
+
+/** When a lease is renewed: after which part of its ttl, and for how long in all, in milliseconds. */
+export interface Renewal {
+  readonly at: number
+  readonly maxHold: number
+}
+
+/** A lease in the care of a watchdog. */
+export interface Watch<Lease extends Leased> {
   /** By our own monotonic clock, the store may let the lease go from here on. */
+  readonly deadline: number
+  /** It was renewed by somebody else's hand, with whatever ttl it has now. */
+  renewed(lease: Lease, sentAt: number): void
+  /** Ends the watch. */
+  end(): void
+}
+
+const always: Renewal = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
+
+class Held<Lease extends Leased> {
+  lease: Lease
   deadline: number
   renewAt: number
+  readonly lose: (why: string) => void
+  readonly #at: number
+  readonly #until: number
+
+  constructor(lease: Lease, askedAt: number, lose: (why: string) => void, { at, maxHold }: Renewal) {
+    this.lease = lease
+    this.lose = lose
+    this.#at = at
+    this.#until = askedAt + maxHold
+    this.deadline = askedAt + lease.ttl
+    this.renewAt = this.after(askedAt)
+  }
+
+  /** When to renew what was renewed then; never once it has been held for long enough. */
+  after(sentAt: number): number {
+    const next = sentAt + this.lease.ttl * this.#at
+    return next < this.#until ? next : Number.POSITIVE_INFINITY
+  }
 }
 
 /**
@@ -14,10 +54,10 @@ interface Held {
  * when one is lost: at the latest when it could have run out, counted from the moment the last confirmed renewal was
  * *sent*. So the holder knows before the store lets go, whether or not the store can be heard.
  */
-export class Watchdog {
+export class Watchdog<Lease extends Leased> {
   readonly #renew: (leases: readonly Lease[]) => Promise<boolean>[]
   readonly #clock: Clock
-  readonly #held = new Set<Held>()
+  readonly #held = new Set<Held<Lease>>()
   #timer: Timer | null = null
   #wakeAt = Number.POSITIVE_INFINITY
 
@@ -30,14 +70,24 @@ export class Watchdog {
    * Takes a lease into its care.
    * @param askedAt when the claim was sent that won the lease, by the clock: its life is counted from there
    * @param lose called once if the lease is gone or can no longer be relied on
-   * @returns what ends the watch
    */
-  watch(lease: Lease, askedAt: number, lose: (why: string) => void): () => void {
-    const held: Held = { lease, lose, deadline: askedAt + lease.ttl, renewAt: askedAt + lease.ttl / 3 }
+  watch(lease: Lease, askedAt: number, lose: (why: string) => void, renewal: Renewal = always): Watch<Lease> {
+    const held = new Held(lease, askedAt, lose, renewal)
     this.#held.add(held)
-    void lease.lost.then(() => this.#lost(held, 'an invalidation or another holder voided it'))
-    this.#wake(held.renewAt)
-    return () => this.#held.delete(held)
+    void lease.lost.then(() => this.#lost(held, 'it was voided, or somebody else has it now'))
+    this.#wake(Math.min(held.renewAt, held.deadline))
+    return {
+      get deadline() {
+        return held.deadline
+      },
+      renewed: (now, sentAt) => {
+        held.lease = now
+        held.deadline = sentAt + now.ttl
+        held.renewAt = held.after(sentAt)
+        this.#wake(Math.min(held.renewAt, held.deadline))
+      },
+      end: () => void this.#held.delete(held),
+    }
   }
 
   close(): void {
@@ -45,7 +95,7 @@ export class Watchdog {
     this.#held.clear()
   }
 
-  #lost(held: Held, why: string): void {
+  #lost(held: Held<Lease>, why: string): void {
     if (this.#held.delete(held)) held.lose(why)
   }
 
@@ -60,18 +110,19 @@ export class Watchdog {
     this.#timer = null
     this.#wakeAt = Number.POSITIVE_INFINITY
     const now = this.#clock.now()
-    const due: Held[] = []
+    const due: Held<Lease>[] = []
     let next = Number.POSITIVE_INFINITY
     for (const held of this.#held) {
+      const { ttl } = held.lease
       if (held.deadline <= now) {
-        this.#lost(held, `it could not be renewed within its ${held.lease.ttl} ms`)
+        this.#lost(held, `it could not be renewed within its ${ttl} ms`)
         continue
       }
       // What falls due within a tenth of its ttl goes along: one command for many leases, and few wake-ups.
-      if (held.renewAt - held.lease.ttl / 10 <= now) {
+      if (held.renewAt - ttl / 10 <= now) {
         due.push(held)
         // Tried again this soon unless the answer says otherwise.
-        held.renewAt = now + held.lease.ttl / 6
+        held.renewAt = now + ttl / 6
       }
       next = Math.min(next, held.renewAt, held.deadline)
     }
@@ -79,15 +130,16 @@ export class Watchdog {
     if (due.length > 0) this.#renewAll(due, now)
   }
 
-  #renewAll(due: readonly Held[], sentAt: number): void {
+  #renewAll(due: readonly Held<Lease>[], sentAt: number): void {
     const answers = this.#renew(due.map((held) => held.lease))
     for (const [index, held] of due.entries()) {
+      const { ttl } = held.lease
       answers[index]?.then(
         (ours) => {
-          if (!ours) return this.#lost(held, 'it expired, was evicted or belongs to another load now')
+          if (!ours) return this.#lost(held, 'it expired, was evicted or belongs to somebody else now')
           // An answer may be overtaken by that of a later renewal.
-          held.deadline = Math.max(held.deadline, sentAt + held.lease.ttl)
-          held.renewAt = Math.max(held.renewAt, sentAt + held.lease.ttl / 3)
+          held.deadline = Math.max(held.deadline, sentAt + ttl)
+          held.renewAt = Math.max(held.renewAt, held.after(sentAt))
         },
         // Tried again at `renewAt`, until the deadline decides.
         () => undefined,

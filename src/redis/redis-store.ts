@@ -21,10 +21,7 @@ const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'script', 'time', 'dup
  * @throws TypeError for something that is not such a client, or a wrong option
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
-  const isClient = methods.every((method) => typeof client?.[method] === 'function')
-  if (!isClient) {
-    throw new TypeError(`Expected an ioredis Redis or Cluster, got ${shown(client)}`)
-  }
+  checkClient(client)
   const { scaleReads = 'master' } = (client as { options?: { scaleReads?: unknown } }).options ?? {}
   if (client.isCluster && scaleReads !== 'master') {
     // A replica may not have heard of an invalidation that has been acknowledged.
@@ -32,4 +29,10 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   }
   const { wakeUp = 'push' }: RedisStoreOptions = checked('redisStore', options, { wakeUp: oneOf('push', 'poll') })
   return new RedisStore(client, wakeUp)
+}
+
+/** Throws TypeError for something that is not a client. */
+export function checkClient(client: RedisClient): void {
+  if (methods.every((method) => typeof client?.[method] === 'function')) return
+  throw new TypeError(`Expected an ioredis Redis or Cluster, got ${shown(client)}`)
 }

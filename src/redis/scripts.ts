@@ -124,6 +124,44 @@ return {1, micros}
 `,
 }
 
+export const giveBack: Script = {
+  name: 'give-back',
+  sha1: '5fde2d43aecb4fcdbceed4dff8d27156f1f17aca',
+  lua: `local lockKey, queueKey, placesKey = KEYS[1], KEYS[2], KEYS[3]
+local holder = redis.call('GET', lockKey)
+local ours = 0
+if ARGV[1] ~= '' and holder == ARGV[1] then
+  redis.call('DEL', lockKey)
+  holder = false
+  ours = 1
+end
+if ARGV[2] ~= '' then
+  redis.call('ZREM', queueKey, ARGV[2])
+  redis.call('ZREM', placesKey, ARGV[2])
+end
+if holder or ARGV[1] ~= '' and ours == 0 then return {ours} end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+while true do
+  local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+  if not first then break end
+  local place = tonumber(redis.call('ZSCORE', placesKey, first) or 0)
+  local heard = 1
+  if place > now then
+    heard = redis.pcall('PUBLISH', string.sub(first, 17), 'a' .. string.sub(first, 1, 16))
+    if type(heard) == 'table' then heard = 1 end
+  end
+  if place > now and (heard > 0 or ARGV[4] == '' or string.len(first) == 16) then
+    redis.call('ZADD', placesKey, math.min(place, now + ARGV[3]), first)
+    break
+  end
+  redis.call('ZREM', queueKey, first)
+  redis.call('ZREM', placesKey, first)
+end
+return {ours}
+`,
+}
+
 export const overwrite: Script = {
   name: 'overwrite',
   sha1: '9d0bedabc8297397586f3273ca41ddcbc134093a',
@@ -159,6 +197,20 @@ if lease[1] == 'held' and lease[2] then
   if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
 end
 return {late and 0 or 1, micros}
+`,
+}
+
+export const prolong: Script = {
+  name: 'prolong',
+  sha1: '102de270af5dc6ac03ab852c0d64b4da1008e6dc',
+  lua: `local answers = {}
+for index, lockKey in ipairs(KEYS) do
+  local holder = redis.pcall('GET', lockKey)
+  local ours = holder == ARGV[2 * index - 1]
+  if ours then redis.call('PEXPIRE', lockKey, ARGV[2 * index]) end
+  answers[index] = ours and 1 or 0
+end
+return answers
 `,
 }
 
@@ -216,5 +268,72 @@ else
   end
 end
 return {1}
+`,
+}
+
+export const take: Script = {
+  name: 'take',
+  sha1: 'd46937d7fcc72c409d254fc66ab3d932506c6908',
+  lua: `local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local token, ttl, waits, inbox, goneAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+local me = token .. inbox
+local holder = redis.call('GET', lockKey)
+if holder and string.sub(holder, 1, 16) == token then return {'held', holder, redis.call('GET', fenceKey)} end
+local left = holder and redis.call('PTTL', lockKey) or 0
+local address = holder and goneAfter ~= '' and string.match(holder, '^' .. string.rep('.', 16) .. '@(.+)$')
+if address then
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', address)
+  if not listeners.err and listeners[2] == 0 then
+    local since = redis.call('GET', suspectKey)
+    if not since then
+      redis.call('SET', suspectKey, now, 'PX', 10000)
+      since = now
+    end
+    local rest = since + goneAfter - now
+    if rest <= 0 then
+      redis.call('DEL', lockKey, suspectKey)
+      redis.pcall('PUBLISH', address, 'a' .. string.sub(holder, 1, 16))
+      holder = false
+    elseif left < 0 or rest < left then
+      left = rest
+    end
+  else
+    redis.call('DEL', suspectKey)
+  end
+end
+local gone = redis.call('ZRANGEBYSCORE', placesKey, '-inf', now)
+for _, each in ipairs(gone) do redis.call('ZREM', queueKey, each) end
+if #gone > 0 then redis.call('ZREMRANGEBYSCORE', placesKey, '-inf', now) end
+local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+if not holder then
+  if waits ~= 'fair' or not first or first == me then
+    redis.call('ZREM', queueKey, me)
+    redis.call('ZREM', placesKey, me)
+    local last = tonumber(redis.call('GET', fenceKey) or 0)
+    local fence = string.format('%.0f', math.max(micros, last + 1))
+    redis.call('SET', fenceKey, fence, 'PX', math.max(86400000, 2 * ttl))
+    local name = token
+    if goneAfter ~= '' and inbox ~= '' then
+      local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+      if not listeners.err and listeners[2] > 0 then name = token .. '@' .. inbox end
+    end
+    redis.call('SET', lockKey, name, 'PX', ttl)
+    return {'held', name, fence}
+  end
+  if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 'a' .. string.sub(first, 1, 16)) end
+  left = tonumber(redis.call('ZSCORE', placesKey, first)) - now
+end
+if waits ~= '' then
+  redis.call('ZADD', queueKey, 'NX', string.format('%.0f', micros), me)
+  redis.call('ZADD', placesKey, now + ARGV[5], me)
+  redis.call('PEXPIRE', queueKey, 2 * ARGV[5])
+  redis.call('PEXPIRE', placesKey, 2 * ARGV[5])
+  if first and first ~= me then left = -1 end
+end
+local tells = not holder or string.find(holder, '^[%w_-]+$') and #holder == 16 or address or string.find(holder, '^[%w_-]+@herdless:')
+return {'busy', left, tells and 1 or 0}
 `,
 }

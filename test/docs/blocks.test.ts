@@ -1,7 +1,7 @@
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startRedis, type RedisServer } from '../support/servers.ts'
+import { startNodes, startRedis, type RedisNodes, type RedisServer } from '../support/servers.ts'
 import { BlockModules, flaw, isScript, promised } from './blocks.ts'
 import { docs } from './markdown.ts'
 
@@ -18,6 +18,7 @@ test.for(scripts)('the code at $place says where it is run', (block) => {
 
 describe('the code on the pages', () => {
   let redis: RedisServer
+  let nodes: RedisNodes
   let database: PGlite
   let sockets: PGLiteSocketServer
   let modules: BlockModules
@@ -27,12 +28,14 @@ describe('the code on the pages', () => {
     modules = await BlockModules.make(scripts)
     await modules.compile()
     redis = await startRedis()
+    nodes = await startNodes(3)
     database = await PGlite.create()
     sockets = new PGLiteSocketServer({ db: database, host: '127.0.0.1', port: 0 })
     await sockets.start()
     const port = sockets.getServerConn().split(':').at(-1) ?? ''
     env = {
       REDIS_URL: redis.url,
+      REDLOCK_PORTS: [...nodes].map(({ port }) => port).join(),
       PGHOST: '127.0.0.1',
       PGPORT: port,
       PGUSER: 'postgres',
@@ -46,6 +49,7 @@ describe('the code on the pages', () => {
     await sockets?.stop()
     await database?.close()
     await redis?.stop()
+    await nodes?.stop()
   })
 
   test.for(scripts)('at $place does what it says', async (block) => {

@@ -11,6 +11,8 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 const settings: Record<string, { before?: string; after?: string; reports?: boolean }> = {
   blank: {},
   cache: { before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../settings/cache.mjs'` },
+  lock: { before: `import { lock, lockOfAnotherProcess, redis, sendReminders } from '../../settings/lock.mjs'` },
+  orders: { before: `import { db, lock } from '../../settings/orders.mjs'` },
   shop: {
     before: `import { check } from '../../settings/shop.mjs'`,
     after: 'await check(bestSellers)',

@@ -5,12 +5,14 @@ import { describe, expect, test } from 'vitest'
 import { checkout } from '../../scripts/command.mjs'
 import { milliseconds } from '../../src/core/duration.ts'
 import { planOf } from '../../src/core/plan.ts'
-import { createCache, memoryStore } from '../../src/index.ts'
-import { redisStore } from '../../src/redis/index.ts'
+import { lockDefaults } from '../../src/core/lock-plan.ts'
+import { createCache, memoryLock, memoryStore } from '../../src/index.ts'
+import { redisLock, redisStore, redlock } from '../../src/redis/index.ts'
 import { doc, docs, named, rows } from './markdown.ts'
 
 const options = doc('docs/options.md').text
 const errors = doc('docs/errors.md').text
+const locks = doc('docs/locks.md').text
 
 /** The names that stand first in the rows of tables with this head. */
 function first(text: string, head: string): string[] {
@@ -74,6 +76,57 @@ describe('the options on the page are those that there are', () => {
     expect(section(options, 'close')).toContain('`cache.close({ timeout })`')
   })
 })
+
+describe('the options of locks on their page are those that there are', () => {
+  const [ofAll = '', ofRedis = '', ofTheOthers = ''] = section(locks, 'Options').split(/`red(?:isL|l)ock` has /)
+  const made = first(ofAll, 'option').filter((name) => name !== 'signal')
+
+  test('of acquire, and of tryAcquire', async () => {
+    const lock = memoryLock()
+    expect(first(ofAll, 'option')).toEqual(await known((given) => lock.acquire('job', given)))
+    const [, hold = ''] = ofAll.split('| option')
+    expect(first(`| option${hold}`, 'option')).toEqual(await known((given) => lock.tryAcquire('job', given)))
+  })
+
+  test('of redisLock', async () => {
+    expect([...made, ...first(ofRedis, 'option')]).toEqual(await known((given) => redisLock(client, given)))
+  })
+
+  test('of redlock and memoryLock', async () => {
+    const clients = [1, 2, 3].map(() => new Redis({ lazyConnect: true }))
+    const [, ofRedlock, ofMemory] = /^`(\w+)` besides, `memoryLock` has `(\w+)`/.exec(ofTheOthers) ?? []
+    expect([...made.filter((name) => name !== 'fair'), ofRedlock]).toEqual(
+      await known((given) => redlock(clients, given)),
+    )
+    expect([...made, ofMemory]).toEqual(await known((given) => memoryLock(given)))
+  })
+
+  test('with the defaults that hold', () => {
+    const given: Record<string, unknown> = { ...lockDefaults, renew: '{ at: 1 / 3 }' }
+    const shown = rows(ofAll, 'option').filter(([, cell]) => cell !== '')
+    const told = shown.map(([option, cell = '']) => [named(option), named(cell).replaceAll(`'`, '')] as const)
+    expect(told.map(([name]) => name)).toEqual(made)
+    const wanted = made.map((name) => [name, given[name]])
+    expect(
+      told.map(([name, text]) => [name, /^\d/.test(text) ? milliseconds(name, text, { most: Infinity }) : plain(text)]),
+    ).toEqual(wanted)
+  })
+
+  test('and so are the members of a lease, and the methods of a lock', () => {
+    expect(first(section(locks, 'The lease'), 'member')).toEqual(members('core/lock.ts', 'LockLease'))
+    const methods = rows(section(locks, 'In code'), 'method').map(([cell]) => named(cell).replace(/^lock\.|\(.*/g, ''))
+    expect(methods).toEqual([...new Set(members('core/lock.ts', 'Lock'))])
+  })
+
+  test('and those of the contract suite', () => {
+    const page = first(section(locks, 'A lock of your own'), 'option')
+    expect(page).toEqual(members('testing/lock-contract.ts', 'LockContract'))
+  })
+})
+
+function plain(text: string): unknown {
+  return text === 'true' ? true : text === 'false' ? false : text
+}
 
 describe('a default on a page is the one that holds', () => {
   const plan: Record<string, unknown> = { ...planOf({}) }

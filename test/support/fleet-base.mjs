@@ -31,7 +31,7 @@ export const eventNames = /** @type {const} */ ([
 /** @type {typeof import('../../src/index.ts')} */
 export const { createCache } = await import(pathToFileURL(`${built}/index.js`).href)
 /** @type {typeof import('../../src/redis/index.ts')} */
-export const { redisStore } = await import(pathToFileURL(`${built}/redis/index.js`).href)
+export const { redisLock, redisStore, redlock } = await import(pathToFileURL(`${built}/redis/index.js`).href)
 
 const socket = connect({ host: '127.0.0.1', port: Number(port), noDelay: true })
 socket.on('close', () => process.exit())

@@ -1,0 +1,249 @@
+import { systemClock, type Clock, type Timer } from './clock.ts'
+import { shown } from './duration.ts'
+import { CacheError, closed, quoted, unavailable } from './errors.ts'
+import { HeldLock, type Keeper } from './held-lock.ts'
+import { inTime } from './deadline.ts'
+import { checkKey } from './key.ts'
+import { planToAcquire, planToHold, type LockPlan } from './lock-plan.ts'
+import type { Busy, Hold, LockProvider, Taken, TakeRequest } from './lock-provider.ts'
+import type { AcquireOptions, HoldOptions, Lock, LockLease } from './lock.ts'
+import { quietly } from './quietly.ts'
+import { heldHere, nested, runHolding } from './reentry.ts'
+import { tokens } from './token.ts'
+import { Watchdog } from './watchdog.ts'
+
+/** After so many milliseconds whoever waits asks again, in case that nobody has told it. */
+const messageLost = 1_500
+
+/** How a lock works, whatever its backend. */
+export interface FleetLockOptions {
+  /** What is not said when the lock is asked for. */
+  readonly plan: LockPlan
+  /** How long the backend may take to answer, in milliseconds. */
+  readonly commandTimeout: number
+  /** Whether it can keep the order of those who wait. Default true. */
+  readonly ordered?: boolean
+  readonly clock?: Clock
+}
+
+/** A lock over a backend: waiting, renewal, deadlines and re-entrancy are the same for all of them. */
+export class FleetLock implements Lock {
+  readonly #provider: LockProvider
+  readonly #plan: LockPlan
+  readonly #commandTimeout: number
+  readonly #ordered: boolean
+  readonly #clock: Clock
+  readonly #watchdog: Watchdog<Hold>
+  readonly #keeper: Keeper
+  readonly #held = new Set<HeldLock>()
+  readonly #token = tokens()
+  /** Those who wait, each by what ends its wait with an error. */
+  readonly #waiting = new Set<(error: CacheError) => void>()
+  #closed = false
+
+  constructor(provider: LockProvider, { plan, commandTimeout, ordered = true, clock = systemClock }: FleetLockOptions) {
+    this.#ordered = ordered
+    this.#provider = provider
+    this.#plan = plan
+    this.#commandTimeout = commandTimeout
+    this.#clock = clock
+    this.#watchdog = new Watchdog((holds) => provider.renew(holds), clock)
+    this.#keeper = {
+      clock,
+      renew: (hold) => this.#inTime(async () => (await provider.renew([hold])[0]) === true),
+      release: (hold) => this.#inTime(() => provider.release(hold)),
+      over: (lease) => void this.#held.delete(lease),
+    }
+    provider.open()
+  }
+
+  async tryAcquire(name: string, options: HoldOptions = {}): Promise<LockLease | null> {
+    checkKey(name)
+    const plan = planToHold(this.#plan, options)
+    return this.#ours(name, plan) ?? (await this.#once(name, plan))
+  }
+
+  async acquire(name: string, options: AcquireOptions = {}): Promise<LockLease> {
+    checkKey(name)
+    const plan = this.#planned(options, 'acquire')
+    return this.#ours(name, plan) ?? (await this.#patiently(name, plan, this.#clock.now() + plan.wait))
+  }
+
+  async run<T>(
+    name: string | readonly string[],
+    work: (held: never) => T | PromiseLike<T>,
+    options: AcquireOptions = {},
+  ): Promise<T> {
+    if (typeof work !== 'function') throw new TypeError(`Expected the work to be a function, got ${shown(work)}`)
+    return await (typeof name === 'string'
+      ? this.#runAll([name], ([lease]) => work(lease as never), options)
+      : this.#runAll(name, (leases) => work(leases as never), options))
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const end of this.#waiting) end(closed())
+    await Promise.all([...this.#held].map((lease) => lease.surrender(closed(lease.name))))
+    this.#watchdog.close()
+    await this.#provider.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #runAll<T>(
+    names: readonly string[],
+    work: (leases: readonly LockLease[]) => T | PromiseLike<T>,
+    options: AcquireOptions,
+  ): Promise<T> {
+    if (!Array.isArray(names) || names.length === 0) {
+      throw new TypeError(`Expected the name of a lock, or several in an array, got ${shown(names)}`)
+    }
+    for (const name of names) checkKey(name)
+    const plan = this.#planned(options, 'run')
+    const giveUpAt = this.#clock.now() + plan.wait
+    const leases = new Map<string, LockLease>()
+    try {
+      for (const name of [...new Set(names)].toSorted((one, other) => (one < other ? -1 : 1))) {
+        leases.set(name, this.#ours(name, plan) ?? (await this.#patiently(name, plan, giveUpAt)))
+      }
+      const held = [...leases.values()]
+      const start = (): T | PromiseLike<T> => work(names.map((name) => leases.get(name) as LockLease))
+      const result = await held.reduce<() => T | PromiseLike<T>>(
+        (inner, lease) => () => runHolding(this, lease, inner),
+        start,
+      )()
+      // Whoever else had the lock meanwhile, the caller must know of it.
+      for (const lease of held) lease.assertValid()
+      return result
+    } finally {
+      await Promise.all([...leases.values()].map((lease) => lease.release()))
+    }
+  }
+
+  #planned(options: AcquireOptions, who: 'acquire' | 'run'): LockPlan {
+    const plan = planToAcquire(this.#plan, options, who)
+    if (plan.fair && !this.#ordered) throw new TypeError('Expected `fair` to be false: this lock keeps no order')
+    return plan
+  }
+
+  /** The caller's own, if it may ask for what it has. */
+  #ours(name: string, { reentrant }: LockPlan): LockLease | null {
+    const outer = reentrant ? heldHere(this, name) : null
+    return outer === null ? null : nested(outer)
+  }
+
+  async #once(name: string, plan: LockPlan): Promise<LockLease | null> {
+    const taken = await this.#take({ name, token: this.#token(), ttl: plan.ttl, waits: null }, plan)
+    if (taken instanceof HeldLock) return taken
+    taken.giveUp()
+    return null
+  }
+
+  /** Asks until it is ours, or the time is over. */
+  async #patiently(name: string, plan: LockPlan, giveUpAt: number): Promise<LockLease> {
+    const token = this.#token()
+    let trouble: CacheError | null = null
+    for (;;) {
+      const most = Math.max(0, giveUpAt - this.#clock.now())
+      const waits = { most, fair: plan.fair }
+      let taken: HeldLock | Busy | null = null
+      try {
+        taken = await this.#take({ name, token, ttl: plan.ttl, waits }, plan)
+        trouble = null
+      } catch (error) {
+        // A backend that is away may be back in time.
+        if (!(error instanceof CacheError) || error.code !== 'STORE_UNAVAILABLE') throw error
+        trouble = error
+      }
+      if (taken instanceof HeldLock) return taken
+      try {
+        await this.#pause(taken, plan, giveUpAt)
+      } catch (reason) {
+        taken?.giveUp()
+        throw reason
+      }
+      if (this.#clock.now() < giveUpAt) {
+        taken?.leave()
+        continue
+      }
+      taken?.giveUp()
+      if (trouble !== null) throw trouble
+      throw new CacheError('LOCK_TIMEOUT', `The lock ${quoted(name)} was held by somebody else for ${plan.wait} ms`, {
+        key: name,
+      })
+    }
+  }
+
+  /** Until it may be free, it is time to ask again, or the time is over; rejects if the caller is not to wait any more. */
+  async #pause(busy: Busy | null, plan: LockPlan, giveUpAt: number): Promise<void> {
+    const most = giveUpAt - this.#clock.now()
+    if (most <= 0) return
+    const again = busy?.pushed ? messageLost : plan.retryEvery
+    const sleep = Math.min(jittered(again), (busy?.left ?? Number.POSITIVE_INFINITY) + 1, most)
+    let timer: Timer | undefined
+    const timeout = new Promise<void>((resolve) => {
+      timer = this.#clock.after(sleep, resolve)
+    })
+    let end!: (reason: unknown) => void
+    const ended = new Promise<never>((_, reject) => (end = reject))
+    const aborted = (): void => end(plan.signal?.reason)
+    this.#waiting.add(end)
+    plan.signal?.addEventListener('abort', aborted)
+    try {
+      await Promise.race([timeout, ended, ...(busy === null ? [] : [busy.freed])])
+    } finally {
+      timer?.cancel()
+      this.#waiting.delete(end)
+      plan.signal?.removeEventListener('abort', aborted)
+    }
+  }
+
+  async #take(request: TakeRequest, plan: LockPlan): Promise<HeldLock | Busy> {
+    this.#checkWanted(plan, request.name)
+    const askedAt = this.#clock.now()
+    const taken = await this.#inTime(
+      () => this.#provider.take(request),
+      // Nobody is there any more to hold it, or to wait.
+      (late: Taken) => this.#decline(late),
+    )
+    if (taken.state === 'busy') return taken
+    const { hold } = taken
+    try {
+      this.#checkWanted(plan, hold.name)
+      if (this.#clock.now() >= askedAt + hold.ttl) throw ranOut(hold.name)
+    } catch (error) {
+      this.#decline(taken)
+      throw error
+    }
+    const lease = new HeldLock(hold, this.#keeper, (lose) => this.#watchdog.watch(hold, askedAt, lose, plan.renew))
+    this.#held.add(lease)
+    return lease
+  }
+
+  /** Throws if the caller, or the lock, wants nothing any more. */
+  #checkWanted({ signal }: LockPlan, name: string): void {
+    signal?.throwIfAborted()
+    if (this.#closed) throw closed(name)
+  }
+
+  #decline(taken: Taken): void {
+    if (taken.state === 'busy') taken.giveUp()
+    else quietly(this.#provider.release(taken.hold))
+  }
+
+  #inTime<T>(run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
+    return inTime(run, { most: this.#commandTimeout, clock: this.#clock, late }).catch((error: unknown) => {
+      throw unavailable(error)
+    })
+  }
+}
+
+function jittered(ms: number): number {
+  return ms * (0.75 + Math.random() / 2)
+}
+
+function ranOut(name: string): CacheError {
+  return new CacheError('STORE_UNAVAILABLE', `The lock ${quoted(name)} ran out on its way here`, { key: name })
+}

@@ -1,0 +1,128 @@
+import type { Clock } from './clock.ts'
+import type { Duration } from './duration.ts'
+import { CacheError, quoted } from './errors.ts'
+import type { Hold } from './lock-provider.ts'
+import { checkedTtl } from './lock-plan.ts'
+import type { LockLease, Released } from './lock.ts'
+import type { Watch } from './watchdog.ts'
+
+/** What a lease asks of its lock. */
+export interface Keeper {
+  readonly clock: Clock
+  /** Whether it is still ours; rejects with STORE_UNAVAILABLE. */
+  renew(hold: Hold): Promise<boolean>
+  release(hold: Hold): Promise<boolean>
+  /** Called once, when the lease is over in whatever way. */
+  over(lease: HeldLock): void
+}
+
+/** A lock that is held, by the clock of this process. */
+export class HeldLock implements LockLease {
+  readonly #keeper: Keeper
+  readonly #watch: Watch<Hold>
+  #hold: Hold
+  #ended: CacheError | 'released' | null = null
+  #releasing: Promise<Released> | null = null
+  #abort: AbortController | null = null
+
+  /** @param watch begins to renew it, and says when it is lost */
+  constructor(hold: Hold, keeper: Keeper, watch: (lose: (why: string) => void) => Watch<Hold>) {
+    this.#hold = hold
+    this.#keeper = keeper
+    this.#watch = watch((why) => this.#lost(why))
+  }
+
+  get name(): string {
+    return this.#hold.name
+  }
+
+  get token(): string {
+    return this.#hold.token
+  }
+
+  get fence(): bigint | null {
+    return this.#hold.fence
+  }
+
+  // Made when asked for, as that of a load.
+  get signal(): AbortSignal {
+    if (this.#abort === null) {
+      this.#abort = new AbortController()
+      if (this.#ended instanceof CacheError) this.#abort.abort(this.#ended)
+    }
+    return this.#abort.signal
+  }
+
+  remaining(): number {
+    if (this.#ended !== null) return 0
+    return Math.max(0, this.#watch.deadline - this.#keeper.clock.now())
+  }
+
+  isValid(margin = 0): boolean {
+    return this.remaining() > margin
+  }
+
+  assertValid(margin = 0): void {
+    if (this.isValid(margin)) return
+    if (this.#ended instanceof CacheError) throw this.#ended
+    const left = this.remaining()
+    throw this.#error(left > 0 ? `${Math.floor(left)} ms are left, and ${margin} are needed` : 'it is over')
+  }
+
+  async extend(ttl: Duration = this.#hold.ttl): Promise<boolean> {
+    const hold = { ...this.#hold, ttl: checkedTtl(ttl) }
+    if (!this.isValid()) return false
+    const sentAt = this.#keeper.clock.now()
+    const ours = await this.#keeper.renew(hold)
+    if (this.#ended !== null) return false
+    if (!ours) {
+      this.#lost('it expired, was taken away or belongs to somebody else now')
+      return false
+    }
+    this.#hold = hold
+    this.#watch.renewed(hold, sentAt)
+    return true
+  }
+
+  release(): Promise<Released> {
+    this.#releasing ??= this.#release()
+    return this.#releasing
+  }
+
+  /** Ends it for those who hold it, and gives it back. */
+  async surrender(error: CacheError): Promise<void> {
+    if (this.#ended === null) this.#end(error)
+    await this.release()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release()
+  }
+
+  async #release(): Promise<Released> {
+    const was = this.#ended
+    const valid = this.isValid()
+    if (was === null) this.#end(valid ? 'released' : this.#error('its ttl has ended'))
+    const releasing = this.#keeper.release(this.#hold).then(
+      (ours): Released => (ours ? 'released' : 'lost'),
+      (): Released => 'unknown',
+    )
+    // It may be there still, if this process has stood still: then others need not wait for its end, nor we for the answer.
+    return valid ? await releasing : 'lost'
+  }
+
+  #lost(why: string): void {
+    if (this.#ended === null) this.#end(this.#error(why))
+  }
+
+  #end(how: CacheError | 'released'): void {
+    this.#ended = how
+    this.#watch.end()
+    this.#keeper.over(this)
+    if (how instanceof CacheError) this.#abort?.abort(how)
+  }
+
+  #error(why: string): CacheError {
+    return new CacheError('LEASE_LOST', `The lock ${quoted(this.name)} was lost: ${why}`, { key: this.name })
+  }
+}

@@ -1,0 +1,80 @@
+import { checked, shape, timer, type Check } from './checks.ts'
+import { shown, type Duration } from './duration.ts'
+import type { AcquireOptions, HoldOptions } from './lock.ts'
+
+/** `AcquireOptions`, complete and checked, in milliseconds. */
+export interface LockPlan {
+  readonly ttl: number
+  readonly renew: RenewPlan
+  readonly wait: number
+  readonly retryEvery: number
+  readonly fair: boolean
+  readonly reentrant: boolean
+  readonly signal?: AbortSignal
+}
+
+/** After which part of its ttl a lease is renewed, and for how long in all, in milliseconds; 0: it is not renewed. */
+export interface RenewPlan {
+  readonly at: number
+  readonly maxHold: number
+}
+
+const third: RenewPlan = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
+
+export const lockDefaults: LockPlan = {
+  ttl: 60_000,
+  renew: third,
+  wait: 3_000,
+  retryEvery: 10,
+  fair: false,
+  reentrant: false,
+}
+
+const holdChecks: Record<keyof HoldOptions, Check> = {
+  ttl: timer(30),
+  renew: checkedRenewal,
+  reentrant: yesOrNo,
+  signal: shape('an AbortSignal', ['throwIfAborted', 'addEventListener', 'removeEventListener']),
+}
+
+/** What may be said when a lock is made, and again when it is asked for. */
+export const acquireChecks: Record<keyof AcquireOptions, Check> = {
+  ...holdChecks,
+  wait: timer(0),
+  retryEvery: timer(1),
+  fair: yesOrNo,
+}
+
+/** What `tryAcquire` is asked for, over what the lock says. */
+export function planToHold(base: LockPlan, options: HoldOptions): LockPlan {
+  return { ...base, ...checked('tryAcquire', options, holdChecks) }
+}
+
+/** Likewise for `acquire` and `run`. */
+export function planToAcquire(base: LockPlan, options: AcquireOptions, who: 'acquire' | 'run'): LockPlan {
+  return { ...base, ...checked(who, options, acquireChecks) }
+}
+
+/** A ttl on its own. */
+export function checkedTtl(ttl: Duration): number {
+  return holdChecks.ttl('ttl', ttl) as number
+}
+
+function checkedRenewal(name: string, value: unknown): RenewPlan {
+  if (value === false) return { at: third.at, maxHold: 0 }
+  if (value === null || typeof value !== 'object') {
+    throw new TypeError(`Expected \`${name}\` to be an object or false, got ${shown(value)}`)
+  }
+  return { ...third, ...checked(name, value, { at: part, maxHold: timer(1) }) }
+}
+
+function part(name: string, value: unknown): unknown {
+  if (typeof value === 'number' && value > 0 && value < 1) return value
+  throw new TypeError(`Expected \`${name}\` to be a number between 0 and 1, got ${shown(value)}`)
+}
+
+/** A boolean. */
+export function yesOrNo(name: string, value: unknown): unknown {
+  if (typeof value === 'boolean') return value
+  throw new TypeError(`Expected \`${name}\` to be true or false, got ${shown(value)}`)
+}

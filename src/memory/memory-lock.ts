@@ -1,0 +1,25 @@
+import { checked, shape } from '../core/checks.ts'
+import { systemClock, type Clock } from '../core/clock.ts'
+import { FleetLock } from '../core/fleet-lock.ts'
+import { acquireChecks, lockDefaults, type LockPlan } from '../core/lock-plan.ts'
+import type { AcquireOptions, Lock } from '../core/lock.ts'
+import { MemoryLocks } from './lock.ts'
+
+/** How a `memoryLock` works: what is not said when it is asked for, and its clock. */
+export interface MemoryLockOptions extends Omit<AcquireOptions, 'signal'> {
+  /** The clock that leases age by; for tests on virtual time. Default: this machine's. */
+  readonly clock?: Clock | undefined
+}
+
+const { signal: _, ...ofEach } = acquireChecks
+const checks = { ...ofEach, clock: shape('an object with now() and after()', ['now', 'after']) }
+
+/**
+ * A lock in the memory of this process: for one process, for tests, and for trying things out.
+ * @throws TypeError for an unknown option or a value it cannot have
+ */
+export function memoryLock(options: MemoryLockOptions = {}): Lock {
+  const { clock = systemClock, ...plan }: Partial<LockPlan> & { clock?: Clock } = checked('memoryLock', options, checks)
+  // Memory answers at once, or never: then it is this process that stands still.
+  return new FleetLock(new MemoryLocks(clock), { plan: { ...lockDefaults, ...plan }, commandTimeout: 60_000, clock })
+}

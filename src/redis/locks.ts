@@ -1,0 +1,160 @@
+import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
+import { quietly } from '../core/quietly.ts'
+import { tokenLength } from '../core/token.ts'
+import type { RedisClient } from './client.ts'
+import { Inbox } from './inbox.ts'
+import { lockKeysOf, placesKey, queueKey } from './lock-keys.ts'
+import { runScript } from './run-script.ts'
+import * as scripts from './scripts.ts'
+
+/** For how long whoever waits keeps its place unless it asks again, in milliseconds: it does so far more often. */
+const placeKept = 5_000
+
+/** For how long the next one keeps its place once it has been told that the lock is free, in milliseconds. */
+const placeKeptOnceTold = 250
+
+/** As for the leases of a cache. */
+const goneAfter = 50
+
+/** A silent holder is suspected by the first who waits, and replaced when that one asks again: so it asks this often. */
+const suspectEvery = 300
+
+/** Most locks in one renewal; a script blocks the server while it runs. */
+const mostRenewed = 100
+
+/** How a lock on Redis works, besides what all locks have in common. */
+export interface RedisLocksOptions {
+  readonly prefix: string
+  readonly wakeUp: 'push' | 'poll'
+  readonly stealFromDead: boolean
+  readonly minReplicas: number
+  readonly replicaTimeout: number
+}
+
+/** Locks on one Redis, or on a Cluster. The lock is a plain string, so that holders who use `SET NX PX` are excluded, too. */
+export class RedisLocks implements LockProvider {
+  readonly #client: RedisClient
+  readonly #options: RedisLocksOptions
+  readonly #inbox: Inbox | null
+  readonly #lost = new Map<string, () => void>()
+
+  constructor(client: RedisClient, options: RedisLocksOptions) {
+    this.#client = client
+    this.#options = options
+    const lose = (): void => {
+      // Without its inbox this process is taken for dead, and others may have its locks by now.
+      if (options.stealFromDead) for (const tell of this.#lost.values()) tell()
+    }
+    this.#inbox = options.wakeUp === 'push' ? new Inbox(client, lose, () => undefined) : null
+  }
+
+  open(): void {
+    this.#inbox?.open()
+    for (const script of [scripts.take, scripts.giveBack, scripts.prolong]) {
+      quietly(this.#client.script('LOAD', script.lua))
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#inbox?.close()
+  }
+
+  take(request: TakeRequest): Promise<Taken> {
+    const inbox = this.#inbox
+    // Who neither waits nor can be replaced need not be told of anything.
+    if (inbox === null || (request.waits === null && !this.#steals)) return this.#take(request)
+    return inbox.asking(() => this.#take(request))
+  }
+
+  async #take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
+    const key = this.#key(name)
+    const inbox = this.#inbox?.name ?? ''
+    const how = waits === null ? '' : waits.fair ? 'fair' : 'any'
+    const args = [token, Math.ceil(ttl), how, inbox, placeKept, this.#steals ? goneAfter : '']
+    const reply = (await this.#run(scripts.take, lockKeysOf(key), args).catch((error: unknown) => {
+      // Unless the server itself said no, it may have granted a lock that nobody will ever hear of.
+      if ((error as Error).name !== 'ReplyError') quietly(this.#giveBack(key, token, token + inbox))
+      throw error
+    })) as unknown[]
+    if (String(reply[0]) === 'held') return { state: 'held', hold: await this.#held(name, ttl, reply) }
+    const left = Number(reply[1]) < 0 ? Number.POSITIVE_INFINITY : Number(reply[1])
+    const pushed = inbox !== '' && Number(reply[2]) === 1
+    return this.#busy({ key, token, inbox, left, pushed, waits: waits !== null })
+  }
+
+  renew(holds: readonly Hold[]): Promise<boolean>[] {
+    const most = this.#client.isCluster ? 1 : mostRenewed
+    const answers: Promise<boolean>[] = []
+    for (let start = 0; start < holds.length; start += most) {
+      const some = holds.slice(start, start + most)
+      const keys = some.map(({ name }) => this.#key(name))
+      const args = some.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])
+      const reply = this.#run(scripts.prolong, keys, args)
+      answers.push(...some.map((_, index) => reply.then((ours) => Number((ours as unknown[])[index]) === 1)))
+    }
+    return answers
+  }
+
+  async release({ name, token }: Hold): Promise<boolean> {
+    this.#lost.delete(token)
+    this.#inbox?.letGo(token.slice(0, tokenLength))
+    return await this.#giveBack(this.#key(name), token, '')
+  }
+
+  get #steals(): boolean {
+    // In a cluster a node knows only its own subscribers.
+    return this.#options.stealFromDead && this.#inbox !== null && !this.#client.isCluster
+  }
+
+  async #held(name: string, ttl: number, reply: readonly unknown[]): Promise<Hold> {
+    const token = String(reply[1])
+    let lose!: () => void
+    const lost = new Promise<void>((resolve) => (lose = resolve))
+    if (token.length > tokenLength) {
+      this.#lost.set(token, lose)
+      this.#inbox?.hold(token.slice(0, tokenLength), lose)
+      if (this.#inbox?.name !== token.slice(tokenLength + 1)) lose()
+    }
+    const hold: Hold = { name, token, ttl, fence: BigInt(String(reply[2])), lost }
+    if (this.#options.minReplicas > 0) await this.#replicated(hold)
+    return hold
+  }
+
+  /** Waits until enough replicas know of it. This narrows the gap in which a failover forgets a lock; it does not close it. */
+  async #replicated(hold: Hold): Promise<void> {
+    const { minReplicas, replicaTimeout } = this.#options
+    const known = Number(await this.#client.callBuffer('WAIT', [minReplicas, replicaTimeout]))
+    if (known >= minReplicas) return
+    quietly(this.release(hold))
+    throw new Error(`${known} of ${minReplicas} replicas acknowledged the lock within ${replicaTimeout} ms`)
+  }
+
+  #busy(request: { key: string; token: string; inbox: string; left: number; pushed: boolean; waits: boolean }): Busy {
+    const { key, token, inbox, left, pushed, waits } = request
+    let leave = (): void => undefined
+    const freed = new Promise<void>((resolve) => {
+      if (waits && this.#inbox !== null) leave = this.#inbox.listen(token, () => resolve())
+    })
+    const giveUp = (): void => {
+      leave()
+      if (waits) quietly(this.#giveBack(key, '', token + inbox))
+    }
+    const soon = this.#steals && left < Number.POSITIVE_INFINITY ? Math.min(left, suspectEvery) : left
+    return { state: 'busy', freed, pushed, left: soon, leave, giveUp }
+  }
+
+  async #giveBack(key: string, held: string, place: string): Promise<boolean> {
+    const knowsAll = this.#client.isCluster ? '' : 1
+    const keys = [key, queueKey(key), placesKey(key)]
+    const [ours] = (await this.#run(scripts.giveBack, keys, [held, place, placeKeptOnceTold, knowsAll])) as unknown[]
+    return Number(ours) === 1
+  }
+
+  #key(name: string): string {
+    return this.#options.prefix + name
+  }
+
+  #run(script: scripts.Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return runScript(this.#client, script, keys, args)
+  }
+}

@@ -1,0 +1,40 @@
+-- Give a lock back, or a place in its queue; if it is free then, the next in the queue is told.
+-- KEYS  1 lock   2 queue   3 places
+-- ARGV  1 what the holder calls itself, '' if it does not hold it
+--       2 who gives its place in the queue up, '' for nobody
+--       3 for how long the next one keeps its place once it has been told, ms
+--       4 '1' if this server knows all who listen, '' in a cluster
+-- Returns  {1} if the lock was ours, {0} if it was not
+local lockKey, queueKey, placesKey = KEYS[1], KEYS[2], KEYS[3]
+local holder = redis.call('GET', lockKey)
+local ours = 0
+if ARGV[1] ~= '' and holder == ARGV[1] then
+  redis.call('DEL', lockKey)
+  holder = false
+  ours = 1
+end
+if ARGV[2] ~= '' then
+  redis.call('ZREM', queueKey, ARGV[2])
+  redis.call('ZREM', placesKey, ARGV[2])
+end
+if holder or ARGV[1] ~= '' and ours == 0 then return {ours} end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+while true do
+  local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+  if not first then break end
+  local place = tonumber(redis.call('ZSCORE', placesKey, first) or 0)
+  local heard = 1
+  if place > now then
+    heard = redis.pcall('PUBLISH', string.sub(first, 17), 'a' .. string.sub(first, 1, 16))
+    if type(heard) == 'table' then heard = 1 end
+  end
+  if place > now and (heard > 0 or ARGV[4] == '' or string.len(first) == 16) then
+    redis.call('ZADD', placesKey, math.min(place, now + ARGV[3]), first)
+    break
+  end
+  redis.call('ZREM', queueKey, first)
+  redis.call('ZREM', placesKey, first)
+end
+return {ours}

@@ -1,0 +1,12 @@
+-- Hold locks for another ttl. Only those that are still ours.
+-- KEYS  the locks
+-- ARGV  for each: what its holder calls itself, ttl in ms
+-- Returns  1 or 0 for each
+local answers = {}
+for index, lockKey in ipairs(KEYS) do
+  local holder = redis.pcall('GET', lockKey)
+  local ours = holder == ARGV[2 * index - 1]
+  if ours then redis.call('PEXPIRE', lockKey, ARGV[2 * index]) end
+  answers[index] = ours and 1 or 0
+end
+return answers

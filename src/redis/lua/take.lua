@@ -1,0 +1,86 @@
+-- Ask for a lock and perhaps get it, in one step; take a place in the queue if somebody else has it.
+-- KEYS  1 lock: what its holder calls itself   2 fence   3 queue: who waits, by when it came
+--       4 places: until when each of them keeps its place   5 suspect: since when the holder's inbox is silent
+-- ARGV  1 token of this request
+--       2 ttl, ms
+--       3 how it waits: 'fair', 'any', or '' for not at all
+--       4 inbox of this process, '' if it has none
+--       5 how long its place is kept if it does not ask again, ms
+--       6 ms for which nobody must have listened to the inbox of a holder before it may be replaced, '' for never
+-- Returns  {'held', what the holder calls itself now, fence}
+--          {'busy', ms after which asking again may win, -1 if only the holder knows, 1 if it will tell}
+local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local token, ttl, waits, inbox, goneAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+local me = token .. inbox
+
+local holder = redis.call('GET', lockKey)
+if holder and string.sub(holder, 1, 16) == token then return {'held', holder, redis.call('GET', fenceKey)} end
+
+local left = holder and redis.call('PTTL', lockKey) or 0
+-- A holder that may be replaced says where it listens.
+local address = holder and goneAfter ~= '' and string.match(holder, '^' .. string.rep('.', 16) .. '@(.+)$')
+if address then
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', address)
+  if not listeners.err and listeners[2] == 0 then
+    -- It may only be reconnecting: it is given a moment.
+    local since = redis.call('GET', suspectKey)
+    if not since then
+      redis.call('SET', suspectKey, now, 'PX', 10000)
+      since = now
+    end
+    local rest = since + goneAfter - now
+    if rest <= 0 then
+      redis.call('DEL', lockKey, suspectKey)
+      -- Should it live, it is told.
+      redis.pcall('PUBLISH', address, 'a' .. string.sub(holder, 1, 16))
+      holder = false
+    elseif left < 0 or rest < left then
+      left = rest
+    end
+  else
+    redis.call('DEL', suspectKey)
+  end
+end
+
+-- Whoever has not asked again for so long has gone away.
+local gone = redis.call('ZRANGEBYSCORE', placesKey, '-inf', now)
+for _, each in ipairs(gone) do redis.call('ZREM', queueKey, each) end
+if #gone > 0 then redis.call('ZREMRANGEBYSCORE', placesKey, '-inf', now) end
+
+local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+if not holder then
+  if waits ~= 'fair' or not first or first == me then
+    redis.call('ZREM', queueKey, me)
+    redis.call('ZREM', placesKey, me)
+    local last = tonumber(redis.call('GET', fenceKey) or 0)
+    -- 16 digits keep every microsecond until the year 2286.
+    local fence = string.format('%.0f', math.max(micros, last + 1))
+    -- For a day, so that no key stays for ever; after that the clock alone makes it grow.
+    redis.call('SET', fenceKey, fence, 'PX', math.max(86400000, 2 * ttl))
+    local name = token
+    if goneAfter ~= '' and inbox ~= '' then
+      -- It speaks for its process only where this very server sees it subscribed.
+      local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+      if not listeners.err and listeners[2] > 0 then name = token .. '@' .. inbox end
+    end
+    redis.call('SET', lockKey, name, 'PX', ttl)
+    return {'held', name, fence}
+  end
+  -- The first of them has been told. Where it was somebody else who has gone away, nobody has told the next.
+  if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 'a' .. string.sub(first, 1, 16)) end
+  left = tonumber(redis.call('ZSCORE', placesKey, first)) - now
+end
+if waits ~= '' then
+  redis.call('ZADD', queueKey, 'NX', string.format('%.0f', micros), me)
+  redis.call('ZADD', placesKey, now + ARGV[5], me)
+  redis.call('PEXPIRE', queueKey, 2 * ARGV[5])
+  redis.call('PEXPIRE', placesKey, 2 * ARGV[5])
+  -- Only the first need ask when the lease of the holder ends: the others come after it.
+  if first and first ~= me then left = -1 end
+end
+-- Whoever uses the plain recipe tells nobody.
+local tells = not holder or string.find(holder, '^[%w_-]+$') and #holder == 16 or address or string.find(holder, '^[%w_-]+@herdless:')
+return {'busy', left, tells and 1 or 0}

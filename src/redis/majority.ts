@@ -1,0 +1,112 @@
+import { systemClock, type Clock } from '../core/clock.ts'
+import { inTime } from '../core/deadline.ts'
+import type { Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
+import { quietly } from '../core/quietly.ts'
+import { tokens } from '../core/token.ts'
+
+/** What one of the nodes said. */
+type Vote = 'yes' | 'no' | 'nothing'
+
+/**
+ * One lock on several independent servers: held where a majority of them says so (Redlock, redis.io/docs/latest/develop/
+ * clients/patterns/distributed-locks). It is decided as soon as a majority has spoken, either way, and no node is waited
+ * for longer than a small part of the ttl.
+ */
+export class Majority implements LockProvider {
+  readonly #nodes: readonly LockProvider[]
+  readonly #quorum: number
+  readonly #clock: Clock
+  readonly #token = tokens()
+
+  constructor(nodes: readonly LockProvider[], clock: Clock = systemClock) {
+    this.#nodes = nodes
+    this.#quorum = Math.floor(nodes.length / 2) + 1
+    this.#clock = clock
+  }
+
+  open(): void {
+    for (const node of this.#nodes) node.open()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#nodes.map((node) => node.close()))
+  }
+
+  async take({ name, ttl }: TakeRequest): Promise<Taken> {
+    // Another for each try: what was sent to a slow server for the last one must not undo this one.
+    const token = this.#token()
+    const request = { name, token, ttl: kept(ttl), waits: null }
+    const hold: Hold = { name, token, ttl, fence: null, lost: new Promise(() => undefined) }
+    let left = Number.POSITIVE_INFINITY
+    let decided: Vote | null = null
+    const asked = this.#nodes.map(async (node): Promise<Vote> => {
+      const taken = await this.#inTime(
+        ttl,
+        () => node.take(request),
+        (late) => giveBack(node, late),
+      )
+      if (taken.state === 'busy') {
+        left = Math.min(left, taken.left)
+        return 'no'
+      }
+      // The others have decided without it.
+      if (decided !== null && decided !== 'yes') giveBack(node, taken)
+      return 'yes'
+    })
+    decided = await this.#decision(asked)
+    if (decided === 'yes') return { state: 'held', hold }
+    for (const node of this.#nodes) quietly(node.release({ ...hold, ttl: kept(ttl) }))
+    if (decided === 'nothing') throw new Error(`No majority of ${this.#nodes.length} servers answered`)
+    const nothing = (): void => undefined
+    return { state: 'busy', freed: new Promise(nothing), pushed: false, left, leave: nothing, giveUp: nothing }
+  }
+
+  renew(holds: readonly Hold[]): Promise<boolean>[] {
+    const each = this.#nodes.map((node) => node.renew(holds.map((hold) => ({ ...hold, ttl: kept(hold.ttl) }))))
+    return holds.map((hold, index) =>
+      this.#agreed(each.map((answers) => this.#inTime(hold.ttl, async () => (await answers[index]) === true))),
+    )
+  }
+
+  release(hold: Hold): Promise<boolean> {
+    return this.#agreed(this.#nodes.map((node) => this.#inTime(hold.ttl, () => node.release(hold))))
+  }
+
+  async #agreed(answers: readonly Promise<boolean>[]): Promise<boolean> {
+    const decision = await this.#decision(answers.map(async (answer) => ((await answer) ? 'yes' : 'no')))
+    if (decision === 'nothing') throw new Error(`No majority of ${this.#nodes.length} servers answered`)
+    return decision === 'yes'
+  }
+
+  /** What a majority says, as soon as it is sure; where there is none, `no` if anybody said so. */
+  #decision(asked: readonly Promise<Vote>[]): Promise<Vote> {
+    const counts: Record<Vote, number> = { yes: 0, no: 0, nothing: 0 }
+    const blocking = this.#nodes.length - this.#quorum + 1
+    return new Promise((resolve) => {
+      const count = (vote: Vote): void => {
+        counts[vote]++
+        if (counts.yes >= this.#quorum) resolve('yes')
+        else if (counts.no >= blocking) resolve('no')
+        else if (counts.nothing >= blocking) resolve('nothing')
+        else if (counts.yes + counts.no + counts.nothing === this.#nodes.length)
+          resolve(counts.no > 0 ? 'no' : 'nothing')
+      }
+      for (const each of asked) each.then(count, () => count('nothing'))
+    })
+  }
+
+  #inTime<T>(ttl: number, run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
+    const most = Math.min(50, Math.max(5, ttl / 20))
+    return inTime(run, { most, clock: this.#clock, late })
+  }
+}
+
+/** Servers keep it a little longer than its holder believes in it, for their clocks run at speeds of their own. */
+function kept(ttl: number): number {
+  return Math.ceil(ttl * 1.01) + 2
+}
+
+function giveBack(node: LockProvider, taken: Taken): void {
+  if (taken.state === 'busy') taken.giveUp()
+  else quietly(node.release(taken.hold))
+}

@@ -1,0 +1,67 @@
+import { checked, oneOf, timer, whole } from '../core/checks.ts'
+import { shown, type Duration } from '../core/duration.ts'
+import { FleetLock } from '../core/fleet-lock.ts'
+import { acquireChecks, lockDefaults, yesOrNo, type LockPlan } from '../core/lock-plan.ts'
+import type { AcquireOptions, Lock } from '../core/lock.ts'
+import type { RedisClient } from './client.ts'
+import { RedisLocks } from './locks.ts'
+import { checkClient } from './redis-store.ts'
+
+/** How a `redisLock` works: what is not said when it is asked for, and how it uses Redis. */
+export interface RedisLockOptions extends Omit<AcquireOptions, 'signal'> {
+  /** Stands before the name of each lock; the key of the lock is both. Default `'lock:'`. */
+  readonly prefix?: string | undefined
+  /**
+   * How those who wait learn that the lock is free: `'push'` (default) by a message, over one more connection, or `'poll'`
+   * by asking again `retryEvery`.
+   */
+  readonly wakeUp?: 'push' | 'poll' | undefined
+  /**
+   * Whether whoever waits may take the lock over from a process whose subscription is gone, instead of waiting for the
+   * end of its ttl; the holder's `signal` is aborted when its subscription breaks. One node and Sentinel. Default `false`.
+   */
+  readonly stealFromDead?: boolean | undefined
+  /** How many replicas must know of a lock before it is held (`WAIT`). Narrows what a failover may forget. Default 0. */
+  readonly minReplicas?: number | undefined
+  /** How long Redis may take to answer. Default 500 ms. */
+  readonly commandTimeout?: Duration | undefined
+}
+
+const { signal: _, ...ofEach } = acquireChecks
+const checks = {
+  ...ofEach,
+  prefix: checkedPrefix,
+  wakeUp: oneOf('push', 'poll'),
+  stealFromDead: yesOrNo,
+  minReplicas: whole(0),
+  commandTimeout: timer(1),
+}
+
+/**
+ * A lock on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster. Whoever holds `SET <prefix><name> <token> NX PX`
+ * is excluded, and excludes.
+ * @param client an ioredis `Redis` or `Cluster`; it stays yours, as it is
+ * @throws TypeError for something that is not such a client, or a wrong option
+ */
+export function redisLock(client: RedisClient, options: RedisLockOptions = {}): Lock {
+  checkClient(client)
+  const {
+    prefix = 'lock:',
+    wakeUp = 'push',
+    stealFromDead = false,
+    minReplicas = 0,
+    commandTimeout = 500,
+    ...plan
+  }: Partial<LockPlan> & { prefix?: string; wakeUp?: 'push' | 'poll'; stealFromDead?: boolean } & {
+    minReplicas?: number
+    commandTimeout?: number
+  } = checked('redisLock', options, checks)
+  const how = { prefix, wakeUp, stealFromDead, minReplicas, replicaTimeout: commandTimeout }
+  return new FleetLock(new RedisLocks(client, how), { plan: { ...lockDefaults, ...plan }, commandTimeout })
+}
+
+/** What stands before the names of locks. */
+export function checkedPrefix(name: string, value: unknown): string {
+  if (typeof value === 'string' && value.length <= 200 && value.isWellFormed()) return value
+  throw new TypeError(`Expected \`${name}\` to be a string of up to 200 characters, got ${shown(value)}`)
+}

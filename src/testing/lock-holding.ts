@@ -1,0 +1,155 @@
+import { strict as assert } from 'node:assert'
+import { pause, rejects, type LockTest } from './lock-scene.ts'
+
+/** A lock that is held: by whom, for how long, and how it ends. */
+export const holding: readonly LockTest[] = [
+  {
+    title: 'a lock is held by one, and is free again when it is given back',
+    async run(scene) {
+      const name = scene.name()
+      const lease = await scene.held(scene.a, name)
+      assert.equal(await scene.b.tryAcquire(name), null)
+      assert.equal(await scene.a.tryAcquire(name), null)
+      assert.equal(await lease.release(), 'released')
+      const next = await scene.held(scene.b, name)
+      assert.notEqual(next.token, lease.token)
+    },
+  },
+  {
+    title: 'locks of different names have nothing to do with each other',
+    async run(scene) {
+      const name = scene.name()
+      const names = [name, `${name}:x`, `${name}{x}`, `{${name}}`, `${name} `, `${name}💥`, `x`.repeat(200) + name]
+      for (const each of names) assert.equal((await scene.held(scene.a, each)).name, each)
+      for (const each of names) assert.equal(await scene.b.tryAcquire(each), null)
+    },
+  },
+  {
+    title: 'giving back is done once, however often it is asked for, and hurts nobody who came after',
+    async run(scene) {
+      const name = scene.name()
+      const lease = await scene.held(scene.a, name)
+      assert.deepEqual(await Promise.all([lease.release(), lease.release()]), ['released', 'released'])
+      const next = await scene.held(scene.b, name)
+      assert.equal(await lease.release(), 'released')
+      assert.equal(next.isValid(), true)
+      assert.equal(await scene.a.tryAcquire(name), null)
+    },
+  },
+  {
+    title: 'a lease that is not renewed ends with its ttl: its signal is aborted, and the next may come',
+    async run(scene) {
+      const name = scene.name()
+      const asked = performance.now()
+      const lease = await scene.a.acquire(name, { ttl: 150, renew: false })
+      assert(lease.remaining() > 0 && lease.remaining() <= 150)
+      const next = await scene.b.acquire(name, { wait: 5_000 })
+      assert(performance.now() - asked >= 149, 'nobody has it before the ttl is over')
+      assert.equal(lease.isValid(), false)
+      assert.equal(lease.remaining(), 0)
+      assert.throws(() => lease.assertValid(), { code: 'LEASE_LOST' })
+      assert.equal(((await scene.lost(lease)) as { code?: unknown }).code, 'LEASE_LOST')
+      assert.equal(await lease.release(), 'lost')
+      assert.equal(next.isValid(), true)
+      assert.equal(await scene.a.tryAcquire(name), null)
+    },
+  },
+  {
+    title: 'a lease is renewed for as long as it is held, work longer than its ttl included',
+    async run(scene) {
+      const name = scene.name()
+      const lease = await scene.a.acquire(name, { ttl: 300 })
+      const end = performance.now() + 1_000
+      while (performance.now() < end) {
+        assert.equal(await scene.b.tryAcquire(name), null)
+        assert.equal(lease.isValid(), true)
+        await pause(50)
+      }
+      assert.equal(await lease.release(), 'released')
+    },
+  },
+  {
+    title: 'a lease is renewed no more once it has been held for as long as it may be',
+    async run(scene) {
+      const name = scene.name()
+      const lease = await scene.a.acquire(name, { ttl: 200, renew: { maxHold: 300 } })
+      const asked = performance.now()
+      await scene.lost(lease)
+      assert(performance.now() - asked < 1_000, 'it ends')
+      await scene.inTime(scene.b.acquire(name, { wait: 5_000 }), 'the next has it')
+    },
+  },
+  {
+    title: 'a lease can be given another ttl, longer or shorter',
+    async run(scene) {
+      const name = scene.name()
+      const lease = await scene.a.acquire(name, { ttl: 200, renew: false })
+      assert.equal(await lease.extend(10_000), true)
+      assert(lease.remaining() > 5_000)
+      assert.equal(await scene.b.tryAcquire(name), null)
+      assert.equal(await lease.extend(100), true)
+      assert(lease.remaining() <= 100)
+      await scene.lost(lease)
+      assert.equal(await lease.extend(), false)
+      await scene.inTime(scene.b.acquire(name, { wait: 5_000 }), 'the next has it')
+    },
+  },
+  {
+    title: 'a lease says whether enough of it is left',
+    async run(scene) {
+      const lease = await scene.held(scene.a, scene.name(), 10_000)
+      assert.equal(lease.isValid(1_000), true)
+      assert.equal(lease.isValid(10_001), false)
+      lease.assertValid(1_000)
+      assert.throws(() => lease.assertValid(10_001), { code: 'LEASE_LOST' })
+    },
+  },
+  {
+    title: '`await using` gives a lease back at the end of its block',
+    async run(scene) {
+      const name = scene.name()
+      {
+        await using lease = await scene.a.acquire(name)
+        assert.equal(await scene.b.tryAcquire(name), null)
+        assert.equal(lease.isValid(), true)
+      }
+      await scene.held(scene.b, name)
+    },
+  },
+  {
+    title: 'a lock that is closed gives back what it holds, and refuses whoever asks',
+    async run(scene) {
+      const name = scene.name()
+      const lease = await scene.held(scene.a, name)
+      const waiting = rejects(scene.a.acquire(name, { wait: 5_000 }), 'CLOSED')
+      await Promise.all([scene.a.close(), scene.a.close()])
+      await waiting
+      assert.equal(((await scene.lost(lease)) as { code?: unknown }).code, 'CLOSED')
+      await rejects(scene.a.tryAcquire(name), 'CLOSED')
+      await rejects(scene.a.acquire(name), 'CLOSED')
+      await rejects(
+        scene.a.run(name, () => assert.fail('nothing runs')),
+        'CLOSED',
+      )
+      await scene.held(scene.b, name)
+    },
+  },
+]
+
+/** For backends that give fences. */
+export const fences: readonly LockTest[] = [
+  {
+    title: 'the fence grows with every lease of a name, however the last one ended',
+    async run(scene) {
+      const name = scene.name()
+      let last = -1n
+      for (let round = 0; round < 6; round++) {
+        const lock = scene.locks[round % scene.locks.length] ?? scene.a
+        const lease = await lock.acquire(name, { ttl: 100, renew: false, wait: 5_000 })
+        assert(lease.fence !== null && lease.fence > last, `${lease.fence} comes after ${last}`)
+        last = lease.fence
+        if (round % 2 === 0) await lease.release()
+      }
+    },
+  },
+]

@@ -1,0 +1,15 @@
+import { test } from 'vitest'
+import { FleetLock } from '../../src/core/fleet-lock.ts'
+import { lockDefaults } from '../../src/core/lock-plan.ts'
+import { MemoryLocks } from '../../src/memory/lock.ts'
+import { lockContract } from '../../src/testing/lock-contract.ts'
+
+lockContract({
+  name: 'memoryLock',
+  test,
+  open: async () => {
+    const memory = new MemoryLocks()
+    const lock = () => new FleetLock(memory, { plan: lockDefaults, commandTimeout: 60_000 })
+    return { locks: [lock(), lock(), lock()], close: async () => {} }
+  },
+})

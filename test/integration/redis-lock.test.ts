@@ -1,0 +1,114 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { redisLock } from '../../src/redis/index.ts'
+import { startProxy } from '../support/proxy.ts'
+import { startRedis } from '../support/servers.ts'
+
+/** The recipe of the documentation of Redis, as anybody may write it down. */
+const compareAndDelete = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end`
+
+describe('a lock on Redis', () => {
+  test('excludes whoever uses the plain recipe, and is excluded', async () => {
+    await using server = await startRedis()
+    await using lock = redisLock(server.connect())
+    const plain = server.connect()
+    expect(await plain.set('lock:job', 'mine', 'PX', 10_000, 'NX')).toBe('OK')
+    expect(await lock.tryAcquire('job')).toBeNull()
+    const waiting = lock.acquire('job')
+    await until('it waits', async () => (await plain.exists('{lock:job}:queue')) === 1)
+    expect(await plain.eval(compareAndDelete, 1, 'lock:job', 'mine')).toBe(1)
+    const lease = await waiting
+    expect(await plain.set('lock:job', 'mine', 'PX', 10_000, 'NX')).toBeNull()
+    expect(await plain.eval(compareAndDelete, 1, 'lock:job', 'mine')).toBe(0)
+    expect(await plain.get('lock:job')).toBe(lease.token)
+    expect(await plain.eval(compareAndDelete, 1, 'lock:job', lease.token)).toBe(1)
+    expect(await lease.release()).toBe('lost')
+  })
+
+  test('takes two commands where nobody else wants it', async () => {
+    await using server = await startRedis()
+    await using lock = redisLock(server.connect())
+    await lock.run('warm-up', () => {})
+    await server.resetCounts()
+    await lock.run('job', () => {})
+    expect(await server.commandCounts()).toEqual({ evalsha: 2 })
+  })
+
+  test('leaves nothing without an expiry behind', async () => {
+    await using server = await startRedis()
+    await using lock = redisLock(server.connect())
+    const lease = await lock.acquire('job')
+    await Promise.all([lock.acquire('job', { wait: 50 }).catch(() => {}), lock.tryAcquire('job')])
+    for (const key of await server.client.keys('*')) expect([key, await server.client.pttl(key)]).not.toEqual([key, -1])
+    await lease.release()
+    await until('the place is given up', async () => (await server.client.keys('*')).length === 1)
+    expect(await server.client.keys('*')).toEqual(['{lock:job}:fence'])
+  })
+
+  test('is held by the work that takes three times its ttl, and by the next right after it', async () => {
+    await using server = await startRedis()
+    await using one = redisLock(server.connect(), { ttl: 500 })
+    await using other = redisLock(server.connect(), { ttl: 500 })
+    let ended = 0
+    const work = one.run('job', async () => {
+      await pause(1_500)
+      ended = performance.now()
+    })
+    await until('it is held', async () => (await server.client.exists('lock:job')) === 1)
+    const lease = await other.acquire('job', { wait: 5_000 })
+    expect(ended).toBeGreaterThan(0)
+    await work
+    expect(lease.isValid()).toBe(true)
+  })
+
+  test('tells its holder before it could be lost that Redis does not answer', async () => {
+    await using server = await startRedis()
+    await using lock = redisLock(server.connect(), { ttl: 600, commandTimeout: 200 })
+    const lease = await lock.acquire('job')
+    const lost = new Promise<number>((resolve) =>
+      lease.signal.addEventListener('abort', () => resolve(performance.now())),
+    )
+    const frozenAt = performance.now()
+    await server.freeze()
+    expect((await lost) - frozenAt).toBeLessThan(700)
+    expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
+    expect(lease.isValid()).toBe(false)
+    expect(await lease.release()).toBe('lost')
+    await expect(lock.tryAcquire('other')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    await expect(lock.acquire('other', { wait: 300 })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    server.thaw()
+    await (await lock.acquire('other', { wait: 5_000 })).release()
+  })
+
+  test('goes to the next who waits, at once, where its holder may be taken for dead', async () => {
+    await using server = await startRedis()
+    await using proxy = await startProxy(server)
+    const options = { stealFromDead: true, ttl: 30_000 } as const
+    const holder = redisLock(server.connect({ port: proxy.port }), options)
+    await using other = redisLock(server.connect(), options)
+    await until('both listen', async () => (await server.client.pubsub('CHANNELS')).length === 2)
+    const lease = await holder.acquire('job')
+    expect(lease.token).toContain('@herdless:inbox:')
+    const next = other.acquire('job', { wait: 10_000 })
+    await until('it waits', async () => (await server.client.exists('{lock:job}:queue')) === 1)
+    proxy.refuse()
+    proxy.cut()
+    expect(await next).toMatchObject({ name: 'job' })
+    expect(lease.isValid()).toBe(false)
+    expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
+    await holder.close()
+  })
+
+  test('is not taken from a holder that lives, whoever waits for it', async () => {
+    await using server = await startRedis()
+    const options = { stealFromDead: true } as const
+    await using holder = redisLock(server.connect(), options)
+    await using other = redisLock(server.connect(), options)
+    await until('both listen', async () => (await server.client.pubsub('CHANNELS')).length === 2)
+    const lease = await holder.acquire('job')
+    await expect(other.acquire('job', { wait: 1_500 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' })
+    expect(lease.isValid()).toBe(true)
+    expect(await lease.release()).toBe('released')
+  })
+})

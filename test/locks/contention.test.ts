@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { startNodes, startRedis } from '../support/servers.ts'
+import { LockFleet } from './fleet.ts'
+
+const patient = { wait: '60s' } as const
+
+describe('many processes that want one lock', () => {
+  test.for([{ fair: true }, { fair: false }])('have it one after the other (fair: $fair)', async ({ fair }) => {
+    await using server = await startRedis()
+    await using fleet = await LockFleet.open(4, { kind: 'redis', addresses: [server.address], options: {} })
+    const waits = await fleet.contend({ name: 'job', callers: 5, times: 3, hold: 2, options: { ...patient, fair } })
+    expect(waits).toHaveLength(4 * 5 * 3)
+    await until('all has been said', () => fleet.referee.turns.every(({ released }) => released !== undefined))
+    expect(fleet.referee.wrong()).toEqual([])
+    expect(fleet.referee.turns.map(({ released }) => released)).toEqual(Array(60).fill('released'))
+  })
+
+  test('have it one after the other on five servers', async () => {
+    await using nodes = await startNodes(5)
+    const addresses = nodes.nodes.map(({ address }) => address)
+    await using fleet = await LockFleet.open(3, { kind: 'redlock', addresses, options: {} })
+    await fleet.contend({ name: 'job', callers: 2, times: 4, hold: 2, options: patient })
+    expect(fleet.referee.turns).toHaveLength(3 * 2 * 4)
+    expect(fleet.referee.wrong()).toEqual([])
+  })
+
+  test('need few commands for each hand-off, and no more if there are twice as many', async () => {
+    await using server = await startRedis()
+    const perTurn = async (processes: number): Promise<number> => {
+      await using fleet = await LockFleet.open(processes, { kind: 'redis', addresses: [server.address], options: {} })
+      await server.resetCounts()
+      await fleet.contend({ name: 'job', callers: 12, times: 1, hold: 5, options: { ...patient, fair: true } })
+      const counts = await server.commandCounts()
+      return Object.values(counts).reduce((sum, count) => sum + count, 0) / fleet.referee.turns.length
+    }
+    expect(await perTurn(4)).toBeLessThanOrEqual(4.5)
+    expect(await perTurn(8)).toBeLessThanOrEqual(4.5)
+  })
+
+  test('take it over from one that is killed, long before its ttl ends', async () => {
+    await using server = await startRedis()
+    const options = { stealFromDead: true, ttl: '30s' }
+    await using fleet = await LockFleet.open(2, { kind: 'redis', addresses: [server.address], options })
+    await until('both listen', async () => (await server.client.pubsub('CHANNELS')).length === 2)
+    const [first, second] = fleet.processes
+    if (first === undefined || second === undefined) throw new Error('Expected two processes')
+    await first.tell('take', { name: 'job', options: {} })
+    const next = second.tell('take', { name: 'job', options: { wait: '20s' } })
+    await until('it waits', async () => (await server.client.exists('{lock:job}:queue')) === 1)
+    await fleet.kill(first)
+    await next
+    expect(fleet.referee.wrong()).toEqual([])
+  })
+})
