@@ -1,4 +1,4 @@
-import { systemClock, type Clock, type Timer } from './clock.ts'
+import { systemClock, type Clock } from './clock.ts'
 import { shown } from './duration.ts'
 import { CacheError, closed, quoted, unavailable } from './errors.ts'
 import { HeldLock, type Keeper } from './held-lock.ts'
@@ -6,14 +6,12 @@ import { inTime } from './deadline.ts'
 import { checkKey } from './key.ts'
 import { planToAcquire, planToHold, type LockPlan } from './lock-plan.ts'
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from './lock-provider.ts'
+import { LockWaiters } from './lock-waiters.ts'
 import type { AcquireOptions, HoldOptions, Lock, LockLease } from './lock.ts'
 import { quietly } from './quietly.ts'
 import { heldHere, nested, runHolding } from './reentry.ts'
 import { tokens } from './token.ts'
 import { Watchdog } from './watchdog.ts'
-
-/** After so many milliseconds whoever waits asks again, in case that nobody has told it. */
-const messageLost = 1_500
 
 /** How a lock works, whatever its backend. */
 export interface FleetLockOptions {
@@ -37,8 +35,9 @@ export class FleetLock implements Lock {
   readonly #keeper: Keeper
   readonly #held = new Set<HeldLock>()
   readonly #token = tokens()
-  /** Those who wait, each by what ends its wait with an error. */
-  readonly #waiting = new Set<(error: CacheError) => void>()
+  readonly #waiters: LockWaiters
+  /** What may still take or give back something, whether or not anybody waits for it. */
+  readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
 
   constructor(provider: LockProvider, { plan, commandTimeout, ordered = true, clock = systemClock }: FleetLockOptions) {
@@ -47,11 +46,12 @@ export class FleetLock implements Lock {
     this.#plan = plan
     this.#commandTimeout = commandTimeout
     this.#clock = clock
+    this.#waiters = new LockWaiters(clock)
     this.#watchdog = new Watchdog((holds) => provider.renew(holds), clock)
     this.#keeper = {
       clock,
       renew: (hold) => this.#inTime(async () => (await provider.renew([hold])[0]) === true),
-      release: (hold) => this.#inTime(() => provider.release(hold)),
+      release: (hold) => this.#seen(this.#inTime(() => provider.release(hold))),
       over: (lease) => void this.#held.delete(lease),
     }
     provider.open()
@@ -82,9 +82,11 @@ export class FleetLock implements Lock {
 
   async close(): Promise<void> {
     this.#closed = true
-    for (const end of this.#waiting) end(closed())
+    this.#waiters.callOff(closed())
     await Promise.all([...this.#held].map((lease) => lease.surrender(closed(lease.name))))
     this.#watchdog.close()
+    // What was granted to those who were asking is given back, too, while the client is still there.
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
     await this.#provider.close()
   }
 
@@ -137,7 +139,7 @@ export class FleetLock implements Lock {
   async #once(name: string, plan: LockPlan): Promise<LockLease | null> {
     const taken = await this.#take({ name, token: this.#token(), ttl: plan.ttl, waits: null }, plan)
     if (taken instanceof HeldLock) return taken
-    taken.giveUp()
+    this.#decline(taken)
     return null
   }
 
@@ -159,16 +161,16 @@ export class FleetLock implements Lock {
       }
       if (taken instanceof HeldLock) return taken
       try {
-        await this.#pause(taken, plan, giveUpAt)
+        await this.#waiters.pause(taken, plan, giveUpAt - this.#clock.now())
       } catch (reason) {
-        taken?.giveUp()
+        if (taken !== null) this.#decline(taken)
         throw reason
       }
       if (this.#clock.now() < giveUpAt) {
         taken?.leave()
         continue
       }
-      taken?.giveUp()
+      if (taken !== null) this.#decline(taken)
       if (trouble !== null) throw trouble
       throw new CacheError('LOCK_TIMEOUT', `The lock ${quoted(name)} was held by somebody else for ${plan.wait} ms`, {
         key: name,
@@ -176,38 +178,12 @@ export class FleetLock implements Lock {
     }
   }
 
-  /** Until it may be free, it is time to ask again, or the time is over; rejects if the caller is not to wait any more. */
-  async #pause(busy: Busy | null, plan: LockPlan, giveUpAt: number): Promise<void> {
-    const most = giveUpAt - this.#clock.now()
-    if (most <= 0) return
-    const again = busy?.pushed ? messageLost : plan.retryEvery
-    const sleep = Math.min(jittered(again), (busy?.left ?? Number.POSITIVE_INFINITY) + 1, most)
-    let timer: Timer | undefined
-    const timeout = new Promise<void>((resolve) => {
-      timer = this.#clock.after(sleep, resolve)
-    })
-    let end!: (reason: unknown) => void
-    const ended = new Promise<never>((_, reject) => (end = reject))
-    const aborted = (): void => end(plan.signal?.reason)
-    this.#waiting.add(end)
-    plan.signal?.addEventListener('abort', aborted)
-    try {
-      await Promise.race([timeout, ended, ...(busy === null ? [] : [busy.freed])])
-    } finally {
-      timer?.cancel()
-      this.#waiting.delete(end)
-      plan.signal?.removeEventListener('abort', aborted)
-    }
-  }
-
   async #take(request: TakeRequest, plan: LockPlan): Promise<HeldLock | Busy> {
     this.#checkWanted(plan, request.name)
     const askedAt = this.#clock.now()
-    const taken = await this.#inTime(
-      () => this.#provider.take(request),
-      // Nobody is there any more to hold it, or to wait.
-      (late: Taken) => this.#decline(late),
-    )
+    // Nobody is there any more to hold what comes late, or to wait.
+    const late = (taken: Taken): void => this.#decline(taken)
+    const taken = await this.#seen(this.#inTime(() => this.#provider.take(request), late))
     if (taken.state === 'busy') return taken
     const { hold } = taken
     try {
@@ -229,8 +205,17 @@ export class FleetLock implements Lock {
   }
 
   #decline(taken: Taken): void {
-    if (taken.state === 'busy') taken.giveUp()
-    else quietly(this.#provider.release(taken.hold))
+    const giveBack = (): Promise<unknown> => {
+      return taken.state === 'busy' ? taken.giveUp() : this.#provider.release(taken.hold)
+    }
+    quietly(this.#seen(this.#inTime(giveBack)))
+  }
+
+  #seen<T>(work: Promise<T>): Promise<T> {
+    this.#underWay.add(work)
+    const over = (): void => void this.#underWay.delete(work)
+    work.then(over, over)
+    return work
   }
 
   #inTime<T>(run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
@@ -238,10 +223,6 @@ export class FleetLock implements Lock {
       throw unavailable(error)
     })
   }
-}
-
-function jittered(ms: number): number {
-  return ms * (0.75 + Math.random() / 2)
 }
 
 function ranOut(name: string): CacheError {

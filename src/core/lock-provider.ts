@@ -47,8 +47,8 @@ export interface Busy {
   readonly left: number
   /** Stops listening; must be called when this wait is over. Whoever asks again keeps its place. */
   leave(): void
-  /** Gives up the place in the queue as well. */
-  giveUp(): void
+  /** Gives up the place in the queue as well; rejects when the backend cannot be reached. */
+  giveUp(): Promise<void>
 }
 
 /** A lock that is held. */

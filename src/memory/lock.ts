@@ -71,14 +71,15 @@ export class MemoryLocks implements LockProvider {
 
   #busy(name: string, token: string, fair: boolean, left: number, waits: boolean): Busy {
     const leave = (): void => undefined
-    if (!waits) return { state: 'busy', freed: new Promise(leave), pushed: false, left, leave, giveUp: leave }
+    if (!waits)
+      return { state: 'busy', freed: new Promise(leave), pushed: false, left, leave, giveUp: async () => undefined }
     const queue = this.#queues.get(name) ?? new Map<string, Waiter>()
     this.#queues.set(name, queue)
     let tell!: () => void
     const freed = new Promise<void>((resolve) => (tell = resolve))
     // Whoever asks again keeps its place.
     queue.set(token, { token, fair, tell })
-    return { state: 'busy', freed, pushed: true, left, leave, giveUp: () => this.#dequeue(name, token) }
+    return { state: 'busy', freed, pushed: true, left, leave, giveUp: async () => this.#dequeue(name, token) }
   }
 
   #dequeue(name: string, token: string): void {

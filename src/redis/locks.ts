@@ -135,9 +135,9 @@ export class RedisLocks implements LockProvider {
     const freed = new Promise<void>((resolve) => {
       if (waits && this.#inbox !== null) leave = this.#inbox.listen(token, () => resolve())
     })
-    const giveUp = (): void => {
+    const giveUp = async (): Promise<void> => {
       leave()
-      if (waits) quietly(this.#giveBack(key, '', token + inbox))
+      if (waits) await this.#giveBack(key, '', token + inbox)
     }
     const soon = this.#steals && left < Number.POSITIVE_INFINITY ? Math.min(left, suspectEvery) : left
     return { state: 'busy', freed, pushed, left: soon, leave, giveUp }

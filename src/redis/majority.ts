@@ -58,7 +58,14 @@ export class Majority implements LockProvider {
     for (const node of this.#nodes) quietly(node.release({ ...hold, ttl: kept(ttl) }))
     if (decided === 'nothing') throw new Error(`No majority of ${this.#nodes.length} servers answered`)
     const nothing = (): void => undefined
-    return { state: 'busy', freed: new Promise(nothing), pushed: false, left, leave: nothing, giveUp: nothing }
+    return {
+      state: 'busy',
+      freed: new Promise(nothing),
+      pushed: false,
+      left,
+      leave: nothing,
+      giveUp: async () => undefined,
+    }
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
@@ -107,6 +114,5 @@ function kept(ttl: number): number {
 }
 
 function giveBack(node: LockProvider, taken: Taken): void {
-  if (taken.state === 'busy') taken.giveUp()
-  else quietly(node.release(taken.hold))
+  quietly(taken.state === 'busy' ? taken.giveUp() : node.release(taken.hold))
 }

@@ -7,6 +7,8 @@ export interface OpenLocks {
   /** At least two, that know nothing of each other but the backend; the suite closes them. */
   readonly locks: readonly Lock[]
   readonly close: () => Promise<void>
+  /** How many wait for a lock of this name in order, if that can be seen; if not, each is given a moment to get there. */
+  readonly waiting?: ((name: string) => Promise<number>) | undefined
 }
 
 /** One test of the contract. */
@@ -21,14 +23,16 @@ export class LockScene {
   /** Whether they can keep the order of those who wait. */
   readonly fair: boolean
   readonly #close: () => Promise<void>
+  readonly #waiting: OpenLocks['waiting']
   readonly #patience: number
   readonly #prefix = `contract ${Math.random().toString(36).slice(2)} ${Date.now()}`
   #names = 0
 
-  private constructor({ locks, close }: OpenLocks, options: { fair: boolean; patience: number }) {
+  private constructor({ locks, close, waiting }: OpenLocks, options: { fair: boolean; patience: number }) {
     if (locks.length < 2) throw new TypeError('Expected `open` of lockContract to open two locks or more')
     this.locks = locks
     this.#close = close
+    this.#waiting = waiting
     this.fair = options.fair
     this.#patience = options.patience
   }
@@ -67,6 +71,16 @@ export class LockScene {
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** Resolves when so many wait for a lock, in order. */
+  async wait(name: string, count: number): Promise<void> {
+    const waiting = this.#waiting
+    if (waiting === undefined) return pause(100)
+    const counted = async (): Promise<void> => {
+      while ((await waiting(name)) < count) await pause(1)
+    }
+    await this.inTime(counted(), 'whoever waits has its place')
   }
 
   /** Resolves when the signal of a lease is aborted, with its reason. */

@@ -187,7 +187,7 @@ export const order: readonly LockTest[] = [
       for (let number = 0; number < 10; number++) {
         const lock = scene.locks[number % scene.locks.length] ?? scene.a
         all.push(lock.run(name, () => void came.push(number), { wait: 20_000, fair: true }))
-        await pause(10)
+        await scene.wait(name, number + 1)
       }
       await lease.release()
       await scene.inTime(Promise.all(all), 'all of them have had it')

@@ -19,6 +19,7 @@ for (const { name, connect, options } of kinds) {
       const clients = [connect(), connect()]
       return {
         locks: clients.map((client) => redisLock(client, options)),
+        waiting: (name) => (clients[0] as Redis).zcard(`{lock:${name}}:queue`),
         close: async () => {
           for (const client of clients) client.disconnect()
         },

@@ -1,12 +1,16 @@
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
+import { provisionPostgres } from '../../scripts/provision-postgres.mjs'
+import { startPostgres, type PostgresProcess } from '../../scripts/start-postgres.mjs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { missing } from '../support/provided.ts'
 import { startNodes, startRedis, type RedisNodes, type RedisServer } from '../support/servers.ts'
-import { BlockModules, flaw, isScript, promised } from './blocks.ts'
-import { docs } from './markdown.ts'
+import { BlockModules, flaw, isScript, needs, promised } from './blocks.ts'
+import { docs, type Block } from './markdown.ts'
 
 const blocks = docs().flatMap((doc) => doc.blocks)
 const scripts = blocks.filter(isScript)
+const noPostgres = await missing(provisionPostgres)
 
 test.for(blocks)('the block at $place says what language it is in', ({ language }) => {
   expect([...new Set(scripts.map((block) => block.language)), 'sh', 'text', 'mermaid']).toContain(language)
@@ -19,6 +23,7 @@ test.for(scripts)('the code at $place says where it is run', (block) => {
 describe('the code on the pages', () => {
   let redis: RedisServer
   let nodes: RedisNodes
+  let postgres: PostgresProcess | undefined
   let database: PGlite
   let sockets: PGLiteSocketServer
   let modules: BlockModules
@@ -29,6 +34,7 @@ describe('the code on the pages', () => {
     await modules.compile()
     redis = await startRedis()
     nodes = await startNodes(3)
+    if (noPostgres === undefined) postgres = await startPostgres()
     database = await PGlite.create()
     sockets = new PGLiteSocketServer({ db: database, host: '127.0.0.1', port: 0 })
     await sockets.start()
@@ -50,13 +56,27 @@ describe('the code on the pages', () => {
     await database?.close()
     await redis?.stop()
     await nodes?.stop()
+    await postgres?.stop()
   })
 
-  test.for(scripts)('at $place does what it says', async (block) => {
+  /** What a block printed and how it ended, and what it was to. */
+  async function outcome(block: Block, environment: Record<string, string>): Promise<{ is: unknown; wanted: unknown }> {
     await redis.client.flushall()
-    const { code, output } = await modules.run(block, env)
+    const { code, output } = await modules.run(block, environment)
     const printed = output.split('\n').filter((line) => line !== '')
     const lines = promised(block)?.map((line) => expect.stringMatching(line) as string)
-    expect({ code, printed }).toEqual({ code: 0, printed: lines ?? printed })
+    return { is: { code, printed }, wanted: { code: 0, printed: lines ?? printed } }
+  }
+
+  test.for(scripts.filter((block) => !needs(block)))('at $place does what it says', async (block) => {
+    const { is, wanted } = await outcome(block, env)
+    expect(is).toEqual(wanted)
+  })
+
+  describe.skipIf(noPostgres !== undefined)(`in PostgreSQL${noPostgres ? ` (${noPostgres})` : ''}`, () => {
+    test.for(scripts.filter((block) => needs(block) === 'postgres'))('at $place does what it says', async (block) => {
+      const { is, wanted } = await outcome(block, { ...env, PGPORT: String(postgres?.address.port) })
+      expect(is).toEqual(wanted)
+    })
   })
 })

@@ -8,10 +8,11 @@ import type { Block } from './markdown.ts'
 const here = fileURLToPath(new URL('.', import.meta.url))
 
 /** What surrounds the blocks that are marked `in=<name>`: code that their readers need not see. */
-const settings: Record<string, { before?: string; after?: string; reports?: boolean }> = {
+const settings: Record<string, { before?: string; after?: string; reports?: boolean; needs?: 'postgres' }> = {
   blank: {},
   cache: { before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../settings/cache.mjs'` },
   lock: { before: `import { lock, lockOfAnotherProcess, redis, sendReminders } from '../../settings/lock.mjs'` },
+  postgres: { needs: 'postgres' },
   orders: { before: `import { db, lock } from '../../settings/orders.mjs'` },
   shop: {
     before: `import { check } from '../../settings/shop.mjs'`,
@@ -30,6 +31,11 @@ const scripts = new Set(['js', 'ts', 'javascript', 'typescript', 'mjs', 'cjs', '
 /** Whether a block holds code of ours, which has to be run. */
 export function isScript({ language }: Block): boolean {
   return scripts.has(language)
+}
+
+/** What a block needs that a machine may lack. */
+export function needs(block: Block): 'postgres' | undefined {
+  return settingOf(block).needs
 }
 
 /** Why a block cannot be run, if so. */

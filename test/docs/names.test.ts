@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { checkout } from '../../scripts/command.mjs'
 import { milliseconds } from '../../src/core/duration.ts'
 import { planOf } from '../../src/core/plan.ts'
 import { lockDefaults } from '../../src/core/lock-plan.ts'
 import { createCache, memoryLock, memoryStore } from '../../src/index.ts'
+import { postgresLock } from '../../src/postgres/index.ts'
 import { redisLock, redisStore, redlock } from '../../src/redis/index.ts'
 import { doc, docs, named, rows } from './markdown.ts'
 
@@ -78,7 +80,8 @@ describe('the options on the page are those that there are', () => {
 })
 
 describe('the options of locks on their page are those that there are', () => {
-  const [ofAll = '', ofRedis = '', ofTheOthers = ''] = section(locks, 'Options').split(/`red(?:isL|l)ock` has /)
+  const parts = section(locks, 'Options').split(/`(?:redisL|postgresL|redl)ock` has /)
+  const [ofAll = '', ofRedis = '', ofPostgres = '', ofTheOthers = ''] = parts
   const made = first(ofAll, 'option').filter((name) => name !== 'signal')
 
   test('of acquire, and of tryAcquire', async () => {
@@ -90,6 +93,11 @@ describe('the options of locks on their page are those that there are', () => {
 
   test('of redisLock', async () => {
     expect([...made, ...first(ofRedis, 'option')]).toEqual(await known((given) => redisLock(client, given)))
+  })
+
+  test('of postgresLock', async () => {
+    const pool = new pg.Pool()
+    expect([...made, ...first(ofPostgres, 'option')]).toEqual(await known((given) => postgresLock(pool, given)))
   })
 
   test('of redlock and memoryLock', async () => {
@@ -190,7 +198,7 @@ test('each option of the contract suite has a row', () => {
   )
 })
 
-test.for(['index.ts', 'redis/index.ts', 'testing/index.ts'])(
+test.for(['index.ts', 'redis/index.ts', 'postgres/index.ts', 'testing/index.ts'])(
   'each export of src/%s is named in the documents',
   (path) => {
     const names = exportsOf(path)

@@ -2,7 +2,7 @@ import type { AcquireOptions } from '../../src/core/lock.ts'
 
 /** What a process is told before anything else. */
 export interface Opening {
-  readonly kind: 'redis' | 'redlock'
+  readonly kind: 'redis' | 'redlock' | 'postgres'
   readonly addresses: readonly object[]
   readonly options: object
 }
@@ -11,7 +11,9 @@ export interface Opening {
 export interface Contention {
   readonly name: string
   readonly callers: number
-  readonly times: number
+  /** How often each of them; without it, until then. */
+  readonly times?: number
+  readonly until?: number
   readonly hold: number
   readonly options: AcquireOptions
 }

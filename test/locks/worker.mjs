@@ -6,31 +6,59 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { obey, processIndex, redisLock, redlock, tell } from '../support/fleet-base.mjs'
+import pg from 'pg'
+import { obey, postgresLock, processIndex, redisLock, redlock, tell } from '../support/fleet-base.mjs'
 
 /** @type {import('../../src/core/lock.ts').Lock} */
 let lock
 let turns = 0
 
+/**
+ * Each kind of lock, from where its servers are and its options.
+ * @type {Record<string, (addresses: readonly object[], options: object) => Promise<import('../../src/core/lock.ts').Lock>>}
+ */
+const kinds = {
+  async redis([address], options) {
+    const [client] = await redisClients([address ?? {}])
+    return redisLock(/** @type {Redis} */ (client), options)
+  },
+
+  redlock: async (addresses, options) => redlock(await redisClients(addresses), options),
+
+  async postgres([address], options) {
+    const pool = new pg.Pool({ ...address, max: 4 })
+    pool.on('error', () => {})
+    await pool.query('SELECT 1')
+    return postgresLock(pool, options)
+  },
+}
+
+/** @param {readonly object[]} addresses */
+async function redisClients(addresses) {
+  const clients = addresses.map((address) => new Redis({ ...address }))
+  for (const client of clients) client.on('error', () => {})
+  await Promise.all(clients.map((client) => client.ping()))
+  return clients
+}
+
 obey({
   /** @param {import('./referee.ts').Opening} opening */
   async open({ kind, addresses, options }) {
-    const clients = addresses.map((address) => new Redis({ ...address }))
-    for (const client of clients) client.on('error', () => {})
-    await Promise.all(clients.map((client) => client.ping()))
-    const [client] = clients
-    lock = kind === 'redlock' || client === undefined ? redlock(clients, options) : redisLock(client, options)
+    const open = kinds[kind]
+    if (open === undefined) throw new TypeError(`There is no lock of kind ${kind}`)
+    lock = await open(addresses, options)
   },
 
   /**
-   * Has the lock so many times, from each of so many callers at once. Resolves with how long each of them waited.
+   * Has the lock so many times, or until a moment, from each of so many callers at once. Resolves with how long each of
+   * them waited.
    * @param {import('./referee.ts').Contention} contention
    */
-  async contend({ name, callers, times, hold, options }) {
+  async contend({ name, callers, times = Infinity, until = Infinity, hold, options }) {
     /** @type {number[]} */
     const waits = []
     const call = async () => {
-      for (let time = 0; time < times; time++) {
+      for (let time = 0; time < times && now() < until; time++) {
         const asked = now()
         const lease = await lock.acquire(name, options)
         waits.push(now() - asked)

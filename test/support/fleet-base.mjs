@@ -32,6 +32,8 @@ export const eventNames = /** @type {const} */ ([
 export const { createCache } = await import(pathToFileURL(`${built}/index.js`).href)
 /** @type {typeof import('../../src/redis/index.ts')} */
 export const { redisLock, redisStore, redlock } = await import(pathToFileURL(`${built}/redis/index.js`).href)
+/** @type {typeof import('../../src/postgres/index.ts')} */
+export const { postgresLock } = await import(pathToFileURL(`${built}/postgres/index.js`).href)
 
 const socket = connect({ host: '127.0.0.1', port: Number(port), noDelay: true })
 socket.on('close', () => process.exit())

@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto'
+import { systemClock } from '../core/clock.ts'
+import { inTime } from '../core/deadline.ts'
+import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
+import { quietly } from '../core/quietly.ts'
+import type { Database, Row, Session } from './client.ts'
+
+/** A session that has not answered for so long is given up, in milliseconds, and with it what it holds. */
+const silence = 5_000
+
+interface Held {
+  readonly hold: Hold
+  readonly session: OpenSession
+  readonly lose: () => void
+  timer: NodeJS.Timeout
+}
+
+/** The session as it is used: an answer, or the end of it. */
+interface OpenSession {
+  ask(text: string, values?: readonly unknown[]): Promise<Row | undefined>
+  end(): void
+}
+
+/**
+ * Advisory locks of one session, which is a connection of our own: the server frees them when it ends. A session may have
+ * the same one twice, so who has it in this process is known here.
+ */
+export class AdvisoryLocks implements LockProvider {
+  readonly #database: Database
+  readonly #held = new Map<string, Held>()
+  #session: Promise<OpenSession> | null = null
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  open(): void {}
+
+  async close(): Promise<void> {
+    const session = this.#session
+    if (session === null) return
+    this.#lost(session)
+    await session.then(
+      (open) => open.end(),
+      () => undefined,
+    )
+  }
+
+  async take({ name, token, ttl }: TakeRequest): Promise<Taken> {
+    const session = await this.#opened()
+    const other = this.#held.get(name)
+    if (other !== undefined) return other.hold.token === token ? { state: 'held', hold: other.hold } : busy()
+    let lose!: () => void
+    const lost = new Promise<void>((resolve) => (lose = resolve))
+    const hold: Hold = { name, token, ttl, fence: null, lost }
+    // It is ours in this process before the server is asked: the session would be given it a second time.
+    const held: Held = { hold, session, lose, timer: this.#endOf(hold) }
+    this.#held.set(name, held)
+    try {
+      const row = await session.ask('SELECT pg_try_advisory_lock($1::text::bigint) AS ours', [keyOf(name)])
+      if (row?.['ours'] === true && this.#has(held)) return { state: 'held', hold }
+      this.#forget(held)
+      return busy()
+    } catch (error) {
+      this.#forget(held)
+      throw error
+    }
+  }
+
+  renew(holds: readonly Hold[]): Promise<boolean>[] {
+    const ours = holds.map((hold) => this.#heldAs(hold))
+    // The server holds them for as long as it has the session.
+    const asked = new Map<OpenSession, Promise<unknown>>()
+    for (const held of ours) {
+      if (held !== undefined && !asked.has(held.session)) asked.set(held.session, held.session.ask('SELECT 1'))
+    }
+    return ours.map(async (held, index) => {
+      if (held === undefined) return false
+      await asked.get(held.session)
+      if (!this.#has(held)) return false
+      clearTimeout(held.timer)
+      held.timer = this.#endOf(holds[index] as Hold)
+      return true
+    })
+  }
+
+  async release(hold: Hold): Promise<boolean> {
+    const held = this.#heldAs(hold)
+    if (held === undefined) return false
+    clearTimeout(held.timer)
+    try {
+      const row = await held.session.ask('SELECT pg_advisory_unlock($1::text::bigint) AS ours', [keyOf(hold.name)])
+      return row?.['ours'] === true
+    } finally {
+      // Not before: as long as the session has it, it would be given it a second time.
+      this.#forget(held)
+    }
+  }
+
+  /** The server knows no ttl: when it is over, the lock is given back from here. */
+  #endOf(hold: Hold): NodeJS.Timeout {
+    const timer = setTimeout(() => {
+      this.#heldAs(hold)?.lose()
+      quietly(this.release(hold))
+    }, hold.ttl)
+    timer.unref()
+    return timer
+  }
+
+  #heldAs({ name, token }: Hold): Held | undefined {
+    const held = this.#held.get(name)
+    return held?.hold.token === token ? held : undefined
+  }
+
+  #has(held: Held): boolean {
+    return this.#held.get(held.hold.name) === held
+  }
+
+  #forget(held: Held): void {
+    clearTimeout(held.timer)
+    if (this.#has(held)) this.#held.delete(held.hold.name)
+  }
+
+  #opened(): Promise<OpenSession> {
+    if (this.#session === null) {
+      const lost = (): void => this.#lost(opened)
+      const opened: Promise<OpenSession> = this.#database.session(lost).then((session) => asking(session, lost))
+      this.#session = opened
+      opened.catch(lost)
+    }
+    return this.#session
+  }
+
+  /** A session is gone, and with it all that it held. */
+  #lost(session: Promise<OpenSession>): void {
+    if (this.#session !== session) return
+    this.#session = null
+    for (const held of this.#held.values()) {
+      clearTimeout(held.timer)
+      held.lose()
+    }
+    this.#held.clear()
+  }
+}
+
+/** A session that is over as soon as it does not answer: what it holds is not known any more then. */
+function asking(session: Session, lost: () => void): OpenSession {
+  return {
+    ask: async (text, values = []) => {
+      try {
+        const [row] = await inTime(() => session.query(text, values), { most: silence, clock: systemClock })
+        return row
+      } catch (error) {
+        lost()
+        session.end()
+        throw error
+      }
+    },
+    end: () => session.end(),
+  }
+}
+
+function busy(): Busy {
+  const nothing = (): void => undefined
+  return {
+    state: 'busy',
+    freed: new Promise(nothing),
+    pushed: false,
+    left: Number.POSITIVE_INFINITY,
+    leave: nothing,
+    giveUp: async () => undefined,
+  }
+}
+
+/** Advisory locks are numbers: 64 bits of a hash are different for different names, as far as chance can tell. */
+function keyOf(name: string): string {
+  return createHash('sha256').update(`herdless:${name}`).digest().readBigInt64BE().toString()
+}

@@ -1,0 +1,126 @@
+import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
+import { quietly } from '../core/quietly.ts'
+import type { Database, Row } from './client.ts'
+import { Inbox } from './inbox.ts'
+import { nameInDatabase } from './names.ts'
+import { postgresLockSchema, quotedName } from './schema.ts'
+
+/** For how long whoever waits keeps its place unless it asks again, in milliseconds: it does so far more often. */
+const placeKept = 5_000
+
+/** For how long the next one keeps its place once it has been told that the lock is free, in milliseconds. */
+const placeKeptOnceTold = 250
+
+/** Locks in a table of leases, by the clock of the database. */
+export class PostgresLocks implements LockProvider {
+  readonly #database: Database
+  readonly #schema: string | undefined
+  readonly #inbox: Inbox | null
+  /** Where all of it is, as it stands in front of a name in SQL. */
+  #ready: Promise<string> | null = null
+
+  constructor(database: Database, { schema, wakeUp }: { schema: string | undefined; wakeUp: 'push' | 'poll' }) {
+    this.#database = database
+    this.#schema = schema
+    this.#inbox = wakeUp === 'push' ? new Inbox(database) : null
+  }
+
+  open(): void {
+    quietly(this.#at())
+  }
+
+  async close(): Promise<void> {
+    this.#inbox?.close()
+  }
+
+  take(request: TakeRequest): Promise<Taken> {
+    const inbox = this.#inbox
+    return inbox === null || request.waits === null ? this.#take(request) : inbox.asking(() => this.#take(request))
+  }
+
+  async #take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
+    const how = waits === null ? '' : waits.fair ? 'fair' : 'any'
+    const inbox = waits === null ? '' : (this.#inbox?.name ?? '')
+    const at = await this.#at()
+    const values = [nameInDatabase(name), token, inbox, ttl, how, placeKept]
+    const query = `SELECT state, its_fence, rest FROM ${at}herdless_lock_take($1, $2, $3, $4, $5, $6)`
+    const [row = {}] = await this.#database.query(query, values).catch((error: unknown) => {
+      // Unless the database itself said no, it may have granted a lock that nobody will ever hear of.
+      if (!saidByDatabase(error)) quietly(this.#giveBack(name, token, token))
+      throw error
+    })
+    if (row['state'] === 'held') {
+      // Nobody takes a lease away before its time.
+      const lost = new Promise<void>(() => undefined)
+      return { state: 'held', hold: { name, token, ttl, fence: BigInt(String(row['its_fence'])), lost } }
+    }
+    return this.#busy(name, token, waits !== null, row, inbox !== '')
+  }
+
+  renew(holds: readonly Hold[]): Promise<boolean>[] {
+    const ours = holds.map(({ name, token, ttl }) => ({ name: nameInDatabase(name), token, ttl }))
+    const renewed = this.#prolong(JSON.stringify(ours))
+    return holds.map(async ({ token }) => (await renewed).has(token))
+  }
+
+  async #prolong(ours: string): Promise<Set<unknown>> {
+    const query = `UPDATE ${await this.#at()}herdless_locks AS held
+      SET until = clock_timestamp() + ours.ttl * interval '1 ms'
+      FROM json_to_recordset($1::text::json) AS ours (name text, token text, ttl double precision)
+      WHERE held.name = ours.name AND held.token = ours.token AND held.until > clock_timestamp()
+      RETURNING held.token`
+    return new Set((await this.#database.query(query, [ours])).map(({ token }) => token))
+  }
+
+  release({ name, token }: Hold): Promise<boolean> {
+    return this.#giveBack(name, token, '')
+  }
+
+  async #giveBack(name: string, held: string, waited: string): Promise<boolean> {
+    const query = `SELECT ${await this.#at()}herdless_lock_give_back($1, $2, $3, $4) AS ours`
+    const values = [nameInDatabase(name), held, waited, placeKeptOnceTold]
+    const [row] = await this.#database.query(query, values)
+    return row?.['ours'] === true
+  }
+
+  #busy(name: string, token: string, waits: boolean, row: Row, pushed: boolean): Busy {
+    const rest = row['rest']
+    const left = typeof rest === 'number' ? rest : Number.POSITIVE_INFINITY
+    let leave = (): void => undefined
+    const freed = new Promise<void>((resolve) => {
+      if (waits && this.#inbox !== null) leave = this.#inbox.listen(token, resolve)
+    })
+    const giveUp = async (): Promise<void> => {
+      leave()
+      if (waits) await this.#giveBack(name, '', token)
+    }
+    return { state: 'busy', freed, pushed, left, leave, giveUp }
+  }
+
+  /** Tries again with the next call if it could not be made. */
+  #at(): Promise<string> {
+    if (this.#ready === null) {
+      const ready = (this.#ready = this.#make())
+      ready.catch(() => (this.#ready = null))
+    }
+    return this.#ready
+  }
+
+  async #make(): Promise<string> {
+    const [row] = await this.#database.query('SELECT current_schema() AS schema', [])
+    const schema = this.#schema ?? String(row?.['schema'])
+    const at = `${quotedName(schema)}.`
+    const signature = `${at}herdless_lock_take(text, text, text, double precision, text, double precision)`
+    const [made] = await this.#database.query('SELECT to_regprocedure($1) IS NOT NULL AS made', [signature])
+    // One process at a time: two that create the same table would disturb each other.
+    if (made?.['made'] !== true) {
+      await this.#database.script(`SELECT pg_advisory_xact_lock(1751478884, 0);\n${postgresLockSchema(schema)}`)
+    }
+    return at
+  }
+}
+
+/** Whether an error came from the database, with a code of SQL. */
+function saidByDatabase(error: unknown): boolean {
+  return /^[0-9A-Z]{5}$/.test(String((error as { code?: unknown } | null)?.code))
+}

@@ -1,0 +1,63 @@
+import { checked, oneOf, timer } from '../core/checks.ts'
+import { shown, type Duration } from '../core/duration.ts'
+import { FleetLock } from '../core/fleet-lock.ts'
+import { acquireChecks, lockDefaults, yesOrNo, type LockPlan } from '../core/lock-plan.ts'
+import type { AcquireOptions, Lock } from '../core/lock.ts'
+import { AdvisoryLocks } from './advisory-locks.ts'
+import { databaseOf, type PostgresClient } from './client.ts'
+import { PostgresLocks } from './locks.ts'
+
+/** How a `postgresLock` works: what is not said when it is asked for, and how it uses PostgreSQL. */
+export interface PostgresLockOptions extends Omit<AcquireOptions, 'signal'> {
+  /** Where its tables are. Default: the first schema of the `search_path`. */
+  readonly schema?: string | undefined
+  /**
+   * How those who wait learn that the lock is free: `'push'` (default) by LISTEN and NOTIFY, over one more connection, or
+   * `'poll'` by asking again `retryEvery`.
+   */
+  readonly wakeUp?: 'push' | 'poll' | undefined
+  /**
+   * Whether to use advisory locks of a session instead of a table: nothing is created, and a lock is free as soon as the
+   * connection of its holder ends. It has no fence and no order, and whoever waits asks again. Default `false`.
+   */
+  readonly advisory?: boolean | undefined
+  /** How long the database may take to answer. Default 1 s. */
+  readonly commandTimeout?: Duration | undefined
+}
+
+const { signal: _, ...ofEach } = acquireChecks
+const checks = {
+  ...ofEach,
+  schema: checkedSchema,
+  wakeUp: oneOf('push', 'poll'),
+  advisory: yesOrNo,
+  commandTimeout: timer(1),
+}
+
+type Options = Partial<LockPlan> & { schema?: string; wakeUp?: 'push' | 'poll' } & {
+  advisory?: boolean
+  commandTimeout?: number
+}
+
+/**
+ * A lock in PostgreSQL 12 or newer: leases in a table that is made on first use, by the clock of the database.
+ * @param client a `Pool` of `pg`, or what `postgres()` of postgres.js returns; it stays yours, as it is
+ * @throws TypeError for something that is neither, or a wrong option
+ */
+export function postgresLock(client: PostgresClient, options: PostgresLockOptions = {}): Lock {
+  const database = databaseOf(client)
+  const given: Options = checked('postgresLock', options, checks)
+  const { schema, wakeUp = 'push', advisory = false, commandTimeout = 1_000, ...plan } = given
+  if (advisory && (schema !== undefined || given.wakeUp !== undefined || plan.fair === true)) {
+    throw new TypeError(
+      'Expected `advisory` without `schema`, `wakeUp` and `fair`: it has no table, and keeps no order',
+    )
+  }
+  const locks = advisory ? new AdvisoryLocks(database) : new PostgresLocks(database, { schema, wakeUp })
+  return new FleetLock(locks, { plan: { ...lockDefaults, ...plan }, commandTimeout, ordered: !advisory })
+}
+
+function checkedSchema(name: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '' && Buffer.byteLength(value) <= 63 && !value.includes('\0')) return value
+  throw new TypeError(`Expected \`${name}\` to be the name of a schema, got ${shown(value)}`)
+}

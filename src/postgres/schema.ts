@@ -1,0 +1,125 @@
+/**
+ * What a `postgresLock` needs in its database, as SQL that may be run any number of times: for a migration, where the
+ * application itself may not create anything. It makes two tables, a sequence and two functions.
+ * @param schema where; default the first of the `search_path`
+ */
+export function postgresLockSchema(schema?: string): string {
+  const at = schema === undefined ? '' : `${quotedName(schema)}.`
+  return [tables(at), take(at), giveBack(at)].join('\n')
+}
+
+/** A name as it stands in SQL. */
+export function quotedName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+function tables(at: string): string {
+  return `-- Who holds which lock. A lease that is over may still have a row.
+CREATE TABLE IF NOT EXISTS ${at}herdless_locks (
+  name text PRIMARY KEY,
+  token text NOT NULL,
+  fence bigint NOT NULL,
+  until timestamptz NOT NULL
+);
+-- Who waits for which lock, by when it came, and until when it keeps its place.
+CREATE TABLE IF NOT EXISTS ${at}herdless_lock_queue (
+  name text NOT NULL,
+  token text NOT NULL,
+  place bigint GENERATED ALWAYS AS IDENTITY,
+  inbox text NOT NULL,
+  until timestamptz NOT NULL,
+  PRIMARY KEY (name, token)
+);
+CREATE SEQUENCE IF NOT EXISTS ${at}herdless_lock_fences;
+`
+}
+
+/** Held for the transaction: what is asked about one name is asked one after the other, be there a row or not. */
+const oneAfterTheOther = `PERFORM pg_advisory_xact_lock(1751478884, hashtext(its_name));`
+
+function take(at: string): string {
+  return `-- Ask for a lock and perhaps get it, in one step; take a place in the queue if somebody else has it.
+-- waits: 'fair', 'any', or '' for not at all; times in milliseconds.
+-- rest: after how long asking again may win; null if only the one before knows.
+CREATE OR REPLACE FUNCTION ${at}herdless_lock_take(its_name text, its_token text, its_inbox text, ttl double precision,
+  waits text, place_kept double precision, OUT state text, OUT its_fence bigint, OUT rest double precision)
+LANGUAGE plpgsql AS $$
+DECLARE
+  holder record;
+  front record;
+  gone integer;
+  this_moment timestamptz;
+BEGIN
+  ${oneAfterTheOther}
+  -- A renewal may be under way: it is waited for.
+  SELECT token, fence, until INTO holder FROM ${at}herdless_locks WHERE name = its_name FOR UPDATE;
+  this_moment := clock_timestamp();
+  IF holder.token = its_token AND holder.until > this_moment THEN
+    state := 'held';
+    its_fence := holder.fence;
+    RETURN;
+  END IF;
+  -- Whoever has not asked again for so long has gone away.
+  DELETE FROM ${at}herdless_lock_queue WHERE name = its_name AND until <= this_moment;
+  GET DIAGNOSTICS gone = ROW_COUNT;
+  SELECT token, inbox, until INTO front FROM ${at}herdless_lock_queue WHERE name = its_name ORDER BY place LIMIT 1;
+  IF holder.until > this_moment THEN
+    rest := extract(epoch FROM holder.until - this_moment) * 1000;
+  ELSIF waits <> 'fair' OR front.token IS NULL OR front.token = its_token THEN
+    DELETE FROM ${at}herdless_lock_queue WHERE name = its_name AND token = its_token;
+    -- Drawn while nobody else is asked about this name, so that it is greater than all before it.
+    its_fence := nextval('${at.replaceAll("'", "''")}herdless_lock_fences');
+    INSERT INTO ${at}herdless_locks VALUES (its_name, its_token, its_fence, this_moment + ttl * interval '1 ms')
+      ON CONFLICT (name) DO UPDATE SET token = excluded.token, fence = excluded.fence, until = excluded.until;
+    -- What the dead have left is swept up by the living, now and then.
+    IF random() < 0.01 THEN
+      DELETE FROM ${at}herdless_locks WHERE until < this_moment - interval '1 day';
+    END IF;
+    state := 'held';
+    RETURN;
+  ELSE
+    -- The first of them has been told. Where it was somebody else who has gone away, nobody has told the next.
+    IF gone > 0 AND front.inbox <> '' THEN PERFORM pg_notify(front.inbox, front.token); END IF;
+    rest := extract(epoch FROM front.until - this_moment) * 1000;
+  END IF;
+  state := 'busy';
+  IF waits <> '' THEN
+    INSERT INTO ${at}herdless_lock_queue (name, token, inbox, until)
+      VALUES (its_name, its_token, its_inbox, this_moment + place_kept * interval '1 ms')
+      ON CONFLICT (name, token) DO UPDATE SET inbox = excluded.inbox, until = excluded.until;
+    -- Only the first need ask when the lease of the holder ends: the others come after it.
+    IF front.token <> its_token THEN rest := NULL; END IF;
+  END IF;
+END $$;
+`
+}
+
+function giveBack(at: string): string {
+  return `-- Give a lock back, or a place in its queue; if it is free then, the next in the queue is told.
+-- held: the token of the holder, or ''; waited: of one who waits no more, or ''
+-- place_kept: for how many milliseconds the next one keeps its place once it has been told
+CREATE OR REPLACE FUNCTION ${at}herdless_lock_give_back(its_name text, held text, waited text,
+  place_kept double precision) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+  ours boolean := false;
+  front record;
+  this_moment timestamptz;
+BEGIN
+  ${oneAfterTheOther}
+  this_moment := clock_timestamp();
+  DELETE FROM ${at}herdless_lock_queue WHERE name = its_name AND (token = waited OR until <= this_moment);
+  DELETE FROM ${at}herdless_locks WHERE name = its_name AND token = held RETURNING until > this_moment INTO ours;
+  IF EXISTS (SELECT FROM ${at}herdless_locks WHERE name = its_name AND until > this_moment) THEN
+    RETURN false;
+  END IF;
+  SELECT token, inbox INTO front FROM ${at}herdless_lock_queue WHERE name = its_name ORDER BY place LIMIT 1;
+  IF front.token IS NOT NULL THEN
+    UPDATE ${at}herdless_lock_queue SET until = least(until, this_moment + place_kept * interval '1 ms')
+      WHERE name = its_name AND token = front.token;
+    IF front.inbox <> '' THEN PERFORM pg_notify(front.inbox, front.token); END IF;
+  END IF;
+  RETURN coalesce(ours, false);
+END $$;
+`
+}

@@ -1,0 +1,111 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { provisionPostgres } from '../../scripts/provision-postgres.mjs'
+import { startPostgres } from '../../scripts/start-postgres.mjs'
+import type { FleetProcess } from '../support/fleet-process.ts'
+import { missing } from '../support/provided.ts'
+import { startNodes, startRedis } from '../support/servers.ts'
+import { LockFleet, machineNow } from './fleet.ts'
+import type { Opening } from './referee.ts'
+
+interface Backend {
+  readonly addresses: readonly object[]
+  readonly stop: () => Promise<void>
+}
+
+interface Provider {
+  readonly name: string
+  readonly kind: Opening['kind']
+  readonly start: () => Promise<Backend>
+  readonly options: object
+}
+
+const lasts = 30_000
+
+async function redis(): Promise<Backend> {
+  const server = await startRedis()
+  return { addresses: [server.address], stop: () => server.stop() }
+}
+
+async function redlock(): Promise<Backend> {
+  const nodes = await startNodes(5)
+  return { addresses: [...nodes].map(({ address }) => address), stop: () => nodes.stop() }
+}
+
+async function postgres(): Promise<Backend> {
+  const server = await startPostgres()
+  return { addresses: [server.address], stop: () => server.stop() }
+}
+
+const noPostgres = await missing(provisionPostgres)
+
+const onRedis: readonly Provider[] = [
+  { name: 'redisLock', kind: 'redis', start: redis, options: {} },
+  { name: 'redisLock, stealing', kind: 'redis', start: redis, options: { stealFromDead: true } },
+  { name: 'redlock', kind: 'redlock', start: redlock, options: {} },
+]
+
+const inPostgres: readonly Provider[] = [
+  { name: 'postgresLock', kind: 'postgres', start: postgres, options: {} },
+  { name: 'postgresLock, advisory', kind: 'postgres', start: postgres, options: { advisory: true } },
+]
+
+/** Kills one process after the other while they work; resolves with what was wrong, and how much was done. */
+async function killing({
+  kind,
+  start,
+  options,
+}: Provider): Promise<{ wrong: string[]; killed: number; turns: number }> {
+  const backend = await start()
+  const opening = { kind, addresses: backend.addresses, options: { ttl: '1s', ...options } }
+  const fleet = await LockFleet.open(3, opening)
+  try {
+    const until = machineNow() + lasts
+    const contention = { name: 'job', callers: 2, until, hold: 10, options: { wait: '60s' } } as const
+    const working = new Map<FleetProcess, Promise<unknown>>()
+    const begin = (process: FleetProcess): void => {
+      const work = process.tell('contend', contention)
+      // Those that are killed never say how it was.
+      work.catch(() => undefined)
+      working.set(process, work)
+    }
+    fleet.processes.forEach(begin)
+    let killed = 0
+    while (machineNow() + 2_000 < until) {
+      await pause(1_000)
+      const [victim] = fleet.processes
+      if (victim === undefined) throw new Error('Expected a process')
+      working.delete(victim)
+      await fleet.kill(victim)
+      killed++
+      begin(await fleet.add())
+    }
+    await Promise.all(working.values())
+    return { wrong: fleet.referee.wrong(), killed, turns: fleet.referee.turns.length }
+  } finally {
+    await fleet[Symbol.asyncDispose]()
+    await backend.stop()
+  }
+}
+
+describe.concurrent(
+  'while a process is killed each second, there are never two, and fences grow',
+  { timeout: 90_000 },
+  () => {
+    test.for(onRedis)('$name', async (provider) => {
+      const { wrong, killed, turns } = await killing(provider)
+      expect(wrong).toEqual([])
+      expect(killed).toBeGreaterThan(lasts / 2_000)
+      expect(turns).toBeGreaterThan(killed)
+    })
+
+    describe.skipIf(noPostgres !== undefined)(`in PostgreSQL${noPostgres ? ` (${noPostgres})` : ''}`, () => {
+      test.for(inPostgres)('$name', async (provider) => {
+        const { wrong, killed, turns } = await killing(provider)
+        expect(wrong).toEqual([])
+        expect(killed).toBeGreaterThan(lasts / 2_000)
+        expect(turns).toBeGreaterThan(killed)
+      })
+    })
+  },
+)
