@@ -145,7 +145,7 @@ export class FleetLock implements Lock {
 
   /** Asks until it is ours, or the time is over. */
   async #patiently(name: string, plan: LockPlan, giveUpAt: number): Promise<LockLease> {
-    const token = this.#token()
+    let token = this.#token()
     let trouble: CacheError | null = null
     for (;;) {
       const most = Math.max(0, giveUpAt - this.#clock.now())
@@ -158,6 +158,8 @@ export class FleetLock implements Lock {
         // A backend that is away may be back in time.
         if (!(error instanceof CacheError) || error.code !== 'STORE_UNAVAILABLE') throw error
         trouble = error
+        // What may still come of it is given back, which must not be what the next request is granted.
+        token = this.#token()
       }
       if (taken instanceof HeldLock) return taken
       try {

@@ -81,6 +81,22 @@ describe('a lock on Redis', () => {
     await (await lock.acquire('other', { wait: 5_000 })).release()
   })
 
+  test('that was granted too late is not given back to the harm of who has asked again', async () => {
+    await using server = await startRedis()
+    await using lock = redisLock(server.connect(), { commandTimeout: 100, wakeUp: 'poll' })
+    await lock.run('warm-up', () => {})
+    await server.freeze()
+    const asked = lock.acquire('job', { wait: 5_000 })
+    // It asks several times in vain, and all of that is answered at once.
+    await pause(450)
+    server.thaw()
+    const lease = await asked
+    // What was sent before this is done.
+    await lock.run('other', () => {})
+    expect(await server.client.get('lock:job')).toBe(lease.token)
+    expect(await lease.extend()).toBe(true)
+  })
+
   test('goes to the next who waits, at once, where its holder may be taken for dead', async () => {
     await using server = await startRedis()
     await using proxy = await startProxy(server)
