@@ -16,6 +16,7 @@ import { findProgram, foldersOfPath } from './redis-program.mjs'
  * @property {string} name of its folder in the cache
  * @property {string} what is fetched, for those who read along
  * @property {string[][]} packages sets of packages that bring it: the first that apt-get knows is taken
+ * @property {boolean} [linked] whether it may need libraries of the system, as a program does; true by default
  * @property {(root: string) => string | undefined} find the program or the library in a folder of unpacked packages
  * @property {(file: string, env: Record<string, string>) => Promise<T>} tried uses it once, with what its environment
  *   needs on top of ours, so that what is handed out is known to work here; rejects where it does not
@@ -113,10 +114,11 @@ async function unpackWanted(wanted, root, lists) {
  * @param {string} root
  * @param {string[]} options for apt-get
  */
-async function unpackWithLibraries({ what, packages, find }, root, options) {
+async function unpackWithLibraries({ what, packages, linked = true, find }, root, options) {
   await unpackFirstKnown(root, packages, options)
   const file = find(root)
   if (file === undefined) throw new Error(`the package of this system brings no ${what}`)
+  if (!linked) return
   let missing = await missingLibraries(file, root)
   while (missing.length > 0) {
     for (const library of missing) await unpackFirstKnown(root, packagesOf(library), options)

@@ -50,6 +50,7 @@ export class FleetLock implements Lock {
     this.#watchdog = new Watchdog((holds) => provider.renew(holds), clock)
     this.#keeper = {
       clock,
+      longest: () => provider.longest,
       renew: (hold) => this.#inTime(async () => (await provider.renew([hold])[0]) === true),
       release: (hold) => this.#seen(this.#inTime(() => provider.release(hold))),
       over: (lease) => void this.#held.delete(lease),

@@ -9,6 +9,8 @@ import type { Watch } from './watchdog.ts'
 /** What a lease asks of its lock. */
 export interface Keeper {
   readonly clock: Clock
+  /** The longest ttl that there is, in milliseconds. */
+  longest(): number
   /** Whether it is still ours; rejects with STORE_UNAVAILABLE. */
   renew(hold: Hold): Promise<boolean>
   release(hold: Hold): Promise<boolean>
@@ -70,7 +72,7 @@ export class HeldLock implements LockLease {
   }
 
   async extend(ttl: Duration = this.#hold.ttl): Promise<boolean> {
-    const hold = { ...this.#hold, ttl: checkedTtl(ttl) }
+    const hold = { ...this.#hold, ttl: Math.min(checkedTtl(ttl), this.#keeper.longest()) }
     if (!this.isValid()) return false
     const sentAt = this.#keeper.clock.now()
     const ours = await this.#keeper.renew(hold)

@@ -5,6 +5,9 @@
  * All times are milliseconds. All methods reject when the backend cannot be reached, and only then.
  */
 export interface LockProvider {
+  /** The longest that a lease may live without renewal, in milliseconds. */
+  readonly longest: number
+
   /**
    * Asks for a lock and perhaps gets it, in one step.
    * Asking again with the same token is answered as before: a command that was sent twice loses nothing.

@@ -15,6 +15,7 @@ interface Waiter {
 
 /** Locks in the memory of this process: they exclude whoever runs in it, and nobody else. */
 export class MemoryLocks implements LockProvider {
+  readonly longest: number = Number.POSITIVE_INFINITY
   readonly #clock: Clock
   readonly #held = new Map<string, Held>()
   readonly #queues = new Map<string, Map<string, Waiter>>()

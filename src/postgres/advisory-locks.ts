@@ -26,6 +26,7 @@ interface OpenSession {
  * the same one twice, so who has it in this process is known here.
  */
 export class AdvisoryLocks implements LockProvider {
+  readonly longest: number = Number.POSITIVE_INFINITY
   readonly #database: Database
   readonly #held = new Map<string, Held>()
   #session: Promise<OpenSession> | null = null

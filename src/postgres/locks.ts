@@ -1,8 +1,9 @@
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
 import { quietly } from '../core/quietly.ts'
+import { shortName } from '../core/short-name.ts'
 import type { Database, Row } from './client.ts'
 import { Inbox } from './inbox.ts'
-import { nameInDatabase } from './names.ts'
+
 import { postgresLockSchema, quotedName } from './schema.ts'
 
 /** For how long whoever waits keeps its place unless it asks again, in milliseconds: it does so far more often. */
@@ -13,6 +14,7 @@ const placeKeptOnceTold = 250
 
 /** Locks in a table of leases, by the clock of the database. */
 export class PostgresLocks implements LockProvider {
+  readonly longest: number = Number.POSITIVE_INFINITY
   readonly #database: Database
   readonly #schema: string | undefined
   readonly #inbox: Inbox | null
@@ -42,7 +44,7 @@ export class PostgresLocks implements LockProvider {
     const how = waits === null ? '' : waits.fair ? 'fair' : 'any'
     const inbox = waits === null ? '' : (this.#inbox?.name ?? '')
     const at = await this.#at()
-    const values = [nameInDatabase(name), token, inbox, ttl, how, placeKept]
+    const values = [shortName(name), token, inbox, ttl, how, placeKept]
     const query = `SELECT state, its_fence, rest FROM ${at}herdless_lock_take($1, $2, $3, $4, $5, $6)`
     const [row = {}] = await this.#database.query(query, values).catch((error: unknown) => {
       // Unless the database itself said no, it may have granted a lock that nobody will ever hear of.
@@ -58,7 +60,7 @@ export class PostgresLocks implements LockProvider {
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
-    const ours = holds.map(({ name, token, ttl }) => ({ name: nameInDatabase(name), token, ttl }))
+    const ours = holds.map(({ name, token, ttl }) => ({ name: shortName(name), token, ttl }))
     const renewed = this.#prolong(JSON.stringify(ours))
     return holds.map(async ({ token }) => (await renewed).has(token))
   }
@@ -78,7 +80,7 @@ export class PostgresLocks implements LockProvider {
 
   async #giveBack(name: string, held: string, waited: string): Promise<boolean> {
     const query = `SELECT ${await this.#at()}herdless_lock_give_back($1, $2, $3, $4) AS ours`
-    const values = [nameInDatabase(name), held, waited, placeKeptOnceTold]
+    const values = [shortName(name), held, waited, placeKeptOnceTold]
     const [row] = await this.#database.query(query, values)
     return row?.['ours'] === true
   }

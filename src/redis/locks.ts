@@ -33,6 +33,7 @@ export interface RedisLocksOptions {
 
 /** Locks on one Redis, or on a Cluster. The lock is a plain string, so that holders who use `SET NX PX` are excluded, too. */
 export class RedisLocks implements LockProvider {
+  readonly longest: number = Number.POSITIVE_INFINITY
   readonly #client: RedisClient
   readonly #options: RedisLocksOptions
   readonly #inbox: Inbox | null

@@ -13,6 +13,7 @@ type Vote = 'yes' | 'no' | 'nothing'
  * for longer than a small part of the ttl.
  */
 export class Majority implements LockProvider {
+  readonly longest: number = Number.POSITIVE_INFINITY
   readonly #nodes: readonly LockProvider[]
   readonly #quorum: number
   readonly #clock: Clock

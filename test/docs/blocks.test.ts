@@ -1,7 +1,9 @@
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { provisionPostgres } from '../../scripts/provision-postgres.mjs'
+import { provisionZooKeeper } from '../../scripts/provision-zookeeper.mjs'
 import { startPostgres, type PostgresProcess } from '../../scripts/start-postgres.mjs'
+import { startZooKeeper, type ZooKeeperProcess } from '../../scripts/start-zookeeper.mjs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { missing } from '../support/provided.ts'
 import { startNodes, startRedis, type RedisNodes, type RedisServer } from '../support/servers.ts'
@@ -10,7 +12,7 @@ import { docs, type Block } from './markdown.ts'
 
 const blocks = docs().flatMap((doc) => doc.blocks)
 const scripts = blocks.filter(isScript)
-const noPostgres = await missing(provisionPostgres)
+const reasons = { PostgreSQL: await missing(provisionPostgres), ZooKeeper: await missing(provisionZooKeeper) }
 
 test.for(blocks)('the block at $place says what language it is in', ({ language }) => {
   expect([...new Set(scripts.map((block) => block.language)), 'sh', 'text', 'mermaid']).toContain(language)
@@ -24,6 +26,7 @@ describe('the code on the pages', () => {
   let redis: RedisServer
   let nodes: RedisNodes
   let postgres: PostgresProcess | undefined
+  let zookeeper: ZooKeeperProcess | undefined
   let database: PGlite
   let sockets: PGLiteSocketServer
   let modules: BlockModules
@@ -34,7 +37,8 @@ describe('the code on the pages', () => {
     await modules.compile()
     redis = await startRedis()
     nodes = await startNodes(3)
-    if (noPostgres === undefined) postgres = await startPostgres()
+    if (reasons.PostgreSQL === undefined) postgres = await startPostgres()
+    if (reasons.ZooKeeper === undefined) zookeeper = await startZooKeeper()
     database = await PGlite.create()
     sockets = new PGLiteSocketServer({ db: database, host: '127.0.0.1', port: 0 })
     await sockets.start()
@@ -57,6 +61,7 @@ describe('the code on the pages', () => {
     await redis?.stop()
     await nodes?.stop()
     await postgres?.stop()
+    await zookeeper?.stop()
   })
 
   /** What a block printed and how it ended, and what it was to. */
@@ -73,10 +78,13 @@ describe('the code on the pages', () => {
     expect(is).toEqual(wanted)
   })
 
-  describe.skipIf(noPostgres !== undefined)(`in PostgreSQL${noPostgres ? ` (${noPostgres})` : ''}`, () => {
-    test.for(scripts.filter((block) => needs(block) === 'postgres'))('at $place does what it says', async (block) => {
-      const { is, wanted } = await outcome(block, { ...env, PGPORT: String(postgres?.address.port) })
-      expect(is).toEqual(wanted)
+  for (const [needed, reason] of Object.entries(reasons)) {
+    describe.skipIf(reason !== undefined)(`in ${needed}${reason ? ` (${reason})` : ''}`, () => {
+      test.for(scripts.filter((block) => needs(block) === needed))('at $place does what it says', async (block) => {
+        const there = { PGPORT: String(postgres?.address.port), ZOOKEEPER: `127.0.0.1:${zookeeper?.address.port}` }
+        const { is, wanted } = await outcome(block, { ...env, ...there })
+        expect(is).toEqual(wanted)
+      })
     })
-  })
+  }
 })

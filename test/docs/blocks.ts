@@ -7,12 +7,16 @@ import type { Block } from './markdown.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
+/** What a block needs that a machine may lack. */
+export type Needed = 'PostgreSQL' | 'ZooKeeper'
+
 /** What surrounds the blocks that are marked `in=<name>`: code that their readers need not see. */
-const settings: Record<string, { before?: string; after?: string; reports?: boolean; needs?: 'postgres' }> = {
+const settings: Record<string, { before?: string; after?: string; reports?: boolean; needs?: Needed }> = {
   blank: {},
   cache: { before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../settings/cache.mjs'` },
   lock: { before: `import { lock, lockOfAnotherProcess, redis, sendReminders } from '../../settings/lock.mjs'` },
-  postgres: { needs: 'postgres' },
+  postgres: { needs: 'PostgreSQL' },
+  zookeeper: { needs: 'ZooKeeper' },
   orders: { before: `import { db, lock } from '../../settings/orders.mjs'` },
   shop: {
     before: `import { check } from '../../settings/shop.mjs'`,
@@ -33,8 +37,8 @@ export function isScript({ language }: Block): boolean {
   return scripts.has(language)
 }
 
-/** What a block needs that a machine may lack. */
-export function needs(block: Block): 'postgres' | undefined {
+/** What of that this block needs. */
+export function needs(block: Block): Needed | undefined {
   return settingOf(block).needs
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { createClient } from 'node-zookeeper-client'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { checkout } from '../../scripts/command.mjs'
@@ -10,6 +11,7 @@ import { lockDefaults } from '../../src/core/lock-plan.ts'
 import { createCache, memoryLock, memoryStore } from '../../src/index.ts'
 import { postgresLock } from '../../src/postgres/index.ts'
 import { redisLock, redisStore, redlock } from '../../src/redis/index.ts'
+import { zookeeperLock } from '../../src/zookeeper/index.ts'
 import { doc, docs, named, rows } from './markdown.ts'
 
 const options = doc('docs/options.md').text
@@ -80,8 +82,8 @@ describe('the options on the page are those that there are', () => {
 })
 
 describe('the options of locks on their page are those that there are', () => {
-  const parts = section(locks, 'Options').split(/`(?:redisL|postgresL|redl)ock` has /)
-  const [ofAll = '', ofRedis = '', ofPostgres = '', ofTheOthers = ''] = parts
+  const parts = section(locks, 'Options').split(/`(?:redisL|postgresL|zookeeperL|redl)ock` has /)
+  const [ofAll = '', ofRedis = '', ofPostgres = '', ofZooKeeper = '', ofTheOthers = ''] = parts
   const made = first(ofAll, 'option').filter((name) => name !== 'signal')
 
   test('of acquire, and of tryAcquire', async () => {
@@ -98,6 +100,11 @@ describe('the options of locks on their page are those that there are', () => {
   test('of postgresLock', async () => {
     const pool = new pg.Pool()
     expect([...made, ...first(ofPostgres, 'option')]).toEqual(await known((given) => postgresLock(pool, given)))
+  })
+
+  test('of zookeeperLock', async () => {
+    const there = await known((given) => zookeeperLock(() => createClient('localhost'), given))
+    expect([...made.filter((name) => name !== 'fair'), ...first(ofZooKeeper, 'option')]).toEqual(there)
   })
 
   test('of redlock and memoryLock', async () => {
@@ -198,7 +205,7 @@ test('each option of the contract suite has a row', () => {
   )
 })
 
-test.for(['index.ts', 'redis/index.ts', 'postgres/index.ts', 'testing/index.ts'])(
+test.for(['index.ts', 'redis/index.ts', 'postgres/index.ts', 'zookeeper/index.ts', 'testing/index.ts'])(
   'each export of src/%s is named in the documents',
   (path) => {
     const names = exportsOf(path)

@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { provisionPostgres } from '../../scripts/provision-postgres.mjs'
+import { provisionZooKeeper } from '../../scripts/provision-zookeeper.mjs'
 import { startPostgres } from '../../scripts/start-postgres.mjs'
+import { startZooKeeper } from '../../scripts/start-zookeeper.mjs'
 import type { FleetProcess } from '../support/fleet-process.ts'
 import { missing } from '../support/provided.ts'
 import { startNodes, startRedis } from '../support/servers.ts'
@@ -37,6 +39,12 @@ async function postgres(): Promise<Backend> {
   return { addresses: [server.address], stop: () => server.stop() }
 }
 
+async function zookeeper(): Promise<Backend> {
+  const server = await startZooKeeper()
+  return { addresses: [server.address], stop: () => server.stop() }
+}
+
+const noZooKeeper = await missing(provisionZooKeeper)
 const noPostgres = await missing(provisionPostgres)
 
 const onRedis: readonly Provider[] = [
@@ -88,24 +96,27 @@ async function killing({
   }
 }
 
+const inZooKeeper: readonly Provider[] = [{ name: 'zookeeperLock', kind: 'zookeeper', start: zookeeper, options: {} }]
+
+const places = [
+  { place: 'on Redis', providers: onRedis, reason: undefined },
+  { place: 'in PostgreSQL', providers: inPostgres, reason: noPostgres },
+  { place: 'in ZooKeeper', providers: inZooKeeper, reason: noZooKeeper },
+]
+
 describe.concurrent(
   'while a process is killed each second, there are never two, and fences grow',
   { timeout: 90_000 },
   () => {
-    test.for(onRedis)('$name', async (provider) => {
-      const { wrong, killed, turns } = await killing(provider)
-      expect(wrong).toEqual([])
-      expect(killed).toBeGreaterThan(lasts / 2_000)
-      expect(turns).toBeGreaterThan(killed)
-    })
-
-    describe.skipIf(noPostgres !== undefined)(`in PostgreSQL${noPostgres ? ` (${noPostgres})` : ''}`, () => {
-      test.for(inPostgres)('$name', async (provider) => {
-        const { wrong, killed, turns } = await killing(provider)
-        expect(wrong).toEqual([])
-        expect(killed).toBeGreaterThan(lasts / 2_000)
-        expect(turns).toBeGreaterThan(killed)
+    for (const { place, providers, reason } of places) {
+      describe.skipIf(reason !== undefined)(`${place}${reason ? ` (${reason})` : ''}`, () => {
+        test.for(providers)('$name', async (provider) => {
+          const { wrong, killed, turns } = await killing(provider)
+          expect(wrong).toEqual([])
+          expect(killed).toBeGreaterThan(lasts / 2_000)
+          expect(turns).toBeGreaterThan(killed)
+        })
       })
-    })
+    }
   },
 )

@@ -2,7 +2,7 @@ import type { AcquireOptions } from '../../src/core/lock.ts'
 
 /** What a process is told before anything else. */
 export interface Opening {
-  readonly kind: 'redis' | 'redlock' | 'postgres'
+  readonly kind: 'redis' | 'redlock' | 'postgres' | 'zookeeper'
   readonly addresses: readonly object[]
   readonly options: object
 }

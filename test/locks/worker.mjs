@@ -6,8 +6,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { createClient } from 'node-zookeeper-client'
 import pg from 'pg'
-import { obey, postgresLock, processIndex, redisLock, redlock, tell } from '../support/fleet-base.mjs'
+import { obey, postgresLock, processIndex, redisLock, redlock, tell, zookeeperLock } from '../support/fleet-base.mjs'
 
 /** @type {import('../../src/core/lock.ts').Lock} */
 let lock
@@ -30,6 +31,11 @@ const kinds = {
     pool.on('error', () => {})
     await pool.query('SELECT 1')
     return postgresLock(pool, options)
+  },
+
+  async zookeeper([address], options) {
+    const { host, port } = /** @type {{ host: string, port: number }} */ (address)
+    return zookeeperLock(() => createClient(`${host}:${port}`, { sessionTimeout: 1_000, spinDelay: 50 }), options)
   },
 }
 

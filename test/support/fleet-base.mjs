@@ -34,6 +34,8 @@ export const { createCache } = await import(pathToFileURL(`${built}/index.js`).h
 export const { redisLock, redisStore, redlock } = await import(pathToFileURL(`${built}/redis/index.js`).href)
 /** @type {typeof import('../../src/postgres/index.ts')} */
 export const { postgresLock } = await import(pathToFileURL(`${built}/postgres/index.js`).href)
+/** @type {typeof import('../../src/zookeeper/index.ts')} */
+export const { zookeeperLock } = await import(pathToFileURL(`${built}/zookeeper/index.js`).href)
 
 const socket = connect({ host: '127.0.0.1', port: Number(port), noDelay: true })
 socket.on('close', () => process.exit())

@@ -1,0 +1,127 @@
+import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
+import { quietly } from '../core/quietly.ts'
+import { shortName } from '../core/short-name.ts'
+import type { ZooKeeperClient } from './client.ts'
+import { Places, type Place } from './places.ts'
+import { Session } from './session.ts'
+
+interface Held {
+  readonly place: Place
+  readonly lose: () => void
+  timer: NodeJS.Timeout
+}
+
+/** Locks in ZooKeeper: a place in a queue that is there as long as the session of this process. */
+export class ZooKeeperLocks implements LockProvider {
+  readonly #session: Session
+  readonly #places: Places
+  /** The places of those who have asked and not given up, by their tokens. */
+  readonly #asking = new Map<string, Place>()
+  readonly #held = new Map<string, Held>()
+
+  constructor(client: ZooKeeperClient | (() => ZooKeeperClient), root: string) {
+    this.#session = new Session(client, () => this.#expired())
+    this.#places = new Places(this.#session, root)
+  }
+
+  open(): void {}
+
+  async close(): Promise<void> {
+    this.#session.close()
+  }
+
+  /** The server keeps a lock no longer than the session. */
+  get longest(): number {
+    return this.#session.timeout
+  }
+
+  async take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
+    const place = this.#asking.get(token) ?? (await this.#places.enlist(pathOf(name), token))
+    this.#asking.set(token, place)
+    try {
+      return await this.#ask(place, { name, token, ttl, waits })
+    } catch (error) {
+      // Whoever asks again has a place of its own, behind the others.
+      this.#asking.delete(token)
+      quietly(this.#places.remove(place))
+      throw error
+    }
+  }
+
+  async #ask(place: Place, { name, token, ttl, waits }: TakeRequest): Promise<Taken> {
+    for (;;) {
+      const found = await this.#places.before(place)
+      if (found === 'gone') throw new Error('The place in the queue was deleted')
+      const { before, czxid } = found
+      if (before === null)
+        return { state: 'held', hold: this.#hold(place, name, token, Math.min(ttl, this.longest), czxid) }
+      if (waits === null) return this.#busy(token, place, new Promise(() => undefined), () => undefined)
+      let tell!: () => void
+      const freed = new Promise<void>((resolve) => (tell = resolve))
+      const leave = await this.#places.watch(before, tell)
+      if (leave !== null) return this.#busy(token, place, freed, leave)
+    }
+  }
+
+  renew(holds: readonly Hold[]): Promise<boolean>[] {
+    return holds.map(async ({ token, ttl }) => {
+      const held = this.#held.get(token)
+      if (held === undefined || !(await this.#places.isThere(held.place))) return false
+      if (this.#held.get(token) !== held) return false
+      clearTimeout(held.timer)
+      held.timer = this.#endOf(token, ttl)
+      return true
+    })
+  }
+
+  async release({ token }: Hold): Promise<boolean> {
+    const held = this.#forget(token)
+    return held === undefined ? false : await this.#places.remove(held.place)
+  }
+
+  #hold(place: Place, name: string, token: string, ttl: number, fence: bigint): Hold {
+    let lose!: () => void
+    const lost = new Promise<void>((resolve) => (lose = resolve))
+    this.#asking.delete(token)
+    this.#held.set(token, { place, lose, timer: this.#endOf(token, ttl) })
+    return { name, token, ttl, fence, lost }
+  }
+
+  #busy(token: string, place: Place, freed: Promise<void>, leave: () => void): Busy {
+    const giveUp = async (): Promise<void> => {
+      leave()
+      this.#asking.delete(token)
+      await this.#places.remove(place)
+    }
+    return { state: 'busy', freed, pushed: true, left: Number.POSITIVE_INFINITY, leave, giveUp }
+  }
+
+  /** The server knows no ttl: when it is over, the lock is given back from here, or the session is over, too. */
+  #endOf(token: string, ttl: number): NodeJS.Timeout {
+    const timer = setTimeout(() => {
+      const held = this.#forget(token)
+      if (held === undefined) return
+      held.lose()
+      quietly(this.#places.remove(held.place))
+    }, ttl)
+    timer.unref()
+    return timer
+  }
+
+  #forget(token: string): Held | undefined {
+    const held = this.#held.get(token)
+    clearTimeout(held?.timer)
+    this.#held.delete(token)
+    return held
+  }
+
+  #expired(): void {
+    this.#asking.clear()
+    for (const token of this.#held.keys()) this.#forget(token)?.lose()
+  }
+}
+
+/** A name as one part of a path. */
+function pathOf(name: string): string {
+  return encodeURIComponent(shortName(name)).replaceAll('.', '%2E')
+}

@@ -1,0 +1,63 @@
+import { checked, timer } from '../core/checks.ts'
+import { shown, type Duration } from '../core/duration.ts'
+import { FleetLock } from '../core/fleet-lock.ts'
+import { acquireChecks, lockDefaults, type LockPlan } from '../core/lock-plan.ts'
+import type { AcquireOptions, Lock } from '../core/lock.ts'
+import type { ZooKeeperClient } from './client.ts'
+import { ZooKeeperLocks } from './locks.ts'
+
+/** How a `zookeeperLock` works: what is not said when it is asked for, and how it uses ZooKeeper. It is always fair. */
+export interface ZooKeeperLockOptions extends Omit<AcquireOptions, 'signal' | 'fair'> {
+  /** The node below which its nodes are; it is made where it is missing. Default `'/herdless/locks'`. */
+  readonly root?: string | undefined
+  /** How long ZooKeeper may take to answer. Default 1 s. */
+  readonly commandTimeout?: Duration | undefined
+}
+
+const { signal: _, fair: __, ...ofEach } = acquireChecks
+const checks = { ...ofEach, root: checkedRoot, commandTimeout: timer(1) }
+
+/**
+ * A lock in ZooKeeper, held as long as the session of this process: at most for its timeout once the process is dead.
+ * @param client of `node-zookeeper-client`, which stays yours; or a function that makes one, to go on after a session has
+ *   expired: what it makes is connected and closed here
+ * @throws TypeError for something that is neither, or a wrong option
+ */
+export function zookeeperLock(
+  client: ZooKeeperClient | (() => ZooKeeperClient),
+  options: ZooKeeperLockOptions = {},
+): Lock {
+  if (typeof client !== 'function' && !isClient(client)) {
+    throw new TypeError(
+      `Expected a client of node-zookeeper-client, or a function that makes one, got ${shown(client)}`,
+    )
+  }
+  const given: Partial<LockPlan> & { root?: string; commandTimeout?: number } = checked(
+    'zookeeperLock',
+    options,
+    checks,
+  )
+  const { root = '/herdless/locks', commandTimeout = 1_000, ...plan } = given
+  return new FleetLock(new ZooKeeperLocks(client, root), { plan: { ...lockDefaults, ...plan }, commandTimeout })
+}
+
+const used = [
+  'connect',
+  'close',
+  'getState',
+  'getSessionTimeout',
+  'getChildren',
+  'exists',
+  'transaction',
+  'on',
+] as const
+
+function isClient(client: unknown): boolean {
+  if (typeof client !== 'object' || client === null) return false
+  return used.every((name) => typeof (client as Record<string, unknown>)[name] === 'function')
+}
+
+function checkedRoot(name: string, value: unknown): string {
+  if (typeof value === 'string' && /^(?:\/[^/\0]+)+$/.test(value) && !/\/\.\.?(?:\/|$)/.test(value)) return value
+  throw new TypeError(`Expected \`${name}\` to be the path of a node, such as '/herdless/locks', got ${shown(value)}`)
+}
