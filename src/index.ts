@@ -1,6 +1,7 @@
 export { createCache } from './create-cache.ts'
 export { memoryLock, type MemoryLockOptions } from './memory/memory-lock.ts'
 export { memoryStore, type MemoryStoreOptions } from './memory/store.ts'
+export { locked, type KeyValue } from './core/locked.ts'
 export { CacheError, type CacheErrorCode, type Failure } from './core/errors.ts'
 export { jsonCodec, type Codec } from './core/codec.ts'
 export type { Cache, Peeked } from './core/cache.ts'
