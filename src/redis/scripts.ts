@@ -126,7 +126,7 @@ return {1, micros}
 
 export const giveBack: Script = {
   name: 'give-back',
-  sha1: '5fde2d43aecb4fcdbceed4dff8d27156f1f17aca',
+  sha1: '61f7f8f88e553ab2afb573017ab86201a9a63178',
   lua: `local lockKey, queueKey, placesKey = KEYS[1], KEYS[2], KEYS[3]
 local holder = redis.call('GET', lockKey)
 local ours = 0
@@ -140,11 +140,11 @@ if ARGV[2] ~= '' then
   redis.call('ZREM', placesKey, ARGV[2])
 end
 if holder or ARGV[1] ~= '' and ours == 0 then return {ours} end
+local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+if not first then return {ours} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-while true do
-  local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
-  if not first then break end
+while first do
   local place = tonumber(redis.call('ZSCORE', placesKey, first) or 0)
   local heard = 1
   if place > now then
@@ -157,6 +157,7 @@ while true do
   end
   redis.call('ZREM', queueKey, first)
   redis.call('ZREM', placesKey, first)
+  first = redis.call('ZRANGE', queueKey, 0, 0)[1]
 end
 return {ours}
 `,
@@ -273,7 +274,7 @@ return {1}
 
 export const take: Script = {
   name: 'take',
-  sha1: 'd46937d7fcc72c409d254fc66ab3d932506c6908',
+  sha1: '054837f7e8cba0fe7765f35219eb1309313ca043',
   lua: `local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local token, ttl, waits, inbox, goneAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 local time = redis.call('TIME')
@@ -304,17 +305,29 @@ if address then
     redis.call('DEL', suspectKey)
   end
 end
-local gone = redis.call('ZRANGEBYSCORE', placesKey, '-inf', now)
-for _, each in ipairs(gone) do redis.call('ZREM', queueKey, each) end
-if #gone > 0 then redis.call('ZREMRANGEBYSCORE', placesKey, '-inf', now) end
 local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+local gone = {}
+if first then
+  gone = redis.call('ZRANGEBYSCORE', placesKey, '-inf', now)
+  if #gone > 0 then
+    for _, each in ipairs(gone) do redis.call('ZREM', queueKey, each) end
+    redis.call('ZREMRANGEBYSCORE', placesKey, '-inf', now)
+    first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+  end
+end
 if not holder then
   if waits ~= 'fair' or not first or first == me then
-    redis.call('ZREM', queueKey, me)
-    redis.call('ZREM', placesKey, me)
-    local last = tonumber(redis.call('GET', fenceKey) or 0)
-    local fence = string.format('%.0f', math.max(micros, last + 1))
-    redis.call('SET', fenceKey, fence, 'PX', math.max(86400000, 2 * ttl))
+    if first then
+      redis.call('ZREM', queueKey, me)
+      redis.call('ZREM', placesKey, me)
+    end
+    local life = math.max(86400000, 2 * ttl)
+    local fence = string.format('%.0f', micros)
+    local last = tonumber(redis.call('SET', fenceKey, fence, 'PX', life, 'GET') or 0)
+    if last >= micros then
+      fence = string.format('%.0f', last + 1)
+      redis.call('SET', fenceKey, fence, 'PX', life)
+    end
     local name = token
     if goneAfter ~= '' and inbox ~= '' then
       local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)

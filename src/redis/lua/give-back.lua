@@ -19,11 +19,11 @@ if ARGV[2] ~= '' then
 end
 if holder or ARGV[1] ~= '' and ours == 0 then return {ours} end
 
+local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+if not first then return {ours} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-while true do
-  local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
-  if not first then break end
+while first do
   local place = tonumber(redis.call('ZSCORE', placesKey, first) or 0)
   local heard = 1
   if place > now then
@@ -36,5 +36,6 @@ while true do
   end
   redis.call('ZREM', queueKey, first)
   redis.call('ZREM', placesKey, first)
+  first = redis.call('ZRANGE', queueKey, 0, 0)[1]
 end
 return {ours}

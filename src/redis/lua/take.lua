@@ -45,21 +45,33 @@ if address then
   end
 end
 
--- Whoever has not asked again for so long has gone away.
-local gone = redis.call('ZRANGEBYSCORE', placesKey, '-inf', now)
-for _, each in ipairs(gone) do redis.call('ZREM', queueKey, each) end
-if #gone > 0 then redis.call('ZREMRANGEBYSCORE', placesKey, '-inf', now) end
-
 local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+local gone = {}
+if first then
+  -- Whoever has not asked again for so long has gone away.
+  gone = redis.call('ZRANGEBYSCORE', placesKey, '-inf', now)
+  if #gone > 0 then
+    for _, each in ipairs(gone) do redis.call('ZREM', queueKey, each) end
+    redis.call('ZREMRANGEBYSCORE', placesKey, '-inf', now)
+    first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+  end
+end
+
 if not holder then
   if waits ~= 'fair' or not first or first == me then
-    redis.call('ZREM', queueKey, me)
-    redis.call('ZREM', placesKey, me)
-    local last = tonumber(redis.call('GET', fenceKey) or 0)
-    -- 16 digits keep every microsecond until the year 2286.
-    local fence = string.format('%.0f', math.max(micros, last + 1))
+    if first then
+      redis.call('ZREM', queueKey, me)
+      redis.call('ZREM', placesKey, me)
+    end
     -- For a day, so that no key stays for ever; after that the clock alone makes it grow.
-    redis.call('SET', fenceKey, fence, 'PX', math.max(86400000, 2 * ttl))
+    local life = math.max(86400000, 2 * ttl)
+    -- 16 digits keep every microsecond until the year 2286.
+    local fence = string.format('%.0f', micros)
+    local last = tonumber(redis.call('SET', fenceKey, fence, 'PX', life, 'GET') or 0)
+    if last >= micros then
+      fence = string.format('%.0f', last + 1)
+      redis.call('SET', fenceKey, fence, 'PX', life)
+    end
     local name = token
     if goneAfter ~= '' and inbox ~= '' then
       -- It speaks for its process only where this very server sees it subscribed.
