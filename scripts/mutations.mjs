@@ -57,7 +57,7 @@ export const mutations = [
     rule: 3,
     file: 'src/core/flight.ts',
     from: 'if (clock.now() < claimedAt + plan.leaseTtl) return',
-    to: 'return',
+    to: 'if (clock.now() < claimedAt + plan.leaseTtl * 1e9) return',
     tests: ['test/unit/one-load.test.ts'],
   },
   {
