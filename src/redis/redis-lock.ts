@@ -45,6 +45,7 @@ const checks = {
  */
 export function redisLock(client: RedisClient, options: RedisLockOptions = {}): Lock {
   checkClient(client)
+  checkPrefix(client)
   const {
     prefix = 'lock:',
     wakeUp = 'push',
@@ -58,6 +59,13 @@ export function redisLock(client: RedisClient, options: RedisLockOptions = {}): 
   } = checked('redisLock', options, checks)
   const how = { prefix, wakeUp, stealFromDead, minReplicas, replicaTimeout: commandTimeout }
   return new FleetLock(new RedisLocks(client, how), { plan: { ...lockDefaults, ...plan }, commandTimeout })
+}
+
+/** The lock has its plain name, and what is beside it has that name in braces: a prefix before both puts them apart. */
+function checkPrefix(client: RedisClient): void {
+  const { options } = client as { options?: { keyPrefix?: unknown } }
+  if (!client.isCluster || !options?.keyPrefix) return
+  throw new TypeError('Expected a client of a cluster without `keyPrefix`: say `prefix` instead')
 }
 
 /** What stands before the names of locks. */
