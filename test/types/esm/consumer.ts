@@ -1,11 +1,16 @@
 /**
- * What a user in ES modules may write: every client of ioredis 5 and 6 is a client for the store, and a loaded value
- * keeps its type.
+ * What a user in ES modules may write: every client of ioredis 5 and 6, of pg, postgres.js and ZooKeeper is one for us, and
+ * a loaded value keeps its type.
  */
-import { createCache, memoryStore, CacheError } from 'herdless'
-import { redisStore } from 'herdless/redis'
+import { createCache, locked, memoryLock, memoryStore, CacheError, type Lock } from 'herdless'
+import { postgresLock } from 'herdless/postgres'
+import { redisLock, redisStore, redlock } from 'herdless/redis'
+import { zookeeperLock } from 'herdless/zookeeper'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import { createClient } from 'node-zookeeper-client'
+import pg from 'pg'
+import postgres from 'postgres'
 
 const nodes = [{ host: 'localhost', port: 6379 }]
 const stores = [
@@ -22,6 +27,27 @@ for (const store of stores) {
   // @ts-expect-error: the loader gives a number
   const wrong: string = await cache.getOrLoad('price:1', async () => 42)
   console.log(price, wrong)
+}
+
+const locks: Lock[] = [
+  memoryLock(),
+  redisLock(new Redis()),
+  redisLock(new Cluster(nodes)),
+  redisLock(new Redis5()),
+  redlock([new Redis(), new Redis5(), new Redis()]),
+  postgresLock(new pg.Pool()),
+  postgresLock(postgres()),
+  zookeeperLock(createClient('localhost')),
+  zookeeperLock(() => createClient('localhost')),
+]
+
+for (const lock of locks) {
+  const fence: bigint | null = await lock.run('job', (lease) => lease.fence)
+  const names: string[] = await lock.run(['a', 'b'], (leases) => leases.map(({ name }) => name))
+  // @ts-expect-error: nobody waits in order for a single try
+  await lock.tryAcquire('job', { fair: true })
+  locked({ get: async () => null, set: async () => undefined }, lock)
+  console.log(fence, names)
 }
 
 export const isOurs = (error: unknown): boolean => error instanceof CacheError && error.code.length > 0
