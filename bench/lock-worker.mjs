@@ -13,6 +13,7 @@ await once(client, 'ready')
 const locks = {
   fair: redisLock(client, { fair: true, wait: '10m' }),
   any: redisLock(client, { wait: '10m' }),
+  short: redisLock(client, { ttl: '2s', wait: '10m' }),
   stealing: redisLock(client, { stealFromDead: true, wait: '10m' }),
 }
 await locks.any.run(`warm ${process.pid}`, () => {})
@@ -22,6 +23,7 @@ const compareAndDelete = `if redis.call('get', KEYS[1]) == ARGV[1] then return r
 const ways = {
   'herdless, fair': (name, work) => locks.fair.run(name, work),
   herdless: (name, work) => locks.any.run(name, work),
+  'herdless, 2 s': (name, work) => locks.short.run(name, work),
   'herdless, stealing': (name, work) => locks.stealing.run(name, work),
 
   async 'SET NX PX, polling every 10 ms'(name, work) {
