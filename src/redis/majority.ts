@@ -39,23 +39,15 @@ export class Majority implements LockProvider {
     const request = { name, token, ttl: kept(ttl), waits: null }
     const hold: Hold = { name, token, ttl, fence: null, lost: new Promise(() => undefined) }
     let left = Number.POSITIVE_INFINITY
-    let decided: Vote | null = null
     const asked = this.#nodes.map(async (node): Promise<Vote> => {
-      const taken = await this.#inTime(
-        ttl,
-        () => node.take(request),
-        (late) => giveBack(node, late),
-      )
-      if (taken.state === 'busy') {
-        left = Math.min(left, taken.left)
-        return 'no'
-      }
-      // The others have decided without it.
-      if (decided !== null && decided !== 'yes') giveBack(node, taken)
-      return 'yes'
+      const taken = await this.#inTime(ttl, () => node.take(request))
+      if (taken.state === 'held') return 'yes'
+      left = Math.min(left, taken.left)
+      return 'no'
     })
-    decided = await this.#decision(asked)
+    const decided = await this.#decision(asked)
     if (decided === 'yes') return { state: 'held', hold }
+    // Each hears of this after the request, however slow it is: what it grants too late, it gives back at once.
     for (const node of this.#nodes) quietly(node.release({ ...hold, ttl: kept(ttl) }))
     if (decided === 'nothing') throw new Error(`No majority of ${this.#nodes.length} servers answered`)
     const nothing = (): void => undefined
@@ -103,17 +95,13 @@ export class Majority implements LockProvider {
     })
   }
 
-  #inTime<T>(ttl: number, run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
+  #inTime<T>(ttl: number, run: () => Promise<T>): Promise<T> {
     const most = Math.min(50, Math.max(5, ttl / 20))
-    return inTime(run, { most, clock: this.#clock, late })
+    return inTime(run, { most, clock: this.#clock })
   }
 }
 
 /** Servers keep it a little longer than its holder believes in it, for their clocks run at speeds of their own. */
 function kept(ttl: number): number {
   return Math.ceil(ttl * 1.01) + 2
-}
-
-function giveBack(node: LockProvider, taken: Taken): void {
-  quietly(taken.state === 'busy' ? taken.giveUp() : node.release(taken.hold))
 }

@@ -138,7 +138,9 @@ export const waiting: readonly LockTest[] = [
     title: 'work may ask for what it holds if it says so, and what is left of it afterwards may not',
     async run(scene) {
       const name = scene.name()
-      let later!: () => Promise<LockLease | null>
+      let end!: () => void
+      const ended = new Promise<void>((resolve) => (end = resolve))
+      let later: Promise<LockLease | null> = Promise.resolve(null)
       await scene.a.run(
         name,
         async (outer) => {
@@ -148,13 +150,15 @@ export const waiting: readonly LockTest[] = [
           assert.equal(outer.isValid(), true)
           assert.equal(await scene.a.tryAcquire(name), null)
           assert.equal(await scene.b.tryAcquire(name, { reentrant: true }), null)
-          later = async () => scene.a.tryAcquire(name, { reentrant: true })
+          // What the work leaves running, still in its own asynchronous context.
+          later = ended.then(() => scene.a.tryAcquire(name, { reentrant: true }))
           assert.equal(await scene.a.run(name, () => 'inner', { reentrant: true }), 'inner')
         },
         { reentrant: true },
       )
       const other = await scene.held(scene.b, name)
-      assert.equal(await later(), null)
+      end()
+      assert.equal(await later, null)
       assert.equal(other.isValid(), true)
     },
   },

@@ -97,6 +97,18 @@ describe('a lock on Redis', () => {
     expect(await lease.extend()).toBe(true)
   })
 
+  test('that belongs to somebody else by now is not prolonged, and its holder is told', async () => {
+    await using server = await startRedis()
+    await using lock = redisLock(server.connect())
+    const lease = await lock.acquire('job')
+    await server.client.set('lock:job', 'theirs', 'PX', 5_000)
+    expect(await lease.extend('1h')).toBe(false)
+    expect(await server.client.pttl('lock:job')).toBeLessThanOrEqual(5_000)
+    expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
+    expect(await lease.release()).toBe('lost')
+    expect(await server.client.get('lock:job')).toBe('theirs')
+  })
+
   test('goes to the next who waits, at once, where its holder may be taken for dead', async () => {
     await using server = await startRedis()
     await using proxy = await startProxy(server)
