@@ -67,7 +67,7 @@ export class FleetLock implements Lock {
   async acquire(name: string, options: AcquireOptions = {}): Promise<LockLease> {
     checkKey(name)
     const plan = this.#planned(options, 'acquire')
-    return this.#ours(name, plan) ?? (await this.#patiently(name, plan, this.#clock.now() + plan.wait))
+    return this.#ours(name, plan) ?? (await this.#seen(this.#patiently(name, plan, this.#clock.now() + plan.wait)))
   }
 
   async run<T>(
@@ -109,9 +109,11 @@ export class FleetLock implements Lock {
     const leases = new Map<string, LockLease>()
     try {
       for (const name of [...new Set(names)].toSorted((one, other) => (one < other ? -1 : 1))) {
-        leases.set(name, this.#ours(name, plan) ?? (await this.#patiently(name, plan, giveUpAt)))
+        leases.set(name, this.#ours(name, plan) ?? (await this.#seen(this.#patiently(name, plan, giveUpAt))))
       }
       const held = [...leases.values()]
+      // The first may have ended while the last was waited for.
+      for (const lease of held) lease.assertValid()
       const start = (): T | PromiseLike<T> => work(names.map((name) => leases.get(name) as LockLease))
       const result = await held.reduce<() => T | PromiseLike<T>>(
         (inner, lease) => () => runHolding(this, lease, inner),
@@ -147,37 +149,31 @@ export class FleetLock implements Lock {
   /** Asks until it is ours, or the time is over. */
   async #patiently(name: string, plan: LockPlan, giveUpAt: number): Promise<LockLease> {
     let token = this.#token()
-    let trouble: CacheError | null = null
-    for (;;) {
-      const most = Math.max(0, giveUpAt - this.#clock.now())
-      const waits = { most, fair: plan.fair }
-      let taken: HeldLock | Busy | null = null
-      try {
-        taken = await this.#take({ name, token, ttl: plan.ttl, waits }, plan)
-        trouble = null
-      } catch (error) {
-        // A backend that is away may be back in time.
-        if (!(error instanceof CacheError) || error.code !== 'STORE_UNAVAILABLE') throw error
-        trouble = error
-        // What may still come of it is given back, which must not be what the next request is granted.
-        token = this.#token()
+    let busy: Busy | null = null
+    try {
+      for (;;) {
+        let trouble: CacheError | null = null
+        try {
+          const waits = { most: Math.max(0, giveUpAt - this.#clock.now()), fair: plan.fair }
+          const taken = await this.#take({ name, token, ttl: plan.ttl, waits }, plan)
+          if (taken instanceof HeldLock) return taken
+          busy = taken
+        } catch (error) {
+          if (busy !== null) this.#decline(busy)
+          busy = null
+          // A backend that is away may be back in time.
+          if (!(error instanceof CacheError) || error.code !== 'STORE_UNAVAILABLE') throw error
+          trouble = error
+          // What may still come of it is given back, which must not be what the next request is granted.
+          token = this.#token()
+        }
+        await this.#waiters.pause(busy, plan, giveUpAt - this.#clock.now())
+        if (this.#clock.now() >= giveUpAt) throw trouble ?? heldByOthers(name, plan.wait)
+        busy?.leave()
       }
-      if (taken instanceof HeldLock) return taken
-      try {
-        await this.#waiters.pause(taken, plan, giveUpAt - this.#clock.now())
-      } catch (reason) {
-        if (taken !== null) this.#decline(taken)
-        throw reason
-      }
-      if (this.#clock.now() < giveUpAt) {
-        taken?.leave()
-        continue
-      }
-      if (taken !== null) this.#decline(taken)
-      if (trouble !== null) throw trouble
-      throw new CacheError('LOCK_TIMEOUT', `The lock ${quoted(name)} was held by somebody else for ${plan.wait} ms`, {
-        key: name,
-      })
+    } catch (error) {
+      if (busy !== null) this.#decline(busy)
+      throw error
     }
   }
 
@@ -187,15 +183,15 @@ export class FleetLock implements Lock {
     // Nobody is there any more to hold what comes late, or to wait.
     const late = (taken: Taken): void => this.#decline(taken)
     const taken = await this.#seen(this.#inTime(() => this.#provider.take(request), late))
-    if (taken.state === 'busy') return taken
-    const { hold } = taken
     try {
-      this.#checkWanted(plan, hold.name)
-      if (this.#clock.now() >= askedAt + hold.ttl) throw ranOut(hold.name)
+      this.#checkWanted(plan, request.name)
+      if (taken.state === 'busy') return taken
+      if (this.#clock.now() >= askedAt + taken.hold.ttl) throw ranOut(request.name)
     } catch (error) {
       this.#decline(taken)
       throw error
     }
+    const { hold } = taken
     const lease = new HeldLock(hold, this.#keeper, (lose) => this.#watchdog.watch(hold, askedAt, lose, plan.renew))
     this.#held.add(lease)
     return lease
@@ -226,6 +222,12 @@ export class FleetLock implements Lock {
       throw unavailable(error)
     })
   }
+}
+
+function heldByOthers(name: string, wait: number): CacheError {
+  return new CacheError('LOCK_TIMEOUT', `The lock ${quoted(name)} was held by somebody else for ${wait} ms`, {
+    key: name,
+  })
 }
 
 function ranOut(name: string): CacheError {

@@ -4,6 +4,7 @@ import { CacheError, quoted } from './errors.ts'
 import type { Hold } from './lock-provider.ts'
 import { checkedTtl } from './lock-plan.ts'
 import type { LockLease, Released } from './lock.ts'
+import { quietly } from './quietly.ts'
 import type { Watch } from './watchdog.ts'
 
 /** What a lease asks of its lock. */
@@ -75,13 +76,14 @@ export class HeldLock implements LockLease {
     const hold = { ...this.#hold, ttl: Math.min(checkedTtl(ttl), this.#keeper.longest()) }
     if (!this.isValid()) return false
     const sentAt = this.#keeper.clock.now()
+    this.#hold = hold
+    this.#watch.changes(hold, sentAt)
     const ours = await this.#keeper.renew(hold)
     if (this.#ended !== null) return false
     if (!ours) {
       this.#lost('it expired, was taken away or belongs to somebody else now')
       return false
     }
-    this.#hold = hold
     this.#watch.renewed(hold, sentAt)
     return true
   }
@@ -114,7 +116,10 @@ export class HeldLock implements LockLease {
   }
 
   #lost(why: string): void {
-    if (this.#ended === null) this.#end(this.#error(why))
+    if (this.#ended !== null) return
+    this.#end(this.#error(why))
+    // It may be there still, and nobody need wait for its end.
+    quietly(this.#keeper.release(this.#hold))
   }
 
   #end(how: CacheError | 'released'): void {

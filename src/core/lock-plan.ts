@@ -13,7 +13,7 @@ export interface LockPlan {
   readonly signal?: AbortSignal
 }
 
-/** After which part of its ttl a lease is renewed, and for how long in all, in milliseconds; 0: it is not renewed. */
+/** After which part of its ttl a lease is renewed, and for how long it is held in all, in milliseconds; perhaps without end. */
 export interface RenewPlan {
   readonly at: number
   readonly maxHold: number
@@ -61,7 +61,7 @@ export function checkedTtl(ttl: Duration): number {
 }
 
 function checkedRenewal(name: string, value: unknown): RenewPlan {
-  if (value === false) return { at: third.at, maxHold: 0 }
+  if (value === false) return { at: Number.POSITIVE_INFINITY, maxHold: Number.POSITIVE_INFINITY }
   if (value === null || typeof value !== 'object') {
     throw new TypeError(`Expected \`${name}\` to be an object or false, got ${shown(value)}`)
   }

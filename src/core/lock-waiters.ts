@@ -21,6 +21,7 @@ export class LockWaiters {
    * @throws the signal's reason, or what all were called off with
    */
   async pause(busy: Busy | null, plan: LockPlan, most: number): Promise<void> {
+    plan.signal?.throwIfAborted()
     if (most <= 0) return
     const again = busy?.pushed ? messageLost : plan.retryEvery
     const sleep = Math.min(jittered(again), (busy?.left ?? Number.POSITIVE_INFINITY) + 1, most)

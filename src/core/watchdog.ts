@@ -17,7 +17,9 @@ export interface Renewal {
 export interface Watch<Lease extends Leased> {
   /** By our own monotonic clock, the store may let the lease go from here on. */
   readonly deadline: number
-  /** It was renewed by somebody else's hand, with whatever ttl it has now. */
+  /** It is being renewed by somebody else's hand, with another ttl: until that is known, it may end with the shorter one. */
+  changes(lease: Lease, sentAt: number): void
+  /** It was, with what was sent then. */
   renewed(lease: Lease, sentAt: number): void
   /** Ends the watch. */
   end(): void
@@ -38,8 +40,13 @@ class Held<Lease extends Leased> {
     this.lose = lose
     this.#at = at
     this.#until = askedAt + maxHold
-    this.deadline = askedAt + lease.ttl
+    this.deadline = this.ends(askedAt)
     this.renewAt = this.after(askedAt)
+  }
+
+  /** When what was renewed then may be over; at the latest when it has been held for long enough. */
+  ends(sentAt: number): number {
+    return Math.min(sentAt + this.lease.ttl, this.#until)
   }
 
   /** When to renew what was renewed then; never once it has been held for long enough. */
@@ -80,11 +87,14 @@ export class Watchdog<Lease extends Leased> {
       get deadline() {
         return held.deadline
       },
-      renewed: (now, sentAt) => {
+      changes: (now, sentAt) => {
         held.lease = now
-        held.deadline = sentAt + now.ttl
+        held.deadline = Math.min(held.deadline, held.ends(sentAt))
         held.renewAt = held.after(sentAt)
         this.#wake(Math.min(held.renewAt, held.deadline))
+      },
+      renewed: (now, sentAt) => {
+        if (held.lease === now) held.deadline = Math.max(held.deadline, held.ends(sentAt))
       },
       end: () => void this.#held.delete(held),
     }
@@ -133,12 +143,14 @@ export class Watchdog<Lease extends Leased> {
   #renewAll(due: readonly Held<Lease>[], sentAt: number): void {
     const answers = this.#renew(due.map((held) => held.lease))
     for (const [index, held] of due.entries()) {
-      const { ttl } = held.lease
+      const { lease } = held
       answers[index]?.then(
         (ours) => {
           if (!ours) return this.#lost(held, 'it expired, was evicted or belongs to somebody else now')
+          // Nothing is known of a lease whose ttl is another by now.
+          if (held.lease !== lease) return
           // An answer may be overtaken by that of a later renewal.
-          held.deadline = Math.max(held.deadline, sentAt + ttl)
+          held.deadline = Math.max(held.deadline, held.ends(sentAt))
           held.renewAt = Math.max(held.renewAt, held.after(sentAt))
         },
         // Tried again at `renewAt`, until the deadline decides.

@@ -3,7 +3,7 @@ import { systemClock } from '../core/clock.ts'
 import { inTime } from '../core/deadline.ts'
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
 import { quietly } from '../core/quietly.ts'
-import type { Database, Row, Session } from './client.ts'
+import type { Session } from './client.ts'
 
 /** A session that has not answered for so long is given up, in milliseconds, and with it what it holds. */
 const silence = 5_000
@@ -17,7 +17,8 @@ interface Held {
 
 /** The session as it is used: an answer, or the end of it. */
 interface OpenSession {
-  ask(text: string, values?: readonly unknown[]): Promise<Row | undefined>
+  /** Resolves with the first value of the first row. */
+  ask(text: string, values?: readonly unknown[]): Promise<unknown>
   end(): void
 }
 
@@ -27,12 +28,13 @@ interface OpenSession {
  */
 export class AdvisoryLocks implements LockProvider {
   readonly longest: number = Number.POSITIVE_INFINITY
-  readonly #database: Database
+  readonly #open: (lost: () => void) => Promise<Session>
   readonly #held = new Map<string, Held>()
   #session: Promise<OpenSession> | null = null
 
-  constructor(database: Database) {
-    this.#database = database
+  /** @param open opens a session, and says when it is lost */
+  constructor(open: (lost: () => void) => Promise<Session>) {
+    this.#open = open
   }
 
   open(): void {}
@@ -41,10 +43,8 @@ export class AdvisoryLocks implements LockProvider {
     const session = this.#session
     if (session === null) return
     this.#lost(session)
-    await session.then(
-      (open) => open.end(),
-      () => undefined,
-    )
+    // It may be opening still, for as long as the server likes.
+    quietly(session.then((open) => open.end()))
   }
 
   async take({ name, token, ttl }: TakeRequest): Promise<Taken> {
@@ -58,8 +58,8 @@ export class AdvisoryLocks implements LockProvider {
     const held: Held = { hold, session, lose, timer: this.#endOf(hold) }
     this.#held.set(name, held)
     try {
-      const row = await session.ask('SELECT pg_try_advisory_lock($1::text::bigint) AS ours', [keyOf(name)])
-      if (row?.['ours'] === true && this.#has(held)) return { state: 'held', hold }
+      const ours = await session.ask('SELECT pg_try_advisory_lock($1::text::bigint)', [keyOf(name)])
+      if (ours === true && this.#has(held)) return { state: 'held', hold }
       this.#forget(held)
       return busy()
     } catch (error) {
@@ -90,8 +90,7 @@ export class AdvisoryLocks implements LockProvider {
     if (held === undefined) return false
     clearTimeout(held.timer)
     try {
-      const row = await held.session.ask('SELECT pg_advisory_unlock($1::text::bigint) AS ours', [keyOf(hold.name)])
-      return row?.['ours'] === true
+      return (await held.session.ask('SELECT pg_advisory_unlock($1::text::bigint)', [keyOf(hold.name)])) === true
     } finally {
       // Not before: as long as the session has it, it would be given it a second time.
       this.#forget(held)
@@ -125,7 +124,7 @@ export class AdvisoryLocks implements LockProvider {
   #opened(): Promise<OpenSession> {
     if (this.#session === null) {
       const lost = (): void => this.#lost(opened)
-      const opened: Promise<OpenSession> = this.#database.session(lost).then((session) => asking(session, lost))
+      const opened: Promise<OpenSession> = this.#open(lost).then((session) => asking(session, lost))
       this.#session = opened
       opened.catch(lost)
     }
@@ -150,7 +149,7 @@ function asking(session: Session, lost: () => void): OpenSession {
     ask: async (text, values = []) => {
       try {
         const [row] = await inTime(() => session.query(text, values), { most: silence, clock: systemClock })
-        return row
+        return row?.[0]
       } catch (error) {
         lost()
         session.end()

@@ -20,13 +20,6 @@ export interface PostgresJs {
     hear: (payload: string) => void,
     listening: () => void,
   ): Promise<{ unlisten(): Promise<unknown> }>
-  reserve(): Promise<PostgresJsSession>
-}
-
-/** A connection of postgres.js that is ours alone. */
-export interface PostgresJsSession {
-  unsafe(text: string, values?: never[]): PromiseLike<unknown>
-  release(): void
 }
 
 /** A connection of `pg`. */
@@ -38,7 +31,8 @@ export interface PgConnection {
   on(event: 'error' | 'end', hear: () => void): unknown
 }
 
-export type Row = Record<string, unknown>
+/** The values of a row, in order: a client may be set to give columns other names. */
+export type Row = readonly unknown[]
 
 /** A connection of our own. */
 export interface Session {
@@ -57,8 +51,8 @@ export interface Database {
    * @param lost called when it listens no more
    */
   listen(channel: string, hear: (payload: string) => void, listening: () => void, lost: () => void): { end(): void }
-  /** Opens a connection of our own; `lost` is called if it breaks, where the client tells. */
-  session(lost: () => void): Promise<Session>
+  /** Opens a connection of our own, and calls `lost` when it breaks; `null` where the client has none to give. */
+  readonly session: ((lost: () => void) => Promise<Session>) | null
 }
 
 /** How long after a lost connection the next is tried, in milliseconds. */
@@ -72,7 +66,7 @@ export function databaseOf(client: PostgresClient): Database {
 }
 
 function isPostgresJs(client: unknown): client is PostgresJs {
-  return typeof client === 'function' && has(client, ['unsafe', 'listen', 'reserve'])
+  return typeof client === 'function' && has(client, ['unsafe', 'listen'])
 }
 
 function isPgPool(client: unknown): client is PgPool {
@@ -92,7 +86,7 @@ class PgDatabase implements Database {
   }
 
   async query(text: string, values: readonly unknown[]): Promise<Row[]> {
-    return (await this.#pool.query(text, [...values])).rows as Row[]
+    return rowsOf((await this.#pool.query(text, [...values])).rows)
   }
 
   async script(text: string): Promise<void> {
@@ -136,7 +130,7 @@ class PgDatabase implements Database {
     }
   }
 
-  async session(lost: () => void): Promise<Session> {
+  readonly session = async (lost: () => void): Promise<Session> => {
     const connection = this.#connection()
     connection.on('error', lost)
     connection.on('end', lost)
@@ -145,7 +139,7 @@ class PgDatabase implements Database {
     let last: Promise<unknown> = Promise.resolve()
     return {
       query: (text, values) => {
-        const asked = last.then(async () => (await connection.query(text, [...values])).rows as Row[])
+        const asked = last.then(async () => rowsOf((await connection.query(text, [...values])).rows))
         last = asked.catch(() => undefined)
         return asked
       },
@@ -165,6 +159,8 @@ function end(connection: PgConnection): void {
 }
 
 class PostgresJsDatabase implements Database {
+  // What it reserves may go on as another connection, without a word.
+  readonly session = null
   readonly #sql: PostgresJs
 
   constructor(sql: PostgresJs) {
@@ -172,7 +168,7 @@ class PostgresJsDatabase implements Database {
   }
 
   async query(text: string, values: readonly unknown[]): Promise<Row[]> {
-    return [...((await this.#sql.unsafe(text, values as never[])) as Row[])]
+    return rowsOf((await this.#sql.unsafe(text, values as never[])) as object[])
   }
 
   async script(text: string): Promise<void> {
@@ -187,12 +183,8 @@ class PostgresJsDatabase implements Database {
       end: () => void listened.then((listening) => listening.unlisten()).catch(() => undefined),
     }
   }
+}
 
-  async session(): Promise<Session> {
-    const session = await this.#sql.reserve()
-    return {
-      query: async (text, values) => [...((await session.unsafe(text, values as never[])) as Row[])],
-      end: () => session.release(),
-    }
-  }
+function rowsOf(rows: readonly unknown[]): Row[] {
+  return [...rows].map((row) => Object.values(row as object))
 }

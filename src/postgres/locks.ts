@@ -1,7 +1,7 @@
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
 import { quietly } from '../core/quietly.ts'
 import { shortName } from '../core/short-name.ts'
-import type { Database, Row } from './client.ts'
+import type { Database } from './client.ts'
 import { Inbox } from './inbox.ts'
 
 import { postgresLockSchema, quotedName } from './schema.ts'
@@ -46,17 +46,18 @@ export class PostgresLocks implements LockProvider {
     const at = await this.#at()
     const values = [shortName(name), token, inbox, ttl, how, placeKept]
     const query = `SELECT state, its_fence, rest FROM ${at}herdless_lock_take($1, $2, $3, $4, $5, $6)`
-    const [row = {}] = await this.#database.query(query, values).catch((error: unknown) => {
+    const [row = []] = await this.#database.query(query, values).catch((error: unknown) => {
       // Unless the database itself said no, it may have granted a lock that nobody will ever hear of.
       if (!saidByDatabase(error)) quietly(this.#giveBack(name, token, token))
       throw error
     })
-    if (row['state'] === 'held') {
+    const [state, fence, rest] = row
+    if (state === 'held') {
       // Nobody takes a lease away before its time.
       const lost = new Promise<void>(() => undefined)
-      return { state: 'held', hold: { name, token, ttl, fence: BigInt(String(row['its_fence'])), lost } }
+      return { state: 'held', hold: { name, token, ttl, fence: BigInt(String(fence)), lost } }
     }
-    return this.#busy(name, token, waits !== null, row, inbox !== '')
+    return this.#busy(name, token, waits !== null, rest, inbox !== '')
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
@@ -71,7 +72,7 @@ export class PostgresLocks implements LockProvider {
       FROM json_to_recordset($1::text::json) AS ours (name text, token text, ttl double precision)
       WHERE held.name = ours.name AND held.token = ours.token AND held.until > clock_timestamp()
       RETURNING held.token`
-    return new Set((await this.#database.query(query, [ours])).map(({ token }) => token))
+    return new Set((await this.#database.query(query, [ours])).map(([token]) => token))
   }
 
   release({ name, token }: Hold): Promise<boolean> {
@@ -82,11 +83,10 @@ export class PostgresLocks implements LockProvider {
     const query = `SELECT ${await this.#at()}herdless_lock_give_back($1, $2, $3, $4) AS ours`
     const values = [shortName(name), held, waited, placeKeptOnceTold]
     const [row] = await this.#database.query(query, values)
-    return row?.['ours'] === true
+    return row?.[0] === true
   }
 
-  #busy(name: string, token: string, waits: boolean, row: Row, pushed: boolean): Busy {
-    const rest = row['rest']
+  #busy(name: string, token: string, waits: boolean, rest: unknown, pushed: boolean): Busy {
     const left = typeof rest === 'number' ? rest : Number.POSITIVE_INFINITY
     let leave = (): void => undefined
     const freed = new Promise<void>((resolve) => {
@@ -110,12 +110,12 @@ export class PostgresLocks implements LockProvider {
 
   async #make(): Promise<string> {
     const [row] = await this.#database.query('SELECT current_schema() AS schema', [])
-    const schema = this.#schema ?? String(row?.['schema'])
+    const schema = this.#schema ?? String(row?.[0])
     const at = `${quotedName(schema)}.`
     const signature = `${at}herdless_lock_take(text, text, text, double precision, text, double precision)`
     const [made] = await this.#database.query('SELECT to_regprocedure($1) IS NOT NULL AS made', [signature])
     // One process at a time: two that create the same table would disturb each other.
-    if (made?.['made'] !== true) {
+    if (made?.[0] !== true) {
       await this.#database.script(`SELECT pg_advisory_xact_lock(1751478884, 0);\n${postgresLockSchema(schema)}`)
     }
     return at

@@ -18,7 +18,8 @@ export interface PostgresLockOptions extends Omit<AcquireOptions, 'signal'> {
   readonly wakeUp?: 'push' | 'poll' | undefined
   /**
    * Whether to use advisory locks of a session instead of a table: nothing is created, and a lock is free as soon as the
-   * connection of its holder ends. It has no fence and no order, and whoever waits asks again. Default `false`.
+   * connection of its holder ends. It has no fence and no order, whoever waits asks again, and it needs a `Pool` of `pg`.
+   * Default `false`.
    */
   readonly advisory?: boolean | undefined
   /** How long the database may take to answer. Default 1 s. */
@@ -53,7 +54,11 @@ export function postgresLock(client: PostgresClient, options: PostgresLockOption
       'Expected `advisory` without `schema`, `wakeUp` and `fair`: it has no table, and keeps no order',
     )
   }
-  const locks = advisory ? new AdvisoryLocks(database) : new PostgresLocks(database, { schema, wakeUp })
+  const { session } = database
+  if (advisory && session === null) {
+    throw new TypeError('Expected a Pool of pg for `advisory`: postgres.js has no connection that stays the same')
+  }
+  const locks = advisory && session ? new AdvisoryLocks(session) : new PostgresLocks(database, { schema, wakeUp })
   return new FleetLock(locks, { plan: { ...lockDefaults, ...plan }, commandTimeout, ordered: !advisory })
 }
 

@@ -74,6 +74,7 @@ BEGIN
     -- What the dead have left is swept up by the living, now and then.
     IF random() < 0.01 THEN
       DELETE FROM ${at}herdless_locks WHERE until < this_moment - interval '1 day';
+      DELETE FROM ${at}herdless_lock_queue WHERE until < this_moment - interval '1 day';
     END IF;
     state := 'held';
     RETURN;

@@ -2,9 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { tokenLength } from '../core/token.ts'
 import type { RedisClient, RedisSubscriber } from './client.ts'
 
-/** A message of a script: `v` a value with its header, `r` read it, `f` an error, `p` do not queue, `a` ask again. */
+/**
+ * A message of a script: `v` a value with its header, `r` read it, `f` an error, `p` do not queue, `a` ask again, and to the
+ * holder of a lease that it is void; `t` it is your turn to ask for a lock.
+ */
 export interface Message {
-  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a'
+  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 't'
   readonly body: Buffer
 }
 
@@ -133,6 +136,8 @@ export class Inbox {
   listen(token: string, listener: Listener): () => void {
     const early = this.#early.get(token)
     if (early !== undefined) {
+      // It is said to one, once: who was not fast enough then waits for the next time.
+      if (early.kind === 't') this.#early.delete(token)
       listener(early)
       return () => undefined
     }
@@ -192,7 +197,7 @@ export class Inbox {
   #received(bytes: Buffer): void {
     // Anybody on the same Redis could have sent it: what is not of our form is nobody's message.
     const kind = String.fromCharCode(bytes[0] ?? 0) as Message['kind']
-    if (!'vrfpa'.includes(kind) || bytes.length < 1 + tokenLength) return
+    if (!'vrfpat'.includes(kind) || bytes.length < 1 + tokenLength) return
     const token = bytes.toString('latin1', 1, 1 + tokenLength)
     // A copy: the bytes of the connection are a larger buffer, which a message that is kept would keep with it.
     const message = { kind, body: Buffer.from(bytes.subarray(1 + tokenLength)) }
@@ -200,7 +205,7 @@ export class Inbox {
     const listeners = this.#listeners.get(token)
     this.#listeners.delete(token)
     if (listeners !== undefined) for (const listener of listeners) listener(message)
-    if (this.#asking === 0) return
+    if (this.#asking === 0 || (kind === 't' && listeners !== undefined)) return
     // Even if somebody listened: another claim for the same load may be on its way.
     this.#early.set(token, message.body.length > longestEarly ? again : message)
     // The oldest goes first: a claim's reply is not that long on its way.

@@ -3,7 +3,7 @@ import { quietly } from '../core/quietly.ts'
 import { tokenLength } from '../core/token.ts'
 import type { RedisClient } from './client.ts'
 import { Inbox } from './inbox.ts'
-import { lockKeysOf, placesKey, queueKey } from './lock-keys.ts'
+import { lockKey, lockKeysOf, placesKey, queueKey } from './lock-keys.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
 
@@ -124,10 +124,14 @@ export class RedisLocks implements LockProvider {
   /** Waits until enough replicas know of it. This narrows the gap in which a failover forgets a lock; it does not close it. */
   async #replicated(hold: Hold): Promise<void> {
     const { minReplicas, replicaTimeout } = this.#options
-    const known = Number(await this.#client.callBuffer('WAIT', [minReplicas, replicaTimeout]))
-    if (known >= minReplicas) return
-    quietly(this.release(hold))
-    throw new Error(`${known} of ${minReplicas} replicas acknowledged the lock within ${replicaTimeout} ms`)
+    try {
+      const known = Number(await this.#client.callBuffer('WAIT', [minReplicas, replicaTimeout]))
+      if (known >= minReplicas) return
+      throw new Error(`${known} of ${minReplicas} replicas acknowledged the lock within ${replicaTimeout} ms`)
+    } catch (error) {
+      quietly(this.release(hold))
+      throw error
+    }
   }
 
   #busy(request: { key: string; token: string; inbox: string; left: number; pushed: boolean; waits: boolean }): Busy {
@@ -152,7 +156,7 @@ export class RedisLocks implements LockProvider {
   }
 
   #key(name: string): string {
-    return this.#options.prefix + name
+    return lockKey(this.#options.prefix + name)
   }
 
   #run(script: scripts.Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {

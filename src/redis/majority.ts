@@ -45,7 +45,7 @@ export class Majority implements LockProvider {
       left = Math.min(left, taken.left)
       return 'no'
     })
-    const decided = await this.#decision(asked)
+    const decided = await this.#decision(asked, 'no')
     if (decided === 'yes') return { state: 'held', hold }
     // Each hears of this after the request, however slow it is: what it grants too late, it gives back at once.
     for (const node of this.#nodes) quietly(node.release({ ...hold, ttl: kept(ttl) }))
@@ -73,13 +73,16 @@ export class Majority implements LockProvider {
   }
 
   async #agreed(answers: readonly Promise<boolean>[]): Promise<boolean> {
-    const decision = await this.#decision(answers.map(async (answer) => ((await answer) ? 'yes' : 'no')))
+    const decision = await this.#decision(
+      answers.map(async (answer) => ((await answer) ? 'yes' : 'no')),
+      'nothing',
+    )
     if (decision === 'nothing') throw new Error(`No majority of ${this.#nodes.length} servers answered`)
     return decision === 'yes'
   }
 
-  /** What a majority says, as soon as it is sure; where there is none, `no` if anybody said so. */
-  #decision(asked: readonly Promise<Vote>[]): Promise<Vote> {
+  /** What a majority says, as soon as it is sure. @param split what it comes to where there is none, but some said no */
+  #decision(asked: readonly Promise<Vote>[], split: Vote): Promise<Vote> {
     const counts: Record<Vote, number> = { yes: 0, no: 0, nothing: 0 }
     const blocking = this.#nodes.length - this.#quorum + 1
     return new Promise((resolve) => {
@@ -89,7 +92,7 @@ export class Majority implements LockProvider {
         else if (counts.no >= blocking) resolve('no')
         else if (counts.nothing >= blocking) resolve('nothing')
         else if (counts.yes + counts.no + counts.nothing === this.#nodes.length)
-          resolve(counts.no > 0 ? 'no' : 'nothing')
+          resolve(counts.no > 0 ? split : 'nothing')
       }
       for (const each of asked) each.then(count, () => count('nothing'))
     })

@@ -17,6 +17,7 @@ export function outcomeIn({ kind, body }: Message, serverNow: number): Outcome {
     case 'p':
       return { state: 'pass' }
     case 'a':
+    case 't':
       return { state: 'again' }
   }
 }

@@ -57,6 +57,9 @@ export function redisLock(client: RedisClient, options: RedisLockOptions = {}): 
     minReplicas?: number
     commandTimeout?: number
   } = checked('redisLock', options, checks)
+  if (minReplicas > 0 && client.isCluster) {
+    throw new TypeError('Expected `minReplicas` to be 0 on a cluster: WAIT names no key, so it may ask another node')
+  }
   const how = { prefix, wakeUp, stealFromDead, minReplicas, replicaTimeout: commandTimeout }
   return new FleetLock(new RedisLocks(client, how), { plan: { ...lockDefaults, ...plan }, commandTimeout })
 }

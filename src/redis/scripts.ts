@@ -126,11 +126,11 @@ return {1, micros}
 
 export const giveBack: Script = {
   name: 'give-back',
-  sha1: '61f7f8f88e553ab2afb573017ab86201a9a63178',
+  sha1: '18a2a703869003b6dcd03dc9ec6185c66c648ad4',
   lua: `local lockKey, queueKey, placesKey = KEYS[1], KEYS[2], KEYS[3]
 local holder = redis.call('GET', lockKey)
 local ours = 0
-if ARGV[1] ~= '' and holder == ARGV[1] then
+if ARGV[1] ~= '' and holder and (holder == ARGV[1] or string.sub(holder, 1, #ARGV[1] + 1) == ARGV[1] .. '@') then
   redis.call('DEL', lockKey)
   holder = false
   ours = 1
@@ -148,7 +148,7 @@ while first do
   local place = tonumber(redis.call('ZSCORE', placesKey, first) or 0)
   local heard = 1
   if place > now then
-    heard = redis.pcall('PUBLISH', string.sub(first, 17), 'a' .. string.sub(first, 1, 16))
+    heard = redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16))
     if type(heard) == 'table' then heard = 1 end
   end
   if place > now and (heard > 0 or ARGV[4] == '' or string.len(first) == 16) then
@@ -274,7 +274,7 @@ return {1}
 
 export const take: Script = {
   name: 'take',
-  sha1: '054837f7e8cba0fe7765f35219eb1309313ca043',
+  sha1: '9b8999cd1b09a25bf3d58fa0b199ed91c661bdaf',
   lua: `local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local token, ttl, waits, inbox, goneAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 local time = redis.call('TIME')
@@ -336,7 +336,7 @@ if not holder then
     redis.call('SET', lockKey, name, 'PX', ttl)
     return {'held', name, fence}
   end
-  if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 'a' .. string.sub(first, 1, 16)) end
+  if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16)) end
   left = tonumber(redis.call('ZSCORE', placesKey, first)) - now
 end
 if waits ~= '' then

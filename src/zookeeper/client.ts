@@ -9,6 +9,7 @@ export interface ZooKeeperClient {
   exists(path: string, callback: Callback<Stat | null>): void
   exists(path: string, watcher: () => void, callback: Callback<Stat | null>): void
   create(path: string, mode: number, callback: Callback<string>): void
+  setData(path: string, data: Buffer, callback: (error: object | null) => void): void
   remove(path: string, callback: (error: object | null) => void): void
   mkdirp(path: string, callback: (error: object | null) => void): void
   transaction(): Transaction

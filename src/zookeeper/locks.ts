@@ -36,9 +36,12 @@ export class ZooKeeperLocks implements LockProvider {
   }
 
   async take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
-    const place = this.#asking.get(token) ?? (await this.#places.enlist(pathOf(name), token))
+    const before = this.#asking.get(token)
+    const place = before ?? (await this.#places.enlist(pathOf(name), token))
     this.#asking.set(token, place)
     try {
+      // Who has been waiting may have lost its session, where it hears only from a server that has lost the others.
+      if (before !== undefined && !(await this.#places.confirm(place))) throw gone()
       return await this.#ask(place, { name, token, ttl, waits })
     } catch (error) {
       // Whoever asks again has a place of its own, behind the others.
@@ -51,7 +54,7 @@ export class ZooKeeperLocks implements LockProvider {
   async #ask(place: Place, { name, token, ttl, waits }: TakeRequest): Promise<Taken> {
     for (;;) {
       const found = await this.#places.before(place)
-      if (found === 'gone') throw new Error('The place in the queue was deleted')
+      if (found === 'gone') throw gone()
       const { before, czxid } = found
       if (before === null)
         return { state: 'held', hold: this.#hold(place, name, token, Math.min(ttl, this.longest), czxid) }
@@ -66,7 +69,7 @@ export class ZooKeeperLocks implements LockProvider {
   renew(holds: readonly Hold[]): Promise<boolean>[] {
     return holds.map(async ({ token, ttl }) => {
       const held = this.#held.get(token)
-      if (held === undefined || !(await this.#places.isThere(held.place))) return false
+      if (held === undefined || !(await this.#places.confirm(held.place))) return false
       if (this.#held.get(token) !== held) return false
       clearTimeout(held.timer)
       held.timer = this.#endOf(token, ttl)
@@ -119,6 +122,10 @@ export class ZooKeeperLocks implements LockProvider {
     this.#asking.clear()
     for (const token of this.#held.keys()) this.#forget(token)?.lose()
   }
+}
+
+function gone(): Error {
+  return new Error('The place in the queue is gone')
 }
 
 /** A name as one part of a path. */

@@ -2,6 +2,11 @@ import { quietly } from '../core/quietly.ts'
 import { answer, createModes, says, type Stat, type ZooKeeperClient } from './client.ts'
 import type { Session } from './session.ts'
 
+/** How long to wait until what failed for the connection is tried again, in milliseconds. */
+const betweenTries = 100
+
+const nothing = Buffer.alloc(0)
+
 /** A place in the queue for a lock: a node with a number, below the node of the lock, that lives as long as the session. */
 export interface Place {
   readonly path: string
@@ -73,23 +78,32 @@ export class Places {
     return null
   }
 
-  async isThere({ path }: Place): Promise<boolean> {
+  /**
+   * Whether a place is there, and the session with it. It is asked by a write, which the leader of the ensemble must agree
+   * to: a server that has lost the others goes on answering reads.
+   */
+  async confirm({ path }: Place): Promise<boolean> {
     const client = await this.#session.client()
-    return (await answer<Stat | null>((callback) => client.exists(path, callback))) !== null
+    try {
+      await answer<void>((callback) => client.setData(path, nothing, callback))
+      return true
+    } catch (error) {
+      if (says(error, 'noNode', 'sessionExpired')) return false
+      throw error
+    }
   }
 
   /** Gives a place up; resolves with whether it was there. Goes on until that is known, or the session is over. */
-  async remove({ path, parent }: Place): Promise<boolean> {
-    for (;;) {
-      const client = await this.#session.client()
+  remove({ path, parent }: Place): Promise<boolean> {
+    return this.#persistently(async (client) => {
       try {
         await removed(client, path, parent)
         return true
       } catch (error) {
         if (says(error, 'noNode', 'sessionExpired')) return false
-        if (!says(error, 'connectionLoss')) throw error
+        throw error
       }
-    }
+    })
   }
 
   async #create(client: ZooKeeperClient, parent: string, child: string): Promise<string> {
@@ -119,9 +133,22 @@ export class Places {
 
   /** Gives up whatever was made for a token. */
   async #sweep(parent: string, token: string): Promise<void> {
-    const children = await childrenOf(await this.#session.client(), parent)
+    const children = await this.#persistently((client) => childrenOf(client, parent))
     const ours = children.filter((child) => child.startsWith(`${token}-`))
     await Promise.all(ours.map((child) => this.remove({ path: `${parent}/${child}`, parent })))
+  }
+
+  /** What must be known: it is tried again whenever the connection was lost, with a little time in between. */
+  async #persistently<T>(run: (client: ZooKeeperClient) => Promise<T>): Promise<T> {
+    for (;;) {
+      const client = await this.#session.client()
+      try {
+        return await run(client)
+      } catch (error) {
+        if (!says(error, 'connectionLoss')) throw error
+      }
+      await new Promise<void>((resolve) => setTimeout(resolve, betweenTries).unref())
+    }
   }
 
   /** The same function for the same path, because a client knows by that that it watches already. */

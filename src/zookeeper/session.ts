@@ -18,7 +18,11 @@ export class Session {
 
   /** The client, as soon as it is connected; rejects where it never will be. */
   async client(): Promise<ZooKeeperClient> {
-    if (this.#closed) throw new Error('The lock is closed')
+    if (this.#closed) {
+      // A client of the user's can still be told to give up what it comes by too late.
+      if (this.#client !== null && isConnected(this.#client)) return this.#client
+      throw new Error('The lock is closed')
+    }
     if (this.#client === null) {
       if (this.#make === null) throw new Error('The session has expired; give a function that makes a client, to go on')
       const made = this.#make()
@@ -36,7 +40,8 @@ export class Session {
   close(): void {
     this.#closed = true
     this.#stop()
-    if (this.#make !== null && this.#client !== null) end(this.#client)
+    if (this.#make === null || this.#client === null) return
+    end(this.#client)
     this.#client = null
   }
 

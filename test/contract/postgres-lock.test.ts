@@ -37,7 +37,6 @@ const kinds: readonly { name: string; connect: () => Opened; options: PostgresLo
   { name: 'pg, advisory', connect: pool, options: { advisory: true } },
   { name: 'postgres.js', connect: sql, options: {} },
   { name: 'postgres.js, polling', connect: sql, options: { wakeUp: 'poll' } },
-  { name: 'postgres.js, advisory', connect: sql, options: { advisory: true } },
 ]
 
 describe.skipIf(reason !== undefined)(`in PostgreSQL${reason ? ` (${reason})` : ''}`, () => {

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { provisionPostgres } from '../../scripts/provision-postgres.mjs'
 import { startPostgres, type PostgresProcess } from '../../scripts/start-postgres.mjs'
@@ -146,6 +147,19 @@ describe.skipIf(reason !== undefined)(`a lock in PostgreSQL${reason === undefine
       expect((await admin.query(theirs)).rowCount).toBe(1)
     }))
 
+  test('works with a client that gives columns other names', async () => {
+    const { host, port, user, database } = server.address
+    const sql = postgres({ host, port, user, database, transform: { column: postgres.toPascal }, onnotice: () => {} })
+    const lock = postgresLock(sql)
+    const lease = await lock.acquire('job')
+    expect(lease.fence).toBeGreaterThan(0n)
+    expect(await lock.tryAcquire('job')).toBeNull()
+    expect(await lease.extend()).toBe(true)
+    expect(await lease.release()).toBe('released')
+    await lock.close()
+    await sql.end()
+  })
+
   test('needs no right to create anything where it has been made before', () =>
     closing(async () => {
       const at = await schema('locks')
@@ -207,6 +221,8 @@ describe.skipIf(reason !== undefined)(`a lock in PostgreSQL${reason === undefine
       expect(() => postgresLock(admin, { advisory: true, schema: 'x' })).toThrow(TypeError)
       expect(() => postgresLock(admin, { advisory: true, fair: true })).toThrow(TypeError)
       expect(() => postgresLock(admin, { advisory: true, wakeUp: 'poll' })).toThrow(TypeError)
+      const sql = postgres({ max: 1 })
+      expect(() => postgresLock(sql, { advisory: true })).toThrow(/^Expected a Pool of pg for `advisory`/)
     })
   })
 

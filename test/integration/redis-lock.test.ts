@@ -1,6 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
+import { Cluster } from 'ioredis'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
+import type { Lock } from '../../src/core/lock.ts'
 import { redisLock } from '../../src/redis/index.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
@@ -126,6 +128,46 @@ describe('a lock on Redis', () => {
     expect(lease.isValid()).toBe(false)
     expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
     await holder.close()
+  })
+
+  test('is not lost to a message that says it is the turn of its holder, however much it is wanted', async () => {
+    await using server = await startRedis()
+    await using one = redisLock(server.connect(), { stealFromDead: true, wait: '20s' })
+    await using other = redisLock(server.connect(), { stealFromDead: true, wait: '20s' })
+    await until('both listen', async () => (await server.client.pubsub('CHANNELS')).length === 2)
+    const lost: unknown[] = []
+    const call = async (lock: Lock): Promise<void> => {
+      for (let time = 0; time < 30; time++) {
+        const lease = await lock.acquire('job')
+        lease.signal.addEventListener('abort', () => lost.push(lease.signal.reason))
+        await turn()
+        expect(await lease.release()).toBe('released')
+      }
+    }
+    await Promise.all(Array.from({ length: 16 }, (_, number) => call(number % 2 === 0 ? one : other)))
+    expect(lost).toEqual([])
+  })
+
+  test('is given back where nobody heard that it was granted, though its token has an inbox behind it', async () => {
+    await using server = await startRedis()
+    await using proxy = await startProxy(server)
+    await using lock = redisLock(server.connect({ port: proxy.port, commandTimeout: 100 }), { stealFromDead: true })
+    await lock.run('warm-up', (lease) => expect(lease.token).toContain('@'))
+    proxy.blackHole('replies')
+    await expect(lock.tryAcquire('job')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    await until('it is free', async () => (await server.client.exists('lock:job')) === 0)
+    proxy.heal()
+    proxy.cut()
+  })
+
+  test('is given back where nobody can say how many replicas know of it', async () => {
+    await using server = await startRedis()
+    await server.forbid('wait')
+    await using lock = redisLock(server.connect(), { minReplicas: 1 })
+    await expect(lock.tryAcquire('job')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    await until('it is free', async () => (await server.client.exists('lock:job')) === 0)
+    const cluster = new Cluster([], { lazyConnect: true })
+    expect(() => redisLock(cluster, { minReplicas: 1 })).toThrow(/^Expected `minReplicas` to be 0 on a cluster/)
   })
 
   test('is not taken from a holder that lives, whoever waits for it', async () => {

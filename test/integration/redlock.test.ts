@@ -126,6 +126,16 @@ describe('a lock on five servers', () => {
     expect(await lease.release()).toBe('lost')
   })
 
+  test('is not called lost where the others cannot be heard: nobody can tell', async () => {
+    const lock = await opened()
+    const lease = await lock.acquire('job')
+    const [{ client } = { client: null }] = nodes
+    await client?.del('lock:job')
+    for (const proxy of proxies.slice(3)) proxy.blackHole()
+    await expect(lease.extend()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect(lease.isValid()).toBe(true)
+  })
+
   test('is refused when the majority has answered after its ttl', async () => {
     const lock = await opened()
     // Each is waited for 5 ms at least, and a ttl has 30 at least: it is the process that stands still meanwhile.

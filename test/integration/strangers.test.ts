@@ -130,7 +130,7 @@ describe('with the rights that the page gives to an application', () => {
       })
     }
     // And had it guessed the inbox, it would still lack the token.
-    for (const kind of 'vrfpa') await blog.publish(inbox, `${kind}${'0'.repeat(16)}{"message":"forged"}`)
+    for (const kind of 'vrfpat') await blog.publish(inbox, `${kind}${'0'.repeat(16)}{"message":"forged"}`)
     finish('the value')
     expect(await loading).toBe('the value')
     blog.disconnect()

@@ -146,6 +146,33 @@ describe.skipIf(reason !== undefined)(`a lock in ZooKeeper${reason === undefined
     client.close()
   })
 
+  test('of a client that you have closed is not asked for for ever', async () => {
+    const client = maker()()
+    client.connect()
+    const lock = zookeeperLock(client, { commandTimeout: 200 })
+    const lease = await lock.acquire('job')
+    client.close()
+    expect(await lease.release()).toBe('unknown')
+    await lock.close()
+    await until('it went with its session', async () => (await placesFor('job')) === 0)
+  })
+
+  test('that was asked for when it was closed is given up by a client of yours, too', async () => {
+    const client = maker()()
+    client.connect()
+    const lock = zookeeperLock(client)
+    const other = open()
+    const lease = await other.acquire('job')
+    const asked = lock.acquire('job').catch((error: { code: string }) => error.code)
+    await until('it waits', async () => (await placesFor('job')) === 2)
+    await lock.close()
+    expect(await asked).toBe('CLOSED')
+    expect(await placesFor('job')).toBe(1)
+    await lease.release()
+    await other.close()
+    client.close()
+  })
+
   test('can be closed before it has ever been connected', async () => {
     const nowhere = zookeeperLock(() => createClient('127.0.0.1:1', { spinDelay: 20 }), { commandTimeout: 100 })
     await expect(nowhere.tryAcquire('job')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { FleetLock } from '../../src/core/fleet-lock.ts'
 import { lockDefaults } from '../../src/core/lock-plan.ts'
-import type { Taken } from '../../src/core/lock-provider.ts'
+import type { Hold, Taken } from '../../src/core/lock-provider.ts'
 import { MemoryLocks } from '../../src/memory/lock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -9,6 +9,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 class SlowLocks extends MemoryLocks {
   readonly #clock: FakeClock
   delay = 0
+  renewalDelay = 0
 
   constructor(clock: FakeClock) {
     super(clock)
@@ -19,6 +20,14 @@ class SlowLocks extends MemoryLocks {
     const taken = await super.take(...request)
     if (this.delay > 0) await new Promise<void>((resolve) => this.#clock.after(this.delay, resolve))
     return taken
+  }
+
+  override renew(holds: readonly Hold[]): Promise<boolean>[] {
+    const delay = this.renewalDelay
+    return super.renew(holds).map(async (answer) => {
+      if (delay > 0) await new Promise<void>((resolve) => this.#clock.after(delay, resolve))
+      return answer
+    })
   }
 }
 
@@ -55,5 +64,61 @@ test('what is granted after its deadline is given back', async () => {
   locks.delay = 0
   expect(await lock.tryAcquire('job')).toBeNull()
   await clock.advance(1_000)
+  expect(await lock.tryAcquire('job')).not.toBeNull()
+})
+
+test('a lease that is to be shorter ends with the shorter ttl, though nobody knows whether that has arrived', async () => {
+  const { clock, locks, lock } = opened()
+  const lease = await lock.acquire('job', { ttl: 60_000 })
+  locks.renewalDelay = 5_000
+  const asked = lease.extend(300)
+  await Promise.all([expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' }), clock.advance(1_000)])
+  expect(lease.isValid()).toBe(false)
+  expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
+})
+
+test('the answer to a renewal with the longer ttl does not lengthen a lease that is to be shorter', async () => {
+  const { clock, locks, lock } = opened()
+  const lease = await lock.acquire('job', { ttl: 3_000, renew: { at: 0.5 } })
+  locks.renewalDelay = 100
+  await clock.advance(1_500)
+  locks.renewalDelay = 0
+  expect(await lease.extend(500)).toBe(true)
+  await clock.advance(100)
+  expect(lease.remaining()).toBeLessThanOrEqual(500)
+})
+
+test('a lease is held no longer than it may be, and is free then', async () => {
+  const { clock, lock } = opened()
+  const lease = await lock.acquire('job', { ttl: 300, renew: { maxHold: 400 } })
+  await clock.advance(399)
+  expect(lease.isValid()).toBe(true)
+  await clock.advance(1)
+  expect(lease.isValid()).toBe(false)
+  expect(await lock.tryAcquire('job')).not.toBeNull()
+})
+
+test('work does not start with a lease that ended while another was waited for', async () => {
+  const { clock, lock } = opened()
+  const other = await lock.acquire('b')
+  const work = vi.fn()
+  const done = lock.run(['a', 'b'], work, { ttl: 200, renew: false, wait: 1_000 }).catch((error: unknown) => error)
+  await clock.advance(300)
+  await other.release()
+  expect(await done).toMatchObject({ code: 'LEASE_LOST' })
+  expect(work).not.toHaveBeenCalled()
+})
+
+test.for([true, false])('who is called off while it asks leaves no place behind (fair: %s)', async (fair) => {
+  const { clock, locks, lock } = opened()
+  const lease = await lock.acquire('job')
+  locks.delay = 100
+  const controller = new AbortController()
+  const asked = lock.acquire('job', { signal: controller.signal, fair })
+  await clock.advance(50)
+  controller.abort(new Error('called off'))
+  await Promise.all([expect(asked).rejects.toThrow('called off'), clock.advance(50)])
+  locks.delay = 0
+  await lease.release()
   expect(await lock.tryAcquire('job')).not.toBeNull()
 })

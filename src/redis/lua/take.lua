@@ -82,7 +82,7 @@ if not holder then
     return {'held', name, fence}
   end
   -- The first of them has been told. Where it was somebody else who has gone away, nobody has told the next.
-  if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 'a' .. string.sub(first, 1, 16)) end
+  if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16)) end
   left = tonumber(redis.call('ZSCORE', placesKey, first)) - now
 end
 if waits ~= '' then
