@@ -20,6 +20,8 @@ export default defineConfig({
     ],
     // The servers of a test need processors too, and two is all that a small machine has.
     maxWorkers: 2,
+    // Of those tests of a file that may run side by side, each of which has a fleet.
+    maxConcurrency: 2,
     // A test that fails once has found something.
     retry: 0,
   },

@@ -23,6 +23,7 @@ interface Provider {
 }
 
 const lasts = 30_000
+const ttl = 1_000
 
 async function redis(): Promise<Backend> {
   const server = await startRedis()
@@ -58,14 +59,30 @@ const inPostgres: readonly Provider[] = [
   { name: 'postgresLock, advisory', kind: 'postgres', start: postgres, options: { advisory: true } },
 ]
 
-/** Kills one process after the other while they work; resolves with what was wrong, and how much was done. */
-async function killing({
-  kind,
-  start,
-  options,
-}: Provider): Promise<{ wrong: string[]; killed: number; turns: number }> {
+/** What is done to a fleet while it works. */
+type Harm = (fleet: LockFleet, begin: (process: FleetProcess) => void) => Promise<void>
+
+const kill: Harm = async (fleet, begin) => {
+  await pause(1_000)
+  const [victim] = fleet.processes
+  if (victim === undefined) throw new Error('Expected a process')
+  await fleet.kill(victim)
+  begin(await fleet.add())
+}
+
+/** For up to 0.6 of a ttl: a renewal may be due just when it begins, and is made when it ends. */
+const block: Harm = async (fleet) => {
+  await Promise.all(fleet.processes.map((process) => process.tell('block', { ms: Math.random() * 0.6 * ttl })))
+  await pause(Math.random() * ttl)
+}
+
+/** Harms processes again and again while they work; resolves with what was wrong, and how much was done. */
+async function harmed(
+  { kind, start, options }: Provider,
+  harm: Harm,
+): Promise<{ wrong: string[]; harms: number; turns: number }> {
   const backend = await start()
-  const opening = { kind, addresses: backend.addresses, options: { ttl: '1s', ...options } }
+  const opening = { kind, addresses: backend.addresses, options: { ttl, ...options } }
   const fleet = await LockFleet.open(3, opening)
   try {
     const until = machineNow() + lasts
@@ -78,18 +95,14 @@ async function killing({
       working.set(process, work)
     }
     fleet.processes.forEach(begin)
-    let killed = 0
+    let harms = 0
     while (machineNow() + 2_000 < until) {
-      await pause(1_000)
-      const [victim] = fleet.processes
-      if (victim === undefined) throw new Error('Expected a process')
-      working.delete(victim)
-      await fleet.kill(victim)
-      killed++
-      begin(await fleet.add())
+      await harm(fleet, begin)
+      harms++
     }
-    await Promise.all(working.values())
-    return { wrong: fleet.referee.wrong(), killed, turns: fleet.referee.turns.length }
+    const alive = [...working].filter(([process]) => fleet.processes.includes(process))
+    await Promise.all(alive.map(([, work]) => work))
+    return { wrong: fleet.referee.wrong(), harms, turns: fleet.referee.turns.length }
   } finally {
     await fleet[Symbol.asyncDispose]()
     await backend.stop()
@@ -104,19 +117,22 @@ const places = [
   { place: 'in ZooKeeper', providers: inZooKeeper, reason: noZooKeeper },
 ]
 
-describe.concurrent(
-  'while a process is killed each second, there are never two, and fences grow',
-  { timeout: 90_000 },
-  () => {
-    for (const { place, providers, reason } of places) {
-      describe.skipIf(reason !== undefined)(`${place}${reason ? ` (${reason})` : ''}`, () => {
-        test.for(providers)('$name', async (provider) => {
-          const { wrong, killed, turns } = await killing(provider)
-          expect(wrong).toEqual([])
-          expect(killed).toBeGreaterThan(lasts / 2_000)
-          expect(turns).toBeGreaterThan(killed)
-        })
+describe.concurrent('there are never two, and fences grow', { timeout: 90_000 }, () => {
+  for (const { place, providers, reason } of places) {
+    describe.skipIf(reason !== undefined)(`${place}${reason ? ` (${reason})` : ''}`, () => {
+      test.for(providers)('while a process is killed each second: $name', async (provider) => {
+        const { wrong, harms, turns } = await harmed(provider, kill)
+        expect(wrong).toEqual([])
+        expect(harms).toBeGreaterThan(5)
+        expect(turns).toBeGreaterThan(harms)
       })
-    }
-  },
-)
+    })
+  }
+
+  test('while event loops are blocked at random', async () => {
+    const { wrong, harms, turns } = await harmed({ name: '', kind: 'redis', start: redis, options: {} }, block)
+    expect(wrong).toEqual([])
+    expect(harms).toBeGreaterThan(5)
+    expect(turns).toBeGreaterThan(harms)
+  })
+})
