@@ -88,8 +88,8 @@ function figuresOf(all) {
   const held = turns.map(({ entered, left }) => left - entered)
   const handOffs = turns.slice(1).map(({ entered }, index) => entered - (turns[index]?.left ?? 0))
   const sorted = handOffs.toSorted((a, b) => a - b)
-  // At first all ask at once; from then on each has the others before it.
-  const waits = turns.filter(({ time }) => time > 0).map(({ asked, entered }) => entered - asked)
+  // At first all ask at once; from then on, if they come again, each has the others before it.
+  const waits = turns.filter(({ time }) => time > 0 || times === 1).map(({ asked, entered }) => entered - asked)
   const first = Math.min(...turns.map(({ asked }) => asked))
   const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, each) => all + each, 0)
   return {
