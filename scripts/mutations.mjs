@@ -104,7 +104,7 @@ export const mutations = [
     name: 'a process listens after it has asked',
     rule: 7,
     file: 'src/redis/inbox.ts',
-    from: 'if (this.#asking === 0) return',
+    from: "if (this.#asking === 0 || (kind === 't' && listeners !== undefined)) return",
     to: 'if (this.#asking >= 0) return',
     tests: ['test/contract', 'test/integration'],
   },
