@@ -1,8 +1,8 @@
 import { systemClock, type Clock } from './clock.ts'
+import { inTime } from './deadline.ts'
 import { shown } from './duration.ts'
 import { CacheError, closed, quoted, unavailable } from './errors.ts'
 import { HeldLock, type Keeper } from './held-lock.ts'
-import { inTime } from './deadline.ts'
 import { checkKey } from './key.ts'
 import { planToAcquire, planToHold, type LockPlan } from './lock-plan.ts'
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from './lock-provider.ts'
@@ -67,7 +67,7 @@ export class FleetLock implements Lock {
   async acquire(name: string, options: AcquireOptions = {}): Promise<LockLease> {
     checkKey(name)
     const plan = this.#planned(options, 'acquire')
-    return this.#ours(name, plan) ?? (await this.#seen(this.#patiently(name, plan, this.#clock.now() + plan.wait)))
+    return await this.#had(name, plan, this.#clock.now() + plan.wait)
   }
 
   async run<T>(
@@ -109,7 +109,7 @@ export class FleetLock implements Lock {
     const leases = new Map<string, LockLease>()
     try {
       for (const name of [...new Set(names)].toSorted((one, other) => (one < other ? -1 : 1))) {
-        leases.set(name, this.#ours(name, plan) ?? (await this.#seen(this.#patiently(name, plan, giveUpAt))))
+        leases.set(name, await this.#had(name, plan, giveUpAt))
       }
       const held = [...leases.values()]
       // The first may have ended while the last was waited for.
@@ -139,8 +139,12 @@ export class FleetLock implements Lock {
     return outer === null ? null : nested(outer)
   }
 
+  async #had(name: string, plan: LockPlan, giveUpAt: number): Promise<LockLease> {
+    return this.#ours(name, plan) ?? (await this.#seen(this.#patiently(name, plan, giveUpAt)))
+  }
+
   async #once(name: string, plan: LockPlan): Promise<LockLease | null> {
-    const taken = await this.#take({ name, token: this.#token(), ttl: plan.ttl, waits: null }, plan)
+    const taken = await this.#take({ name, token: this.#token(), ttl: plan.ttl, waits: 'no' }, plan)
     if (taken instanceof HeldLock) return taken
     this.#decline(taken)
     return null
@@ -154,8 +158,7 @@ export class FleetLock implements Lock {
       for (;;) {
         let trouble: CacheError | null = null
         try {
-          const waits = { most: Math.max(0, giveUpAt - this.#clock.now()), fair: plan.fair }
-          const taken = await this.#take({ name, token, ttl: plan.ttl, waits }, plan)
+          const taken = await this.#take({ name, token, ttl: plan.ttl, waits: plan.fair ? 'fair' : 'any' }, plan)
           if (taken instanceof HeldLock) return taken
           busy = taken
         } catch (error) {

@@ -89,36 +89,39 @@ export class HeldLock implements LockLease {
   }
 
   release(): Promise<Released> {
-    this.#releasing ??= this.#release()
-    return this.#releasing
+    return this.#giveBack('released')
   }
 
   /** Ends it for those who hold it, and gives it back. */
   async surrender(error: CacheError): Promise<void> {
-    if (this.#ended === null) this.#end(error)
-    await this.release()
+    await this.#giveBack(error)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release()
   }
 
-  async #release(): Promise<Released> {
-    const was = this.#ended
-    const valid = this.isValid()
-    if (was === null) this.#end(valid ? 'released' : this.#error('its ttl has ended'))
-    const releasing = this.#keeper.release(this.#hold).then(
+  #giveBack(how: CacheError | 'released'): Promise<Released> {
+    this.#releasing ??= this.#released(how)
+    return this.#releasing
+  }
+
+  async #released(how: CacheError | 'released'): Promise<Released> {
+    if (!this.isValid()) {
+      this.#lost('its ttl has ended')
+      return 'lost'
+    }
+    this.#end(how)
+    return await this.#keeper.release(this.#hold).then(
       (ours): Released => (ours ? 'released' : 'lost'),
       (): Released => 'unknown',
     )
-    // It may be there still, if this process has stood still: then others need not wait for its end, nor we for the answer.
-    return valid ? await releasing : 'lost'
   }
 
   #lost(why: string): void {
     if (this.#ended !== null) return
     this.#end(this.#error(why))
-    // It may be there still, and nobody need wait for its end.
+    // It may be there still: then others need not wait for its end, nor we for the answer.
     quietly(this.#keeper.release(this.#hold))
   }
 

@@ -1,11 +1,12 @@
 import { checked, shape, timer, type Check } from './checks.ts'
 import { shown, type Duration } from './duration.ts'
 import type { AcquireOptions, HoldOptions } from './lock.ts'
+import { always, type Renewal } from './watchdog.ts'
 
 /** `AcquireOptions`, complete and checked, in milliseconds. */
 export interface LockPlan {
   readonly ttl: number
-  readonly renew: RenewPlan
+  readonly renew: Renewal
   readonly wait: number
   readonly retryEvery: number
   readonly fair: boolean
@@ -13,17 +14,9 @@ export interface LockPlan {
   readonly signal?: AbortSignal
 }
 
-/** After which part of its ttl a lease is renewed, and for how long it is held in all, in milliseconds; perhaps without end. */
-export interface RenewPlan {
-  readonly at: number
-  readonly maxHold: number
-}
-
-const third: RenewPlan = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
-
 export const lockDefaults: LockPlan = {
   ttl: 60_000,
-  renew: third,
+  renew: always,
   wait: 3_000,
   retryEvery: 10,
   fair: false,
@@ -60,12 +53,12 @@ export function checkedTtl(ttl: Duration): number {
   return holdChecks.ttl('ttl', ttl) as number
 }
 
-function checkedRenewal(name: string, value: unknown): RenewPlan {
+function checkedRenewal(name: string, value: unknown): Renewal {
   if (value === false) return { at: Number.POSITIVE_INFINITY, maxHold: Number.POSITIVE_INFINITY }
   if (value === null || typeof value !== 'object') {
     throw new TypeError(`Expected \`${name}\` to be an object or false, got ${shown(value)}`)
   }
-  return { ...third, ...checked(name, value, { at: part, maxHold: timer(1) }) }
+  return { ...always, ...checked(name, value, { at: part, maxHold: timer(1) }) }
 }
 
 function part(name: string, value: unknown): unknown {

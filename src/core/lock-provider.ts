@@ -32,8 +32,8 @@ export interface TakeRequest {
   /** One per lease, never reused for another. */
   readonly token: string
   readonly ttl: number
-  /** For how long whoever asks will wait, and whether in the order of asking; `null` if it asks only once. */
-  readonly waits: { readonly most: number; readonly fair: boolean } | null
+  /** Whether whoever asks will wait, in the order of asking (`fair`) or as it comes (`any`), or asks only once (`no`). */
+  readonly waits: 'fair' | 'any' | 'no'
 }
 
 /** The answer to a request. */
@@ -62,4 +62,23 @@ export interface Hold {
   readonly fence: bigint | null
   /** Resolves when the backend learns that it was taken away before its time; it may never resolve. */
   readonly lost: Promise<void>
+}
+
+/** For how long whoever waits keeps its place in a queue unless it asks again, in milliseconds: it does so far more often. */
+export const placeKept = 5_000
+
+/** For how long the next one keeps its place once it has been told that the lock is free, in milliseconds. */
+export const placeKeptOnceTold = 250
+
+/** Somebody else has it, and nobody will tell when it is free. */
+export function busyUntold(left: number = Number.POSITIVE_INFINITY): Busy {
+  const nothing = (): void => undefined
+  return {
+    state: 'busy',
+    freed: new Promise(nothing),
+    pushed: false,
+    left,
+    leave: nothing,
+    giveUp: async () => undefined,
+  }
 }

@@ -160,7 +160,8 @@ function claimed(record: KeyRecord, now: number, request: ClaimRequest): Change<
 }
 
 function written(version: number, token: string, value: NewValue, now: number): KeyRecord {
-  const { payload, ttl: freshFor, grace, loadTime } = value
+  const { ttl: freshFor, grace, loadTime } = value
+  const payload = Buffer.from(value.payload)
   const freshUntil = now + freshFor
   return {
     version,

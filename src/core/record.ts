@@ -20,7 +20,7 @@ export interface StoredValue {
   readonly writtenAt: number
   readonly freshUntil: number
   readonly staleUntil: number
-  readonly payload: Uint8Array
+  readonly payload: Buffer
 }
 
 /** The first byte of a record; text cannot begin with it. */
@@ -67,7 +67,7 @@ export function entryOf({ value }: KeyRecord, now: number): Entry | null {
 export function seen(value: StoredValue, now: number): Entry {
   const { payload, token, version, loadTime, writtenAt, freshUntil, staleUntil } = value
   return {
-    payload: Buffer.from(payload),
+    payload,
     token,
     version,
     loadTime,

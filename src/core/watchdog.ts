@@ -7,7 +7,7 @@ export interface Leased {
   readonly lost: Promise<void>
 }
 
-/** When a lease is renewed: after which part of its ttl, and for how long in all, in milliseconds. */
+/** When a lease is renewed: after which part of its ttl, and for how long it is held in all, in milliseconds. */
 export interface Renewal {
   readonly at: number
   readonly maxHold: number
@@ -25,7 +25,8 @@ export interface Watch<Lease extends Leased> {
   end(): void
 }
 
-const always: Renewal = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
+/** As long as its holder lives. */
+export const always: Renewal = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
 
 class Held<Lease extends Leased> {
   lease: Lease

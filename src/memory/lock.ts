@@ -1,15 +1,14 @@
 import { systemClock, type Clock } from '../core/clock.ts'
+import { busyUntold } from '../core/lock-provider.ts'
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
 
 interface Held {
   readonly hold: Hold
   until: number
-  readonly lose: () => void
 }
 
 interface Waiter {
   readonly token: string
-  readonly fair: boolean
   readonly tell: () => void
 }
 
@@ -31,12 +30,12 @@ export class MemoryLocks implements LockProvider {
     if (held?.hold.token === token) return { state: 'held', hold: held.hold }
     const queue = this.#queues.get(name)
     const [first] = queue?.values() ?? []
-    const isNext = first === undefined || first.token === token || !(first.fair || waits?.fair === true)
-    if (held === undefined && isNext) {
+    if (held === undefined && (waits !== 'fair' || first === undefined || first.token === token)) {
       this.#dequeue(name, token)
       return { state: 'held', hold: this.#grant(name, token, ttl, now) }
     }
-    return this.#busy(name, token, waits?.fair ?? false, held === undefined ? 0 : held.until - now, waits !== null)
+    const left = held === undefined ? 0 : held.until - now
+    return waits === 'no' ? busyUntold(left) : this.#busy(name, token, left)
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
@@ -63,23 +62,21 @@ export class MemoryLocks implements LockProvider {
   #grant(name: string, token: string, ttl: number, now: number): Hold {
     const micros = BigInt(Math.floor(Date.now())) * 1_000n
     this.#fence = micros > this.#fence ? micros : this.#fence + 1n
-    let lose!: () => void
-    const lost = new Promise<void>((resolve) => (lose = resolve))
+    // Nobody takes a lease away before its time.
+    const lost = new Promise<void>(() => undefined)
     const hold: Hold = { name, token, ttl, fence: this.#fence, lost }
-    this.#held.set(name, { hold, until: now + ttl, lose })
+    this.#held.set(name, { hold, until: now + ttl })
     return hold
   }
 
-  #busy(name: string, token: string, fair: boolean, left: number, waits: boolean): Busy {
+  #busy(name: string, token: string, left: number): Busy {
     const leave = (): void => undefined
-    if (!waits)
-      return { state: 'busy', freed: new Promise(leave), pushed: false, left, leave, giveUp: async () => undefined }
     const queue = this.#queues.get(name) ?? new Map<string, Waiter>()
     this.#queues.set(name, queue)
     let tell!: () => void
     const freed = new Promise<void>((resolve) => (tell = resolve))
     // Whoever asks again keeps its place.
-    queue.set(token, { token, fair, tell })
+    queue.set(token, { token, tell })
     return { state: 'busy', freed, pushed: true, left, leave, giveUp: async () => this.#dequeue(name, token) }
   }
 

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { checked, shape, whole } from '../core/checks.ts'
 import { systemClock, type Clock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
+import { seen, type StoredValue } from '../core/record.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store } from '../core/store.ts'
 
 /** Bounds of a `memoryStore`. */
@@ -34,16 +35,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   return new MemoryStore(max, maxSize, clock)
 }
 
-interface Value {
-  readonly payload: Buffer
-  readonly token: string
-  readonly version: number
-  readonly loadTime: number
-  readonly writtenAt: number
-  readonly freshUntil: number
-  readonly staleUntil: number
-}
-
 /** A load under way, and whom to tell of its end. */
 interface HeldLease {
   readonly token: string
@@ -63,15 +54,15 @@ interface Rest {
 class MemoryStore implements Store {
   readonly sharded = false
   readonly #clock: Clock
-  readonly #values: LRUCache<string, Value>
+  readonly #values: LRUCache<string, StoredValue>
   readonly #held = new Map<string, HeldLease>()
   readonly #resting: LRUCache<string, Rest>
   #version = 0
 
   constructor(max: number, maxSize: number, clock: Clock) {
     this.#clock = clock
-    const sizeCalculation = (value: Value, key: string): number => value.payload.byteLength + 2 * key.length + 64
-    this.#values = new LRUCache<string, Value>({ max, maxSize, sizeCalculation })
+    const sizeCalculation = (value: StoredValue, key: string): number => value.payload.byteLength + 2 * key.length + 64
+    this.#values = new LRUCache<string, StoredValue>({ max, maxSize, sizeCalculation })
     this.#resting = new LRUCache<string, Rest>({ max })
   }
 
@@ -157,7 +148,7 @@ class MemoryStore implements Store {
     return value.staleUntil > now ? seen(value, now) : null
   }
 
-  #write(key: string, token: string, version: number, { payload, ttl, grace, loadTime }: NewValue): Value {
+  #write(key: string, token: string, version: number, { payload, ttl, grace, loadTime }: NewValue): StoredValue {
     const writtenAt = this.#clock.now()
     const freshUntil = writtenAt + ttl
     // A copy: what is kept must not change when the caller's buffer does.
@@ -208,18 +199,5 @@ class MemoryStore implements Store {
     if (held === undefined) return
     this.#end(key, held, { state: 'again' })
     held.tellHolder()
-  }
-}
-
-function seen(value: Value, now: number): Entry {
-  const { payload, token, version, loadTime, writtenAt, freshUntil, staleUntil } = value
-  return {
-    payload,
-    token,
-    version,
-    loadTime,
-    age: now - writtenAt,
-    freshFor: freshUntil - now,
-    staleFor: staleUntil - now,
   }
 }

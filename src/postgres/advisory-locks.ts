@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { systemClock } from '../core/clock.ts'
 import { inTime } from '../core/deadline.ts'
-import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
+import { busyUntold, type Hold, type LockProvider, type Taken, type TakeRequest } from '../core/lock-provider.ts'
 import { quietly } from '../core/quietly.ts'
 import type { Session } from './client.ts'
 
@@ -50,7 +50,7 @@ export class AdvisoryLocks implements LockProvider {
   async take({ name, token, ttl }: TakeRequest): Promise<Taken> {
     const session = await this.#opened()
     const other = this.#held.get(name)
-    if (other !== undefined) return other.hold.token === token ? { state: 'held', hold: other.hold } : busy()
+    if (other !== undefined) return other.hold.token === token ? { state: 'held', hold: other.hold } : busyUntold()
     let lose!: () => void
     const lost = new Promise<void>((resolve) => (lose = resolve))
     const hold: Hold = { name, token, ttl, fence: null, lost }
@@ -61,7 +61,7 @@ export class AdvisoryLocks implements LockProvider {
       const ours = await session.ask('SELECT pg_try_advisory_lock($1::text::bigint)', [keyOf(name)])
       if (ours === true && this.#has(held)) return { state: 'held', hold }
       this.#forget(held)
-      return busy()
+      return busyUntold()
     } catch (error) {
       this.#forget(held)
       throw error
@@ -157,18 +157,6 @@ function asking(session: Session, lost: () => void): OpenSession {
       }
     },
     end: () => session.end(),
-  }
-}
-
-function busy(): Busy {
-  const nothing = (): void => undefined
-  return {
-    state: 'busy',
-    freed: new Promise(nothing),
-    pushed: false,
-    left: Number.POSITIVE_INFINITY,
-    leave: nothing,
-    giveUp: async () => undefined,
   }
 }
 

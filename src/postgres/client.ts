@@ -7,7 +7,6 @@ export type PostgresClient = PgPool | PostgresJs
 /** What is used of a `Pool` of `pg`. */
 export interface PgPool {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
-  connect(): Promise<unknown>
   /** What its connections are made with: ours are made with the same. */
   readonly options: object
 }
@@ -23,7 +22,7 @@ export interface PostgresJs {
 }
 
 /** A connection of `pg`. */
-export interface PgConnection {
+interface PgConnection {
   connect(): Promise<unknown>
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
   end(): Promise<unknown>
@@ -70,8 +69,8 @@ function isPostgresJs(client: unknown): client is PostgresJs {
 }
 
 function isPgPool(client: unknown): client is PgPool {
-  // A single client has `query` and `connect` too, but it cannot be asked twice at a time.
-  return typeof client === 'object' && client !== null && has(client, ['query', 'connect', 'Client'])
+  // A single client has `query` too, but it makes no others.
+  return typeof client === 'object' && client !== null && has(client, ['query', 'Client'])
 }
 
 function has(client: object, methods: readonly string[]): boolean {

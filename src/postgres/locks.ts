@@ -1,16 +1,10 @@
+import { placeKept, placeKeptOnceTold } from '../core/lock-provider.ts'
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
 import { quietly } from '../core/quietly.ts'
 import { shortName } from '../core/short-name.ts'
 import type { Database } from './client.ts'
 import { Inbox } from './inbox.ts'
-
 import { postgresLockSchema, quotedName } from './schema.ts'
-
-/** For how long whoever waits keeps its place unless it asks again, in milliseconds: it does so far more often. */
-const placeKept = 5_000
-
-/** For how long the next one keeps its place once it has been told that the lock is free, in milliseconds. */
-const placeKeptOnceTold = 250
 
 /** Locks in a table of leases, by the clock of the database. */
 export class PostgresLocks implements LockProvider {
@@ -37,14 +31,13 @@ export class PostgresLocks implements LockProvider {
 
   take(request: TakeRequest): Promise<Taken> {
     const inbox = this.#inbox
-    return inbox === null || request.waits === null ? this.#take(request) : inbox.asking(() => this.#take(request))
+    return inbox === null || request.waits === 'no' ? this.#take(request) : inbox.asking(() => this.#take(request))
   }
 
   async #take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
-    const how = waits === null ? '' : waits.fair ? 'fair' : 'any'
-    const inbox = waits === null ? '' : (this.#inbox?.name ?? '')
+    const inbox = waits === 'no' ? '' : (this.#inbox?.name ?? '')
     const at = await this.#at()
-    const values = [shortName(name), token, inbox, ttl, how, placeKept]
+    const values = [shortName(name), token, inbox, ttl, waits, placeKept]
     const query = `SELECT state, its_fence, rest FROM ${at}herdless_lock_take($1, $2, $3, $4, $5, $6)`
     const [row = []] = await this.#database.query(query, values).catch((error: unknown) => {
       // Unless the database itself said no, it may have granted a lock that nobody will ever hear of.
@@ -57,7 +50,7 @@ export class PostgresLocks implements LockProvider {
       const lost = new Promise<void>(() => undefined)
       return { state: 'held', hold: { name, token, ttl, fence: BigInt(String(fence)), lost } }
     }
-    return this.#busy(name, token, waits !== null, rest, inbox !== '')
+    return this.#busy(name, token, waits !== 'no', rest, inbox !== '')
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {

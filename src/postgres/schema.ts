@@ -39,7 +39,7 @@ const oneAfterTheOther = `PERFORM pg_advisory_xact_lock(1751478884, hashtext(its
 
 function take(at: string): string {
   return `-- Ask for a lock and perhaps get it, in one step; take a place in the queue if somebody else has it.
--- waits: 'fair', 'any', or '' for not at all; times in milliseconds.
+-- waits: 'fair', 'any' or 'no'; times in milliseconds.
 -- rest: after how long asking again may win; null if only the one before knows.
 CREATE OR REPLACE FUNCTION ${at}herdless_lock_take(its_name text, its_token text, its_inbox text, ttl double precision,
   waits text, place_kept double precision, OUT state text, OUT its_fence bigint, OUT rest double precision)
@@ -84,7 +84,7 @@ BEGIN
     rest := extract(epoch FROM front.until - this_moment) * 1000;
   END IF;
   state := 'busy';
-  IF waits <> '' THEN
+  IF waits <> 'no' THEN
     INSERT INTO ${at}herdless_lock_queue (name, token, inbox, until)
       VALUES (its_name, its_token, its_inbox, this_moment + place_kept * interval '1 ms')
       ON CONFLICT (name, token) DO UPDATE SET inbox = excluded.inbox, until = excluded.until;

@@ -1,3 +1,4 @@
+import { placeKept, placeKeptOnceTold } from '../core/lock-provider.ts'
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
 import { quietly } from '../core/quietly.ts'
 import { tokenLength } from '../core/token.ts'
@@ -6,12 +7,6 @@ import { Inbox } from './inbox.ts'
 import { lockKey, lockKeysOf, placesKey, queueKey } from './lock-keys.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
-
-/** For how long whoever waits keeps its place unless it asks again, in milliseconds: it does so far more often. */
-const placeKept = 5_000
-
-/** For how long the next one keeps its place once it has been told that the lock is free, in milliseconds. */
-const placeKeptOnceTold = 250
 
 /** As for the leases of a cache. */
 const goneAfter = 50
@@ -63,15 +58,14 @@ export class RedisLocks implements LockProvider {
   take(request: TakeRequest): Promise<Taken> {
     const inbox = this.#inbox
     // Who neither waits nor can be replaced need not be told of anything.
-    if (inbox === null || (request.waits === null && !this.#steals)) return this.#take(request)
+    if (inbox === null || (request.waits === 'no' && !this.#steals)) return this.#take(request)
     return inbox.asking(() => this.#take(request))
   }
 
   async #take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
     const key = this.#key(name)
     const inbox = this.#inbox?.name ?? ''
-    const how = waits === null ? '' : waits.fair ? 'fair' : 'any'
-    const args = [token, Math.ceil(ttl), how, inbox, placeKept, this.#steals ? goneAfter : '']
+    const args = [token, Math.ceil(ttl), waits, inbox, placeKept, this.#steals ? goneAfter : '']
     const reply = (await this.#run(scripts.take, lockKeysOf(key), args).catch((error: unknown) => {
       // Unless the server itself said no, it may have granted a lock that nobody will ever hear of.
       if ((error as Error).name !== 'ReplyError') quietly(this.#giveBack(key, token, token + inbox))
@@ -80,7 +74,7 @@ export class RedisLocks implements LockProvider {
     if (String(reply[0]) === 'held') return { state: 'held', hold: await this.#held(name, ttl, reply) }
     const left = Number(reply[1]) < 0 ? Number.POSITIVE_INFINITY : Number(reply[1])
     const pushed = inbox !== '' && Number(reply[2]) === 1
-    return this.#busy({ key, token, inbox, left, pushed, waits: waits !== null })
+    return this.#busy({ key, token, inbox, left, pushed, waits: waits !== 'no' })
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {

@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '../core/clock.ts'
 import { inTime } from '../core/deadline.ts'
-import type { Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
+import { busyUntold, type Hold, type LockProvider, type Taken, type TakeRequest } from '../core/lock-provider.ts'
 import { quietly } from '../core/quietly.ts'
 import { tokens } from '../core/token.ts'
 
@@ -36,7 +36,7 @@ export class Majority implements LockProvider {
   async take({ name, ttl }: TakeRequest): Promise<Taken> {
     // Another for each try: what was sent to a slow server for the last one must not undo this one.
     const token = this.#token()
-    const request = { name, token, ttl: kept(ttl), waits: null }
+    const request = { name, token, ttl: kept(ttl), waits: 'no' } as const
     const hold: Hold = { name, token, ttl, fence: null, lost: new Promise(() => undefined) }
     let left = Number.POSITIVE_INFINITY
     const asked = this.#nodes.map(async (node): Promise<Vote> => {
@@ -50,15 +50,7 @@ export class Majority implements LockProvider {
     // Each hears of this after the request, however slow it is: what it grants too late, it gives back at once.
     for (const node of this.#nodes) quietly(node.release({ ...hold, ttl: kept(ttl) }))
     if (decided === 'nothing') throw new Error(`No majority of ${this.#nodes.length} servers answered`)
-    const nothing = (): void => undefined
-    return {
-      state: 'busy',
-      freed: new Promise(nothing),
-      pushed: false,
-      left,
-      leave: nothing,
-      giveUp: async () => undefined,
-    }
+    return busyUntold(left)
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {

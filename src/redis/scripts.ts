@@ -274,7 +274,7 @@ return {1}
 
 export const take: Script = {
   name: 'take',
-  sha1: '9b8999cd1b09a25bf3d58fa0b199ed91c661bdaf',
+  sha1: 'a5c89d740e1dc6ad8ae47d23fcc631dc26668cb4',
   lua: `local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local token, ttl, waits, inbox, goneAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 local time = redis.call('TIME')
@@ -339,7 +339,7 @@ if not holder then
   if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16)) end
   left = tonumber(redis.call('ZSCORE', placesKey, first)) - now
 end
-if waits ~= '' then
+if waits ~= 'no' then
   redis.call('ZADD', queueKey, 'NX', string.format('%.0f', micros), me)
   redis.call('ZADD', placesKey, now + ARGV[5], me)
   redis.call('PEXPIRE', queueKey, 2 * ARGV[5])

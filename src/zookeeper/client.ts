@@ -34,7 +34,7 @@ export interface Stat {
 export type Callback<T> = (error: object | null, value: T) => void
 
 /** As ZooKeeper numbers them. */
-export const errorCodes = { connectionLoss: -4, noNode: -101, nodeExists: -110, notEmpty: -111, sessionExpired: -112 }
+const errorCodes = { connectionLoss: -4, noNode: -101, nodeExists: -110, notEmpty: -111, sessionExpired: -112 }
 
 /** How a node is made, as ZooKeeper numbers it. */
 export const createModes = { persistent: 0, ephemeralSequential: 3 }

@@ -58,7 +58,7 @@ export class ZooKeeperLocks implements LockProvider {
       const { before, czxid } = found
       if (before === null)
         return { state: 'held', hold: this.#hold(place, name, token, Math.min(ttl, this.longest), czxid) }
-      if (waits === null) return this.#busy(token, place, new Promise(() => undefined), () => undefined)
+      if (waits === 'no') return this.#busy(token, place, new Promise(() => undefined), () => undefined)
       let tell!: () => void
       const freed = new Promise<void>((resolve) => (tell = resolve))
       const leave = await this.#places.watch(before, tell)

@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import { Cluster } from 'ioredis'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { until } from '../../scripts/until.mjs'
 import type { Lock } from '../../src/core/lock.ts'
 import { redisLock } from '../../src/redis/index.ts'
@@ -85,12 +85,15 @@ describe('a lock on Redis', () => {
 
   test('that was granted too late is not given back to the harm of who has asked again', async () => {
     await using server = await startRedis()
-    await using lock = redisLock(server.connect(), { commandTimeout: 100, wakeUp: 'poll' })
+    const client = server.connect()
+    const sent = vi.spyOn(client, 'sendCommand')
+    await using lock = redisLock(client, { commandTimeout: 100, wakeUp: 'poll' })
     await lock.run('warm-up', () => {})
     await server.freeze()
-    const asked = lock.acquire('job', { wait: 5_000 })
-    // It asks several times in vain, and all of that is answered at once.
-    await pause(450)
+    sent.mockClear()
+    const asked = lock.acquire('job', { wait: 20_000 })
+    // All of it is answered at once.
+    await until('it has asked several times in vain', () => sent.mock.calls.length > 3)
     server.thaw()
     const lease = await asked
     // What was sent before this is done.

@@ -3,7 +3,7 @@
 --       4 places: until when each of them keeps its place   5 suspect: since when the holder's inbox is silent
 -- ARGV  1 token of this request
 --       2 ttl, ms
---       3 how it waits: 'fair', 'any', or '' for not at all
+--       3 how it waits: 'fair', 'any' or 'no'
 --       4 inbox of this process, '' if it has none
 --       5 how long its place is kept if it does not ask again, ms
 --       6 ms for which nobody must have listened to the inbox of a holder before it may be replaced, '' for never
@@ -85,7 +85,7 @@ if not holder then
   if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16)) end
   left = tonumber(redis.call('ZSCORE', placesKey, first)) - now
 end
-if waits ~= '' then
+if waits ~= 'no' then
   redis.call('ZADD', queueKey, 'NX', string.format('%.0f', micros), me)
   redis.call('ZADD', placesKey, now + ARGV[5], me)
   redis.call('PEXPIRE', queueKey, 2 * ARGV[5])
