@@ -1,5 +1,5 @@
 import type { Clock, Timer } from './clock.ts'
-import { CacheError } from './errors.ts'
+import { CacheError, unavailable } from './errors.ts'
 
 /** When a timer runs so much later than it should, in milliseconds, this process itself was busy. */
 const busy = 20
@@ -22,7 +22,7 @@ export function deadline(clock: Clock, ms: number, expire: () => void, kind?: 'b
 }
 
 /**
- * What a command comes to, if it is answered in time; else rejects with STORE_UNAVAILABLE.
+ * What a command comes to, if it is answered in time; else, and when it fails, rejects with STORE_UNAVAILABLE.
  * @param options.most how long it may take, in milliseconds
  * @param options.late is given an answer that comes after that
  */
@@ -44,7 +44,7 @@ export function inTime<T>(
       },
       (error: unknown) => {
         timer.cancel()
-        reject(error)
+        reject(unavailable(error))
       },
     )
   })

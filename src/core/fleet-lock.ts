@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from './clock.ts'
 import { inTime } from './deadline.ts'
 import { shown } from './duration.ts'
-import { CacheError, closed, quoted, unavailable } from './errors.ts'
+import { CacheError, closed, quoted } from './errors.ts'
 import { HeldLock, type Keeper } from './held-lock.ts'
 import { checkKey } from './key.ts'
 import { planToAcquire, planToHold, type LockPlan } from './lock-plan.ts'
@@ -61,7 +61,7 @@ export class FleetLock implements Lock {
   async tryAcquire(name: string, options: HoldOptions = {}): Promise<LockLease | null> {
     checkKey(name)
     const plan = planToHold(this.#plan, options)
-    return this.#ours(name, plan) ?? (await this.#once(name, plan))
+    return this.#ours(name, plan) ?? (await this.#seen(this.#once(name, plan)))
   }
 
   async acquire(name: string, options: AcquireOptions = {}): Promise<LockLease> {
@@ -185,7 +185,7 @@ export class FleetLock implements Lock {
     const askedAt = this.#clock.now()
     // Nobody is there any more to hold what comes late, or to wait.
     const late = (taken: Taken): void => this.#decline(taken)
-    const taken = await this.#seen(this.#inTime(() => this.#provider.take(request), late))
+    const taken = await this.#inTime(() => this.#provider.take(request), late)
     try {
       this.#checkWanted(plan, request.name)
       if (taken.state === 'busy') return taken
@@ -221,9 +221,7 @@ export class FleetLock implements Lock {
   }
 
   #inTime<T>(run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
-    return inTime(run, { most: this.#commandTimeout, clock: this.#clock, late }).catch((error: unknown) => {
-      throw unavailable(error)
-    })
+    return inTime(run, { most: this.#commandTimeout, clock: this.#clock, late })
   }
 }
 

@@ -60,8 +60,8 @@ export interface Hold {
   readonly token: string
   readonly ttl: number
   readonly fence: bigint | null
-  /** Resolves when the backend learns that it was taken away before its time; it may never resolve. */
-  readonly lost: Promise<void>
+  /** Resolves when it was taken away before its time; absent where that is not done. */
+  readonly lost?: Promise<void>
 }
 
 /** For how long whoever waits keeps its place in a queue unless it asks again, in milliseconds: it does so far more often. */

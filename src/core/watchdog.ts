@@ -3,8 +3,8 @@ import type { Clock, Timer } from './clock.ts'
 /** What is held for a ttl. */
 export interface Leased {
   readonly ttl: number
-  /** Resolves when it was taken away before its time; it may never resolve. */
-  readonly lost: Promise<void>
+  /** Resolves when it was taken away before its time; absent where that is not done. */
+  readonly lost?: Promise<void>
 }
 
 /** When a lease is renewed: after which part of its ttl, and for how long it is held in all, in milliseconds. */
@@ -28,17 +28,25 @@ export interface Watch<Lease extends Leased> {
 /** As long as its holder lives. */
 export const always: Renewal = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
 
-class Held<Lease extends Leased> {
+/** What a lease asks of the watchdog that cares for it. */
+interface Care<Lease extends Leased> {
+  wake(at: number): void
+  forget(held: Held<Lease>): void
+}
+
+class Held<Lease extends Leased> implements Watch<Lease> {
   lease: Lease
   deadline: number
   renewAt: number
   readonly lose: (why: string) => void
+  readonly #care: Care<Lease>
   readonly #at: number
   readonly #until: number
 
-  constructor(lease: Lease, askedAt: number, lose: (why: string) => void, { at, maxHold }: Renewal) {
+  constructor(lease: Lease, askedAt: number, lose: (why: string) => void, { at, maxHold }: Renewal, care: Care<Lease>) {
     this.lease = lease
     this.lose = lose
+    this.#care = care
     this.#at = at
     this.#until = askedAt + maxHold
     this.deadline = this.ends(askedAt)
@@ -55,6 +63,21 @@ class Held<Lease extends Leased> {
     const next = sentAt + this.lease.ttl * this.#at
     return next < this.#until ? next : Number.POSITIVE_INFINITY
   }
+
+  changes(now: Lease, sentAt: number): void {
+    this.lease = now
+    this.deadline = Math.min(this.deadline, this.ends(sentAt))
+    this.renewAt = this.after(sentAt)
+    this.#care.wake(Math.min(this.renewAt, this.deadline))
+  }
+
+  renewed(now: Lease, sentAt: number): void {
+    if (this.lease === now) this.deadline = Math.max(this.deadline, this.ends(sentAt))
+  }
+
+  end(): void {
+    this.#care.forget(this)
+  }
 }
 
 /**
@@ -66,6 +89,10 @@ export class Watchdog<Lease extends Leased> {
   readonly #renew: (leases: readonly Lease[]) => Promise<boolean>[]
   readonly #clock: Clock
   readonly #held = new Set<Held<Lease>>()
+  readonly #care: Care<Lease> = {
+    wake: (at) => this.#wake(at),
+    forget: (held) => void this.#held.delete(held),
+  }
   #timer: Timer | null = null
   #wakeAt = Number.POSITIVE_INFINITY
 
@@ -80,25 +107,11 @@ export class Watchdog<Lease extends Leased> {
    * @param lose called once if the lease is gone or can no longer be relied on
    */
   watch(lease: Lease, askedAt: number, lose: (why: string) => void, renewal: Renewal = always): Watch<Lease> {
-    const held = new Held(lease, askedAt, lose, renewal)
+    const held = new Held(lease, askedAt, lose, renewal, this.#care)
     this.#held.add(held)
-    void lease.lost.then(() => this.#lost(held, 'it was voided, or somebody else has it now'))
+    void lease.lost?.then(() => this.#lost(held, 'it was voided, or somebody else has it now'))
     this.#wake(Math.min(held.renewAt, held.deadline))
-    return {
-      get deadline() {
-        return held.deadline
-      },
-      changes: (now, sentAt) => {
-        held.lease = now
-        held.deadline = Math.min(held.deadline, held.ends(sentAt))
-        held.renewAt = held.after(sentAt)
-        this.#wake(Math.min(held.renewAt, held.deadline))
-      },
-      renewed: (now, sentAt) => {
-        if (held.lease === now) held.deadline = Math.max(held.deadline, held.ends(sentAt))
-      },
-      end: () => void this.#held.delete(held),
-    }
+    return held
   }
 
   close(): void {

@@ -62,9 +62,7 @@ export class MemoryLocks implements LockProvider {
   #grant(name: string, token: string, ttl: number, now: number): Hold {
     const micros = BigInt(Math.floor(Date.now())) * 1_000n
     this.#fence = micros > this.#fence ? micros : this.#fence + 1n
-    // Nobody takes a lease away before its time.
-    const lost = new Promise<void>(() => undefined)
-    const hold: Hold = { name, token, ttl, fence: this.#fence, lost }
+    const hold: Hold = { name, token, ttl, fence: this.#fence }
     this.#held.set(name, { hold, until: now + ttl })
     return hold
   }

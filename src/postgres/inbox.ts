@@ -45,7 +45,7 @@ export class Inbox {
     } finally {
       this.#asking--
       // After the one who asked has had its turn to listen.
-      if (this.#asking === 0) queueMicrotask(() => this.#asking === 0 && this.#early.clear())
+      if (this.#early.size > 0) queueMicrotask(() => this.#asking === 0 && this.#early.clear())
     }
   }
 

@@ -45,11 +45,7 @@ export class PostgresLocks implements LockProvider {
       throw error
     })
     const [state, fence, rest] = row
-    if (state === 'held') {
-      // Nobody takes a lease away before its time.
-      const lost = new Promise<void>(() => undefined)
-      return { state: 'held', hold: { name, token, ttl, fence: BigInt(String(fence)), lost } }
-    }
+    if (state === 'held') return { state: 'held', hold: { name, token, ttl, fence: BigInt(String(fence)) } }
     return this.#busy(name, token, waits !== 'no', rest, inbox !== '')
   }
 

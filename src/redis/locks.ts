@@ -4,7 +4,7 @@ import { quietly } from '../core/quietly.ts'
 import { tokenLength } from '../core/token.ts'
 import type { RedisClient } from './client.ts'
 import { Inbox } from './inbox.ts'
-import { lockKey, lockKeysOf, placesKey, queueKey } from './lock-keys.ts'
+import { lockKey, lockKeys, type LockKeys } from './lock-keys.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
 
@@ -63,18 +63,22 @@ export class RedisLocks implements LockProvider {
   }
 
   async #take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
-    const key = this.#key(name)
+    const keys = lockKeys(this.#options.prefix + name)
     const inbox = this.#inbox?.name ?? ''
     const args = [token, Math.ceil(ttl), waits, inbox, placeKept, this.#steals ? goneAfter : '']
-    const reply = (await this.#run(scripts.take, lockKeysOf(key), args).catch((error: unknown) => {
+    const reply = (await this.#run(
+      scripts.take,
+      [keys.lock, keys.fence, keys.queue, keys.places, keys.suspect],
+      args,
+    ).catch((error: unknown) => {
       // Unless the server itself said no, it may have granted a lock that nobody will ever hear of.
-      if ((error as Error).name !== 'ReplyError') quietly(this.#giveBack(key, token, token + inbox))
+      if ((error as Error).name !== 'ReplyError') quietly(this.#giveBack(keys, token, token + inbox))
       throw error
     })) as unknown[]
     if (String(reply[0]) === 'held') return { state: 'held', hold: await this.#held(name, ttl, reply) }
     const left = Number(reply[1]) < 0 ? Number.POSITIVE_INFINITY : Number(reply[1])
     const pushed = inbox !== '' && Number(reply[2]) === 1
-    return this.#busy({ key, token, inbox, left, pushed, waits: waits !== 'no' })
+    return this.#busy({ keys, token, inbox, left, pushed, waits: waits !== 'no' })
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
@@ -82,7 +86,7 @@ export class RedisLocks implements LockProvider {
     const answers: Promise<boolean>[] = []
     for (let start = 0; start < holds.length; start += most) {
       const some = holds.slice(start, start + most)
-      const keys = some.map(({ name }) => this.#key(name))
+      const keys = some.map(({ name }) => lockKey(this.#options.prefix + name))
       const args = some.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])
       const reply = this.#run(scripts.prolong, keys, args)
       answers.push(...some.map((_, index) => reply.then((ours) => Number((ours as unknown[])[index]) === 1)))
@@ -93,7 +97,7 @@ export class RedisLocks implements LockProvider {
   async release({ name, token }: Hold): Promise<boolean> {
     this.#lost.delete(token)
     this.#inbox?.letGo(token.slice(0, tokenLength))
-    return await this.#giveBack(this.#key(name), token, '')
+    return await this.#giveBack(lockKeys(this.#options.prefix + name), token, '')
   }
 
   get #steals(): boolean {
@@ -103,16 +107,19 @@ export class RedisLocks implements LockProvider {
 
   async #held(name: string, ttl: number, reply: readonly unknown[]): Promise<Hold> {
     const token = String(reply[1])
-    let lose!: () => void
-    const lost = new Promise<void>((resolve) => (lose = resolve))
-    if (token.length > tokenLength) {
-      this.#lost.set(token, lose)
-      this.#inbox?.hold(token.slice(0, tokenLength), lose)
-      if (this.#inbox?.name !== token.slice(tokenLength + 1)) lose()
-    }
-    const hold: Hold = { name, token, ttl, fence: BigInt(String(reply[2])), lost }
+    const granted: Hold = { name, token, ttl, fence: BigInt(String(reply[2])) }
+    const hold = token.length > tokenLength ? { ...granted, lost: this.#robbed(token) } : granted
     if (this.#options.minReplicas > 0) await this.#replicated(hold)
     return hold
+  }
+
+  /** Resolves when others may have it, because they take this process for dead. */
+  #robbed(token: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#lost.set(token, resolve)
+      this.#inbox?.hold(token.slice(0, tokenLength), resolve)
+      if (this.#inbox?.name !== token.slice(tokenLength + 1)) resolve()
+    })
   }
 
   /** Waits until enough replicas know of it. This narrows the gap in which a failover forgets a lock; it does not close it. */
@@ -128,29 +135,35 @@ export class RedisLocks implements LockProvider {
     }
   }
 
-  #busy(request: { key: string; token: string; inbox: string; left: number; pushed: boolean; waits: boolean }): Busy {
-    const { key, token, inbox, left, pushed, waits } = request
+  #busy(request: {
+    keys: LockKeys
+    token: string
+    inbox: string
+    left: number
+    pushed: boolean
+    waits: boolean
+  }): Busy {
+    const { keys, token, inbox, left, pushed, waits } = request
     let leave = (): void => undefined
     const freed = new Promise<void>((resolve) => {
       if (waits && this.#inbox !== null) leave = this.#inbox.listen(token, () => resolve())
     })
     const giveUp = async (): Promise<void> => {
       leave()
-      if (waits) await this.#giveBack(key, '', token + inbox)
+      if (waits) await this.#giveBack(keys, '', token + inbox)
     }
     const soon = this.#steals && left < Number.POSITIVE_INFINITY ? Math.min(left, suspectEvery) : left
     return { state: 'busy', freed, pushed, left: soon, leave, giveUp }
   }
 
-  async #giveBack(key: string, held: string, place: string): Promise<boolean> {
+  async #giveBack({ lock, queue, places }: LockKeys, held: string, place: string): Promise<boolean> {
     const knowsAll = this.#client.isCluster ? '' : 1
-    const keys = [key, queueKey(key), placesKey(key)]
-    const [ours] = (await this.#run(scripts.giveBack, keys, [held, place, placeKeptOnceTold, knowsAll])) as unknown[]
+    const [ours] = (await this.#run(
+      scripts.giveBack,
+      [lock, queue, places],
+      [held, place, placeKeptOnceTold, knowsAll],
+    )) as unknown[]
     return Number(ours) === 1
-  }
-
-  #key(name: string): string {
-    return lockKey(this.#options.prefix + name)
   }
 
   #run(script: scripts.Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {

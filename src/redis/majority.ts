@@ -37,7 +37,7 @@ export class Majority implements LockProvider {
     // Another for each try: what was sent to a slow server for the last one must not undo this one.
     const token = this.#token()
     const request = { name, token, ttl: kept(ttl), waits: 'no' } as const
-    const hold: Hold = { name, token, ttl, fence: null, lost: new Promise(() => undefined) }
+    const hold: Hold = { name, token, ttl, fence: null }
     let left = Number.POSITIVE_INFINITY
     const asked = this.#nodes.map(async (node): Promise<Vote> => {
       const taken = await this.#inTime(ttl, () => node.take(request))

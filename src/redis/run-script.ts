@@ -4,21 +4,23 @@ import type { Script } from './scripts.ts'
 type Argument = string | Buffer | number
 
 /** Runs a script by its digest; a server that does not know it (restarted, flushed) is sent the whole of it. */
-export async function runScript(
+export function runScript(
   client: RedisClient,
   script: Script,
   keys: readonly string[],
   args: readonly Argument[],
 ): Promise<unknown> {
-  const rest = [keys.length, ...keys, ...args]
-  try {
-    return await send(client, 'evalsha', [script.sha1, ...rest])
-  } catch (error) {
-    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw withoutArguments(error)
+  const sent = (command: 'evalsha' | 'eval', which: string): Promise<unknown> => {
+    return send(client, command, [which, keys.length, ...keys, ...args])
   }
-  return await send(client, 'eval', [script.lua, ...rest]).catch((error: unknown) => {
-    throw withoutArguments(error)
-  })
+  return sent('evalsha', script.sha1)
+    .catch((error: unknown) => {
+      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return sent('eval', script.lua)
+      throw error
+    })
+    .catch((error: unknown) => {
+      throw withoutArguments(error)
+    })
 }
 
 /** A server that has no such command quotes what it was sent, and a value may be among it. */
