@@ -70,11 +70,19 @@ const kill: Harm = async (fleet, begin) => {
   begin(await fleet.add())
 }
 
-/** For up to 0.6 of a ttl: a renewal may be due just when it begins, and is made when it ends. */
-const block: Harm = async (fleet) => {
-  await Promise.all(fleet.processes.map((process) => process.tell('block', { ms: Math.random() * 0.6 * ttl })))
-  await pause(Math.random() * ttl)
+/** Holds event loops up for at most this part of a ttl. */
+function block(part: number, ttl: number): Harm {
+  return async (fleet) => {
+    await Promise.all(fleet.processes.map((process) => process.tell('block', { ms: Math.random() * part * ttl })))
+    await pause(Math.random() * ttl)
+  }
 }
+
+/** A renewal may be due just when the loop is held up, and is made when that ends: so much of the ttl must be left then. */
+const blocked = [
+  { part: 0.6, options: { ttl, renew: { at: 1 / 3 } } },
+  { part: 0.7, options: { ttl: 2 * ttl, renew: { at: 1 / 5 } } },
+]
 
 /** Harms processes again and again while they work; resolves with what was wrong, and how much was done. */
 async function harmed(
@@ -129,8 +137,9 @@ describe.concurrent('there are never two, and fences grow', { timeout: 90_000 },
     })
   }
 
-  test('while event loops are blocked at random', async () => {
-    const { wrong, harms, turns } = await harmed({ name: '', kind: 'redis', start: redis, options: {} }, block)
+  test.for(blocked)('while event loops are held up at random for up to $part of a ttl', async ({ part, options }) => {
+    const provider = { name: '', kind: 'redis', start: redis, options } as const
+    const { wrong, harms, turns } = await harmed(provider, block(part, options.ttl))
     expect(wrong).toEqual([])
     expect(harms).toBeGreaterThan(5)
     expect(turns).toBeGreaterThan(harms)
