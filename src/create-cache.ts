@@ -1,6 +1,6 @@
 import type { Cache } from './core/cache.ts'
 import { openCache } from './core/fleet-cache.ts'
-import type { CacheOptions } from './core/plan.ts'
+import type { CacheOptions } from './core/options.ts'
 import { memoryStore } from './memory/store.ts'
 
 /**

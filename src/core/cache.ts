@@ -1,6 +1,6 @@
 import type { CacheEvents } from './events.ts'
 import type { Loader } from './load.ts'
-import type { CallOptions, CloseOptions, SetOptions } from './plan.ts'
+import type { CallOptions, CloseOptions, SetOptions } from './options.ts'
 
 /** What `peek` sees: no value, or one with its age and what is left of its ttl, in milliseconds. */
 export type Peeked<T> =
@@ -20,6 +20,13 @@ export interface Cache extends AsyncDisposable {
    *   VALUE_NOT_SERIALIZABLE, CIRCULAR_LOAD, OVERLOADED, CLOSED
    */
   getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T>
+
+  /**
+   * Loads a value anew, once in the fleet, although there may be one: whoever asks meanwhile is served that. A load that is
+   * under way already is joined. When the source was changed, `invalidate` the key instead.
+   * @returns and throws as `getOrLoad` does; a value that is there stays when the load fails
+   */
+  refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T>
 
   /** The value of a key as it stands in the store, without loading. Throws STORE_UNAVAILABLE, CLOSED. */
   peek<T = unknown>(key: string): Promise<Peeked<T>>

@@ -31,6 +31,12 @@ export function whole(least: number, most: number = Number.MAX_SAFE_INTEGER): Ch
   }
 }
 
+/** How much of something: none is 0, all of it 1. */
+export function part(name: string, value: unknown): unknown {
+  if (typeof value === 'number' && value >= 0 && value <= 1) return value
+  throw new TypeError(`Expected \`${name}\` to be a number from 0 to 1, got ${shown(value)}`)
+}
+
 /** One of some words. */
 export function oneOf(...choices: readonly string[]): Check {
   return (name, value) => {

@@ -1,4 +1,5 @@
 import { CacheError } from './errors.ts'
+import { jittered } from './freshness.ts'
 import { encoded } from './payload.ts'
 import type { Plan } from './plan.ts'
 import { quietly } from './quietly.ts'
@@ -20,7 +21,8 @@ export async function fill(
 ): Promise<Filled> {
   const { store, codec, events } = shared
   const { grace, inlineLimit } = plan
-  const { value, ttl, loadTime } = loaded
+  const { value, loadTime } = loaded
+  const ttl = jittered(loaded.ttl, plan.jitter, Math.random())
   const payload = encoded(value, key, plan.maxValueSize, codec)
   if (payload instanceof CacheError) return { state: 'unfit', error: payload }
   try {

@@ -1,35 +1,27 @@
 import { shown } from './duration.ts'
-import type { Cache, Peeked } from './cache.ts'
+import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loadingNow } from './circle.ts'
 import type { Clock } from './clock.ts'
 import { CacheError, closed, quoted } from './errors.ts'
 import { Events, type CacheEvents } from './events.ts'
 import { encoded } from './payload.ts'
 import { Flights } from './flights.ts'
-import { freshness } from './freshness.ts'
+import { freshness, jittered, ttlOf } from './freshness.ts'
 import { Call, type CallShared } from './get-or-load.ts'
 import { GuardedStore } from './guard.ts'
 import { checkKey, keyspace } from './key.ts'
 import type { Loader } from './load.ts'
 import { LonelyLoads } from './lonely-loads.ts'
 import { moments } from './moment.ts'
-import {
-  closeTimeout,
-  planOf,
-  refined,
-  refinedForSet,
-  type CacheOptions,
-  type CachePlan,
-  type CallPlan,
-  type CallOptions,
-  type CloseOptions,
-  type SetOptions,
-} from './plan.ts'
+import type { CacheOptions, CallOptions, CloseOptions, SetOptions } from './options.ts'
+import { closeTimeout, planOf, refined, refinedForSet, type CachePlan, type CallPlan } from './plan.ts'
+import type { Question } from './question.ts'
 import { Reads, type Found } from './reads.ts'
 import type { Lease, Store } from './store.ts'
 import { tokens } from './token.ts'
 import { Unleased } from './unleased.ts'
 import { Watchdog } from './watchdog.ts'
+import { Wraps } from './wrap.ts'
 
 /**
  * A cache as the options say.
@@ -45,6 +37,7 @@ export function openCache(options: CacheOptions, defaultStore: (clock: Clock) =>
 class FleetCache implements Cache {
   readonly #plan: CachePlan
   readonly #shared: CallShared
+  readonly #wraps: Wraps
   readonly #writes = new Set<Promise<void>>()
   #state: 'open' | 'closing' | 'closed' = 'open'
   #closing: Promise<void> | null = null
@@ -64,6 +57,7 @@ class FleetCache implements Cache {
     const named = (key: string): string => prefix + key
     const shared = { store, named, watchdog, clock, codec, events, moment, token: tokens() }
     this.#plan = plan
+    this.#wraps = new Wraps(this, plan)
     this.#shared = {
       ...shared,
       reads: new Reads(shared),
@@ -76,15 +70,9 @@ class FleetCache implements Cache {
   }
 
   async getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    checkKey(key)
-    if (typeof loader !== 'function')
-      throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${shown(loader)}`)
-    const plan: CallPlan = options === undefined ? this.#plan : refined(this.#plan, options)
-    const { signal } = plan
-    this.#checkOpen(key)
-    signal?.throwIfAborted()
-    const { moment, clock, flights, reads, events } = this.#shared
-    const question = { key, loader, plan, signal, asked: moment(), askedAt: clock.now() }
+    const question = this.#question('getOrLoad', key, loader, options)
+    const { plan, signal } = question
+    const { flights, reads, events } = this.#shared
     // A hit takes the short way, unless the caller might not have the patience for a read. Where this process is loading
     // the key already and there is nothing stale to serve, there is nothing to read.
     const short = signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
@@ -96,6 +84,7 @@ class FleetCache implements Cache {
       read = await reads.read(key)
       if (read.state === 'entry' && freshness(read.entry, 0) === 'fresh') {
         if (events.heard('hit')) events.emit('hit', { key })
+        if (plan.refreshAhead !== null) flights.refreshAhead(question, read)
         return read.value as T
       }
     } catch (error) {
@@ -105,6 +94,15 @@ class FleetCache implements Cache {
     }
     if (this.#state === 'closed') throw closed(key)
     return (await new Call(this.#shared, question).answer(read)) as T
+  }
+
+  async refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    const question = this.#question('refresh', key, loader, options)
+    return (await new Call(this.#shared, question).answer(null)) as T
+  }
+
+  wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F> {
+    return this.#wraps.wrap(fn, options)
   }
 
   async peek<T = unknown>(key: string): Promise<Peeked<T>> {
@@ -121,8 +119,10 @@ class FleetCache implements Cache {
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
     checkKey(key)
-    const { ttl, grace, maxValueSize, inlineLimit } =
-      options === undefined ? this.#plan : refinedForSet(this.#plan, options)
+    const plan = options === undefined ? this.#plan : refinedForSet(this.#plan, options)
+    const { grace, maxValueSize, inlineLimit } = plan
+    const said = options?.ttl === undefined ? ttlOf(value, plan) : plan.ttl
+    const ttl = jittered(said, plan.jitter, Math.random())
     this.#checkOpen(key)
     const payload = encoded(value, key, maxValueSize, this.#plan.codec)
     if (payload instanceof CacheError) throw payload
@@ -148,6 +148,19 @@ class FleetCache implements Cache {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  /** What is asked, checked. */
+  #question<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Question {
+    checkKey(key)
+    if (typeof loader !== 'function')
+      throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${shown(loader)}`)
+    const plan: CallPlan = options === undefined ? this.#plan : (this.#wraps.planOf(options) ?? refined(this.#plan, options, who))
+    const { signal } = plan
+    this.#checkOpen(key)
+    signal?.throwIfAborted()
+    const { moment, clock } = this.#shared
+    return { key, loader, plan, refresh: who === 'refresh', signal, asked: moment(), askedAt: clock.now() }
   }
 
   async #overwrite(key: string, write: () => Promise<void>): Promise<void> {

@@ -19,8 +19,8 @@ export interface FlightRequest {
   readonly plan: Plan
   readonly asked: Moment
   readonly parent: Loading | null
-  /** What the caller has read: the stale value that may be served meanwhile, or bytes that are no value of ours. */
-  readonly read: { readonly token: string; readonly stale: Stale | null } | null
+  /** What the caller has read: a value that is stale, or to be replaced before its time, or bytes that are no value of ours. */
+  readonly read: { readonly token: string; readonly value: Stale | null; readonly fresh: boolean } | null
   /** Whether it flies on its own account, to refresh a value that callers have been served already. */
   readonly refresh: boolean
 }
@@ -44,7 +44,7 @@ export class Flight implements Loading {
    * and remembered only so that a source which just failed is not asked again too soon.
    */
   state: 'claiming' | 'waiting' | 'loading' | 'filling' | 'resting' | 'over' = 'claiming'
-  /** Whether callers may be served a stale value instead of waiting, so that they should read before they join. */
+  /** Whether callers may be served the old value instead of waiting, so that they should read before they join. */
   hasStale: boolean
   /** How many callers wait for it. */
   callers = 0
@@ -61,7 +61,7 @@ export class Flight implements Loading {
     this.key = request.key
     this.cache = shared.store
     this.parent = request.parent
-    this.hasStale = request.read?.stale != null
+    this.hasStale = request.read?.value != null
     this.#request = request
     this.#shared = shared
     this.settled = this.#fly().catch((error: unknown) => ({ state: 'away', error: error as CacheError }))
@@ -81,10 +81,10 @@ export class Flight implements Loading {
   /** Claims until there is an outcome. Rejects only with STORE_UNAVAILABLE. */
   async #fly(): Promise<Settlement> {
     const { store, named, moment, token, clock } = this.#shared
-    const { key, plan, refresh } = this.#request
+    const { key, plan, refresh, read } = this.#request
     const giveUpAt = clock.now() + plan.waitTimeout
-    const known = this.#request.read?.token
-    let unwanted = this.hasStale ? undefined : known
+    const known = read?.token
+    let unwanted = read?.value === null || read?.fresh ? known : undefined
     let awaited: string | undefined
     for (let asked = 1; ; asked++) {
       // Nobody is there to be answered any more, and a refresh is others' business too.
@@ -179,7 +179,7 @@ export class Flight implements Loading {
     const watch = watchdog.watch(lease, claimedAt, (why) => {
       this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
     })
-    const context = { fence: lease.fence, stale: replaced ?? read?.stale ?? null, lost: this.#ended }
+    const context = { fence: lease.fence, stale: replaced ?? read?.value ?? null, lost: this.#ended }
     const loaded = await loading.run(this, () => load({ key, loader, plan, clock, ...context }))
     this.state = 'filling'
     watch.end()

@@ -1,7 +1,10 @@
 import type { Timer } from './clock.ts'
 import { closed } from './errors.ts'
 import { Flight, type FlightRequest } from './flight.ts'
+import { isDue } from './freshness.ts'
+import type { Question } from './question.ts'
 import type { Shared } from './shared.ts'
+import type { Entry } from './store.ts'
 
 /** The flights of one cache: at most one per key that may be joined. */
 export class Flights {
@@ -40,10 +43,18 @@ export class Flights {
     return flight
   }
 
-  /** Sees to it that a stale value is refreshed, by this process or by another. */
-  refresh(request: FlightRequest): void {
-    const flight = this.#byKey.get(request.key)
-    if (flight === undefined || flight.state === 'over') this.start(request)
+  /** Sees to it that what was read is replaced, by this process or by another; nobody here waits for that. */
+  refresh({ key, loader, plan, asked }: Question, read: FlightRequest['read']): void {
+    const flight = this.#byKey.get(key)
+    if (flight !== undefined && flight.state !== 'over') return
+    this.start({ key, loader, plan, asked, parent: null, read, refresh: true })
+  }
+
+  /** Likewise for a fresh value, if it is time for that. */
+  refreshAhead(question: Question, { entry, value }: { entry: Entry; value: unknown }): void {
+    const { refreshAhead } = question.plan
+    if (refreshAhead === null || !isDue(entry, refreshAhead, 1 - Math.random())) return
+    this.refresh(question, { token: entry.token, value: { value, age: entry.age }, fresh: true })
   }
 
   /** Lets nobody join the flight of a key any more: what it brings may be void. */

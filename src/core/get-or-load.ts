@@ -1,5 +1,4 @@
-import { circleAbove, circleThrough, loadingNow, type Loading } from './circle.ts'
-import type { Timer } from './clock.ts'
+import { circleAbove, loadingNow, type Loading } from './circle.ts'
 import { CacheError, quoted } from './errors.ts'
 import type { Flight, FlightRequest } from './flight.ts'
 import type { Flights } from './flights.ts'
@@ -7,6 +6,7 @@ import { freshness } from './freshness.ts'
 import { valueOf, type Ended, type Loaded, type Stale } from './load.ts'
 import type { LonelyLoads } from './lonely-loads.ts'
 import type { Moment } from './moment.ts'
+import { nestedWait, type TooLong } from './nested-wait.ts'
 import { Patience } from './patience.ts'
 import type { Question } from './question.ts'
 import type { Found, Reads } from './reads.ts'
@@ -37,6 +37,8 @@ export class Call {
   readonly #parent: Loading | null
   readonly #patience: Patience
   #read: FlightRequest['read'] = null
+  /** The token of the value that is to be replaced, however fresh it is. */
+  #replaced: string | null = null
   #stale: (Stale & { readonly until: number }) | null = null
   #leave: () => void = () => undefined
 
@@ -92,15 +94,16 @@ export class Call {
   /** Flight after flight, until one brings an answer that is good for whoever asked when this caller did. */
   async #seek(read: Found | CacheError | null): Promise<unknown> {
     const { flights, events } = this.#shared
-    const { key, asked } = this.#question
-    if (read === null && flights.joinable(key)?.hasStale !== false) read = await this.#readNow()
+    const { key, asked, refresh } = this.#question
+    if (read === null && (refresh || flights.joinable(key)?.hasStale !== false)) read = await this.#readNow()
+    if (refresh && read !== null && 'entry' in read) this.#replaced = read.entry.token
     const atOnce = this.#atOnce(read)
     if (atOnce !== null) return atOnce.value
     if (events.heard('miss')) events.emit('miss', { key })
     for (let flown = 0; flown < mostFlights && !this.#patience.over; flown++) {
       if (read instanceof CacheError) return await this.#away(read)
       this.#checkCircle()
-      const settlement = await this.#join(flights.joinable(key) ?? flights.start(this.#request(this.#parent, false)))
+      const settlement = await this.#join(this.#joinable() ?? flights.start(this.#request(this.#parent)))
       if (this.#patience.over) break
       switch (settlement.state) {
         case 'value':
@@ -135,49 +138,33 @@ export class Call {
     if (read === null || read instanceof CacheError) return null
     const { flights, events } = this.#shared
     const { key, plan } = this.#question
-    if (read.state === 'entry' && freshness(read.entry, 0) === 'fresh') {
+    const isNew = read.state === 'entry' && read.entry.token !== this.#replaced
+    if (isNew && freshness(read.entry, 0) === 'fresh') {
       if (events.heard('hit')) events.emit('hit', { key })
+      flights.refreshAhead(this.#question, read)
       return read
     }
     this.#keep(read)
     const stale = this.#servable()
     if (stale === null || plan.softTimeout > 0) return null
-    flights.refresh(this.#request(null, true))
+    flights.refresh(this.#question, this.#read)
     events.emit('stale', { key, age: stale.age })
     return stale
   }
 
-  #join(flight: Flight): Promise<Settlement | { state: 'too long' }> {
-    flight.callers++
-    this.#leave = () => void flight.callers--
-    return this.#parent === null ? flight.settled : this.#joinNested(this.#parent, flight)
+  /** What this call may join: one that wants a new value, only what will not end with a value that is there already. */
+  #joinable(): Flight | null {
+    const flight = this.#shared.flights.joinable(this.key)
+    return this.#question.refresh && flight?.state === 'claiming' ? null : flight
   }
 
-  /**
-   * A loader that waits for another process's load does so for a bounded time, because that load may be waiting for
-   * ours: then it loads for itself.
-   */
-  async #joinNested(parent: Loading, flight: Flight): Promise<Settlement | { state: 'too long' }> {
-    const circle = circleThrough(parent, flight)
-    if (circle !== null) throw circle
-    const { clock } = this.#shared
-    const bound = this.#question.plan.waitTimeout / 2
-    const edge = { to: flight }
-    let timer!: Timer
-    parent.waitsFor.add(edge)
-    const tooLong = new Promise<{ state: 'too long' }>((resolve) => {
-      const check = (): void => {
-        if (flight.state === 'waiting') resolve({ state: 'too long' })
-        else timer = clock.after(bound, check)
-      }
-      timer = clock.after(bound, check)
-    })
-    const over = (): void => {
-      timer.cancel()
-      parent.waitsFor.delete(edge)
-    }
-    this.#leave = () => (over(), void flight.callers--)
-    return await Promise.race([flight.settled, tooLong]).finally(over)
+  #join(flight: Flight): Promise<Settlement | TooLong> {
+    flight.callers++
+    this.#leave = () => void flight.callers--
+    if (this.#parent === null) return flight.settled
+    const wait = nestedWait(this.#parent, flight, this.#question.plan.waitTimeout / 2, this.#shared.clock)
+    this.#leave = () => (wait.over(), void flight.callers--)
+    return wait.settled
   }
 
   /** The store is away; a load of ours may be under way already. */
@@ -217,20 +204,25 @@ export class Call {
     if (circle !== null) throw circle
   }
 
-  #request(parent: Loading | null, refresh: boolean): FlightRequest {
+  #request(parent: Loading | null): FlightRequest {
     const { key, loader, plan, asked } = this.#question
-    return { key, loader, plan, asked, parent, read: this.#read, refresh }
+    return { key, loader, plan, asked, parent, read: this.#read, refresh: false }
   }
 
   /** Remembers what was read: what a new load will replace, and what may be served until then. */
   #keep(read: Found): void {
-    const { plan } = this.#question
-    this.#read = read.state === 'nothing' ? null : { token: read.entry.token, stale: null }
+    const { plan, refresh } = this.#question
+    this.#read = read.state === 'nothing' ? null : { token: read.entry.token, value: null, fresh: false }
     this.#stale = null
-    if (read.state !== 'entry' || freshness(read.entry, plan.grace) !== 'stale') return
+    if (read.state !== 'entry') return
     const { entry, value, at } = read
-    this.#stale = { value, age: entry.age, until: at + Math.min(entry.staleFor, plan.grace + entry.freshFor) }
-    this.#read = { token: entry.token, stale: this.#stale }
+    const seen = freshness(entry, plan.grace)
+    if (seen === 'expired') return
+    const old = { value, age: entry.age, until: at + Math.min(entry.staleFor, plan.grace + entry.freshFor) }
+    this.#read = { token: entry.token, value: old, fresh: seen === 'fresh' }
+    // Whoever wants a new one is not served the old one.
+    if (refresh) return
+    this.#stale = old
     if (plan.softTimeout > 0) this.#patience.after(plan.softTimeout, () => void this.#serveStale())
   }
 

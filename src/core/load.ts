@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts'
 import { longestLife, milliseconds, type Duration } from './duration.ts'
 import { CacheError, loadFailed, quoted } from './errors.ts'
+import { ttlOf } from './freshness.ts'
 import type { Plan } from './plan.ts'
 
 /** Gets the value from the source; may be synchronous. */
@@ -60,7 +61,7 @@ export function load(run: {
     abort?.abort(error)
   }
   const startedAt = clock.now()
-  let ttl = plan.ttl
+  let ttl: number | null = null
   let keep = true
   const context: LoadContext = {
     key,
@@ -94,7 +95,11 @@ export function load(run: {
     new Promise((settle) => settle(loader(context))).then(
       (value) => {
         timer.cancel()
-        resolve(keep ? { state: 'value', value, ttl, loadTime: clock.now() - startedAt } : { state: 'pass', value })
+        resolve(
+          keep
+            ? { state: 'value', value, ttl: ttl ?? ttlOf(value, plan), loadTime: clock.now() - startedAt }
+            : { state: 'pass', value },
+        )
       },
       (thrown: unknown) => {
         timer.cancel()

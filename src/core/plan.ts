@@ -1,80 +1,18 @@
-import { checked, life, oneOf, shape, timer, whole, type Check } from './checks.ts'
+import { checked, life, oneOf, part, shape, timer, whole, type Check } from './checks.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { jsonCodec, type Codec } from './codec.ts'
-import { longestTimer, shown, type Duration } from './duration.ts'
+import { longestTimer, shown } from './duration.ts'
+import type { RefreshAhead } from './freshness.ts'
+import type { CacheOptions, CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
 import type { Store } from './store.ts'
-
-/** What may be said per cache and again per call. */
-export interface LoadOptions {
-  /** How long a value is fresh. Default `'1m'`. The loader may say otherwise with `ttl()`. */
-  readonly ttl?: Duration | undefined
-  /** How long after its ttl a value is still served while it is refreshed, or instead of an error. Default 0. */
-  readonly grace?: Duration | undefined
-  /** How long a lease lives without renewal; a dead holder blocks its key no longer. Default `'10s'`. */
-  readonly leaseTtl?: Duration | undefined
-  /** How long a caller waits, for its own load or for another's, before WAIT_TIMEOUT. Default: `hardTimeout` + 1 s. */
-  readonly waitTimeout?: Duration | undefined
-  /** How long a caller that could have a stale value waits for the fresh one. Default 0: the stale value at once. */
-  readonly softTimeout?: Duration | undefined
-  /** How long a loader may run before it is given up with LOAD_TIMEOUT. Default `'30s'`. */
-  readonly hardTimeout?: Duration | undefined
-  /** How long after a failed load its error is given to whoever asks, without loading again. Default `'1s'`. */
-  readonly failureCooldown?: Duration | undefined
-  /** When the store is away: `'load'` without it, collapsed in this process (default), or `'throw'` STORE_UNAVAILABLE. */
-  readonly onStoreFailure?: 'load' | 'throw' | undefined
-  /**
-   * When callers of a load are answered: once its fill has been accepted (`'filled'`, default), or as soon as the loader
-   * returns (`'loaded'`): one round trip sooner, but a caller may then get a value that was invalidated meanwhile.
-   */
-  readonly answer?: 'filled' | 'loaded' | undefined
-  /** Values up to this many bytes travel in the message that wakes the waiters. Default 4096. */
-  readonly inlineLimit?: number | undefined
-  /** Values above this many bytes are refused with VALUE_TOO_LARGE. Default 16777216 (16 MiB). */
-  readonly maxValueSize?: number | undefined
-}
-
-/** What may be said per call. */
-export interface CallOptions extends LoadOptions {
-  /** Ends this caller's wait with the signal's reason; the load goes on for the others. */
-  readonly signal?: AbortSignal | undefined
-}
-
-/** What may be said of a value that is set: how long it is fresh, and stale but served, instead of what the cache says. */
-export type SetOptions = Pick<LoadOptions, 'ttl' | 'grace'>
-
-/** What may be said to `close`. */
-export interface CloseOptions {
-  /** How long running loads and waiting callers may go on. Default `'5s'`; 0 for not at all. */
-  readonly timeout?: Duration | undefined
-}
-
-/** What may be said per cache. */
-export interface CacheOptions extends LoadOptions {
-  /** Where values and leases live. Default: `memoryStore()`, for one process. */
-  readonly store?: Store | undefined
-  /** Keeps the keys of caches that share a store apart. Default `'herdless'`. */
-  readonly namespace?: string | undefined
-  /** How many loads this process runs at once while the store is away; the others queue. Default 64. */
-  readonly maxConcurrentLoads?: number | undefined
-  /** How many loads may queue for that; whoever comes then gets OVERLOADED. Default 1 000. */
-  readonly maxQueuedLoads?: number | undefined
-  /**
-   * When an invalidation cannot be carried out: `'throw'` STORE_UNAVAILABLE (default), or `'replay'`: keep it in this
-   * process, let nobody here read the key meanwhile, and carry it out when the store answers again.
-   */
-  readonly onInvalidateFailure?: 'throw' | 'replay' | undefined
-  /** How long the store may take to answer a command before it counts as away. Default 500 ms. */
-  readonly commandTimeout?: Duration | undefined
-  /** How values become bytes. Default: JSON that keeps what JSON alone would change, see `jsonCodec`. */
-  readonly codec?: Codec | undefined
-  /** The clock that timeouts and renewals go by; for tests on virtual time. Default: this machine's. */
-  readonly clock?: Clock | undefined
-}
 
 /** `LoadOptions`, complete and checked, in milliseconds and bytes. */
 export interface Plan {
   readonly ttl: number
   readonly grace: number
+  readonly jitter: number
+  readonly negativeTtl: { readonly null?: number; readonly undefined?: number }
+  readonly refreshAhead: RefreshAhead | null
   readonly leaseTtl: number
   readonly waitTimeout: number
   readonly softTimeout: number
@@ -106,6 +44,9 @@ export interface CachePlan extends Plan {
 const defaults: Plan = {
   ttl: 60_000,
   grace: 0,
+  jitter: 0,
+  negativeTtl: {},
+  refreshAhead: null,
   leaseTtl: 10_000,
   waitTimeout: 31_000,
   softTimeout: 0,
@@ -120,6 +61,9 @@ const defaults: Plan = {
 const loadChecks: Record<keyof LoadOptions, Check> = {
   ttl: life(1),
   grace: life(0),
+  jitter: part,
+  negativeTtl: checkedNegative,
+  refreshAhead: checkedAhead,
   // A lease is renewed every third of its ttl: below 30 ms that would be faster than timers are.
   leaseTtl: timer(30),
   waitTimeout: timer(1),
@@ -137,7 +81,11 @@ const callChecks: Record<keyof CallOptions, Check> = {
   signal: shape('an AbortSignal', ['throwIfAborted', 'addEventListener', 'removeEventListener']),
 }
 
-const setChecks: Record<keyof SetOptions, Check> = { ttl: loadChecks.ttl, grace: loadChecks.grace }
+const setChecks: Record<keyof SetOptions, Check> = {
+  ttl: loadChecks.ttl,
+  grace: loadChecks.grace,
+  jitter: loadChecks.jitter,
+}
 
 const storeMethods: readonly (keyof Store)[] = [
   ...(['read', 'claim', 'fill', 'fail', 'pass', 'release', 'renew', 'set', 'invalidate'] as const),
@@ -174,8 +122,12 @@ export function planOf(options: CacheOptions): CachePlan {
 }
 
 /** The plan of one call: what the call says, over what the cache says. */
-export function refined(plan: Plan, options: CallOptions): CallPlan {
-  const given: Partial<CallPlan> = checked('getOrLoad', options, callChecks)
+export function refined(
+  plan: Plan,
+  options: CallOptions,
+  who: 'getOrLoad' | 'refresh' | 'wrap' = 'getOrLoad',
+): CallPlan {
+  const given: Partial<CallPlan> = checked(who, options, callChecks)
   return { ...plan, ...given, ...waitOf(given, plan) }
 }
 
@@ -200,6 +152,22 @@ function waitOf(given: Partial<Plan>, base: Plan): { waitTimeout: number } {
 /** A load's own timeout should be heard before its callers' patience ends. */
 function patienceFor(hardTimeout: number): number {
   return Math.min(hardTimeout + 1_000, longestTimer)
+}
+
+function checkedNegative(name: string, value: unknown): Plan['negativeTtl'] {
+  if (value === null || typeof value !== 'object') return { null: life(1)(name, value) as number }
+  return checked(name, value, { null: life(1), undefined: life(1) })
+}
+
+function checkedAhead(name: string, value: unknown): RefreshAhead | null {
+  if (value === false) return null
+  if (value === 'xfetch') return { beta: 1 }
+  if (typeof value === 'number' && value > 0 && value < 1) return { after: value }
+  const { beta } = (value ?? {}) as { beta?: unknown }
+  if (typeof beta === 'number' && beta > 0 && beta < Number.POSITIVE_INFINITY) return { beta }
+  throw new TypeError(
+    `Expected \`${name}\` to be a number between 0 and 1, 'xfetch', { beta } or false, got ${shown(value)}`,
+  )
 }
 
 function checkedNamespace(name: string, value: unknown): string {

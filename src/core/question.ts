@@ -7,6 +7,8 @@ export interface Question {
   readonly key: string
   readonly loader: Loader<unknown>
   readonly plan: Plan
+  /** Whether it is to be loaded even though there is a fresh value. */
+  readonly refresh: boolean
   readonly signal: AbortSignal | undefined
   readonly asked: Moment
   /** By the clock. */

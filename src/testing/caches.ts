@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { Cache } from '../core/cache.ts'
 import { openCache } from '../core/fleet-cache.ts'
-import type { CacheOptions } from '../core/plan.ts'
+import type { CacheOptions } from '../core/options.ts'
 import type { ContractTest, Scene } from './scene.ts'
 
 /** A cache on each of the stores, as that many processes would have. */

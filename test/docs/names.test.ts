@@ -74,8 +74,8 @@ describe('the options on the page are those that there are', () => {
 
   test('of set and close', async () => {
     const cache = createCache()
-    expect(await known((given) => cache.set('key', 1, given))).toEqual(['ttl', 'grace'])
-    expect(section(options, 'set and invalidate')).toContain('`options` are `ttl` and `grace`')
+    expect(await known((given) => cache.set('key', 1, given))).toEqual(['ttl', 'grace', 'jitter'])
+    expect(section(options, 'set and invalidate')).toContain('`options` are `ttl`, `grace` and `jitter`')
     expect(await known((given) => cache.close(given))).toEqual(['timeout'])
     expect(section(options, 'close')).toContain('`cache.close({ timeout })`')
   })

@@ -1,4 +1,4 @@
-import type { CallOptions, CacheOptions, SetOptions } from '../../src/core/plan.ts'
+import type { CallOptions, CacheOptions, SetOptions } from '../../src/core/options.ts'
 import { Random } from './random.ts'
 
 /** What a loader does. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { freshness } from '../../src/core/freshness.ts'
+import { freshness, isDue, jittered, ttlOf } from '../../src/core/freshness.ts'
 import type { Entry } from '../../src/core/store.ts'
 
 function entry(freshFor: number, staleFor: number): Entry {
@@ -19,4 +19,40 @@ test.for([
   ['without grace, at the end of its ttl', 0, 0, 0, 'expired'],
 ] as const)('a value %s', ([, freshFor, staleFor, grace, expected]) => {
   expect(freshness(entry(freshFor, staleFor), grace)).toBe(expected)
+})
+
+test.for([
+  ['before that part of its ttl', { age: 79, freshFor: 21 }, { after: 0.8 }, 1, false],
+  ['at that part of its ttl', { age: 80, freshFor: 20 }, { after: 0.8 }, 1, true],
+  [
+    'by XFetch, when the draw reaches the end of its ttl',
+    { loadTime: 100, freshFor: 100 },
+    { beta: 1 },
+    Math.exp(-1),
+    true,
+  ],
+  ['by XFetch, when the draw does not', { loadTime: 100, freshFor: 101 }, { beta: 1 }, Math.exp(-1), false],
+  ['by XFetch, sooner with a greater beta', { loadTime: 100, freshFor: 200 }, { beta: 2 }, Math.exp(-1), true],
+  ['by XFetch, never when the draw is the highest', { loadTime: 1e9, freshFor: 1 }, { beta: 9 }, 1, false],
+  [
+    'by XFetch, never when it was not loaded but set',
+    { loadTime: 0, freshFor: 1 },
+    { beta: 1 },
+    Number.MIN_VALUE,
+    false,
+  ],
+] as const)('a fresh value is due %s', ([, seen, ahead, random, due]) => {
+  expect(isDue({ ...entry(0, 0), ...seen }, ahead, random)).toBe(due)
+})
+
+test('nothing is fresh for as long as is said of it, and anything else for its ttl', () => {
+  const plan = { ttl: 9, negativeTtl: { null: 3, undefined: 2 } }
+  expect([null, undefined, 0, '', false, Number.NaN].map((value) => ttlOf(value, plan))).toEqual([3, 2, 9, 9, 9, 9])
+  expect([null, undefined].map((value) => ttlOf(value, { ttl: 9, negativeTtl: {} }))).toEqual([9, 9])
+})
+
+test('jitter takes nothing, or up to its part, and never all of a ttl', () => {
+  expect([jittered(100, 0, 0.9), jittered(100, 0.2, 0), jittered(100, 0.2, 0.5), jittered(100, 1, 0.999)]).toEqual([
+    100, 100, 90, 1,
+  ])
 })

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { jsonCodec } from '../../src/core/codec.ts'
 import { checkKey, keyspace } from '../../src/core/key.ts'
-import { planOf, refined, type CacheOptions, type CallOptions } from '../../src/core/plan.ts'
+import type { CacheOptions, CallOptions } from '../../src/core/options.ts'
+import { planOf, refined } from '../../src/core/plan.ts'
 import { memoryStore } from '../../src/index.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -33,6 +34,9 @@ describe('the plan of a cache', () => {
     expect(rest).toEqual({
       ttl: 60_000,
       grace: 0,
+      jitter: 0,
+      negativeTtl: {},
+      refreshAhead: null,
       leaseTtl: 10_000,
       waitTimeout: 31_000,
       softTimeout: 0,
@@ -79,7 +83,7 @@ describe('the plan of a cache', () => {
   test('refuses an option that it does not know, and names those that it knows', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
-        'Unknown option `tll` of createCache; expected one of ttl, grace, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
+        'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
           'failureCooldown, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
           'commandTimeout, codec, clock',
       ),
@@ -136,6 +140,16 @@ describe('the plan of a cache', () => {
     ['onStoreFailure', 'ignore', "'load' or 'throw', got \"ignore\" (string)"],
     ['onStoreFailure', true, "'load' or 'throw', got true (boolean)"],
     ['answer', 'fill', "'filled' or 'loaded', got \"fill\" (string)"],
+    ['jitter', -0.1, 'a number from 0 to 1, got -0.1 (number)'],
+    ['jitter', 1.5, 'a number from 0 to 1, got 1.5 (number)'],
+    ['jitter', '10%', 'a number from 0 to 1, got "10%" (string)'],
+    ['refreshAhead', 0, "a number between 0 and 1, 'xfetch', { beta } or false, got 0 (number)"],
+    ['refreshAhead', 1, "a number between 0 and 1, 'xfetch', { beta } or false, got 1 (number)"],
+    ['refreshAhead', true, "a number between 0 and 1, 'xfetch', { beta } or false, got true (boolean)"],
+    ['refreshAhead', 'XFetch', 'a number between 0 and 1, \'xfetch\', { beta } or false, got "XFetch" (string)'],
+    ['refreshAhead', { beta: 0 }, "a number between 0 and 1, 'xfetch', { beta } or false, got an object"],
+    ['negativeTtl', 0, "a positive number of milliseconds or a duration such as '5m', got 0 (number)"],
+    ['negativeTtl', 'never', 'a positive number of milliseconds or a duration such as \'5m\', got "never" (string)'],
     ['inlineLimit', -1, 'a whole number of at least 0, got -1 (number)'],
     ['inlineLimit', 1.5, 'a whole number of at least 0, got 1.5 (number)'],
     ['inlineLimit', '4096', 'a whole number of at least 0, got "4096" (string)'],
@@ -172,6 +186,22 @@ describe('the plan of a cache', () => {
     expect(() => plan({ namespace: 'n'.repeat(200) })).not.toThrow()
     expect(() => plan({ namespace: 'n'.repeat(201) })).toThrow(TypeError)
   })
+})
+
+test('says when to refresh ahead, and for how long nothing is remembered', () => {
+  expect(planOf({ refreshAhead: 'xfetch', negativeTtl: '10s' })).toMatchObject({
+    refreshAhead: { beta: 1 },
+    negativeTtl: { null: 10_000 },
+  })
+  expect(planOf({ refreshAhead: 0.8, negativeTtl: { undefined: 5 } })).toMatchObject({
+    refreshAhead: { after: 0.8 },
+    negativeTtl: { undefined: 5 },
+  })
+  expect(planOf({ refreshAhead: { beta: 2 } }).refreshAhead).toEqual({ beta: 2 })
+  expect(planOf({ refreshAhead: false }).refreshAhead).toBeNull()
+  expect(() => planOf({ negativeTtl: { nul: 5 } as object })).toThrow(
+    'Unknown option `nul` of negativeTtl; expected one of null, undefined',
+  )
 })
 
 describe('the plan of a call', () => {

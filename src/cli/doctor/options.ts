@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { planOf, type CacheOptions } from '../../core/plan.ts'
+import type { CacheOptions } from '../../core/options.ts'
+import { planOf } from '../../core/plan.ts'
 import { UsageError } from '../usage-error.ts'
 
 /** What the doctor is asked. */
