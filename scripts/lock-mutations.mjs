@@ -157,6 +157,22 @@ export const lockMutations = [
     tests: ['test/integration/zookeeper-lock.test.ts'],
   },
   {
+    name: 'a lease in ZooKeeper is confirmed by a read',
+    rule: null,
+    file: 'src/zookeeper/places.ts',
+    from: 'await answer<void>((callback) => client.setData(path, nothing, callback))',
+    to: 'await answer((callback) => client.exists(path, callback))',
+    tests: ['test/integration/zookeeper-ensemble.test.ts'],
+  },
+  {
+    name: 'a lease in ZooKeeper lasts as long as its session',
+    rule: null,
+    file: 'src/zookeeper/locks.ts',
+    from: 'return this.#session.timeout / 3',
+    to: 'return this.#session.timeout',
+    tests: ['test/integration/zookeeper-ensemble.test.ts'],
+  },
+  {
     name: 'a fill of a locked store does not look who holds the lease',
     rule: 2,
     file: 'src/core/locked.ts',

@@ -30,9 +30,12 @@ export class ZooKeeperLocks implements LockProvider {
     this.#session.close()
   }
 
-  /** The server keeps a lock no longer than the session. */
+  /** For so long at least a session lives on from a write that was confirmed. */
   get longest(): number {
-    return this.#session.timeout
+    // The write itself does not prolong it: the leader, which ends it, asks each server twice a tick whom it has heard.
+    // One that is cut off before has told it of what came before the write: a ping, at most a third of the timeout
+    // earlier, or the last renewal. And a tick is at most half of the timeout.
+    return this.#session.timeout / 3
   }
 
   async take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {

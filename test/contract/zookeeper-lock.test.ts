@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop())
 
 const client = (): ReturnType<typeof createClient> =>
-  createClient(`127.0.0.1:${server.address.port}`, { sessionTimeout: 10_000, spinDelay: 20, retries: 0 })
+  createClient(`127.0.0.1:${server.address.port}`, { sessionTimeout: 30_000, spinDelay: 20, retries: 0 })
 
 async function connected(): Promise<ReturnType<typeof client>> {
   const connecting = client()
