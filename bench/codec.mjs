@@ -1,11 +1,16 @@
-// What does the default codec cost beside bare JSON and beside node:v8's structured clone?
+// What do the codecs cost beside bare JSON and beside node:v8's structured clone?
 //
 //   npm run build && node bench/codec.mjs
 //
 // Microseconds per call: the median (least to most) of nine rounds, the candidates taking turns within a round.
 import { deserialize, serialize } from 'node:v8'
+import { Packr } from 'msgpackr'
 
 const { jsonCodec } = await import(new URL('../dist/esm/core/codec.js', import.meta.url).href)
+const { compressed, encrypted, msgpackrCodec, v8Codec } = await import(
+  new URL('../dist/esm/codecs/index.js', import.meta.url).href
+)
+const keys = [{ id: 'k1', key: Buffer.alloc(32, 1) }]
 
 /** @typedef {{ encode: (value: unknown) => Uint8Array, decode: (payload: Buffer) => unknown }} Codec */
 
@@ -14,6 +19,11 @@ const candidates = {
   JSON: { encode: (value) => Buffer.from(JSON.stringify(value)), decode: (payload) => JSON.parse(payload.toString()) },
   jsonCodec: jsonCodec(),
   'node:v8': { encode: serialize, decode: deserialize },
+  v8Codec: v8Codec(),
+  msgpackrCodec: msgpackrCodec(new Packr({ moreTypes: true })),
+  'compressed, gzip': compressed(jsonCodec()),
+  'compressed, brotli': compressed(jsonCodec(), { algorithm: 'brotli' }),
+  encrypted: encrypted(jsonCodec(), { keys }),
 }
 
 const user = {

@@ -1,5 +1,6 @@
 /**
- * Type-checks the projects in test/types, which use the packed package as their users do: one in each module system.
+ * Type-checks the projects in test/types, which use the packed package as their users do: one in each module system, and
+ * one with each kind of decorators.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,6 +18,8 @@ try {
   await command('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed])
   await command('tsc', ['-p', join(consumers, 'esm')])
   await command('tsc', ['-p', join(consumers, 'cjs')])
+  await command('tsc', ['-p', join(consumers, 'wrapped')])
+  await command('tsc', ['-p', join(consumers, 'wrapped/legacy.json')])
 } finally {
   await rm(folder, { recursive: true, force: true })
 }

@@ -268,4 +268,28 @@ export const mutations = [
     to: 'this.#checkOpen(key)',
     tests: ['test/unit/close.test.ts'],
   },
+  {
+    name: 'a value whose tag was invalidated is served',
+    rule: 4,
+    file: 'src/core/tags.ts',
+    from: 'epoch === null || epoch > since',
+    to: 'epoch === null',
+    tests: ['test/unit/tags.test.ts'],
+  },
+  {
+    name: 'a load that an invalidation of its tag has voided may fill',
+    rule: 4,
+    file: 'src/redis/lua/mark-tags.lua',
+    from: 'or 0) or 0) > since then',
+    to: 'or 0) or 0) > since + 1e15 then',
+    tests: ['test/contract/redis-store.test.ts'],
+  },
+  {
+    name: 'whoever has waited is served what a tag has voided',
+    rule: 4,
+    file: 'src/core/flight.ts',
+    from: 'if (entry === null || isVoided(entry)) return',
+    to: 'if (entry === null) return',
+    tests: ['test/simulation/seeds.test.ts'],
+  },
 ]

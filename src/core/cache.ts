@@ -1,11 +1,52 @@
 import type { CacheEvents } from './events.ts'
 import type { Loader } from './load.ts'
-import type { CallOptions, CloseOptions, SetOptions } from './options.ts'
+import type { CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
 
 /** What `peek` sees: no value, or one with its age and what is left of its ttl, in milliseconds. */
 export type Peeked<T> =
   | { readonly state: 'missing' }
   | { readonly state: 'fresh' | 'stale'; readonly value: T; readonly age: number; readonly ttl: number }
+
+/** What may be said of a wrapped function: all that may be said of a call, but for `signal`, and what its keys are. */
+export interface WrapOptions<Args extends unknown[]> extends LoadOptions {
+  /**
+   * A name, 1 to 200 characters without parentheses, that no other function wrapped by this cache has: keys are then made
+   * of it and the arguments, `user(42,"de")`. Or what makes the whole key of the arguments.
+   */
+  readonly key: string | ((...args: Args) => string)
+}
+
+/** Any function, whatever it takes. */
+export type Wrappable = (this: never, ...args: never[]) => unknown
+
+/** A function whose results are cached: called as the one that was wrapped, it returns a promise. */
+export type Wrapped<F extends Wrappable> = Calls<F> &
+  WrappedMethods<Parameters<F>, Awaited<ReturnType<F>>, ThisParameterType<F>>
+
+/**
+ * `F` itself, with all its overloads and type parameters, if a promise is just what it returns and it has no properties.
+ * Else its arguments and a promise; of several overloads, those of the last.
+ */
+type Calls<F extends Wrappable> = [keyof F, IsAny<ReturnType<F>>, IsPromise<ReturnType<F>>] extends [never, false, true]
+  ? F
+  : (this: ThisParameterType<F>, ...args: Parameters<F>) => Promise<Awaited<ReturnType<F>>>
+type IsAny<T> = 0 extends 1 & T ? true : false
+type IsPromise<T> = [T, Promise<Awaited<T>>] extends [Promise<unknown>, T] ? true : false
+
+/** What can be done with the cached results of a wrapped function. Each throws TypeError if no key can be made. */
+export interface WrappedMethods<Args extends unknown[], T, This = unknown> {
+  /** The key of these arguments. */
+  readonly keyOf: (...args: Args) => string
+
+  /** As `peek` of the cache, for the key of these arguments. */
+  readonly peek: (...args: Args) => Promise<Peeked<T>>
+
+  /** As `invalidate` of the cache, for the key of these arguments. */
+  readonly invalidate: (...args: Args) => Promise<void>
+
+  /** Calls the function anew, as `refresh` of the cache does; one that uses `this` needs it here too: `refresh.call(…)`. */
+  readonly refresh: (this: This, ...args: Args) => Promise<T>
+}
 
 /** A cache whose misses are loaded once in the whole fleet. Made by `createCache`. */
 export interface Cache extends AsyncDisposable {
@@ -28,6 +69,16 @@ export interface Cache extends AsyncDisposable {
    */
   refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T>
 
+  /**
+   * A function of the same signature whose results are cached. What it throws arrives as the cause of LOAD_FAILED.
+   * @param fn returns the value, or a promise of it; called with the `this` of the caller whose call loads
+   * @param options its keys, and what holds for each call of it; checked here, once
+   * @returns the function, with the methods `keyOf`, `peek`, `invalidate` and `refresh`
+   * @throws TypeError for a wrong argument, or a name that this cache has wrapped a function under already; calls reject
+   *   with TypeError if no key can be made of the arguments, else as `getOrLoad` does
+   */
+  wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F>
+
   /** The value of a key as it stands in the store, without loading. Throws STORE_UNAVAILABLE, CLOSED. */
   peek<T = unknown>(key: string): Promise<Peeked<T>>
 
@@ -43,6 +94,13 @@ export interface Cache extends AsyncDisposable {
    * `onInvalidateFailure: 'replay'` it resolves where it would throw the former, and the rest of the fleet is told later.
    */
   invalidate(key: string): Promise<void>
+
+  /**
+   * Voids all values that have one of these tags, however many they are. Once it resolves, nobody in the fleet who asks from
+   * then on is given such a value whose load began before. Throws TypeError for what is no tag; STORE_UNAVAILABLE (they may
+   * or may not have been voided), CLOSED.
+   */
+  invalidateTags(tags: readonly string[]): Promise<void>
 
   /** Calls `listener` on each such event; returns what stops it. */
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void

@@ -25,6 +25,8 @@ export interface CacheEvents {
   garbage: { key: string; cause: unknown }
   /** A key was invalidated or set through this cache. */
   invalidate: { key: string }
+  /** Tags were invalidated through this cache. */
+  invalidateTags: { tags: readonly string[] }
   /** A command to the store failed or was not answered in time; while the store is known to be silent, none is sent. */
   storeFailure: { error: CacheError }
   /** The store stopped answering. */
@@ -53,6 +55,7 @@ const names: Record<keyof CacheEvents, true> = {
   failure: true,
   garbage: true,
   invalidate: true,
+  invalidateTags: true,
   storeFailure: true,
   degraded: true,
   recovered: true,

@@ -1,6 +1,7 @@
 import { CacheError } from './errors.ts'
 import { jittered } from './freshness.ts'
 import { encoded } from './payload.ts'
+import type { About } from './load.ts'
 import type { Plan } from './plan.ts'
 import { quietly } from './quietly.ts'
 import type { Shared } from './shared.ts'
@@ -17,16 +18,17 @@ export async function fill(
   lease: Lease,
   key: string,
   plan: Plan,
-  loaded: { value: unknown; ttl: number; loadTime: number },
+  loaded: About & { value: unknown },
 ): Promise<Filled> {
   const { store, codec, events } = shared
   const { grace, inlineLimit } = plan
   const { value, loadTime } = loaded
+  const tags = loaded.tags.map(shared.named)
   const ttl = jittered(loaded.ttl, plan.jitter, Math.random())
   const payload = encoded(value, key, plan.maxValueSize, codec)
   if (payload instanceof CacheError) return { state: 'unfit', error: payload }
   try {
-    if (await store.fill(lease, { payload, ttl, grace, loadTime, inlineLimit })) {
+    if (await store.fill(lease, { payload, ttl, grace, loadTime, inlineLimit, tags })) {
       events.emit('fill', { key, bytes: payload.byteLength, loadTime })
       return { state: 'filled' }
     }

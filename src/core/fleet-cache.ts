@@ -18,6 +18,7 @@ import { closeTimeout, planOf, refined, refinedForSet, type CachePlan, type Call
 import type { Question } from './question.ts'
 import { Reads, type Found } from './reads.ts'
 import type { Lease, Store } from './store.ts'
+import { checkedTags } from './tags.ts'
 import { tokens } from './token.ts'
 import { Unleased } from './unleased.ts'
 import { Watchdog } from './watchdog.ts'
@@ -81,7 +82,7 @@ class FleetCache implements Cache {
     let read: Found | CacheError
     this.#reading++
     try {
-      read = await reads.read(key)
+      read = await reads.read(key, plan.tags)
       if (read.state === 'entry' && freshness(read.entry, 0) === 'fresh') {
         if (events.heard('hit')) events.emit('hit', { key })
         if (plan.refreshAhead !== null) flights.refreshAhead(question, read)
@@ -108,7 +109,7 @@ class FleetCache implements Cache {
   async peek<T = unknown>(key: string): Promise<Peeked<T>> {
     checkKey(key)
     this.#checkOpen(key)
-    const found = await this.#shared.reads.read(key).catch((error: CacheError) => {
+    const found = await this.#shared.reads.read(key, this.#plan.tags).catch((error: CacheError) => {
       throw about(key, error)
     })
     if (found.state !== 'entry') return { state: 'missing' }
@@ -123,11 +124,14 @@ class FleetCache implements Cache {
     const { grace, maxValueSize, inlineLimit } = plan
     const said = options?.ttl === undefined ? ttlOf(value, plan) : plan.ttl
     const ttl = jittered(said, plan.jitter, Math.random())
+    const tags = plan.tags.map(this.#shared.named)
     this.#checkOpen(key)
     const payload = encoded(value, key, maxValueSize, this.#plan.codec)
     if (payload instanceof CacheError) throw payload
     const { store, named, token } = this.#shared
-    await this.#overwrite(key, () => store.set(named(key), token(), { payload, ttl, grace, loadTime: 0, inlineLimit }))
+    await this.#overwrite(key, () =>
+      store.set(named(key), token(), { payload, ttl, grace, loadTime: 0, inlineLimit, tags }),
+    )
   }
 
   async invalidate(key: string): Promise<void> {
@@ -135,6 +139,15 @@ class FleetCache implements Cache {
     this.#checkOpen(key)
     const { store, named } = this.#shared
     await this.#overwrite(key, () => store.invalidate(named(key)))
+  }
+
+  async invalidateTags(tags: readonly string[]): Promise<void> {
+    const checked = checkedTags('tags', tags)
+    this.#checkOpen()
+    if (checked.length === 0) return
+    const { store, named, events } = this.#shared
+    await this.#written(store.invalidateTags(checked.map(named)))
+    events.emit('invalidateTags', { tags: checked })
   }
 
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
@@ -155,7 +168,8 @@ class FleetCache implements Cache {
     checkKey(key)
     if (typeof loader !== 'function')
       throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${shown(loader)}`)
-    const plan: CallPlan = options === undefined ? this.#plan : (this.#wraps.planOf(options) ?? refined(this.#plan, options, who))
+    const plan: CallPlan =
+      options === undefined ? this.#plan : (this.#wraps.planOf(options) ?? refined(this.#plan, options, who))
     const { signal } = plan
     this.#checkOpen(key)
     signal?.throwIfAborted()
@@ -167,16 +181,20 @@ class FleetCache implements Cache {
     const { flights, events } = this.#shared
     // Calls from here on do not join what began before.
     flights.detach(key)
-    const written = write()
-    this.#writes.add(written)
-    try {
-      await written
-    } catch (error) {
-      throw about(key, error as CacheError)
-    } finally {
-      this.#writes.delete(written)
-    }
+    await this.#written(write()).catch((error: CacheError) => {
+      throw about(key, error)
+    })
     events.emit('invalidate', { key })
+  }
+
+  /** A write that `close` waits for. */
+  async #written(write: Promise<void>): Promise<void> {
+    this.#writes.add(write)
+    try {
+      await write
+    } finally {
+      this.#writes.delete(write)
+    }
   }
 
   async #close(timeout: number): Promise<void> {
@@ -210,7 +228,7 @@ class FleetCache implements Cache {
   }
 
   /** A loader that may end may also ask for what it needs. */
-  #checkOpen(key: string): void {
+  #checkOpen(key?: string): void {
     if (this.#state === 'open' || (this.#state === 'closing' && loadingNow() !== null)) return
     throw closed(key)
   }

@@ -11,6 +11,7 @@ import { quietly } from './quietly.ts'
 import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
 import type { Entry, Lease, Wait } from './store.ts'
+import { isVoided } from './tags.ts'
 
 /** What starts a flight: the first caller, its loader and its plan. */
 export interface FlightRequest {
@@ -152,8 +153,10 @@ export class Flight implements Loading {
       }
       case 'read': {
         const readAt = moment()
-        const entry = await store.read(named(this.key))
-        if (entry === null || (entry.token !== claim.token && entry.freshFor <= 0)) return 'ask again'
+        const entry = await store.read(named(this.key), this.#request.plan.tags.map(named))
+        // What was waited for counts even if it has expired meanwhile, but not if a tag of it was invalidated.
+        if (entry === null || isVoided(entry)) return 'ask again'
+        if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'
         const found = decoded(entry, this.key, this.#shared)
         return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf: readAt }
       }

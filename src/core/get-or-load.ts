@@ -130,7 +130,7 @@ export class Call {
   }
 
   #readNow(): Promise<Found | CacheError> {
-    return this.#shared.reads.read(this.#question.key).catch((error: CacheError) => error)
+    return this.#shared.reads.read(this.#question.key, this.#question.plan.tags).catch((error: CacheError) => error)
   }
 
   /** What can be served without waiting: a fresh value, or a stale one that somebody then refreshes. */

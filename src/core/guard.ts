@@ -61,18 +61,19 @@ export class GuardedStore {
     return this.#breaker.open !== null
   }
 
-  read(key: string): Promise<Entry | null> {
-    return this.#call(() => this.#store.read(key), key)
+  read(key: string, tags?: readonly string[]): Promise<Entry | null> {
+    return this.#call(() => this.#store.read(key, tags), key)
   }
 
   /** The same for hits, where each promise counts: it is settled through the caller's own. */
   readInto(
     key: string,
+    tags: readonly string[] | undefined,
     now: number,
     resolve: (entry: Entry | null) => void,
     reject: (error: CacheError) => void,
   ): void {
-    this.#start(() => this.#store.read(key), resolve, reject, key, undefined, now)
+    this.#start(() => this.#store.read(key, tags), resolve, reject, key, undefined, now)
   }
 
   claim(request: ClaimRequest): Promise<Claim> {
@@ -124,6 +125,11 @@ export class GuardedStore {
     } catch (error) {
       if (!this.#keeps || this.#closed || !this.#kept.keep(key, error as CacheError)) throw error
     }
+  }
+
+  /** Is not kept when it fails: which keys nobody may read then, nobody knows. */
+  invalidateTags(tags: readonly string[]): Promise<void> {
+    return this.#call(() => this.#store.invalidateTags(tags))
   }
 
   open(): void {

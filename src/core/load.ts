@@ -3,6 +3,7 @@ import { longestLife, milliseconds, type Duration } from './duration.ts'
 import { CacheError, loadFailed, quoted } from './errors.ts'
 import { ttlOf } from './freshness.ts'
 import type { Plan } from './plan.ts'
+import { checkedTags } from './tags.ts'
 
 /** Gets the value from the source; may be synchronous. */
 export type Loader<T> = (context: LoadContext) => T | Promise<T>
@@ -22,6 +23,8 @@ export interface LoadContext {
   readonly stale: Stale | null
   /** Says how long this value is fresh, instead of the option. Throws TypeError when it is not a duration. */
   readonly ttl: (ttl: Duration) => void
+  /** Gives this value tags, besides those of the option. Throws TypeError for what is no tag, or more than 64 in all. */
+  readonly tags: (...tags: readonly string[]) => void
   /** Says that this result is for this caller alone: it is not stored, and for a second nobody queues for the key. */
   readonly doNotStore: () => void
 }
@@ -31,9 +34,16 @@ export interface Stale {
   readonly age: number
 }
 
+/** What is known of a value that was loaded. */
+export interface About {
+  readonly ttl: number
+  readonly loadTime: number
+  readonly tags: readonly string[]
+}
+
 /** What came of a loader. */
 export type Ended =
-  | { readonly state: 'value'; readonly value: unknown; readonly ttl: number; readonly loadTime: number }
+  | ({ readonly state: 'value'; readonly value: unknown } & About)
   | { readonly state: 'pass'; readonly value: unknown }
   | { readonly state: 'failed'; readonly error: CacheError }
 
@@ -62,6 +72,7 @@ export function load(run: {
   }
   const startedAt = clock.now()
   let ttl: number | null = null
+  let tags = plan.tags
   let keep = true
   const context: LoadContext = {
     key,
@@ -77,6 +88,9 @@ export function load(run: {
     stale: run.stale,
     ttl(given) {
       ttl = milliseconds('ttl', given, { most: longestLife })
+    },
+    tags(...given) {
+      tags = checkedTags('tags', [...tags, ...given])
     },
     doNotStore() {
       keep = false
@@ -95,11 +109,8 @@ export function load(run: {
     new Promise((settle) => settle(loader(context))).then(
       (value) => {
         timer.cancel()
-        resolve(
-          keep
-            ? { state: 'value', value, ttl: ttl ?? ttlOf(value, plan), loadTime: clock.now() - startedAt }
-            : { state: 'pass', value },
-        )
+        if (!keep) return resolve({ state: 'pass', value })
+        resolve({ state: 'value', value, ttl: ttl ?? ttlOf(value, plan), tags, loadTime: clock.now() - startedAt })
       },
       (thrown: unknown) => {
         timer.cancel()

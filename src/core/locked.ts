@@ -1,17 +1,12 @@
 import type { Failure } from './errors.ts'
 import { shown } from './duration.ts'
+import type { KeyValue } from './key-value.ts'
 import type { Lock, LockLease } from './lock.ts'
+import { LockedTags } from './locked-tags.ts'
 import { shortName } from './short-name.ts'
+import { isVoid, voided } from './tags.ts'
 import { bytesOf, endOf, entryOf, recordFrom, seen, type KeyRecord } from './record.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Store } from './store.ts'
-
-/** What is used of a key-value store. */
-export interface KeyValue {
-  /** What was set last and has not been forgotten; `null` or `undefined` if there is nothing. */
-  get(key: string): Promise<Uint8Array | null | undefined>
-  /** @param ttl after how many milliseconds it may be forgotten; not before that, unless memory is short */
-  set(key: string, value: Uint8Array, ttl: number): Promise<unknown>
-}
 
 /** A record is kept for so much longer than it matters, in milliseconds: what has just happened may be asked once more. */
 const remembered = 1_000
@@ -48,24 +43,38 @@ class LockedStore implements Store {
   readonly sharded = false
   readonly #keyValue: KeyValue
   readonly #lock: Lock
+  readonly #tags: LockedTags
 
   constructor(keyValue: KeyValue, lock: Lock) {
     this.#keyValue = keyValue
     this.#lock = lock
+    this.#tags = new LockedTags(keyValue, lock)
   }
 
   async read(key: string): Promise<Entry | null> {
-    return entryOf(recordFrom(await this.#keyValue.get(key)), Date.now())
+    const record = recordFrom(await this.#keyValue.get(key))
+    const entry = entryOf(record, Date.now())
+    return entry !== null && (await this.#isVoid(record)) ? voided(entry) : entry
   }
 
   claim(request: ClaimRequest): Promise<Claim> {
-    return this.#change(request.key, (record, now) => claimed(record, now, request))
+    return this.#change(request.key, async (record, now) => {
+      // As of before the load: what is invalidated from here on voids it.
+      const since = await this.#tags.now(request.key)
+      const value = (await this.#isVoid(record)) ? undefined : record.value
+      return claimed({ ...record, value }, now, request, since)
+    })
   }
 
   fill(lease: Lease, value: NewValue): Promise<boolean> {
-    return this.#change(lease.key, (record, now) => {
+    const { tags = [], ttl: fresh, grace } = value
+    return this.#change<boolean>(lease.key, async (record, now) => {
       if (!isHeldBy(record, lease, now)) return { record: null, answer: record.value?.token === lease.token }
-      return { record: written(Number(lease.fence), lease.token, value, now), answer: true }
+      const since = record.held.since
+      if (tags.length > 0 && !(await this.#tags.mark(tags, since, fresh + grace))) {
+        return { record: { ...record, held: undefined }, answer: false }
+      }
+      return { record: written(Number(lease.fence), lease.token, value, since, now), answer: true }
     })
   }
 
@@ -88,22 +97,29 @@ class LockedStore implements Store {
     return leases.map((lease) =>
       this.#change(lease.key, (record, now) => {
         if (!isHeldBy(record, lease, now)) return { record: null, answer: false }
-        return { record: { ...record, held: { token: lease.token, until: now + lease.ttl } }, answer: true }
+        return { record: { ...record, held: { ...record.held, until: now + lease.ttl } }, answer: true }
       }),
     )
   }
 
   set(key: string, token: string, value: NewValue, within: number = Number.POSITIVE_INFINITY): Promise<void> {
     const sentAt = performance.now()
-    return this.#change<void>(key, (record, now) => {
+    const { tags = [], ttl: fresh, grace } = value
+    return this.#change<void>(key, async (record, now) => {
       const version = nextVersion(record, now)
+      const since = await this.#tags.now(key)
+      const good = tags.length === 0 || (await this.#tags.mark(tags, since, fresh + grace))
       const late = performance.now() - sentAt > within
-      return { record: late ? { version } : written(version, token, value, now), answer: undefined }
+      return { record: late || !good ? { version } : written(version, token, value, since, now), answer: undefined }
     })
   }
 
   invalidate(key: string): Promise<void> {
     return this.#change<void>(key, (record) => ({ record: { version: record.version }, answer: undefined }))
+  }
+
+  invalidateTags(tags: readonly string[]): Promise<void> {
+    return this.#tags.invalidate(tags)
   }
 
   async ping(): Promise<void> {
@@ -122,10 +138,15 @@ class LockedStore implements Store {
     })
   }
 
+  async #isVoid({ value }: KeyRecord): Promise<boolean> {
+    if (value === undefined || value.tags.length === 0) return false
+    return isVoid(value.since, await this.#tags.epochs(value.tags))
+  }
+
   /** Reads a record, and writes what is to become of it, while nobody else does. */
-  #change<T>(key: string, change: (record: KeyRecord, now: number) => Change<T>): Promise<T> {
+  #change<T>(key: string, change: (record: KeyRecord, now: number) => Change<T> | Promise<Change<T>>): Promise<T> {
     const work = async (lease: LockLease): Promise<T> => {
-      const { record, answer } = change(recordFrom(await this.#keyValue.get(key)), Date.now())
+      const { record, answer } = await change(recordFrom(await this.#keyValue.get(key)), Date.now())
       if (record === null) return answer
       lease.assertValid(margin)
       await this.#keyValue.set(key, bytesOf(record), Math.max(0, endOf(record) - Date.now()) + remembered)
@@ -135,7 +156,7 @@ class LockedStore implements Store {
   }
 }
 
-function claimed(record: KeyRecord, now: number, request: ClaimRequest): Change<Claim> {
+function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: number): Change<Claim> {
   const { key, token, leaseTtl, unwanted, awaited } = request
   const { value, held, rest } = record
   if (value !== undefined && value.token !== unwanted && (value.token === awaited || value.freshUntil > now)) {
@@ -152,24 +173,40 @@ function claimed(record: KeyRecord, now: number, request: ClaimRequest): Change<
     return { record: null, answer: failure === null ? { state: 'pass' } : { state: 'failed', failure, stale } }
   }
   const version = held?.token === token ? record.version : nextVersion(record, now)
+  const since = held?.token === token ? held.since : epoch
   const lost = new Promise<void>(() => undefined)
   return {
-    record: { version, value, held: { token, until: now + leaseTtl } },
+    record: { version, value, held: { token, until: now + leaseTtl, since } },
     answer: { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale },
   }
 }
 
-function written(version: number, token: string, value: NewValue, now: number): KeyRecord {
-  const { ttl: freshFor, grace, loadTime } = value
+function written(version: number, token: string, value: NewValue, since: number, now: number): KeyRecord {
+  const { ttl: freshFor, grace, loadTime, tags = [] } = value
   const payload = Buffer.from(value.payload)
   const freshUntil = now + freshFor
   return {
     version,
-    value: { token, version, loadTime, writtenAt: now, freshUntil, staleUntil: freshUntil + grace, payload },
+    value: {
+      token,
+      version,
+      loadTime,
+      tags,
+      since,
+      writtenAt: now,
+      freshUntil,
+      staleUntil: freshUntil + grace,
+      payload,
+    },
   }
 }
 
-function isHeldBy({ held }: KeyRecord, { token }: Lease, now: number): boolean {
+function isHeldBy(
+  record: KeyRecord,
+  { token }: Lease,
+  now: number,
+): record is KeyRecord & { held: NonNullable<KeyRecord['held']> } {
+  const { held } = record
   return held !== undefined && held.token === token && held.until > now
 }
 

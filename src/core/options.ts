@@ -18,6 +18,8 @@ export interface LoadOptions {
    * `'xfetch'` at random, the likelier the nearer its end and the longer its load takes. Default `false`: when it is stale.
    */
   readonly refreshAhead?: number | 'xfetch' | { readonly beta: number } | false | undefined
+  /** What `invalidateTags` knows the value by, up to 64. Default: none. The loader may add some with `tags()`. */
+  readonly tags?: readonly string[] | undefined
   /** How long a lease lives without renewal; a dead holder blocks its key no longer. Default `'10s'`. */
   readonly leaseTtl?: Duration | undefined
   /** How long a caller waits, for its own load or for another's, before WAIT_TIMEOUT. Default: `hardTimeout` + 1 s. */
@@ -54,7 +56,7 @@ export interface NegativeTtl {
 }
 
 /** What may be said of a value that is set: how long it is fresh, and stale but served, instead of what the cache says. */
-export type SetOptions = Pick<LoadOptions, 'ttl' | 'grace' | 'jitter'>
+export type SetOptions = Pick<LoadOptions, 'ttl' | 'grace' | 'jitter' | 'tags'>
 
 /** What may be said to `close`. */
 export interface CloseOptions {

@@ -5,6 +5,7 @@ import { longestTimer, shown } from './duration.ts'
 import type { RefreshAhead } from './freshness.ts'
 import type { CacheOptions, CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
 import type { Store } from './store.ts'
+import { checkedTags } from './tags.ts'
 
 /** `LoadOptions`, complete and checked, in milliseconds and bytes. */
 export interface Plan {
@@ -13,6 +14,7 @@ export interface Plan {
   readonly jitter: number
   readonly negativeTtl: { readonly null?: number; readonly undefined?: number }
   readonly refreshAhead: RefreshAhead | null
+  readonly tags: readonly string[]
   readonly leaseTtl: number
   readonly waitTimeout: number
   readonly softTimeout: number
@@ -47,6 +49,7 @@ const defaults: Plan = {
   jitter: 0,
   negativeTtl: {},
   refreshAhead: null,
+  tags: [],
   leaseTtl: 10_000,
   waitTimeout: 31_000,
   softTimeout: 0,
@@ -64,6 +67,7 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   jitter: part,
   negativeTtl: checkedNegative,
   refreshAhead: checkedAhead,
+  tags: checkedTags,
   // A lease is renewed every third of its ttl: below 30 ms that would be faster than timers are.
   leaseTtl: timer(30),
   waitTimeout: timer(1),
@@ -85,11 +89,12 @@ const setChecks: Record<keyof SetOptions, Check> = {
   ttl: loadChecks.ttl,
   grace: loadChecks.grace,
   jitter: loadChecks.jitter,
+  tags: checkedTags,
 }
 
 const storeMethods: readonly (keyof Store)[] = [
   ...(['read', 'claim', 'fill', 'fail', 'pass', 'release', 'renew', 'set', 'invalidate'] as const),
-  ...(['ping', 'open', 'close'] as const),
+  ...(['invalidateTags', 'ping', 'open', 'close'] as const),
 ]
 
 const cacheChecks: Record<keyof CacheOptions, Check> = {

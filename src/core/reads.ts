@@ -26,7 +26,8 @@ export class Reads {
     this.#shared = shared
   }
 
-  read(key: string): Promise<Found> {
+  /** @param tags those that its value probably has */
+  read(key: string, tags: readonly string[]): Promise<Found> {
     const joined = this.#thisTick.get(key)
     if (joined !== undefined) return joined.found
     if (this.#thisTick.size === 0) process.nextTick(this.#endTick)
@@ -34,7 +35,13 @@ export class Reads {
     const found = new Promise<Found>((resolve, reject) => {
       send = (now) => {
         const { store, named } = this.#shared
-        store.readInto(named(key), now, (entry) => resolve(this.#found(key, entry, now)), reject)
+        store.readInto(
+          named(key),
+          tags.length === 0 ? undefined : tags.map(named),
+          now,
+          (entry) => resolve(this.#found(key, entry, now)),
+          reject,
+        )
       }
     })
     this.#thisTick.set(key, { found, send })

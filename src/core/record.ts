@@ -7,7 +7,7 @@ export interface KeyRecord {
   readonly version: number
   readonly value?: StoredValue | undefined
   /** The load under way. */
-  readonly held?: { readonly token: string; readonly until: number } | undefined
+  readonly held?: { readonly token: string; readonly until: number; readonly since: number } | undefined
   /** What a load without a value has left behind for a while. */
   readonly rest?: { readonly token: string; readonly until: number; readonly failure: Failure | null } | undefined
 }
@@ -21,6 +21,9 @@ export interface StoredValue {
   readonly freshUntil: number
   readonly staleUntil: number
   readonly payload: Buffer
+  readonly tags: readonly string[]
+  /** The epoch of its namespace when its load began. */
+  readonly since: number
 }
 
 /** The first byte of a record; text cannot begin with it. */
@@ -45,7 +48,7 @@ export function recordFrom(bytes: Uint8Array | null | undefined): KeyRecord {
   const end = 5 + buffer.readUInt32BE(1)
   try {
     const { value, ...rest } = JSON.parse(buffer.toString('utf8', 5, end)) as KeyRecord
-    if (!(rest.version >= 0)) return nothing
+    if (!(rest.version >= 0) || (value !== undefined && !Array.isArray(value.tags))) return nothing
     // A copy: what is handed out must not change when the store's buffer does.
     return value === undefined ? rest : { ...rest, value: { ...value, payload: Buffer.from(buffer.subarray(end)) } }
   } catch {
@@ -65,12 +68,13 @@ export function entryOf({ value }: KeyRecord, now: number): Entry | null {
 
 /** A value as it is seen at a moment. */
 export function seen(value: StoredValue, now: number): Entry {
-  const { payload, token, version, loadTime, writtenAt, freshUntil, staleUntil } = value
+  const { payload, token, version, loadTime, tags, writtenAt, freshUntil, staleUntil } = value
   return {
     payload,
     token,
     version,
     loadTime,
+    tags,
     age: now - writtenAt,
     freshFor: freshUntil - now,
     staleFor: staleUntil - now,

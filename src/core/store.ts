@@ -10,8 +10,12 @@ export interface Store {
   /** Whether keys live on several servers, so that the silence of one says nothing of the others. */
   readonly sharded: boolean
 
-  /** The value as it stands in the store at some moment after the call, perhaps just expired; `null` when there is none. */
-  read(key: string): Promise<Entry | null>
+  /**
+   * The value as it stands in the store at some moment after the call, perhaps just expired; `null` when there is none. One
+   * of which a tag was invalidated since its load began has expired.
+   * @param tags those that it probably has, which are looked at in the same round trip
+   */
+  read(key: string, tags?: readonly string[]): Promise<Entry | null>
 
   /**
    * Asks for a key and perhaps wins its lease, in one step.
@@ -19,7 +23,7 @@ export interface Store {
    */
   claim(request: ClaimRequest): Promise<Claim>
 
-  /** Ends a load with a value. `false`: the lease is no longer ours, and nothing was written. */
+  /** Ends a load with a value. `false`: the lease is no longer ours, or a tag of the value was invalidated since it was granted. */
   fill(lease: Lease, value: NewValue): Promise<boolean>
 
   /** Ends a load with an error, for all who wait and for those who ask within `cooldown`. `false`: as for `fill`. */
@@ -46,6 +50,12 @@ export interface Store {
 
   /** Deletes the value and voids whatever load of the key is under way. */
   invalidate(key: string): Promise<void>
+
+  /**
+   * Voids every value that has one of these tags, and every load under way that will say so. Tags and keys begin with the
+   * same namespace, up to their first colon: tags of others are none of theirs.
+   */
+  invalidateTags(tags: readonly string[]): Promise<void>
 
   /** Resolves when the store answers. */
   ping(): Promise<void>
@@ -78,6 +88,7 @@ export interface Entry {
   readonly staleFor: number
   /** How long its load took. */
   readonly loadTime: number
+  readonly tags: readonly string[]
 }
 
 /** What is written by `fill` and `set`. */
@@ -89,6 +100,7 @@ export interface NewValue {
   readonly loadTime: number
   /** Up to this many bytes, the value itself travels in the message that wakes the waiters. */
   readonly inlineLimit: number
+  readonly tags?: readonly string[]
 }
 
 export interface ClaimRequest {

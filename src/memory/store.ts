@@ -3,6 +3,7 @@ import { checked, shape, whole } from '../core/checks.ts'
 import { systemClock, type Clock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { seen, type StoredValue } from '../core/record.ts'
+import { isVoid, voided } from '../core/tags.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store } from '../core/store.ts'
 
 /** Bounds of a `memoryStore`. */
@@ -35,10 +36,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   return new MemoryStore(max, maxSize, clock)
 }
 
+/** So many tags are remembered even by a store of few values: none must be forgotten while a load is under way. */
+const leastTags = 10_000
+
 /** A load under way, and whom to tell of its end. */
 interface HeldLease {
   readonly token: string
   readonly version: number
+  /** The epoch of tags when it was granted. */
+  readonly since: number
   until: number
   readonly waiters: Set<(outcome: Outcome) => void>
   readonly tellHolder: () => void
@@ -57,6 +63,9 @@ class MemoryStore implements Store {
   readonly #values: LRUCache<string, StoredValue>
   readonly #held = new Map<string, HeldLease>()
   readonly #resting: LRUCache<string, Rest>
+  /** The epoch of the last invalidation of each tag. */
+  readonly #tags: LRUCache<string, number>
+  #epoch = 0
   #version = 0
 
   constructor(max: number, maxSize: number, clock: Clock) {
@@ -64,20 +73,24 @@ class MemoryStore implements Store {
     const sizeCalculation = (value: StoredValue, key: string): number => value.payload.byteLength + 2 * key.length + 64
     this.#values = new LRUCache<string, StoredValue>({ max, maxSize, sizeCalculation })
     this.#resting = new LRUCache<string, Rest>({ max })
+    this.#tags = new LRUCache<string, number>({ max: Math.max(max, leastTags) })
   }
 
   async read(key: string): Promise<Entry | null> {
-    return this.#entry(key)
+    const value = this.#values.get(key)
+    const entry = this.#entry(key)
+    return entry !== null && value !== undefined && this.#isVoid(value) ? voided(entry) : entry
   }
 
   async claim({ key, token, leaseTtl, unwanted, awaited }: ClaimRequest): Promise<Claim> {
     const now = this.#clock.now()
-    const value = this.#values.get(key)
+    const kept = this.#values.get(key)
+    const value = kept !== undefined && this.#isVoid(kept) ? undefined : kept
     if (value !== undefined) {
       const good = value.token !== unwanted && (value.token === awaited || value.freshUntil > now)
       if (good) return { state: 'fresh', entry: seen(value, now) }
     }
-    const stale = this.#entry(key)
+    const stale = value === undefined ? null : this.#entry(key)
     const held = this.#heldNow(key, now)
     if (held !== undefined && held.token !== token) return this.#wait(held, now, stale)
     const rest = this.#resting.get(key)
@@ -88,7 +101,9 @@ class MemoryStore implements Store {
     const version = held?.version ?? (this.#version = Math.max(Date.now() * 1_000, this.#version + 1))
     let tellHolder!: () => void
     const lost = new Promise<void>((resolve) => (tellHolder = resolve))
-    this.#held.set(key, { token, version, until: now + leaseTtl, waiters: held?.waiters ?? new Set(), tellHolder })
+    const since = held?.since ?? this.#epoch
+    const waiters = held?.waiters ?? new Set()
+    this.#held.set(key, { token, version, since, until: now + leaseTtl, waiters, tellHolder })
     return { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale }
   }
 
@@ -96,7 +111,11 @@ class MemoryStore implements Store {
     const { key, token } = lease
     const held = this.#ours(lease)
     if (held === null) return this.#values.peek(key)?.token === token
-    const written = this.#write(key, token, held.version, value)
+    if (!this.#mark(value.tags ?? [], held.since)) {
+      this.#end(key, held, { state: 'again' })
+      return false
+    }
+    const written = this.#write(key, { token, version: held.version, since: held.since }, value)
     // Those who wait get it even if it is too large to be kept.
     this.#end(key, held, { state: 'filled', entry: seen(written, written.writtenAt) })
     return true
@@ -127,12 +146,18 @@ class MemoryStore implements Store {
   async set(key: string, token: string, value: NewValue): Promise<void> {
     this.#void(key)
     this.#version = Math.max(Date.now() * 1_000, this.#version + 1)
-    this.#write(key, token, this.#version, value)
+    this.#mark(value.tags ?? [], this.#epoch)
+    this.#write(key, { token, version: this.#version, since: this.#epoch }, value)
   }
 
   async invalidate(key: string): Promise<void> {
     this.#void(key)
     this.#values.delete(key)
+  }
+
+  async invalidateTags(tags: readonly string[]): Promise<void> {
+    this.#epoch++
+    for (const tag of tags) this.#tags.set(tag, this.#epoch)
   }
 
   async ping(): Promise<void> {}
@@ -148,12 +173,25 @@ class MemoryStore implements Store {
     return value.staleUntil > now ? seen(value, now) : null
   }
 
-  #write(key: string, token: string, version: number, { payload, ttl, grace, loadTime }: NewValue): StoredValue {
+  #isVoid({ tags, since }: StoredValue): boolean {
+    const epochs = tags.map((tag) => this.#tags.get(tag) ?? null)
+    return isVoid(since, epochs)
+  }
+
+  /** Sees to it that the tags of a value are there; `false` if one was invalidated since. */
+  #mark(tags: readonly string[], since: number): boolean {
+    if (tags.some((tag) => (this.#tags.get(tag) ?? 0) > since)) return false
+    for (const tag of tags) if (!this.#tags.has(tag)) this.#tags.set(tag, since)
+    return true
+  }
+
+  #write(key: string, by: Pick<StoredValue, 'token' | 'version' | 'since'>, written: NewValue): StoredValue {
+    const { payload, ttl, grace, loadTime, tags = [] } = written
     const writtenAt = this.#clock.now()
     const freshUntil = writtenAt + ttl
     // A copy: what is kept must not change when the caller's buffer does.
     const kept = Buffer.from(payload)
-    const value = { payload: kept, token, version, loadTime, writtenAt, freshUntil, staleUntil: freshUntil + grace }
+    const value = { ...by, payload: kept, loadTime, tags, writtenAt, freshUntil, staleUntil: freshUntil + grace }
     this.#values.set(key, value)
     return value
   }

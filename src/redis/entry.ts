@@ -1,16 +1,20 @@
 import { tokenLength } from '../core/token.ts'
-import type { Entry } from '../core/store.ts'
+import type { Entry, NewValue } from '../core/store.ts'
 
 /*
  * A value in Redis is one string: a header of 48 bytes, then the payload. Fixed width, so that a script can cut it
  * without knowing the payload; numbers are big-endian; times are milliseconds by the clock of the Redis server.
  *
  *   0  format, 177          18  written at, 6 bytes       36  version, IEEE double
- *   1  flags, 0             24  fresh until, 6 bytes      44  load time in ms, 4 bytes
- *   2  token, 16 bytes      30  stale until, 6 bytes      48  payload
+ *   1  flags                24  fresh until, 6 bytes      44  load time in ms, 4 bytes
+ *   2  token, 16 bytes      30  stale until, 6 bytes      48  what the flags say, then the payload
+ *
+ * With the flag 1, the value has tags: then there is the length of the next, 4 bytes, and as JSON the epoch of when its
+ * load began and the tags.
  */
 const format = 177
 const headerLength = 48
+const taggedFlag = 1
 
 /**
  * A value written this many milliseconds in the future, or more, is from before the server's clock was set back: how old
@@ -19,15 +23,46 @@ const headerLength = 48
 const ofTheFuture = 5_000
 
 /** The entry in a string as it stands in Redis; `null` for what is not one of ours, or of a format yet to come. */
-export function entryIn(bytes: Buffer, serverNow: number): Entry | null {
+export function entryIn(bytes: Buffer, serverNow: number): RedisEntry | null {
   if (bytes.length < headerLength || bytes[0] !== format) return null
   return new RedisEntry(bytes, serverNow)
 }
 
+/** Whose value these bytes are; `null` for what is not one of ours. */
+export function tokenIn(bytes: unknown): string | null {
+  return Buffer.isBuffer(bytes) ? (entryIn(bytes, 0)?.token ?? null) : null
+}
+
+/** What stands behind the header. @param since the epoch of when the load of the value began */
+export function payloadOf({ payload, tags = [] }: NewValue, since: number): Buffer {
+  const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+  if (tags.length === 0) return bytes
+  const about = Buffer.from(JSON.stringify([since, tags]))
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(about.length)
+  return Buffer.concat([length, about, bytes])
+}
+
+/** The flags of a value with these tags. */
+export function flagsOf(tags: readonly string[]): number {
+  return tags.length === 0 ? 0 : taggedFlag
+}
+
+interface Tagged {
+  readonly since: number
+  readonly tags: readonly string[]
+}
+
+const untagged: Tagged = { since: 0, tags: [] }
+
+/** No tag is empty, so that nobody finds one by this name: void. */
+const garbage: Tagged = { since: 0, tags: [''] }
+
 /** An entry whose header is read where it is asked for: a hit needs one field of it. */
-class RedisEntry implements Entry {
+export class RedisEntry implements Entry {
   readonly #bytes: Buffer
   readonly #serverNow: number
+  #tags: Tagged | null = null
 
   constructor(bytes: Buffer, serverNow: number) {
     this.#bytes = bytes
@@ -35,7 +70,16 @@ class RedisEntry implements Entry {
   }
 
   get payload(): Buffer {
-    return this.#bytes.subarray(headerLength)
+    return this.#bytes.subarray(this.#tagsEnd)
+  }
+
+  get tags(): readonly string[] {
+    return this.#tagged().tags
+  }
+
+  /** The epoch of when its load began; 0 without tags. */
+  get since(): number {
+    return this.#tagged().since
   }
 
   get token(): string {
@@ -62,9 +106,28 @@ class RedisEntry implements Entry {
     return this.#bytes.readUInt32BE(44)
   }
 
+  get #tagsEnd(): number {
+    if (((this.#bytes[1] as number) & taggedFlag) === 0 || this.#bytes.length < headerLength + 4) return headerLength
+    return headerLength + 4 + this.#bytes.readUInt32BE(headerLength)
+  }
+
+  #tagged(): Tagged {
+    return (this.#tags ??= this.#tagsEnd === headerLength ? untagged : taggedIn(this.#bytes, this.#tagsEnd))
+  }
+
   /** What is left until the moment at a place of the header. */
   #left(place: number): number {
     const writtenAt = this.#bytes.readUIntBE(18, 6)
     return writtenAt > this.#serverNow + ofTheFuture ? -1 : this.#bytes.readUIntBE(place, 6) - this.#serverNow
+  }
+}
+
+function taggedIn(bytes: Buffer, end: number): Tagged {
+  try {
+    const [since, tags] = JSON.parse(bytes.toString('utf8', headerLength + 4, end)) as [unknown, unknown]
+    const isTagged = Number.isSafeInteger(since) && Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')
+    return isTagged ? { since: since as number, tags } : garbage
+  } catch {
+    return garbage
   }
 }

@@ -4,6 +4,8 @@ import type { Inbox } from './inbox.ts'
 
 interface Held {
   readonly lease: Lease
+  /** The epoch of tags when it was granted. */
+  readonly since: number
   readonly lose: () => void
   /** When it was granted, by the server's clock, and when we learned of it, by ours; milliseconds. */
   readonly granted: number
@@ -20,11 +22,11 @@ export class HeldLeases {
   }
 
   /** @param grantedMicros the time of the server in the reply that granted it */
-  add(granted: Omit<Lease, 'lost'>, grantedMicros: number): Lease {
+  add(granted: Omit<Lease, 'lost'>, grantedMicros: number, since: number): Lease {
     let lose!: () => void
     const lost = new Promise<void>((resolve) => (lose = resolve))
     const lease: Lease = { ...granted, lost }
-    const held: Held = { lease, lose, granted: grantedMicros / 1_000, learned: systemClock.now() }
+    const held: Held = { lease, since, lose, granted: grantedMicros / 1_000, learned: systemClock.now() }
     this.#held.set(lease.token, held)
     this.#inbox?.hold(lease.token, lose)
     return lease
@@ -32,14 +34,14 @@ export class HeldLeases {
 
   /**
    * A lease is about to end. Returns the time on the clock of the very server that granted it (in a cluster each has
-   * its own), in milliseconds; `null` for a lease that is not held.
+   * its own), in milliseconds, and the epoch of its tags; `null` for a lease that is not held.
    */
-  end(token: string): number | null {
+  end(token: string): { sentAt: number; since: number } | null {
     const held = this.#held.get(token)
     if (held === undefined) return null
     this.#held.delete(token)
     this.#inbox?.letGo(token)
-    return held.granted + systemClock.now() - held.learned
+    return { sentAt: held.granted + systemClock.now() - held.learned, since: held.since }
   }
 
   /** Asks `renew` about every held lease, and tells those that are no longer ours. */

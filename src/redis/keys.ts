@@ -1,6 +1,19 @@
+import { namespaceOf } from '../core/tags.ts'
+
 /** The braces make a cluster keep the two keys of an entry together; the namespace before the key keeps them filled. */
 export function valueKey(key: string): string {
   return `{${key}}`
+}
+
+/** The epoch of the tags of a namespace: no key is empty. */
+export function epochKey(name: string): string {
+  return `{${namespaceOf(name) || ':'}}`
+}
+
+/** The epoch of a tag, where that of its namespace is. */
+export function tagKey(tag: string): string {
+  const namespace = namespaceOf(tag)
+  return `${epochKey(tag)}:${tag.slice(namespace.length)}`
 }
 
 /** Its lease: there only while a load runs, or for a while after one that brought no value. */

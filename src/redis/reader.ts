@@ -3,9 +3,9 @@ import type { RedisClient } from './client.ts'
 /** Most keys in one MGET: beyond it the reply to the first waits for the last, and nothing is gained. */
 const mostKeys = 16
 
-interface Read<T> {
+interface Read {
   readonly key: string
-  readonly resolve: (found: T | null) => void
+  readonly found: (bytes: Buffer | null) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -13,22 +13,23 @@ interface Read<T> {
  * Plain reads; those of one tick go out as one MGET, which is several times the speed of as many GETs.
  * In a cluster the keys live on many nodes: there each is read on its own.
  */
-export class Reader<T> {
+export class Reader {
   readonly #client: RedisClient
-  readonly #parse: (bytes: Buffer) => T | null
-  #thisTick: Read<T>[] = []
+  #thisTick: Read[] = []
 
-  /** @param parse makes of the bytes what readers get */
-  constructor(client: RedisClient, parse: (bytes: Buffer) => T | null) {
+  constructor(client: RedisClient) {
     this.#client = client
-    this.#parse = parse
   }
 
-  /** What stands at a key; `null` if nothing does, or something of a foreign type. */
-  read(key: string): Promise<T | null> {
+  /**
+   * What stands at a key.
+   * @param parse makes of the bytes what is wanted; `null` if nothing stands there, or something of a foreign type
+   */
+  read<T>(key: string, parse: (bytes: Buffer | null) => T | PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#thisTick.length === 0) void Promise.resolve().then(this.#send)
-      this.#thisTick.push({ key, resolve, reject })
+      // Settled from within: a promise in between would cost each hit.
+      this.#thisTick.push({ key, found: (bytes) => resolve(parse(bytes)), reject })
     })
   }
 
@@ -37,34 +38,27 @@ export class Reader<T> {
     this.#thisTick = []
     const most = this.#client.isCluster ? 1 : mostKeys
     for (let start = 0; start < reads.length; start += most) {
-      if (start === reads.length - 1 || most === 1) this.#get(reads[start] as Read<T>)
+      if (start === reads.length - 1 || most === 1) this.#get(reads[start] as Read)
       else this.#mget(reads.slice(start, start + most))
     }
   }
 
-  #get({ key, resolve, reject }: Read<T>): void {
-    this.#client.getBuffer(key).then(
-      (bytes) => resolve(this.#parsed(bytes)),
-      (error: unknown) => {
-        // MGET has nothing to say of foreign types either.
-        if (error instanceof Error && error.message.startsWith('WRONGTYPE')) resolve(null)
-        else reject(error)
-      },
-    )
+  #get({ key, found, reject }: Read): void {
+    this.#client.getBuffer(key).then(found, (error: unknown) => {
+      // MGET has nothing to say of foreign types either.
+      if (error instanceof Error && error.message.startsWith('WRONGTYPE')) found(null)
+      else reject(error)
+    })
   }
 
-  #mget(reads: readonly Read<T>[]): void {
+  #mget(reads: readonly Read[]): void {
     this.#client.mgetBuffer(reads.map(({ key }) => key)).then(
-      (found) => {
-        for (const [index, { resolve }] of reads.entries()) resolve(this.#parsed(found[index]))
+      (values) => {
+        for (const [index, { found }] of reads.entries()) found(values[index] ?? null)
       },
       (error: unknown) => {
         for (const { reject } of reads) reject(error)
       },
     )
-  }
-
-  #parsed(bytes: Buffer | null | undefined): T | null {
-    return bytes == null ? null : this.#parse(bytes)
   }
 }

@@ -9,13 +9,17 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '1c07aeccf16c05b2de0f347e998750655b3e57b6',
+  sha1: 'fc5d471ca7b01ee416b658229332835752a92ca9',
   lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
 local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
 local goneAfter = ARGV[7]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
+local function epoch()
+  local found = KEYS[3] and redis.pcall('GET', KEYS[3])
+  return type(found) == 'string' and found
+end
 local header = redis.pcall('GETRANGE', valueKey, 0, 47)
 if type(header) ~= 'string' or #header < 48 or string.byte(header) ~= 177 then header = false end
 if header and not string.find(string.sub(header, 3, 18), '^[%w_-]+$') then header = false end
@@ -43,7 +47,7 @@ if most and most >= 0 and left > most then
   redis.call('PEXPIRE', leaseKey, left)
 end
 if lease[1] == 'held' then
-  if lease[2] == token then return {'lease', micros, lease[3], value} end
+  if lease[2] == token then return {'lease', micros, lease[3], value, epoch()} end
   local gone = left < 0
   if not gone and goneAfter ~= '' and lease[5] then
     local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])
@@ -92,13 +96,21 @@ if goneAfter ~= '' and inbox ~= '' then
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
   if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
 end
-return {'lease', micros, fence, value}
+return {'lease', micros, fence, value, epoch()}
+`,
+}
+
+export const epoch: Script = {
+  name: 'epoch',
+  sha1: 'a1c723bfba57bb6c8c5ee66d48096b80b65ecddd',
+  lua: `local time = redis.call('TIME')
+return redis.call('GET', KEYS[1]) or string.format('%.0f', time[1] * 1000000 + time[2])
 `,
 }
 
 export const fill: Script = {
   name: 'fill',
-  sha1: 'b01889e0f1e2c5d0f730b9582d6e926cf10f5a53',
+  sha1: '71f9bf01e33f6c27077fe587224aeb560d9db15a',
   lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -111,7 +123,7 @@ end
 local from = math.min(tonumber(ARGV[5]), now)
 local freshUntil = from + ARGV[3]
 local staleUntil = freshUntil + ARGV[4]
-local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
+local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[8], token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
   .. ARGV[2]
 redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 local fields = redis.call('HKEYS', leaseKey)
@@ -163,9 +175,33 @@ return {ours}
 `,
 }
 
+export const markTags: Script = {
+  name: 'mark-tags',
+  sha1: 'eb73885b798053aba9b8ff7de5c502ff6a458d37',
+  lua: `local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local epoch = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
+local since = ARGV[1] ~= '' and tonumber(ARGV[1]) or epoch > 0 and epoch or micros
+local digits = string.format('%.0f', since)
+for index = 2, #KEYS do
+  if (tonumber(redis.call('GET', KEYS[index]) or 0) or 0) > since then return {0, digits} end
+end
+if epoch < since then redis.call('SET', KEYS[1], digits, 'PX', 2592000000) end
+for index = 2, #KEYS do
+  local left = redis.call('PTTL', KEYS[index])
+  if left == -2 then
+    redis.call('SET', KEYS[index], digits, 'PX', ARGV[2])
+  elseif left < tonumber(ARGV[2]) then
+    redis.call('PEXPIRE', KEYS[index], ARGV[2])
+  end
+end
+return {1, digits}
+`,
+}
+
 export const overwrite: Script = {
   name: 'overwrite',
-  sha1: '9d0bedabc8297397586f3273ca41ddcbc134093a',
+  sha1: '6b84ea9afafb42bda58f90e81d28adbb4dc8757a',
   lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -188,7 +224,7 @@ else
   local from = math.min(tonumber(ARGV[5]) or now, now)
   local freshUntil = from + ARGV[3]
   local staleUntil = freshUntil + ARGV[4]
-  local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, version, 0) .. ARGV[2]
+  local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[7], token, from, freshUntil, staleUntil, version, 0) .. ARGV[2]
   redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 end
 if lease[1] == 'held' and lease[2] then
@@ -348,5 +384,19 @@ if waits ~= 'no' then
 end
 local tells = not holder or string.find(holder, '^[%w_-]+$') and #holder == 16 or address or string.find(holder, '^[%w_-]+@herdless:')
 return {'busy', left, tells and 1 or 0}
+`,
+}
+
+export const voidTags: Script = {
+  name: 'void-tags',
+  sha1: 'd8a4935a854ee76dcc1519a62be0dd64ec4e1f30',
+  lua: `local time = redis.call('TIME')
+local epoch = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
+epoch = string.format('%.0f', math.max(time[1] * 1000000 + time[2], epoch + 1))
+redis.call('SET', KEYS[1], epoch, 'PX', 2592000000)
+for index = 2, #KEYS do
+  redis.call('SET', KEYS[index], epoch, 'PX', math.max(redis.call('PTTL', KEYS[index]), ARGV[1]))
+end
+return 1
 `,
 }

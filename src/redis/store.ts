@@ -3,16 +3,18 @@ import type { Failure } from '../core/errors.ts'
 import { quietly } from '../core/quietly.ts'
 import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Outcome, Store } from '../core/store.ts'
 import type { RedisClient } from './client.ts'
-import { entryIn } from './entry.ts'
+import { flagsOf, payloadOf, tokenIn } from './entry.ts'
 import { failureIn } from './failure.ts'
 import { HeldLeases } from './held-leases.ts'
 import { Inbox } from './inbox.ts'
-import { leaseKey, valueKey } from './keys.ts'
+import { epochKey, leaseKey, valueKey } from './keys.ts'
 import { outcomeIn } from './outcome.ts'
 import { Reader } from './reader.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
 import { ServerClock } from './server-clock.ts'
+import { Tags } from './tags.ts'
+import { Values } from './values.ts'
 
 /**
  * How long a holder's inbox must have been without a subscriber before its lease may be taken over, in milliseconds:
@@ -29,7 +31,8 @@ export class RedisStore implements Store {
   readonly sharded: boolean
   readonly #client: RedisClient
   readonly #clock: ServerClock
-  readonly #reader: Reader<Entry>
+  readonly #tags: Tags
+  readonly #values: Values
   readonly #inbox: Inbox | null
   readonly #held: HeldLeases
   /** One for each cache that uses it. */
@@ -39,12 +42,9 @@ export class RedisStore implements Store {
     this.#client = client
     this.sharded = client.isCluster
     this.#clock = new ServerClock(systemClock, () => client.time())
-    this.#reader = new Reader(client, (bytes) => {
-      // Only what is found is judged by the clock; a miss leads to a claim, whose reply tells the time anyway.
-      const now = systemClock.now()
-      this.#clock.refresh(now)
-      return entryIn(bytes, this.#clock.at(now))
-    })
+    const reader = new Reader(client)
+    this.#tags = new Tags(client, reader)
+    this.#values = new Values(reader, this.#tags, this.#clock)
     const tell = (pushed: boolean): void => {
       for (const hear of this.#users) hear(pushed)
     }
@@ -65,9 +65,8 @@ export class RedisStore implements Store {
     if (this.#users.length === 0) this.#inbox?.close()
   }
 
-  read(key: string): Promise<Entry | null> {
-    if (!this.#clock.known) return this.#clock.first().then(() => this.#reader.read(valueKey(key)))
-    return this.#reader.read(valueKey(key))
+  read(key: string, tags?: readonly string[]): Promise<Entry | null> {
+    return this.#values.read(key, tags)
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {
@@ -75,13 +74,15 @@ export class RedisStore implements Store {
     return inbox === null ? this.#claim(request) : inbox.asking(() => this.#claim(request))
   }
 
-  async #claim({ key, token, leaseTtl, known = '', unwanted = '', awaited = '' }: ClaimRequest): Promise<Claim> {
+  async #claim(request: ClaimRequest): Promise<Claim> {
+    const { key, token, leaseTtl, known = '', unwanted = '', awaited = '' } = request
     const inbox = this.#inbox?.name ?? ''
     // In a cluster a node knows only its own subscribers: there the lease's end decides.
     const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
     const sentAt = systemClock.now()
     const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover]
-    const reply = (await this.#run(scripts.claim, [valueKey(key), leaseKey(key)], args).catch((error: unknown) => {
+    const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
+    const reply = (await this.#run(scripts.claim, keys, args).catch((error: unknown) => {
       // Unless the server itself said no, it may have granted a lease that nobody will ever hear of.
       if ((error as Error).name !== 'ReplyError') quietly(this.#settleToken(key, token, 'again', '', 0))
       throw error
@@ -90,39 +91,50 @@ export class RedisStore implements Store {
     this.#clock.sample(Number(micros), sentAt)
     switch (String(state)) {
       case 'fresh': {
-        const entry = this.#entry(third)
-        if (entry === null) throw new Error('Redis answered with a value that is not one')
-        return { state: 'fresh', entry }
+        const entry = await this.#values.replied(key, third)
+        if (entry !== null) return { state: 'fresh', entry }
+        const refused = tokenIn(third)
+        if (refused === null || refused === unwanted) throw new Error('Redis answered with a value that is not one')
+        return await this.#claim({ ...request, unwanted: refused })
       }
       case 'lease': {
-        const lease = this.#held.add({ key, token, ttl: leaseTtl, fence: BigInt(String(third)) }, Number(micros))
+        const since = this.#client.isCluster ? await this.#tags.now(key) : Number(fifth ?? micros)
+        const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(third)) }
+        const lease = this.#held.add(granted, Number(micros), since)
         // The subscription by which others judge this process may have come or gone while the claim was on its way.
         if (inbox !== (this.#inbox?.name ?? '')) this.#confirmLeases()
-        return { state: 'lease', lease, stale: this.#entry(fourth) }
+        return { state: 'lease', lease, stale: await this.#values.replied(key, fourth) }
       }
       case 'wait':
         return {
           ...this.#wait(String(third), inbox !== ''),
           leaseLeft: Math.max(0, Number(fourth)),
-          stale: this.#entry(fifth),
+          stale: await this.#values.replied(key, fifth),
         }
       case 'failed':
-        return { state: 'failed', failure: failureIn(third as Buffer), stale: this.#entry(fourth) }
+        return { state: 'failed', failure: failureIn(third as Buffer), stale: await this.#values.replied(key, fourth) }
       default:
         return { state: 'pass' }
     }
   }
 
-  async fill(lease: Lease, { payload, ttl, grace, loadTime, inlineLimit }: NewValue): Promise<boolean> {
-    const sentAt = this.#held.end(lease.token) ?? this.#clock.now()
+  async fill(lease: Lease, value: NewValue): Promise<boolean> {
+    const { ttl, grace, loadTime, inlineLimit, tags = [] } = value
+    const { sentAt, since } = this.#held.end(lease.token) ?? { sentAt: this.#clock.now(), since: 0 }
+    // Whoever is given the value has asked before this: what was invalidated then is seen here.
+    if (tags.length > 0 && (await this.#tags.mark(tags, since, ttl + grace)) === null) {
+      await this.#settle(lease, 'again', '', 0)
+      return false
+    }
     const args = [
       lease.token,
-      asBuffer(payload),
+      payloadOf(value, since),
       Math.ceil(ttl),
       Math.ceil(grace),
       Math.floor(sentAt),
       Math.min(Math.round(loadTime), 0xffff_ffff),
       inlineLimit,
+      flagsOf(tags),
     ]
     const [filled] = (await this.#run(scripts.fill, [valueKey(lease.key), leaseKey(lease.key)], args)) as unknown[]
     return isYes(filled)
@@ -157,11 +169,16 @@ export class RedisStore implements Store {
     return answers
   }
 
-  async set(key: string, token: string, { payload, ttl, grace }: NewValue, within?: number): Promise<void> {
+  async set(key: string, token: string, value: NewValue, within?: number): Promise<void> {
+    const { ttl, grace, tags = [] } = value
     const askedAt = systemClock.now()
+    const since = tags.length === 0 ? 0 : await this.#tags.mark(tags, null, ttl + grace)
+    // Invalidated while it was on its way: then it is not there.
+    if (since === null) return await this.invalidate(key)
     const overwrite = async (): Promise<boolean> => {
       const sentAt = this.#clock.known ? Math.floor(this.#clock.at(askedAt)) : ''
-      return this.#overwrite(key, [token, asBuffer(payload), Math.ceil(ttl), Math.ceil(grace), sentAt, within ?? ''])
+      const life = [Math.ceil(ttl), Math.ceil(grace)]
+      return this.#overwrite(key, [token, payloadOf(value, since), ...life, sentAt, within ?? '', flagsOf(tags)])
     }
     // In time by our clock, too late by the server's: that one may have been set, and its answer told us. If it came late
     // indeed, it does so again.
@@ -169,7 +186,11 @@ export class RedisStore implements Store {
   }
 
   async invalidate(key: string): Promise<void> {
-    await this.#overwrite(key, ['', '', 0, 0, '', ''])
+    await this.#overwrite(key, ['', '', 0, 0, '', '', 0])
+  }
+
+  invalidateTags(tags: readonly string[]): Promise<void> {
+    return this.#tags.invalidate(tags)
   }
 
   async ping(): Promise<void> {
@@ -209,10 +230,6 @@ export class RedisStore implements Store {
     return { state: 'wait', token, outcome, pushed, leave }
   }
 
-  #entry(bytes: unknown): Entry | null {
-    return Buffer.isBuffer(bytes) ? entryIn(bytes, this.#clock.now()) : null
-  }
-
   #run(script: scripts.Script, keys: readonly string[], args: readonly (string | Buffer | number)[]): Promise<unknown> {
     return runScript(this.#client, script, keys, args)
   }
@@ -224,10 +241,6 @@ export class RedisStore implements Store {
 }
 
 function ignore(): void {}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
 
 /** A client may give the integers of a reply as strings. */
 function isYes(reply: unknown): boolean {

@@ -5,6 +5,7 @@ import { keys } from './keys.ts'
 import { lostLeases } from './lost-leases.ts'
 import { overwrites } from './overwrites.ts'
 import { Scene, type OpenStores } from './scene.ts'
+import { tags } from './tags.ts'
 import { values } from './values.ts'
 import { askedAgain, outcomes } from './waits.ts'
 
@@ -56,7 +57,17 @@ export function storeContract(options: StoreContract): void {
   if (typeof test !== 'function' || typeof open !== 'function') {
     throw new TypeError('Expected `test` and `open` of storeContract to be functions')
   }
-  const all = [claims, endings, lostLeases, overwrites, values, keys, pushes ? outcomes : askedAgain, caches].flat()
+  const all = [
+    claims,
+    endings,
+    lostLeases,
+    overwrites,
+    values,
+    tags,
+    keys,
+    pushes ? outcomes : askedAgain,
+    caches,
+  ].flat()
   for (const { title, run } of all) {
     test(`${name}: ${title}`, async () => {
       const scene = await Scene.open(open, { pushes, patience })

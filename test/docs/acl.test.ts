@@ -51,6 +51,13 @@ async function useAll(
   try {
     // Several in one tick; a hit; an error.
     await Promise.allSettled([one.getOrLoad('a', nothing), one.getOrLoad('b', nothing)])
+    // Tags: with a load, with a set, invalidated, and again.
+    for (let round = 0; round < 2; round++) {
+      await one.getOrLoad('tagged', nothing, { tags: ['t'] }).catch(nothing)
+      await one.set('tagged', 1, { tags: ['t'], ttl: '1d' }).catch(nothing)
+      await other.peek('tagged').catch(nothing)
+      await other.invalidateTags(['t']).catch(nothing)
+    }
     await Promise.allSettled([one.getOrLoad('bad', () => Promise.reject(new Error('bad')))])
     // A wait for a load that is renewed.
     let waiting: Promise<unknown> | undefined

@@ -6,9 +6,10 @@ import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { checkout } from '../../scripts/command.mjs'
 import { milliseconds } from '../../src/core/duration.ts'
+import { compressed, encrypted, type EncryptedOptions } from '../../src/codecs/index.ts'
 import { planOf } from '../../src/core/plan.ts'
 import { lockDefaults } from '../../src/core/lock-plan.ts'
-import { createCache, memoryLock, memoryStore } from '../../src/index.ts'
+import { createCache, jsonCodec, memoryLock, memoryStore } from '../../src/index.ts'
 import { postgresLock } from '../../src/postgres/index.ts'
 import { redisLock, redisStore, redlock } from '../../src/redis/index.ts'
 import { zookeeperLock } from '../../src/zookeeper/index.ts'
@@ -74,8 +75,8 @@ describe('the options on the page are those that there are', () => {
 
   test('of set and close', async () => {
     const cache = createCache()
-    expect(await known((given) => cache.set('key', 1, given))).toEqual(['ttl', 'grace', 'jitter'])
-    expect(section(options, 'set and invalidate')).toContain('`options` are `ttl`, `grace` and `jitter`')
+    expect(await known((given) => cache.set('key', 1, given))).toEqual(['ttl', 'grace', 'jitter', 'tags'])
+    expect(section(options, 'set and invalidate')).toContain('`options` are `ttl`, `grace`, `jitter` and `tags`')
     expect(await known((given) => cache.close(given))).toEqual(['timeout'])
     expect(section(options, 'close')).toContain('`cache.close({ timeout })`')
   })
@@ -139,6 +140,20 @@ describe('the options of locks on their page are those that there are', () => {
   })
 })
 
+describe('the options of codecs on their page are those that there are', () => {
+  const page = doc('docs/codecs.md').text
+
+  test('of compressed', async () => {
+    const there = await known((given) => compressed(jsonCodec(), given))
+    expect(first(section(page, 'compressed'), 'option')).toEqual(there)
+  })
+
+  test('of encrypted', async () => {
+    const there = await known((given) => encrypted(jsonCodec(), given as EncryptedOptions))
+    expect(first(section(page, 'encrypted'), 'option')).toEqual(there)
+  })
+})
+
 function plain(text: string): unknown {
   return text === 'true' ? true : text === 'false' ? false : text
 }
@@ -195,8 +210,8 @@ test('each state of peek has a row', () => {
 test('the contract of a store has as many methods as the page says', () => {
   const [property, ...methods] = members('core/store.ts', 'Store')
   expect(property).toBe('sharded')
-  expect(methods).toHaveLength(12)
-  expect(section(options, 'A store of your own')).toContain('a property and twelve methods')
+  expect(methods).toHaveLength(13)
+  expect(section(options, 'A store of your own')).toContain('a property and thirteen methods')
 })
 
 test('each option of the contract suite has a row', () => {
@@ -205,17 +220,21 @@ test('each option of the contract suite has a row', () => {
   )
 })
 
-test.for(['index.ts', 'redis/index.ts', 'postgres/index.ts', 'zookeeper/index.ts', 'testing/index.ts'])(
-  'each export of src/%s is named in the documents',
-  (path) => {
-    const names = exportsOf(path)
-    expect(names).not.toEqual([])
-    const pages = docs()
-      .map(({ text }) => text)
-      .join('\n')
-    expect(names.filter((name) => !pages.includes(`\`${name}\``))).toEqual([])
-  },
-)
+test.for([
+  'index.ts',
+  'codecs/index.ts',
+  'redis/index.ts',
+  'postgres/index.ts',
+  'zookeeper/index.ts',
+  'testing/index.ts',
+])('each export of src/%s is named in the documents', (path) => {
+  const names = exportsOf(path)
+  expect(names).not.toEqual([])
+  const pages = docs()
+    .map(({ text }) => text)
+    .join('\n')
+  expect(names.filter((name) => !pages.includes(`\`${name}\``))).toEqual([])
+})
 
 function exportsOf(path: string): string[] {
   const text = source(path)

@@ -24,6 +24,7 @@ const calm: Schedule = {
     resent: 0,
     reconnect: 0,
   },
+  tagged: false,
   operations: [],
   faults: [],
 }

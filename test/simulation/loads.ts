@@ -124,7 +124,11 @@ export function holdersAreTold(facts: Facts): string[] {
   if (!heard) return []
   const deaf = !network.pushed || network.lostMessages > 0
   const forgotten = backwards > 0 ? [] : faults.filter((fault) => forgets(fault, schedule))
-  const writes = [...history.writes.values()].filter(({ error }) => error === undefined && !deaf && faults.length === 0)
+  const writes = [...history.writes.values()].filter(({ error, kind }) => {
+    // Which loads an invalidation of tags voids is known only when they have ended.
+    const told = kind === 'set' || !schedule.tagged
+    return told && error === undefined && !deaf && faults.length === 0
+  })
   return [...history.loads.values()].flatMap((load) => {
     const { key, at, process, fence } = load
     if (fence === null || history.killedAt(process) < Infinity) return []

@@ -34,12 +34,15 @@ export class Player implements Notes {
   readonly closing = new Map<number, Closing>()
   readonly #now: () => number
   readonly #plan: CachePlan
+  readonly #tagged: boolean
   readonly #present: () => Iterable<Present>
   readonly #open = new Map<number, number>()
   #last = 0
   #count = 0
 
-  constructor(options: { now: () => number; plan: CachePlan; present: () => Iterable<Present> }) {
+  /** @param options.tagged whether each value has its key as a tag */
+  constructor(options: { now: () => number; plan: CachePlan; present: () => Iterable<Present>; tagged: boolean }) {
+    this.#tagged = options.tagged
     this.#now = options.now
     this.#plan = options.plan
     this.#present = options.present
@@ -70,13 +73,22 @@ export class Player implements Notes {
       case 'close':
         return await this.close(member, operation.timeout)
       case 'invalidate': {
-        const { key, loader } = operation
-        await this.#write(member, 'invalidate', key, () => member.cache.invalidate(key))
+        const { key, by, loader } = operation
+        const { cache } = member
+        await this.#write(member, 'invalidate', key, () => {
+          return by === 'tag' ? cache.invalidateTags([key]) : cache.invalidate(key)
+        })
         return this.askAll(key, loader)
       }
       case 'set': {
         const { key, loader, options } = operation
-        await this.#write(member, 'set', key, (made) => member.cache.set(key, made, options), options)
+        await this.#write(
+          member,
+          'set',
+          key,
+          (made) => member.cache.set(key, made, this.#tagged ? { ...options, tags: [key] } : options),
+          options,
+        )
         return this.askAll(key, loader)
       }
     }
@@ -185,6 +197,7 @@ export class Player implements Notes {
     return this.#run(member, load, plan, context).then(
       () => {
         if (plan.ttl !== undefined) context.ttl(plan.ttl)
+        if (this.#tagged) context.tags(key)
         if (plan.ends === 'pass') context.doNotStore()
         ends(plan.ends === 'pass' ? 'pass' : 'value')
         const made: Made = { key, by: load }

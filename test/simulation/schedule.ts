@@ -28,7 +28,13 @@ export type Operation = { readonly at: number; readonly process: number } & (
       readonly leaves: number | null
     }
   /** When a write has resolved, every process asks, with this loader. */
-  | { readonly what: 'invalidate'; readonly key: string; readonly loader: LoaderPlan }
+  | {
+      readonly what: 'invalidate'
+      readonly key: string
+      /** Whether it is the key that is invalidated, or the tag of its value. */
+      readonly by: 'key' | 'tag'
+      readonly loader: LoaderPlan
+    }
   | { readonly what: 'set'; readonly key: string; readonly options: SetOptions; readonly loader: LoaderPlan }
   | { readonly what: 'peek'; readonly key: string }
   | { readonly what: 'close'; readonly timeout: number }
@@ -96,6 +102,8 @@ export interface Schedule {
   /** How many values the store keeps. */
   readonly most: number
   readonly network: Network
+  /** Whether each value has its key as a tag. */
+  readonly tagged: boolean
   readonly operations: readonly Operation[]
   readonly faults: readonly Fault[]
 }
@@ -111,7 +119,9 @@ export function scheduleOf(seed: number): Schedule {
   // What is left behind by a silence is seen when it takes long to go away by itself.
   const options = { ...optionsOf(random, network), ...(weather === 'frozen' ? { leaseTtl: 10_000 } : {}) }
   const longest = Math.max(length / 2, Math.min(3 * options.leaseTtl, 1_000))
-  const scene = { processes, keys, length, longest, circles: random.percent(10), hangs: true, closes: true }
+  // Drawn apart, so that all the rest of a seed is as it was before there were tags.
+  const tagged = new Random(seed, 'tags').percent(30)
+  const scene = { processes, keys, length, longest, circles: random.percent(10), hangs: true, closes: true, tagged }
   const operations = operationsOf(random, scene, random.between(3, 60))
   const silence: Fault = {
     at: random.between(0, length),
@@ -130,6 +140,7 @@ export function scheduleOf(seed: number): Schedule {
     network,
     operations,
     faults,
+    tagged,
   }
 }
 
@@ -147,6 +158,8 @@ export interface Scene {
   readonly hangs: boolean
   /** Whether a process may close. */
   readonly closes: boolean
+  /** Whether it is tags that are invalidated. */
+  readonly tagged: boolean
 }
 
 /** So many operations, in the order in which they begin. */
@@ -237,7 +250,7 @@ function operationOf(random: Random, scene: Scene): Operation {
     case 'write': {
       const options = random.pick<SetOptions>({}, {}, { ttl: 30, grace: 60_000 })
       return random.percent(70)
-        ? { at, process, what: 'invalidate', key, loader }
+        ? { at, process, what: 'invalidate', key, by: scene.tagged ? 'tag' : 'key', loader }
         : { at, process, what: 'set', key, options, loader }
     }
     case 'close':

@@ -90,7 +90,12 @@ class Simulation {
     this.#clock = clock
     this.#start = clock.now()
     this.#server = new Server(clock, schedule.most)
-    this.#player = new Player({ now: () => this.#now(), plan: planOf(options), present: () => this.#present() })
+    this.#player = new Player({
+      now: () => this.#now(),
+      plan: planOf(options),
+      present: () => this.#present(),
+      tagged: schedule.tagged,
+    })
     const say = (process: number, what: string): void => {
       if (tell) this.#told.push({ at: this.#player.at(), process, what })
     }
@@ -244,6 +249,7 @@ class Simulation {
         at,
         process: first?.number ?? 1,
         what: 'invalidate',
+        by: 'key',
         key,
         loader: { takes: 20, ends: 'value', ttl: 60_000 },
       })

@@ -2,7 +2,9 @@ import type { Failure } from '../../src/core/errors.ts'
 import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Store } from '../../src/core/store.ts'
 
 /** The methods of a store that are commands. */
-export type Command = 'read' | 'claim' | 'fill' | 'fail' | 'pass' | 'release' | 'renew' | 'set' | 'invalidate' | 'ping'
+export type Command =
+  | ('read' | 'claim' | 'fill' | 'fail' | 'pass' | 'release' | 'renew')
+  | ('set' | 'invalidate' | 'invalidateTags' | 'ping')
 
 /** Another store, and a way there and back on which whatever may happen to a command, to its answer and to a message. */
 export abstract class FarStore implements Store {
@@ -21,8 +23,8 @@ export abstract class FarStore implements Store {
   /** A message about the load of a token: what came of it, or that its lease is lost. */
   protected abstract message<T>(said: Promise<T>, token: string): Promise<T>
 
-  read(key: string): Promise<Entry | null> {
-    return this.carry('read', key, () => this.store.read(key))
+  read(key: string, tags?: readonly string[]): Promise<Entry | null> {
+    return this.carry('read', key, () => this.store.read(key, tags))
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {
@@ -65,6 +67,10 @@ export abstract class FarStore implements Store {
 
   invalidate(key: string): Promise<void> {
     return this.carry('invalidate', key, () => this.store.invalidate(key))
+  }
+
+  invalidateTags(tags: readonly string[]): Promise<void> {
+    return this.carry('invalidateTags', tags.join(' '), () => this.store.invalidateTags(tags))
   }
 
   ping(): Promise<void> {

@@ -24,6 +24,8 @@ export interface Allowances {
    * snapshot, does that. Default never.
    */
   readonly forgotten?: readonly Span[]
+  /** Whether an invalidation leaves the error of a load that failed, as one of tags does. Default false. */
+  readonly errorsStay?: boolean
   /** Whether a caller may see an older value after a newer one: where Redis cannot be heard or forgets. Default false. */
   readonly older?: boolean
   /** How long after its own deadline a caller may be answered, in milliseconds: a busy machine. Default 1 000. */
@@ -94,11 +96,11 @@ export function noLateWrite(history: History): string[] {
 }
 
 /** 3: once a write has resolved, no call that begins later gets a value, or the error of a load, from before it. */
-export function invalidationWins(history: History, { forgotten = [] }: Allowances = {}): string[] {
+export function invalidationWins(history: History, { forgotten = [], errorsStay = false }: Allowances = {}): string[] {
   const wrong: string[] = []
   const writes = byKey([...history.writes.values()].filter(({ error }) => error === undefined))
   const floors = new Map([...writes].map(([key, of]) => [key, floorsOf(of, forgotten)]))
-  for (const { call, load, set } of [...answered(history), ...failed(history)]) {
+  for (const { call, load, set } of [...answered(history), ...(errorsStay ? [] : failed(history))]) {
     const floor = floorAt(floors.get(call.key) ?? [], call.at)
     if (floor === undefined) continue
     // A load reads its source once it has begun; a set takes effect at some moment before it resolves.

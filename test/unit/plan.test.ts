@@ -37,6 +37,7 @@ describe('the plan of a cache', () => {
       jitter: 0,
       negativeTtl: {},
       refreshAhead: null,
+      tags: [],
       leaseTtl: 10_000,
       waitTimeout: 31_000,
       softTimeout: 0,
@@ -83,7 +84,7 @@ describe('the plan of a cache', () => {
   test('refuses an option that it does not know, and names those that it knows', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
-        'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
+        'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
           'failureCooldown, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
           'commandTimeout, codec, clock',
       ),

@@ -1,5 +1,5 @@
 -- Ask for a key and perhaps win its lease, in one step; enlist for the outcome if somebody else holds it.
--- KEYS  1 value   2 lease
+-- KEYS  1 value   2 lease   3 epoch of the tags of its namespace, unless that is in another slot of a cluster
 -- ARGV  1 token of this claim
 --       2 inbox of this process, '' if it has none
 --       3 lease ttl, ms
@@ -9,7 +9,7 @@
 --       7 ms that the inbox of a holder must have been without a subscriber before it may be replaced, '' for never
 -- Returns  {state, now in microseconds, ...}; V is the value with its header, '' if it is the caller's own, false if none
 --       'fresh',  now, V
---       'lease',  now, fence, V
+--       'lease',  now, fence, V, epoch: false if there is none
 --       'wait',   now, token of the holder, ms after which asking again may win, V
 --       'failed', now, the error, V
 --       'pass',   now
@@ -19,6 +19,12 @@ local goneAfter = ARGV[7]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
+
+-- Before the load begins: an invalidation of a tag from here on is greater.
+local function epoch()
+  local found = KEYS[3] and redis.pcall('GET', KEYS[3])
+  return type(found) == 'string' and found
+end
 
 -- A foreign type or a foreign format counts as no value; it is overwritten by the next fill.
 local header = redis.pcall('GETRANGE', valueKey, 0, 47)
@@ -54,7 +60,7 @@ if most and most >= 0 and left > most then
 end
 -- What does not expire was left by a script that was not allowed to finish.
 if lease[1] == 'held' then
-  if lease[2] == token then return {'lease', micros, lease[3], value} end
+  if lease[2] == token then return {'lease', micros, lease[3], value, epoch()} end
   local gone = left < 0
   if not gone and goneAfter ~= '' and lease[5] then
     -- Redis knows no dead clients, but it knows that nobody listens to the holder's inbox any more. The holder may
@@ -111,4 +117,4 @@ if goneAfter ~= '' and inbox ~= '' then
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
   if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
 end
-return {'lease', micros, fence, value}
+return {'lease', micros, fence, value, epoch()}

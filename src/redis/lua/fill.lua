@@ -7,6 +7,7 @@
 --       5 when it was sent, by this server's clock, ms: freshness counts from there, however late it arrives
 --       6 how long the load took, ms
 --       7 up to this many bytes the value travels in the message
+--       8 flags of the value
 -- Returns  {1, now in microseconds} if the value is in place, {0, now} if the lease was lost and nothing was written
 local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
@@ -23,7 +24,7 @@ end
 local from = math.min(tonumber(ARGV[5]), now)
 local freshUntil = from + ARGV[3]
 local staleUntil = freshUntil + ARGV[4]
-local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
+local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[8], token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
   .. ARGV[2]
 -- It stays at least a second, although nobody is served it: who waits for it may still be on the way to read it.
 redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))

@@ -4,6 +4,7 @@
 --       2 payload   3 ttl, ms   4 grace, ms
 --       5 when it was sent, by this server's clock, ms, '' if not known: freshness counts from there
 --       6 how late it may arrive, ms, '' for ever: whoever sent it has given up by then, and others may have written since
+--       7 flags of the value
 -- Returns  {1, now in microseconds}; {0, now} if it came too late to be written, and only deleted
 local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
@@ -29,7 +30,7 @@ else
   local from = math.min(tonumber(ARGV[5]) or now, now)
   local freshUntil = from + ARGV[3]
   local staleUntil = freshUntil + ARGV[4]
-  local value = struct.pack('>BBc16I6I6I6dI4', 177, 0, token, from, freshUntil, staleUntil, version, 0) .. ARGV[2]
+  local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[7], token, from, freshUntil, staleUntil, version, 0) .. ARGV[2]
   redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 end
 

@@ -3,9 +3,11 @@
  * keeps its type.
  */
 import herdless = require('herdless')
+import codecs = require('herdless/codecs')
 import redis = require('herdless/redis')
 import ioredis = require('ioredis')
 import ioredis5 = require('ioredis5')
+import msgpackr = require('msgpackr')
 
 const nodes = [{ host: 'localhost', port: 6379 }]
 const stores = [
@@ -23,6 +25,9 @@ async function prices(): Promise<number[]> {
   console.log(wrong)
   return Promise.all(caches.map((cache) => cache.getOrLoad('price:1', async () => 42)))
 }
+
+const codec = codecs.compressed(codecs.msgpackrCodec(new msgpackr.Packr()))
+herdless.createCache({ codec })
 
 export const isOurs = (error: unknown): boolean => error instanceof herdless.CacheError && error.code.length > 0
 export { prices }

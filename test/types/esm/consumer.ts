@@ -1,13 +1,16 @@
 /**
  * What a user in ES modules may write: every client of ioredis 5 and 6, of pg, postgres.js and ZooKeeper is one for us, and
- * a loaded value keeps its type.
+ * a Packr of msgpackr, and a loaded value keeps its type.
  */
+import { createSecretKey } from 'node:crypto'
 import { createCache, locked, memoryLock, memoryStore, CacheError, type Lock } from 'herdless'
+import { compressed, encrypted, msgpackrCodec, v8Codec } from 'herdless/codecs'
 import { postgresLock } from 'herdless/postgres'
 import { redisLock, redisStore, redlock } from 'herdless/redis'
 import { zookeeperLock } from 'herdless/zookeeper'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import { Packr } from 'msgpackr'
 import { createClient } from 'node-zookeeper-client'
 import pg from 'pg'
 import postgres from 'postgres'
@@ -48,6 +51,16 @@ for (const lock of locks) {
   await lock.tryAcquire('job', { fair: true })
   locked({ get: async () => null, set: async () => undefined }, lock)
   console.log(fence, names)
+}
+
+const keys = [
+  { id: 'bytes', key: new Uint8Array(32) },
+  { id: 'object', key: createSecretKey(new Uint8Array(32)) },
+]
+for (const codec of [v8Codec(), msgpackrCodec(new Packr({ moreTypes: true }))]) {
+  createCache({ codec: encrypted(compressed(codec, { algorithm: 'zstd', level: 3 }), { keys, context: 'shop' }) })
+  // @ts-expect-error: a key is never a text
+  encrypted(codec, { keys: [{ id: 'text', key: 'secret' }] })
 }
 
 export const isOurs = (error: unknown): boolean => error instanceof CacheError && error.code.length > 0

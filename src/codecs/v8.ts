@@ -1,0 +1,59 @@
+import { DefaultDeserializer, serialize, type Deserializer } from 'node:v8'
+import { bytesOf, fromBytes } from '../core/built-in.ts'
+import type { Codec } from '../core/codec.ts'
+import { said } from '../core/errors.ts'
+import { refuseWhatChanges } from './cloneable.ts'
+
+/**
+ * A codec by the structured clone of V8 (`node:v8`): for values that refer to themselves, and for errors.
+ *
+ * Comes back, at any depth: all that `jsonCodec` knows but objects without a prototype, and cycles, that two references
+ * are to one object, errors of the built-in classes (message, stack, cause), `RegExp`, holes in arrays.
+ *
+ * Refused, with a TypeError that names the path: functions, symbols, instances of other classes, objects without a
+ * prototype, errors with properties of their own (a `code`), proxies, accessors, symbol keys, more than 1000 levels.
+ *
+ * The bytes are in the format of V8. A Node.js with an older format cannot read those of a newer one, and nothing else
+ * can read either.
+ */
+export function v8Codec(): Codec {
+  return { encode, decode }
+}
+
+function encode(value: unknown): Uint8Array {
+  try {
+    refuseWhatChanges(value)
+    return serialize(value)
+  } catch (error) {
+    if (error instanceof TypeError) throw error
+    // The stack was nearly full before the call, or the bytes are more than there can be.
+    throw new TypeError(`Cannot store the value: ${said(error)}`, { cause: error })
+  }
+}
+
+function decode(payload: Buffer): unknown {
+  try {
+    const reader = new CopyingDeserializer(payload)
+    reader.readHeader()
+    return reader.readValue()
+  } catch {
+    // No cause: what is thrown may quote the value, and values have no business in logs.
+    const size = `its ${payload.length} bytes`
+    throw new Error(`Cannot read a stored value: ${size} are not what this codec writes, or of a newer Node.js`)
+  }
+}
+
+interface HostObjects extends Deserializer {
+  /** Documented for subclasses, but missing in the types. */
+  _readHostObject(): ArrayBufferView
+}
+
+const Base = DefaultDeserializer as unknown as new (payload: Uint8Array) => HostObjects
+
+/** Its own views are views of the payload: they would change with it, and show all of it through their `buffer`. */
+class CopyingDeserializer extends Base {
+  override _readHostObject(): ArrayBufferView {
+    const view = super._readHostObject()
+    return fromBytes(view.constructor.name, bytesOf(view)) as ArrayBufferView
+  }
+}

@@ -1,0 +1,23 @@
+-- See to it that the tags of a value are there for as long as it is, before it is written.
+-- KEYS  1 epoch   2.. tags: each the epoch of its last invalidation, or of the first value that had it
+-- ARGV  1 epoch of when the load of the value began, '' for now   2 how long the value lives, ms
+-- Returns  {1, epoch of the value}, {0, that} if a tag was invalidated since
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local epoch = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
+local since = ARGV[1] ~= '' and tonumber(ARGV[1]) or epoch > 0 and epoch or micros
+local digits = string.format('%.0f', since)
+for index = 2, #KEYS do
+  if (tonumber(redis.call('GET', KEYS[index]) or 0) or 0) > since then return {0, digits} end
+end
+-- Whatever is invalidated later must be greater, also after the clock of this server was set back.
+if epoch < since then redis.call('SET', KEYS[1], digits, 'PX', 2592000000) end
+for index = 2, #KEYS do
+  local left = redis.call('PTTL', KEYS[index])
+  if left == -2 then
+    redis.call('SET', KEYS[index], digits, 'PX', ARGV[2])
+  elseif left < tonumber(ARGV[2]) then
+    redis.call('PEXPIRE', KEYS[index], ARGV[2])
+  end
+end
+return {1, digits}

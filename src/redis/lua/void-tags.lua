@@ -1,0 +1,11 @@
+-- Void all values that have one of these tags, and those whose loads are under way.
+-- KEYS  1 epoch   2.. tags
+-- ARGV  1 how long a tag remembers it at least, ms
+local time = redis.call('TIME')
+local epoch = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
+epoch = string.format('%.0f', math.max(time[1] * 1000000 + time[2], epoch + 1))
+redis.call('SET', KEYS[1], epoch, 'PX', 2592000000)
+for index = 2, #KEYS do
+  redis.call('SET', KEYS[index], epoch, 'PX', math.max(redis.call('PTTL', KEYS[index]), ARGV[1]))
+end
+return 1

@@ -1,0 +1,90 @@
+import { LRUCache } from 'lru-cache'
+import { isVoid, tagKept, voided } from '../core/tags.ts'
+import { quietly } from '../core/quietly.ts'
+import type { Entry } from '../core/store.ts'
+import type { RedisClient } from './client.ts'
+import type { RedisEntry } from './entry.ts'
+import { epochKey, tagKey } from './keys.ts'
+import type { Reader } from './reader.ts'
+import { runScript } from './run-script.ts'
+import * as scripts from './scripts.ts'
+
+/** Of how many values with tags it is remembered which: these are read along with them, in one round trip. */
+const remembered = 10_000
+
+/** A tag stays for so much longer than the values that have it, in milliseconds. */
+const margin = 2_000
+
+/** The epoch of a tag as it is being read; `null` if it is not there. */
+export type Epochs = ReadonlyMap<string, Promise<number | null>>
+
+const none: Epochs = new Map()
+
+/** Tags on Redis. */
+export class Tags {
+  readonly #client: RedisClient
+  readonly #reader: Reader
+  /** Of values, by key. */
+  readonly #known = new LRUCache<string, readonly string[]>({ max: remembered })
+
+  constructor(client: RedisClient, reader: Reader) {
+    this.#client = client
+    this.#reader = reader
+  }
+
+  /** Reads the tags that a value probably has, in the same tick as the value. */
+  expected(key: string, said: readonly string[] | undefined): Epochs {
+    const tags = said ?? (this.#known.size > 0 ? this.#known.get(key) : undefined)
+    return tags === undefined ? none : this.#read(tags)
+  }
+
+  /** A value as it is seen by its tags: those of which no epoch is being read are looked at now. */
+  async seen(key: string, entry: RedisEntry, epochs: Epochs = none): Promise<Entry> {
+    const { tags, since } = entry
+    this.#known.set(key, tags)
+    const more = tags.filter((tag) => !epochs.has(tag))
+    const all = more.length === 0 ? epochs : new Map([...epochs, ...this.#read(more)])
+    const found = await Promise.all(tags.map(async (tag) => (await all.get(tag)) ?? null))
+    return isVoid(since, found) ? voided(entry) : entry
+  }
+
+  /** The epoch of a load that is about to begin, where the server of its key does not know. */
+  async now(key: string): Promise<number> {
+    return Number(await runScript(this.#client, scripts.epoch, [epochKey(key)], []))
+  }
+
+  /**
+   * Sees to it that the tags of a value are there for as long as it lives.
+   * @param since the epoch of when its load began; `null` for now
+   * @returns the epoch of the value; `null` if a tag was invalidated since
+   */
+  async mark(tags: readonly string[], since: number | null, life: number): Promise<number | null> {
+    const args = [since ?? '', Math.ceil(life) + margin]
+    const [good, epoch] = (await this.#run(scripts.markTags, tags, args)) as unknown[]
+    return Number(good) === 1 ? Number(epoch) : null
+  }
+
+  async invalidate(tags: readonly string[]): Promise<void> {
+    await this.#run(scripts.voidTags, tags, [tagKept])
+  }
+
+  #read(tags: readonly string[]): Map<string, Promise<number | null>> {
+    return new Map(
+      tags.map((tag) => {
+        const epoch = this.#reader.read(tagKey(tag), epochIn)
+        // The value may turn out not to have it.
+        quietly(epoch)
+        return [tag, epoch]
+      }),
+    )
+  }
+
+  #run(script: scripts.Script, tags: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return runScript(this.#client, script, [epochKey(tags[0] as string), ...tags.map(tagKey)], args)
+  }
+}
+
+function epochIn(bytes: Buffer | null): number | null {
+  const epoch = bytes === null ? Number.NaN : Number(bytes.toString('latin1'))
+  return Number.isSafeInteger(epoch) ? epoch : null
+}

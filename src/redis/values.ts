@@ -1,0 +1,44 @@
+import { systemClock } from '../core/clock.ts'
+import type { Entry } from '../core/store.ts'
+import { entryIn } from './entry.ts'
+import { valueKey } from './keys.ts'
+import type { Reader } from './reader.ts'
+import type { ServerClock } from './server-clock.ts'
+import type { Tags } from './tags.ts'
+
+/** Values as they stand in Redis, seen by the clock of the server and by their tags. */
+export class Values {
+  readonly #reader: Reader
+  readonly #tags: Tags
+  readonly #clock: ServerClock
+
+  constructor(reader: Reader, tags: Tags, clock: ServerClock) {
+    this.#reader = reader
+    this.#tags = tags
+    this.#clock = clock
+  }
+
+  /** One of which a tag was invalidated has expired. @param tags those that it probably has */
+  read(key: string, tags: readonly string[] | undefined): Promise<Entry | null> {
+    return this.#clock.known ? this.#read(key, tags) : this.#clock.first().then(() => this.#read(key, tags))
+  }
+
+  /** The one in a reply, unless there is none, or a tag of it was invalidated. */
+  async replied(key: string, bytes: unknown): Promise<Entry | null> {
+    const entry = Buffer.isBuffer(bytes) ? entryIn(bytes, this.#clock.now()) : null
+    if (entry === null || entry.tags.length === 0) return entry
+    return (await this.#tags.seen(key, entry)) === entry ? entry : null
+  }
+
+  #read(key: string, tags: readonly string[] | undefined): Promise<Entry | null> {
+    const epochs = this.#tags.expected(key, tags)
+    return this.#reader.read<Entry | null>(valueKey(key), (bytes) => {
+      if (bytes === null) return null
+      // Only what is found is judged by the clock; a miss leads to a claim, whose reply tells the time anyway.
+      const now = systemClock.now()
+      this.#clock.refresh(now)
+      const entry = entryIn(bytes, this.#clock.at(now))
+      return entry === null || entry.tags.length === 0 ? entry : this.#tags.seen(key, entry, epochs)
+    })
+  }
+}

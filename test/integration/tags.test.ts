@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createCache, type Cache } from '../../src/index.ts'
+import { redisStore } from '../../src/redis/index.ts'
+import { CommandCounter } from '../support/command-counts.ts'
+import { startRedis, type RedisServer } from '../support/servers.ts'
+
+describe('tags on Redis', () => {
+  let server: RedisServer
+  let counter: CommandCounter
+  const opened: { cache: Cache; client: Redis }[] = []
+
+  beforeAll(async () => {
+    server = await startRedis()
+    counter = await CommandCounter.start(server.client)
+  })
+
+  afterAll(async () => {
+    for (const { cache, client } of opened) {
+      await cache.close()
+      client.disconnect()
+    }
+    counter.stop()
+    await server.stop()
+  })
+
+  /** A cache that has spoken to Redis already, with a namespace of its own or of another. */
+  async function open(namespace: string = randomUUID()): Promise<{ cache: Cache; client: Redis; namespace: string }> {
+    const client = new Redis({ ...server.address })
+    const cache = createCache({ store: redisStore(client), namespace, ttl: '1h' })
+    opened.push({ cache, client })
+    await cache.getOrLoad('first', () => 1)
+    await cache.getOrLoad('first', () => 1)
+    return { cache, client, namespace }
+  }
+
+  /** What is sent meanwhile, heartbeats aside. */
+  async function sent(run: () => Promise<unknown>): Promise<object> {
+    await counter.reset()
+    await run()
+    const { publish: _, time: __, ...counts } = await counter.counts()
+    return counts
+  }
+
+  test('cost a hit without them nothing, and one with them its round trip', async () => {
+    const { cache, namespace } = await open()
+    const other = (await open(namespace)).cache
+    const tags = ['x', 'y']
+    await cache.set('none', 1)
+    await cache.set('some', 1, { tags })
+    await cache.set('more', 1, { tags })
+    const hit = (key: string, options = {}) => {
+      return sent(async () => expect(await other.getOrLoad(key, () => 2, options)).toBe(1))
+    }
+    expect(await hit('none')).toEqual({ get: 1 })
+    expect(await hit('some', { tags }), 'of which the tags are said').toEqual({ mget: 1 })
+    expect(await hit('more'), 'of which the tags are not known').toEqual({ get: 1, mget: 1 })
+    expect(await hit('more'), 'of which the tags are known').toEqual({ mget: 1 })
+    expect(await hit('none')).toEqual({ get: 1 })
+  })
+
+  test('cost a load one command more, and an invalidation one, however many values there are', async () => {
+    const { cache } = await open()
+    const load = (key: string): Promise<unknown> => cache.getOrLoad(key, () => 1, { tags: ['x'] })
+    expect(await sent(() => load('a'))).toEqual({ mget: 1, evalsha: 3 })
+    await Promise.all(Array.from({ length: 1_000 }, (_, index) => load(`k${index}`)))
+    expect(await sent(() => cache.invalidateTags(['x', 'y', 'z']))).toEqual({ evalsha: 1 })
+    expect(await cache.peek('k999')).toEqual({ state: 'missing' })
+  })
+
+  test('void what has them when they are forgotten', async () => {
+    const { cache, client, namespace } = await open()
+    await cache.set('a', 1, { tags: ['x', 'y'] })
+    await cache.set('b', 1, { tags: ['y'] })
+    await client.del(`{${namespace}:}:x`)
+    expect(await cache.peek('a')).toEqual({ state: 'missing' })
+    expect(await cache.peek('b')).toMatchObject({ state: 'fresh' })
+    await cache.getOrLoad('a', () => 2, { tags: ['x', 'y'] })
+    expect(await cache.peek('a')).toMatchObject({ value: 2 })
+  })
+
+  test('are invalidated although their epoch is forgotten', async () => {
+    const { cache, client, namespace } = await open()
+    for (let round = 0; round < 3; round++) {
+      await cache.set('a', round, { tags: ['x'] })
+      await client.del(`{${namespace}:}`)
+      await cache.invalidateTags(['x'])
+      expect(await cache.peek('a')).toEqual({ state: 'missing' })
+      await client.del(`{${namespace}:}`)
+      await cache.getOrLoad('a', () => round, { tags: ['x'] })
+      expect(await cache.peek('a')).toMatchObject({ value: round })
+    }
+  })
+
+  test('live as long as the values that have them, and a day after they were invalidated', async () => {
+    const { cache, client, namespace } = await open()
+    const tag = `{${namespace}:}:x`
+    await cache.set('long', 1, { tags: ['x'], ttl: '2h', grace: '1h' })
+    await cache.set('short', 1, { tags: ['x'], ttl: '1s' })
+    expect(await client.pttl(tag)).toBeGreaterThanOrEqual(await client.pttl(`{${namespace}:long}`))
+    await cache.invalidateTags(['x'])
+    expect(await client.pttl(tag)).toBeGreaterThan(23 * 3_600_000)
+    expect(await client.pttl(`{${namespace}:}`)).toBeGreaterThan(0)
+    await cache.set('longer', 1, { tags: ['x'], ttl: '10d' })
+    await cache.invalidateTags(['x'])
+    expect(await client.pttl(tag)).toBeGreaterThan(9 * 86_400_000)
+  })
+
+  test('of a value that is garbage void it', async () => {
+    const { cache, client, namespace } = await open()
+    const key = `{${namespace}:a}`
+    for (const about of ['', '[]', '[1', '{"a":1}', '[null,["x"]]', '[1,"x"]', '[1,[7]]']) {
+      await cache.set('a', 'v', { tags: ['x'] })
+      const bytes = (await client.getBuffer(key)) as Buffer
+      const length = Buffer.alloc(4)
+      length.writeUInt32BE(about.length)
+      await client.set(key, Buffer.concat([bytes.subarray(0, 48), length, Buffer.from(about), Buffer.from('"v"')]))
+      expect(await cache.peek('a'), `of ${about}`).toEqual({ state: 'missing' })
+      expect(await cache.getOrLoad('a', () => 'new')).toBe('new')
+    }
+  })
+})
