@@ -224,7 +224,7 @@ export const mutations = [
     name: 'a claim that is sent twice waits for itself',
     rule: null,
     file: 'src/redis/lua/claim.lua',
-    from: "if lease[2] == token then return {'lease', micros, lease[3], value} end",
+    from: "if lease[2] == token then return {'lease', micros, lease[3], value, epoch()} end",
     to: '',
     tests: ['test/contract'],
   },
