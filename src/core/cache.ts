@@ -1,6 +1,9 @@
+import type { CacheError } from './errors.ts'
 import type { CacheEvents } from './events.ts'
 import type { Loader } from './load.ts'
+import type { BatchLoader } from './many.ts'
 import type { CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
+import type { CacheStats } from './tally.ts'
 
 /** What `peek` sees: no value, or one with its age and what is left of its ttl, in milliseconds. */
 export type Peeked<T> =
@@ -63,6 +66,19 @@ export interface Cache extends AsyncDisposable {
   getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T>
 
   /**
+   * The values of several keys, in their order: those that are missing are loaded together, each once in the whole fleet.
+   * @param loadMany gets the values of several keys; called with exactly those that nobody else loads
+   * @param options as for `getOrLoad`, for each key
+   * @returns for each key its value, or in its place the `CacheError` that `getOrLoad` would have thrown
+   * @throws TypeError for a wrong argument; the signal's reason
+   */
+  getOrLoadMany<T>(
+    keys: readonly string[],
+    loadMany: BatchLoader<T>,
+    options?: CallOptions,
+  ): Promise<(T | CacheError)[]>
+
+  /**
    * Loads a value anew, once in the fleet, although there may be one: whoever asks meanwhile is served that. A load that is
    * under way already is joined. When the source was changed, `invalidate` the key instead.
    * @returns and throws as `getOrLoad` does; a value that is there stays when the load fails
@@ -101,6 +117,9 @@ export interface Cache extends AsyncDisposable {
    * or may not have been voided), CLOSED.
    */
   invalidateTags(tags: readonly string[]): Promise<void>
+
+  /** What this cache has done in this process since it was opened; `topKeys` are empty unless the option asks for them. */
+  stats(): CacheStats
 
   /** Calls `listener` on each such event; returns what stops it. */
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void

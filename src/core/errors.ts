@@ -81,6 +81,11 @@ export function closed(key?: string): CacheError {
   return new CacheError('CLOSED', 'The cache is closed', { key })
 }
 
+/** The same error, about this key. */
+export function about(key: string, { code, message, cause }: CacheError): CacheError {
+  return new CacheError(code, message, { key, cause })
+}
+
 /** The error of a load whose loader threw `cause`. */
 export function loadFailed(key: string, cause: unknown): CacheError {
   // A circle is the caller's own doing: every level of it shows the chain, not a pile of wrappers.

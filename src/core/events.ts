@@ -1,5 +1,7 @@
+import { channel, type Channel } from 'node:diagnostics_channel'
 import { shown } from './duration.ts'
 import { said, type CacheError } from './errors.ts'
+import { Tally, type CacheStats } from './tally.ts'
 
 /** What a cache tells whoever listens: the name of each event and what comes with it. Durations are milliseconds. */
 export interface CacheEvents {
@@ -13,14 +15,20 @@ export interface CacheEvents {
   load: { key: string; leased: boolean }
   /** A load in another process is waited for. */
   wait: { key: string }
+  /** That wait is over, whatever came of it: an answer, an error, or the lease for a load here. */
+  waited: { key: string; duration: number }
+  /** A caller that had found no value to serve at once was answered, with a value or an error, so long after it asked. */
+  answer: { key: string; duration: number }
+  /** A hit has this process ask for the lease to refresh a value that is still fresh. */
+  refreshAhead: { key: string }
   /** A loaded value was accepted by the store. */
   fill: { key: string; bytes: number; loadTime: number }
   /** A load ended after its lease was gone: nothing was written and nobody was answered with it. */
   refused: { key: string }
   /** A held lease was lost while its load was running. */
   lost: { key: string; error: CacheError }
-  /** A load failed or timed out, here or in another process. */
-  failure: { key: string; error: CacheError }
+  /** A load failed or timed out, here or in another process, so long after this process had begun to ask for it. */
+  failure: { key: string; error: CacheError; duration: number }
   /** A value in the store could not be decoded, and counts as missing. */
   garbage: { key: string; cause: unknown }
   /** A key was invalidated or set through this cache. */
@@ -49,6 +57,9 @@ const names: Record<keyof CacheEvents, true> = {
   miss: true,
   load: true,
   wait: true,
+  waited: true,
+  answer: true,
+  refreshAhead: true,
   fill: true,
   refused: true,
   lost: true,
@@ -65,36 +76,67 @@ const names: Record<keyof CacheEvents, true> = {
   overloaded: true,
 }
 
+/** The names of all events. */
+export const eventNames: readonly (keyof CacheEvents)[] = Object.keys(names) as (keyof CacheEvents)[]
+
 type Listener<Name extends keyof CacheEvents> = (event: CacheEvents[Name]) => void
 
-/** Listeners by event. Nothing is made for an event that nobody listens to: ask `heard` first where it matters. */
+/**
+ * What one cache tells: to listeners by event, and to the channels of node:diagnostics_channel, `herdless:` and the name,
+ * that are told the same and the namespace. It is counted too; a hit that nobody listens to costs no more than that.
+ */
 export class Events {
   readonly #listeners = new Map<keyof CacheEvents, Set<(event: never) => void>>()
+  readonly #namespace: string
+  // Node forgets a channel that nobody refers to.
+  readonly #channels: Record<keyof CacheEvents, Channel>
 
-  heard(name: keyof CacheEvents): boolean {
-    return this.#listeners.has(name)
+  readonly #tally: Tally
+
+  /** @param topKeys how many of the keys that are asked for by herds are to be named; keys may be private */
+  constructor(namespace = 'herdless', topKeys = 0) {
+    this.#namespace = namespace
+    this.#tally = new Tally(topKeys)
+    const channels = eventNames.map((name) => [name, channel(`herdless:${name}`)])
+    this.#channels = Object.fromEntries(channels) as Record<keyof CacheEvents, Channel>
   }
 
-  emit<Name extends keyof CacheEvents>(name: Name, event: CacheEvents[Name]): void {
-    const listeners = this.#listeners.get(name)
-    if (listeners === undefined) return
-    for (const listener of listeners as Set<Listener<Name>>) {
-      try {
-        listener(event)
-      } catch (error) {
-        // A listener must not be able to break a load, and its error must not vanish.
-        process.emitWarning(
-          `A listener of '${name}' threw: ${said(error instanceof Error ? error.stack : error)}`,
-          'HerdlessWarning',
-        )
-      }
-    }
+  heard(name: keyof CacheEvents): boolean {
+    return this.#listeners.has(name) || this.#channels[name].hasSubscribers
+  }
+
+  /** What has been counted, whether anybody listens or not. */
+  stats(): CacheStats {
+    return this.#tally.stats(this.#namespace)
+  }
+
+  /** @param missed whether this caller had found nothing to serve at once */
+  hit(key: string, missed = false): void {
+    if (!missed) this.#tally.hits++
+    if (this.heard('hit')) this.#publish('hit', { key })
+  }
+
+  /** @param missed as for a hit */
+  stale(key: string, age: number, missed: boolean): void {
+    if (!missed) this.#tally.stale++
+    this.#publish('stale', { key, age })
+  }
+
+  /** A caller joins a load that is under way. */
+  joined(key: string): void {
+    this.#tally.joined(key)
+  }
+
+  /** An event other than a hit or a stale one. */
+  emit<Name extends Exclude<keyof CacheEvents, 'hit' | 'stale'>>(name: Name, event: CacheEvents[Name]): void {
+    this.#tally.told(name, event as { key?: string; loadTime?: number })
+    this.#publish(name, event)
   }
 
   /** Throws TypeError for an event that there is not: nobody would ever hear of it. */
   on<Name extends keyof CacheEvents>(name: Name, listener: Listener<Name>): () => void {
     if (!Object.hasOwn(names, name)) {
-      throw new TypeError(`Expected one of the events ${Object.keys(names).join(', ')}, got ${shown(name)}`)
+      throw new TypeError(`Expected one of the events ${eventNames.join(', ')}, got ${shown(name)}`)
     }
     if (typeof listener !== 'function') throw new TypeError(`Expected a listener function, got ${shown(listener)}`)
     const listeners = this.#listeners.get(name) ?? new Set()
@@ -103,6 +145,32 @@ export class Events {
     return () => {
       listeners.delete(listener)
       if (listeners.size === 0) this.#listeners.delete(name)
+    }
+  }
+
+  #publish<Name extends keyof CacheEvents>(name: Name, event: CacheEvents[Name]): void {
+    const listeners = this.#listeners.get(name)
+    if (listeners !== undefined) tell(name, event, listeners as Set<Listener<Name>>)
+    const there = this.#channels[name]
+    // What a subscriber throws Node makes an uncaught exception, after this.
+    if (there.hasSubscribers) there.publish({ namespace: this.#namespace, ...event })
+  }
+}
+
+function tell<Name extends keyof CacheEvents>(
+  name: Name,
+  event: CacheEvents[Name],
+  listeners: ReadonlySet<Listener<Name>>,
+): void {
+  for (const listener of listeners) {
+    try {
+      listener(event)
+    } catch (error) {
+      // A listener must not be able to break a load, and its error must not vanish.
+      process.emitWarning(
+        `A listener of '${name}' threw: ${said(error instanceof Error ? error.stack : error)}`,
+        'HerdlessWarning',
+      )
     }
   }
 }

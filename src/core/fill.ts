@@ -22,13 +22,13 @@ export async function fill(
 ): Promise<Filled> {
   const { store, codec, events } = shared
   const { grace, inlineLimit } = plan
-  const { value, loadTime } = loaded
+  const { value, loadTime, validators } = loaded
   const tags = loaded.tags.map(shared.named)
   const ttl = jittered(loaded.ttl, plan.jitter, Math.random())
   const payload = encoded(value, key, plan.maxValueSize, codec)
   if (payload instanceof CacheError) return { state: 'unfit', error: payload }
   try {
-    if (await store.fill(lease, { payload, ttl, grace, loadTime, inlineLimit, tags })) {
+    if (await store.fill(lease, { payload, ttl, grace, loadTime, inlineLimit, tags, validators })) {
       events.emit('fill', { key, bytes: payload.byteLength, loadTime })
       return { state: 'filled' }
     }

@@ -2,7 +2,7 @@ import { shown } from './duration.ts'
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loadingNow } from './circle.ts'
 import type { Clock } from './clock.ts'
-import { CacheError, closed, quoted } from './errors.ts'
+import { about, CacheError, closed, quoted } from './errors.ts'
 import { Events, type CacheEvents } from './events.ts'
 import { encoded } from './payload.ts'
 import { Flights } from './flights.ts'
@@ -12,6 +12,7 @@ import { GuardedStore } from './guard.ts'
 import { checkKey, keyspace } from './key.ts'
 import type { Loader } from './load.ts'
 import { LonelyLoads } from './lonely-loads.ts'
+import { together, type BatchLoader } from './many.ts'
 import { moments } from './moment.ts'
 import type { CacheOptions, CallOptions, CloseOptions, SetOptions } from './options.ts'
 import { closeTimeout, planOf, refined, refinedForSet, type CachePlan, type CallPlan } from './plan.ts'
@@ -19,6 +20,7 @@ import type { Question } from './question.ts'
 import { Reads, type Found } from './reads.ts'
 import type { Lease, Store } from './store.ts'
 import { checkedTags } from './tags.ts'
+import type { CacheStats } from './tally.ts'
 import { tokens } from './token.ts'
 import { Unleased } from './unleased.ts'
 import { Watchdog } from './watchdog.ts'
@@ -48,7 +50,7 @@ class FleetCache implements Cache {
 
   constructor(plan: CachePlan, backing: Store) {
     const { clock, codec, commandTimeout } = plan
-    const events = new Events()
+    const events = new Events(plan.namespace, plan.stats.topKeys)
     const moment = moments()
     const prefix = keyspace(plan.namespace)
     const keeps = plan.onInvalidateFailure === 'replay'
@@ -84,7 +86,7 @@ class FleetCache implements Cache {
     try {
       read = await reads.read(key, plan.tags)
       if (read.state === 'entry' && freshness(read.entry, 0) === 'fresh') {
-        if (events.heard('hit')) events.emit('hit', { key })
+        events.hit(key)
         if (plan.refreshAhead !== null) flights.refreshAhead(question, read)
         return read.value as T
       }
@@ -95,6 +97,14 @@ class FleetCache implements Cache {
     }
     if (this.#state === 'closed') throw closed(key)
     return (await new Call(this.#shared, question).answer(read)) as T
+  }
+
+  async getOrLoadMany<T>(
+    keys: readonly string[],
+    loadMany: BatchLoader<T>,
+    options?: CallOptions,
+  ): Promise<(T | CacheError)[]> {
+    return await together(keys, loadMany, (key, loader) => this.getOrLoad(key, loader, options))
   }
 
   async refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
@@ -152,6 +162,10 @@ class FleetCache implements Cache {
 
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
     return this.#shared.events.on(name, listener)
+  }
+
+  stats(): CacheStats {
+    return this.#shared.events.stats()
   }
 
   async close(options: CloseOptions = {}): Promise<void> {
@@ -232,9 +246,4 @@ class FleetCache implements Cache {
     if (this.#state === 'open' || (this.#state === 'closing' && loadingNow() !== null)) return
     throw closed(key)
   }
-}
-
-/** The same error, about this key. */
-function about(key: string, { code, message, cause }: CacheError): CacheError {
-  return new CacheError(code, message, { key, cause })
 }

@@ -49,6 +49,8 @@ export class Flight implements Loading {
   hasStale: boolean
   /** How many callers wait for it. */
   callers = 0
+  /** Since when another process's load is waited for, or was until the lease came, by the clock. */
+  waitingSince: number | null = null
 
   readonly #request: FlightRequest
   readonly #shared: Shared
@@ -134,6 +136,7 @@ export class Flight implements Loading {
     const { clock, store, named, events, moment } = this.#shared
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
+    this.waitingSince ??= clock.now()
     this.hasStale ||= claim.stale !== null
     const sleep = Math.min(reaskDelay(asked, claim.pushed, Math.random()), claim.leaseLeft + 1)
     let timer: Timer | undefined
@@ -174,8 +177,10 @@ export class Flight implements Loading {
     const { key, loader, plan, asked, read } = this.#request
     const { store, clock, events, moment, watchdog } = this.#shared
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
+    if (this.waitingSince !== null) events.emit('waited', { key, duration: clock.now() - this.waitingSince })
     this.state = 'loading'
-    const replaced = stale === null ? null : decoded(stale, key, this.#shared)
+    const found = stale === null ? null : decoded(stale, key, this.#shared)
+    const replaced = found === null ? null : { ...found, ...stale?.validators }
     this.hasStale ||= replaced !== null
     events.emit('load', { key, leased: true })
     const began = moment()

@@ -26,13 +26,19 @@ export class Flights {
 
   /** Starts a flight; callers from now on join this one. */
   start(request: FlightRequest): Flight {
+    const { clock, events } = this.#shared
+    const since = clock.now()
     const flight = new Flight(request, this.#shared)
     this.#byKey.set(request.key, flight)
     this.#inTheAir.add(flight)
     void flight.settled.then((settlement) => {
       this.#inTheAir.delete(flight)
+      const { key, waitingSince } = flight
+      if (flight.state === 'waiting' && waitingSince !== null) {
+        events.emit('waited', { key, duration: clock.now() - waitingSince })
+      }
       if (settlement.state === 'failed' && settlement.error.code !== 'CLOSED') {
-        this.#shared.events.emit('failure', { key: flight.key, error: settlement.error })
+        events.emit('failure', { key, error: settlement.error, duration: clock.now() - since })
         // While the source rests, its stale value is served without asking the store who may refresh it.
         if (flight.hasStale && request.plan.failureCooldown > 0) {
           return this.#rest(flight, request.plan.failureCooldown)
@@ -45,16 +51,16 @@ export class Flights {
 
   /** Sees to it that what was read is replaced, by this process or by another; nobody here waits for that. */
   refresh({ key, loader, plan, asked }: Question, read: FlightRequest['read']): void {
-    const flight = this.#byKey.get(key)
-    if (flight !== undefined && flight.state !== 'over') return
+    if (this.#isBusy(key)) return
     this.start({ key, loader, plan, asked, parent: null, read, refresh: true })
   }
 
   /** Likewise for a fresh value, if it is time for that. */
   refreshAhead(question: Question, { entry, value }: { entry: Entry; value: unknown }): void {
     const { refreshAhead } = question.plan
-    if (refreshAhead === null || !isDue(entry, refreshAhead, 1 - Math.random())) return
-    this.refresh(question, { token: entry.token, value: { value, age: entry.age }, fresh: true })
+    if (refreshAhead === null || !isDue(entry, refreshAhead, 1 - Math.random()) || this.#isBusy(question.key)) return
+    this.#shared.events.emit('refreshAhead', { key: question.key })
+    this.refresh(question, { token: entry.token, value: { value, age: entry.age, ...entry.validators }, fresh: true })
   }
 
   /** Lets nobody join the flight of a key any more: what it brings may be void. */
@@ -74,6 +80,12 @@ export class Flights {
 
   close(): void {
     for (const rest of this.#rests) rest.cancel()
+  }
+
+  /** Whether there is a flight of a key, or its source rests after one that failed. */
+  #isBusy(key: string): boolean {
+    const flight = this.#byKey.get(key)
+    return flight !== undefined && flight.state !== 'over'
   }
 
   #rest(flight: Flight, ms: number): void {

@@ -41,6 +41,7 @@ export class Call {
   #replaced: string | null = null
   #stale: (Stale & { readonly until: number }) | null = null
   #leave: () => void = () => undefined
+  #missed = false
 
   constructor(shared: CallShared, question: Question) {
     const { clock, open } = shared
@@ -55,6 +56,7 @@ export class Call {
       onEnd: () => {
         open.delete(this)
         this.#leave()
+        if (this.#missed) shared.events.emit('answer', { key: this.key, duration: clock.now() - since })
       },
     })
   }
@@ -99,7 +101,8 @@ export class Call {
     if (refresh && read !== null && 'entry' in read) this.#replaced = read.entry.token
     const atOnce = this.#atOnce(read)
     if (atOnce !== null) return atOnce.value
-    if (events.heard('miss')) events.emit('miss', { key })
+    this.#missed = true
+    events.emit('miss', { key })
     for (let flown = 0; flown < mostFlights && !this.#patience.over; flown++) {
       if (read instanceof CacheError) return await this.#away(read)
       this.#checkCircle()
@@ -140,7 +143,7 @@ export class Call {
     const { key, plan } = this.#question
     const isNew = read.state === 'entry' && read.entry.token !== this.#replaced
     if (isNew && freshness(read.entry, 0) === 'fresh') {
-      if (events.heard('hit')) events.emit('hit', { key })
+      events.hit(key, this.#missed)
       flights.refreshAhead(this.#question, read)
       return read
     }
@@ -148,7 +151,7 @@ export class Call {
     const stale = this.#servable()
     if (stale === null || plan.softTimeout > 0) return null
     flights.refresh(this.#question, this.#read)
-    events.emit('stale', { key, age: stale.age })
+    events.stale(key, stale.age, this.#missed)
     return stale
   }
 
@@ -159,7 +162,7 @@ export class Call {
   }
 
   #join(flight: Flight): Promise<Settlement | TooLong> {
-    flight.callers++
+    if (flight.callers++ > 0) this.#shared.events.joined(this.key)
     this.#leave = () => void flight.callers--
     if (this.#parent === null) return flight.settled
     const wait = nestedWait(this.#parent, flight, this.#question.plan.waitTimeout / 2, this.#shared.clock)
@@ -218,7 +221,12 @@ export class Call {
     const { entry, value, at } = read
     const seen = freshness(entry, plan.grace)
     if (seen === 'expired') return
-    const old = { value, age: entry.age, until: at + Math.min(entry.staleFor, plan.grace + entry.freshFor) }
+    const old = {
+      value,
+      age: entry.age,
+      ...entry.validators,
+      until: at + Math.min(entry.staleFor, plan.grace + entry.freshFor),
+    }
     this.#read = { token: entry.token, value: old, fresh: seen === 'fresh' }
     // Whoever wants a new one is not served the old one.
     if (refresh) return
@@ -229,7 +237,7 @@ export class Call {
   #serveStale(): boolean {
     const stale = this.#servable()
     if (stale === null) return false
-    this.#shared.events.emit('stale', { key: this.#question.key, age: stale.age })
+    this.#shared.events.stale(this.key, stale.age, this.#missed)
     this.#patience.resolve(stale.value)
     return true
   }

@@ -3,7 +3,9 @@ import { longestLife, milliseconds, type Duration } from './duration.ts'
 import { CacheError, loadFailed, quoted } from './errors.ts'
 import { ttlOf } from './freshness.ts'
 import type { Plan } from './plan.ts'
+import type { Validators } from './store.ts'
 import { checkedTags } from './tags.ts'
+import { checkedValidators, validatorsOf } from './validators.ts'
 
 /** Gets the value from the source; may be synchronous. */
 export type Loader<T> = (context: LoadContext) => T | Promise<T>
@@ -25,11 +27,19 @@ export interface LoadContext {
   readonly ttl: (ttl: Duration) => void
   /** Gives this value tags, besides those of the option. Throws TypeError for what is no tag, or more than 64 in all. */
   readonly tags: (...tags: readonly string[]) => void
+  /** Says what the source recognises this value by; the next load is shown it with the stale value. Throws TypeError. */
+  readonly validators: (validators: Validators) => void
+  /**
+   * Says that the source has nothing newer than the stale value: it is kept for another ttl, with its validators.
+   * @returns the stale value, for the loader to return
+   * @throws TypeError when there is none
+   */
+  readonly notModified: <T>() => T
   /** Says that this result is for this caller alone: it is not stored, and for a second nobody queues for the key. */
   readonly doNotStore: () => void
 }
 
-export interface Stale {
+export interface Stale extends Validators {
   readonly value: unknown
   readonly age: number
 }
@@ -39,6 +49,7 @@ export interface About {
   readonly ttl: number
   readonly loadTime: number
   readonly tags: readonly string[]
+  readonly validators: Validators | null
 }
 
 /** What came of a loader. */
@@ -73,6 +84,7 @@ export function load(run: {
   const startedAt = clock.now()
   let ttl: number | null = null
   let tags = plan.tags
+  let validators: Validators | null = null
   let keep = true
   const context: LoadContext = {
     key,
@@ -92,6 +104,15 @@ export function load(run: {
     tags(...given) {
       tags = checkedTags('tags', [...tags, ...given])
     },
+    validators(given) {
+      validators = checkedValidators(given)
+    },
+    notModified<T>() {
+      if (run.stale === null)
+        throw new TypeError(`Expected a stale value of ${quoted(key)} that was not modified: there is none`)
+      validators ??= checkedValidators(validatorsOf(run.stale))
+      return run.stale.value as T
+    },
     doNotStore() {
       keep = false
     },
@@ -110,7 +131,14 @@ export function load(run: {
       (value) => {
         timer.cancel()
         if (!keep) return resolve({ state: 'pass', value })
-        resolve({ state: 'value', value, ttl: ttl ?? ttlOf(value, plan), tags, loadTime: clock.now() - startedAt })
+        resolve({
+          state: 'value',
+          value,
+          ttl: ttl ?? ttlOf(value, plan),
+          tags,
+          validators,
+          loadTime: clock.now() - startedAt,
+        })
       },
       (thrown: unknown) => {
         timer.cancel()

@@ -15,7 +15,8 @@ export class LockedTags {
 
   /** The epoch that loads begin with in the namespace of this name. */
   async now(name: string): Promise<number> {
-    return (await this.#get(namespaceOf(name))) ?? Date.now() * 1_000
+    // Less than that of an invalidation that comes within the same millisecond.
+    return (await this.#get(namespaceOf(name))) ?? Date.now() * 1_000 - 1
   }
 
   /** Those of tags; `null` for one that is not there. */

@@ -182,7 +182,7 @@ function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: n
 }
 
 function written(version: number, token: string, value: NewValue, since: number, now: number): KeyRecord {
-  const { ttl: freshFor, grace, loadTime, tags = [] } = value
+  const { ttl: freshFor, grace, loadTime, tags = [], validators = null } = value
   const payload = Buffer.from(value.payload)
   const freshUntil = now + freshFor
   return {
@@ -192,6 +192,7 @@ function written(version: number, token: string, value: NewValue, since: number,
       version,
       loadTime,
       tags,
+      validators,
       since,
       writtenAt: now,
       freshUntil,

@@ -17,6 +17,7 @@ export class LonelyLoads {
   /** @param parent the load whose loader waits for this one */
   async run({ key, loader, plan }: Question, stale: Stale | null, parent: Loading | null): Promise<Loaded> {
     const { clock, codec, events, store } = this.#shared
+    const began = clock.now()
     events.emit('load', { key, leased: false })
     let giveUp!: () => void
     const lost = new Promise<CacheError>((resolve) => (giveUp = () => resolve(closed(key))))
@@ -26,7 +27,10 @@ export class LonelyLoads {
       const loaded = await loading.run(node, () => load({ key, loader, plan, clock, fence: null, stale, lost }))
       // What could not be stored is refused here too: a value must not depend on whether the store happens to be away.
       const kept = loaded.state === 'value' ? encoded(loaded.value, key, plan.maxValueSize, codec) : null
-      return kept instanceof CacheError ? { state: 'failed', error: kept } : loaded
+      const outcome: Loaded = kept instanceof CacheError ? { state: 'failed', error: kept } : loaded
+      if (outcome.state === 'failed')
+        events.emit('failure', { key, error: outcome.error, duration: clock.now() - began })
+      return outcome
     } finally {
       node.running = false
       this.#running.delete(giveUp)

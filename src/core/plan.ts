@@ -40,6 +40,7 @@ export interface CachePlan extends Plan {
   readonly onInvalidateFailure: 'throw' | 'replay'
   readonly commandTimeout: number
   readonly codec: Codec
+  readonly stats: { readonly topKeys?: number }
   readonly clock: Clock
 }
 
@@ -106,6 +107,7 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   onInvalidateFailure: oneOf('throw', 'replay'),
   commandTimeout: timer(1),
   codec: shape('an object with encode() and decode()', ['encode', 'decode']),
+  stats: (name, value) => checked(name, value as object, { topKeys: whole(0, 1_000) }),
   clock: shape('an object with now() and after()', ['now', 'after']),
 }
 
@@ -120,6 +122,7 @@ export function planOf(options: CacheOptions): CachePlan {
     onInvalidateFailure: 'throw',
     commandTimeout: 500,
     codec: given.codec ?? jsonCodec(),
+    stats: {},
     clock: systemClock,
     ...given,
     ...waitOf(given, defaults),
@@ -130,7 +133,7 @@ export function planOf(options: CacheOptions): CachePlan {
 export function refined(
   plan: Plan,
   options: CallOptions,
-  who: 'getOrLoad' | 'refresh' | 'wrap' = 'getOrLoad',
+  who: 'getOrLoad' | 'refresh' | 'wrap' | 'warmUp' = 'getOrLoad',
 ): CallPlan {
   const given: Partial<CallPlan> = checked(who, options, callChecks)
   return { ...plan, ...given, ...waitOf(given, plan) }

@@ -1,5 +1,5 @@
 import type { Failure } from './errors.ts'
-import type { Entry } from './store.ts'
+import type { Entry, Validators } from './store.ts'
 
 /** All that a plain key-value store keeps of a key. Moments are milliseconds since 1970, by the clocks of the processes. */
 export interface KeyRecord {
@@ -22,6 +22,7 @@ export interface StoredValue {
   readonly staleUntil: number
   readonly payload: Buffer
   readonly tags: readonly string[]
+  readonly validators: Validators | null
   /** The epoch of its namespace when its load began. */
   readonly since: number
 }
@@ -68,13 +69,14 @@ export function entryOf({ value }: KeyRecord, now: number): Entry | null {
 
 /** A value as it is seen at a moment. */
 export function seen(value: StoredValue, now: number): Entry {
-  const { payload, token, version, loadTime, tags, writtenAt, freshUntil, staleUntil } = value
+  const { payload, token, version, loadTime, tags, validators, writtenAt, freshUntil, staleUntil } = value
   return {
     payload,
     token,
     version,
     loadTime,
     tags,
+    validators,
     age: now - writtenAt,
     freshFor: freshUntil - now,
     staleFor: staleUntil - now,

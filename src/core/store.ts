@@ -89,6 +89,13 @@ export interface Entry {
   /** How long its load took. */
   readonly loadTime: number
   readonly tags: readonly string[]
+  readonly validators: Validators | null
+}
+
+/** What the source recognises a value by, as it says itself (RFC 9110, section 8.8). */
+export interface Validators {
+  readonly etag?: string
+  readonly lastModified?: string
 }
 
 /** What is written by `fill` and `set`. */
@@ -101,6 +108,7 @@ export interface NewValue {
   /** Up to this many bytes, the value itself travels in the message that wakes the waiters. */
   readonly inlineLimit: number
   readonly tags?: readonly string[]
+  readonly validators?: Validators | null
 }
 
 export interface ClaimRequest {

@@ -21,9 +21,9 @@ export function isVoid(since: number, epochs: readonly (number | null)[]): boole
 }
 
 /** A value as it is seen when a tag of it voids it. */
-export function voided({ payload, token, version, age, loadTime, tags }: Entry): Entry {
+export function voided({ payload, token, version, age, loadTime, tags, validators }: Entry): Entry {
   const never = Number.NEGATIVE_INFINITY
-  return { payload, token, version, age, loadTime, tags, freshFor: never, staleFor: never }
+  return { payload, token, version, age, loadTime, tags, validators, freshFor: never, staleFor: never }
 }
 
 /** Whether a value is not served, not even to those who have waited for it. */

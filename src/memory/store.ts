@@ -186,12 +186,21 @@ class MemoryStore implements Store {
   }
 
   #write(key: string, by: Pick<StoredValue, 'token' | 'version' | 'since'>, written: NewValue): StoredValue {
-    const { payload, ttl, grace, loadTime, tags = [] } = written
+    const { payload, ttl, grace, loadTime, tags = [], validators = null } = written
     const writtenAt = this.#clock.now()
     const freshUntil = writtenAt + ttl
     // A copy: what is kept must not change when the caller's buffer does.
     const kept = Buffer.from(payload)
-    const value = { ...by, payload: kept, loadTime, tags, writtenAt, freshUntil, staleUntil: freshUntil + grace }
+    const value = {
+      ...by,
+      payload: kept,
+      loadTime,
+      tags,
+      validators,
+      writtenAt,
+      freshUntil,
+      staleUntil: freshUntil + grace,
+    }
     this.#values.set(key, value)
     return value
   }

@@ -1,5 +1,6 @@
 import { tokenLength } from '../core/token.ts'
-import type { Entry, NewValue } from '../core/store.ts'
+import type { Entry, NewValue, Validators } from '../core/store.ts'
+import { checkedValidators } from '../core/validators.ts'
 
 /*
  * A value in Redis is one string: a header of 48 bytes, then the payload. Fixed width, so that a script can cut it
@@ -9,12 +10,12 @@ import type { Entry, NewValue } from '../core/store.ts'
  *   1  flags                24  fresh until, 6 bytes      44  load time in ms, 4 bytes
  *   2  token, 16 bytes      30  stale until, 6 bytes      48  what the flags say, then the payload
  *
- * With the flag 1, the value has tags: then there is the length of the next, 4 bytes, and as JSON the epoch of when its
- * load began and the tags.
+ * With the flag 1 there is more to say of it: the length of the next, 4 bytes, and as JSON the epoch of when its load
+ * began, its tags and its validators.
  */
 const format = 177
 const headerLength = 48
-const taggedFlag = 1
+const aboutFlag = 1
 
 /**
  * A value written this many milliseconds in the future, or more, is from before the server's clock was set back: how old
@@ -34,35 +35,36 @@ export function tokenIn(bytes: unknown): string | null {
 }
 
 /** What stands behind the header. @param since the epoch of when the load of the value began */
-export function payloadOf({ payload, tags = [] }: NewValue, since: number): Buffer {
+export function payloadOf({ payload, tags = [], validators = null }: NewValue, since: number): Buffer {
   const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
-  if (tags.length === 0) return bytes
-  const about = Buffer.from(JSON.stringify([since, tags]))
+  if (tags.length === 0 && validators === null) return bytes
+  const about = Buffer.from(JSON.stringify([since, tags, validators]))
   const length = Buffer.alloc(4)
   length.writeUInt32BE(about.length)
   return Buffer.concat([length, about, bytes])
 }
 
-/** The flags of a value with these tags. */
-export function flagsOf(tags: readonly string[]): number {
-  return tags.length === 0 ? 0 : taggedFlag
+/** Its flags. */
+export function flagsOf({ tags = [], validators = null }: NewValue): number {
+  return tags.length === 0 && validators === null ? 0 : aboutFlag
 }
 
-interface Tagged {
+interface About {
   readonly since: number
   readonly tags: readonly string[]
+  readonly validators: Validators | null
 }
 
-const untagged: Tagged = { since: 0, tags: [] }
+const nothing: About = { since: 0, tags: [], validators: null }
 
 /** No tag is empty, so that nobody finds one by this name: void. */
-const garbage: Tagged = { since: 0, tags: [''] }
+const garbage: About = { since: 0, tags: [''], validators: null }
 
 /** An entry whose header is read where it is asked for: a hit needs one field of it. */
 export class RedisEntry implements Entry {
   readonly #bytes: Buffer
   readonly #serverNow: number
-  #tags: Tagged | null = null
+  #about: About | null = null
 
   constructor(bytes: Buffer, serverNow: number) {
     this.#bytes = bytes
@@ -70,16 +72,20 @@ export class RedisEntry implements Entry {
   }
 
   get payload(): Buffer {
-    return this.#bytes.subarray(this.#tagsEnd)
+    return this.#bytes.subarray(this.#aboutEnd)
   }
 
   get tags(): readonly string[] {
-    return this.#tagged().tags
+    return this.#said().tags
+  }
+
+  get validators(): Validators | null {
+    return this.#said().validators
   }
 
   /** The epoch of when its load began; 0 without tags. */
   get since(): number {
-    return this.#tagged().since
+    return this.#said().since
   }
 
   get token(): string {
@@ -106,13 +112,13 @@ export class RedisEntry implements Entry {
     return this.#bytes.readUInt32BE(44)
   }
 
-  get #tagsEnd(): number {
-    if (((this.#bytes[1] as number) & taggedFlag) === 0 || this.#bytes.length < headerLength + 4) return headerLength
+  get #aboutEnd(): number {
+    if (((this.#bytes[1] as number) & aboutFlag) === 0 || this.#bytes.length < headerLength + 4) return headerLength
     return headerLength + 4 + this.#bytes.readUInt32BE(headerLength)
   }
 
-  #tagged(): Tagged {
-    return (this.#tags ??= this.#tagsEnd === headerLength ? untagged : taggedIn(this.#bytes, this.#tagsEnd))
+  #said(): About {
+    return (this.#about ??= this.#aboutEnd === headerLength ? nothing : aboutIn(this.#bytes, this.#aboutEnd))
   }
 
   /** What is left until the moment at a place of the header. */
@@ -122,11 +128,12 @@ export class RedisEntry implements Entry {
   }
 }
 
-function taggedIn(bytes: Buffer, end: number): Tagged {
+function aboutIn(bytes: Buffer, end: number): About {
   try {
-    const [since, tags] = JSON.parse(bytes.toString('utf8', headerLength + 4, end)) as [unknown, unknown]
-    const isTagged = Number.isSafeInteger(since) && Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')
-    return isTagged ? { since: since as number, tags } : garbage
+    const said = JSON.parse(bytes.toString('utf8', headerLength + 4, end)) as [unknown, unknown, Validators | null]
+    const [since, tags, validators] = said
+    const good = Number.isSafeInteger(since) && Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')
+    return good ? { since: since as number, tags, validators: validators && checkedValidators(validators) } : garbage
   } catch {
     return garbage
   }

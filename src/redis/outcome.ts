@@ -1,7 +1,8 @@
 import type { Outcome } from '../core/store.ts'
 import { entryIn } from './entry.ts'
 import { failureIn } from './failure.ts'
-import type { Message } from './inbox.ts'
+import type { Inbox, Message } from './inbox.ts'
+import type { ServerClock } from './server-clock.ts'
 
 /** What a message says of the load that was waited for. */
 export function outcomeIn({ kind, body }: Message, serverNow: number): Outcome {
@@ -20,4 +21,17 @@ export function outcomeIn({ kind, body }: Message, serverNow: number): Outcome {
     case 't':
       return { state: 'again' }
   }
+}
+
+/** Listens for what comes of a load, from now on. */
+export function listening(
+  token: string,
+  inbox: Inbox | null,
+  clock: ServerClock,
+): { token: string; outcome: Promise<Outcome>; leave: () => void } {
+  let leave = (): void => undefined
+  const outcome = new Promise<Outcome>((resolve) => {
+    if (inbox !== null) leave = inbox.listen(token, (message) => resolve(outcomeIn(message, clock.now())))
+  })
+  return { token, outcome, leave }
 }

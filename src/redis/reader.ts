@@ -1,7 +1,9 @@
 import type { RedisClient } from './client.ts'
 
-/** Most keys in one MGET: beyond it the reply to the first waits for the last, and nothing is gained. */
-const mostKeys = 16
+/** Most keys in one MGET: with few, the reply to the first should not wait for the last; with many, commands cost more. */
+const mostOfFew = 16
+const mostOfMany = 128
+const many = 64
 
 interface Read {
   readonly key: string
@@ -36,7 +38,7 @@ export class Reader {
   readonly #send = (): void => {
     const reads = this.#thisTick
     this.#thisTick = []
-    const most = this.#client.isCluster ? 1 : mostKeys
+    const most = this.#client.isCluster ? 1 : reads.length > many ? mostOfMany : mostOfFew
     for (let start = 0; start < reads.length; start += most) {
       if (start === reads.length - 1 || most === 1) this.#get(reads[start] as Read)
       else this.#mget(reads.slice(start, start + most))

@@ -9,130 +9,160 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'fc5d471ca7b01ee416b658229332835752a92ca9',
-  lua: `local valueKey, leaseKey = KEYS[1], KEYS[2]
-local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
-local goneAfter = ARGV[7]
-local time = redis.call('TIME')
+  sha1: '2a13bacce31e6dea70a2f59b0ccb2514c88cd7d5',
+  lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
-local function epoch()
-  local found = KEYS[3] and redis.pcall('GET', KEYS[3])
-  return type(found) == 'string' and found
-end
-local header = redis.pcall('GETRANGE', valueKey, 0, 47)
-if type(header) ~= 'string' or #header < 48 or string.byte(header) ~= 177 then header = false end
-if header and not string.find(string.sub(header, 3, 18), '^[%w_-]+$') then header = false end
-local value = false
-local version = 0
-if header then
-  local writer = string.sub(header, 3, 18)
-  local freshUntil, staleUntil
-  freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
-  if not (version >= 0 and version < 9007199254740992) then version = 0 end
-  if writer ~= unwanted and (writer == awaited or freshUntil > now) then
-    return {'fresh', micros, redis.call('GET', valueKey)}
+local function claim(KEYS, ARGV)
+  local valueKey, leaseKey = KEYS[1], KEYS[2]
+  local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
+  local goneAfter = ARGV[7]
+  local function epoch()
+    local found = KEYS[3] and redis.pcall('GET', KEYS[3])
+    return type(found) == 'string' and found
   end
-  if staleUntil > now then
-    value = writer == known and '' or redis.call('GET', valueKey)
-  end
-end
-local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers')
-if lease.err or not lease[1] or not lease[2] then lease = {} end
-local left = redis.call('PTTL', leaseKey)
-local exists = left ~= -2
-local most = tonumber(lease[7])
-if most and most >= 0 and left > most then
-  left = math.floor(most)
-  redis.call('PEXPIRE', leaseKey, left)
-end
-if lease[1] == 'held' then
-  if lease[2] == token then return {'lease', micros, lease[3], value, epoch()} end
-  local gone = left < 0
-  if not gone and goneAfter ~= '' and lease[5] then
-    local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])
-    if not listeners.err and listeners[2] == 0 then
-      local suspectSince = tonumber(redis.call('HGET', leaseKey, 'suspect'))
-      if not suspectSince then
-        redis.call('HSET', leaseKey, 'suspect', now)
-        suspectSince = now
-      end
-      local wait = suspectSince + goneAfter - now
-      gone = wait <= 0
-      if wait < left then left = wait end
-    else
-      redis.call('HDEL', leaseKey, 'suspect')
+  local header = redis.pcall('GETRANGE', valueKey, 0, 47)
+  if type(header) ~= 'string' or #header < 48 or string.byte(header) ~= 177 then header = false end
+  if header and not string.find(string.sub(header, 3, 18), '^[%w_-]+$') then header = false end
+  local value = false
+  local version = 0
+  if header then
+    local writer = string.sub(header, 3, 18)
+    local freshUntil, staleUntil
+    freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
+    if not (version >= 0 and version < 9007199254740992) then version = 0 end
+    if writer ~= unwanted and (writer == awaited or freshUntil > now) then
+      return {'fresh', micros, redis.call('GET', valueKey)}
+    end
+    if staleUntil > now then
+      value = writer == known and '' or redis.call('GET', valueKey)
     end
   end
-  if not gone then
-    if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
-    return {'wait', micros, lease[2], left, value}
+  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers')
+  if lease.err or not lease[1] or not lease[2] then lease = {} end
+  local left = redis.call('PTTL', leaseKey)
+  local exists = left ~= -2
+  local most = tonumber(lease[7])
+  if most and most >= 0 and left > most then
+    left = math.floor(most)
+    redis.call('PEXPIRE', leaseKey, left)
   end
-  local fields = redis.call('HKEYS', leaseKey)
+  if lease[1] == 'held' then
+    if lease[2] == token then return {'lease', micros, lease[3], value, epoch()} end
+    local gone = left < 0
+    if not gone and goneAfter ~= '' and lease[5] then
+      local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])
+      if not listeners.err and listeners[2] == 0 then
+        local suspectSince = tonumber(redis.call('HGET', leaseKey, 'suspect'))
+        if not suspectSince then
+          redis.call('HSET', leaseKey, 'suspect', now)
+          suspectSince = now
+        end
+        local wait = suspectSince + goneAfter - now
+        gone = wait <= 0
+        if wait < left then left = wait end
+      else
+        redis.call('HDEL', leaseKey, 'suspect')
+      end
+    end
+    if not gone then
+      if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
+      return {'wait', micros, lease[2], left, value}
+    end
+    local fields = redis.call('HKEYS', leaseKey)
+    for _, field in ipairs(fields) do
+      if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+    end
+    if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
+  elseif most and left > most - (tonumber(lease[8]) or most) then
+    if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
+    if lease[1] == 'pass' then return {'pass', micros} end
+  end
+  local fields = exists and redis.pcall('HKEYS', leaseKey) or {}
+  if fields.err then
+    redis.call('DEL', leaseKey)
+    fields = {}
+  end
   for _, field in ipairs(fields) do
-    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+    if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
   end
-  if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
-elseif most and left > most - (tonumber(lease[8]) or most) then
-  if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
-  if lease[1] == 'pass' then return {'pass', micros} end
+  local fence = string.format('%.0f', math.max(micros, version + 1))
+  redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
+  local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
+  if type(expires) == 'table' then
+    redis.call('DEL', leaseKey)
+    return expires
+  end
+  if goneAfter ~= '' and inbox ~= '' then
+    local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+    if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
+  end
+  return {'lease', micros, fence, value, epoch()}
 end
-local fields = exists and redis.pcall('HKEYS', leaseKey) or {}
-if fields.err then
-  redis.call('DEL', leaseKey)
-  fields = {}
+local many = tonumber(ARGV[1])
+local keys, args = #KEYS / many, (#ARGV - 1) / many
+local answers = {}
+for each = 0, many - 1 do
+  local good, answer = pcall(
+    claim,
+    {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
+    {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
+  )
+  if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
+  answers[each + 1] = answer
 end
-for _, field in ipairs(fields) do
-  if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
-end
-local fence = string.format('%.0f', math.max(micros, version + 1))
-redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
-local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
-if type(expires) == 'table' then
-  redis.call('DEL', leaseKey)
-  return expires
-end
-if goneAfter ~= '' and inbox ~= '' then
-  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
-  if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
-end
-return {'lease', micros, fence, value, epoch()}
+return answers
 `,
 }
 
 export const epoch: Script = {
   name: 'epoch',
-  sha1: 'a1c723bfba57bb6c8c5ee66d48096b80b65ecddd',
+  sha1: '924d80b85957a35bb91fff53385b1a4263ea9cd2',
   lua: `local time = redis.call('TIME')
-return redis.call('GET', KEYS[1]) or string.format('%.0f', time[1] * 1000000 + time[2])
+return redis.call('GET', KEYS[1]) or string.format('%.0f', time[1] * 1000000 + time[2] - 1)
 `,
 }
 
 export const fill: Script = {
   name: 'fill',
-  sha1: '71f9bf01e33f6c27077fe587224aeb560d9db15a',
-  lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
-local time = redis.call('TIME')
+  sha1: '05e9556d73c1a1805461a30ebd1fbc3c4b8abe97',
+  lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
-local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')
-if lease.err or lease[1] ~= 'held' or lease[2] ~= token then
-  local writer = redis.pcall('GETRANGE', valueKey, 2, 17)
-  return {writer == token and 1 or 0, micros}
+local function fill(KEYS, ARGV)
+  local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
+  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')
+  if lease.err or lease[1] ~= 'held' or lease[2] ~= token then
+    local writer = redis.pcall('GETRANGE', valueKey, 2, 17)
+    return {writer == token and 1 or 0, micros}
+  end
+  local from = math.min(tonumber(ARGV[5]), now)
+  local freshUntil = from + ARGV[3]
+  local staleUntil = freshUntil + ARGV[4]
+  local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[8], token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
+    .. ARGV[2]
+  redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
+  local fields = redis.call('HKEYS', leaseKey)
+  redis.call('DEL', leaseKey)
+  local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
+  end
+  return {1, micros}
 end
-local from = math.min(tonumber(ARGV[5]), now)
-local freshUntil = from + ARGV[3]
-local staleUntil = freshUntil + ARGV[4]
-local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[8], token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
-  .. ARGV[2]
-redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
-local fields = redis.call('HKEYS', leaseKey)
-redis.call('DEL', leaseKey)
-local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
-for _, field in ipairs(fields) do
-  if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
+local many = tonumber(ARGV[1])
+local keys, args = #KEYS / many, (#ARGV - 1) / many
+local answers = {}
+for each = 0, many - 1 do
+  local good, answer = pcall(
+    fill,
+    {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
+    {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
+  )
+  if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
+  answers[each + 1] = answer
 end
-return {1, micros}
+return answers
 `,
 }
 

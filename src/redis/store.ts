@@ -1,14 +1,15 @@
 import { systemClock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { quietly } from '../core/quietly.ts'
-import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Outcome, Store } from '../core/store.ts'
+import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Store } from '../core/store.ts'
+import { Batch } from './batch.ts'
 import type { RedisClient } from './client.ts'
 import { flagsOf, payloadOf, tokenIn } from './entry.ts'
 import { failureIn } from './failure.ts'
 import { HeldLeases } from './held-leases.ts'
 import { Inbox } from './inbox.ts'
 import { epochKey, leaseKey, valueKey } from './keys.ts'
-import { outcomeIn } from './outcome.ts'
+import { listening } from './outcome.ts'
 import { Reader } from './reader.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
@@ -33,6 +34,8 @@ export class RedisStore implements Store {
   readonly #clock: ServerClock
   readonly #tags: Tags
   readonly #values: Values
+  readonly #claims: Batch
+  readonly #fills: Batch
   readonly #inbox: Inbox | null
   readonly #held: HeldLeases
   /** One for each cache that uses it. */
@@ -43,6 +46,8 @@ export class RedisStore implements Store {
     this.sharded = client.isCluster
     this.#clock = new ServerClock(systemClock, () => client.time())
     const reader = new Reader(client)
+    this.#claims = new Batch(client, scripts.claim)
+    this.#fills = new Batch(client, scripts.fill)
     this.#tags = new Tags(client, reader)
     this.#values = new Values(reader, this.#tags, this.#clock)
     const tell = (pushed: boolean): void => {
@@ -82,7 +87,7 @@ export class RedisStore implements Store {
     const sentAt = systemClock.now()
     const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
-    const reply = (await this.#run(scripts.claim, keys, args).catch((error: unknown) => {
+    const reply = (await this.#claims.run(keys, args).catch((error: unknown) => {
       // Unless the server itself said no, it may have granted a lease that nobody will ever hear of.
       if ((error as Error).name !== 'ReplyError') quietly(this.#settleToken(key, token, 'again', '', 0))
       throw error
@@ -98,7 +103,7 @@ export class RedisStore implements Store {
         return await this.#claim({ ...request, unwanted: refused })
       }
       case 'lease': {
-        const since = this.#client.isCluster ? await this.#tags.now(key) : Number(fifth ?? micros)
+        const since = this.#client.isCluster ? await this.#tags.now(key) : Number(fifth ?? Number(micros) - 1)
         const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(third)) }
         const lease = this.#held.add(granted, Number(micros), since)
         // The subscription by which others judge this process may have come or gone while the claim was on its way.
@@ -107,7 +112,9 @@ export class RedisStore implements Store {
       }
       case 'wait':
         return {
-          ...this.#wait(String(third), inbox !== ''),
+          state: 'wait',
+          ...listening(String(third), this.#inbox, this.#clock),
+          pushed: inbox !== '',
           leaseLeft: Math.max(0, Number(fourth)),
           stale: await this.#values.replied(key, fifth),
         }
@@ -134,9 +141,9 @@ export class RedisStore implements Store {
       Math.floor(sentAt),
       Math.min(Math.round(loadTime), 0xffff_ffff),
       inlineLimit,
-      flagsOf(tags),
+      flagsOf(value),
     ]
-    const [filled] = (await this.#run(scripts.fill, [valueKey(lease.key), leaseKey(lease.key)], args)) as unknown[]
+    const [filled] = (await this.#fills.run([valueKey(lease.key), leaseKey(lease.key)], args)) as unknown[]
     return isYes(filled)
   }
 
@@ -178,7 +185,7 @@ export class RedisStore implements Store {
     const overwrite = async (): Promise<boolean> => {
       const sentAt = this.#clock.known ? Math.floor(this.#clock.at(askedAt)) : ''
       const life = [Math.ceil(ttl), Math.ceil(grace)]
-      return this.#overwrite(key, [token, payloadOf(value, since), ...life, sentAt, within ?? '', flagsOf(tags)])
+      return this.#overwrite(key, [token, payloadOf(value, since), ...life, sentAt, within ?? '', flagsOf(value)])
     }
     // In time by our clock, too late by the server's: that one may have been set, and its answer told us. If it came late
     // indeed, it does so again.
@@ -216,18 +223,6 @@ export class RedisStore implements Store {
       [token, state, error, Math.ceil(keep)],
     )) as unknown[]
     return isYes(ours)
-  }
-
-  #wait(
-    token: string,
-    pushed: boolean,
-  ): { state: 'wait'; token: string; outcome: Promise<Outcome>; pushed: boolean; leave: () => void } {
-    let leave = (): void => undefined
-    const outcome = new Promise<Outcome>((resolve) => {
-      if (this.#inbox !== null)
-        leave = this.#inbox.listen(token, (message) => resolve(outcomeIn(message, this.#clock.now())))
-    })
-    return { state: 'wait', token, outcome, pushed, leave }
   }
 
   #run(script: scripts.Script, keys: readonly string[], args: readonly (string | Buffer | number)[]): Promise<unknown> {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { expected, found, value, type ContractTest } from './scene.ts'
+import { expected, found, holds, value, type ContractTest } from './scene.ts'
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, index) => index)
 
@@ -51,6 +51,30 @@ export const values: readonly ContractTest[] = [
       }
     },
   })),
+  {
+    title: 'what a value is recognised by comes back with it: read, claimed, stale, or out of a message',
+    async run(scene) {
+      for (const validators of [{ etag: '"ü💥"' }, { lastModified: 'now' }, { etag: '', lastModified: '' }, null]) {
+        for (const tags of [[], [scene.key()]]) {
+          const key = scene.key()
+          const lease = await scene.lease(scene.a, key)
+          const wait = await scene.wait(scene.b, key)
+          await scene.a.fill(lease, value('v', { ttl: 1, grace: 60_000, validators, tags }))
+          const entries = [
+            await scene.b.read(key),
+            expected(await scene.claim(scene.b, key, { awaited: lease.token }), 'fresh').entry,
+            (await scene.claimUntil(scene.b, key, 'lease')).stale,
+            ...(scene.pushes ? [await scene.filled(scene.b, key, wait)] : []),
+          ]
+          wait.leave()
+          for (const entry of entries) {
+            holds(entry, 'v')
+            assert.deepEqual(found(entry).validators, validators)
+          }
+        }
+      }
+    },
+  },
   {
     title: 'a value does not change with the bytes it was made from',
     async run(scene) {

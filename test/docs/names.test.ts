@@ -225,6 +225,7 @@ test.for([
   'codecs/index.ts',
   'redis/index.ts',
   'postgres/index.ts',
+  'prometheus/index.ts',
   'zookeeper/index.ts',
   'testing/index.ts',
 ])('each export of src/%s is named in the documents', (path) => {

@@ -3,7 +3,17 @@ import { freshness, isDue, jittered, ttlOf } from '../../src/core/freshness.ts'
 import type { Entry } from '../../src/core/store.ts'
 
 function entry(freshFor: number, staleFor: number): Entry {
-  return { payload: Buffer.alloc(0), token: '', version: 1, age: 0, freshFor, staleFor, loadTime: 0, tags: [] }
+  return {
+    payload: Buffer.alloc(0),
+    token: '',
+    version: 1,
+    age: 0,
+    freshFor,
+    staleFor,
+    loadTime: 0,
+    tags: [],
+    validators: null,
+  }
 }
 
 test.for([

@@ -37,6 +37,7 @@ describe('the plan of a cache', () => {
       jitter: 0,
       negativeTtl: {},
       refreshAhead: null,
+      stats: {},
       tags: [],
       leaseTtl: 10_000,
       waitTimeout: 31_000,
@@ -86,7 +87,7 @@ describe('the plan of a cache', () => {
       new TypeError(
         'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
           'failureCooldown, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
-          'commandTimeout, codec, clock',
+          'commandTimeout, codec, stats, clock',
       ),
     )
   })

@@ -82,7 +82,16 @@ describe('what is said of a value', () => {
     const heard = overheard(a)
     await a.getOrLoad('k', () => secret)
     expect(await a.getOrLoad('k', () => 'wrong')).toBe(secret)
-    const entry = { token: 't'.repeat(16), version: 1, age: 1, freshFor: 1_000, staleFor: 1_000, loadTime: 1, tags: [] }
+    const entry = {
+      token: 't'.repeat(16),
+      version: 1,
+      age: 1,
+      freshFor: 1_000,
+      staleFor: 1_000,
+      loadTime: 1,
+      tags: [],
+      validators: null,
+    }
     ways.a.read = async () => ({ ...entry, payload: Buffer.from(`{"${secret}`) })
     expect(await a.peek('k')).toEqual({ state: 'missing' })
     expect(heard).toHaveLength(3)

@@ -1,6 +1,8 @@
--- End a load with a value: write it, drop the lease, wake those who wait. Only if the lease is still ours.
--- KEYS  1 value   2 lease
--- ARGV  1 token of the load
+-- End a load with a value: write it, drop the lease, wake those who wait. Only if the lease is still ours. For several
+-- keys at once, each for itself.
+-- KEYS  for each: 1 value   2 lease
+-- ARGV  how many, then for each:
+--       1 token of the load
 --       2 payload
 --       3 ttl, ms
 --       4 grace, ms
@@ -8,32 +10,50 @@
 --       6 how long the load took, ms
 --       7 up to this many bytes the value travels in the message
 --       8 flags of the value
--- Returns  {1, now in microseconds} if the value is in place, {0, now} if the lease was lost and nothing was written
-local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
+-- Returns  for each an error, or {1, now in microseconds} if the value is in place, {0, now} if the lease was lost and nothing was written
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
-local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')
-if lease.err or lease[1] ~= 'held' or lease[2] ~= token then
-  -- The command may have been sent twice because its reply was lost.
-  local writer = redis.pcall('GETRANGE', valueKey, 2, 17)
-  return {writer == token and 1 or 0, micros}
+local function fill(KEYS, ARGV)
+  local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
+
+  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')
+  if lease.err or lease[1] ~= 'held' or lease[2] ~= token then
+    -- The command may have been sent twice because its reply was lost.
+    local writer = redis.pcall('GETRANGE', valueKey, 2, 17)
+    return {writer == token and 1 or 0, micros}
+  end
+
+  local from = math.min(tonumber(ARGV[5]), now)
+  local freshUntil = from + ARGV[3]
+  local staleUntil = freshUntil + ARGV[4]
+  local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[8], token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
+    .. ARGV[2]
+  -- It stays at least a second, although nobody is served it: who waits for it may still be on the way to read it.
+  redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
+
+  local fields = redis.call('HKEYS', leaseKey)
+  redis.call('DEL', leaseKey)
+  local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
+  -- A process that may not publish still loads: the others will ask.
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
+  end
+  return {1, micros}
 end
 
-local from = math.min(tonumber(ARGV[5]), now)
-local freshUntil = from + ARGV[3]
-local staleUntil = freshUntil + ARGV[4]
-local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[8], token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
-  .. ARGV[2]
--- It stays at least a second, although nobody is served it: who waits for it may still be on the way to read it.
-redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
-
-local fields = redis.call('HKEYS', leaseKey)
-redis.call('DEL', leaseKey)
-local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
--- A process that may not publish still loads: the others will ask.
-for _, field in ipairs(fields) do
-  if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
+-- Each for itself: what goes wrong with one is the answer to that one.
+local many = tonumber(ARGV[1])
+local keys, args = #KEYS / many, (#ARGV - 1) / many
+local answers = {}
+for each = 0, many - 1 do
+  local good, answer = pcall(
+    fill,
+    {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
+    {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
+  )
+  if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
+  answers[each + 1] = answer
 end
-return {1, micros}
+return answers

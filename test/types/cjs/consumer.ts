@@ -4,10 +4,12 @@
  */
 import herdless = require('herdless')
 import codecs = require('herdless/codecs')
+import prometheus = require('herdless/prometheus')
 import redis = require('herdless/redis')
 import ioredis = require('ioredis')
 import ioredis5 = require('ioredis5')
 import msgpackr = require('msgpackr')
+import promClient = require('prom-client')
 
 const nodes = [{ host: 'localhost', port: 6379 }]
 const stores = [
@@ -27,7 +29,7 @@ async function prices(): Promise<number[]> {
 }
 
 const codec = codecs.compressed(codecs.msgpackrCodec(new msgpackr.Packr()))
-herdless.createCache({ codec })
+prometheus.collectMetrics(herdless.createCache({ codec }), { client: promClient, register: promClient.register })
 
 export const isOurs = (error: unknown): boolean => error instanceof herdless.CacheError && error.code.length > 0
 export { prices }

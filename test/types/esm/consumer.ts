@@ -1,11 +1,12 @@
 /**
  * What a user in ES modules may write: every client of ioredis 5 and 6, of pg, postgres.js and ZooKeeper is one for us, and
- * a Packr of msgpackr, and a loaded value keeps its type.
+ * a Packr of msgpackr, and prom-client, and a loaded value keeps its type.
  */
 import { createSecretKey } from 'node:crypto'
 import { createCache, locked, memoryLock, memoryStore, CacheError, type Lock } from 'herdless'
 import { compressed, encrypted, msgpackrCodec, v8Codec } from 'herdless/codecs'
 import { postgresLock } from 'herdless/postgres'
+import { collectMetrics } from 'herdless/prometheus'
 import { redisLock, redisStore, redlock } from 'herdless/redis'
 import { zookeeperLock } from 'herdless/zookeeper'
 import { Cluster, Redis } from 'ioredis'
@@ -14,6 +15,8 @@ import { Packr } from 'msgpackr'
 import { createClient } from 'node-zookeeper-client'
 import pg from 'pg'
 import postgres from 'postgres'
+import prometheus from 'prom-client'
+import * as everythingOfPrometheus from 'prom-client'
 
 const nodes = [{ host: 'localhost', port: 6379 }]
 const stores = [
@@ -62,5 +65,13 @@ for (const codec of [v8Codec(), msgpackrCodec(new Packr({ moreTypes: true }))]) 
   // @ts-expect-error: a key is never a text
   encrypted(codec, { keys: [{ id: 'text', key: 'secret' }] })
 }
+
+const observed = createCache({ stats: { topKeys: 5 } })
+const stop: () => void = collectMetrics(observed, { client: prometheus })
+collectMetrics(observed, { client: everythingOfPrometheus, register: new prometheus.Registry(), buckets: [0.1, 1] })
+// @ts-expect-error: where the metrics go is a register
+collectMetrics(observed, { client: prometheus, register: 'default' })
+const saved: number | null = observed.stats().secondsSaved
+console.log(stop, saved)
 
 export const isOurs = (error: unknown): boolean => error instanceof CacheError && error.code.length > 0

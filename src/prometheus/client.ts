@@ -1,0 +1,87 @@
+/** What is used of the module prom-client. It stays the user's: nothing of it is configured. */
+export interface MetricsClient {
+  readonly Counter: new (about: About) => Counter
+  readonly Gauge: new (about: About) => Gauge
+  readonly Histogram: new (about: About & { buckets: number[] }) => Histogram
+  /** Where metrics are registered unless another register is given. */
+  readonly register: MetricsRegister
+}
+
+/** What is used of a `Registry` of prom-client. */
+export interface MetricsRegister {
+  getSingleMetric(name: string): unknown
+  registerMetric(metric: object): void
+}
+
+interface About {
+  name: string
+  help: string
+  labelNames: string[]
+  // None: it is registered where the user says, which only the user's own types know.
+  registers: never[]
+}
+
+interface Counter {
+  inc(labels: Labels, by: number): void
+}
+
+interface Gauge {
+  set(labels: Labels, value: number): void
+}
+
+interface Histogram {
+  observe(labels: Labels, value: number): void
+}
+
+type Labels = Record<string, string>
+
+/** The metrics in a register, each with its name and the labels that it is told with. */
+export class Metrics {
+  readonly #client: MetricsClient
+  readonly #register: MetricsRegister
+  readonly #prefix: string
+  readonly #labels: Labels
+
+  /**
+   * @param options.prefix what all names begin with
+   * @param options.labels of everything that is told
+   */
+  constructor(options: { client: MetricsClient; register: MetricsRegister; prefix: string; labels: Labels }) {
+    this.#client = options.client
+    this.#register = options.register
+    this.#prefix = options.prefix
+    this.#labels = options.labels
+  }
+
+  /** Counts one, or as many as it is told. */
+  counter(name: string, help: string, labels: Labels = {}): (by?: number) => void {
+    const counter = this.#metric(name, help, labels, (about) => new this.#client.Counter(about))
+    const all = { ...this.#labels, ...labels }
+    // A rate needs the zero that it begins from.
+    counter.inc(all, 0)
+    return (by = 1) => counter.inc(all, by)
+  }
+
+  gauge(name: string, help: string): (value: number) => void {
+    const gauge = this.#metric(name, help, {}, (about) => new this.#client.Gauge(about))
+    return (value) => gauge.set(this.#labels, value)
+  }
+
+  /** Told in milliseconds, and shown in seconds. */
+  duration(name: string, help: string, buckets: readonly number[]): (ms: number) => void {
+    const make = (about: About): Histogram => new this.#client.Histogram({ ...about, buckets: [...buckets] })
+    const histogram = this.#metric(name, help, {}, make)
+    return (ms) => histogram.observe(this.#labels, ms / 1_000)
+  }
+
+  /** The metric of this name, which another cache may have registered already. */
+  #metric<Metric extends object>(name: string, help: string, labels: Labels, make: (about: About) => Metric): Metric {
+    const full = this.#prefix + name
+    const there = this.#register.getSingleMetric(full)
+    if (there !== undefined) return there as Metric
+    const labelNames = [...Object.keys(this.#labels), ...Object.keys(labels)]
+    const metric = make({ name: full, help, labelNames, registers: [] })
+    this.#register.registerMetric(metric)
+    return metric
+  }
+}

@@ -1,0 +1,2 @@
+export type { MetricsClient, MetricsRegister } from './client.ts'
+export { collectMetrics, type MetricsOptions } from './metrics.ts'

@@ -1,0 +1,89 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { Redis as Redis5 } from 'ioredis5'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Batch } from '../../src/redis/batch.ts'
+import type { RedisClient } from '../../src/redis/index.ts'
+import { CommandCounter } from '../support/command-counts.ts'
+import { startRedis, type RedisServer } from '../support/servers.ts'
+
+const lua = `
+local answers = {}
+for each = 1, ARGV[1] do
+  local answer = ARGV[each + 1]
+  answers[each] = answer == 'bad' and {err = 'ERR of ' .. KEYS[each]} or {answer, each}
+end
+return answers
+`
+const script = { name: 'answer', lua, sha1: createHash('sha1').update(lua).digest('hex') }
+
+describe('a batch', () => {
+  let server: RedisServer
+  let counter: CommandCounter
+  const clients: { disconnect(): void }[] = []
+
+  beforeAll(async () => {
+    server = await startRedis()
+    await server.client.script('LOAD', lua)
+    counter = await CommandCounter.start(server.client)
+  })
+
+  afterAll(async () => {
+    for (const client of clients) client.disconnect()
+    counter.stop()
+    await server.stop()
+  })
+
+  const kinds: [string, (options: object) => RedisClient][] = [
+    ['ioredis 6', (options) => new Redis(options) as RedisClient],
+    ['ioredis 5', (options) => new Redis5(options) as unknown as RedisClient],
+  ]
+
+  async function open(make: (options: object) => RedisClient, options: object = {}): Promise<Batch> {
+    const client = make({ ...server.address, ...options })
+    clients.push(client as unknown as { disconnect(): void })
+    await client.callBuffer('PING', [])
+    return new Batch(client, script)
+  }
+
+  function ask(batch: Batch, answers: readonly string[], keys = answers): Promise<unknown[]> {
+    const runs = answers.map((answer, index) => batch.run([keys[index] as string], [answer]))
+    return Promise.all(
+      runs.map((run) =>
+        run.then(
+          (reply) => String((reply as unknown[])[0]),
+          (error: Error) => error.message,
+        ),
+      ),
+    )
+  }
+
+  test.for(kinds)('of runs of one tick is one command, and each has its own answer or error: %s', async ([, make]) => {
+    const batch = await open(make)
+    await counter.reset()
+    expect(await ask(batch, ['a', 'bad', 'c'], ['k1', 'k2', 'k3'])).toEqual(['a', 'ERR of k2', 'c'])
+    expect(await counter.counts()).toEqual({ evalsha: 1 })
+    expect(await ask(batch, ['bad'], ['k4'])).toEqual(['ERR of k4'])
+  })
+
+  test.for(kinds)('that is refused because of one goes out one by one: %s', async ([, make]) => {
+    const username = randomUUID()
+    await server.client.call('ACL', 'SETUSER', username, 'on', 'nopass', '~k*', '&*', '+@all')
+    const batch = await open(make, { username, password: 'any' })
+    const [first, second, third] = await ask(batch, ['a', 'b', 'c'], ['k1', 'not mine', 'k3'])
+    expect([first, third]).toEqual(['a', 'c'])
+    expect(second).toMatch(/^NOPERM/)
+  })
+
+  test('is split where it is too long', async () => {
+    const batch = await open(kinds[0]?.[1] as (options: object) => RedisClient)
+    const many = Array.from({ length: 250 }, (_, index) => `k${index}`)
+    await counter.reset()
+    expect(await ask(batch, many)).toEqual(many)
+    expect(await counter.counts()).toEqual({ evalsha: 3 })
+    await counter.reset()
+    const large = Array.from({ length: 5 }, () => Buffer.alloc(500_000, 'x'))
+    await Promise.all(large.map((bytes) => batch.run(['k'], [bytes])))
+    expect(await counter.counts(), 'two of half a megabyte each go together').toEqual({ evalsha: 3 })
+  })
+})
