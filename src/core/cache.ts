@@ -121,6 +121,16 @@ export interface Cache extends AsyncDisposable {
   /** What this cache has done in this process since it was opened; `topKeys` are empty unless the option asks for them. */
   stats(): CacheStats
 
+  /**
+   * Voids all values whose keys begin with this prefix, as `invalidateTags` does; for a cache with the option `prefixes`.
+   * @param prefix empty for all, or one that ends with the separator
+   * @throws TypeError for what is no such prefix, or without the option; STORE_UNAVAILABLE, CLOSED
+   */
+  invalidatePrefix(prefix: string): Promise<void>
+
+  /** Voids all values of the namespace, as `invalidatePrefix('')` does. */
+  clear(): Promise<void>
+
   /** Calls `listener` on each such event; returns what stops it. */
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void
 

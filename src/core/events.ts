@@ -35,6 +35,8 @@ export interface CacheEvents {
   invalidate: { key: string }
   /** Tags were invalidated through this cache. */
   invalidateTags: { tags: readonly string[] }
+  /** All keys with a prefix were invalidated through this cache; with an empty one, all of the namespace. */
+  invalidatePrefix: { prefix: string }
   /** A command to the store failed or was not answered in time; while the store is known to be silent, none is sent. */
   storeFailure: { error: CacheError }
   /** The store stopped answering. */
@@ -67,6 +69,7 @@ const names: Record<keyof CacheEvents, true> = {
   garbage: true,
   invalidate: true,
   invalidateTags: true,
+  invalidatePrefix: true,
   storeFailure: true,
   degraded: true,
   recovered: true,

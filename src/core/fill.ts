@@ -23,7 +23,7 @@ export async function fill(
   const { store, codec, events } = shared
   const { grace, inlineLimit } = plan
   const { value, loadTime, validators } = loaded
-  const tags = loaded.tags.map(shared.named)
+  const tags = shared.tagNames.of(key, loaded.tags)
   const ttl = jittered(loaded.ttl, plan.jitter, Math.random())
   const payload = encoded(value, key, plan.maxValueSize, codec)
   if (payload instanceof CacheError) return { state: 'unfit', error: payload }

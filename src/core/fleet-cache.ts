@@ -1,29 +1,24 @@
-import { shown } from './duration.ts'
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loadingNow } from './circle.ts'
 import type { Clock } from './clock.ts'
-import { about, CacheError, closed, quoted } from './errors.ts'
-import { Events, type CacheEvents } from './events.ts'
+import { jsonCodec } from './codec.ts'
+import { about, CacheError, closed } from './errors.ts'
+import type { CacheEvents } from './events.ts'
 import { encoded } from './payload.ts'
-import { Flights } from './flights.ts'
 import { freshness, jittered, ttlOf } from './freshness.ts'
 import { Call, type CallShared } from './get-or-load.ts'
-import { GuardedStore } from './guard.ts'
-import { checkKey, keyspace } from './key.ts'
-import type { Loader } from './load.ts'
-import { LonelyLoads } from './lonely-loads.ts'
+import { checkKey } from './key.ts'
+import { checkLoader, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
-import { moments } from './moment.ts'
+import { ObservingCache } from './observing-cache.ts'
 import type { CacheOptions, CallOptions, CloseOptions, SetOptions } from './options.ts'
 import { closeTimeout, planOf, refined, refinedForSet, type CachePlan, type CallPlan } from './plan.ts'
 import type { Question } from './question.ts'
-import { Reads, type Found } from './reads.ts'
-import type { Lease, Store } from './store.ts'
+import type { Found } from './reads.ts'
+import type { Store } from './store.ts'
 import { checkedTags } from './tags.ts'
 import type { CacheStats } from './tally.ts'
-import { tokens } from './token.ts'
-import { Unleased } from './unleased.ts'
-import { Watchdog } from './watchdog.ts'
+import { wired } from './wiring.ts'
 import { Wraps } from './wrap.ts'
 
 /**
@@ -34,7 +29,9 @@ import { Wraps } from './wrap.ts'
  */
 export function openCache(options: CacheOptions, defaultStore: (clock: Clock) => Store): Cache {
   const plan = planOf(options)
-  return new FleetCache(plan, plan.store ?? defaultStore(plan.clock))
+  if (plan.mode === 'cache') return new FleetCache(plan, plan.store ?? defaultStore(plan.clock))
+  const shadow = new FleetCache({ ...plan, codec: jsonCodec() }, defaultStore(plan.clock))
+  return new ObservingCache(plan, shadow)
 }
 
 class FleetCache implements Cache {
@@ -49,27 +46,10 @@ class FleetCache implements Cache {
   #readsOver: () => void = () => undefined
 
   constructor(plan: CachePlan, backing: Store) {
-    const { clock, codec, commandTimeout } = plan
-    const events = new Events(plan.namespace, plan.stats.topKeys)
-    const moment = moments()
-    const prefix = keyspace(plan.namespace)
-    const keeps = plan.onInvalidateFailure === 'replay'
-    const store = new GuardedStore(backing, { timeout: commandTimeout, keeps, clock, events })
-    const places = { most: plan.maxConcurrentLoads, mostQueued: plan.maxQueuedLoads }
-    const watchdog = new Watchdog<Lease>((leases) => store.renew(leases), clock)
-    const named = (key: string): string => prefix + key
-    const shared = { store, named, watchdog, clock, codec, events, moment, token: tokens() }
     this.#plan = plan
     this.#wraps = new Wraps(this, plan)
-    this.#shared = {
-      ...shared,
-      reads: new Reads(shared),
-      flights: new Flights(shared),
-      unleased: new Unleased({ ...places, patience: commandTimeout, clock, events, moment }),
-      lonely: new LonelyLoads(shared),
-      open: new Set(),
-    }
-    store.open()
+    this.#shared = wired(plan, backing)
+    this.#shared.store.open()
   }
 
   async getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
@@ -134,7 +114,7 @@ class FleetCache implements Cache {
     const { grace, maxValueSize, inlineLimit } = plan
     const said = options?.ttl === undefined ? ttlOf(value, plan) : plan.ttl
     const ttl = jittered(said, plan.jitter, Math.random())
-    const tags = plan.tags.map(this.#shared.named)
+    const tags = this.#shared.tagNames.of(key, plan.tags)
     this.#checkOpen(key)
     const payload = encoded(value, key, maxValueSize, this.#plan.codec)
     if (payload instanceof CacheError) throw payload
@@ -155,9 +135,21 @@ class FleetCache implements Cache {
     const checked = checkedTags('tags', tags)
     this.#checkOpen()
     if (checked.length === 0) return
-    const { store, named, events } = this.#shared
-    await this.#written(store.invalidateTags(checked.map(named)))
+    const { store, tagNames, events } = this.#shared
+    await this.#written(store.invalidateTags(tagNames.said(checked)))
     events.emit('invalidateTags', { tags: checked })
+  }
+
+  async invalidatePrefix(prefix: string): Promise<void> {
+    const { store, tagNames, events } = this.#shared
+    const tag = tagNames.prefix(prefix)
+    this.#checkOpen()
+    await this.#written(store.invalidateTags([tag]))
+    events.emit('invalidatePrefix', { prefix })
+  }
+
+  async clear(): Promise<void> {
+    await this.invalidatePrefix('')
   }
 
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
@@ -180,8 +172,7 @@ class FleetCache implements Cache {
   /** What is asked, checked. */
   #question<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Question {
     checkKey(key)
-    if (typeof loader !== 'function')
-      throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${shown(loader)}`)
+    checkLoader(key, loader)
     const plan: CallPlan =
       options === undefined ? this.#plan : (this.#wraps.planOf(options) ?? refined(this.#plan, options, who))
     const { signal } = plan

@@ -133,7 +133,7 @@ export class Flight implements Loading {
 
   /** Waits for another process's load: for the message, or until it is time to ask again. */
   async #wait(claim: Wait, asked: number, asOf: Moment): Promise<Settlement | 'ask again'> {
-    const { clock, store, named, events, moment } = this.#shared
+    const { clock, store, named, tagNames, events, moment } = this.#shared
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
     this.waitingSince ??= clock.now()
@@ -156,7 +156,7 @@ export class Flight implements Loading {
       }
       case 'read': {
         const readAt = moment()
-        const entry = await store.read(named(this.key), this.#request.plan.tags.map(named))
+        const entry = await store.read(named(this.key), tagNames.of(this.key, this.#request.plan.tags))
         // What was waited for counts even if it has expired meanwhile, but not if a tag of it was invalidated.
         if (entry === null || isVoided(entry)) return 'ask again'
         if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts'
-import { longestLife, milliseconds, type Duration } from './duration.ts'
+import { longestLife, milliseconds, shown, type Duration } from './duration.ts'
 import { CacheError, loadFailed, quoted } from './errors.ts'
 import { ttlOf } from './freshness.ts'
 import type { Plan } from './plan.ts'
@@ -157,4 +157,10 @@ export function load(run: {
 export function valueOf(loaded: Loaded): unknown {
   if (loaded.state === 'failed' || loaded.state === 'lost') throw loaded.error
   return loaded.value
+}
+
+/** Throws TypeError unless it is a function. */
+export function checkLoader(key: string, loader: unknown): void {
+  if (typeof loader === 'function') return
+  throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${shown(loader)}`)
 }

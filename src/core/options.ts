@@ -70,6 +70,16 @@ export interface CacheOptions extends LoadOptions {
   readonly store?: Store | undefined
   /** Keeps the keys of caches that share a store apart. Default `'herdless'`. */
   readonly namespace?: string | undefined
+  /**
+   * What the parts of keys end with, such as `':'`: then `invalidatePrefix` and `clear` void all values of a prefix, and each
+   * hit reads a few keys more along with its own. Default: none.
+   */
+  readonly prefixes?: string | undefined
+  /**
+   * `'observe'` changes nothing: each call runs its loader, no store is asked, and what would have been is counted, see
+   * `stats`. Default `'cache'`.
+   */
+  readonly mode?: 'cache' | 'observe' | undefined
   /** How many loads this process runs at once while the store is away; the others queue. Default 64. */
   readonly maxConcurrentLoads?: number | undefined
   /** How many loads may queue for that; whoever comes then gets OVERLOADED. Default 1 000. */

@@ -35,6 +35,8 @@ export interface CallPlan extends Plan {
 export interface CachePlan extends Plan {
   readonly store?: Store
   readonly namespace: string
+  readonly prefixes: string | null
+  readonly mode: 'cache' | 'observe'
   readonly maxConcurrentLoads: number
   readonly maxQueuedLoads: number
   readonly onInvalidateFailure: 'throw' | 'replay'
@@ -102,6 +104,8 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   ...loadChecks,
   store: shape('a store such as memoryStore() or redisStore(client)', storeMethods),
   namespace: checkedNamespace,
+  prefixes: checkedSeparator,
+  mode: oneOf('cache', 'observe'),
   maxConcurrentLoads: whole(1),
   maxQueuedLoads: whole(0),
   onInvalidateFailure: oneOf('throw', 'replay'),
@@ -117,6 +121,8 @@ export function planOf(options: CacheOptions): CachePlan {
   return {
     ...defaults,
     namespace: 'herdless',
+    prefixes: null,
+    mode: 'cache',
     maxConcurrentLoads: 64,
     maxQueuedLoads: 1_000,
     onInvalidateFailure: 'throw',
@@ -176,6 +182,11 @@ function checkedAhead(name: string, value: unknown): RefreshAhead | null {
   throw new TypeError(
     `Expected \`${name}\` to be a number between 0 and 1, 'xfetch', { beta } or false, got ${shown(value)}`,
   )
+}
+
+function checkedSeparator(name: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '' && value.length <= 10 && value.isWellFormed()) return value
+  throw new TypeError(`Expected \`${name}\` to be a separator of 1 to 10 characters, got ${shown(value)}`)
 }
 
 function checkedNamespace(name: string, value: unknown): string {

@@ -34,10 +34,11 @@ export class Reads {
     let send!: (now: number) => void
     const found = new Promise<Found>((resolve, reject) => {
       send = (now) => {
-        const { store, named } = this.#shared
+        const { store, named, tagNames } = this.#shared
+        const expected = tagNames.of(key, tags)
         store.readInto(
           named(key),
-          tags.length === 0 ? undefined : tags.map(named),
+          expected.length === 0 ? undefined : expected,
           now,
           (entry) => resolve(this.#found(key, entry, now)),
           reject,

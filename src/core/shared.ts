@@ -4,6 +4,7 @@ import type { Events } from './events.ts'
 import type { GuardedStore } from './guard.ts'
 import type { Moment } from './moment.ts'
 import type { Lease } from './store.ts'
+import type { TagNames } from './tag-names.ts'
 import type { Watchdog } from './watchdog.ts'
 
 /** What the reads, flights and calls of one cache share. */
@@ -11,6 +12,7 @@ export interface Shared {
   readonly store: GuardedStore
   /** A key as the store knows it. */
   readonly named: (key: string) => string
+  readonly tagNames: TagNames
   readonly watchdog: Watchdog<Lease>
   readonly clock: Clock
   readonly codec: Codec

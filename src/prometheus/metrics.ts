@@ -86,11 +86,14 @@ export function collectMetrics(cache: Pick<Cache, 'on' | 'stats'>, options: Metr
   )
   on('answer', ({ duration }) => answerTime(duration))
 
-  const invalidations = (by: 'key' | 'tags'): (() => void) =>
-    metrics.counter('invalidations_total', 'Invalidations and sets of keys, and invalidations of tags', { by })
-  const [ofKey, ofTags] = [invalidations('key'), invalidations('tags')]
+  const invalidations = (by: 'key' | 'tags' | 'prefix'): (() => void) =>
+    metrics.counter('invalidations_total', 'Invalidations and sets of keys, invalidations of tags and of prefixes', {
+      by,
+    })
+  const [ofKey, ofTags, ofPrefix] = [invalidations('key'), invalidations('tags'), invalidations('prefix')]
   on('invalidate', () => ofKey())
   on('invalidateTags', () => ofTags())
+  on('invalidatePrefix', () => ofPrefix())
 
   const degraded = metrics.gauge('degraded', 'Whether the store does not answer')
   degraded(0)

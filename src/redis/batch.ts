@@ -71,7 +71,8 @@ export class Batch {
       },
       (error: unknown) => {
         // The server refused all because of one: a key that this user may not use, or that is elsewhere.
-        if (items.length > 1 && (error as Error).name === 'ReplyError') for (const item of items) this.#send([item])
+        const refused = /^(NOPERM|CROSSSLOT)/.test((error as Error).message)
+        if (refused && items.length > 1) for (const item of items) this.#send([item])
         else for (const { reject } of items) reject(error)
       },
     )

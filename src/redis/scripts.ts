@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '2a13bacce31e6dea70a2f59b0ccb2514c88cd7d5',
+  sha1: 'e0a7d87adedc6159496d97d2a3d3059e7876c2b6',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -102,6 +102,7 @@ end
 local many = tonumber(ARGV[1])
 local keys, args = #KEYS / many, (#ARGV - 1) / many
 local answers = {}
+local bad = 0
 for each = 0, many - 1 do
   local good, answer = pcall(
     claim,
@@ -109,9 +110,10 @@ for each = 0, many - 1 do
     {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
   )
   if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
+  if answer.err then bad = bad + 1 end
   answers[each + 1] = answer
 end
-return answers
+return bad == many and answers[1] or answers
 `,
 }
 
@@ -125,7 +127,7 @@ return redis.call('GET', KEYS[1]) or string.format('%.0f', time[1] * 1000000 + t
 
 export const fill: Script = {
   name: 'fill',
-  sha1: '05e9556d73c1a1805461a30ebd1fbc3c4b8abe97',
+  sha1: '0e3e9c1eb79571ecedfebe450d9bb060be6bdbbb',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -153,6 +155,7 @@ end
 local many = tonumber(ARGV[1])
 local keys, args = #KEYS / many, (#ARGV - 1) / many
 local answers = {}
+local bad = 0
 for each = 0, many - 1 do
   local good, answer = pcall(
     fill,
@@ -160,9 +163,10 @@ for each = 0, many - 1 do
     {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
   )
   if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
+  if answer.err then bad = bad + 1 end
   answers[each + 1] = answer
 end
-return answers
+return bad == many and answers[1] or answers
 `,
 }
 

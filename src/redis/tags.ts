@@ -1,4 +1,6 @@
 import { LRUCache } from 'lru-cache'
+import { systemClock } from '../core/clock.ts'
+import { inTime } from '../core/deadline.ts'
 import { isVoid, tagKept, voided } from '../core/tags.ts'
 import { quietly } from '../core/quietly.ts'
 import type { Entry } from '../core/store.ts'
@@ -11,6 +13,9 @@ import * as scripts from './scripts.ts'
 
 /** Of how many values with tags it is remembered which: these are read along with them, in one round trip. */
 const remembered = 10_000
+
+/** How long a load waits for the server of its tags, in milliseconds. */
+const patience = 100
 
 /** A tag stays for so much longer than the values that have it, in milliseconds. */
 const margin = 2_000
@@ -48,9 +53,13 @@ export class Tags {
     return isVoid(since, found) ? voided(entry) : entry
   }
 
-  /** The epoch of a load that is about to begin, where the server of its key does not know. */
+  /**
+   * The epoch of a load that is about to begin, where the server of its key does not know. Where it cannot be had soon, 0: then
+   * the load goes on, and only if its value has tags it counts as void.
+   */
   async now(key: string): Promise<number> {
-    return Number(await runScript(this.#client, scripts.epoch, [epochKey(key)], []))
+    const asked = async (): Promise<number> => Number(await runScript(this.#client, scripts.epoch, [epochKey(key)], []))
+    return await inTime(asked, { most: patience, clock: systemClock }).catch(() => 0)
   }
 
   /**

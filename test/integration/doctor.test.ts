@@ -200,6 +200,8 @@ describe('the ioredis of the application', () => {
     const own = join(folder, 'node_modules/herdless')
     await cp(await builtPackage(), join(own, 'dist'), { recursive: true })
     await writeFile(join(own, 'package.json'), '{ "name": "herdless", "version": "1.2.3" }')
+    // What is installed with it.
+    await symlink(join(checkout, 'node_modules/lru-cache'), join(folder, 'node_modules/lru-cache'))
     if (ioredis !== null) await symlink(join(checkout, 'node_modules', ioredis), join(folder, 'node_modules/ioredis'))
     return folder
   }

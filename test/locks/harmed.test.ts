@@ -80,8 +80,8 @@ function block(part: number, ttl: number): Harm {
 
 /** A renewal may be due just when the loop is held up, and is made when that ends: so much of the ttl must be left then. */
 const blocked = [
-  { part: 0.6, options: { ttl, renew: { at: 1 / 3 } } },
-  { part: 0.7, options: { ttl: 2 * ttl, renew: { at: 1 / 5 } } },
+  { part: 0.6, options: { ttl: 3 * ttl, renew: { at: 1 / 3 } } },
+  { part: 0.7, options: { ttl: 3 * ttl, renew: { at: 1 / 5 } } },
 ]
 
 /** Harms processes again and again while they work; resolves with what was wrong, and how much was done. */

@@ -1,5 +1,5 @@
 import { tokens } from '../../core/token.ts'
-import { redisStore } from '../../redis/index.ts'
+import { redisStore, type RedisClient } from '../../redis/index.ts'
 import type { Answer } from './connection.ts'
 import { about, type Finding } from './finding.ts'
 import type { Subject } from './subject.ts'
@@ -22,8 +22,9 @@ const meanings: readonly (readonly [code: RegExp, todo: string, page: string])[]
 ]
 
 /** One load as the library does it, by its own store, on a new key: everything that decides is in the scripts. */
-export async function lease({ connection, key }: Subject): Promise<Finding[]> {
-  const store = redisStore(connection.client, { wakeUp: 'poll' })
+export async function lease({ connection, key, kind }: Subject): Promise<Finding[]> {
+  const client = kind === 'cluster' ? nodeOfCluster(connection.client) : connection.client
+  const store = redisStore(client, { wakeUp: 'poll' })
   const token = tokens()
   const startedAt = performance.now()
   const value = { payload: Buffer.from('"doctor"'), ttl: life, grace: 0, loadTime: 0, inlineLimit: 0 }
@@ -47,6 +48,17 @@ export async function lease({ connection, key }: Subject): Promise<Finding[]> {
   // Whatever was left: a key that is new and deleted, or that expires.
   await connection.attempt(() => store.invalidate(key))
   return [failed(answer)]
+}
+
+/** The connection to one node, taken for one to the cluster: what does not live in one slot is asked for by itself. */
+function nodeOfCluster(client: RedisClient): RedisClient {
+  return new Proxy(client, {
+    get(target, name) {
+      if (name === 'isCluster') return true
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
 }
 
 function failed(answer: Answer): Finding {

@@ -128,6 +128,7 @@ end
 local many = tonumber(ARGV[1])
 local keys, args = #KEYS / many, (#ARGV - 1) / many
 local answers = {}
+local bad = 0
 for each = 0, many - 1 do
   local good, answer = pcall(
     claim,
@@ -135,6 +136,8 @@ for each = 0, many - 1 do
     {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
   )
   if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
+  if answer.err then bad = bad + 1 end
   answers[each + 1] = answer
 end
-return answers
+-- An error that is that of all must be seen as one: a client may reconnect because of it.
+return bad == many and answers[1] or answers

@@ -1,0 +1,138 @@
+import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
+import { loading, loadingNow, type Loading } from './circle.ts'
+import { closed, type CacheError } from './errors.ts'
+import type { CacheEvents } from './events.ts'
+import { checkKey } from './key.ts'
+import { checkLoader, load, valueOf, type LoadContext, type Loaded, type Loader } from './load.ts'
+import { together, type BatchLoader } from './many.ts'
+import type { CallOptions, CloseOptions, SetOptions } from './options.ts'
+import { Patience } from './patience.ts'
+import { refined, type CachePlan, type CallPlan } from './plan.ts'
+import { quietly } from './quietly.ts'
+import type { CacheStats } from './tally.ts'
+import { Wraps } from './wrap.ts'
+
+/**
+ * A cache that changes nothing: each call runs its loader, and no store is asked. Beside it a cache in the memory of this
+ * process is asked the same, for values that say nothing: what it counts is what would have been.
+ */
+export class ObservingCache implements Cache {
+  readonly #plan: CachePlan
+  readonly #shadow: Cache
+  readonly #wraps: Wraps
+  #closed = false
+
+  /** @param shadow loads nothing but marks */
+  constructor(plan: CachePlan, shadow: Cache) {
+    this.#plan = plan
+    this.#shadow = shadow
+    this.#wraps = new Wraps(this, plan)
+  }
+
+  async getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    return (await this.#ask('getOrLoad', key, loader, options)) as T
+  }
+
+  async refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    return (await this.#ask('refresh', key, loader, options)) as T
+  }
+
+  async getOrLoadMany<T>(
+    keys: readonly string[],
+    loadMany: BatchLoader<T>,
+    options?: CallOptions,
+  ): Promise<(T | CacheError)[]> {
+    return await together(keys, loadMany, (key, loader) => this.getOrLoad(key, loader, options))
+  }
+
+  wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F> {
+    return this.#wraps.wrap(fn, options)
+  }
+
+  /** There is never anything. */
+  async peek<T = unknown>(key: string): Promise<Peeked<T>> {
+    await this.#shadow.peek(key)
+    return { state: 'missing' }
+  }
+
+  async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
+    await this.#shadow.set(key, markOf(value), options)
+  }
+
+  invalidate(key: string): Promise<void> {
+    return this.#shadow.invalidate(key)
+  }
+
+  invalidateTags(tags: readonly string[]): Promise<void> {
+    return this.#shadow.invalidateTags(tags)
+  }
+
+  invalidatePrefix(prefix: string): Promise<void> {
+    return this.#shadow.invalidatePrefix(prefix)
+  }
+
+  clear(): Promise<void> {
+    return this.#shadow.clear()
+  }
+
+  on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
+    return this.#shadow.on(name, listener)
+  }
+
+  stats(): CacheStats {
+    return this.#shadow.stats()
+  }
+
+  close(options?: CloseOptions): Promise<void> {
+    this.#closed = true
+    return this.#shadow.close(options)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #ask(
+    verb: 'getOrLoad' | 'refresh',
+    key: string,
+    loader: Loader<unknown>,
+    options?: CallOptions,
+  ): Promise<unknown> {
+    checkKey(key)
+    checkLoader(key, loader)
+    const plan: CallPlan =
+      options === undefined ? this.#plan : (this.#wraps.planOf(options) ?? refined(this.#plan, options, verb))
+    const { signal } = plan
+    if (this.#closed) throw closed(key)
+    signal?.throwIfAborted()
+    const { clock } = this.#plan
+    const lost = new Promise<never>(() => undefined)
+    const node: Loading = { key, cache: this, parent: loadingNow(), waitsFor: new Set(), running: true }
+    const loaded = loading.run(node, () => load({ key, loader, plan, clock, fence: null, stale: null, lost }))
+    const { signal: _, ...rest } = options ?? {}
+    // Its error is that of the caller's own load, or nobody's.
+    quietly(this.#shadow[verb](key, (context) => mark(loaded, context), rest))
+    const patience = new Patience({ clock, since: clock.now(), signal, onEnd: () => undefined })
+    loaded.then(valueOf).then(
+      (value) => patience.resolve(value),
+      (error: unknown) => patience.reject(error),
+    )
+    return await patience.answer
+  }
+}
+
+/** The same end as that of a load, but for the value. */
+async function mark(loaded: Promise<Loaded>, context: LoadContext): Promise<unknown> {
+  const ended = await loaded
+  if (ended.state === 'pass') context.doNotStore()
+  if (ended.state === 'value') {
+    context.ttl(ended.ttl)
+    context.tags(...ended.tags)
+  }
+  return markOf(valueOf(ended))
+}
+
+/** Nothing has a ttl of its own. */
+function markOf(value: unknown): unknown {
+  return value === null || value === undefined ? value : true
+}

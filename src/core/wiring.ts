@@ -1,0 +1,36 @@
+import { Events } from './events.ts'
+import { Flights } from './flights.ts'
+import type { CallShared } from './get-or-load.ts'
+import { GuardedStore } from './guard.ts'
+import { keyspace } from './key.ts'
+import { LonelyLoads } from './lonely-loads.ts'
+import { moments } from './moment.ts'
+import type { CachePlan } from './plan.ts'
+import { Reads } from './reads.ts'
+import type { Lease, Store } from './store.ts'
+import { TagNames } from './tag-names.ts'
+import { tokens } from './token.ts'
+import { Unleased } from './unleased.ts'
+import { Watchdog } from './watchdog.ts'
+
+/** All that the calls of one cache share, made by its plan. */
+export function wired(plan: CachePlan, backing: Store): CallShared {
+  const { clock, codec, commandTimeout, maxConcurrentLoads: most, maxQueuedLoads: mostQueued } = plan
+  const events = new Events(plan.namespace, plan.stats.topKeys)
+  const moment = moments()
+  const keeps = plan.onInvalidateFailure === 'replay'
+  const store = new GuardedStore(backing, { timeout: commandTimeout, keeps, clock, events })
+  const watchdog = new Watchdog<Lease>((leases) => store.renew(leases), clock)
+  const namespace = keyspace(plan.namespace)
+  const named = (key: string): string => namespace + key
+  const tagNames = new TagNames(namespace, plan.prefixes)
+  const shared = { store, named, tagNames, watchdog, clock, codec, events, moment, token: tokens() }
+  return {
+    ...shared,
+    reads: new Reads(shared),
+    flights: new Flights(shared),
+    unleased: new Unleased({ most, mostQueued, patience: commandTimeout, clock, events, moment }),
+    lonely: new LonelyLoads(shared),
+    open: new Set(),
+  }
+}
