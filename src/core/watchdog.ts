@@ -124,6 +124,8 @@ export class Watchdog<Lease extends Leased> {
   }
 
   #wake(at: number): void {
+    // Overdue: the answer that granted it was read late, and the loop may be held up again before a timer runs.
+    if (at <= this.#clock.now()) return queueMicrotask(this.#round)
     if (at >= this.#wakeAt) return
     this.#timer?.cancel()
     this.#wakeAt = at
@@ -131,6 +133,7 @@ export class Watchdog<Lease extends Leased> {
   }
 
   readonly #round = (): void => {
+    this.#timer?.cancel()
     this.#timer = null
     this.#wakeAt = Number.POSITIVE_INFINITY
     const now = this.#clock.now()

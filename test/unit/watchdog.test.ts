@@ -77,6 +77,17 @@ describe('a watchdog', () => {
     expect(times()).toEqual([0, 300, 600, 900])
   })
 
+  test('renews a lease that comes late before anything else can hold the loop up, whatever else is due', async () => {
+    const { dog, clock, renewals } = watched()
+    dog.watch(lease('early', 900), clock.now(), () => expect.unreachable())
+    // Its grant was answered long ago; the answer has been read just now.
+    dog.watch(lease('late', 900), clock.now() - 600, () => expect.unreachable())
+    await Promise.resolve()
+    expect(renewals).toMatchObject([{ at: 0, keys: ['late'] }])
+    await clock.advance(300)
+    expect(renewals).toMatchObject([{ at: 0 }, { at: 300, keys: ['early', 'late'] }])
+  })
+
   test('sends a renewal again that gets no answer, and loses the lease at its own deadline (rule 2)', async () => {
     const { dog, clock, times } = watched('the test')
     const lost: string[] = []
