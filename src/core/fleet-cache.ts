@@ -12,7 +12,7 @@ import { checkLoader, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
 import { ObservingCache } from './observing-cache.ts'
 import type { CacheOptions, CallOptions, CloseOptions, SetOptions } from './options.ts'
-import { closeTimeout, planOf, refined, refinedForSet, type CachePlan, type CallPlan } from './plan.ts'
+import { closeTimeout, planOf, refinedForSet, type CachePlan } from './plan.ts'
 import type { Question } from './question.ts'
 import type { Found } from './reads.ts'
 import type { Store } from './store.ts'
@@ -173,8 +173,7 @@ class FleetCache implements Cache {
   #question<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Question {
     checkKey(key)
     checkLoader(key, loader)
-    const plan: CallPlan =
-      options === undefined ? this.#plan : (this.#wraps.planOf(options) ?? refined(this.#plan, options, who))
+    const plan = this.#wraps.planOf(options, who)
     const { signal } = plan
     this.#checkOpen(key)
     signal?.throwIfAborted()

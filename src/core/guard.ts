@@ -68,7 +68,7 @@ export class GuardedStore {
   /** The same for hits, where each promise counts: it is settled through the caller's own. */
   readInto(
     key: string,
-    tags: readonly string[] | undefined,
+    tags: readonly string[],
     now: number,
     resolve: (entry: Entry | null) => void,
     reject: (error: CacheError) => void,

@@ -34,7 +34,7 @@ class Batches<T> {
   load(context: LoadContext): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#thisTick.length === 0) process.nextTick(this.#endTick)
-      this.#thisTick.push({ context, load: loading.getStore() ?? undefined, resolve, reject })
+      this.#thisTick.push({ context, load: loading.getStore(), resolve, reject })
     })
   }
 

@@ -7,7 +7,7 @@ import { checkLoader, load, valueOf, type LoadContext, type Loaded, type Loader 
 import { together, type BatchLoader } from './many.ts'
 import type { CallOptions, CloseOptions, SetOptions } from './options.ts'
 import { Patience } from './patience.ts'
-import { refined, type CachePlan, type CallPlan } from './plan.ts'
+import type { CachePlan } from './plan.ts'
 import { quietly } from './quietly.ts'
 import type { CacheStats } from './tally.ts'
 import { Wraps } from './wrap.ts'
@@ -100,8 +100,7 @@ export class ObservingCache implements Cache {
   ): Promise<unknown> {
     checkKey(key)
     checkLoader(key, loader)
-    const plan: CallPlan =
-      options === undefined ? this.#plan : (this.#wraps.planOf(options) ?? refined(this.#plan, options, verb))
+    const plan = this.#wraps.planOf(options, verb)
     const { signal } = plan
     if (this.#closed) throw closed(key)
     signal?.throwIfAborted()

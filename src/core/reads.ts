@@ -35,14 +35,8 @@ export class Reads {
     const found = new Promise<Found>((resolve, reject) => {
       send = (now) => {
         const { store, named, tagNames } = this.#shared
-        const expected = tagNames.of(key, tags)
-        store.readInto(
-          named(key),
-          expected.length === 0 ? undefined : expected,
-          now,
-          (entry) => resolve(this.#found(key, entry, now)),
-          reject,
-        )
+        const found = (entry: Entry | null): void => resolve(this.#found(key, entry, now))
+        store.readInto(named(key), tagNames.of(key, tags), now, found, reject)
       }
     })
     this.#thisTick.set(key, { found, send })

@@ -33,9 +33,9 @@ export class Wraps {
     this.#plan = plan
   }
 
-  /** The plan of options that were checked when a function was wrapped. */
-  planOf(options: CallOptions): CallPlan | undefined {
-    return this.#plans.get(options)
+  /** The plan of a call: options that were checked when a function was wrapped are not checked again. */
+  planOf(options: CallOptions | undefined, who: 'getOrLoad' | 'refresh'): CallPlan {
+    return options === undefined ? this.#plan : (this.#plans.get(options) ?? refined(this.#plan, options, who))
   }
 
   /** See `Cache.wrap`. */

@@ -211,15 +211,17 @@ return {ours}
 
 export const markTags: Script = {
   name: 'mark-tags',
-  sha1: 'eb73885b798053aba9b8ff7de5c502ff6a458d37',
+  sha1: '353930f98dbaea1b49afa427e6c2d3e16f7e7108',
   lua: `local time = redis.call('TIME')
-local micros = time[1] * 1000000 + time[2]
 local epoch = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
-local since = ARGV[1] ~= '' and tonumber(ARGV[1]) or epoch > 0 and epoch or micros
-local digits = string.format('%.0f', since)
+local latest = epoch > 0 and epoch or time[1] * 1000000 + time[2]
+local newest = 0
 for index = 2, #KEYS do
-  if (tonumber(redis.call('GET', KEYS[index]) or 0) or 0) > since then return {0, digits} end
+  newest = math.max(newest, tonumber(redis.call('GET', KEYS[index]) or 0) or 0)
 end
+local since = tonumber(ARGV[1]) or math.max(latest, newest)
+if newest > since then return false end
+local digits = string.format('%.0f', since)
 if epoch < since then redis.call('SET', KEYS[1], digits, 'PX', 2592000000) end
 for index = 2, #KEYS do
   local left = redis.call('PTTL', KEYS[index])
@@ -229,7 +231,7 @@ for index = 2, #KEYS do
     redis.call('PEXPIRE', KEYS[index], ARGV[2])
   end
 end
-return {1, digits}
+return digits
 `,
 }
 

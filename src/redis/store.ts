@@ -70,7 +70,7 @@ export class RedisStore implements Store {
     if (this.#users.length === 0) this.#inbox?.close()
   }
 
-  read(key: string, tags?: readonly string[]): Promise<Entry | null> {
+  read(key: string, tags: readonly string[] = []): Promise<Entry | null> {
     return this.#values.read(key, tags)
   }
 
@@ -129,7 +129,7 @@ export class RedisStore implements Store {
     const { ttl, grace, loadTime, inlineLimit, tags = [] } = value
     const { sentAt, since } = this.#held.end(lease.token) ?? { sentAt: this.#clock.now(), since: 0 }
     // Whoever is given the value has asked before this: what was invalidated then is seen here.
-    if (tags.length > 0 && (await this.#tags.mark(tags, since, ttl + grace)) === null) {
+    if (tags.length > 0 && !(await this.#tags.mark(tags, since, ttl + grace))) {
       await this.#settle(lease, 'again', '', 0)
       return false
     }
@@ -179,9 +179,7 @@ export class RedisStore implements Store {
   async set(key: string, token: string, value: NewValue, within?: number): Promise<void> {
     const { ttl, grace, tags = [] } = value
     const askedAt = systemClock.now()
-    const since = tags.length === 0 ? 0 : await this.#tags.mark(tags, null, ttl + grace)
-    // Invalidated while it was on its way: then it is not there.
-    if (since === null) return await this.invalidate(key)
+    const since = tags.length === 0 ? 0 : await this.#tags.markNow(tags, ttl + grace)
     const overwrite = async (): Promise<boolean> => {
       const sentAt = this.#clock.known ? Math.floor(this.#clock.at(askedAt)) : ''
       const life = [Math.ceil(ttl), Math.ceil(grace)]

@@ -37,10 +37,13 @@ export class Tags {
     this.#reader = reader
   }
 
-  /** Reads the tags that a value probably has, in the same tick as the value. */
-  expected(key: string, said: readonly string[] | undefined): Epochs {
-    const tags = said ?? (this.#known.size > 0 ? this.#known.get(key) : undefined)
-    return tags === undefined ? none : this.#read(tags)
+  /**
+   * Reads the tags that a value probably has, in the same tick as the value: those that it had when it was seen last.
+   * @param said what is guessed of a value that was not
+   */
+  expected(key: string, said: readonly string[]): Epochs {
+    const tags = (this.#known.size > 0 ? this.#known.get(key) : undefined) ?? said
+    return tags.length === 0 ? none : this.#read(tags)
   }
 
   /** A value as it is seen by its tags: those of which no epoch is being read are looked at now. */
@@ -63,14 +66,22 @@ export class Tags {
   }
 
   /**
-   * Sees to it that the tags of a value are there for as long as it lives.
-   * @param since the epoch of when its load began; `null` for now
-   * @returns the epoch of the value; `null` if a tag was invalidated since
+   * Sees to it that the tags of a value are there for as long as it lives; `false` if one was invalidated since.
+   * @param since the epoch of when its load began
+   * @param life in milliseconds
    */
-  async mark(tags: readonly string[], since: number | null, life: number): Promise<number | null> {
-    const args = [since ?? '', Math.ceil(life) + margin]
-    const [good, epoch] = (await this.#run(scripts.markTags, tags, args)) as unknown[]
-    return Number(good) === 1 ? Number(epoch) : null
+  async mark(tags: readonly string[], since: number, life: number): Promise<boolean> {
+    return (await this.#mark(tags, since, life)) !== null
+  }
+
+  /** The same for a value of this moment; resolves with its epoch. */
+  async markNow(tags: readonly string[], life: number): Promise<number> {
+    return Number(await this.#mark(tags, '', life))
+  }
+
+  /** The epoch of the value; `null` if a tag was invalidated since. */
+  #mark(tags: readonly string[], since: number | '', life: number): Promise<unknown> {
+    return this.#run(scripts.markTags, tags, [since, Math.ceil(life) + margin])
   }
 
   async invalidate(tags: readonly string[]): Promise<void> {

@@ -19,7 +19,7 @@ export class Values {
   }
 
   /** One of which a tag was invalidated has expired. @param tags those that it probably has */
-  read(key: string, tags: readonly string[] | undefined): Promise<Entry | null> {
+  read(key: string, tags: readonly string[]): Promise<Entry | null> {
     return this.#clock.known ? this.#read(key, tags) : this.#clock.first().then(() => this.#read(key, tags))
   }
 
@@ -30,7 +30,7 @@ export class Values {
     return (await this.#tags.seen(key, entry)) === entry ? entry : null
   }
 
-  #read(key: string, tags: readonly string[] | undefined): Promise<Entry | null> {
+  #read(key: string, tags: readonly string[]): Promise<Entry | null> {
     const epochs = this.#tags.expected(key, tags)
     return this.#reader.read<Entry | null>(valueKey(key), (bytes) => {
       if (bytes === null) return null

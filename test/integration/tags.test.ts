@@ -58,6 +58,9 @@ describe('tags on Redis', () => {
     expect(await hit('more'), 'of which the tags are not known').toEqual({ get: 1, mget: 1 })
     expect(await hit('more'), 'of which the tags are known').toEqual({ mget: 1 })
     expect(await hit('none')).toEqual({ get: 1 })
+    await cache.getOrLoad('both', (context) => (context.tags('z'), 1), { tags })
+    expect(await hit('both', { tags }), 'of which not all tags are said').toEqual({ mget: 1, get: 1 })
+    expect(await hit('both', { tags }), 'of which more is known than is said').toEqual({ mget: 1 })
   })
 
   test('cost a load one command more, and an invalidation one, however many values there are', async () => {
@@ -91,6 +94,18 @@ describe('tags on Redis', () => {
       await cache.getOrLoad('a', () => round, { tags: ['x'] })
       expect(await cache.peek('a')).toMatchObject({ value: round })
     }
+  })
+
+  test('let a set be seen although their epoch is forgotten and the clock was set back', async () => {
+    const { cache, client, namespace } = await open()
+    await cache.set('a', 1, { tags: ['x'] })
+    // As of the year 2255.
+    await client.set(`{${namespace}:}:x`, '8999999999999999', 'PX', 3_600_000)
+    await client.del(`{${namespace}:}`)
+    await cache.set('a', 2, { tags: ['x'] })
+    expect(await cache.peek('a')).toMatchObject({ value: 2 })
+    await cache.invalidateTags(['x'])
+    expect(await cache.peek('a')).toEqual({ state: 'missing' })
   })
 
   test('live as long as the values that have them, and a day after they were invalidated', async () => {

@@ -1,15 +1,17 @@
 -- See to it that the tags of a value are there for as long as it is, before it is written.
 -- KEYS  1 epoch   2.. tags: each the epoch of its last invalidation, or of the first value that had it
--- ARGV  1 epoch of when the load of the value began, '' for now   2 how long the value lives, ms
--- Returns  {1, epoch of the value}, {0, that} if a tag was invalidated since
+-- ARGV  1 epoch of when the load of the value began, '' for a value of this moment   2 how long the value lives, ms
+-- Returns  the epoch of the value, false if a tag was invalidated since
 local time = redis.call('TIME')
-local micros = time[1] * 1000000 + time[2]
 local epoch = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
-local since = ARGV[1] ~= '' and tonumber(ARGV[1]) or epoch > 0 and epoch or micros
-local digits = string.format('%.0f', since)
+local latest = epoch > 0 and epoch or time[1] * 1000000 + time[2]
+local newest = 0
 for index = 2, #KEYS do
-  if (tonumber(redis.call('GET', KEYS[index]) or 0) or 0) > since then return {0, digits} end
+  newest = math.max(newest, tonumber(redis.call('GET', KEYS[index]) or 0) or 0)
 end
+local since = tonumber(ARGV[1]) or math.max(latest, newest)
+if newest > since then return false end
+local digits = string.format('%.0f', since)
 -- Whatever is invalidated later must be greater, also after the clock of this server was set back.
 if epoch < since then redis.call('SET', KEYS[1], digits, 'PX', 2592000000) end
 for index = 2, #KEYS do
@@ -20,4 +22,4 @@ for index = 2, #KEYS do
     redis.call('PEXPIRE', KEYS[index], ARGV[2])
   end
 end
-return {1, digits}
+return digits
