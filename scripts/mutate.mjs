@@ -1,5 +1,5 @@
 /**
- * `npm run mutate`: breaks a copy of the code in each way that scripts/mutations.mjs and scripts/lock-mutations.mjs list, and runs the tests that must
+ * `npm run mutate`: breaks a copy of the code in each way that scripts/mutations.mjs and the lists beside it name, and runs the tests that must
  * turn red. Fails if one of them stays green, or if a break no longer applies.
  *
  * npm run mutate [-- --only <part of a name>]
@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { checkout } from './command.mjs'
 import { lockMutations } from './lock-mutations.mjs'
+import { nearMutations } from './near-mutations.mjs'
 import { mutations } from './mutations.mjs'
 
 const { values: options } = parseArgs({ options: { only: { type: 'string', default: '' } } })
@@ -19,7 +20,9 @@ const execute = promisify(execFile)
 const copy = await copyOfCheckout()
 let survivors = 0
 try {
-  for (const mutation of [...mutations, ...lockMutations].filter(({ name }) => name.includes(options.only))) {
+  for (const mutation of [...mutations, ...lockMutations, ...nearMutations].filter(({ name }) =>
+    name.includes(options.only),
+  )) {
     const started = performance.now()
     const verdict = await judged(mutation)
     if (!verdict.caught) survivors++

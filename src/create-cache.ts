@@ -1,7 +1,7 @@
 import type { Cache } from './core/cache.ts'
-import { openCache } from './core/fleet-cache.ts'
+import { openCache } from './core/open-cache.ts'
 import type { CacheOptions } from './core/options.ts'
-import { memoryStore } from './memory/store.ts'
+import { memoryStore } from './memory/memory-store.ts'
 
 /**
  * A cache whose misses are loaded once in the whole fleet.

@@ -1,6 +1,6 @@
 export { createCache } from './create-cache.ts'
 export { memoryLock, type MemoryLockOptions } from './memory/memory-lock.ts'
-export { memoryStore, type MemoryStoreOptions } from './memory/store.ts'
+export { memoryStore, type MemoryStoreOptions } from './memory/memory-store.ts'
 export { locked } from './core/locked.ts'
 export type { KeyValue } from './core/key-value.ts'
 export { CacheError, type CacheErrorCode, type Failure } from './core/errors.ts'
@@ -17,11 +17,13 @@ export type { CacheEvents } from './core/events.ts'
 export type { CacheStats } from './core/tally.ts'
 export type { TopKey } from './core/top-keys.ts'
 export type { BatchLoader } from './core/many.ts'
+export type { NearOptions } from './core/near-options.ts'
 export type { Clock, Timer } from './core/clock.ts'
 export type { Duration } from './core/duration.ts'
 export type {
   Claim,
   ClaimRequest,
+  Copies,
   Entry,
   Hear,
   Lease,
@@ -30,4 +32,5 @@ export type {
   Store,
   Validators,
   Wait,
+  Watch,
 } from './core/store.ts'

@@ -5,8 +5,8 @@ import { Tally, type CacheStats } from './tally.ts'
 
 /** What a cache tells whoever listens: the name of each event and what comes with it. Durations are milliseconds. */
 export interface CacheEvents {
-  /** A fresh value was served. */
-  hit: { key: string }
+  /** A fresh value was served; `near` is there if it was a copy in this process. */
+  hit: { key: string; near?: true }
   /** A stale value was served. */
   stale: { key: string; age: number }
   /** A caller found no value to serve at once. */
@@ -117,6 +117,13 @@ export class Events {
   hit(key: string, missed = false): void {
     if (!missed) this.#tally.hits++
     if (this.heard('hit')) this.#publish('hit', { key })
+  }
+
+  /** A hit of the near tier. @param missed as for a hit */
+  nearHit(key: string, missed = false): void {
+    if (!missed) this.#tally.hits++
+    if (!missed) this.#tally.nearHits++
+    if (this.heard('hit')) this.#publish('hit', { key, near: true })
   }
 
   /** @param missed as for a hit */

@@ -1,7 +1,5 @@
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loadingNow } from './circle.ts'
-import type { Clock } from './clock.ts'
-import { jsonCodec } from './codec.ts'
 import { about, CacheError, closed } from './errors.ts'
 import type { CacheEvents } from './events.ts'
 import { encoded } from './payload.ts'
@@ -10,33 +8,22 @@ import { Call, type CallShared } from './get-or-load.ts'
 import { checkKey } from './key.ts'
 import { checkLoader, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
-import { ObservingCache } from './observing-cache.ts'
-import type { CacheOptions, CallOptions, CloseOptions, SetOptions } from './options.ts'
-import { closeTimeout, planOf, refinedForSet, type CachePlan } from './plan.ts'
+import type { Copy, Near } from './near.ts'
+import type { CallOptions, CloseOptions, SetOptions } from './options.ts'
+import { closeTimeout, refinedForSet, type CachePlan } from './plan.ts'
 import type { Question } from './question.ts'
-import type { Found } from './reads.ts'
+import { peeked, type Found } from './reads.ts'
 import type { Store } from './store.ts'
 import { checkedTags } from './tags.ts'
 import type { CacheStats } from './tally.ts'
 import { wired } from './wiring.ts'
 import { Wraps } from './wrap.ts'
 
-/**
- * A cache as the options say.
- * @param options each with a default
- * @param defaultStore makes the store if the options name none, with the clock of the cache
- * @throws TypeError for an unknown option or a value it cannot have
- */
-export function openCache(options: CacheOptions, defaultStore: (clock: Clock) => Store): Cache {
-  const plan = planOf(options)
-  if (plan.mode === 'cache') return new FleetCache(plan, plan.store ?? defaultStore(plan.clock))
-  const shadow = new FleetCache({ ...plan, codec: jsonCodec() }, defaultStore(plan.clock))
-  return new ObservingCache(plan, shadow)
-}
-
-class FleetCache implements Cache {
+/** A cache whose misses are loaded once in the whole fleet. */
+export class FleetCache implements Cache {
   readonly #plan: CachePlan
   readonly #shared: CallShared
+  readonly #near: Near | null
   readonly #wraps: Wraps
   readonly #writes = new Set<Promise<void>>()
   #state: 'open' | 'closing' | 'closed' = 'open'
@@ -49,10 +36,20 @@ class FleetCache implements Cache {
     this.#plan = plan
     this.#wraps = new Wraps(this, plan)
     this.#shared = wired(plan, backing)
+    this.#near = this.#shared.near
     this.#shared.store.open()
   }
 
-  async getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+  getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    // A hit of the near tier costs no more than it must.
+    const copy = this.#near === null || this.#state !== 'open' ? undefined : this.#near.get(key)
+    if (copy === undefined || typeof loader !== 'function') return this.#getOrLoad(key, loader, options)
+    if (options !== undefined || this.#plan.refreshAhead !== null) return this.#served(copy, key, loader, options)
+    this.#shared.events.nearHit(key)
+    return Promise.resolve(copy.value as T)
+  }
+
+  async #getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
     const question = this.#question('getOrLoad', key, loader, options)
     const { plan, signal } = question
     const { flights, reads, events } = this.#shared
@@ -67,7 +64,7 @@ class FleetCache implements Cache {
       read = await reads.read(key, plan.tags)
       if (read.state === 'entry' && freshness(read.entry, 0) === 'fresh') {
         events.hit(key)
-        if (plan.refreshAhead !== null) flights.refreshAhead(question, read)
+        if (plan.refreshAhead !== null) flights.refreshAhead(question, read.entry, read.value)
         return read.value as T
       }
     } catch (error) {
@@ -102,10 +99,7 @@ class FleetCache implements Cache {
     const found = await this.#shared.reads.read(key, this.#plan.tags).catch((error: CacheError) => {
       throw about(key, error)
     })
-    if (found.state !== 'entry') return { state: 'missing' }
-    const state = freshness(found.entry, this.#plan.grace)
-    if (state === 'expired') return { state: 'missing' }
-    return { state, value: found.value as T, age: found.entry.age, ttl: Math.max(0, found.entry.freshFor) }
+    return peeked<T>(found, this.#plan.grace)
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
@@ -135,16 +129,16 @@ class FleetCache implements Cache {
     const checked = checkedTags('tags', tags)
     this.#checkOpen()
     if (checked.length === 0) return
-    const { store, tagNames, events } = this.#shared
-    await this.#written(store.invalidateTags(tagNames.said(checked)))
+    const { tagNames, events } = this.#shared
+    await this.#void(tagNames.said(checked))
     events.emit('invalidateTags', { tags: checked })
   }
 
   async invalidatePrefix(prefix: string): Promise<void> {
-    const { store, tagNames, events } = this.#shared
+    const { tagNames, events } = this.#shared
     const tag = tagNames.prefix(prefix)
     this.#checkOpen()
-    await this.#written(store.invalidateTags([tag]))
+    await this.#void([tag])
     events.emit('invalidatePrefix', { prefix })
   }
 
@@ -169,6 +163,15 @@ class FleetCache implements Cache {
     return this.close()
   }
 
+  /** A hit of the near tier about which there is more to say. */
+  async #served<T>(copy: Copy, key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    const question = this.#question('getOrLoad', key, loader, options)
+    const { events, flights, near } = this.#shared
+    events.nearHit(key)
+    if (near !== null) flights.refreshAhead(question, near.aged(copy), copy.value)
+    return copy.value as T
+  }
+
   /** What is asked, checked. */
   #question<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Question {
     checkKey(key)
@@ -182,13 +185,19 @@ class FleetCache implements Cache {
   }
 
   async #overwrite(key: string, write: () => Promise<void>): Promise<void> {
-    const { flights, events } = this.#shared
+    const { flights, events, near } = this.#shared
     // Calls from here on do not join what began before.
     flights.detach(key)
+    near?.forget(key)
     await this.#written(write()).catch((error: CacheError) => {
       throw about(key, error)
     })
     events.emit('invalidate', { key })
+  }
+
+  async #void(tags: readonly string[]): Promise<void> {
+    this.#near?.dropTags(tags)
+    await this.#written(this.#shared.store.invalidateTags(tags))
   }
 
   /** A write that `close` waits for. */
@@ -202,7 +211,7 @@ class FleetCache implements Cache {
   }
 
   async #close(timeout: number): Promise<void> {
-    const { flights, open, lonely, watchdog, clock, store } = this.#shared
+    const { flights, open, lonely, watchdog, clock, store, near } = this.#shared
     this.#state = 'closing'
     await new Promise<void>((resolve) => {
       const timer = clock.after(timeout, resolve)
@@ -218,6 +227,7 @@ class FleetCache implements Cache {
     await flights.landed()
     flights.close()
     watchdog.close()
+    near?.close()
     await store.replay()
     await store.close()
   }

@@ -1,10 +1,9 @@
 import type { Timer } from './clock.ts'
 import { closed } from './errors.ts'
 import { Flight, type FlightRequest } from './flight.ts'
-import { isDue } from './freshness.ts'
+import { isDue, type Seen } from './freshness.ts'
 import type { Question } from './question.ts'
 import type { Shared } from './shared.ts'
-import type { Entry } from './store.ts'
 
 /** The flights of one cache: at most one per key that may be joined. */
 export class Flights {
@@ -26,7 +25,7 @@ export class Flights {
 
   /** Starts a flight; callers from now on join this one. */
   start(request: FlightRequest): Flight {
-    const { clock, events } = this.#shared
+    const { clock, events, near } = this.#shared
     const since = clock.now()
     const flight = new Flight(request, this.#shared)
     this.#byKey.set(request.key, flight)
@@ -34,6 +33,8 @@ export class Flights {
     void flight.settled.then((settlement) => {
       this.#inTheAir.delete(flight)
       const { key, waitingSince } = flight
+      // Whoever has seen a new value is not served an older one.
+      if (settlement.state === 'value') near?.forget(key)
       if (flight.state === 'waiting' && waitingSince !== null) {
         events.emit('waited', { key, duration: clock.now() - waitingSince })
       }
@@ -56,7 +57,7 @@ export class Flights {
   }
 
   /** Likewise for a fresh value, if it is time for that. */
-  refreshAhead(question: Question, { entry, value }: { entry: Entry; value: unknown }): void {
+  refreshAhead(question: Question, entry: Seen, value: unknown): void {
     const { refreshAhead } = question.plan
     if (refreshAhead === null || !isDue(entry, refreshAhead, 1 - Math.random()) || this.#isBusy(question.key)) return
     this.#shared.events.emit('refreshAhead', { key: question.key })

@@ -12,6 +12,9 @@ export function freshness(entry: Entry, grace: number): Freshness {
   return entry.staleFor > 0 && -entry.freshFor < grace ? 'stale' : 'expired'
 }
 
+/** What is known of a value besides. */
+export type Seen = Pick<Entry, 'token' | 'age' | 'freshFor' | 'loadTime' | 'validators'>
+
 /** When a value is refreshed before its ttl ends: after that part of it, or by XFetch. */
 export type RefreshAhead = { readonly after: number } | { readonly beta: number }
 
@@ -21,9 +24,9 @@ export type RefreshAhead = { readonly after: number } | { readonly beta: number 
  * Stampede Prevention, VLDB 2015).
  * @param random more than 0, at most 1
  */
-export function isDue(entry: Entry, ahead: RefreshAhead, random: number): boolean {
-  if ('after' in ahead) return entry.age >= ahead.after * (entry.age + entry.freshFor)
-  return -entry.loadTime * ahead.beta * Math.log(random) >= entry.freshFor
+export function isDue(seen: Seen, ahead: RefreshAhead, random: number): boolean {
+  if ('after' in ahead) return seen.age >= ahead.after * (seen.age + seen.freshFor)
+  return -seen.loadTime * ahead.beta * Math.log(random) >= seen.freshFor
 }
 
 /** How long a value is fresh that nobody has said more of: nothing may be remembered for another time than something. */

@@ -1,5 +1,5 @@
 import { circleAbove, loadingNow, type Loading } from './circle.ts'
-import { CacheError, quoted } from './errors.ts'
+import { about, CacheError, quoted } from './errors.ts'
 import type { Flight, FlightRequest } from './flight.ts'
 import type { Flights } from './flights.ts'
 import { freshness } from './freshness.ts'
@@ -144,7 +144,7 @@ export class Call {
     const isNew = read.state === 'entry' && read.entry.token !== this.#replaced
     if (isNew && freshness(read.entry, 0) === 'fresh') {
       events.hit(key, this.#missed)
-      flights.refreshAhead(this.#question, read)
+      flights.refreshAhead(this.#question, read.entry, read.value)
       return read
     }
     this.#keep(read)
@@ -172,11 +172,11 @@ export class Call {
 
   /** The store is away; a load of ours may be under way already. */
   async #away(error: CacheError, late?: { began: Moment; ended: Promise<Ended> }): Promise<unknown> {
-    const { key, plan, asked } = this.#question
+    const { key, plan, asked, refresh } = this.#question
     if (error.code === 'CLOSED') throw error
-    if (plan.onStoreFailure === 'throw') {
-      throw new CacheError('STORE_UNAVAILABLE', error.message, { key, cause: error.cause })
-    }
+    if (plan.onStoreFailure === 'throw') throw about(key, error)
+    const copy = refresh ? undefined : this.#shared.near?.spare(key)
+    if (copy !== undefined) return copy.value
     if (late !== undefined && asked < late.began) {
       const ended = await late.ended
       if (ended.state === 'value') return ended.value

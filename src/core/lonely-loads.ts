@@ -16,12 +16,13 @@ export class LonelyLoads {
 
   /** @param parent the load whose loader waits for this one */
   async run({ key, loader, plan }: Question, stale: Stale | null, parent: Loading | null): Promise<Loaded> {
-    const { clock, codec, events, store } = this.#shared
+    const { clock, codec, events, store, near, tagNames } = this.#shared
     const began = clock.now()
     events.emit('load', { key, leased: false })
     let giveUp!: () => void
     const lost = new Promise<CacheError>((resolve) => (giveUp = () => resolve(closed(key))))
     const node = { key, cache: store, parent, waitsFor: new Set<{ to: Loading }>(), running: true }
+    const expected = near?.expectAlone(key) ?? null
     this.#running.add(giveUp)
     try {
       const loaded = await loading.run(node, () => load({ key, loader, plan, clock, fence: null, stale, lost }))
@@ -30,8 +31,13 @@ export class LonelyLoads {
       const outcome: Loaded = kept instanceof CacheError ? { state: 'failed', error: kept } : loaded
       if (outcome.state === 'failed')
         events.emit('failure', { key, error: outcome.error, duration: clock.now() - began })
+      if (outcome.state === 'value' && kept !== null && near !== null) {
+        const payload = Buffer.from(kept as Uint8Array)
+        near.loaded(key, expected, { ...outcome, tags: tagNames.of(key, outcome.tags), payload })
+      }
       return outcome
     } finally {
+      near?.forgo(key, expected)
       node.running = false
       this.#running.delete(giveUp)
     }

@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts'
 import type { Codec } from './codec.ts'
 import type { Duration } from './duration.ts'
+import type { NearOptions } from './near-options.ts'
 import type { Store } from './store.ts'
 
 /** What may be said per cache and again per call. */
@@ -75,6 +76,8 @@ export interface CacheOptions extends LoadOptions {
    * hit reads a few keys more along with its own. Default: none.
    */
   readonly prefixes?: string | undefined
+  /** Keeps copies in the memory of this process, in front of the store: `{}`, or its bounds. Default: none. */
+  readonly near?: NearOptions | undefined
   /**
    * `'observe'` changes nothing: each call runs its loader, no store is asked, and what would have been is counted, see
    * `stats`. Default `'cache'`.

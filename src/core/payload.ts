@@ -23,7 +23,11 @@ export function encoded(value: unknown, key: string, maxValueSize: number, codec
 }
 
 /** The value of an entry; `null` for bytes that are not of this codec, which then count as no value at all. */
-export function decoded(entry: Entry, key: string, { codec, events }: { codec: Codec; events: Events }): Stale | null {
+export function decoded(
+  entry: Pick<Entry, 'payload' | 'age'>,
+  key: string,
+  { codec, events }: { codec: Codec; events: Events },
+): Stale | null {
   try {
     const value = codec.decode(entry.payload)
     if (value instanceof Promise) throw wrong('decode', 'the value', value)

@@ -1,6 +1,7 @@
 import { checked, life, oneOf, part, shape, timer, whole, type Check } from './checks.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { jsonCodec, type Codec } from './codec.ts'
+import { checkedNear, type NearPlan } from './near-options.ts'
 import { longestTimer, shown } from './duration.ts'
 import type { RefreshAhead } from './freshness.ts'
 import type { CacheOptions, CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
@@ -36,6 +37,7 @@ export interface CachePlan extends Plan {
   readonly store?: Store
   readonly namespace: string
   readonly prefixes: string | null
+  readonly near: NearPlan | null
   readonly mode: 'cache' | 'observe'
   readonly maxConcurrentLoads: number
   readonly maxQueuedLoads: number
@@ -105,6 +107,7 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   store: shape('a store such as memoryStore() or redisStore(client)', storeMethods),
   namespace: checkedNamespace,
   prefixes: checkedSeparator,
+  near: checkedNear,
   mode: oneOf('cache', 'observe'),
   maxConcurrentLoads: whole(1),
   maxQueuedLoads: whole(0),
@@ -122,6 +125,7 @@ export function planOf(options: CacheOptions): CachePlan {
     ...defaults,
     namespace: 'herdless',
     prefixes: null,
+    near: null,
     mode: 'cache',
     maxConcurrentLoads: 64,
     maxQueuedLoads: 1_000,

@@ -1,3 +1,6 @@
+import type { Peeked } from './cache.ts'
+import type { CacheError } from './errors.ts'
+import { freshness } from './freshness.ts'
 import { decoded } from './payload.ts'
 import type { Shared } from './shared.ts'
 import type { Entry } from './store.ts'
@@ -34,9 +37,22 @@ export class Reads {
     let send!: (now: number) => void
     const found = new Promise<Found>((resolve, reject) => {
       send = (now) => {
-        const { store, named, tagNames } = this.#shared
-        const found = (entry: Entry | null): void => resolve(this.#found(key, entry, now))
-        store.readInto(named(key), tagNames.of(key, tags), now, found, reject)
+        const { store, named, tagNames, near } = this.#shared
+        const all = tagNames.of(key, tags)
+        if (near === null) {
+          return store.readInto(named(key), all, now, (entry) => resolve(this.#found(key, entry, now)), reject)
+        }
+        const expected = near.expect(key)
+        const found = (entry: Entry | null): void => {
+          const found = this.#found(key, entry, now)
+          near.found(key, expected, found.state === 'entry' ? found : null)
+          resolve(found)
+        }
+        const failed = (error: CacheError): void => {
+          near.forgo(key, expected)
+          reject(error)
+        }
+        store.readInto(named(key), all, now, found, failed)
       }
     })
     this.#thisTick.set(key, { found, send })
@@ -56,4 +72,12 @@ export class Reads {
     if (value === null) return { state: 'garbage', entry }
     return { state: 'entry', entry, value: value.value, at }
   }
+}
+
+/** What is said of it to whoever only looks. */
+export function peeked<T>(found: Found, grace: number): Peeked<T> {
+  if (found.state !== 'entry') return { state: 'missing' }
+  const state = freshness(found.entry, grace)
+  if (state === 'expired') return { state: 'missing' }
+  return { state, value: found.value as T, age: found.entry.age, ttl: Math.max(0, found.entry.freshFor) }
 }

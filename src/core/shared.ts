@@ -3,6 +3,7 @@ import type { Codec } from './codec.ts'
 import type { Events } from './events.ts'
 import type { GuardedStore } from './guard.ts'
 import type { Moment } from './moment.ts'
+import type { Near } from './near.ts'
 import type { Lease } from './store.ts'
 import type { TagNames } from './tag-names.ts'
 import type { Watchdog } from './watchdog.ts'
@@ -10,6 +11,8 @@ import type { Watchdog } from './watchdog.ts'
 /** What the reads, flights and calls of one cache share. */
 export interface Shared {
   readonly store: GuardedStore
+  /** Copies in this process; `null` without a near tier. */
+  readonly near: Near | null
   /** A key as the store knows it. */
   readonly named: (key: string) => string
   readonly tagNames: TagNames

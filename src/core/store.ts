@@ -57,6 +57,14 @@ export interface Store {
    */
   invalidateTags(tags: readonly string[]): Promise<void>
 
+  /**
+   * Begins to tell whoever keeps copies of values of a namespace what goes. From then on an overwrite or an invalidation,
+   * wherever in the fleet, resolves only when the copies here have been told of it or may not be served any more. A store
+   * that has no such method has nobody who keeps copies.
+   * @param namespace what the keys and tags begin with, its colon included
+   */
+  watch?(namespace: string, copies: Copies): Watch
+
   /** Resolves when the store answers. */
   ping(): Promise<void>
 
@@ -72,6 +80,23 @@ export interface Store {
 
 /** Hears whether outcomes are pushed to this process. */
 export type Hear = (pushed: boolean) => void
+
+/** Copies of values that this process keeps, and is about to keep: it is told which must go. */
+export interface Copies {
+  drop(keys: readonly string[]): void
+  dropTags(tags: readonly string[]): void
+  /** Something may have been missed. */
+  dropAll(): void
+}
+
+/** The promise of a store to whoever keeps copies. */
+export interface Watch {
+  /** Until when, by the clock of the process, no value goes without the copies being told. */
+  readonly until: number
+  /** Copies will be kept from now on for this many milliseconds. */
+  keep(ms: number): void
+  close(): void
+}
 
 /** A value in the store, seen at the moment it was read. */
 export interface Entry {

@@ -5,6 +5,8 @@ export interface CacheStats {
   readonly namespace: string
   /** Calls that were served a fresh value at once. */
   readonly hits: number
+  /** Those of them that were served a copy in this process. */
+  readonly nearHits: number
   /** Calls that were served a stale value at once. */
   readonly stale: number
   /** Calls that found no value to serve at once. */
@@ -28,6 +30,7 @@ export interface CacheStats {
 /** Counts what a cache does. */
 export class Tally {
   hits = 0
+  nearHits = 0
   stale = 0
   readonly #told: Record<string, number> = { miss: 0, load: 0, wait: 0, failure: 0, fill: 0 }
   #loadTime = 0
@@ -56,13 +59,14 @@ export class Tally {
   }
 
   stats(namespace: string): CacheStats {
-    const { hits, stale } = this
+    const { hits, nearHits, stale } = this
     const { miss: misses = 0, load: loads = 0, wait: waits = 0, failure: failures = 0, fill: fills = 0 } = this.#told
     const calls = hits + stale + misses
     const loadsSaved = Math.max(0, calls - loads)
     return {
       namespace,
       hits,
+      nearHits,
       stale,
       misses,
       loads,

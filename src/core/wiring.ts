@@ -1,3 +1,5 @@
+import type { Clock } from './clock.ts'
+import type { Codec } from './codec.ts'
 import { Events } from './events.ts'
 import { Flights } from './flights.ts'
 import type { CallShared } from './get-or-load.ts'
@@ -5,6 +7,7 @@ import { GuardedStore } from './guard.ts'
 import { keyspace } from './key.ts'
 import { LonelyLoads } from './lonely-loads.ts'
 import { moments } from './moment.ts'
+import { Near } from './near.ts'
 import type { CachePlan } from './plan.ts'
 import { Reads } from './reads.ts'
 import type { Lease, Store } from './store.ts'
@@ -24,7 +27,8 @@ export function wired(plan: CachePlan, backing: Store): CallShared {
   const namespace = keyspace(plan.namespace)
   const named = (key: string): string => namespace + key
   const tagNames = new TagNames(namespace, plan.prefixes)
-  const shared = { store, named, tagNames, watchdog, clock, codec, events, moment, token: tokens() }
+  const near = nearOf(plan, backing, { namespace, clock, codec, events })
+  const shared = { store, near, named, tagNames, watchdog, clock, codec, events, moment, token: tokens() }
   return {
     ...shared,
     reads: new Reads(shared),
@@ -33,4 +37,19 @@ export function wired(plan: CachePlan, backing: Store): CallShared {
     lonely: new LonelyLoads(shared),
     open: new Set(),
   }
+}
+
+function nearOf(
+  { near }: CachePlan,
+  store: Store,
+  shared: { namespace: string; clock: Clock; codec: Codec; events: Events },
+): Near | null {
+  if (near === null) return null
+  const watch = store.watch?.bind(store)
+  if (watch === undefined) {
+    throw new TypeError(
+      'Expected a store that tells what goes, such as redisStore(client), for `near`; got one without watch()',
+    )
+  }
+  return new Near(near, watch, shared)
 }

@@ -1,40 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import { checked, shape, whole } from '../core/checks.ts'
-import { systemClock, type Clock } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { seen, type StoredValue } from '../core/record.ts'
 import { isVoid, voided } from '../core/tags.ts'
-import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store } from '../core/store.ts'
-
-/** Bounds of a `memoryStore`. */
-export interface MemoryStoreOptions {
-  /** Most values kept, up to 16 777 216; the least recently used goes first. Default 10 000. */
-  readonly max?: number
-  /** Most bytes kept, payloads and keys. Default 67108864 (64 MiB). */
-  readonly maxSize?: number
-  /** The clock that values and leases age by; for tests on virtual time. Default: this machine's. */
-  readonly clock?: Clock
-}
-
-/** Room for all values is made at once. */
-const mostValues = 16_777_216
-
-const checks = {
-  max: whole(1, mostValues),
-  maxSize: whole(1),
-  clock: shape('an object with now() and after()', ['now', 'after']),
-}
-
-/**
- * A store in the memory of this process: for one process, for tests, and for trying things out.
- * Values are kept as bytes, so no caller can change what another gets.
- * @throws TypeError for an unknown option or a value it cannot have
- */
-export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  const given: MemoryStoreOptions = checked('memoryStore', options, checks)
-  const { max = 10_000, maxSize = 67_108_864, clock = systemClock } = given
-  return new MemoryStore(max, maxSize, clock)
-}
+import type { Claim, ClaimRequest, Copies, Entry, Lease, NewValue, Outcome, Store, Watch } from '../core/store.ts'
 
 /** So many tags are remembered even by a store of few values: none must be forgotten while a load is under way. */
 const leastTags = 10_000
@@ -57,7 +26,8 @@ interface Rest {
   readonly answer: { readonly state: 'failed'; readonly failure: Failure } | { readonly state: 'pass' }
 }
 
-class MemoryStore implements Store {
+/** The lease protocol in the memory of this process. */
+export class MemoryStore implements Store {
   readonly sharded = false
   readonly #clock: Clock
   readonly #values: LRUCache<string, StoredValue>
@@ -65,6 +35,7 @@ class MemoryStore implements Store {
   readonly #resting: LRUCache<string, Rest>
   /** The epoch of the last invalidation of each tag. */
   readonly #tags: LRUCache<string, number>
+  readonly #copies = new Map<Copies, string>()
   #epoch = 0
   #version = 0
 
@@ -153,11 +124,21 @@ class MemoryStore implements Store {
   async invalidate(key: string): Promise<void> {
     this.#void(key)
     this.#values.delete(key)
+    this.#dropped(key)
   }
 
   async invalidateTags(tags: readonly string[]): Promise<void> {
     this.#epoch++
     for (const tag of tags) this.#tags.set(tag, this.#epoch)
+    for (const [copies, namespace] of this.#copies) {
+      copies.dropTags(tags.filter((tag) => tag.startsWith(namespace)))
+    }
+  }
+
+  watch(namespace: string, copies: Copies): Watch {
+    this.#copies.set(copies, namespace)
+    const close = (): void => void this.#copies.delete(copies)
+    return { until: Number.POSITIVE_INFINITY, keep: () => undefined, close }
   }
 
   async ping(): Promise<void> {}
@@ -202,7 +183,12 @@ class MemoryStore implements Store {
       staleUntil: freshUntil + grace,
     }
     this.#values.set(key, value)
+    this.#dropped(key)
     return value
+  }
+
+  #dropped(key: string): void {
+    for (const [copies, namespace] of this.#copies) if (key.startsWith(namespace)) copies.drop([key])
   }
 
   #wait(held: HeldLease, now: number, stale: Entry | null): Claim {

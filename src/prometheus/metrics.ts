@@ -53,6 +53,9 @@ export function collectMetrics(cache: Pick<Cache, 'on' | 'stats'>, options: Metr
     on(event, () => count())
   }
 
+  const nearHits = metrics.counter('near_hits_total', 'Those of them that were copies in this process')
+  on('hit', ({ near }) => near && nearHits())
+
   const loads = (leased: boolean): (() => void) =>
     metrics.counter('loads_total', 'Loaders that were started', { leased: String(leased) })
   const [withLease, without] = [loads(true), loads(false)]

@@ -8,6 +8,7 @@ export interface RedisClient {
   /** Sends any command; replies come as Buffers. */
   callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>
   script(subcommand: 'LOAD', script: string): Promise<unknown>
+  publish(channel: string, message: string): Promise<unknown>
   time(): Promise<readonly (string | number)[]>
   /** Another connection with the same settings; for the subscription. */
   duplicate(): RedisSubscriber

@@ -4,14 +4,21 @@ import type { RedisClient, RedisSubscriber } from './client.ts'
 
 /**
  * A message of a script: `v` a value with its header, `r` read it, `f` an error, `p` do not queue, `a` ask again, and to the
- * holder of a lease that it is void; `t` it is your turn to ask for a lock.
+ * holder of a lease that it is void; `t` it is your turn to ask for a lock; `d` let copies go, `k` what came of such a message.
  */
 export interface Message {
-  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 't'
+  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 't' | 'd' | 'k'
   readonly body: Buffer
 }
 
 type Listener = (message: Message) => void
+
+interface Hearer {
+  received(token: string, message: Message): void
+}
+
+/** What the channels of all processes begin with. */
+export const inboxPrefix = 'herdless:inbox:'
 
 /** The most outcomes kept for claims whose reply is still on its way. */
 const mostEarly = 256
@@ -41,6 +48,7 @@ export class Inbox {
   readonly #client: RedisClient
   readonly #confirmLeases: () => void
   readonly #tell: (pushed: boolean) => void
+  readonly #copies: Hearer | null
   readonly #listeners = new Map<string, Set<Listener>>()
   readonly #holders = new Map<string, () => void>()
   readonly #early = new Map<string, Message>()
@@ -57,11 +65,18 @@ export class Inbox {
    * @param confirmLeases called when the subscription is lost, for others may now believe that this process is dead,
    *   and when it is back, for a message to a holder may have been lost
    * @param tell called when nothing can be told to this process any more, and when it can again
+   * @param copies hears the messages about copies of values
    */
-  constructor(client: RedisClient, confirmLeases: () => void, tell: (pushed: boolean) => void) {
+  constructor(
+    client: RedisClient,
+    confirmLeases: () => void,
+    tell: (pushed: boolean) => void,
+    copies: Hearer | null = null,
+  ) {
     this.#client = client
     this.#confirmLeases = confirmLeases
     this.#tell = tell
+    this.#copies = copies
   }
 
   /** The channel, if it is subscribed; `''` if nothing can be told to this process. */
@@ -70,7 +85,7 @@ export class Inbox {
   }
 
   open(): void {
-    this.#name = `herdless:inbox:${randomBytes(12).toString('base64url')}`
+    this.#name = `${inboxPrefix}${randomBytes(12).toString('base64url')}`
     this.#state = 'connecting'
     this.#told = true
     const subscriber = (this.#subscriber = this.#client.duplicate())
@@ -197,10 +212,11 @@ export class Inbox {
   #received(bytes: Buffer): void {
     // Anybody on the same Redis could have sent it: what is not of our form is nobody's message.
     const kind = String.fromCharCode(bytes[0] ?? 0) as Message['kind']
-    if (!'vrfpat'.includes(kind) || bytes.length < 1 + tokenLength) return
+    if (!'vrfpatdk'.includes(kind) || bytes.length < 1 + tokenLength) return
     const token = bytes.toString('latin1', 1, 1 + tokenLength)
     // A copy: the bytes of the connection are a larger buffer, which a message that is kept would keep with it.
     const message = { kind, body: Buffer.from(bytes.subarray(1 + tokenLength)) }
+    if (kind === 'd' || kind === 'k') return this.#copies?.received(token, message)
     if (kind === 'a') this.#holders.get(token)?.()
     const listeners = this.#listeners.get(token)
     this.#listeners.delete(token)

@@ -10,6 +10,11 @@ export function epochKey(name: string): string {
   return `{${namespaceOf(name) || ':'}}`
 }
 
+/** Whoever keeps copies of values of a namespace, where the epoch of its tags is. */
+export function copiesKey(name: string): string {
+  return `${epochKey(name)}copies`
+}
+
 /** The epoch of a tag, where that of its namespace is. */
 export function tagKey(tag: string): string {
   const namespace = namespaceOf(tag)

@@ -13,7 +13,7 @@ export interface RedisStoreOptions {
   readonly wakeUp?: 'push' | 'poll'
 }
 
-const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'script', 'time', 'duplicate'] as const
+const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'script', 'publish', 'time', 'duplicate'] as const
 
 /**
  * A store on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster.

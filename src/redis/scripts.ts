@@ -117,6 +117,28 @@ return bad == many and answers[1] or answers
 `,
 }
 
+export const dropCopies: Script = {
+  name: 'drop-copies',
+  sha1: '6dd36540c5befcc1b54acdd1050fb7d662b0f694',
+  lua: `local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local last = 0
+local told = {}
+local inboxes = redis.pcall('HKEYS', KEYS[1])
+for _, inbox in ipairs(inboxes.err and {} or inboxes) do
+  local left = (tonumber(redis.call('HGET', KEYS[1], inbox) or 0) or 0) - now
+  redis.pcall('PUBLISH', inbox, ARGV[1])
+  if left > 0 then
+    last = math.max(last, math.min(left, tonumber(ARGV[2])))
+    table.insert(told, inbox)
+  elseif left < -10 * ARGV[2] then
+    redis.call('HDEL', KEYS[1], inbox)
+  end
+end
+return {last, unpack(told)}
+`,
+}
+
 export const epoch: Script = {
   name: 'epoch',
   sha1: '924d80b85957a35bb91fff53385b1a4263ea9cd2',
@@ -209,6 +231,19 @@ return {ours}
 `,
 }
 
+export const keepCopies: Script = {
+  name: 'keep-copies',
+  sha1: 'd6d927e3a2e2d037bc297a6d74db5bbd428f2c8f',
+  lua: `local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local before = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0) or 0
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now + ARGV[2]))
+redis.call('PEXPIRE', KEYS[1], ARGV[2] * 10)
+redis.call('PUBLISH', ARGV[1], 'k' .. ARGV[3] .. (before > now and '1' or '0'))
+return 1
+`,
+}
+
 export const markTags: Script = {
   name: 'mark-tags',
   sha1: '353930f98dbaea1b49afa427e6c2d3e16f7e7108',
@@ -237,7 +272,7 @@ return digits
 
 export const overwrite: Script = {
   name: 'overwrite',
-  sha1: '6b84ea9afafb42bda58f90e81d28adbb4dc8757a',
+  sha1: '0e201b2a71c863b9d9f3a6164bf50a92e9bfb71a',
   lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -269,7 +304,7 @@ if lease[1] == 'held' and lease[2] then
   end
   if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
 end
-return {late and 0 or 1, micros}
+return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and 0 or 1}
 `,
 }
 
@@ -425,14 +460,14 @@ return {'busy', left, tells and 1 or 0}
 
 export const voidTags: Script = {
   name: 'void-tags',
-  sha1: 'd8a4935a854ee76dcc1519a62be0dd64ec4e1f30',
+  sha1: '59e6e23f9bef7e0746b28e7af8caa222f83fad4e',
   lua: `local time = redis.call('TIME')
 local epoch = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
 epoch = string.format('%.0f', math.max(time[1] * 1000000 + time[2], epoch + 1))
 redis.call('SET', KEYS[1], epoch, 'PX', 2592000000)
-for index = 2, #KEYS do
+for index = 3, #KEYS do
   redis.call('SET', KEYS[index], epoch, 'PX', math.max(redis.call('PTTL', KEYS[index]), ARGV[1]))
 end
-return 1
+return redis.call('PTTL', KEYS[2]) < 0 and 0 or 1
 `,
 }

@@ -1,16 +1,19 @@
 import { systemClock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { quietly } from '../core/quietly.ts'
-import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Store } from '../core/store.ts'
+import type { Claim, ClaimRequest, Copies, Entry, Hear, Lease, NewValue, Store, Watch } from '../core/store.ts'
 import { Batch } from './batch.ts'
 import type { RedisClient } from './client.ts'
+import { Coherence } from './coherence.ts'
 import { flagsOf, payloadOf, tokenIn } from './entry.ts'
 import { failureIn } from './failure.ts'
 import { HeldLeases } from './held-leases.ts'
 import { Inbox } from './inbox.ts'
-import { epochKey, leaseKey, valueKey } from './keys.ts'
+import { copiesKey, epochKey, leaseKey, valueKey } from './keys.ts'
 import { listening } from './outcome.ts'
 import { Reader } from './reader.ts'
+import { renewed } from './renewal.ts'
+import { isYes } from './reply.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
 import { ServerClock } from './server-clock.ts'
@@ -24,9 +27,6 @@ import { Values } from './values.ts'
  */
 const goneAfter = 50
 
-/** Most leases in one renewal; a script blocks the server while it runs. */
-const mostRenewed = 100
-
 /** The lease protocol on Redis. */
 export class RedisStore implements Store {
   readonly sharded: boolean
@@ -36,6 +36,7 @@ export class RedisStore implements Store {
   readonly #values: Values
   readonly #claims: Batch
   readonly #fills: Batch
+  readonly #coherence: Coherence
   readonly #inbox: Inbox | null
   readonly #held: HeldLeases
   /** One for each cache that uses it. */
@@ -51,9 +52,11 @@ export class RedisStore implements Store {
     this.#tags = new Tags(client, reader)
     this.#values = new Values(reader, this.#tags, this.#clock)
     const tell = (pushed: boolean): void => {
+      this.#coherence.interrupted()
       for (const hear of this.#users) hear(pushed)
     }
-    this.#inbox = wakeUp === 'push' ? new Inbox(client, () => this.#confirmLeases(), tell) : null
+    this.#coherence = new Coherence(client, () => this.#inbox?.name ?? '')
+    this.#inbox = wakeUp === 'push' ? new Inbox(client, () => this.#confirmLeases(), tell, this.#coherence) : null
     this.#held = new HeldLeases(this.#inbox)
   }
 
@@ -105,7 +108,7 @@ export class RedisStore implements Store {
       case 'lease': {
         const since = this.#client.isCluster ? await this.#tags.now(key) : Number(fifth ?? Number(micros) - 1)
         const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(third)) }
-        const lease = this.#held.add(granted, Number(micros), since)
+        const lease = this.#held.add(granted, { micros: Number(micros), since, replaces: unwanted !== '' })
         // The subscription by which others judge this process may have come or gone while the claim was on its way.
         if (inbox !== (this.#inbox?.name ?? '')) this.#confirmLeases()
         return { state: 'lease', lease, stale: await this.#values.replied(key, fourth) }
@@ -127,7 +130,8 @@ export class RedisStore implements Store {
 
   async fill(lease: Lease, value: NewValue): Promise<boolean> {
     const { ttl, grace, loadTime, inlineLimit, tags = [] } = value
-    const { sentAt, since } = this.#held.end(lease.token) ?? { sentAt: this.#clock.now(), since: 0 }
+    const held = this.#held.end(lease.token)
+    const { sentAt, since, replaces } = held ?? { sentAt: this.#clock.now(), since: 0, replaces: false }
     // Whoever is given the value has asked before this: what was invalidated then is seen here.
     if (tags.length > 0 && !(await this.#tags.mark(tags, since, ttl + grace))) {
       await this.#settle(lease, 'again', '', 0)
@@ -144,6 +148,8 @@ export class RedisStore implements Store {
       flagsOf(value),
     ]
     const [filled] = (await this.#fills.run([valueKey(lease.key), leaseKey(lease.key)], args)) as unknown[]
+    // It was still fresh: nobody has to be sure that its copies are gone, but they need not be served to their end.
+    if (replaces && isYes(filled)) quietly(this.#coherence.drop({ keys: [lease.key], tags: [] }))
     return isYes(filled)
   }
 
@@ -160,20 +166,7 @@ export class RedisStore implements Store {
   }
 
   renew(leases: readonly Lease[]): Promise<boolean>[] {
-    const inbox = this.#inbox?.name ?? ''
-    const most = this.#client.isCluster ? 1 : mostRenewed
-    const answers: Promise<boolean>[] = []
-    for (let start = 0; start < leases.length; start += most) {
-      const some = leases.slice(start, start + most)
-      const args = [inbox, ...some.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])]
-      const reply = this.#run(
-        scripts.renew,
-        some.map(({ key }) => leaseKey(key)),
-        args,
-      )
-      answers.push(...some.map((_, index) => reply.then((ours) => isYes((ours as unknown[])[index]))))
-    }
-    return answers
+    return renewed(this.#client, leases, this.#inbox?.name ?? '')
   }
 
   async set(key: string, token: string, value: NewValue, within?: number): Promise<void> {
@@ -194,8 +187,15 @@ export class RedisStore implements Store {
     await this.#overwrite(key, ['', '', 0, 0, '', '', 0])
   }
 
-  invalidateTags(tags: readonly string[]): Promise<void> {
-    return this.#tags.invalidate(tags)
+  async invalidateTags(tags: readonly string[]): Promise<void> {
+    if (await this.#tags.invalidate(tags)) await this.#coherence.drop({ keys: [], tags })
+  }
+
+  watch(namespace: string, copies: Copies): Watch {
+    if (this.#inbox !== null) return this.#coherence.watch(namespace, copies)
+    throw new TypeError(
+      "Expected a redisStore with wakeUp 'push' for `near`: copies must be told what goes, got 'poll'",
+    )
   }
 
   async ping(): Promise<void> {
@@ -204,8 +204,11 @@ export class RedisStore implements Store {
 
   async #overwrite(key: string, args: readonly (string | Buffer | number)[]): Promise<boolean> {
     const askedAt = systemClock.now()
-    const [written, micros] = (await this.#run(scripts.overwrite, [valueKey(key), leaseKey(key)], args)) as unknown[]
+    const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [copiesKey(key)])]
+    const [written, micros, copied] = (await this.#run(scripts.overwrite, keys, args)) as unknown[]
     this.#clock.sample(Number(micros), askedAt)
+    // Not before it is done: a copy could be made of what is still there.
+    if (isYes(copied)) await this.#coherence.drop({ keys: [key], tags: [] })
     return isYes(written)
   }
 
@@ -234,8 +237,3 @@ export class RedisStore implements Store {
 }
 
 function ignore(): void {}
-
-/** A client may give the integers of a reply as strings. */
-function isYes(reply: unknown): boolean {
-  return Number(reply) === 1
-}

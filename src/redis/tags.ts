@@ -6,7 +6,7 @@ import { quietly } from '../core/quietly.ts'
 import type { Entry } from '../core/store.ts'
 import type { RedisClient } from './client.ts'
 import type { RedisEntry } from './entry.ts'
-import { epochKey, tagKey } from './keys.ts'
+import { copiesKey, epochKey, tagKey } from './keys.ts'
 import type { Reader } from './reader.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
@@ -81,11 +81,15 @@ export class Tags {
 
   /** The epoch of the value; `null` if a tag was invalidated since. */
   #mark(tags: readonly string[], since: number | '', life: number): Promise<unknown> {
-    return this.#run(scripts.markTags, tags, [since, Math.ceil(life) + margin])
+    const keys = [epochKey(tags[0] as string), ...tags.map(tagKey)]
+    return runScript(this.#client, scripts.markTags, keys, [since, Math.ceil(life) + margin])
   }
 
-  async invalidate(tags: readonly string[]): Promise<void> {
-    await this.#run(scripts.voidTags, tags, [tagKept])
+  /** Resolves with whether somebody keeps copies of what goes. */
+  async invalidate(tags: readonly string[]): Promise<boolean> {
+    const name = tags[0] as string
+    const keys = [epochKey(name), copiesKey(name), ...tags.map(tagKey)]
+    return Number(await runScript(this.#client, scripts.voidTags, keys, [tagKept])) === 1
   }
 
   #read(tags: readonly string[]): Map<string, Promise<number | null>> {
@@ -97,10 +101,6 @@ export class Tags {
         return [tag, epoch]
       }),
     )
-  }
-
-  #run(script: scripts.Script, tags: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return runScript(this.#client, script, [epochKey(tags[0] as string), ...tags.map(tagKey)], args)
   }
 }
 

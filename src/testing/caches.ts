@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Cache } from '../core/cache.ts'
-import { openCache } from '../core/fleet-cache.ts'
+import { openCache } from '../core/open-cache.ts'
 import type { CacheOptions } from '../core/options.ts'
 import type { ContractTest, Scene } from './scene.ts'
 
@@ -26,6 +26,26 @@ function askAll<T>(
 ): Promise<PromiseSettledResult<T>[]> {
   const calls = caches.flatMap((cache) => Array.from({ length: 5 }, () => cache.getOrLoad(key, loader)))
   return Promise.allSettled(calls)
+}
+
+/** Whoever asks after an invalidation is given what was loaded after it. */
+async function changeAndAsk(scene: Scene, all: readonly Cache[], key = scene.key()): Promise<void> {
+  let version = 0
+  const loader = async (): Promise<number> => {
+    const seen = version
+    await scene.b.ping()
+    return seen
+  }
+  for (let round = 0; round < 20; round++) {
+    // Loads of the version before may be anywhere on their way, in every cache, while it is invalidated.
+    const before = askAll(all, key, loader)
+    if (round % 2 === 0) await scene.a.ping()
+    version++
+    await all[round % all.length]?.invalidate(key)
+    const after = await scene.inTime(askAll(all, key, loader), 'all callers are answered')
+    for (const result of after) assert.deepEqual(result, { status: 'fulfilled', value: version })
+    await scene.inTime(before, 'all callers are answered')
+  }
 }
 
 /** What only caches on the store can show: the promises that the contract is there for. */
@@ -71,23 +91,7 @@ export const caches: readonly ContractTest[] = [
     title: 'caches on it give nobody who asks after an invalidation a value that was loaded before it (rule 4)',
     async run(scene) {
       await withCaches(scene, {}, async (all) => {
-        const key = scene.key()
-        let version = 0
-        const loader = async (): Promise<number> => {
-          const seen = version
-          await scene.b.ping()
-          return seen
-        }
-        for (let round = 0; round < 20; round++) {
-          // Loads of the version before may be anywhere on their way, in every cache, while it is invalidated.
-          const before = askAll(all, key, loader)
-          if (round % 2 === 0) await scene.a.ping()
-          version++
-          await all[round % all.length]?.invalidate(key)
-          const after = await scene.inTime(askAll(all, key, loader), 'all callers are answered')
-          for (const result of after) assert.deepEqual(result, { status: 'fulfilled', value: version })
-          await scene.inTime(before, 'all callers are answered')
-        }
+        await changeAndAsk(scene, all)
       })
     },
   },
@@ -110,6 +114,24 @@ export const caches: readonly ContractTest[] = [
       } finally {
         await staying.close({ timeout: 0 })
       }
+    },
+  },
+]
+
+/** The same of caches that keep copies. */
+export const nearCaches: readonly ContractTest[] = [
+  {
+    title: 'caches on it that keep copies give nobody who asks after an invalidation one from before it (rule 4)',
+    async run(scene) {
+      await withCaches(scene, { near: {} }, async (all) => {
+        const key = scene.key()
+        await scene.until('all serve copies', async () => {
+          await askAll(all, key, async () => -1)
+          return all.every((cache) => cache.stats().nearHits > 0) || undefined
+        })
+        await all[0]?.invalidate(key)
+        await changeAndAsk(scene, all, key)
+      })
     },
   },
 ]

@@ -1,5 +1,6 @@
-import { caches } from './caches.ts'
+import { caches, nearCaches } from './caches.ts'
 import { claims } from './claims.ts'
+import { copies } from './copies.ts'
 import { endings } from './endings.ts'
 import { keys } from './keys.ts'
 import { lostLeases } from './lost-leases.ts'
@@ -24,6 +25,8 @@ export interface StoreContract {
    * With false, what only a message could tell is not tested, and asking again is.
    */
   readonly pushes?: boolean
+  /** Whether it tells whoever keeps copies what goes (`watch`). Default: as `pushes`. */
+  readonly watches?: boolean
   /** How long a test waits for what must happen before it fails, in milliseconds. Default 5000. */
   readonly patience?: number
 }
@@ -53,7 +56,7 @@ export interface StoreContract {
  * @throws TypeError when an option is missing
  */
 export function storeContract(options: StoreContract): void {
-  const { name, test, open, pushes = true, patience = 5_000 } = options
+  const { name, test, open, pushes = true, watches = pushes, patience = 5_000 } = options
   if (typeof test !== 'function' || typeof open !== 'function') {
     throw new TypeError('Expected `test` and `open` of storeContract to be functions')
   }
@@ -66,6 +69,8 @@ export function storeContract(options: StoreContract): void {
     tags,
     keys,
     pushes ? outcomes : askedAgain,
+    watches ? copies : [],
+    watches ? nearCaches : [],
     caches,
   ].flat()
   for (const { title, run } of all) {

@@ -36,6 +36,11 @@ export interface Work {
   /** What a process begins with, and cannot change any more. */
   readonly commandTimeout: number
   readonly wakeUp: 'push' | 'poll'
+  /** Whether it keeps copies, for how long in milliseconds; 0 for none. */
+  readonly nearTtl: number
+  /** How many calls invalidate a tag, of which there are so many; no value has one if there are none. */
+  readonly tagInvalidations: number
+  readonly tags: number
 }
 
 /**
@@ -68,6 +73,9 @@ export const usualWork: Work = {
   hardTimeout: 4_000,
   commandTimeout: 700,
   wakeUp: 'push',
+  nearTtl: 0,
+  tagInvalidations: 0,
+  tags: 0,
 }
 
 /** The namespace of all caches, and the keys that processes ask for. */

@@ -68,9 +68,11 @@ obey({
     const opened = await openClient(opening.redis)
     client = opened.client
     const store = redisStore(client, { wakeUp: work.wakeUp })
-    cache = createCache({ namespace: 'chaos', store, commandTimeout: work.commandTimeout })
+    const near = work.nearTtl > 0 ? { ttl: work.nearTtl } : undefined
+    cache = createCache({ namespace: 'chaos', store, commandTimeout: work.commandTimeout, near })
     for (const name of /** @type {const} */ ([...eventNames, 'storeFailure', 'overloaded']))
       cache.on(name, () => count(name))
+    cache.on('hit', ({ near }) => near && count('near hit'))
     cache.on('push', ({ up }) => count(up ? 'pushed' : 'not pushed'))
     await Promise.all([client.ping(), work.wakeUp === 'poll' ? undefined : opened.subscribed])
   },
@@ -137,6 +139,8 @@ function act() {
   const key = someKey()
   if (drawn < work.invalidations) void write('invalidate', key)
   else if (drawn < work.invalidations + work.sets) void write('set', key)
+  else if (drawn < work.invalidations + work.sets + work.tagInvalidations)
+    void writeTag(random.between(0, work.tags - 1))
   else void ask(key)
 }
 
@@ -156,6 +160,7 @@ async function ask(key) {
     leaseTtl: work.leaseTtl,
     failureCooldown: work.failureCooldown,
     hardTimeout: work.hardTimeout,
+    tags: tagsOf(key),
   }
   const plan = planOf(key)
   note({ what: 'call', at: now(), process: processIndex, call, key, within: options.waitTimeout })
@@ -238,17 +243,43 @@ function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, larg
  * @param {string} key
  */
 function write(kind, key, ttl = random.between(...work.ttl)) {
+  return written(kind, [key], (id) => {
+    return kind === 'set' ? cache.set(key, { key, by: id }, { ttl, tags: tagsOf(key) }) : cache.invalidate(key)
+  })
+}
+
+/** Invalidates a tag, which is the same as all keys that have it. @param {number} tag */
+function writeTag(tag) {
+  const keys = Array.from({ length: work.hotKeys }, (_, number) => `hot ${number}`)
+  const name = `tag ${tag}`
+  const its = keys.filter((key) => tagsOf(key).includes(name))
+  return written('invalidate', its, () => cache.invalidateTags([name]))
+}
+
+/** @param {string} key */
+function tagsOf(key) {
+  return work.tags > 0 && key.startsWith('hot') ? [`tag ${Number(key.slice(4)) % work.tags}`] : []
+}
+
+/**
+ * @param {'set' | 'invalidate'} kind
+ * @param {readonly string[]} keys
+ * @param {(id: string) => Promise<void>} run
+ */
+function written(kind, keys, run) {
   const id = newId()
-  const ofWrite = { process: processIndex, write: id }
   const within = work.commandTimeout
-  note({ what: 'write', at: now(), ...ofWrite, key, kind, within })
+  const all = keys.map((key, index) => ({ key, of: { process: processIndex, write: index === 0 ? id : newId() } }))
+  for (const { key, of } of all) note({ what: 'write', at: now(), ...of, key, kind, within })
   // It may be the last thing that is known of this process.
   flush()
-  const writing = kind === 'set' ? cache.set(key, { key, by: id }, { ttl }) : cache.invalidate(key)
+  const ended = (/** @type {{ error?: string }} */ how) => {
+    for (const { of } of all) note({ what: 'written', at: now(), ...of, ...how })
+  }
   return kept(
-    writing.then(
-      () => note({ what: 'written', at: now(), ...ofWrite }),
-      (error) => note({ what: 'written', at: now(), ...ofWrite, error: error.code ?? String(error) }),
+    run(id).then(
+      () => ended({}),
+      (error) => ended({ error: error.code ?? String(error) }),
     ),
   )
 }

@@ -210,8 +210,8 @@ test('each state of peek has a row', () => {
 test('the contract of a store has as many methods as the page says', () => {
   const [property, ...methods] = members('core/store.ts', 'Store')
   expect(property).toBe('sharded')
-  expect(methods).toHaveLength(13)
-  expect(section(options, 'A store of your own')).toContain('a property and thirteen methods')
+  expect(methods).toHaveLength(14)
+  expect(section(options, 'A store of your own')).toContain('a property and fourteen methods')
 })
 
 test('each option of the contract suite has a row', () => {

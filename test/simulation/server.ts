@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/core/store.ts'
-import { memoryStore } from '../../src/memory/store.ts'
+import { memoryStore } from '../../src/memory/memory-store.ts'
 
 /** The one store of a fleet: it can lose what it has, and its clock can be set. */
 export class Server {

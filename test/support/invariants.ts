@@ -26,6 +26,11 @@ export interface Allowances {
   readonly forgotten?: readonly Span[]
   /** Whether an invalidation leaves the error of a load that failed, as one of tags does. Default false. */
   readonly errorsStay?: boolean
+  /**
+   * How long a process that something is done to, and that cannot ask the store, may serve its copies of what others have
+   * changed, in milliseconds. Default 0.
+   */
+  readonly copies?: number
   /** Whether a caller may see an older value after a newer one: where Redis cannot be heard or forgets. Default false. */
   readonly older?: boolean
   /** How long after its own deadline a caller may be answered, in milliseconds: a busy machine. Default 1 000. */
@@ -96,7 +101,10 @@ export function noLateWrite(history: History): string[] {
 }
 
 /** 3: once a write has resolved, no call that begins later gets a value, or the error of a load, from before it. */
-export function invalidationWins(history: History, { forgotten = [], errorsStay = false }: Allowances = {}): string[] {
+export function invalidationWins(
+  history: History,
+  { forgotten = [], errorsStay = false, copies = 0, hit }: Allowances = {},
+): string[] {
   const wrong: string[] = []
   const writes = byKey([...history.writes.values()].filter(({ error }) => error === undefined))
   const floors = new Map([...writes].map(([key, of]) => [key, floorsOf(of, forgotten)]))
@@ -106,6 +114,7 @@ export function invalidationWins(history: History, { forgotten = [], errorsStay 
     // A load reads its source once it has begun; a set takes effect at some moment before it resolves.
     const asOf = load?.at ?? takesEffectBy(set as Write)
     if (asOf > floor.at) continue
+    if ((hit === undefined || hit.includes(call.process)) && call.at - floor.writtenAt < copies) continue
     wrong.push(
       `3: ${said(call)} got an answer of ${moment(asOf)} (${said((load ?? set) as Load | Write)}), ` +
         `older than ${said(floor)}, which had resolved at ${moment(floor.writtenAt)}`,

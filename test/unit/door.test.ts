@@ -126,7 +126,7 @@ describe('memoryStore', () => {
 })
 
 describe('redisStore', () => {
-  const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'script', 'time', 'duplicate'] as const
+  const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'script', 'publish', 'time', 'duplicate'] as const
   const client = (): object => Object.fromEntries(methods.map((method) => [method, () => null]))
 
   test('throws a TypeError for options that are none', () => {

@@ -50,6 +50,7 @@ describe('the plan of a cache', () => {
       maxValueSize: 16_777_216,
       namespace: 'herdless',
       prefixes: null,
+      near: null,
       mode: 'cache',
       maxConcurrentLoads: 64,
       maxQueuedLoads: 1_000,
@@ -88,7 +89,7 @@ describe('the plan of a cache', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
         'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
-          'failureCooldown, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, prefixes, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
+          'failureCooldown, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
           'commandTimeout, codec, stats, clock',
       ),
     )

@@ -11,6 +11,7 @@ describe('stats', () => {
     expect(createCache({ namespace: 'shop' }).stats()).toEqual({
       namespace: 'shop',
       hits: 0,
+      nearHits: 0,
       stale: 0,
       misses: 0,
       loads: 0,

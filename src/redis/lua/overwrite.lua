@@ -1,11 +1,11 @@
 -- Write or delete a value, and void whatever load of its key is under way or has failed.
--- KEYS  1 value   2 lease
+-- KEYS  1 value   2 lease   3 whoever keeps copies, if on this server
 -- ARGV  1 token of the value that is written, '' to delete
 --       2 payload   3 ttl, ms   4 grace, ms
 --       5 when it was sent, by this server's clock, ms, '' if not known: freshness counts from there
 --       6 how late it may arrive, ms, '' for ever: whoever sent it has given up by then, and others may have written since
 --       7 flags of the value
--- Returns  {1, now in microseconds}; {0, now} if it came too late to be written, and only deleted
+-- Returns  1, or 0 if it came too late to be written, and only deleted; now in microseconds; whether somebody keeps copies
 local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -41,4 +41,4 @@ if lease[1] == 'held' and lease[2] then
   end
   if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
 end
-return {late and 0 or 1, micros}
+return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and 0 or 1}

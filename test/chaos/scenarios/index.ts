@@ -1,6 +1,7 @@
 import type { Scenario } from '../scenario.ts'
 import { clocks } from './clocks.ts'
 import { cluster } from './cluster.ts'
+import { near } from './near.ts'
 import { network } from './network.ts'
 import { nothing } from './nothing.ts'
 import { payloads } from './payloads.ts'
@@ -15,6 +16,7 @@ export const subjects = {
   processes,
   redis,
   network,
+  near,
   clocks,
   payloads,
   sources,

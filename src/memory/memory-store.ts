@@ -1,0 +1,34 @@
+import { checked, shape, whole } from '../core/checks.ts'
+import { systemClock, type Clock } from '../core/clock.ts'
+import type { Store } from '../core/store.ts'
+import { MemoryStore } from './store.ts'
+
+/** Bounds of a `memoryStore`. */
+export interface MemoryStoreOptions {
+  /** Most values kept, up to 16 777 216; the least recently used goes first. Default 10 000. */
+  readonly max?: number
+  /** Most bytes kept, payloads and keys. Default 67108864 (64 MiB). */
+  readonly maxSize?: number
+  /** The clock that values and leases age by; for tests on virtual time. Default: this machine's. */
+  readonly clock?: Clock
+}
+
+/** Room for all values is made at once. */
+const mostValues = 16_777_216
+
+const checks = {
+  max: whole(1, mostValues),
+  maxSize: whole(1),
+  clock: shape('an object with now() and after()', ['now', 'after']),
+}
+
+/**
+ * A store in the memory of this process: for one process, for tests, and for trying things out.
+ * Values are kept as bytes, so no caller can change what another gets.
+ * @throws TypeError for an unknown option or a value it cannot have
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  const given: MemoryStoreOptions = checked('memoryStore', options, checks)
+  const { max = 10_000, maxSize = 67_108_864, clock = systemClock } = given
+  return new MemoryStore(max, maxSize, clock)
+}

@@ -1,0 +1,23 @@
+import type { Lease } from '../core/store.ts'
+import type { RedisClient } from './client.ts'
+import { leaseKey } from './keys.ts'
+import { isYes } from './reply.ts'
+import { runScript } from './run-script.ts'
+import * as scripts from './scripts.ts'
+
+/** Most leases in one renewal; a script blocks the server while it runs. */
+const mostRenewed = 100
+
+/** Holds leases for another lease ttl. @param inbox by which others may judge whether this process lives; `''` if they may not */
+export function renewed(client: RedisClient, leases: readonly Lease[], inbox: string): Promise<boolean>[] {
+  const most = client.isCluster ? 1 : mostRenewed
+  const answers: Promise<boolean>[] = []
+  for (let start = 0; start < leases.length; start += most) {
+    const some = leases.slice(start, start + most)
+    const keys = some.map(({ key }) => leaseKey(key))
+    const args = [inbox, ...some.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])]
+    const reply = runScript(client, scripts.renew, keys, args)
+    answers.push(...some.map((_, index) => reply.then((ours) => isYes((ours as unknown[])[index]))))
+  }
+  return answers
+}
