@@ -29,6 +29,22 @@ export const lockMutations = [
     tests: ['test/contract/memory-lock.test.ts'],
   },
   {
+    name: 'a lock that comes late is handed out before it is renewed',
+    rule: null,
+    file: 'src/core/fleet-lock.ts',
+    from: 'if (this.#clock.now() >= askedAt + hold.ttl * plan.renew.at)',
+    to: 'if (this.#clock.now() >= askedAt + hold.ttl)',
+    tests: ['test/unit/fleet-lock.test.ts'],
+  },
+  {
+    name: 'a renewal that is overdue waits for a timer',
+    rule: null,
+    file: 'src/core/watchdog.ts',
+    from: 'if (at <= this.#clock.now()) return queueMicrotask(this.#round)',
+    to: '',
+    tests: ['test/unit/watchdog.test.ts'],
+  },
+  {
     name: 'the fence of a lock stands still',
     rule: null,
     file: 'src/redis/lua/take.lua',

@@ -197,7 +197,20 @@ export class FleetLock implements Lock {
     const { hold } = taken
     const lease = new HeldLock(hold, this.#keeper, (lose) => this.#watchdog.watch(hold, askedAt, lose, plan.renew))
     this.#held.add(lease)
+    // Whoever is given a lease may stand still for all that a renewal leaves of it.
+    if (this.#clock.now() >= askedAt + hold.ttl * plan.renew.at) await this.#renewed(lease, plan)
     return lease
+  }
+
+  async #renewed(lease: HeldLock, plan: LockPlan): Promise<void> {
+    try {
+      const ours = await lease.extend()
+      this.#checkWanted(plan, lease.name)
+      if (!ours) throw ranOut(lease.name)
+    } catch (error) {
+      void lease.release()
+      throw error
+    }
   }
 
   /** Throws if the caller, or the lock, wants nothing any more. */

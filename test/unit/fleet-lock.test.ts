@@ -56,6 +56,85 @@ test('the life of a lease is counted from the moment when it was asked for', asy
   expect(lease?.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
 })
 
+test('a lease that comes when its renewal is overdue is renewed before it is handed out', async () => {
+  const { clock, locks, lock } = opened()
+  locks.delay = 700
+  locks.renewalDelay = 100
+  const granted = vi.fn()
+  const asked = lock.tryAcquire('job', { ttl: 1_000 }).finally(granted)
+  await clock.advance(799)
+  expect(granted).not.toHaveBeenCalled()
+  await clock.advance(1)
+  const lease = await asked
+  expect(lease?.remaining(), 'of a renewal that was sent 100 ms ago').toBe(900)
+  locks.renewalDelay = 0
+  await clock.advance(5_000)
+  expect(lease?.isValid()).toBe(true)
+})
+
+test('a lease is handed out after one renewal, though each takes so long that the next is overdue', async () => {
+  const { clock, locks, lock } = opened()
+  locks.delay = 400
+  locks.renewalDelay = 400
+  const asked = lock.tryAcquire('job', { ttl: 1_000 })
+  await clock.advance(800)
+  const lease = await asked
+  expect(lease?.remaining()).toBe(600)
+  await clock.advance(5_000)
+  expect(lease?.isValid()).toBe(true)
+})
+
+test('a lease that is gone when its overdue renewal arrives is not handed out', async () => {
+  const { clock, locks, lock } = opened()
+  locks.delay = 700
+  const renew = vi.spyOn(locks, 'renew').mockReturnValue([Promise.resolve(false)])
+  const asked = lock.tryAcquire('job', { ttl: 1_000 })
+  await Promise.all([expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' }), clock.advance(700)])
+  expect(renew).toHaveBeenCalled()
+  locks.delay = 0
+  expect(await lock.tryAcquire('job'), 'it was given back').not.toBeNull()
+})
+
+test('who is called off while a lease that came late is renewed leaves nothing behind', async () => {
+  const { clock, locks, lock } = opened()
+  locks.delay = 700
+  locks.renewalDelay = 100
+  const controller = new AbortController()
+  const asked = lock.acquire('job', { ttl: 1_000, signal: controller.signal })
+  await clock.advance(750)
+  controller.abort(new Error('called off'))
+  await Promise.all([expect(asked).rejects.toThrow('called off'), clock.advance(50)])
+  locks.delay = 0
+  expect(await lock.tryAcquire('job')).not.toBeNull()
+})
+
+test('a lock that is closed while a lease that came late is renewed hands out nothing', async () => {
+  const { clock, locks, lock } = opened()
+  const other = new FleetLock(locks, { plan: lockDefaults, commandTimeout: 1_000, clock })
+  locks.delay = 700
+  locks.renewalDelay = 100
+  const asked = lock.acquire('job', { ttl: 1_000 })
+  await clock.advance(750)
+  const closing = lock.close()
+  await Promise.all([expect(asked).rejects.toMatchObject({ code: 'CLOSED' }), clock.advance(50)])
+  await closing
+  locks.delay = 0
+  expect(await other.tryAcquire('job')).not.toBeNull()
+})
+
+test.for([{ renew: false }, { renew: { maxHold: 300 } }] as const)(
+  'a lease that is not to be renewed is handed out as it comes: %o',
+  async (options) => {
+    const { clock, locks, lock } = opened()
+    locks.delay = 200
+    const renew = vi.spyOn(locks, 'renew')
+    const asked = lock.tryAcquire('job', { ttl: 1_000, ...options })
+    await clock.advance(200)
+    expect((await asked)?.isValid()).toBe(true)
+    expect(renew).not.toHaveBeenCalled()
+  },
+)
+
 test('what is granted after its deadline is given back', async () => {
   const { clock, locks, lock } = opened()
   locks.delay = 2_000
