@@ -1,72 +1,49 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCache, type Cache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { until } from '../../scripts/until.mjs'
-import { CommandCounter } from '../support/command-counts.ts'
-import { startCluster, startRedis, type RedisServer } from '../support/servers.ts'
+import { Caches } from '../support/caches.ts'
+import { startCluster } from '../support/servers.ts'
 
 const keys = Array.from({ length: 100 }, (_, index) => `k${index}`)
 const values = keys.map((key) => `of ${key}`)
 
 describe('getOrLoadMany on Redis', () => {
-  let server: RedisServer
-  let counter: CommandCounter
-  const opened: { cache: Cache; client: Redis }[] = []
+  let caches: Caches
 
   beforeAll(async () => {
-    server = await startRedis()
-    counter = await CommandCounter.start(server.client)
+    caches = await Caches.start()
   })
 
   afterAll(async () => {
-    for (const { cache, client } of opened) {
-      await cache.close()
-      client.disconnect()
-    }
-    counter.stop()
-    await server.stop()
+    await caches.stop()
   })
 
-  /** Caches with nothing in common but the server, which are told of outcomes. */
+  /** Several of one namespace. */
   async function open(many: number): Promise<Cache[]> {
     const namespace = randomUUID()
-    const caches = Array.from({ length: many }, () => {
-      const client = new Redis({ ...server.address })
-      const cache = createCache({ store: redisStore(client), namespace })
-      opened.push({ cache, client })
-      return cache
-    })
-    const listening = async (): Promise<boolean> => {
-      return ((await server.client.pubsub('CHANNELS', 'herdless:inbox:*')) as unknown[]).length === opened.length
-    }
-    await until('all are told of outcomes', listening)
-    await Promise.all(caches.map((cache) => cache.getOrLoad(randomUUID(), () => 1)))
-    return caches
+    const opened = await Promise.all(Array.from({ length: many }, () => caches.open({ namespace })))
+    return opened.map(({ cache }) => cache)
   }
 
   test('loads each of a hundred keys once in the fleet, with four commands a process', async () => {
-    const caches = await open(4)
-    const [first] = caches as [Cache]
+    const fleet = await open(4)
+    const [first] = fleet as [Cache]
     await Promise.all(keys.slice(0, 50).map((key) => first.set(key, `of ${key}`)))
     const loaded: string[] = []
     const calls: number[] = []
-    await counter.reset()
-    const answers = await Promise.all(
-      caches.map(async (cache, index) => {
-        const answer = await cache.getOrLoadMany(keys, async (wanted) => {
-          calls.push(index)
-          loaded.push(...wanted)
-          await pause(100)
-          return wanted.map((key) => `of ${key}`)
-        })
-        return answer
-      }),
-    )
-    const { publish: _, time: __, ...counts } = await counter.counts()
-    expect(answers).toEqual(caches.map(() => values))
+    const ask = (cache: Cache, index: number): Promise<unknown> =>
+      cache.getOrLoadMany(keys, async (wanted) => {
+        calls.push(index)
+        loaded.push(...wanted)
+        await pause(100)
+        return wanted.map((key) => `of ${key}`)
+      })
+    const counts = await caches.sent(async () => {
+      expect(await Promise.all(fleet.map(ask))).toEqual(fleet.map(() => values))
+    })
     expect(loaded.toSorted()).toEqual(keys.slice(50).toSorted())
     expect(new Set(calls).size, 'each calls its loader once at most').toBe(calls.length)
     expect(counts, 'a read and a claim each, and a fill of each that has loaded').toEqual({
@@ -79,33 +56,28 @@ describe('getOrLoadMany on Redis', () => {
     const [cache, other] = (await open(2)) as [Cache, Cache]
     const large = Array.from({ length: 8 }, (_, index) => `large ${index}`)
     const load = (wanted: readonly string[]): string[] => wanted.map((key) => key.repeat(50_000))
-    await counter.reset()
-    expect(await cache.getOrLoadMany(large, load)).toEqual(load(large))
-    const { evalsha = 0 } = await counter.counts()
+    const { evalsha = 0 } = await caches.sent(async () => {
+      expect(await cache.getOrLoadMany(large, load)).toEqual(load(large))
+    })
     expect(evalsha, 'a claim, and fills of a megabyte at most').toBeGreaterThan(4)
     expect(await other.getOrLoadMany(large, () => [])).toEqual(load(large))
   })
 
   test('loads each key once in a cluster, too', async () => {
-    const cluster = await startCluster()
-    const clients = Array.from({ length: 2 }, () => cluster.connect())
-    const caches = clients.map((client) => createCache({ store: redisStore(client), namespace: randomUUID() }))
-    try {
-      const loaded: string[] = []
-      const [cache] = caches as [Cache]
-      const ask = (): Promise<unknown> =>
-        cache.getOrLoadMany(keys, async (wanted) => {
-          loaded.push(...wanted)
-          await pause(20)
-          return wanted.map((key) => `of ${key}`)
-        })
-      expect(await Promise.all([ask(), ask()])).toEqual([values, values])
-      expect(loaded.toSorted()).toEqual(keys.toSorted())
-      await until('all are stored', async () => (await cache.peek('k99')).state === 'fresh')
-    } finally {
-      await Promise.all(caches.map((each) => each.close()))
-      for (const client of clients) client.disconnect()
-      await cluster.stop()
-    }
+    await using cluster = await startCluster()
+    const options = { namespace: randomUUID(), commandTimeout: '10s' } as const
+    const openOne = (): Cache => createCache({ ...options, store: redisStore(cluster.connect()) })
+    await using one = openOne()
+    await using other = openOne()
+    const loaded: string[] = []
+    const ask = (each: Cache): Promise<unknown> =>
+      each.getOrLoadMany(keys, async (wanted) => {
+        loaded.push(...wanted)
+        await pause(20)
+        return wanted.map((key) => `of ${key}`)
+      })
+    expect(await Promise.all([one, one, other, other].map(ask))).toEqual(Array(4).fill(values))
+    expect(loaded.toSorted()).toEqual(keys.toSorted())
+    await until('all are stored', async () => (await one.peek('k99')).state === 'fresh')
   })
 })

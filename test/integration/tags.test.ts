@@ -1,46 +1,19 @@
-import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createCache, type Cache } from '../../src/index.ts'
-import { redisStore } from '../../src/redis/index.ts'
-import { CommandCounter } from '../support/command-counts.ts'
-import { startRedis, type RedisServer } from '../support/servers.ts'
+import { Caches, type OpenCache } from '../support/caches.ts'
 
 describe('tags on Redis', () => {
-  let server: RedisServer
-  let counter: CommandCounter
-  const opened: { cache: Cache; client: Redis }[] = []
+  let caches: Caches
 
   beforeAll(async () => {
-    server = await startRedis()
-    counter = await CommandCounter.start(server.client)
+    caches = await Caches.start()
   })
 
   afterAll(async () => {
-    for (const { cache, client } of opened) {
-      await cache.close()
-      client.disconnect()
-    }
-    counter.stop()
-    await server.stop()
+    await caches.stop()
   })
 
-  /** A cache that has spoken to Redis already, with a namespace of its own or of another. */
-  async function open(namespace: string = randomUUID()): Promise<{ cache: Cache; client: Redis; namespace: string }> {
-    const client = new Redis({ ...server.address })
-    const cache = createCache({ store: redisStore(client), namespace, ttl: '1h' })
-    opened.push({ cache, client })
-    await cache.getOrLoad('first', () => 1)
-    await cache.getOrLoad('first', () => 1)
-    return { cache, client, namespace }
-  }
-
-  /** What is sent meanwhile, heartbeats aside. */
-  async function sent(run: () => Promise<unknown>): Promise<object> {
-    await counter.reset()
-    await run()
-    const { publish: _, time: __, ...counts } = await counter.counts()
-    return counts
+  function open(namespace?: string): Promise<OpenCache> {
+    return caches.open({ namespace, ttl: '1h' })
   }
 
   test('cost a hit without them nothing, and one with them its round trip', async () => {
@@ -51,7 +24,7 @@ describe('tags on Redis', () => {
     await cache.set('some', 1, { tags })
     await cache.set('more', 1, { tags })
     const hit = (key: string, options = {}) => {
-      return sent(async () => expect(await other.getOrLoad(key, () => 2, options)).toBe(1))
+      return caches.sent(async () => expect(await other.getOrLoad(key, () => 2, options)).toBe(1))
     }
     expect(await hit('none')).toEqual({ get: 1 })
     expect(await hit('some', { tags }), 'of which the tags are said').toEqual({ mget: 1 })
@@ -66,9 +39,9 @@ describe('tags on Redis', () => {
   test('cost a load one command more, and an invalidation one, however many values there are', async () => {
     const { cache } = await open()
     const load = (key: string): Promise<unknown> => cache.getOrLoad(key, () => 1, { tags: ['x'] })
-    expect(await sent(() => load('a'))).toEqual({ mget: 1, evalsha: 3 })
+    expect(await caches.sent(() => load('a'))).toEqual({ mget: 1, evalsha: 3 })
     await Promise.all(Array.from({ length: 1_000 }, (_, index) => load(`k${index}`)))
-    expect(await sent(() => cache.invalidateTags(['x', 'y', 'z']))).toEqual({ evalsha: 1 })
+    expect(await caches.sent(() => cache.invalidateTags(['x', 'y', 'z']))).toEqual({ evalsha: 1 })
     expect(await cache.peek('k999')).toEqual({ state: 'missing' })
   })
 
