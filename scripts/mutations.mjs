@@ -285,6 +285,14 @@ export const mutations = [
     tests: ['test/contract/redis-store.test.ts'],
   },
   {
+    name: 'a load that does not know the epoch of tags takes this moment for it',
+    rule: 4,
+    file: 'src/redis/tags.ts',
+    from: '.catch(() => 0)',
+    to: '.catch(() => Date.now() * 1_000)',
+    tests: ['test/integration/tags.test.ts'],
+  },
+  {
     name: 'whoever has waited is served what a tag has voided',
     rule: 4,
     file: 'src/core/flight.ts',

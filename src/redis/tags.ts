@@ -58,7 +58,7 @@ export class Tags {
 
   /**
    * The epoch of a load that is about to begin, where the server of its key does not know. Where it cannot be had soon, 0: then
-   * the load goes on, and only if its value has tags it counts as void.
+   * the load goes on, and its value counts as void if it has a tag that was there before.
    */
   async now(key: string): Promise<number> {
     const asked = async (): Promise<number> => Number(await runScript(this.#client, scripts.epoch, [epochKey(key)], []))

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createCache } from '../../src/index.ts'
+import { redisStore } from '../../src/redis/index.ts'
 import { Caches, type OpenCache } from '../support/caches.ts'
+import { startCluster } from '../support/servers.ts'
 
 describe('tags on Redis', () => {
   let caches: Caches
@@ -108,4 +111,38 @@ describe('tags on Redis', () => {
       expect(await cache.getOrLoad('a', () => 'new')).toBe('new')
     }
   })
+})
+
+test('in a cluster, a load goes on while the node of the tags is away, and only a value that has some is not stored', async () => {
+  // Nobody takes that node for dead meanwhile: then the others would refuse, too.
+  await using cluster = await startCluster({ nodeTimeout: 60_000 })
+  const store = redisStore(cluster.connect())
+  await using cache = createCache({ store, namespace: 'app', ttl: '1h', commandTimeout: '2s' })
+  const ofTags = await cluster.masterOf('{app:}')
+  const elsewhere: string[] = []
+  for (let index = 0; elsewhere.length < 2; index++) {
+    if ((await cluster.masterOf(`{app:k${index}}`)) !== ofTags) elsewhere.push(`k${index}`)
+  }
+  const [plain, tagged] = elsewhere as [string, string]
+  let loads = 0
+  const load = (): Promise<unknown> => cache.getOrLoad(plain, () => ++loads)
+  const loadTagged = (meanwhile = async (): Promise<void> => {}): Promise<unknown> => {
+    return cache.getOrLoad(tagged, async () => (await meanwhile(), ++loads), { tags: ['x'] })
+  }
+  expect(await loadTagged()).toBe(1)
+  expect(await loadTagged(), 'it can be stored').toBe(1)
+  await cache.invalidate(tagged)
+
+  await ofTags.freeze()
+  expect(await load()).toBe(2)
+  expect(await load()).toBe(2)
+  expect(await loadTagged(), 'its tags cannot be marked').toBe(3)
+  expect(await cache.peek(tagged)).toEqual({ state: 'missing' })
+  // They can by then, but nobody knows what was invalidated since that load began: so it is made again.
+  const back = async (): Promise<void> => {
+    ofTags.thaw()
+    await ofTags.client.ping()
+  }
+  expect(await loadTagged(back)).toBe(5)
+  expect(await loadTagged()).toBe(5)
 })
