@@ -7,6 +7,8 @@ export interface Clock {
   now(): number
   /** Calls `run` once after `ms` milliseconds; a background timer does not keep the process alive. */
   after(ms: number, run: () => void, background?: 'background'): Timer
+  /** A number in [0, 1), for moments that are spread at random: the jitter of a ttl, when to ask again. Default `Math.random`. */
+  random?(): number
 }
 
 /** A pending call; `cancel` may be called at any time and any number of times. */
@@ -22,4 +24,17 @@ export const systemClock: Clock = {
     if (background) timer.unref()
     return { cancel: () => clearTimeout(timer) }
   },
+}
+
+/** A number in [0, 1): chance only ever decides when something happens, so it is the clock's. */
+export function drawn(clock: Clock): number {
+  return clock.random?.() ?? Math.random()
+}
+
+/**
+ * What versions and fences grow with, in microseconds: the time since 1970, so that those of a later process are greater.
+ * On a clock that is not this machine's it is the time of that clock: what is numbered by it is the same in every run.
+ */
+export function micros(clock: Clock): number {
+  return Math.floor(clock === systemClock ? Date.now() : clock.now()) * 1_000
 }

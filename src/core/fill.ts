@@ -1,3 +1,4 @@
+import { drawn } from './clock.ts'
 import { CacheError } from './errors.ts'
 import { jittered } from './freshness.ts'
 import { encoded } from './payload.ts'
@@ -24,7 +25,7 @@ export async function fill(
   const { grace, inlineLimit } = plan
   const { value, loadTime, validators } = loaded
   const tags = shared.tagNames.of(key, loaded.tags)
-  const ttl = jittered(loaded.ttl, plan.jitter, Math.random())
+  const ttl = jittered(loaded.ttl, plan.jitter, drawn(shared.clock))
   const payload = encoded(value, key, plan.maxValueSize, codec)
   if (payload instanceof CacheError) return { state: 'unfit', error: payload }
   try {

@@ -1,5 +1,6 @@
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loadingNow } from './circle.ts'
+import { drawn } from './clock.ts'
 import { about, CacheError, closed } from './errors.ts'
 import type { CacheEvents } from './events.ts'
 import { encoded } from './payload.ts'
@@ -107,7 +108,7 @@ export class FleetCache implements Cache {
     const plan = options === undefined ? this.#plan : refinedForSet(this.#plan, options)
     const { grace, maxValueSize, inlineLimit } = plan
     const said = options?.ttl === undefined ? ttlOf(value, plan) : plan.ttl
-    const ttl = jittered(said, plan.jitter, Math.random())
+    const ttl = jittered(said, plan.jitter, drawn(this.#plan.clock))
     const tags = this.#shared.tagNames.of(key, plan.tags)
     this.#checkOpen(key)
     const payload = encoded(value, key, maxValueSize, this.#plan.codec)

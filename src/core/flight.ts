@@ -1,6 +1,6 @@
 import { reaskDelay } from './backoff.ts'
 import { loading, type Loading } from './circle.ts'
-import type { Timer } from './clock.ts'
+import { drawn, type Timer } from './clock.ts'
 import { CacheError, errorOf, failureOf, quoted } from './errors.ts'
 import { fill } from './fill.ts'
 import { decoded } from './payload.ts'
@@ -138,7 +138,7 @@ export class Flight implements Loading {
     this.state = 'waiting'
     this.waitingSince ??= clock.now()
     this.hasStale ||= claim.stale !== null
-    const sleep = Math.min(reaskDelay(asked, claim.pushed, Math.random()), claim.leaseLeft + 1)
+    const sleep = Math.min(reaskDelay(asked, claim.pushed, drawn(clock)), claim.leaseLeft + 1)
     let timer: Timer | undefined
     const timeout = new Promise<'ask again'>((resolve) => {
       timer = clock.after(sleep, () => resolve('ask again'))

@@ -1,4 +1,4 @@
-import type { Timer } from './clock.ts'
+import { drawn, type Timer } from './clock.ts'
 import { closed } from './errors.ts'
 import { Flight, type FlightRequest } from './flight.ts'
 import { isDue, type Seen } from './freshness.ts'
@@ -59,7 +59,12 @@ export class Flights {
   /** Likewise for a fresh value, if it is time for that. */
   refreshAhead(question: Question, entry: Seen, value: unknown): void {
     const { refreshAhead } = question.plan
-    if (refreshAhead === null || !isDue(entry, refreshAhead, 1 - Math.random()) || this.#isBusy(question.key)) return
+    if (
+      refreshAhead === null ||
+      !isDue(entry, refreshAhead, 1 - drawn(this.#shared.clock)) ||
+      this.#isBusy(question.key)
+    )
+      return
     this.#shared.events.emit('refreshAhead', { key: question.key })
     this.refresh(question, { token: entry.token, value: { value, age: entry.age, ...entry.validators }, fresh: true })
   }

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from './clock.ts'
+import { drawn, type Clock, type Timer } from './clock.ts'
 import type { LockPlan } from './lock-plan.ts'
 import type { Busy } from './lock-provider.ts'
 
@@ -24,7 +24,7 @@ export class LockWaiters {
     plan.signal?.throwIfAborted()
     if (most <= 0) return
     const again = busy?.pushed ? messageLost : plan.retryEvery
-    const sleep = Math.min(jittered(again), (busy?.left ?? Number.POSITIVE_INFINITY) + 1, most)
+    const sleep = Math.min(again * (0.75 + drawn(this.#clock) / 2), (busy?.left ?? Number.POSITIVE_INFINITY) + 1, most)
     let timer: Timer | undefined
     const timeout = new Promise<void>((resolve) => {
       timer = this.#clock.after(sleep, resolve)
@@ -47,8 +47,4 @@ export class LockWaiters {
   callOff(error: unknown): void {
     for (const end of this.#waiting) end(error)
   }
-}
-
-function jittered(ms: number): number {
-  return ms * (0.75 + Math.random() / 2)
 }

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../core/clock.ts'
+import { micros, systemClock, type Clock } from '../core/clock.ts'
 import { busyUntold } from '../core/lock-provider.ts'
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
 
@@ -60,8 +60,8 @@ export class MemoryLocks implements LockProvider {
   async close(): Promise<void> {}
 
   #grant(name: string, token: string, ttl: number, now: number): Hold {
-    const micros = BigInt(Math.floor(Date.now())) * 1_000n
-    this.#fence = micros > this.#fence ? micros : this.#fence + 1n
+    const least = BigInt(micros(this.#clock))
+    this.#fence = least > this.#fence ? least : this.#fence + 1n
     const hold: Hold = { name, token, ttl, fence: this.#fence }
     this.#held.set(name, { hold, until: now + ttl })
     return hold

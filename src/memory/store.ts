@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../core/clock.ts'
+import { micros, type Clock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { seen, type StoredValue } from '../core/record.ts'
 import { isVoid, voided } from '../core/tags.ts'
@@ -69,7 +69,7 @@ export class MemoryStore implements Store {
       return rest.answer.state === 'pass' ? rest.answer : { ...rest.answer, stale }
     }
     this.#resting.delete(key)
-    const version = held?.version ?? (this.#version = Math.max(Date.now() * 1_000, this.#version + 1))
+    const version = held?.version ?? (this.#version = Math.max(micros(this.#clock), this.#version + 1))
     let tellHolder!: () => void
     const lost = new Promise<void>((resolve) => (tellHolder = resolve))
     const since = held?.since ?? this.#epoch
@@ -116,7 +116,7 @@ export class MemoryStore implements Store {
 
   async set(key: string, token: string, value: NewValue): Promise<void> {
     this.#void(key)
-    this.#version = Math.max(Date.now() * 1_000, this.#version + 1)
+    this.#version = Math.max(micros(this.#clock), this.#version + 1)
     this.#mark(value.tags ?? [], this.#epoch)
     this.#write(key, { token, version: this.#version, since: this.#epoch }, value)
   }
