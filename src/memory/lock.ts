@@ -1,5 +1,5 @@
 import { micros, systemClock, type Clock } from '../core/clock.ts'
-import { busyUntold } from '../core/lock-provider.ts'
+import { busyUntold, placeKeptOnceTold } from '../core/lock-provider.ts'
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
 
 interface Held {
@@ -10,6 +10,8 @@ interface Held {
 interface Waiter {
   readonly token: string
   readonly tell: () => void
+  /** When it loses its place, unless it asks again. */
+  until: number
 }
 
 /** Locks in the memory of this process: they exclude whoever runs in it, and nobody else. */
@@ -17,24 +19,27 @@ export class MemoryLocks implements LockProvider {
   readonly longest: number = Number.POSITIVE_INFINITY
   readonly #clock: Clock
   readonly #held = new Map<string, Held>()
+  readonly #placeKept: number
   readonly #queues = new Map<string, Map<string, Waiter>>()
   #fence = 0n
 
-  constructor(clock: Clock = systemClock) {
+  /** @param placeKept for how long whoever waits keeps its place unless it asks again, in milliseconds; who waits may die */
+  constructor(clock: Clock = systemClock, placeKept: number = Number.POSITIVE_INFINITY) {
     this.#clock = clock
+    this.#placeKept = placeKept
   }
 
   async take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
     const now = this.#clock.now()
     const held = this.#heldNow(name, now)
     if (held?.hold.token === token) return { state: 'held', hold: held.hold }
-    const queue = this.#queues.get(name)
-    const [first] = queue?.values() ?? []
+    const first = this.#first(name, now)
     if (held === undefined && (waits !== 'fair' || first === undefined || first.token === token)) {
       this.#dequeue(name, token)
       return { state: 'held', hold: this.#grant(name, token, ttl, now) }
     }
-    const left = held === undefined ? 0 : held.until - now
+    // Free for the first in the queue: for as long as it keeps its place, or, if it lives for certain, for a moment.
+    const left = (held?.until ?? (mortal(first) ? first.until : now)) - now
     return waits === 'no' ? busyUntold(left) : this.#busy(name, token, left)
   }
 
@@ -74,7 +79,7 @@ export class MemoryLocks implements LockProvider {
     let tell!: () => void
     const freed = new Promise<void>((resolve) => (tell = resolve))
     // Whoever asks again keeps its place.
-    queue.set(token, { token, tell })
+    queue.set(token, { token, tell, until: this.#clock.now() + this.#placeKept })
     return { state: 'busy', freed, pushed: true, left, leave, giveUp: async () => this.#dequeue(name, token) }
   }
 
@@ -87,8 +92,22 @@ export class MemoryLocks implements LockProvider {
   }
 
   #wakeNext(name: string): void {
-    const [next] = this.#queues.get(name)?.values() ?? []
-    next?.tell()
+    const now = this.#clock.now()
+    const next = this.#first(name, now)
+    if (next === undefined) return
+    if (mortal(next)) next.until = Math.min(next.until, now + placeKeptOnceTold)
+    next.tell()
+  }
+
+  /** The first of those who wait; whoever has not asked again for so long has gone away. */
+  #first(name: string, now: number): Waiter | undefined {
+    const queue = this.#queues.get(name)
+    for (const waiter of queue?.values() ?? []) {
+      if (waiter.until > now) return waiter
+      queue?.delete(waiter.token)
+    }
+    this.#queues.delete(name)
+    return undefined
   }
 
   #heldNow(name: string, now: number): Held | undefined {
@@ -97,4 +116,9 @@ export class MemoryLocks implements LockProvider {
     this.#held.delete(name)
     return undefined
   }
+}
+
+/** Whether it may have gone away without a word. */
+function mortal(waiter: Waiter | undefined): waiter is Waiter {
+  return waiter !== undefined && waiter.until < Number.POSITIVE_INFINITY
 }
