@@ -1,2 +1,8 @@
 export { lockContract, type LockContract, type OpenLocks } from './lock-contract.ts'
 export { storeContract, type OpenStores, type StoreContract } from './store-contract.ts'
+export { virtualFleet, type Several, type VirtualFleet } from './virtual-fleet.ts'
+export type { LatencyRange, VirtualFleetOptions } from './fleet-plan.ts'
+export type { VirtualProcess } from './virtual-process.ts'
+export type { VirtualServer } from './virtual-server.ts'
+export type { VirtualTrouble } from './virtual-trouble.ts'
+export type { Silence, VirtualEvent } from './way.ts'

@@ -12,6 +12,7 @@ import { lockDefaults } from '../../src/core/lock-plan.ts'
 import { createCache, jsonCodec, memoryLock, memoryStore } from '../../src/index.ts'
 import { postgresLock } from '../../src/postgres/index.ts'
 import { redisLock, redisStore, redlock } from '../../src/redis/index.ts'
+import { virtualFleet } from '../../src/testing/index.ts'
 import { zookeeperLock } from '../../src/zookeeper/index.ts'
 import { doc, docs, named, rows } from './markdown.ts'
 
@@ -157,6 +158,22 @@ describe('the options of codecs on their page are those that there are', () => {
 function plain(text: string): unknown {
   return text === 'true' ? true : text === 'false' ? false : text
 }
+
+describe('the virtual fleet on its page is the one that there is', () => {
+  const page = doc('docs/testing.md').text
+
+  test('its options', async () => {
+    expect(first(section(page, 'The fleet'), 'option')).toEqual(await known((given) => virtualFleet(given)))
+    const fleet = virtualFleet()
+    expect(first(section(page, 'Trouble'), '`trouble`')).toEqual(await known((given) => fleet.trouble(given)))
+  })
+
+  test('its members, those of a process and of the store', () => {
+    expect(first(section(page, 'The fleet'), 'member')).toEqual(members('testing/virtual-fleet.ts', 'VirtualFleet'))
+    expect(first(section(page, 'A process'), 'member')).toEqual(members('testing/virtual-process.ts', 'VirtualProcess'))
+    expect(first(page, 'method')).toEqual(members('testing/virtual-server.ts', 'VirtualServer'))
+  })
+})
 
 describe('a default on a page is the one that holds', () => {
   const plan: Record<string, unknown> = { ...planOf({}) }

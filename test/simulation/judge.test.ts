@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { Happening } from '../support/history.ts'
 import { judged } from './judge.ts'
 import type { Asked, Closing, Life, Loading } from './notes.ts'
-import type { Confirmation } from './route.ts'
 import type { Schedule } from './schedule.ts'
 import type { Run } from './simulate.ts'
+import type { Confirmation } from './witness.ts'
 
 /** Two processes and one key, and nothing goes wrong. */
 const calm: Schedule = {
@@ -89,16 +89,7 @@ function wrongWith(given: Given): string[] {
       [2, leased.map(({ at, fence }) => ({ fence: fence as string, sentAt: at, at }))],
     ]),
     sent: new Map([[1, given.sent ?? []]]),
-    counts: {
-      commands: 0,
-      'lost there': 0,
-      'lost back': 0,
-      'cut there': 0,
-      'cut back': 0,
-      'sent twice': 0,
-      'lost message': 0,
-      'too late': 0,
-    },
+    counts: {},
     told: [],
     leaks: given.leaks ?? [],
   }

@@ -1,5 +1,5 @@
 import type { CallOptions, CacheOptions, SetOptions } from '../../src/core/options.ts'
-import { Random } from './random.ts'
+import { Random } from '../../src/testing/random.ts'
 
 /** What a loader does. */
 export interface LoaderPlan {

@@ -1,16 +1,19 @@
-import type { Clock } from '../../src/core/clock.ts'
-import { keyspace } from '../../src/core/key.ts'
 import { planOf } from '../../src/core/plan.ts'
 import { createCache } from '../../src/index.ts'
-import { FakeClock } from '../support/fake-clock.ts'
+import {
+  virtualFleet,
+  type VirtualEvent,
+  type VirtualFleet,
+  type VirtualProcess,
+  type VirtualTrouble,
+} from '../../src/testing/index.ts'
+import { Random } from '../../src/testing/random.ts'
 import type { Notes } from './notes.ts'
 import { Player, type Member, type Present } from './player.ts'
-import { Process } from './process.ts'
-import { Random } from './random.ts'
-import { Route, type Confirmation, type Counts } from './route.ts'
-import type { Fault, Operation, Schedule } from './schedule.ts'
-import { Server } from './server.ts'
+import type { Fault, Network, Operation, Schedule } from './schedule.ts'
 import { healedAt, healsWithin } from './surroundings.ts'
+import { traced } from './traced.ts'
+import { Witness, type Confirmation } from './witness.ts'
 
 /** What a run left behind, to be judged and told. */
 export interface Run {
@@ -23,91 +26,69 @@ export interface Run {
   /** Of each process, when it was told that it has a lease. */
   readonly confirmed: ReadonlyMap<number, readonly Confirmation[]>
   /** Of each process, when it sent what. */
-  readonly sent: ReadonlyMap<number, Route['sent']>
-  readonly counts: Readonly<Counts>
+  readonly sent: ReadonlyMap<number, Witness['sent']>
+  /** How often what happened on the ways to the store. */
+  readonly counts: Readonly<Record<string, number>>
   /** What the ways to the store told, if they were asked to. */
   readonly told: readonly { at: number; process: number; what: string }[]
   /** What is left that nobody looks after any more, in words. */
   readonly leaks: readonly string[]
 }
 
-/** What stands before every key in the store. */
-const prefix = keyspace(planOf({}).namespace)
-
-/** More timers than any run needs: a fleet that goes on for ever is found out. */
-const mostTimers = 100_000
-
 interface Node extends Member {
-  readonly process: Process
-  readonly route: Route
+  readonly process: VirtualProcess
+  readonly witness: Witness
 }
 
 /** Has a fleet live through a schedule, on virtual time: the same way each time. */
 export async function simulate(schedule: Schedule, { tell = false }: { tell?: boolean } = {}): Promise<Run> {
   const rejections: string[] = []
   const rejected = (reason: unknown): void => void rejections.push(String(reason))
-  const drawn = Math.random
-  const today = Date.now
-  const clock = new FakeClock({ most: mostTimers })
-  Math.random = new Random(schedule.seed, 'reask').next
-  // The versions of the store begin with it.
-  Date.now = () => Math.floor(clock.now())
   process.on('unhandledRejection', rejected)
   try {
-    const run = await new Simulation(schedule, clock, tell).run()
+    const run = await new Simulation(schedule, tell).run()
     return { ...run, leaks: [...run.leaks, ...rejections.map((reason) => `nobody handled the rejection: ${reason}`)] }
   } finally {
-    Math.random = drawn
-    Date.now = today
     process.off('unhandledRejection', rejected)
   }
 }
 
 class Simulation {
   readonly #schedule: Schedule
-  readonly #clock: FakeClock
-  readonly #start: number
-  readonly #server: Server
+  readonly #tell: boolean
+  readonly #fleet: VirtualFleet
   readonly #nodes: readonly Node[]
   readonly #player: Player
   /** Those that have begun, and whom they have met. */
   readonly #faults: Fault[] = []
   readonly #told: { at: number; process: number; what: string }[] = []
-  readonly #counts: Counts = {
-    commands: 0,
-    'lost there': 0,
-    'lost back': 0,
-    'cut there': 0,
-    'cut back': 0,
-    'sent twice': 0,
-    'lost message': 0,
-    'too late': 0,
-  }
+  readonly #counts: Record<string, number> = {}
 
-  constructor(schedule: Schedule, clock: FakeClock, tell: boolean) {
+  constructor(schedule: Schedule, tell: boolean) {
     const { seed, options, network } = schedule
     this.#schedule = schedule
-    this.#clock = clock
-    this.#start = clock.now()
-    this.#server = new Server(clock, schedule.most)
+    this.#tell = tell
+    this.#fleet = virtualFleet({
+      processes: schedule.processes,
+      seed,
+      latency: latencyOf(network),
+      ordered: network.ordered,
+      trouble: troubleOf(network),
+      store: { max: schedule.most },
+      trace: (event) => this.#note(event),
+    })
+    const now = (): number => this.#now()
     this.#player = new Player({
-      now: () => this.#now(),
+      now,
       plan: planOf(options),
       present: () => this.#present(),
       tagged: schedule.tagged,
     })
-    const say = (process: number, what: string): void => {
-      if (tell) this.#told.push({ at: this.#player.at(), process, what })
-    }
-    this.#nodes = Array.from({ length: schedule.processes }, (_, index) => {
-      const number = index + 1
-      const process = new Process(number, clock)
-      const random = new Random(seed, 'route', number)
-      const server = this.#server
-      const world: Clock = { now: () => this.#now(), after: (ms, run) => clock.after(ms, run) }
-      const route = new Route(process, { server, network, random, world, tell: say, counts: this.#counts })
-      const cache = createCache({ ...options, clock: process, store: route })
-      return { number, process, route, cache, pause: process.pause }
+    this.#nodes = this.#fleet.processes.map((process) => {
+      const { number, clock, store } = process
+      const witness = new Witness(store, { network, random: new Random(seed, 'witness', number), now })
+      const cache = createCache({ ...options, clock, store: witness })
+      return { number, process, witness, cache, pause: (ms: number) => process.sleep(ms) }
     })
   }
 
@@ -115,14 +96,14 @@ class Simulation {
     const { operations, faults, network } = this.#schedule
     const troubled = network.lost + network.cut > 0
     if (troubled) this.#fault('trouble')
-    for (const operation of operations) this.#clock.after(operation.at, () => this.#perform(operation))
-    for (const [index, fault] of faults.entries()) this.#clock.after(fault.at, () => this.#break(fault, index))
-    await this.#clock.advance(healedAt(this.#schedule))
-    for (const { route } of this.#nodes) route.healed = true
+    for (const operation of operations) this.#fleet.clock.after(operation.at, () => this.#perform(operation))
+    for (const [index, fault] of faults.entries()) this.#fleet.clock.after(fault.at, () => this.#break(fault, index))
+    await this.#fleet.advance(healedAt(this.#schedule))
+    this.#fleet.trouble(lasting(this.#schedule.network))
     if (troubled) this.#healed('trouble')
     // Beyond the patience of every caller.
-    for (let seconds = 0; seconds < 70 && this.#awaited(); seconds++) await this.#clock.advance(1_000)
-    await this.#clock.advance(healsWithin(this.#schedule))
+    for (let seconds = 0; seconds < 70 && this.#awaited(); seconds++) await this.#fleet.advance(1_000)
+    await this.#fleet.advance(healsWithin(this.#schedule))
     const settledAt = this.#player.at()
     await this.#peek()
     const lastRound = await this.#ask()
@@ -132,8 +113,8 @@ class Simulation {
       notes: this.#player,
       settledAt,
       lastRound,
-      confirmed: new Map(this.#nodes.map(({ number, route }) => [number, route.confirmed])),
-      sent: new Map(this.#nodes.map(({ number, route }) => [number, route.sent])),
+      confirmed: new Map(this.#nodes.map(({ number, witness }) => [number, witness.confirmed])),
+      sent: new Map(this.#nodes.map(({ number, witness }) => [number, witness.sent])),
       counts: this.#counts,
       told: this.#told,
       leaks: this.#leaks(),
@@ -141,7 +122,7 @@ class Simulation {
   }
 
   #now(): number {
-    return this.#clock.now() - this.#start
+    return this.#fleet.clock.now()
   }
 
   /** Whether somebody who lives waits for an answer. */
@@ -151,13 +132,13 @@ class Simulation {
 
   #perform(operation: Operation): void {
     const node = this.#node(operation.process)
-    node.process.receive(() => {
-      if (!this.#player.closing.has(node.number)) void this.#player.perform(operation, node)
+    void node.process.run(() => {
+      if (!this.#player.closing.has(node.number)) return this.#player.perform(operation, node)
     })
   }
 
   *#present(): Iterable<Present> {
-    for (const node of this.#living()) yield { member: node, ask: (run) => node.process.receive(() => void run()) }
+    for (const node of this.#living()) yield { member: node, ask: (run) => void node.process.run(run) }
   }
 
   #living(): Node[] {
@@ -172,7 +153,7 @@ class Simulation {
     const heals = this.#begin(fault, process)
     if (heals === null) return
     this.#fault(name)
-    this.#clock.after(fault.lasts, () => {
+    this.#fleet.clock.after(fault.lasts, () => {
       heals()
       this.#healed(name)
       // Whoever was left with a lease, or without one, is found out now.
@@ -191,13 +172,13 @@ class Simulation {
   }
 
   /** Does it; returns what undoes it, or `null` where it cannot be done. */
-  #begin(fault: Fault, process: Process | null): (() => void) | null {
+  #begin(fault: Fault, process: VirtualProcess | null): (() => void) | null {
     switch (fault.what) {
       case 'cut off':
-        return this.#node(fault.process).route.block(fault.how)
+        return this.#node(fault.process).process.partition(fault.how)
       case 'stopped': {
         if (process?.state !== 'running') return null
-        process.stop()
+        process.pause()
         this.#player.happenings.push({ what: 'stopped', at: this.#player.at(), process: process.number })
         return () => {
           if (process.state === 'killed') return
@@ -210,23 +191,16 @@ class Simulation {
         process.kill()
         this.#player.happenings.push({ what: 'killed', at: this.#player.at(), process: process.number })
         return () => undefined
-      case 'store away': {
-        const { how } = fault
-        if (how === 'refuse') {
-          this.#server.refusals++
-          return () => void this.#server.refusals--
-        }
-        const unblock = this.#nodes.map(({ route }) => route.block(how))
-        return () => unblock.forEach((undo) => undo())
-      }
+      case 'store away':
+        return this.#fleet.server.stop(fault.how)
       case 'store wiped':
-        this.#server.wipe()
+        this.#fleet.server.wipe()
         return () => undefined
       case 'lease evicted':
-        void this.#server.evictLease(prefix + fault.key)
+        void this.#fleet.server.evictLease(fault.key)
         return () => undefined
       case 'clock set':
-        this.#server.setClock(fault.by)
+        this.#fleet.server.shiftClock(fault.by)
         return () => undefined
     }
   }
@@ -236,7 +210,7 @@ class Simulation {
     for (const node of this.#living()) {
       for (const key of this.#schedule.keys) void this.#player.peek(node, key)
     }
-    await this.#clock.advance(1_000)
+    await this.#fleet.advance(1_000)
   }
 
   /** Then every process asks at once for every key, of which nobody has a value. */
@@ -254,22 +228,28 @@ class Simulation {
         loader: { takes: 20, ends: 'value', ttl: 60_000 },
       })
     }
-    await this.#clock.advance(10_000)
+    await this.#fleet.advance(10_000)
     return new Set([...this.#player.asked.keys()].filter((call) => !before.has(call)))
   }
 
   async #close(): Promise<void> {
     for (const node of this.#living()) void this.#player.close(node, 5_000)
     // What a loader that hangs still waits for, a release of a timer in the last second.
-    await this.#clock.advance(60_000)
+    await this.#fleet.advance(60_000)
   }
 
   #leaks(): string[] {
-    const waiting = this.#nodes.filter(({ process, route }) => process.state !== 'killed' && route.waiting > 0)
+    const waiting = this.#nodes.filter(({ process, witness }) => process.state !== 'killed' && witness.waiting > 0)
     return [
-      ...(this.#clock.pending > 0 ? [`${this.#clock.pending} timers are left`] : []),
-      ...waiting.map(({ number, route }) => `process ${number} has not left ${route.waiting} waits`),
+      ...(this.#fleet.pending > 0 ? [`${this.#fleet.pending} timers are left`] : []),
+      ...waiting.map(({ number, witness }) => `process ${number} has not left ${witness.waiting} waits`),
     ]
+  }
+
+  #note(event: VirtualEvent): void {
+    const what = event.how === 'lost' && event.what === 'message' ? 'lost message' : event.how
+    this.#counts[what] = (this.#counts[what] ?? 0) + 1
+    if (this.#tell) this.#told.push({ at: this.#player.at(), process: event.process, what: traced(event) })
   }
 
   #fault(name: string): void {
@@ -285,4 +265,19 @@ class Simulation {
     if (node === undefined) throw new Error(`There is no process ${number}`)
     return node
   }
+}
+
+/** Mostly as short as it gets, and now and then so long that everything else comes first. */
+function latencyOf({ distance }: Network): (random: () => number) => number {
+  return (random) => Math.round(random() * distance * (random() * 100 < 15 ? 5 : 0.3))
+}
+
+function troubleOf(network: Network): VirtualTrouble {
+  const { lost, cut, resent, reconnect } = network
+  return { lost: lost / 100, cut: cut / 100, repeated: resent / 100, reconnect, ...lasting(network) }
+}
+
+/** What a schedule's network does even when all has healed. */
+function lasting({ lostMessages }: Network): VirtualTrouble {
+  return { lostMessages: lostMessages / 100 }
 }

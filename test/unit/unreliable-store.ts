@@ -1,5 +1,5 @@
 import type { Hear, Store } from '../../src/core/store.ts'
-import { FarStore, type Command } from '../support/far-store.ts'
+import { FarStore, type Command } from '../../src/testing/far-store.ts'
 
 interface Gate {
   readonly command: Command

@@ -1,6 +1,8 @@
-import type { Clock, Timer } from '../../src/core/clock.ts'
+import { AsyncResource } from 'node:async_hooks'
+import type { Clock, Timer } from '../core/clock.ts'
 
-type Lane = 'timers' | 'answers'
+/** What a process does first when it goes on: run the timers that are overdue, or read what has arrived. */
+export type Lane = 'timers' | 'answers'
 
 /**
  * What a process is to its code: a clock, and the moment at which it learns of what has arrived. It may stand still, or
@@ -8,35 +10,36 @@ type Lane = 'timers' | 'answers'
  */
 export class Process implements Clock {
   readonly number: number
-  state: 'running' | 'stopped' | 'killed' = 'running'
+  /** A number in [0, 1), for what the library spreads at random. */
+  readonly random: () => number
+  state: 'running' | 'paused' | 'killed' = 'running'
   readonly #world: Clock
   readonly #alarms = new Set<Timer>()
   readonly #overdue: Record<Lane, (() => void)[]> = { timers: [], answers: [] }
 
-  constructor(number: number, world: Clock) {
+  constructor(number: number, world: Clock, random: () => number = Math.random) {
     this.number = number
     this.#world = world
+    this.random = random
   }
 
-  /** Goes on while the process is stopped, as a monotonic clock does. */
+  /** Goes on while the process is paused, as a monotonic clock does. */
   now(): number {
     return this.#world.now()
   }
 
   after(ms: number, run: () => void, background?: 'background'): Timer {
     let cancelled = false
-    const alarm = this.#world.after(
-      ms,
-      () => {
-        this.#alarms.delete(alarm)
-        this.#run('timers', () => {
-          // It may have been cancelled while it was overdue.
-          if (!cancelled) run()
-        })
-      },
-      background,
-    )
-    this.#alarms.add(alarm)
+    const due = (): void => {
+      this.#alarms.delete(alarm)
+      this.#run('timers', () => {
+        // It may have been cancelled while it was overdue.
+        if (!cancelled) run()
+      })
+    }
+    const alarm = this.#world.after(ms, due, background)
+    if (this.state === 'killed') alarm.cancel()
+    else this.#alarms.add(alarm)
     return {
       cancel: () => {
         cancelled = true
@@ -46,20 +49,18 @@ export class Process implements Clock {
     }
   }
 
-  readonly pause = (ms: number): Promise<void> => new Promise((resolve) => this.after(ms, resolve))
-
   /** Something has come from outside: `run` is called when the process can. */
   receive(run: () => void): void {
     this.#run('answers', run)
   }
 
-  stop(): void {
-    if (this.state === 'running') this.state = 'stopped'
+  pause(): void {
+    if (this.state === 'running') this.state = 'paused'
   }
 
   /** Goes on, with what is overdue, each in its turn. */
   resume(first: Lane): void {
-    if (this.state !== 'stopped') return
+    if (this.state !== 'paused') return
     this.state = 'running'
     for (const lane of first === 'timers' ? (['timers', 'answers'] as const) : (['answers', 'timers'] as const)) {
       for (const run of this.#overdue[lane].splice(0)) this.#world.after(0, () => this.#run(lane, run))
@@ -76,6 +77,7 @@ export class Process implements Clock {
 
   #run(lane: Lane, run: () => void): void {
     if (this.state === 'running') run()
-    else if (this.state === 'stopped') this.#overdue[lane].push(run)
+    // In its own asynchronous context, not in that of whoever lets the process go on.
+    else if (this.state === 'paused') this.#overdue[lane].push(AsyncResource.bind(run))
   }
 }

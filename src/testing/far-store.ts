@@ -1,5 +1,5 @@
-import type { Failure } from '../../src/core/errors.ts'
-import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Store } from '../../src/core/store.ts'
+import type { Failure } from '../core/errors.ts'
+import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Store } from '../core/store.ts'
 
 /** The methods of a store that are commands. */
 export type Command =

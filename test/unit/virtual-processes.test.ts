@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { FakeClock } from '../support/fake-clock.ts'
-import { Process } from './process.ts'
+import { Process } from '../../src/testing/process.ts'
 
 /** A process, and what it has run. */
 function running(): { clock: FakeClock; process: Process; ran: string[]; does: (what: string) => () => void } {
@@ -9,12 +9,12 @@ function running(): { clock: FakeClock; process: Process; ran: string[]; does: (
   return { clock, process: new Process(1, clock), ran, does: (what) => () => ran.push(what) }
 }
 
-describe('a simulated process', () => {
-  test('that is stopped runs nothing, and runs what is overdue when it goes on', async () => {
+describe('a process of a virtual fleet', () => {
+  test('that is paused runs nothing, and runs what is overdue when it goes on', async () => {
     const { clock, process, ran, does } = running()
     process.after(10, does('timer'))
     process.after(30, does('later timer'))
-    process.stop()
+    process.pause()
     process.receive(does('answer'))
     await clock.advance(20)
     expect(ran).toEqual([])
@@ -28,7 +28,7 @@ describe('a simulated process', () => {
   test('may read what has arrived before it looks at its timers', async () => {
     const { clock, process, ran, does } = running()
     process.after(10, does('timer'))
-    process.stop()
+    process.pause()
     await clock.advance(20)
     process.receive(does('answer'))
     process.resume('answers')
@@ -39,7 +39,7 @@ describe('a simulated process', () => {
   test('does not run a timer that it cancels although it is overdue', async () => {
     const { clock, process, ran, does } = running()
     const timer = process.after(10, does('timer'))
-    process.stop()
+    process.pause()
     await clock.advance(20)
     process.receive(() => timer.cancel())
     process.resume('answers')

@@ -1,0 +1,147 @@
+import type { Clock } from '../core/clock.ts'
+import { longestTimer, milliseconds, shown, type Duration } from '../core/duration.ts'
+import { keyspace } from '../core/key.ts'
+import { fleetPlan, type FleetPlan, type VirtualFleetOptions } from './fleet-plan.ts'
+import { Process } from './process.ts'
+import { Random } from './random.ts'
+import { VirtualClock } from './virtual-clock.ts'
+import { FleetProcess, type VirtualProcess } from './virtual-process.ts'
+import { Server, type VirtualServer } from './virtual-server.ts'
+import { checkedTrouble, type VirtualTrouble } from './virtual-trouble.ts'
+import { Way, type Network } from './way.ts'
+
+/** Processes on one virtual clock, with a store that all of them reach. Made by `virtualFleet`. */
+export interface VirtualFleet<Count extends number = number> extends AsyncDisposable {
+  readonly processes: Several<Count, VirtualProcess>
+  /** The store at the other end of all ways. */
+  readonly server: VirtualServer
+  /** The clock that the test itself may go by; it runs its timers whatever is paused or killed. */
+  readonly clock: Clock
+  /** How many timers are set, and how much is under way between the processes and the store. */
+  readonly pending: number
+
+  /** Lets time pass: all that is due happens at its moment, one after the other. */
+  advance(duration: Duration): Promise<void>
+
+  /**
+   * Lets time pass until `promise` has settled, and stops at that moment.
+   * @param options.within how much time at most; default `'1h'`
+   * @returns and throws what the promise does; Error if nothing is left that could settle it, or it takes too long
+   */
+  until<T>(promise: PromiseLike<T>, options?: { readonly within?: Duration }): Promise<T>
+
+  /** What befalls commands and messages from now on, in place of what did so far; `{}` for nothing. */
+  trouble(trouble: VirtualTrouble): void
+
+  /** Kills all processes. Nothing of a fleet is left but what still waits for them, and will for ever. */
+  close(): Promise<void>
+}
+
+/** A tuple of so many if their number is known, so that each can be taken out by its place. */
+export type Several<Count extends number, Item, Made extends readonly Item[] = readonly []> = number extends Count
+  ? readonly Item[]
+  : Made['length'] extends Count
+    ? Made
+    : Several<Count, Item, readonly [...Made, Item]>
+
+/**
+ * A fleet to test code with that uses a `Cache` or a `Lock`: processes that are paused, killed and cut off from their store,
+ * in virtual time. What runs is what runs in production, but for the store and the ways to it.
+ *
+ *     const fleet = virtualFleet({ processes: 2, seed: 7 })
+ *     const [a, b] = fleet.processes
+ *     const answer = a.cache.getOrLoad('k', async () => {
+ *       await a.sleep('200ms')
+ *       return 'v'
+ *     })
+ *     assert.equal(await fleet.until(answer), 'v')
+ *
+ * A run is the same each time, for the same seed, as long as all that the code under test waits for is the clock of its
+ * process, its cache or its lock. Tokens differ.
+ * @throws TypeError for an unknown option or a value it cannot have
+ */
+export function virtualFleet<const Count extends number = 3>(
+  options: VirtualFleetOptions<Count> = {},
+): VirtualFleet<Count> {
+  return new Fleet<Count>(fleetPlan(options))
+}
+
+class Fleet<Count extends number> implements VirtualFleet<Count> {
+  readonly processes: Several<Count, VirtualProcess>
+  readonly server: Server
+  readonly #clock = new VirtualClock()
+  readonly #network: Network
+  readonly #all: readonly VirtualProcess[]
+  #passing = false
+
+  constructor(plan: FleetPlan) {
+    const { seed, latency, ordered, trouble, trace } = plan
+    const world = this.#clock
+    const namespace = keyspace(plan.cachePlan.namespace)
+    const server = new Server(world, plan.store, (key) => namespace + key)
+    const network: Network = { latency, ordered, trouble }
+    this.#all = Array.from({ length: plan.processes }, (_, index) => {
+      const number = index + 1
+      // Each draws from a source of its own, so that what one does changes nothing for the others.
+      const process = new Process(number, world, new Random(seed, 'process', number).next)
+      const way = new Way(process, { world, network, random: new Random(seed, 'route', number), trace })
+      server.ways.push(way)
+      return new FleetProcess({ process, way, server, plan })
+    })
+    this.processes = this.#all as Several<Count, VirtualProcess>
+    this.server = server
+    this.#network = network
+  }
+
+  get clock(): Clock {
+    return this.#clock
+  }
+
+  get pending(): number {
+    return this.#clock.pending
+  }
+
+  async advance(duration: Duration): Promise<void> {
+    const ms = milliseconds('duration', duration, { least: 0, most: longestTimer })
+    await this.#pass(() => this.#clock.advance(ms))
+  }
+
+  async until<T>(promise: PromiseLike<T>, { within = '1h' }: { readonly within?: Duration } = {}): Promise<T> {
+    if (typeof (promise as { then?: unknown } | null)?.then !== 'function') {
+      throw new TypeError(`Expected a promise to wait for, got ${shown(promise)}`)
+    }
+    const most = milliseconds('within', within, { most: longestTimer })
+    const how = await this.#pass(() => this.#clock.until(promise, most))
+    if (how === 'settled') return await promise
+    const why = how === 'too long' ? `within ${most} ms` : 'and nothing is left to happen'
+    throw new Error(`The promise has not settled, ${why}${this.#inStates()}`)
+  }
+
+  trouble(trouble: VirtualTrouble): void {
+    this.#network.trouble = checkedTrouble('trouble', trouble)
+  }
+
+  async close(): Promise<void> {
+    for (const process of this.#all) process.kill()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** Two who let time pass at once would each take what is due from the other. */
+  async #pass<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#passing) throw new Error('Time is passing already: await `advance` or `until` before the next one')
+    this.#passing = true
+    try {
+      return await run()
+    } finally {
+      this.#passing = false
+    }
+  }
+
+  #inStates(): string {
+    const others = this.#all.filter(({ state }) => state !== 'running')
+    return others.map(({ number, state }) => `; process ${number} is ${state}`).join('')
+  }
+}

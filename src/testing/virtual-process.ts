@@ -1,0 +1,145 @@
+import type { Cache } from '../core/cache.ts'
+import { oneOf } from '../core/checks.ts'
+import type { Clock } from '../core/clock.ts'
+import { longestTimer, milliseconds, shown, type Duration } from '../core/duration.ts'
+import { openCache } from '../core/fleet-cache.ts'
+import { FleetLock } from '../core/fleet-lock.ts'
+import type { Lock } from '../core/lock.ts'
+import type { Store } from '../core/store.ts'
+import { memoryStore } from '../memory/memory-store.ts'
+import { FarLocks } from './far-locks.ts'
+import type { FleetPlan } from './fleet-plan.ts'
+import type { Lane, Process } from './process.ts'
+import type { Server } from './virtual-server.ts'
+import { VirtualStore } from './virtual-store.ts'
+import type { Silence, Way } from './way.ts'
+
+/** A process of a virtual fleet. */
+export interface VirtualProcess {
+  /** 1 for the first. */
+  readonly number: number
+  readonly state: 'running' | 'paused' | 'killed'
+  /** Its cache, as `createCache` makes it. */
+  readonly cache: Cache
+  /** Its lock; those of all processes are one. */
+  readonly lock: Lock
+  /** Its way to the store, for more caches: `createCache({ store, clock })`. */
+  readonly store: Store
+  /** Its clock, for all that waits in it: it runs no timer while the process is paused. */
+  readonly clock: Clock
+
+  /** Resolves that much later, by its clock; never if it is killed before. It may be passed on without the process. */
+  readonly sleep: (duration: Duration) => Promise<void>
+
+  /** Has it do something: at once, or when it goes on; what it returns never settles if it is killed. */
+  run<T>(work: () => T | PromiseLike<T>): Promise<T>
+
+  /**
+   * Lets it stand still, as SIGSTOP does, or a long collection of garbage: until it goes on, none of its timers runs, no
+   * answer arrives, and nothing is sent. Throws Error if it was killed.
+   */
+  pause(): void
+
+  /**
+   * Lets it go on, with all that is overdue.
+   * @param first what of that comes first, `'timers'` (default) or the `'answers'` that have arrived meanwhile
+   * @throws Error if it was killed
+   */
+  resume(first?: 'timers' | 'answers'): void
+
+  /** Ends it without a word, as SIGKILL does: what it was waiting for never happens. */
+  kill(): void
+
+  /**
+   * Cuts it off from the store.
+   * @param how what is sent either way arrives when all is well again (`'stall'`, default) or never (`'drop'`), or every
+   *   command is rejected at once (`'refuse'`); what is under way already arrives
+   * @returns what takes this alone back
+   */
+  partition(how?: Silence): () => void
+
+  /** Takes all partitions back. */
+  heal(): void
+}
+
+/** What a fleet has made one of its processes of. */
+export interface Parts {
+  readonly process: Process
+  readonly way: Way
+  readonly server: Server
+  readonly plan: FleetPlan
+}
+
+export class FleetProcess implements VirtualProcess {
+  readonly cache: Cache
+  readonly lock: Lock
+  readonly store: Store
+  readonly #process: Process
+  readonly #way: Way
+  readonly #partitions = new Set<() => void>()
+
+  constructor({ process, way, server, plan }: Parts) {
+    this.#process = process
+    this.#way = way
+    const clock = process
+    this.store = new VirtualStore(way, server, () => process.now())
+    this.cache = openCache({ ...plan.cache, store: this.store, clock }, () => memoryStore({ clock }))
+    const { commandTimeout } = plan.cachePlan
+    this.lock = new FleetLock(new FarLocks(way, server), { plan: plan.lock, commandTimeout, clock })
+  }
+
+  // Not a method, so that code can be given it alone.
+  readonly sleep = (duration: Duration): Promise<void> => {
+    const ms = milliseconds('duration', duration, { least: 0, most: longestTimer })
+    return new Promise((resolve) => this.#process.after(ms, resolve))
+  }
+
+  get number(): number {
+    return this.#process.number
+  }
+
+  get state(): VirtualProcess['state'] {
+    return this.#process.state
+  }
+
+  get clock(): Clock {
+    return this.#process
+  }
+
+  run<T>(work: () => T | PromiseLike<T>): Promise<T> {
+    if (typeof work !== 'function') throw new TypeError(`Expected the work to be a function, got ${shown(work)}`)
+    return new Promise((resolve) => this.#process.receive(() => resolve((async () => work())())))
+  }
+
+  pause(): void {
+    this.#checkAlive()
+    this.#process.pause()
+  }
+
+  resume(first: Lane = 'timers'): void {
+    oneOf('timers', 'answers')('first', first)
+    this.#checkAlive()
+    this.#process.resume(first)
+  }
+
+  kill(): void {
+    this.#process.kill()
+  }
+
+  partition(how: Silence = 'stall'): () => void {
+    const open = this.#way.block(how)
+    const heal = (): void => {
+      if (this.#partitions.delete(heal)) open()
+    }
+    this.#partitions.add(heal)
+    return heal
+  }
+
+  heal(): void {
+    for (const heal of this.#partitions) heal()
+  }
+
+  #checkAlive(): void {
+    if (this.state === 'killed') throw new Error(`Process ${this.number} was killed`)
+  }
+}

@@ -1,0 +1,66 @@
+import type { Claim, Entry, NewValue, Store } from '../core/store.ts'
+import { FarStore, type Command } from './far-store.ts'
+import type { Server } from './virtual-server.ts'
+import type { Way } from './way.ts'
+
+/** The store of the server, as one process reaches it. */
+export class VirtualStore extends FarStore {
+  readonly #way: Way
+  readonly #server: Server
+  readonly #now: () => number
+
+  /** @param now the time of the world, in milliseconds */
+  constructor(way: Way, server: Server, now: () => number) {
+    super()
+    this.#way = way
+    this.#server = server
+    this.#now = now
+  }
+
+  override set(key: string, token: string, value: NewValue, within: number = Infinity): Promise<void> {
+    const sentAt = this.#now()
+    return this.carry('set', key, async () => {
+      // As redis/lua/overwrite.lua does; but a clock that is set meanwhile changes nothing about it.
+      if (this.#now() - sentAt <= within) return await this.store.set(key, token, value, within)
+      this.#way.say(named('set', key), 'too late')
+      await this.store.invalidate(key)
+      throw new Error('The write arrived too late')
+    })
+  }
+
+  protected get store(): Store {
+    return this.#server.store
+  }
+
+  protected carry<T>(command: Command, key: string, run: () => Promise<T>): Promise<T> {
+    return this.#way.carry(named(command, key), run, { aged, unheard })
+  }
+
+  protected message<T>(said: Promise<T>, token: string): Promise<T> {
+    return this.#way.message(said, () => !this.#server.muted.has(token))
+  }
+}
+
+function named(command: Command, key: string): string {
+  return key === '' ? command : `${command} ${key.slice(key.indexOf(':') + 1)}`
+}
+
+/** Nobody will leave a wait that nobody was told of. */
+function unheard(answer: unknown): void {
+  const claim = answer as Claim | null
+  if (claim?.state === 'wait') claim.leave()
+}
+
+/** What is left of a value's life is known when the answer arrives. */
+function aged<T>(answer: T, ms: number): T {
+  if (ms === 0 || typeof answer !== 'object' || answer === null) return answer
+  const given = answer as Partial<Entry> & { entry?: Entry; stale?: Entry | null }
+  if (given.freshFor !== undefined) return { ...answer, ...agedEntry(given as Entry, ms) }
+  if (given.entry) return { ...answer, entry: agedEntry(given.entry, ms) }
+  if (given.stale) return { ...answer, stale: agedEntry(given.stale, ms) }
+  return answer
+}
+
+function agedEntry(entry: Entry, ms: number): Entry {
+  return { ...entry, age: entry.age + ms, freshFor: entry.freshFor - ms, staleFor: entry.staleFor - ms }
+}

@@ -1,0 +1,184 @@
+import { oneOf } from '../core/checks.ts'
+import type { Clock } from '../core/clock.ts'
+import { shown } from '../core/duration.ts'
+import type { Process } from './process.ts'
+import type { Random } from './random.ts'
+import type { Trouble } from './virtual-trouble.ts'
+
+/**
+ * How a process cannot be reached: what is sent either way arrives when all is well again (`'stall'`), or never
+ * (`'drop'`); or every command is rejected at once (`'refuse'`).
+ */
+export type Silence = 'stall' | 'drop' | 'refuse'
+
+const silence = oneOf('stall', 'drop', 'refuse')
+
+/** How the ways of a fleet are. */
+export interface Network {
+  /** Draws how many milliseconds something is under way in one direction. */
+  readonly latency: (random: () => number) => number
+  /** Whether what is sent later arrives later. */
+  readonly ordered: boolean
+  trouble: Trouble
+}
+
+/** What becomes of a command on its way. */
+type Fate = 'arrives' | 'lost there' | 'lost back' | 'cut there' | 'cut back' | 'sent twice'
+
+/** What happens on the way between a process and the store. */
+export interface VirtualEvent {
+  /** The moment, by the fleet's clock. */
+  readonly at: number
+  /** The number of the process. */
+  readonly process: number
+  /** A command with its key, and its number in the process, such as `fill product:42 #7`; or `message`. */
+  readonly what: string
+  /** `'sent'`, or what will become of it on its way; then, what becomes of it. */
+  readonly how: 'sent' | Exclude<Fate, 'arrives'> | 'refused' | 'carried out' | 'failed' | 'too late' | 'lost'
+  /** What the store answers to a command that is carried out, or why it fails. */
+  readonly answer?: unknown
+}
+
+/** What matters about an answer besides itself. */
+interface Answered<T> {
+  /** The same answer, as it is some milliseconds after it was given. */
+  readonly aged?: (answer: T, ms: number) => T
+  /** It was given, and nobody will ever know. */
+  readonly unheard?: (answer: T) => void
+}
+
+type Lane = 'there' | 'back' | 'message'
+
+/** The way of one process to the store, with its delays and losses. */
+export class Way {
+  readonly #process: Process
+  readonly #world: Clock
+  readonly #network: Network
+  readonly #random: Random
+  readonly #trace: (event: VirtualEvent) => void
+  readonly #blocks = new Map<symbol, Silence>()
+  readonly #stalled: (() => void)[] = []
+  readonly #latest: Record<Lane, number> = { there: 0, back: 0, message: 0 }
+  #commands = 0
+
+  constructor(
+    process: Process,
+    around: { world: Clock; network: Network; random: Random; trace: (event: VirtualEvent) => void },
+  ) {
+    this.#process = process
+    this.#world = around.world
+    this.#network = around.network
+    this.#random = around.random
+    this.#trace = around.trace
+  }
+
+  /** Lets nothing through until what it returns is called; then what has been stalled goes on. */
+  block(how: Silence): () => void {
+    silence('how', how)
+    const block = Symbol(how)
+    this.#blocks.set(block, how)
+    return () => {
+      this.#blocks.delete(block)
+      if (!this.#is('drop') && !this.#is('stall')) for (const go of this.#stalled.splice(0)) go()
+    }
+  }
+
+  /** Has a command carried out at the other end, and resolves with its answer; or rejects, or does neither. */
+  carry<T>(command: string, run: () => Promise<T>, answered: Answered<T> = {}): Promise<T> {
+    const what = `${command} #${++this.#commands}`
+    // A process that stands still sends nothing, and one that is dead nothing any more.
+    return new Promise((resolve, reject) =>
+      this.#process.receive(() => this.#send({ what, run, resolve, reject, ...answered })),
+    )
+  }
+
+  /** Resolves with what is said at the other end, when a message has brought it here. */
+  message<T>(said: Promise<T>, isSent: () => boolean = () => true): Promise<T> {
+    return new Promise((resolve) => {
+      void said.then((message) => {
+        if (!isSent()) return
+        const lost = this.#drawn(this.#network.trouble.lostMessages) || this.#is('refuse')
+        this.#leg('message', 'message', lost, () => this.#process.receive(() => resolve(message)))
+      })
+    })
+  }
+
+  /** Something happens here. */
+  say(what: string, how: VirtualEvent['how'], answer?: unknown): void {
+    const event = { at: this.#world.now(), process: this.#process.number, what, how }
+    this.#trace(answer === undefined ? event : { ...event, answer })
+  }
+
+  #send<T>(sent: Sent<T>): void {
+    const { what, run, resolve, reject, aged = (answer) => answer, unheard } = sent
+    const fate = this.#fate()
+    if (this.#is('refuse')) {
+      this.say(what, 'refused')
+      return reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))
+    }
+    this.say(what, fate === 'arrives' ? 'sent' : fate)
+    const home = (settle: () => void): void =>
+      this.#leg('back', what, fate === 'lost back', () => this.#process.receive(settle))
+    const broken = (): void => reject(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
+    const arrive = (dropped: boolean): void => {
+      if (this.#is('refuse')) return home(broken)
+      const ranAt = this.#world.now()
+      run().then(
+        (answer) => {
+          this.say(what, 'carried out', answer)
+          if (dropped || fate === 'lost back' || fate === 'cut back') unheard?.(answer)
+          if (dropped) return
+          home(fate === 'cut back' ? broken : () => resolve(aged(answer, this.#world.now() - ranAt)))
+        },
+        (error: unknown) => {
+          this.say(what, 'failed', error)
+          if (!dropped) home(() => reject(error))
+        },
+      )
+    }
+    this.#leg('there', what, fate === 'lost there', () => {
+      if (fate === 'cut there') return home(broken)
+      arrive(fate === 'sent twice')
+      if (fate !== 'sent twice') return
+      const again = this.#random.between(0, this.#network.trouble.reconnect)
+      this.#world.after(again, () => arrive(false))
+    })
+  }
+
+  #is(how: Silence): boolean {
+    return [...this.#blocks.values()].includes(how)
+  }
+
+  #drawn(part: number): boolean {
+    return this.#random.next() < part
+  }
+
+  #fate(): Fate {
+    const { lost, cut, repeated } = this.#network.trouble
+    const drawn = this.#random.next()
+    const where = this.#random.pick('there' as const, 'back' as const)
+    if (drawn < lost) return `lost ${where}`
+    if (drawn < lost + cut) return `cut ${where}`
+    return drawn < lost + cut + repeated ? 'sent twice' : 'arrives'
+  }
+
+  #leg(lane: Lane, what: string, lost: boolean, go: () => void): void {
+    if (lost || this.#is('drop')) return this.say(what, 'lost')
+    if (this.#is('stall')) return void this.#stalled.push(() => this.#leg(lane, what, false, go))
+    const now = this.#world.now()
+    const ms = this.#network.latency(this.#random.next)
+    if (!(ms >= 0)) throw new TypeError(`Expected \`latency\` to return a number of milliseconds, got ${shown(ms)}`)
+    const at = this.#network.ordered ? Math.max(this.#latest[lane], now + ms) : now + ms
+    this.#latest[lane] = at
+    if (at <= now) go()
+    else this.#world.after(at - now, go)
+  }
+}
+
+/** A command, and what to do with its answer. */
+interface Sent<T> extends Answered<T> {
+  readonly what: string
+  readonly run: () => Promise<T>
+  readonly resolve: (answer: T) => void
+  readonly reject: (error: unknown) => void
+}

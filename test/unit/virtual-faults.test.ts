@@ -1,0 +1,262 @@
+import { describe, expect, test } from 'vitest'
+import { createCache, type Cache } from '../../src/index.ts'
+import { virtualFleet, type VirtualEvent, type VirtualProcess } from '../../src/testing/index.ts'
+import { answersOf } from './answer.ts'
+import { shop } from './shop.ts'
+
+describe('a process that is paused', () => {
+  test('in the midst of its load is replaced, and its fill is refused when it comes back', async () => {
+    const { fleet, a, prices, queries } = shop()
+    let refused = 0
+    a.cache.on('refused', () => refused++)
+    const ofLeader = prices[0].of('x')
+    await fleet.advance(100)
+    a.pause()
+    const ofOthers = await fleet.until(Promise.all([prices[1].of('x'), prices[2].of('x')]))
+    // Not before its lease has ended.
+    expect(fleet.clock.now()).toBeGreaterThan(2_000)
+    const [first, successor, ...more] = queries
+    expect([first, more]).toEqual([1, []])
+    expect(refused).toBe(0)
+    a.resume()
+    const answer = await fleet.until(ofLeader)
+    expect([answer, ...ofOthers]).toEqual([1, 2, 3].map(() => ({ by: successor })))
+    expect(refused).toBe(1)
+  })
+
+  test('runs no timer, hears no answer and sends nothing until it goes on', async () => {
+    const happened: string[] = []
+    const { fleet, a } = shop({ trace: ({ process, what, how }) => happened.push(`${process} ${what} ${how}`) })
+    let finish!: (value: string) => void
+    const answers = answersOf([a.cache.getOrLoad('k', () => new Promise<string>((resolve) => (finish = resolve)))])
+    await fleet.advance(100)
+    let slept = false
+    void a.sleep(50).then(() => (slept = true))
+    a.pause()
+    happened.length = 0
+    finish('v')
+    await fleet.advance(1_000)
+    expect([slept, happened]).toEqual([false, []])
+    a.resume()
+    await fleet.advance(100)
+    expect([slept, answers]).toEqual([true, [{ state: 'value', value: 'v' }]])
+    expect(happened).toContain('1 fill k #3 sent')
+  })
+
+  test('does what it is asked to when it goes on', async () => {
+    const { fleet, a } = shop()
+    a.pause()
+    const answer = a.run(() => a.clock.now())
+    await fleet.advance(30)
+    a.resume()
+    expect(await fleet.until(answer)).toBe(30)
+    expect(await a.run(() => 'at once')).toBe('at once')
+    await expect(
+      a.run(() => {
+        throw new Error('of mine')
+      }),
+    ).rejects.toThrow('of mine')
+  })
+
+  test('runs what is overdue in the asynchronous context that it belongs to', async () => {
+    const { fleet, a } = shop()
+    const circle = a.cache.getOrLoad(
+      'k',
+      () => new Promise((resolve) => a.clock.after(50, () => resolve(a.cache.getOrLoad('k', () => 'another')))),
+    )
+    await fleet.advance(20)
+    a.pause()
+    await fleet.advance(100)
+    a.resume()
+    await expect(fleet.until(circle)).rejects.toMatchObject({ code: 'CIRCULAR_LOAD' })
+  })
+})
+
+describe('a process that is killed', () => {
+  test('is replaced when its lease ends, and its callers never hear anything', async () => {
+    const { fleet, a, prices, queries } = shop()
+    const ofLeader = answersOf([prices[0].of('x')])
+    await fleet.advance(100)
+    a.kill()
+    const [one, other] = await fleet.until(Promise.all([prices[1].of('x'), prices[2].of('x')]))
+    expect(one).toEqual({ by: queries[1] })
+    expect(other).toEqual(one)
+    await fleet.advance('1m')
+    expect(ofLeader).toEqual([{ state: 'pending' }])
+    expect([a.state, queries.length]).toEqual(['killed', 2])
+  })
+
+  test('sends nothing any more, and sets no timer', async () => {
+    const happened: VirtualEvent[] = []
+    const { fleet, a } = shop({ trace: (event) => happened.push(event) })
+    a.kill()
+    void a.cache.getOrLoad('k', () => 'v')
+    void a.cache.invalidate('k')
+    void a.run(() => happened.push({ at: 0, process: 1, what: 'work', how: 'sent' }))
+    await fleet.advance('1m')
+    expect([happened, fleet.pending]).toEqual([[], 0])
+  })
+})
+
+describe('a process that is cut off', () => {
+  test('hears nothing of the others, and they nothing of it, until it is healed', async () => {
+    const { fleet, a, b } = shop()
+    a.partition()
+    expect(await fleet.until(b.cache.getOrLoad('k', () => 'of b'))).toBe('of b')
+    // It loads for itself, without a lease.
+    expect(await fleet.until(a.cache.getOrLoad('k', ({ fence }) => `of a, ${fence}`))).toBe('of a, null')
+    expect(fleet.clock.now()).toBeGreaterThanOrEqual(500)
+    a.heal()
+    await fleet.advance('10s')
+    expect(await fleet.until(a.cache.getOrLoad('k', () => 'anew'))).toBe('of b')
+  })
+
+  test.for([
+    ['stall', 'done'],
+    ['drop', 'did not answer within 500 ms'],
+    ['refuse', 'connect ECONNREFUSED'],
+  ] as const)(`with '%s' has what it sent meanwhile %s`, async ([how, what]) => {
+    const { fleet, a, b } = shop()
+    const heal = a.partition(how)
+    const ping = a.cache.invalidate('k').then(
+      () => 'done',
+      (error: Error) => (error.cause as Error | undefined)?.message ?? error.message,
+    )
+    await fleet.advance(400)
+    heal()
+    expect(await fleet.until(ping)).toContain(what)
+    expect(await fleet.until(b.store.ping())).toBe(undefined)
+  })
+
+  test('more than once is healed once for each, or for all', async () => {
+    const { fleet, a } = shop()
+    const first = a.partition()
+    a.partition('refuse')
+    first()
+    await expect(fleet.until(a.store.ping())).rejects.toThrow('ECONNREFUSED')
+    a.heal()
+    first()
+    await fleet.until(a.store.ping())
+  })
+})
+
+describe('the store', () => {
+  test('is reached by nobody while it is stopped', async () => {
+    const { fleet, a, b } = shop()
+    fleet.server.stop()
+    const silence = fleet.server.stop('drop')
+    silence()
+    for (const process of [a, b]) {
+      await expect(fleet.until(process.cache.peek('k'))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    }
+    fleet.server.start()
+    await fleet.until(a.store.ping())
+  })
+
+  test('may lose all that it has', async () => {
+    const { fleet, a, all, queries } = shop()
+    await fleet.until(Promise.all(all()))
+    const lease = await fleet.until(a.lock.acquire('job', { ttl: '1h' }))
+    fleet.server.wipe()
+    expect(await fleet.until(a.cache.peek('price:x'))).toEqual({ state: 'missing' })
+    expect(await fleet.until(lease.release())).toBe('lost')
+    await fleet.until(Promise.all(all()))
+    expect(queries).toHaveLength(2)
+  })
+
+  test('may lose a lease', async () => {
+    const { fleet, prices, queries } = shop()
+    const first = prices[0].of('x')
+    await fleet.advance(50)
+    await fleet.server.evictLease('price:x')
+    const second = await fleet.until(prices[1].of('x'))
+    expect([await fleet.until(first), second]).toEqual([{ by: 2 }, { by: 2 }])
+    expect(queries).toEqual([1, 2])
+  })
+
+  test('goes by a clock of its own, by which its fences grow too', async () => {
+    const { fleet, a } = shop()
+    const fences: (bigint | null)[] = []
+    const load = (): Promise<unknown> =>
+      a.cache.getOrLoad('k', ({ fence }) => {
+        fences.push(fence)
+        return 'v'
+      })
+    await fleet.until(load())
+    fleet.server.shiftClock(3_600_001)
+    await fleet.until(load())
+    fleet.server.shiftClock(-3_600_001)
+    fleet.server.wipe()
+    await fleet.until(load())
+    const [first, later, back] = fences as [bigint, bigint, bigint]
+    expect(later - first).toBeGreaterThan(3_600_000_000n)
+    expect(back).toBeLessThan(later)
+  })
+
+  test('is shared by more caches than one a process', async () => {
+    const { fleet, a, b } = shop()
+    const mine = ({ store, clock }: VirtualProcess): Cache => createCache({ store, clock, namespace: 'mine' })
+    await fleet.until(mine(a).set('k', 'v'))
+    expect(await fleet.until(mine(b).peek('k'))).toMatchObject({ value: 'v' })
+    expect(await fleet.until(a.cache.peek('k'))).toEqual({ state: 'missing' })
+  })
+})
+
+describe('trouble on the way', () => {
+  /** How many of a hundred invalidations are answered how, and how many are carried out. */
+  async function tally(trouble: object): Promise<{ done: number; failed: number; carriedOut: number }> {
+    let carriedOut = 0
+    const fleet = virtualFleet({
+      trouble,
+      trace: ({ what, how }) => (carriedOut += Number(how === 'carried out' && what.startsWith('invalidate '))),
+    })
+    const [a] = fleet.processes
+    const answers = answersOf(Array.from({ length: 100 }, (_, index) => a.store.invalidate(`test:${index}`)))
+    await fleet.advance('1s')
+    const done = answers.filter(({ state }) => state === 'value').length
+    return { done, failed: answers.filter(({ state }) => state === 'error').length, carriedOut }
+  }
+
+  test('is none unless it is asked for', async () => {
+    expect(await tally({})).toEqual({ done: 100, failed: 0, carriedOut: 100 })
+  })
+
+  test('loses commands, some of them after they were carried out', async () => {
+    const { done, failed, carriedOut } = await tally({ lost: 0.5 })
+    expect([failed, carriedOut > done, carriedOut < 100]).toEqual([0, true, true])
+    expect(done).toBeGreaterThan(25)
+    expect(done).toBeLessThan(75)
+  })
+
+  test('cuts connections, before commands are carried out and after', async () => {
+    const { done, failed, carriedOut } = await tally({ cut: 0.5 })
+    expect([done + failed, carriedOut > done, carriedOut < 100]).toEqual([100, true, true])
+    expect(failed).toBeGreaterThan(25)
+  })
+
+  test('has commands carried out twice', async () => {
+    expect(await tally({ repeated: 1 })).toEqual({ done: 100, failed: 0, carriedOut: 200 })
+  })
+
+  test('loses messages, and whoever waits asks again', async () => {
+    const claims = { told: 0, untold: 0 }
+    for (const which of ['told', 'untold'] as const) {
+      const { fleet, prices } = shop({
+        trouble: { lostMessages: which === 'told' ? 0 : 1 },
+        trace: ({ process, what }) => (claims[which] += Number(process === 2 && what.startsWith('claim '))),
+      })
+      const first = prices[0].of('x')
+      await fleet.advance(20)
+      expect(await fleet.until(prices[1].of('x'))).toEqual({ by: 1 })
+      expect(await fleet.until(first)).toEqual({ by: 1 })
+    }
+    expect(claims.untold).toBeGreaterThan(claims.told)
+  })
+
+  test('ends when it is told to', async () => {
+    const { fleet, a } = shop({ trouble: { cut: 1 } })
+    await expect(fleet.until(a.store.ping())).rejects.toThrow('ECONNRESET')
+    fleet.trouble({})
+    await fleet.until(a.store.ping())
+  })
+})
