@@ -129,7 +129,8 @@ export class FleetProcess implements VirtualProcess {
   partition(how: Silence = 'stall'): () => void {
     const open = this.#way.block(how)
     const heal = (): void => {
-      if (this.#partitions.delete(heal)) open()
+      this.#partitions.delete(heal)
+      open()
     }
     this.#partitions.add(heal)
     return heal

@@ -75,7 +75,8 @@ export class Server implements VirtualServer {
   stop(how: Silence = 'refuse'): () => void {
     const undo = this.ways.map((way) => way.block(how))
     const start = (): void => {
-      if (this.#stops.delete(start)) for (const each of undo) each()
+      this.#stops.delete(start)
+      for (const each of undo) each()
     }
     this.#stops.add(start)
     return start

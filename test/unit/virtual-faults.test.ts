@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createCache, type Cache } from '../../src/index.ts'
-import { virtualFleet, type VirtualEvent, type VirtualProcess } from '../../src/testing/index.ts'
+import { createCache, type Cache, type Claim } from '../../src/index.ts'
+import type { VirtualEvent, VirtualProcess } from '../../src/testing/index.ts'
 import { answersOf } from './answer.ts'
 import { shop } from './shop.ts'
 
@@ -41,6 +41,24 @@ describe('a process that is paused', () => {
     await fleet.advance(100)
     expect([slept, answers]).toEqual([true, [{ state: 'value', value: 'v' }]])
     expect(happened).toContain('1 fill k #3 sent')
+  })
+
+  test('hears neither the answer to what it has sent nor a message until it goes on', async () => {
+    const { fleet, a, b } = shop()
+    const claimed = (process: VirtualProcess): Promise<Claim> =>
+      fleet.until(process.store.claim({ key: 'test:k', token: `of ${process.number}`, leaseTtl: 60_000 }))
+    const held = await claimed(a)
+    const waits = await claimed(b)
+    if (held.state !== 'lease' || waits.state !== 'wait') throw new Error('It is free')
+    const heard = answersOf<unknown>([b.store.ping(), waits.outcome])
+    await fleet.advance(0)
+    b.pause()
+    await fleet.until(a.store.release(held.lease))
+    await fleet.advance('1m')
+    expect(heard).toEqual([{ state: 'pending' }, { state: 'pending' }])
+    b.resume()
+    await fleet.advance(0)
+    expect(heard).toMatchObject([{ state: 'value' }, { state: 'value', value: { state: 'again' } }])
   })
 
   test('does what it is asked to when it goes on', async () => {
@@ -89,7 +107,10 @@ describe('a process that is killed', () => {
   test('sends nothing any more, and sets no timer', async () => {
     const happened: VirtualEvent[] = []
     const { fleet, a } = shop({ trace: (event) => happened.push(event) })
+    void a.sleep('1d')
     a.kill()
+    expect(fleet.pending).toBe(0)
+    void a.sleep('1d')
     void a.cache.getOrLoad('k', () => 'v')
     void a.cache.invalidate('k')
     void a.run(() => happened.push({ at: 0, process: 1, what: 'work', how: 'sent' }))
@@ -126,6 +147,20 @@ describe('a process that is cut off', () => {
     heal()
     expect(await fleet.until(ping)).toContain(what)
     expect(await fleet.until(b.store.ping())).toBe(undefined)
+  })
+
+  test.for(['drop', 'refuse'] as const)("with '%s' never hears what is told meanwhile", async (how) => {
+    const { fleet, a, b } = shop()
+    const held = await fleet.until(a.store.claim({ key: 'test:k', token: 'of a', leaseTtl: 60_000 }))
+    const waits = await fleet.until(b.store.claim({ key: 'test:k', token: 'of b', leaseTtl: 60_000 }))
+    if (held.state !== 'lease' || waits.state !== 'wait') throw new Error('It is free')
+    const heard = answersOf([waits.outcome])
+    b.partition(how)
+    await fleet.until(a.store.release(held.lease))
+    await fleet.advance(100)
+    b.heal()
+    await fleet.advance('1m')
+    expect(heard).toEqual([{ state: 'pending' }])
   })
 
   test('more than once is healed once for each, or for all', async () => {
@@ -165,13 +200,18 @@ describe('the store', () => {
   })
 
   test('may lose a lease', async () => {
-    const { fleet, prices, queries } = shop()
+    const { fleet, b, prices, queries } = shop()
+    let loadedAt = 0
+    b.cache.on('load', () => (loadedAt = b.clock.now()))
     const first = prices[0].of('x')
-    await fleet.advance(50)
+    await fleet.advance(20)
+    const second = prices[1].of('x')
+    await fleet.advance(20)
     await fleet.server.evictLease('price:x')
-    const second = await fleet.until(prices[1].of('x'))
-    expect([await fleet.until(first), second]).toEqual([{ by: 2 }, { by: 2 }])
+    expect(await fleet.until(Promise.all([first, second]))).toEqual([{ by: 2 }, { by: 2 }])
     expect(queries).toEqual([1, 2])
+    // Not told of it, it has asked again.
+    expect(loadedAt).toBeGreaterThan(250)
   })
 
   test('goes by a clock of its own, by which its fences grow too', async () => {
@@ -199,64 +239,5 @@ describe('the store', () => {
     await fleet.until(mine(a).set('k', 'v'))
     expect(await fleet.until(mine(b).peek('k'))).toMatchObject({ value: 'v' })
     expect(await fleet.until(a.cache.peek('k'))).toEqual({ state: 'missing' })
-  })
-})
-
-describe('trouble on the way', () => {
-  /** How many of a hundred invalidations are answered how, and how many are carried out. */
-  async function tally(trouble: object): Promise<{ done: number; failed: number; carriedOut: number }> {
-    let carriedOut = 0
-    const fleet = virtualFleet({
-      trouble,
-      trace: ({ what, how }) => (carriedOut += Number(how === 'carried out' && what.startsWith('invalidate '))),
-    })
-    const [a] = fleet.processes
-    const answers = answersOf(Array.from({ length: 100 }, (_, index) => a.store.invalidate(`test:${index}`)))
-    await fleet.advance('1s')
-    const done = answers.filter(({ state }) => state === 'value').length
-    return { done, failed: answers.filter(({ state }) => state === 'error').length, carriedOut }
-  }
-
-  test('is none unless it is asked for', async () => {
-    expect(await tally({})).toEqual({ done: 100, failed: 0, carriedOut: 100 })
-  })
-
-  test('loses commands, some of them after they were carried out', async () => {
-    const { done, failed, carriedOut } = await tally({ lost: 0.5 })
-    expect([failed, carriedOut > done, carriedOut < 100]).toEqual([0, true, true])
-    expect(done).toBeGreaterThan(25)
-    expect(done).toBeLessThan(75)
-  })
-
-  test('cuts connections, before commands are carried out and after', async () => {
-    const { done, failed, carriedOut } = await tally({ cut: 0.5 })
-    expect([done + failed, carriedOut > done, carriedOut < 100]).toEqual([100, true, true])
-    expect(failed).toBeGreaterThan(25)
-  })
-
-  test('has commands carried out twice', async () => {
-    expect(await tally({ repeated: 1 })).toEqual({ done: 100, failed: 0, carriedOut: 200 })
-  })
-
-  test('loses messages, and whoever waits asks again', async () => {
-    const claims = { told: 0, untold: 0 }
-    for (const which of ['told', 'untold'] as const) {
-      const { fleet, prices } = shop({
-        trouble: { lostMessages: which === 'told' ? 0 : 1 },
-        trace: ({ process, what }) => (claims[which] += Number(process === 2 && what.startsWith('claim '))),
-      })
-      const first = prices[0].of('x')
-      await fleet.advance(20)
-      expect(await fleet.until(prices[1].of('x'))).toEqual({ by: 1 })
-      expect(await fleet.until(first)).toEqual({ by: 1 })
-    }
-    expect(claims.untold).toBeGreaterThan(claims.told)
-  })
-
-  test('ends when it is told to', async () => {
-    const { fleet, a } = shop({ trouble: { cut: 1 } })
-    await expect(fleet.until(a.store.ping())).rejects.toThrow('ECONNRESET')
-    fleet.trouble({})
-    await fleet.until(a.store.ping())
   })
 })

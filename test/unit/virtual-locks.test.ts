@@ -83,6 +83,16 @@ describe('the locks of a virtual fleet', () => {
     expect(ran).toEqual(['1 begins', '2 begins', '2 ends', '1 lost it'])
   })
 
+  test('are asked for again by those whom no message reaches', async () => {
+    const { fleet, a, b } = shop({ trouble: { lostMessages: 1 } })
+    const ran: string[] = []
+    const first = working(ran)(a)
+    await fleet.advance(20)
+    await fleet.until(Promise.all([first, working(ran)(b)]))
+    expect(ran).toEqual(['1 begins', '1 ends', '2 begins', '2 ends'])
+    expect(fleet.clock.now()).toBeGreaterThan(1_000)
+  })
+
   test('have fences that grow, also when the store has lost all', async () => {
     const { fleet, a, b } = shop()
     const first = await fleet.until(a.lock.acquire('job'))

@@ -14,7 +14,7 @@ async function story(seed: number): Promise<string[]> {
     latency: { min: 0, max: 20 },
     ordered: false,
     trouble: { lost: 0.05, cut: 0.05, repeated: 0.2, lostMessages: 0.5 },
-    cache: { ttl: 300, jitter: 0.5, leaseTtl: 200, grace: 100, refreshAhead: 'xfetch' },
+    cache: { ttl: 300, jitter: 0.5, leaseTtl: 1_000, grace: 100, refreshAhead: 'xfetch' },
     trace: ({ at, process, what, how }) => told.push(`${at} ${process} ${what} ${how}`),
   })
   const [a, b] = fleet.processes
@@ -23,7 +23,7 @@ async function story(seed: number): Promise<string[]> {
     for (let round = 0; round < 12; round++) {
       const load = process.cache.getOrLoad(`k${round % 2}`, async ({ fence }) => {
         say(`loads, fence ${fence}`)
-        await process.sleep(40)
+        await process.sleep(round % 3 === 0 ? 600 : 40)
         return round
       })
       say(`gets ${await load.catch((error: CacheError) => error.code)}`)
@@ -37,7 +37,7 @@ async function story(seed: number): Promise<string[]> {
   })
   await fleet.advance(200)
   b.pause()
-  await fleet.advance(400)
+  await fleet.advance(1_500)
   b.resume('answers')
   a.partition()
   await fleet.advance(500)
@@ -59,6 +59,17 @@ describe('a seed', () => {
   test('tells another than other seeds', async () => {
     const stories = await Promise.all([1, 2, 3, 4].map(async (seed) => (await story(seed)).join('\n')))
     expect(new Set(stories).size).toBe(4)
+  })
+
+  test('decides what the network does', async () => {
+    const delays = async (seed: number): Promise<number[]> => {
+      const at: number[] = []
+      const fleet = virtualFleet({ seed, latency: { min: 0, max: 1_000 }, trace: (event) => at.push(event.at) })
+      for (const { store } of fleet.processes) await fleet.until(store.ping())
+      return at
+    }
+    expect(await delays(1)).toEqual(await delays(1))
+    expect(await delays(1)).not.toEqual(await delays(2))
   })
 
   test('tells it side by side with other fleets as it does alone', async () => {
