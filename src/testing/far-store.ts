@@ -1,5 +1,5 @@
 import type { Failure } from '../core/errors.ts'
-import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Store } from '../core/store.ts'
+import type { Claim, ClaimRequest, Copies, Entry, Hear, Lease, NewValue, Store, Watch } from '../core/store.ts'
 
 /** The methods of a store that are commands. */
 export type Command =
@@ -25,6 +25,12 @@ export abstract class FarStore implements Store {
 
   read(key: string, tags?: readonly string[]): Promise<Entry | null> {
     return this.carry('read', key, () => this.store.read(key, tags))
+  }
+
+  /** Whoever keeps copies is told at once. */
+  watch(namespace: string, copies: Copies): Watch {
+    if (this.store.watch === undefined) throw new TypeError('Expected a store that tells what goes')
+    return this.store.watch(namespace, copies)
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import { placeKept } from '../core/lock-provider.ts'
-import type { Store } from '../core/store.ts'
+import type { Copies, Store } from '../core/store.ts'
 import { MemoryLocks } from '../memory/lock.ts'
 import { memoryStore, type MemoryStoreOptions } from '../memory/memory-store.ts'
 import type { Silence, Way } from './way.ts'
@@ -33,6 +33,7 @@ export class Server implements VirtualServer {
   store!: Store
   locks!: MemoryLocks
   readonly ways: Way[] = []
+  readonly #watches = new Map<Copies, { readonly namespace: string; close: () => void }>()
   /** Tokens whose loads nobody is told about. */
   readonly muted: Set<string> = new Set()
   readonly #clock: Clock
@@ -55,6 +56,21 @@ export class Server implements VirtualServer {
   wipe(): void {
     this.store = memoryStore({ ...this.#bounds, clock: this.#clock })
     this.locks = new MemoryLocks(this.#clock, placeKept)
+    for (const [copies, { namespace, close }] of this.#watches) {
+      close()
+      this.watch(namespace, copies)
+      copies.dropAll()
+    }
+  }
+
+  /** Tells whoever keeps copies what goes; returns what stops it. */
+  watch(namespace: string, copies: Copies): () => void {
+    const watch = this.store.watch?.(namespace, copies)
+    this.#watches.set(copies, { namespace, close: () => watch?.close() })
+    return () => {
+      this.#watches.get(copies)?.close()
+      this.#watches.delete(copies)
+    }
   }
 
   async evictLease(key: string): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Claim, Entry, NewValue, Store } from '../core/store.ts'
+import type { Claim, Copies, Entry, NewValue, Store, Watch } from '../core/store.ts'
 import { FarStore, type Command } from './far-store.ts'
 import type { Server } from './virtual-server.ts'
 import type { Way } from './way.ts'
@@ -26,6 +26,24 @@ export class VirtualStore extends FarStore {
       await this.store.invalidate(key)
       throw new Error('The write arrived too late')
     })
+  }
+
+  /** A process that is cut off hears of nothing, and all its copies go when it is not any more. */
+  override watch(namespace: string, copies: Copies): Watch {
+    const way = this.#way
+    const heard: Copies = {
+      drop: (keys) => void (way.blocked || copies.drop(keys)),
+      dropTags: (tags) => void (way.blocked || copies.dropTags(tags)),
+      dropAll: () => copies.dropAll(),
+    }
+    const ends = [this.#server.watch(namespace, heard), way.whenOpen(() => copies.dropAll())]
+    return {
+      get until() {
+        return way.blocked ? 0 : Number.POSITIVE_INFINITY
+      },
+      keep: () => undefined,
+      close: () => ends.forEach((end) => end()),
+    }
   }
 
   protected get store(): Store {

@@ -59,6 +59,7 @@ export class Way {
   readonly #blocks = new Map<symbol, Silence>()
   readonly #stalled: (() => void)[] = []
   readonly #latest: Record<Lane, number> = { there: 0, back: 0, message: 0 }
+  readonly #whenOpen = new Set<() => void>()
   #commands = 0
 
   constructor(
@@ -72,13 +73,24 @@ export class Way {
     this.#trace = around.trace
   }
 
+  /** Whether something is in the way. */
+  get blocked(): boolean {
+    return this.#blocks.size > 0
+  }
+
+  /** Calls `run` each time that all is well again; returns what stops it. */
+  whenOpen(run: () => void): () => void {
+    this.#whenOpen.add(run)
+    return () => void this.#whenOpen.delete(run)
+  }
+
   /** Lets nothing through until what it returns is called; then what has been stalled goes on. */
   block(how: Silence): () => void {
     silence('how', how)
     const block = Symbol(how)
     this.#blocks.set(block, how)
     return () => {
-      this.#blocks.delete(block)
+      if (this.#blocks.delete(block) && !this.blocked) for (const run of this.#whenOpen) run()
       if (!this.#is('drop') && !this.#is('stall')) for (const go of this.#stalled.splice(0)) go()
     }
   }

@@ -47,6 +47,16 @@ describe('prom-client collects', () => {
     })
   })
 
+  test('hits that are copies in this process', async () => {
+    const { a, scrape } = observed({ near: {} })
+    await a.set('k', 'v')
+    for (let hit = 0; hit < 3; hit++) await a.getOrLoad('k', () => 'other')
+    expect(await scrape()).toMatchObject({
+      'herdless_hits_total{namespace="shop"}': 3,
+      'herdless_near_hits_total{namespace="shop"}': 2,
+    })
+  })
+
   test('waits for other processes, and failures by code', async () => {
     const { a, b, clock, scrape } = observed()
     const source = new Source<string>()
