@@ -1,5 +1,5 @@
 import { circleAbove, loadingNow, type Loading } from './circle.ts'
-import { about, CacheError, quoted } from './errors.ts'
+import { CacheError, quoted } from './errors.ts'
 import type { Flight, FlightRequest } from './flight.ts'
 import type { Flights } from './flights.ts'
 import { freshness } from './freshness.ts'
@@ -174,7 +174,9 @@ export class Call {
   async #away(error: CacheError, late?: { began: Moment; ended: Promise<Ended> }): Promise<unknown> {
     const { key, plan, asked, refresh } = this.#question
     if (error.code === 'CLOSED') throw error
-    if (plan.onStoreFailure === 'throw') throw about(key, error)
+    if (plan.onStoreFailure === 'throw') {
+      throw new CacheError('STORE_UNAVAILABLE', error.message, { key, cause: error.cause })
+    }
     const copy = refresh ? undefined : this.#shared.near?.spare(key)
     if (copy !== undefined) return copy.value
     if (late !== undefined && asked < late.began) {
