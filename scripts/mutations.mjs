@@ -31,7 +31,7 @@ export const mutations = [
   {
     name: 'callers are answered before their fill is accepted',
     rule: 2,
-    file: 'src/core/flight.ts',
+    file: 'src/core/settle.ts',
     from: "plan.answer === 'loaded' ?",
     to: 'plan.answer.length > 0 ?',
     tests: ['test/unit'],
@@ -87,8 +87,8 @@ export const mutations = [
   {
     name: 'a failed load gives its lease up instead of sharing its error',
     rule: 5,
-    file: 'src/core/flight.ts',
-    from: 'await store.fail(lease, failureOf(error), this.#request.plan.failureCooldown)',
+    file: 'src/core/settle.ts',
+    from: 'await store.fail(lease, failureOf(error), plan.failureCooldown)',
     to: '(failureOf(error), await store.release(lease))',
     tests: ['test/unit'],
   },
@@ -159,7 +159,7 @@ export const mutations = [
   {
     name: 'a result that must not be stored makes the next callers queue',
     rule: 11,
-    file: 'src/core/flight.ts',
+    file: 'src/core/settle.ts',
     from: 'store.pass(lease, passFor).catch(() => quietly(store.release(lease)))',
     to: 'quietly(store.release(lease))',
     tests: ['test/unit'],
@@ -291,5 +291,21 @@ export const mutations = [
     from: 'if (entry === null || isVoided(entry)) return',
     to: 'if (entry === null) return',
     tests: ['test/simulation/seeds.test.ts'],
+  },
+  {
+    name: 'a lease of another load is broken',
+    rule: null,
+    file: 'src/redis/lua/break-lease.lua',
+    from: "lease[1] ~= 'held' or lease[2] ~= token",
+    to: "lease[1] ~= 'held'",
+    tests: ['test/contract/redis-store.test.ts'],
+  },
+  {
+    name: 'who waits for a lease that is broken is not told',
+    rule: 7,
+    file: 'src/redis/lua/break-lease.lua',
+    from: "if string.sub(field, 1, 1) == '>' then",
+    to: 'if false then',
+    tests: ['test/contract/redis-store.test.ts'],
   },
 ]

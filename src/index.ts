@@ -13,6 +13,9 @@ export type { Cache, Peeked, Wrapped, WrappedMethods, WrapOptions } from './core
 export type { CacheOptions, CallOptions, CloseOptions, LoadOptions, NegativeTtl, SetOptions } from './core/options.ts'
 export type { LoadContext, Loader, Stale } from './core/load.ts'
 export type { AcquireOptions, HoldOptions, Lock, LockLease, Released, RenewOptions } from './core/lock.ts'
+export type { ExplainedHere, ExplainedValue, Explanation } from './core/explain.ts'
+export type { Holder } from './core/holder.ts'
+export type { HeldLease } from './core/leases.ts'
 export type { CacheEvents } from './core/events.ts'
 export type { CacheStats } from './core/tally.ts'
 export type { TopKey } from './core/top-keys.ts'
@@ -24,9 +27,12 @@ export type {
   ClaimRequest,
   Entry,
   Hear,
+  Inspection,
   Lease,
   NewValue,
   Outcome,
+  Seen,
+  SeenLease,
   Store,
   Validators,
   Wait,

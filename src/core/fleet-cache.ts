@@ -1,13 +1,16 @@
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loadingNow } from './circle.ts'
 import type { Clock } from './clock.ts'
+import { atMost, endAll } from './closing.ts'
 import { jsonCodec } from './codec.ts'
 import { about, CacheError, closed } from './errors.ts'
 import type { CacheEvents } from './events.ts'
+import { explained, type Explanation } from './explain.ts'
 import { encoded } from './payload.ts'
 import { freshness, jittered, ttlOf } from './freshness.ts'
 import { Call, type CallShared } from './get-or-load.ts'
 import { checkKey } from './key.ts'
+import { breakLease, leasesHeld, type HeldLease } from './leases.ts'
 import { checkLoader, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
 import { ObservingCache } from './observing-cache.ts'
@@ -152,6 +155,23 @@ class FleetCache implements Cache {
     await this.invalidatePrefix('')
   }
 
+  async explain(key: string): Promise<Explanation> {
+    checkKey(key)
+    this.#checkOpen(key)
+    return await explained(key, this.#plan.grace, this.#shared)
+  }
+
+  leases(): AsyncIterable<HeldLease> {
+    this.#checkOpen()
+    return leasesHeld(this.#shared)
+  }
+
+  async breakLease(key: string, token: string): Promise<boolean> {
+    checkKey(key)
+    this.#checkOpen(key)
+    return await breakLease(key, token, this.#shared)
+  }
+
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
     return this.#shared.events.on(name, listener)
   }
@@ -202,24 +222,10 @@ class FleetCache implements Cache {
   }
 
   async #close(timeout: number): Promise<void> {
-    const { flights, open, lonely, watchdog, clock, store } = this.#shared
     this.#state = 'closing'
-    await new Promise<void>((resolve) => {
-      const timer = clock.after(timeout, resolve)
-      void this.#idle().then(() => {
-        timer.cancel()
-        resolve()
-      })
-    })
+    await atMost(timeout, this.#idle(), this.#shared.clock)
     this.#state = 'closed'
-    flights.giveUp()
-    lonely.giveUp()
-    for (const call of open) call.giveUp(closed(call.key))
-    await flights.landed()
-    flights.close()
-    watchdog.close()
-    await store.replay()
-    await store.close()
+    await endAll(this.#shared)
   }
 
   /** Resolves when nothing is under way any more, nor what has come of it meanwhile. */

@@ -24,6 +24,12 @@ export class Flights {
     return flight.state === 'claiming' || flight.state === 'waiting' || flight.state === 'loading' ? flight : null
   }
 
+  /** What goes on with a key. */
+  stateOf(key: string): 'none' | Exclude<Flight['state'], 'over'> {
+    const state = this.#byKey.get(key)?.state ?? 'over'
+    return state === 'over' ? 'none' : state
+  }
+
   /** Starts a flight; callers from now on join this one. */
   start(request: FlightRequest): Flight {
     const { clock, events } = this.#shared

@@ -2,7 +2,9 @@ import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loading, loadingNow, type Loading } from './circle.ts'
 import { closed, type CacheError } from './errors.ts'
 import type { CacheEvents } from './events.ts'
+import type { Explanation } from './explain.ts'
 import { checkKey } from './key.ts'
+import type { HeldLease } from './leases.ts'
 import { checkLoader, load, valueOf, type LoadContext, type Loaded, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
 import type { CallOptions, CloseOptions, SetOptions } from './options.ts'
@@ -73,6 +75,18 @@ export class ObservingCache implements Cache {
 
   clear(): Promise<void> {
     return this.#shadow.clear()
+  }
+
+  explain(key: string): Promise<Explanation> {
+    return this.#shadow.explain(key)
+  }
+
+  leases(): AsyncIterable<HeldLease> {
+    return this.#shadow.leases()
+  }
+
+  breakLease(key: string, token: string): Promise<boolean> {
+    return this.#shadow.breakLease(key, token)
   }
 
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {

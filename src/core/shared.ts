@@ -19,4 +19,6 @@ export interface Shared {
   readonly events: Events
   readonly moment: () => Moment
   readonly token: () => string
+  /** What this process says of itself with its claims. */
+  readonly holder: string
 }

@@ -2,6 +2,7 @@ import { Events } from './events.ts'
 import { Flights } from './flights.ts'
 import type { CallShared } from './get-or-load.ts'
 import { GuardedStore } from './guard.ts'
+import { thisHolder } from './holder.ts'
 import { keyspace } from './key.ts'
 import { LonelyLoads } from './lonely-loads.ts'
 import { moments } from './moment.ts'
@@ -24,7 +25,18 @@ export function wired(plan: CachePlan, backing: Store): CallShared {
   const namespace = keyspace(plan.namespace)
   const named = (key: string): string => namespace + key
   const tagNames = new TagNames(namespace, plan.prefixes)
-  const shared = { store, named, tagNames, watchdog, clock, codec, events, moment, token: tokens() }
+  const shared = {
+    store,
+    named,
+    tagNames,
+    watchdog,
+    clock,
+    codec,
+    events,
+    moment,
+    token: tokens(),
+    holder: thisHolder(),
+  }
   return {
     ...shared,
     reads: new Reads(shared),

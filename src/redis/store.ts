@@ -8,6 +8,7 @@ import { flagsOf, payloadOf, tokenIn } from './entry.ts'
 import { failureIn } from './failure.ts'
 import { HeldLeases } from './held-leases.ts'
 import { Inbox } from './inbox.ts'
+import { RedisInspection } from './inspection.ts'
 import { epochKey, leaseKey, valueKey } from './keys.ts'
 import { listening } from './outcome.ts'
 import { Reader } from './reader.ts'
@@ -30,6 +31,7 @@ const mostRenewed = 100
 /** The lease protocol on Redis. */
 export class RedisStore implements Store {
   readonly sharded: boolean
+  readonly inspection: RedisInspection
   readonly #client: RedisClient
   readonly #clock: ServerClock
   readonly #tags: Tags
@@ -49,6 +51,7 @@ export class RedisStore implements Store {
     this.#claims = new Batch(client, scripts.claim)
     this.#fills = new Batch(client, scripts.fill)
     this.#tags = new Tags(client, reader)
+    this.inspection = new RedisInspection(client, this.#tags)
     this.#values = new Values(reader, this.#tags, this.#clock)
     const tell = (pushed: boolean): void => {
       for (const hear of this.#users) hear(pushed)
@@ -80,12 +83,12 @@ export class RedisStore implements Store {
   }
 
   async #claim(request: ClaimRequest): Promise<Claim> {
-    const { key, token, leaseTtl, known = '', unwanted = '', awaited = '' } = request
+    const { key, token, leaseTtl, known = '', unwanted = '', awaited = '', holder = '' } = request
     const inbox = this.#inbox?.name ?? ''
     // In a cluster a node knows only its own subscribers: there the lease's end decides.
     const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
     const sentAt = systemClock.now()
-    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover]
+    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover, holder]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
     const reply = (await this.#claims.run(keys, args).catch((error: unknown) => {
       // Unless the server itself said no, it may have granted a lease that nobody will ever hear of.

@@ -1,6 +1,7 @@
 import { caches } from './caches.ts'
 import { claims } from './claims.ts'
 import { endings } from './endings.ts'
+import { brokenLeases, inspection, listedLeases } from './inspection.ts'
 import { keys } from './keys.ts'
 import { lostLeases } from './lost-leases.ts'
 import { overwrites } from './overwrites.ts'
@@ -24,6 +25,11 @@ export interface StoreContract {
    * With false, what only a message could tell is not tested, and asking again is.
    */
   readonly pushes?: boolean
+  /**
+   * What operators may ask (`inspection`): `'all'` (default); `'keys'`, so that leases are not listed; or `'nothing'`.
+   * What may not be asked is not tested.
+   */
+  readonly inspects?: 'all' | 'keys' | 'nothing'
   /** How long a test waits for what must happen before it fails, in milliseconds. Default 5000. */
   readonly patience?: number
 }
@@ -53,7 +59,7 @@ export interface StoreContract {
  * @throws TypeError when an option is missing
  */
 export function storeContract(options: StoreContract): void {
-  const { name, test, open, pushes = true, patience = 5_000 } = options
+  const { name, test, open, pushes = true, inspects = 'all', patience = 5_000 } = options
   if (typeof test !== 'function' || typeof open !== 'function') {
     throw new TypeError('Expected `test` and `open` of storeContract to be functions')
   }
@@ -67,6 +73,9 @@ export function storeContract(options: StoreContract): void {
     keys,
     pushes ? outcomes : askedAgain,
     caches,
+    inspects === 'nothing' ? [] : inspection,
+    inspects !== 'nothing' && pushes ? brokenLeases : [],
+    inspects === 'all' ? listedLeases : [],
   ].flat()
   for (const { title, run } of all) {
     test(`${name}: ${title}`, async () => {

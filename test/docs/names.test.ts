@@ -208,10 +208,19 @@ test('each state of peek has a row', () => {
 })
 
 test('the contract of a store has as many methods as the page says', () => {
-  const [property, ...methods] = members('core/store.ts', 'Store')
-  expect(property).toBe('sharded')
+  const [property, missing, ...methods] = members('core/store.ts', 'Store')
+  expect([property, missing]).toEqual(['sharded', 'inspection'])
   expect(methods).toHaveLength(13)
-  expect(section(options, 'A store of your own')).toContain('a property and thirteen methods')
+  expect(section(options, 'A store of your own')).toContain(
+    'two properties, of which `inspection` may be missing, and thirteen methods',
+  )
+})
+
+test.for([
+  ['core/explain.ts', 'Explanation', 'explain'],
+  ['core/leases.ts', 'HeldLease', 'Who loads'],
+] as const)('each member that %s tells has a row', ([path, type, heading]) => {
+  expect(first(section(doc('docs/explain.md').text, heading), 'member')).toEqual(members(path, type))
 })
 
 test('each option of the contract suite has a row', () => {

@@ -9,6 +9,7 @@
 --       5 token of a value that is to be replaced even if it is fresh, '' if none
 --       6 token of the load that the caller waits for, '' if none
 --       7 ms that the inbox of a holder must have been without a subscriber before it may be replaced, '' for never
+--       8 what the holder says of itself, '' if nothing
 -- Returns  for each {state, now in microseconds, ...} or an error; V is the value with its header, '' if it is the caller's own, false if none
 --       'fresh',  now, V
 --       'lease',  now, fence, V, epoch: false if there is none
@@ -109,7 +110,8 @@ local function claim(KEYS, ARGV)
   end
   -- 16 digits keep every microsecond until the year 2286.
   local fence = string.format('%.0f', math.max(micros, version + 1))
-  redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
+  redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3],
+    'since', now, 'holder', ARGV[8])
   local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
   if type(expires) == 'table' then
     -- Forbidden. Nothing must stay that never expires.
