@@ -6,6 +6,7 @@ import type { Loader } from './load.ts'
 import type { BatchLoader } from './many.ts'
 import type { CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
 import type { CacheStats } from './tally.ts'
+import type { Tracer } from './tracing.ts'
 
 /** What `peek` sees: no value, or one with its age and what is left of its ttl, in milliseconds. */
 export type Peeked<T> =
@@ -140,6 +141,13 @@ export interface Cache extends AsyncDisposable {
    * @throws TypeError for what is no token; STORE_UNAVAILABLE, CLOSED
    */
   breakLease(key: string, token: string): Promise<boolean>
+
+  /**
+   * Has each load and each wait followed by `tracer`; for exporters of traces, such as `herdless/otel`.
+   * @returns what ends it
+   * @throws TypeError for what is no tracer, or if there is one already
+   */
+  trace(tracer: Tracer): () => void
 
   /** What this cache has done in this process since it was opened; `topKeys` are empty unless the option asks for them. */
   stats(): CacheStats

@@ -15,12 +15,14 @@ import { checkLoader, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
 import { ObservingCache } from './observing-cache.ts'
 import type { CacheOptions, CallOptions, CloseOptions, SetOptions } from './options.ts'
+import { peeked } from './peek.ts'
 import { closeTimeout, planOf, refinedForSet, type CachePlan } from './plan.ts'
 import type { Question } from './question.ts'
 import type { Found } from './reads.ts'
 import type { Store } from './store.ts'
 import { checkedTags } from './tags.ts'
 import type { CacheStats } from './tally.ts'
+import type { Tracer } from './tracing.ts'
 import { wired } from './wiring.ts'
 import { Wraps } from './wrap.ts'
 
@@ -105,10 +107,7 @@ class FleetCache implements Cache {
     const found = await this.#shared.reads.read(key, this.#plan.tags).catch((error: CacheError) => {
       throw about(key, error)
     })
-    if (found.state !== 'entry') return { state: 'missing' }
-    const state = freshness(found.entry, this.#plan.grace)
-    if (state === 'expired') return { state: 'missing' }
-    return { state, value: found.value as T, age: found.entry.age, ttl: Math.max(0, found.entry.freshFor) }
+    return peeked(found, this.#plan.grace)
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
@@ -174,6 +173,10 @@ class FleetCache implements Cache {
 
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
     return this.#shared.events.on(name, listener)
+  }
+
+  trace(tracer: Tracer): () => void {
+    return this.#shared.tracing.follow(tracer)
   }
 
   stats(): CacheStats {

@@ -12,6 +12,7 @@ import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
 import type { Entry, Lease, Wait } from './store.ts'
 import { isVoided } from './tags.ts'
+import { bounded, endWith, type Trace } from './tracing.ts'
 
 /** What starts a flight: the first caller, its loader and its plan. */
 export interface FlightRequest {
@@ -48,6 +49,9 @@ export class Flight implements Loading {
 
   readonly #request: FlightRequest
   readonly #shared: Shared
+  #trace: Trace
+  /** Whether that is the trace of a wait. */
+  #traceWaits = false
 
   /** Ends what the flight waits for or loads. */
   #end!: (error: CacheError) => void
@@ -61,12 +65,30 @@ export class Flight implements Loading {
     this.hasStale = request.read?.value != null
     this.#request = request
     this.#shared = shared
+    this.#trace = shared.tracing.begin('claim', request.key)
     this.settled = this.#fly().catch((error: unknown) => ({ state: 'away', error: error as CacheError }))
+    void this.settled.then((settlement) => endWith(this.#trace, settlement))
   }
 
   /** Whether its loader runs. */
   get running(): boolean {
     return this.state === 'loading'
+  }
+
+  /** One more caller waits for it; returns what ends that. */
+  join(): () => void {
+    const { events, tracing } = this.#shared
+    const others = this.callers++ > 0
+    if (others) events.joined(this.key)
+    // For whom it was begun, it is a part of what that one does.
+    if (!others && !this.#request.refresh) return () => void this.callers--
+    const trace = tracing.begin('wait', this.key)
+    trace.follows(this.#trace.context)
+    void this.settled.then((settlement) => endWith(trace, settlement))
+    return () => {
+      this.callers--
+      trace.end('left')
+    }
   }
 
   /** Gives the flight up: a lease that it has, or is about to get, is released; its callers get `error`. */
@@ -96,6 +118,7 @@ export class Flight implements Loading {
         unwanted,
         awaited,
         holder: this.#shared.holder,
+        context: bounded(this.#trace.context),
       })
       switch (claim.state) {
         case 'lease':
@@ -118,6 +141,7 @@ export class Flight implements Loading {
           break
         }
         case 'wait': {
+          if (claim.token !== awaited) this.#traceWait(claim)
           const settlement = await this.#wait(claim, asked, asOf)
           if (settlement !== 'ask again') return settlement
           awaited = claim.token
@@ -163,8 +187,25 @@ export class Flight implements Loading {
       case 'pass':
         return { state: 'pass' }
       case 'again':
+        this.#traceNext('again', 'claim')
         return 'ask again'
     }
+  }
+
+  #traceWait({ context }: Wait): void {
+    this.#traceWaits = true
+    this.#trace.becomes('wait')
+    this.#trace.follows(bounded(context))
+  }
+
+  /** What was traced is over, and something else begins that comes of it. */
+  #traceNext(outcome: 'again' | 'lease', what: 'claim' | 'load'): void {
+    const { context } = this.#trace
+    this.#trace.end(outcome)
+    this.#traceWaits = false
+    this.#trace = this.#shared.tracing.begin(what, this.key)
+    // Others may have been given that for the name of this one.
+    if (what === 'load') this.#trace.follows(context)
   }
 
   /** The lease is ours: runs the loader and ends the lease with what comes of it. */
@@ -174,6 +215,8 @@ export class Flight implements Loading {
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
     if (this.waitingSince !== null) events.emit('waited', { key, duration: clock.now() - this.waitingSince })
     this.state = 'loading'
+    if (this.#traceWaits) this.#traceNext('lease', 'load')
+    else this.#trace.becomes('load')
     const found = stale === null ? null : decoded(stale, key, this.#shared)
     const replaced = found === null ? null : { ...found, ...stale?.validators }
     this.hasStale ||= replaced !== null
@@ -183,7 +226,7 @@ export class Flight implements Loading {
       this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
     })
     const context = { fence: lease.fence, stale: replaced ?? read?.value ?? null, lost: this.#ended }
-    const loaded = await loading.run(this, () => load({ key, loader, plan, clock, ...context }))
+    const loaded = await this.#trace.run(() => loading.run(this, () => load({ key, loader, plan, clock, ...context })))
     this.state = 'filling'
     watch.end()
     if (loaded.state !== 'lost') return await settled(this.#shared, this.#request, lease, loaded, began)
@@ -191,6 +234,7 @@ export class Flight implements Loading {
     // After a silence it may be ours still: then others need not wait for its end.
     quietly(store.release(lease))
     events.emit('lost', { key, error: loaded.error })
+    this.#trace.end('lost', loaded.error)
     return store.away
       ? { state: 'away', error: loaded.error, late: { began, ended: loaded.ended } }
       : { state: 'again' }

@@ -14,6 +14,8 @@ export interface HeldLease {
   readonly fence: bigint
   /** The process that loads, if it is known. */
   readonly holder: Holder | null
+  /** What a tracer in that process calls this load, such as a `traceparent`; `null` without one. */
+  readonly context: string | null
   /** How long it has been held. */
   readonly age: number
   /** How long it is held at least, unless it is released or broken. */
@@ -24,8 +26,9 @@ export interface HeldLease {
 }
 
 /** A lease, told of a key as callers know it. */
-export function toldLease(key: string, { holder, token, fence, age, left, renewals, waiting }: SeenLease): HeldLease {
-  return { key, token, fence, holder: holderIn(holder), age, left, renewals, waiting }
+export function toldLease(key: string, seen: SeenLease): HeldLease {
+  const { token, fence, holder, context, age, left, renewals, waiting } = seen
+  return { key, token, fence, holder: holderIn(holder), context: context || null, age, left, renewals, waiting }
 }
 
 /** The leases that are held now, as the store finds them. */

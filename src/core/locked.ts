@@ -169,7 +169,7 @@ class LockedStore implements Store {
 }
 
 function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: number): Change<Claim> {
-  const { key, token, leaseTtl, unwanted, awaited, holder = '' } = request
+  const { key, token, leaseTtl, unwanted, awaited, holder = '', context } = request
   const { value, held, rest } = record
   if (value !== undefined && value.token !== unwanted && (value.token === awaited || value.freshUntil > now)) {
     return { record: null, answer: { state: 'fresh', entry: seen(value, now) } }
@@ -178,7 +178,7 @@ function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: n
   if (held !== undefined && held.until > now && held.token !== token) {
     const nothing = (): void => undefined
     const wait = { outcome: new Promise<never>(nothing), pushed: false, leaseLeft: held.until - now, leave: nothing }
-    return { record: null, answer: { state: 'wait', token: held.token, stale, ...wait } }
+    return { record: null, answer: { state: 'wait', token: held.token, context: held.context, stale, ...wait } }
   }
   if (rest !== undefined && rest.until > now && held === undefined) {
     const { failure } = rest
@@ -189,7 +189,7 @@ function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: n
   const granted = held?.token === token ? held : { grantedAt: now, renewals: 0 }
   const lost = new Promise<void>(() => undefined)
   return {
-    record: { version, value, held: { ...granted, token, until: now + leaseTtl, since, holder } },
+    record: { version, value, held: { ...granted, token, until: now + leaseTtl, since, holder, context } },
     answer: { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale },
   }
 }

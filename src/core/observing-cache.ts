@@ -12,6 +12,7 @@ import { Patience } from './patience.ts'
 import type { CachePlan } from './plan.ts'
 import { quietly } from './quietly.ts'
 import type { CacheStats } from './tally.ts'
+import type { Tracer } from './tracing.ts'
 import { Wraps } from './wrap.ts'
 
 /**
@@ -91,6 +92,10 @@ export class ObservingCache implements Cache {
 
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
     return this.#shadow.on(name, listener)
+  }
+
+  trace(tracer: Tracer): () => void {
+    return this.#shadow.trace(tracer)
   }
 
   stats(): CacheStats {

@@ -19,6 +19,7 @@ export interface HeldRecord {
   readonly since: number
   /** Not there if a version of this library wrote it that did not know of them yet. */
   readonly holder?: string
+  readonly context?: string | undefined
   readonly grantedAt?: number
   readonly renewals?: number
 }
@@ -104,12 +105,13 @@ export function lookedAt(
   const entry = value === undefined ? null : seen(value, now)
   const restLeft = rest === undefined || held !== undefined ? 0 : rest.until - now
   const left = (held?.until ?? 0) - now
-  const { token = '', holder = '', grantedAt = now, renewals = 0 } = held ?? {}
+  const { token = '', holder = '', context = '', grantedAt = now, renewals = 0 } = held ?? {}
   const lease = {
     key,
     token,
     fence: BigInt(version),
     holder,
+    context,
     age: Math.max(0, now - grantedAt),
     left,
     renewals,

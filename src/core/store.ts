@@ -127,6 +127,8 @@ export interface ClaimRequest {
   readonly awaited?: string | undefined
   /** Who asks, for operators: up to 256 characters that are kept with the lease. */
   readonly holder?: string | undefined
+  /** Kept with the lease for those who wait, whatever it says: up to 256 characters. */
+  readonly context?: string | undefined
 }
 
 /** The answer to a claim. `stale` is the value that may be served meanwhile, if there is one. */
@@ -142,6 +144,8 @@ export interface Wait {
   readonly state: 'wait'
   /** The load that is waited for. */
   readonly token: string
+  /** The `context` of the claim that it began with, if there was one. */
+  readonly context?: string | undefined
   readonly stale: Entry | null
   /** Resolves with what came of the load, if a message says so; it may never resolve: then ask again. */
   readonly outcome: Promise<Outcome>
@@ -208,6 +212,8 @@ export interface SeenLease {
   readonly fence: bigint
   /** What the claim said of its holder; `''` if nothing. */
   readonly holder: string
+  /** The `context` of the claim; `''` if there was none. */
+  readonly context: string
   /** Milliseconds since it was granted. */
   readonly age: number
   /** Milliseconds until it ends unless it is renewed. */

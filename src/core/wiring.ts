@@ -11,6 +11,7 @@ import { Reads } from './reads.ts'
 import type { Lease, Store } from './store.ts'
 import { TagNames } from './tag-names.ts'
 import { tokens } from './token.ts'
+import { Tracing } from './tracing.ts'
 import { Unleased } from './unleased.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -35,6 +36,7 @@ export function wired(plan: CachePlan, backing: Store): CallShared {
     events,
     moment,
     token: tokens(),
+    tracing: new Tracing(),
     holder: thisHolder(),
   }
   return {

@@ -8,6 +8,7 @@ export interface HeldLease {
   /** The epoch of tags when it was granted. */
   readonly since: number
   readonly holder: string
+  readonly context: string | undefined
   readonly grantedAt: number
   renewals: number
   until: number

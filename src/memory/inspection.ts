@@ -54,8 +54,8 @@ export class MemoryInspection implements Inspection {
   #lease(key: string, now: number): SeenLease | null {
     const held = this.#kept.held.get(key)
     if (held === undefined || held.until <= now) return null
-    const { token, version, holder, grantedAt, renewals, until, waiters } = held
+    const { token, version, holder, context = '', grantedAt, renewals, until, waiters } = held
     const times = { age: now - grantedAt, left: until - now }
-    return { key, token, fence: BigInt(version), holder, ...times, renewals, waiting: waiters.size }
+    return { key, token, fence: BigInt(version), holder, context, ...times, renewals, waiting: waiters.size }
   }
 }

@@ -72,7 +72,7 @@ class MemoryStore implements Store {
     return entry !== null && value !== undefined && this.#isVoid(value) ? voided(entry) : entry
   }
 
-  async claim({ key, token, leaseTtl, unwanted, awaited, holder = '' }: ClaimRequest): Promise<Claim> {
+  async claim({ key, token, leaseTtl, unwanted, awaited, holder = '', context }: ClaimRequest): Promise<Claim> {
     const now = this.#clock.now()
     const kept = this.#values.get(key)
     const value = kept !== undefined && this.#isVoid(kept) ? undefined : kept
@@ -95,7 +95,7 @@ class MemoryStore implements Store {
     const waiters = held?.waiters ?? new Set()
     const { grantedAt, renewals } = held ?? { grantedAt: now, renewals: 0 }
     const until = now + leaseTtl
-    this.#held.set(key, { token, version, since, holder, grantedAt, renewals, until, waiters, tellHolder })
+    this.#held.set(key, { token, version, since, holder, context, grantedAt, renewals, until, waiters, tellHolder })
     return { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale }
   }
 
@@ -195,7 +195,8 @@ class MemoryStore implements Store {
     const outcome = new Promise<Outcome>((resolve) => (enlisted = resolve))
     held.waiters.add(enlisted)
     const leave = (): void => void held.waiters.delete(enlisted)
-    return { state: 'wait', token: held.token, stale, outcome, pushed: true, leaseLeft: held.until - now, leave }
+    const { token, context, until } = held
+    return { state: 'wait', token, context, stale, outcome, pushed: true, leaseLeft: until - now, leave }
   }
 
   #heldNow(key: string, now: number): HeldLease | undefined {

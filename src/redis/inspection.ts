@@ -65,7 +65,7 @@ export class RedisInspection implements Inspection {
     const now = Number(reply[0]) / 1_000
     const value = Buffer.isBuffer(reply[1]) ? reply[1] : null
     const waiting = Number(reply[3])
-    const [state, token, version, since, renewals, holder, error, ttl, answers] = reply.slice(4).map(textIn)
+    const [state, token, version, since, renewals, holder, error, ttl, answers, context] = reply.slice(4).map(textIn)
     const most = numberIn(ttl, Number.POSITIVE_INFINITY)
     // As a claim would see it: nothing lasts longer than it was meant to because the server's clock was set back.
     const left = Math.min(Number(reply[2]), most)
@@ -74,7 +74,8 @@ export class RedisInspection implements Inspection {
     if (state === 'held') {
       const age = Math.max(0, now - numberIn(since, now))
       const fence = BigInt(Math.trunc(numberIn(version, 0)))
-      const lease = { key, token, fence, holder: holder ?? '', age, left, renewals: numberIn(renewals, 0), waiting }
+      const said = { holder: holder ?? '', context: context ?? '' }
+      const lease = { key, token, fence, ...said, age, left, renewals: numberIn(renewals, 0), waiting }
       return { ...nothing, lease }
     }
     const answerFor = left - (most - numberIn(answers, most))

@@ -25,7 +25,7 @@ return {1}
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '727f9aef7c3cc17c56ea41472994dcd99091aae5',
+  sha1: 'bdeff1c5126ef05399efea691569d66b6ea9f587',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -54,7 +54,7 @@ local function claim(KEYS, ARGV)
       value = writer == known and '' or redis.call('GET', valueKey)
     end
   end
-  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers')
+  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context')
   if lease.err or not lease[1] or not lease[2] then lease = {} end
   local left = redis.call('PTTL', leaseKey)
   local exists = left ~= -2
@@ -83,7 +83,7 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
-      return {'wait', micros, lease[2], left, value}
+      return {'wait', micros, lease[2], left, value, lease[9]}
     end
     local fields = redis.call('HKEYS', leaseKey)
     for _, field in ipairs(fields) do
@@ -105,6 +105,7 @@ local function claim(KEYS, ARGV)
   local fence = string.format('%.0f', math.max(micros, version + 1))
   redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3],
     'since', now, 'holder', ARGV[8])
+  if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
   local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
   if type(expires) == 'table' then
     redis.call('DEL', leaseKey)
@@ -228,10 +229,10 @@ return {ours}
 
 export const look: Script = {
   name: 'look',
-  sha1: 'dd736376b0ed425f004420bb1094758d337c8307',
+  sha1: '1058d223b4a9473b48892d276ccc39d89d465ec9',
   lua: `local time = redis.call('TIME')
 local value = KEYS[2] and redis.pcall('GET', KEYS[2])
-local lease = redis.pcall('HMGET', KEYS[1], 'state', 'token', 'version', 'since', 'renewals', 'holder', 'error', 'ttl', 'answers')
+local lease = redis.pcall('HMGET', KEYS[1], 'state', 'token', 'version', 'since', 'renewals', 'holder', 'error', 'ttl', 'answers', 'context')
 local left = redis.call('PTTL', KEYS[1])
 local waiting = 0
 if lease.err then
@@ -243,7 +244,7 @@ else
   end
 end
 local answer = {time[1] * 1000000 + time[2], type(value) == 'string' and value, left, waiting}
-for field = 1, 9 do answer[4 + field] = lease[field] or false end
+for field = 1, 10 do answer[4 + field] = lease[field] or false end
 return answer
 `,
 }

@@ -45,11 +45,11 @@ export const inspection: readonly ContractTest[] = [
     title: 'a lease is seen with its holder, its fence, its renewals, and how long it has been held',
     async run(scene) {
       const key = scene.key()
-      const lease = await scene.lease(scene.a, key, { holder: '42@host-é', leaseTtl: 30_000 })
+      const lease = await scene.lease(scene.a, key, { holder: '42@host-é', context: 'c', leaseTtl: 30_000 })
       const first = await held(scene.b, key)
       assert.deepEqual(
-        [first.key, first.token, first.fence, first.holder, first.renewals],
-        [key, lease.token, lease.fence, '42@host-é', 0],
+        [first.key, first.token, first.fence, first.holder, first.context, first.renewals],
+        [key, lease.token, lease.fence, '42@host-é', 'c', 0],
       )
       assert(first.left > 0 && first.left <= 30_000 && first.age >= 0, `${first.age} and ${first.left} ms`)
       assert.deepEqual(await Promise.all(scene.a.renew([lease])), [true])
@@ -72,7 +72,7 @@ export const inspection: readonly ContractTest[] = [
       await scene.a.fail(first, failure, 0)
       const { token } = await scene.lease(scene.b, key)
       const seen = await held(scene.a, key)
-      assert.deepEqual([seen.token, seen.holder, seen.renewals], [token, '', 0])
+      assert.deepEqual([seen.token, seen.holder, seen.context, seen.renewals], [token, '', '', 0])
     },
   },
   {

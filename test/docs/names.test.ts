@@ -36,7 +36,7 @@ function source(path: string): string {
 
 /** The members of an interface in a source file. */
 function members(path: string, name: string): string[] {
-  const [, body = ''] = new RegExp(`interface ${name}[^{]*\\{\\n([^]*?)\\n\\}`).exec(source(path)) ?? []
+  const [, body = ''] = new RegExp(`interface ${name}\\b[^{]*\\{\\n([^]*?)\\n\\}`).exec(source(path)) ?? []
   return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[:(<]/gm)].map((match) => match[1] as string)
 }
 
@@ -221,6 +221,11 @@ test.for([
   ['core/leases.ts', 'HeldLease', 'Who loads'],
 ] as const)('each member that %s tells has a row', ([path, type, heading]) => {
   expect(first(section(doc('docs/explain.md').text, heading), 'member')).toEqual(members(path, type))
+})
+
+test('each member of a trace has a row', () => {
+  const there = first(section(doc('docs/tracing.md').text, 'A tracer of your own'), 'member')
+  expect(there).toEqual(members('core/tracing.ts', 'Trace'))
 })
 
 test('each option of the contract suite has a row', () => {
