@@ -308,4 +308,20 @@ export const mutations = [
     to: 'if false then',
     tests: ['test/contract/redis-store.test.ts'],
   },
+  {
+    name: 'who waits is not told what the load is called',
+    rule: null,
+    file: 'src/redis/lua/claim.lua',
+    from: "{'wait', micros, lease[2], left, value, lease[9]}",
+    to: "{'wait', micros, lease[2], left, value}",
+    tests: ['test/contract/redis-store.test.ts'],
+  },
+  {
+    name: 'a loader runs outside of the span of its load',
+    rule: null,
+    file: 'src/otel/spans.ts',
+    from: 'run: (work) => context.with(inside, work)',
+    to: 'run: (work) => work()',
+    tests: ['test/unit/otel.test.ts'],
+  },
 ]

@@ -13,6 +13,11 @@ export interface Meters {
   duration(name: string, help: string): (ms: number) => void
 }
 
+/** The upper bounds of histograms, in seconds. */
+export const defaultBuckets: readonly number[] = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60,
+]
+
 /** The events that are merely counted. */
 const counted: readonly (readonly [event: keyof CacheEvents, name: string, help: string])[] = [
   ['hit', 'hits', 'Fresh values that were served'],

@@ -1,7 +1,7 @@
 import type { Cache } from '../core/cache.ts'
-import { checked } from '../core/checks.ts'
+import { ascending, checked } from '../core/checks.ts'
 import { shown } from '../core/duration.ts'
-import { metered } from '../core/metering.ts'
+import { defaultBuckets, metered } from '../core/metering.ts'
 import { Metrics, type MetricsClient, type MetricsRegister } from './client.ts'
 
 /** What `collectMetrics` is told. */
@@ -15,8 +15,6 @@ export interface MetricsOptions {
   /** The upper bounds of the histograms, in seconds, ascending. Default: 16 from 1 ms to 60 s. */
   readonly buckets?: readonly number[] | undefined
 }
-
-const defaultBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60]
 
 /**
  * Has the metrics of a cache collected by prom-client, from now on; each has the label `namespace`, and none has a key.
@@ -41,7 +39,7 @@ function planOf(options: MetricsOptions): Plan {
     client: checkedClient,
     register: checkedRegister,
     prefix: checkedPrefix,
-    buckets: checkedBuckets,
+    buckets: ascending,
   })
   const client = given.client ?? checkedClient('client', undefined)
   return { register: client.register, prefix: 'herdless_', buckets: defaultBuckets, ...given, client }
@@ -67,11 +65,4 @@ function isRegister(value: unknown): boolean {
 function checkedPrefix(name: string, value: unknown): unknown {
   if (typeof value === 'string' && /^([a-zA-Z_:][a-zA-Z0-9_:]*)?$/.test(value)) return value
   throw new TypeError(`Expected \`${name}\` to be letters, digits, _ and :, and no digit first, got ${shown(value)}`)
-}
-
-function checkedBuckets(name: string, value: unknown): unknown {
-  const ascends = (bound: unknown, index: number, all: unknown[]): boolean =>
-    typeof bound === 'number' && Number.isFinite(bound) && bound > Number(all[index - 1] ?? 0)
-  if (Array.isArray(value) && value.length > 0 && value.every(ascends)) return value
-  throw new TypeError(`Expected \`${name}\` to be seconds in ascending order, got ${shown(value)}`)
 }

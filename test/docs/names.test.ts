@@ -237,6 +237,7 @@ test('each option of the contract suite has a row', () => {
 test.for([
   'index.ts',
   'codecs/index.ts',
+  'otel/index.ts',
   'redis/index.ts',
   'postgres/index.ts',
   'prometheus/index.ts',
