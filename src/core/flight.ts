@@ -12,7 +12,7 @@ import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
 import type { Entry, Lease, Wait } from './store.ts'
 import { isVoided } from './tags.ts'
-import { bounded, endWith, type Trace } from './tracing.ts'
+import { bounded, endWith, FlightTrace } from './tracing.ts'
 
 /** What starts a flight: the first caller, its loader and its plan. */
 export interface FlightRequest {
@@ -49,9 +49,7 @@ export class Flight implements Loading {
 
   readonly #request: FlightRequest
   readonly #shared: Shared
-  #trace: Trace
-  /** Whether that is the trace of a wait. */
-  #traceWaits = false
+  readonly #trace: FlightTrace
 
   /** Ends what the flight waits for or loads. */
   #end!: (error: CacheError) => void
@@ -65,14 +63,18 @@ export class Flight implements Loading {
     this.hasStale = request.read?.value != null
     this.#request = request
     this.#shared = shared
-    this.#trace = shared.tracing.begin('claim', request.key)
+    this.#trace = new FlightTrace(shared.tracing, request.key)
     this.settled = this.#fly().catch((error: unknown) => ({ state: 'away', error: error as CacheError }))
-    void this.settled.then((settlement) => endWith(this.#trace, settlement))
   }
 
   /** Whether its loader runs. */
   get running(): boolean {
     return this.state === 'loading'
+  }
+
+  /** It has settled. */
+  over(settlement: Settlement): void {
+    endWith(this.#trace, settlement)
   }
 
   /** One more caller waits for it; returns what ends that. */
@@ -141,7 +143,7 @@ export class Flight implements Loading {
           break
         }
         case 'wait': {
-          if (claim.token !== awaited) this.#traceWait(claim)
+          if (claim.token !== awaited) this.#trace.waits(bounded(claim.context))
           const settlement = await this.#wait(claim, asked, asOf)
           if (settlement !== 'ask again') return settlement
           awaited = claim.token
@@ -187,25 +189,9 @@ export class Flight implements Loading {
       case 'pass':
         return { state: 'pass' }
       case 'again':
-        this.#traceNext('again', 'claim')
+        this.#trace.again()
         return 'ask again'
     }
-  }
-
-  #traceWait({ context }: Wait): void {
-    this.#traceWaits = true
-    this.#trace.becomes('wait')
-    this.#trace.follows(bounded(context))
-  }
-
-  /** What was traced is over, and something else begins that comes of it. */
-  #traceNext(outcome: 'again' | 'lease', what: 'claim' | 'load'): void {
-    const { context } = this.#trace
-    this.#trace.end(outcome)
-    this.#traceWaits = false
-    this.#trace = this.#shared.tracing.begin(what, this.key)
-    // Others may have been given that for the name of this one.
-    if (what === 'load') this.#trace.follows(context)
   }
 
   /** The lease is ours: runs the loader and ends the lease with what comes of it. */
@@ -215,8 +201,7 @@ export class Flight implements Loading {
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
     if (this.waitingSince !== null) events.emit('waited', { key, duration: clock.now() - this.waitingSince })
     this.state = 'loading'
-    if (this.#traceWaits) this.#traceNext('lease', 'load')
-    else this.#trace.becomes('load')
+    this.#trace.loads()
     const found = stale === null ? null : decoded(stale, key, this.#shared)
     const replaced = found === null ? null : { ...found, ...stale?.validators }
     this.hasStale ||= replaced !== null

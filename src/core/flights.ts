@@ -39,6 +39,7 @@ export class Flights {
     this.#inTheAir.add(flight)
     void flight.settled.then((settlement) => {
       this.#inTheAir.delete(flight)
+      flight.over(settlement)
       const { key, waitingSince } = flight
       if (flight.state === 'waiting' && waitingSince !== null) {
         events.emit('waited', { key, duration: clock.now() - waitingSince })

@@ -64,12 +64,64 @@ export class Tracing {
   }
 }
 
+/** What is traced of one flight: a claim, which becomes a wait or a load, and after a wait what comes of it. */
+export class FlightTrace {
+  readonly #tracing: Tracing
+  readonly #key: string
+  #trace: Trace
+  #waits = false
+
+  constructor(tracing: Tracing, key: string) {
+    this.#tracing = tracing
+    this.#key = key
+    this.#trace = tracing.begin('claim', key)
+  }
+
+  get context(): string {
+    return this.#trace.context
+  }
+
+  /** @param context of the load that is waited for */
+  waits(context: string): void {
+    this.#waits = true
+    this.#trace.becomes('wait')
+    this.#trace.follows(context)
+  }
+
+  /** What was waited for is void: it is asked for anew. */
+  again(): void {
+    this.#next('again', 'claim')
+  }
+
+  loads(): void {
+    if (!this.#waits) return this.#trace.becomes('load')
+    const { context } = this.#trace
+    this.#next('lease', 'load')
+    // Others have been given that for the name of this load.
+    this.#trace.follows(context)
+  }
+
+  run<T>(work: () => T): T {
+    return this.#trace.run(work)
+  }
+
+  end(outcome: TraceOutcome, error?: CacheError): void {
+    this.#trace.end(outcome, error)
+  }
+
+  #next(outcome: TraceOutcome, what: 'claim' | 'load'): void {
+    this.#trace.end(outcome)
+    this.#waits = false
+    this.#trace = this.#tracing.begin(what, this.#key)
+  }
+}
+
 /** A context as it travels: of one that is too long nothing is left, for a part of it would name something else. */
 export function bounded(context: string | undefined): string {
   return context === undefined || context.length > longest ? '' : context
 }
 
 /** Ends a trace with what came of a flight. */
-export function endWith(trace: Trace, settlement: Settlement): void {
+export function endWith(trace: Pick<Trace, 'end'>, settlement: Settlement): void {
   trace.end(settlement.state, 'error' in settlement ? settlement.error : undefined)
 }
