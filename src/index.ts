@@ -13,9 +13,13 @@ export type { Cache, Peeked, Wrapped, WrappedMethods, WrapOptions } from './core
 export type { CacheOptions, CallOptions, CloseOptions, LoadOptions, NegativeTtl, SetOptions } from './core/options.ts'
 export type { LoadContext, Loader, Stale } from './core/load.ts'
 export type { AcquireOptions, HoldOptions, Lock, LockLease, Released, RenewOptions } from './core/lock.ts'
+export type { ExplainedHere, ExplainedValue, Explanation } from './core/explain.ts'
+export type { Holder } from './core/holder.ts'
+export type { HeldLease } from './core/leases.ts'
 export type { CacheEvents } from './core/events.ts'
 export type { CacheStats } from './core/tally.ts'
 export type { TopKey } from './core/top-keys.ts'
+export type { Trace, TraceOutcome, Tracer } from './core/tracing.ts'
 export type { BatchLoader } from './core/many.ts'
 export type { NearOptions } from './core/near-options.ts'
 export type { Clock, Timer } from './core/clock.ts'
@@ -26,9 +30,12 @@ export type {
   Copies,
   Entry,
   Hear,
+  Inspection,
   Lease,
   NewValue,
   Outcome,
+  Seen,
+  SeenLease,
   Store,
   Validators,
   Wait,

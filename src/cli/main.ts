@@ -1,20 +1,31 @@
 #!/usr/bin/env node
+import { Unanswered } from './connected.ts'
 import { doctor } from './doctor/doctor.ts'
+import { explain } from './explain.ts'
+import { leases } from './leases.ts'
 import { version } from './package.ts'
 import { UsageError } from './usage-error.ts'
 
 const help = `Usage: herdless <command>
 
-  herdless doctor <redis url>   examines a Redis, and says what is wrong with it as a place for a cache
-  herdless doctor --help        its options
-  herdless --version            the version of this package
-  herdless --help               this text`
+  herdless doctor <redis url>          examines a Redis, and says what is wrong with it as a place for a cache
+  herdless explain <redis url> <key>   says what is known of a key: why there is no value, who loads it, who waits
+  herdless leases <redis url>          lists the loads that are under way
+  herdless <command> --help            its options
+  herdless --version                   the version of this package
+  herdless --help                      this text`
+
+const commands = ['doctor', 'explain', 'leases']
 
 /** Runs the command that the command line names; resolves with the code that the process is to end with. */
 async function run([command, ...args]: readonly string[]): Promise<number> {
   switch (command) {
     case 'doctor':
       return doctor(args)
+    case 'explain':
+      return explain(args)
+    case 'leases':
+      return leases(args)
     case '--version':
     case '-v':
       console.log(version())
@@ -36,15 +47,15 @@ function shortened(word: string): string {
 run(process.argv.slice(2)).then(
   (code) => void (process.exitCode = code),
   (error: unknown) => {
-    const told =
-      error instanceof UsageError
-        ? `${error.message}. \`herdless ${process.argv[2] === 'doctor' ? 'doctor ' : ''}--help\` says more.`
-        : String(stackOf(error))
+    const told = toldOf(error)
     console.error(`herdless: ${told}`)
     process.exitCode = 2
   },
 )
 
-function stackOf(error: unknown): unknown {
-  return error instanceof Error ? error.stack : error
+function toldOf(error: unknown): string {
+  if (error instanceof Unanswered) return `Nobody could be asked: ${error.message}`
+  if (!(error instanceof UsageError)) return String(error instanceof Error ? error.stack : error)
+  const command = process.argv[2] ?? ''
+  return `${error.message}. \`herdless ${commands.includes(command) ? `${command} ` : ''}--help\` says more.`
 }

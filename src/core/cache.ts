@@ -1,9 +1,12 @@
 import type { CacheError } from './errors.ts'
 import type { CacheEvents } from './events.ts'
+import type { Explanation } from './explain.ts'
+import type { HeldLease } from './leases.ts'
 import type { Loader } from './load.ts'
 import type { BatchLoader } from './many.ts'
 import type { CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
 import type { CacheStats } from './tally.ts'
+import type { Tracer } from './tracing.ts'
 
 /** What `peek` sees: no value, or one with its age and what is left of its ttl, in milliseconds. */
 export type Peeked<T> =
@@ -117,6 +120,34 @@ export interface Cache extends AsyncDisposable {
    * or may not have been voided), CLOSED.
    */
   invalidateTags(tags: readonly string[]): Promise<void>
+
+  /**
+   * All that is known of a key: whether there is a value and why not, how old it is, who loads it and who waits, and what
+   * this process does with it. For people and tools; it changes nothing, and costs a script. Throws CLOSED.
+   */
+  explain(key: string): Promise<Explanation>
+
+  /**
+   * The loads that are under way in the fleet, as they are found; one that begins or ends meanwhile may be there or not.
+   * In Redis all keys are gone through, of all namespaces, a thousand at a time: for people and tools.
+   * @throws TypeError if the store cannot list them; STORE_UNAVAILABLE, CLOSED
+   */
+  leases(): AsyncIterable<HeldLease>
+
+  /**
+   * Voids the load of this token, as an invalidation does, and no other: its signal is aborted (LEASE_LOST), and whoever
+   * waits for it asks again at once. A value that is there stays.
+   * @returns `false`, and nothing was done, if the key is not being loaded under this token
+   * @throws TypeError for what is no token; STORE_UNAVAILABLE, CLOSED
+   */
+  breakLease(key: string, token: string): Promise<boolean>
+
+  /**
+   * Has each load and each wait followed by `tracer`; for exporters of traces, such as `herdless/otel`.
+   * @returns what ends it
+   * @throws TypeError for what is no tracer, or if there is one already
+   */
+  trace(tracer: Tracer): () => void
 
   /** What this cache has done in this process since it was opened; `topKeys` are empty unless the option asks for them. */
   stats(): CacheStats

@@ -64,3 +64,17 @@ export function life(least: number): Check {
 export function timer(least: number): Check {
   return (name, value) => milliseconds(name, value, { least, most: longestTimer })
 }
+
+/** True or false. */
+export function yesOrNo(name: string, value: unknown): unknown {
+  if (typeof value === 'boolean') return value
+  throw new TypeError(`Expected \`${name}\` to be true or false, got ${shown(value)}`)
+}
+
+/** The bounds of buckets. */
+export function ascending(name: string, value: unknown): unknown {
+  const ascends = (bound: unknown, index: number, all: unknown[]): boolean =>
+    typeof bound === 'number' && Number.isFinite(bound) && bound > Number(all[index - 1] ?? 0)
+  if (Array.isArray(value) && value.length > 0 && value.every(ascends)) return value
+  throw new TypeError(`Expected \`${name}\` to be seconds in ascending order, got ${shown(value)}`)
+}

@@ -1,23 +1,27 @@
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loadingNow } from './circle.ts'
-import { drawn } from './clock.ts'
-import { about, CacheError, closed } from './errors.ts'
+import { atMost, endAll } from './closing.ts'
+import { about, closed, type CacheError } from './errors.ts'
 import type { CacheEvents } from './events.ts'
-import { encoded } from './payload.ts'
-import { freshness, jittered, ttlOf } from './freshness.ts'
+import { explained, type Explanation } from './explain.ts'
+import { freshness } from './freshness.ts'
 import { Call, type CallShared } from './get-or-load.ts'
 import { checkKey } from './key.ts'
+import { breakLease, leasesHeld, type HeldLease } from './leases.ts'
 import { checkLoader, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
 import type { Copy, Near } from './near.ts'
 import type { CallOptions, CloseOptions, SetOptions } from './options.ts'
-import { closeTimeout, refinedForSet, type CachePlan } from './plan.ts'
+import { peeked } from './peek.ts'
+import { closeTimeout, type CachePlan } from './plan.ts'
 import type { Question } from './question.ts'
-import { peeked, type Found } from './reads.ts'
+import type { Found } from './reads.ts'
 import type { Store } from './store.ts'
 import { checkedTags } from './tags.ts'
 import type { CacheStats } from './tally.ts'
+import type { Tracer } from './tracing.ts'
 import { wired } from './wiring.ts'
+import { Writes } from './writes.ts'
 import { Wraps } from './wrap.ts'
 
 /** A cache whose misses are loaded once in the whole fleet. */
@@ -26,7 +30,7 @@ export class FleetCache implements Cache {
   readonly #shared: CallShared
   readonly #near: Near | null
   readonly #wraps: Wraps
-  readonly #writes = new Set<Promise<void>>()
+  readonly #writes: Writes
   #state: 'open' | 'closing' | 'closed' = 'open'
   #closing: Promise<void> | null = null
   /** How many calls are at their first read, which most of them end with. */
@@ -38,6 +42,7 @@ export class FleetCache implements Cache {
     this.#wraps = new Wraps(this, plan)
     this.#shared = wired(plan, backing)
     this.#near = this.#shared.near
+    this.#writes = new Writes(plan, this.#shared)
     this.#shared.store.open()
   }
 
@@ -100,30 +105,19 @@ export class FleetCache implements Cache {
     const found = await this.#shared.reads.read(key, this.#plan.tags).catch((error: CacheError) => {
       throw about(key, error)
     })
-    return peeked<T>(found, this.#plan.grace)
+    return peeked(found, this.#plan.grace)
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
     checkKey(key)
-    const plan = options === undefined ? this.#plan : refinedForSet(this.#plan, options)
-    const { grace, maxValueSize, inlineLimit } = plan
-    const said = options?.ttl === undefined ? ttlOf(value, plan) : plan.ttl
-    const ttl = jittered(said, plan.jitter, drawn(this.#plan.clock))
-    const tags = this.#shared.tagNames.of(key, plan.tags)
     this.#checkOpen(key)
-    const payload = encoded(value, key, maxValueSize, this.#plan.codec)
-    if (payload instanceof CacheError) throw payload
-    const { store, named, token } = this.#shared
-    await this.#overwrite(key, () =>
-      store.set(named(key), token(), { payload, ttl, grace, loadTime: 0, inlineLimit, tags }),
-    )
+    await this.#writes.set(key, value, options)
   }
 
   async invalidate(key: string): Promise<void> {
     checkKey(key)
     this.#checkOpen(key)
-    const { store, named } = this.#shared
-    await this.#overwrite(key, () => store.invalidate(named(key)))
+    await this.#writes.invalidate(key)
   }
 
   async invalidateTags(tags: readonly string[]): Promise<void> {
@@ -131,7 +125,7 @@ export class FleetCache implements Cache {
     this.#checkOpen()
     if (checked.length === 0) return
     const { tagNames, events } = this.#shared
-    await this.#void(tagNames.said(checked))
+    await this.#writes.invalidateTags(tagNames.said(checked))
     events.emit('invalidateTags', { tags: checked })
   }
 
@@ -139,7 +133,7 @@ export class FleetCache implements Cache {
     const { tagNames, events } = this.#shared
     const tag = tagNames.prefix(prefix)
     this.#checkOpen()
-    await this.#void([tag])
+    await this.#writes.invalidateTags([tag])
     events.emit('invalidatePrefix', { prefix })
   }
 
@@ -147,8 +141,29 @@ export class FleetCache implements Cache {
     await this.invalidatePrefix('')
   }
 
+  async explain(key: string): Promise<Explanation> {
+    checkKey(key)
+    this.#checkOpen(key)
+    return await explained(key, this.#plan.grace, this.#shared)
+  }
+
+  leases(): AsyncIterable<HeldLease> {
+    this.#checkOpen()
+    return leasesHeld(this.#shared)
+  }
+
+  async breakLease(key: string, token: string): Promise<boolean> {
+    checkKey(key)
+    this.#checkOpen(key)
+    return await breakLease(key, token, this.#shared)
+  }
+
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
     return this.#shared.events.on(name, listener)
+  }
+
+  trace(tracer: Tracer): () => void {
+    return this.#shared.tracing.follow(tracer)
   }
 
   stats(): CacheStats {
@@ -185,52 +200,11 @@ export class FleetCache implements Cache {
     return { key, loader, plan, refresh: who === 'refresh', signal, asked: moment(), askedAt: clock.now() }
   }
 
-  async #overwrite(key: string, write: () => Promise<void>): Promise<void> {
-    const { flights, events, near } = this.#shared
-    // Calls from here on do not join what began before.
-    flights.detach(key)
-    near?.forget(key)
-    await this.#written(write()).catch((error: CacheError) => {
-      throw about(key, error)
-    })
-    events.emit('invalidate', { key })
-  }
-
-  async #void(tags: readonly string[]): Promise<void> {
-    this.#near?.dropTags(tags)
-    await this.#written(this.#shared.store.invalidateTags(tags))
-  }
-
-  /** A write that `close` waits for. */
-  async #written(write: Promise<void>): Promise<void> {
-    this.#writes.add(write)
-    try {
-      await write
-    } finally {
-      this.#writes.delete(write)
-    }
-  }
-
   async #close(timeout: number): Promise<void> {
-    const { flights, open, lonely, watchdog, clock, store, near } = this.#shared
     this.#state = 'closing'
-    await new Promise<void>((resolve) => {
-      const timer = clock.after(timeout, resolve)
-      void this.#idle().then(() => {
-        timer.cancel()
-        resolve()
-      })
-    })
+    await atMost(timeout, this.#idle(), this.#shared.clock)
     this.#state = 'closed'
-    flights.giveUp()
-    lonely.giveUp()
-    for (const call of open) call.giveUp(closed(call.key))
-    await flights.landed()
-    flights.close()
-    watchdog.close()
-    near?.close()
-    await store.replay()
-    await store.close()
+    await endAll(this.#shared)
   }
 
   /** Resolves when nothing is under way any more, nor what has come of it meanwhile. */
@@ -238,8 +212,8 @@ export class FleetCache implements Cache {
     const { flights, open } = this.#shared
     do {
       if (this.#reading > 0) await new Promise<void>((resolve) => (this.#readsOver = resolve))
-      await Promise.allSettled([flights.landed(), ...this.#writes, ...[...open].map((call) => call.answered)])
-    } while (this.#reading > 0 || open.size > 0 || this.#writes.size > 0)
+      await Promise.allSettled([flights.landed(), ...this.#writes.open, ...[...open].map((call) => call.answered)])
+    } while (this.#reading > 0 || open.size > 0 || this.#writes.open.size > 0)
   }
 
   /** A loader that may end may also ask for what it needs. */

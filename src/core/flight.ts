@@ -1,17 +1,18 @@
 import { reaskDelay } from './backoff.ts'
 import { loading, type Loading } from './circle.ts'
 import { drawn, type Timer } from './clock.ts'
-import { CacheError, errorOf, failureOf, quoted } from './errors.ts'
-import { fill } from './fill.ts'
+import { CacheError, errorOf, quoted } from './errors.ts'
 import { decoded } from './payload.ts'
-import { load, type Ended, type Loader, type Stale } from './load.ts'
+import { load, type Loader, type Stale } from './load.ts'
 import type { Moment } from './moment.ts'
 import type { Plan } from './plan.ts'
 import { quietly } from './quietly.ts'
+import { settled } from './settle.ts'
 import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
 import type { Entry, Lease, Wait } from './store.ts'
 import { isVoided } from './tags.ts'
+import { bounded, endWith, FlightTrace } from './tracing.ts'
 
 /** What starts a flight: the first caller, its loader and its plan. */
 export interface FlightRequest {
@@ -25,12 +26,6 @@ export interface FlightRequest {
   /** Whether it flies on its own account, to refresh a value that callers have been served already. */
   readonly refresh: boolean
 }
-
-/**
- * How long "do not store" is remembered, in milliseconds: long enough that a crowd passes, short enough that a key
- * which has become cacheable again is not left unprotected.
- */
-const passFor = 1_000
 
 /** One claim per key and process, what it leads to, and all the callers who wait for that. */
 export class Flight implements Loading {
@@ -54,6 +49,7 @@ export class Flight implements Loading {
 
   readonly #request: FlightRequest
   readonly #shared: Shared
+  readonly #trace: FlightTrace
 
   /** Ends what the flight waits for or loads. */
   #end!: (error: CacheError) => void
@@ -67,12 +63,34 @@ export class Flight implements Loading {
     this.hasStale = request.read?.value != null
     this.#request = request
     this.#shared = shared
+    this.#trace = new FlightTrace(shared.tracing, request.key)
     this.settled = this.#fly().catch((error: unknown) => ({ state: 'away', error: error as CacheError }))
   }
 
   /** Whether its loader runs. */
   get running(): boolean {
     return this.state === 'loading'
+  }
+
+  /** It has settled. */
+  over(settlement: Settlement): void {
+    endWith(this.#trace, settlement)
+  }
+
+  /** One more caller waits for it; returns what ends that. */
+  join(): () => void {
+    const { events, tracing } = this.#shared
+    const others = this.callers++ > 0
+    if (others) events.joined(this.key)
+    // For whom it was begun, it is a part of what that one does.
+    if (!others && !this.#request.refresh) return () => void this.callers--
+    const trace = tracing.begin('wait', this.key)
+    trace.follows(this.#trace.context)
+    void this.settled.then((settlement) => endWith(trace, settlement))
+    return () => {
+      this.callers--
+      trace.end('left')
+    }
   }
 
   /** Gives the flight up: a lease that it has, or is about to get, is released; its callers get `error`. */
@@ -101,6 +119,8 @@ export class Flight implements Loading {
         known,
         unwanted,
         awaited,
+        holder: this.#shared.holder,
+        context: bounded(this.#trace.context),
       })
       switch (claim.state) {
         case 'lease':
@@ -123,6 +143,7 @@ export class Flight implements Loading {
           break
         }
         case 'wait': {
+          if (claim.token !== awaited) this.#trace.waits(bounded(claim.context))
           const settlement = await this.#wait(claim, asked, asOf)
           if (settlement !== 'ask again') return settlement
           awaited = claim.token
@@ -168,17 +189,19 @@ export class Flight implements Loading {
       case 'pass':
         return { state: 'pass' }
       case 'again':
+        this.#trace.again()
         return 'ask again'
     }
   }
 
   /** The lease is ours: runs the loader and ends the lease with what comes of it. */
   async #load(lease: Lease, stale: Entry | null, claimedAt: number): Promise<Settlement> {
-    const { key, loader, plan, asked, read } = this.#request
+    const { key, loader, plan, read } = this.#request
     const { store, clock, events, moment, watchdog } = this.#shared
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
     if (this.waitingSince !== null) events.emit('waited', { key, duration: clock.now() - this.waitingSince })
     this.state = 'loading'
+    this.#trace.loads()
     const found = stale === null ? null : decoded(stale, key, this.#shared)
     const replaced = found === null ? null : { ...found, ...stale?.validators }
     this.hasStale ||= replaced !== null
@@ -188,59 +211,18 @@ export class Flight implements Loading {
       this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
     })
     const context = { fence: lease.fence, stale: replaced ?? read?.value ?? null, lost: this.#ended }
-    const loaded = await loading.run(this, () => load({ key, loader, plan, clock, ...context }))
+    const loaded = await this.#trace.run(() => loading.run(this, () => load({ key, loader, plan, clock, ...context })))
     this.state = 'filling'
     watch.end()
-    const asOf = moment()
-    switch (loaded.state) {
-      case 'value':
-        return await this.#filled(lease, loaded, began, asOf)
-      case 'pass':
-        store.pass(lease, passFor).catch(() => quietly(store.release(lease)))
-        return { state: 'pass', own: { value: loaded.value, caller: asked } }
-      case 'failed':
-        return await this.#failed(lease, loaded.error, began)
-      case 'lost':
-        if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
-        // After a silence it may be ours still: then others need not wait for its end.
-        quietly(store.release(lease))
-        events.emit('lost', { key, error: loaded.error })
-        return store.away
-          ? { state: 'away', error: loaded.error, late: { began, ended: loaded.ended } }
-          : { state: 'again' }
-    }
-  }
-
-  /** Callers are answered when their value has been accepted. */
-  async #filled(lease: Lease, loaded: Ended & { state: 'value' }, began: Moment, asOf: Moment): Promise<Settlement> {
-    const { plan } = this.#request
-    const { value } = loaded
-    const filling = fill(this.#shared, lease, this.key, plan, loaded)
-    const filled = plan.answer === 'loaded' ? { state: 'filled' as const } : await filling
-    switch (filled.state) {
-      case 'filled':
-        return { state: 'value', value, asOf }
-      case 'refused':
-        return { state: 'again' }
-      case 'unfit':
-        return await this.#failed(lease, filled.error, began)
-      case 'unknown':
-        // Only who asked before the load began can be sure that it is not too old.
-        if (plan.onStoreFailure === 'throw') return { state: 'away', error: filled.error }
-        return { state: 'value', value, asOf: began }
-    }
-  }
-
-  /** An error is shared when it has been accepted as the outcome, as a value is. */
-  async #failed(lease: Lease, error: CacheError, began: Moment): Promise<Settlement> {
-    const { store, moment } = this.#shared
-    try {
-      const accepted = await store.fail(lease, failureOf(error), this.#request.plan.failureCooldown)
-      return accepted ? { state: 'failed', error, asOf: moment() } : { state: 'again' }
-    } catch {
-      quietly(store.release(lease))
-      return { state: 'failed', error, asOf: began }
-    }
+    if (loaded.state !== 'lost') return await settled(this.#shared, this.#request, lease, loaded, began)
+    if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
+    // After a silence it may be ours still: then others need not wait for its end.
+    quietly(store.release(lease))
+    events.emit('lost', { key, error: loaded.error })
+    this.#trace.end('lost', loaded.error)
+    return store.away
+      ? { state: 'away', error: loaded.error, late: { began, ended: loaded.ended } }
+      : { state: 'again' }
   }
 
   async #surrender(lease: Lease, error: CacheError): Promise<Settlement> {

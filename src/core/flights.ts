@@ -23,6 +23,12 @@ export class Flights {
     return flight.state === 'claiming' || flight.state === 'waiting' || flight.state === 'loading' ? flight : null
   }
 
+  /** What goes on with a key. */
+  stateOf(key: string): 'none' | Exclude<Flight['state'], 'over'> {
+    const state = this.#byKey.get(key)?.state ?? 'over'
+    return state === 'over' ? 'none' : state
+  }
+
   /** Starts a flight; callers from now on join this one. */
   start(request: FlightRequest): Flight {
     const { clock, events, near } = this.#shared
@@ -32,6 +38,7 @@ export class Flights {
     this.#inTheAir.add(flight)
     void flight.settled.then((settlement) => {
       this.#inTheAir.delete(flight)
+      flight.over(settlement)
       const { key, waitingSince } = flight
       // Whoever has seen a new value is not served an older one.
       if (settlement.state === 'value') near?.forget(key)

@@ -162,11 +162,11 @@ export class Call {
   }
 
   #join(flight: Flight): Promise<Settlement | TooLong> {
-    if (flight.callers++ > 0) this.#shared.events.joined(this.key)
-    this.#leave = () => void flight.callers--
+    const leave = flight.join()
+    this.#leave = leave
     if (this.#parent === null) return flight.settled
     const wait = nestedWait(this.#parent, flight, this.#question.plan.waitTimeout / 2, this.#shared.clock)
-    this.#leave = () => (wait.over(), void flight.callers--)
+    this.#leave = () => (wait.over(), leave())
     return wait.settled
   }
 

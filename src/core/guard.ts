@@ -61,6 +61,21 @@ export class GuardedStore {
     return this.#breaker.open !== null
   }
 
+  /** Why it is silent. */
+  get silence(): CacheError | null {
+    return this.#breaker.open
+  }
+
+  /** Whether an invalidation of a key is kept. */
+  keeps(key: string): boolean {
+    return this.#kept.why(key) !== undefined
+  }
+
+  /** What operators ask: of a key whose invalidation is kept, too. */
+  ask<T>(run: (store: Store) => Promise<T>): Promise<T> {
+    return this.#call(() => run(this.#store))
+  }
+
   read(key: string, tags?: readonly string[]): Promise<Entry | null> {
     return this.#call(() => this.#store.read(key, tags), key)
   }

@@ -1,4 +1,4 @@
-import { checked, shape, timer, type Check } from './checks.ts'
+import { checked, shape, timer, yesOrNo, type Check } from './checks.ts'
 import { shown, type Duration } from './duration.ts'
 import type { AcquireOptions, HoldOptions } from './lock.ts'
 import { always, type Renewal } from './watchdog.ts'
@@ -64,10 +64,4 @@ function checkedRenewal(name: string, value: unknown): Renewal {
 function part(name: string, value: unknown): unknown {
   if (typeof value === 'number' && value > 0 && value < 1) return value
   throw new TypeError(`Expected \`${name}\` to be a number between 0 and 1, got ${shown(value)}`)
-}
-
-/** A boolean. */
-export function yesOrNo(name: string, value: unknown): unknown {
-  if (typeof value === 'boolean') return value
-  throw new TypeError(`Expected \`${name}\` to be true or false, got ${shown(value)}`)
 }

@@ -1,7 +1,8 @@
 import type { KeyValue } from './key-value.ts'
 import type { Lock } from './lock.ts'
+import type { StoredValue } from './record.ts'
 import { shortName } from './short-name.ts'
-import { namespaceOf, tagKept } from './tags.ts'
+import { isVoid, namespaceOf, tagKept } from './tags.ts'
 
 /** The epochs of tags in a plain key-value store: each under its name behind a colon, which no key begins with. */
 export class LockedTags {
@@ -22,6 +23,12 @@ export class LockedTags {
   /** Those of tags; `null` for one that is not there. */
   epochs(tags: readonly string[]): Promise<(number | null)[]> {
     return Promise.all(tags.map((tag) => this.#get(tag)))
+  }
+
+  /** Those tags of a value that void it. */
+  async voiding({ tags, since }: Pick<StoredValue, 'tags' | 'since'> = { tags: [], since: 0 }): Promise<string[]> {
+    const epochs = await this.epochs(tags)
+    return tags.filter((_, index) => isVoid(since, epochs.slice(index, index + 1)))
   }
 
   /** Sees to it that they are there for so long; `false` if one was invalidated since. */

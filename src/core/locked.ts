@@ -4,9 +4,9 @@ import type { KeyValue } from './key-value.ts'
 import type { Lock, LockLease } from './lock.ts'
 import { LockedTags } from './locked-tags.ts'
 import { shortName } from './short-name.ts'
-import { isVoid, voided } from './tags.ts'
-import { bytesOf, endOf, entryOf, recordFrom, seen, type KeyRecord } from './record.ts'
-import type { Claim, ClaimRequest, Entry, Lease, NewValue, Store } from './store.ts'
+import { voided } from './tags.ts'
+import { bytesOf, endOf, entryOf, lookedAt, recordFrom, seen, type KeyRecord } from './record.ts'
+import type { Claim, ClaimRequest, Entry, Inspection, Lease, NewValue, Store } from './store.ts'
 
 /** A record is kept for so much longer than it matters, in milliseconds: what has just happened may be asked once more. */
 const remembered = 1_000
@@ -41,6 +41,7 @@ interface Change<T> {
 
 class LockedStore implements Store {
   readonly sharded = false
+  readonly inspection: Inspection
   readonly #keyValue: KeyValue
   readonly #lock: Lock
   readonly #tags: LockedTags
@@ -49,6 +50,13 @@ class LockedStore implements Store {
     this.#keyValue = keyValue
     this.#lock = lock
     this.#tags = new LockedTags(keyValue, lock)
+    this.inspection = {
+      look: async (key) => {
+        const record = recordFrom(await keyValue.get(key))
+        return lookedAt(key, record, await this.#tags.voiding(record.value), Date.now())
+      },
+      breakLease: (key, token) => this.#giveUp(key, token),
+    }
   }
 
   async read(key: string): Promise<Entry | null> {
@@ -86,9 +94,13 @@ class LockedStore implements Store {
     return this.#endWithout(lease, null, duration)
   }
 
-  release(lease: Lease): Promise<boolean> {
-    return this.#change(lease.key, (record, now) => {
-      if (!isHeldBy(record, lease, now)) return { record: null, answer: false }
+  release({ key, token }: Lease): Promise<boolean> {
+    return this.#giveUp(key, token)
+  }
+
+  #giveUp(key: string, token: string): Promise<boolean> {
+    return this.#change(key, (record, now) => {
+      if (!isHeldBy(record, { token }, now)) return { record: null, answer: false }
       return { record: { ...record, held: undefined }, answer: true }
     })
   }
@@ -97,7 +109,8 @@ class LockedStore implements Store {
     return leases.map((lease) =>
       this.#change(lease.key, (record, now) => {
         if (!isHeldBy(record, lease, now)) return { record: null, answer: false }
-        return { record: { ...record, held: { ...record.held, until: now + lease.ttl } }, answer: true }
+        const held = { ...record.held, until: now + lease.ttl, renewals: (record.held.renewals ?? 0) + 1 }
+        return { record: { ...record, held }, answer: true }
       }),
     )
   }
@@ -139,8 +152,7 @@ class LockedStore implements Store {
   }
 
   async #isVoid({ value }: KeyRecord): Promise<boolean> {
-    if (value === undefined || value.tags.length === 0) return false
-    return isVoid(value.since, await this.#tags.epochs(value.tags))
+    return (await this.#tags.voiding(value)).length > 0
   }
 
   /** Reads a record, and writes what is to become of it, while nobody else does. */
@@ -157,7 +169,7 @@ class LockedStore implements Store {
 }
 
 function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: number): Change<Claim> {
-  const { key, token, leaseTtl, unwanted, awaited } = request
+  const { key, token, leaseTtl, unwanted, awaited, holder = '', context } = request
   const { value, held, rest } = record
   if (value !== undefined && value.token !== unwanted && (value.token === awaited || value.freshUntil > now)) {
     return { record: null, answer: { state: 'fresh', entry: seen(value, now) } }
@@ -166,7 +178,7 @@ function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: n
   if (held !== undefined && held.until > now && held.token !== token) {
     const nothing = (): void => undefined
     const wait = { outcome: new Promise<never>(nothing), pushed: false, leaseLeft: held.until - now, leave: nothing }
-    return { record: null, answer: { state: 'wait', token: held.token, stale, ...wait } }
+    return { record: null, answer: { state: 'wait', token: held.token, context: held.context, stale, ...wait } }
   }
   if (rest !== undefined && rest.until > now && held === undefined) {
     const { failure } = rest
@@ -174,9 +186,10 @@ function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: n
   }
   const version = held?.token === token ? record.version : nextVersion(record, now)
   const since = held?.token === token ? held.since : epoch
+  const granted = held?.token === token ? held : { grantedAt: now, renewals: 0 }
   const lost = new Promise<void>(() => undefined)
   return {
-    record: { version, value, held: { token, until: now + leaseTtl, since } },
+    record: { version, value, held: { ...granted, token, until: now + leaseTtl, since, holder, context } },
     answer: { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale },
   }
 }
@@ -204,7 +217,7 @@ function written(version: number, token: string, value: NewValue, since: number,
 
 function isHeldBy(
   record: KeyRecord,
-  { token }: Lease,
+  { token }: Pick<Lease, 'token'>,
   now: number,
 ): record is KeyRecord & { held: NonNullable<KeyRecord['held']> } {
   const { held } = record

@@ -16,16 +16,18 @@ export class LonelyLoads {
 
   /** @param parent the load whose loader waits for this one */
   async run({ key, loader, plan }: Question, stale: Stale | null, parent: Loading | null): Promise<Loaded> {
-    const { clock, codec, events, store, near, tagNames } = this.#shared
+    const { clock, codec, events, store, near, tagNames, tracing } = this.#shared
     const began = clock.now()
     events.emit('load', { key, leased: false })
     let giveUp!: () => void
     const lost = new Promise<CacheError>((resolve) => (giveUp = () => resolve(closed(key))))
     const node = { key, cache: store, parent, waitsFor: new Set<{ to: Loading }>(), running: true }
     const expected = near?.expectAlone(key) ?? null
+    const trace = tracing.begin('load', key)
     this.#running.add(giveUp)
     try {
-      const loaded = await loading.run(node, () => load({ key, loader, plan, clock, fence: null, stale, lost }))
+      const run = (): Promise<Loaded> => load({ key, loader, plan, clock, fence: null, stale, lost })
+      const loaded = await trace.run(() => loading.run(node, run))
       // What could not be stored is refused here too: a value must not depend on whether the store happens to be away.
       const kept = loaded.state === 'value' ? encoded(loaded.value, key, plan.maxValueSize, codec) : null
       const outcome: Loaded = kept instanceof CacheError ? { state: 'failed', error: kept } : loaded
@@ -35,6 +37,7 @@ export class LonelyLoads {
         const payload = Buffer.from(kept as Uint8Array)
         near.loaded(key, expected, { ...outcome, tags: tagNames.of(key, outcome.tags), payload })
       }
+      trace.end(outcome.state, 'error' in outcome ? outcome.error : undefined)
       return outcome
     } finally {
       near?.forgo(key, expected)

@@ -2,7 +2,9 @@ import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loading, loadingNow, type Loading } from './circle.ts'
 import { closed, type CacheError } from './errors.ts'
 import type { CacheEvents } from './events.ts'
+import type { Explanation } from './explain.ts'
 import { checkKey } from './key.ts'
+import type { HeldLease } from './leases.ts'
 import { checkLoader, load, valueOf, type LoadContext, type Loaded, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
 import type { CallOptions, CloseOptions, SetOptions } from './options.ts'
@@ -10,6 +12,7 @@ import { Patience } from './patience.ts'
 import type { CachePlan } from './plan.ts'
 import { quietly } from './quietly.ts'
 import type { CacheStats } from './tally.ts'
+import type { Tracer } from './tracing.ts'
 import { Wraps } from './wrap.ts'
 
 /**
@@ -75,8 +78,24 @@ export class ObservingCache implements Cache {
     return this.#shadow.clear()
   }
 
+  explain(key: string): Promise<Explanation> {
+    return this.#shadow.explain(key)
+  }
+
+  leases(): AsyncIterable<HeldLease> {
+    return this.#shadow.leases()
+  }
+
+  breakLease(key: string, token: string): Promise<boolean> {
+    return this.#shadow.breakLease(key, token)
+  }
+
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
     return this.#shadow.on(name, listener)
+  }
+
+  trace(tracer: Tracer): () => void {
+    return this.#shadow.trace(tracer)
   }
 
   stats(): CacheStats {

@@ -1,6 +1,4 @@
-import type { Peeked } from './cache.ts'
 import type { CacheError } from './errors.ts'
-import { freshness } from './freshness.ts'
 import { decoded } from './payload.ts'
 import type { Shared } from './shared.ts'
 import type { Entry } from './store.ts'
@@ -72,12 +70,4 @@ export class Reads {
     if (value === null) return { state: 'garbage', entry }
     return { state: 'entry', entry, value: value.value, at }
   }
-}
-
-/** What is said of it to whoever only looks. */
-export function peeked<T>(found: Found, grace: number): Peeked<T> {
-  if (found.state !== 'entry') return { state: 'missing' }
-  const state = freshness(found.entry, grace)
-  if (state === 'expired') return { state: 'missing' }
-  return { state, value: found.value as T, age: found.entry.age, ttl: Math.max(0, found.entry.freshFor) }
 }

@@ -1,5 +1,5 @@
 import type { Failure } from './errors.ts'
-import type { Entry, Validators } from './store.ts'
+import type { Entry, Seen, Validators } from './store.ts'
 
 /** All that a plain key-value store keeps of a key. Moments are milliseconds since 1970, by the clocks of the processes. */
 export interface KeyRecord {
@@ -7,9 +7,21 @@ export interface KeyRecord {
   readonly version: number
   readonly value?: StoredValue | undefined
   /** The load under way. */
-  readonly held?: { readonly token: string; readonly until: number; readonly since: number } | undefined
+  readonly held?: HeldRecord | undefined
   /** What a load without a value has left behind for a while. */
   readonly rest?: { readonly token: string; readonly until: number; readonly failure: Failure | null } | undefined
+}
+
+/** A load under way: `since` is the epoch of tags when it was granted. */
+export interface HeldRecord {
+  readonly token: string
+  readonly until: number
+  readonly since: number
+  /** Not there if a version of this library wrote it that did not know of them yet. */
+  readonly holder?: string
+  readonly context?: string | undefined
+  readonly grantedAt?: number
+  readonly renewals?: number
 }
 
 /** A value, with what is known of it. */
@@ -80,5 +92,35 @@ export function seen(value: StoredValue, now: number): Entry {
     age: now - writtenAt,
     freshFor: freshUntil - now,
     staleFor: staleUntil - now,
+  }
+}
+
+/** A record as operators see it; who waits, nobody knows. */
+export function lookedAt(
+  key: string,
+  { value, held, rest, version }: KeyRecord,
+  voidedBy: readonly string[],
+  now: number,
+): Seen {
+  const entry = value === undefined ? null : seen(value, now)
+  const restLeft = rest === undefined || held !== undefined ? 0 : rest.until - now
+  const left = (held?.until ?? 0) - now
+  const { token = '', holder = '', context = '', grantedAt = now, renewals = 0 } = held ?? {}
+  const lease = {
+    key,
+    token,
+    fence: BigInt(version),
+    holder,
+    context,
+    age: Math.max(0, now - grantedAt),
+    left,
+    renewals,
+    waiting: null,
+  }
+  return {
+    entry,
+    voidedBy,
+    lease: left > 0 ? lease : null,
+    rest: rest !== undefined && restLeft > 0 ? { failure: rest.failure, left: restLeft } : null,
   }
 }

@@ -6,6 +6,7 @@ import type { Moment } from './moment.ts'
 import type { Near } from './near.ts'
 import type { Lease } from './store.ts'
 import type { TagNames } from './tag-names.ts'
+import type { Tracing } from './tracing.ts'
 import type { Watchdog } from './watchdog.ts'
 
 /** What the reads, flights and calls of one cache share. */
@@ -22,4 +23,7 @@ export interface Shared {
   readonly events: Events
   readonly moment: () => Moment
   readonly token: () => string
+  readonly tracing: Tracing
+  /** What this process says of itself with its claims. */
+  readonly holder: string
 }

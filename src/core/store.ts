@@ -10,6 +10,9 @@ export interface Store {
   /** Whether keys live on several servers, so that the silence of one says nothing of the others. */
   readonly sharded: boolean
 
+  /** What operators may ask; absent where no more is known than `read` tells. */
+  readonly inspection?: Inspection
+
   /**
    * The value as it stands in the store at some moment after the call, perhaps just expired; `null` when there is none. One
    * of which a tag was invalidated since its load began has expired.
@@ -147,6 +150,10 @@ export interface ClaimRequest {
   readonly unwanted?: string | undefined
   /** The token of the load that the caller waits for: its value is taken even if it has expired meanwhile. */
   readonly awaited?: string | undefined
+  /** Who asks, for operators: up to 256 characters that are kept with the lease. */
+  readonly holder?: string | undefined
+  /** Kept with the lease for those who wait, whatever it says: up to 256 characters. */
+  readonly context?: string | undefined
 }
 
 /** The answer to a claim. `stale` is the value that may be served meanwhile, if there is one. */
@@ -162,6 +169,8 @@ export interface Wait {
   readonly state: 'wait'
   /** The load that is waited for. */
   readonly token: string
+  /** The `context` of the claim that it began with, if there was one. */
+  readonly context?: string | undefined
   readonly stale: Entry | null
   /** Resolves with what came of the load, if a message says so; it may never resolve: then ask again. */
   readonly outcome: Promise<Outcome>
@@ -190,4 +199,52 @@ export interface Lease {
   readonly fence: bigint
   /** Resolves when the store learns that the lease was taken away before its time; it may never resolve. */
   readonly lost: Promise<void>
+}
+
+/** What operators may ask of a store. No answer to a claim depends on it. */
+export interface Inspection {
+  /** All that is known of a key at one moment; changes nothing. */
+  look(key: string): Promise<Seen>
+
+  /**
+   * The leases that are held while it runs, of the keys that begin so: with each step a bounded piece of work, and what it
+   * has found. One that is granted or ends meanwhile may be there or not. Absent where nobody can know.
+   */
+  leases?(prefix: string): AsyncIterator<readonly SeenLease[], void>
+
+  /**
+   * Voids a load: those who wait ask again at once, and its holder is told. `false`, and nothing is done, if the key has no
+   * lease with this token.
+   */
+  breakLease(key: string, token: string): Promise<boolean>
+}
+
+/** What a store has under a key. */
+export interface Seen {
+  /** As it stands there, although it may have expired or be void. */
+  readonly entry: Entry | null
+  /** Those of its tags that void it. */
+  readonly voidedBy: readonly string[]
+  readonly lease: SeenLease | null
+  /** What a load without a value has left behind: a failure, or `null` for "do not queue"; and for how long it is the answer. */
+  readonly rest: { readonly failure: Failure | null; readonly left: number } | null
+}
+
+/** A lease that is held, as it is seen from outside. */
+export interface SeenLease {
+  readonly key: string
+  readonly token: string
+  readonly fence: bigint
+  /** What the claim said of its holder; `''` if nothing. */
+  readonly holder: string
+  /** The `context` of the claim; `''` if there was none. */
+  readonly context: string
+  /** Milliseconds since it was granted. */
+  readonly age: number
+  /** Milliseconds until it ends unless it is renewed. */
+  readonly left: number
+  /** How often it was renewed. */
+  readonly renewals: number
+  /** How many processes wait for its load; `null` where nobody knows. */
+  readonly waiting: number | null
 }

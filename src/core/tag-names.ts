@@ -31,6 +31,13 @@ export class TagNames {
     return tags.map((tag) => this.#namespace + (tag.startsWith('^') ? `^${tag}` : tag))
   }
 
+  /** What a user calls the one that the stores call so. */
+  told(tag: string): { readonly by: 'tag' | 'prefix'; readonly name: string } {
+    const name = tag.slice(this.#namespace.length)
+    if (name.startsWith('^=')) return { by: 'prefix', name: name.slice(2) }
+    return { by: 'tag', name: name.startsWith('^') ? name.slice(1) : name }
+  }
+
   /** That of a prefix. Throws TypeError for what is none that could be invalidated. */
   prefix(prefix: string): string {
     if (this.#separator === null) {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { shown } from './duration.ts'
 
 /** The length of every token, in ASCII characters: fixed, because it stands in the fixed-width header of a value. */
 export const tokenLength = 16
@@ -22,4 +23,10 @@ export function tokens(): () => string {
     }
     return prefix + (count++).toString(36).padStart(counterDigits, '0')
   }
+}
+
+/** Throws TypeError for what cannot name a load. */
+export function checkToken(token: unknown): asserts token is string {
+  if (typeof token === 'string' && /^[\w-]{16}$/.test(token)) return
+  throw new TypeError(`Expected the token of a lease, as explain() and leases() tell it, got ${shown(token)}`)
 }

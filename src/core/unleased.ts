@@ -96,6 +96,12 @@ export class Unleased {
     return share
   }
 
+  /** How many loads of a key run or queue. */
+  count(key: string): number {
+    const line = this.#lines.get(key)
+    return line === undefined ? 0 : line.count + (line.next === null ? 0 : 1)
+  }
+
   #generation(key: string, line: Line, run: () => Promise<Loaded>): Generation {
     let settle!: (loaded: Promise<Loaded>) => void
     let state: 'idle' | 'queued' | 'begun' = 'idle'

@@ -4,6 +4,7 @@ import { Events } from './events.ts'
 import { Flights } from './flights.ts'
 import type { CallShared } from './get-or-load.ts'
 import { GuardedStore } from './guard.ts'
+import { thisHolder } from './holder.ts'
 import { keyspace } from './key.ts'
 import { LonelyLoads } from './lonely-loads.ts'
 import { moments } from './moment.ts'
@@ -13,6 +14,7 @@ import { Reads } from './reads.ts'
 import type { Lease, Store } from './store.ts'
 import { TagNames } from './tag-names.ts'
 import { tokens } from './token.ts'
+import { Tracing } from './tracing.ts'
 import { Unleased } from './unleased.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -28,7 +30,20 @@ export function wired(plan: CachePlan, backing: Store): CallShared {
   const named = (key: string): string => namespace + key
   const tagNames = new TagNames(namespace, plan.prefixes)
   const near = nearOf(plan, backing, { namespace, clock, codec, events })
-  const shared = { store, near, named, tagNames, watchdog, clock, codec, events, moment, token: tokens() }
+  const shared = {
+    store,
+    near,
+    named,
+    tagNames,
+    watchdog,
+    clock,
+    codec,
+    events,
+    moment,
+    token: tokens(),
+    tracing: new Tracing(),
+    holder: thisHolder(),
+  }
   return {
     ...shared,
     reads: new Reads(shared),

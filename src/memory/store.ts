@@ -2,41 +2,22 @@ import { LRUCache } from 'lru-cache'
 import { micros, type Clock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { seen, type StoredValue } from '../core/record.ts'
-import { isVoid, voided } from '../core/tags.ts'
+import { voided } from '../core/tags.ts'
 import type { Claim, ClaimRequest, Copies, Entry, Lease, NewValue, Outcome, Store, Watch } from '../core/store.ts'
-
-/** So many tags are remembered even by a store of few values: none must be forgotten while a load is under way. */
-const leastTags = 10_000
-
-/** A load under way, and whom to tell of its end. */
-interface HeldLease {
-  readonly token: string
-  readonly version: number
-  /** The epoch of tags when it was granted. */
-  readonly since: number
-  until: number
-  readonly waiters: Set<(outcome: Outcome) => void>
-  readonly tellHolder: () => void
-}
-
-/** What a load without a value leaves behind for a while. */
-interface Rest {
-  readonly until: number
-  readonly token: string
-  readonly answer: { readonly state: 'failed'; readonly failure: Failure } | { readonly state: 'pass' }
-}
+import type { HeldLease, Rest } from './held-lease.ts'
+import { MemoryInspection } from './inspection.ts'
+import { MemoryTags } from './tags.ts'
 
 /** The lease protocol in the memory of this process. */
 export class MemoryStore implements Store {
   readonly sharded = false
+  readonly inspection: MemoryInspection
   readonly #clock: Clock
   readonly #values: LRUCache<string, StoredValue>
   readonly #held = new Map<string, HeldLease>()
   readonly #resting: LRUCache<string, Rest>
-  /** The epoch of the last invalidation of each tag. */
-  readonly #tags: LRUCache<string, number>
+  readonly #tags: MemoryTags
   readonly #copies = new Map<Copies, string>()
-  #epoch = 0
   #version = 0
 
   constructor(max: number, maxSize: number, clock: Clock) {
@@ -44,7 +25,16 @@ export class MemoryStore implements Store {
     const sizeCalculation = (value: StoredValue, key: string): number => value.payload.byteLength + 2 * key.length + 64
     this.#values = new LRUCache<string, StoredValue>({ max, maxSize, sizeCalculation })
     this.#resting = new LRUCache<string, Rest>({ max })
-    this.#tags = new LRUCache<string, number>({ max: Math.max(max, leastTags) })
+    this.#tags = new MemoryTags(max)
+    const [values, held, resting, tags] = [this.#values, this.#held, this.#resting, this.#tags]
+    this.inspection = new MemoryInspection({
+      values,
+      held,
+      resting,
+      tags,
+      clock,
+      voidLoad: (key) => this.#voidLoad(key),
+    })
   }
 
   async read(key: string): Promise<Entry | null> {
@@ -53,7 +43,7 @@ export class MemoryStore implements Store {
     return entry !== null && value !== undefined && this.#isVoid(value) ? voided(entry) : entry
   }
 
-  async claim({ key, token, leaseTtl, unwanted, awaited }: ClaimRequest): Promise<Claim> {
+  async claim({ key, token, leaseTtl, unwanted, awaited, holder = '', context }: ClaimRequest): Promise<Claim> {
     const now = this.#clock.now()
     const kept = this.#values.get(key)
     const value = kept !== undefined && this.#isVoid(kept) ? undefined : kept
@@ -72,9 +62,11 @@ export class MemoryStore implements Store {
     const version = held?.version ?? (this.#version = Math.max(micros(this.#clock), this.#version + 1))
     let tellHolder!: () => void
     const lost = new Promise<void>((resolve) => (tellHolder = resolve))
-    const since = held?.since ?? this.#epoch
+    const since = held?.since ?? this.#tags.now
     const waiters = held?.waiters ?? new Set()
-    this.#held.set(key, { token, version, since, until: now + leaseTtl, waiters, tellHolder })
+    const { grantedAt, renewals } = held ?? { grantedAt: now, renewals: 0 }
+    const until = now + leaseTtl
+    this.#held.set(key, { token, version, since, holder, context, grantedAt, renewals, until, waiters, tellHolder })
     return { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale }
   }
 
@@ -82,7 +74,7 @@ export class MemoryStore implements Store {
     const { key, token } = lease
     const held = this.#ours(lease)
     if (held === null) return this.#values.peek(key)?.token === token
-    if (!this.#mark(value.tags ?? [], held.since)) {
+    if (!this.#tags.mark(value.tags ?? [], held.since)) {
       this.#end(key, held, { state: 'again' })
       return false
     }
@@ -109,16 +101,18 @@ export class MemoryStore implements Store {
   renew(leases: readonly Lease[]): Promise<boolean>[] {
     return leases.map(async (lease) => {
       const held = this.#ours(lease)
-      if (held !== null) held.until = this.#clock.now() + lease.ttl
-      return held !== null
+      if (held === null) return false
+      held.until = this.#clock.now() + lease.ttl
+      held.renewals++
+      return true
     })
   }
 
   async set(key: string, token: string, value: NewValue): Promise<void> {
     this.#void(key)
     this.#version = Math.max(micros(this.#clock), this.#version + 1)
-    this.#mark(value.tags ?? [], this.#epoch)
-    this.#write(key, { token, version: this.#version, since: this.#epoch }, value)
+    this.#tags.mark(value.tags ?? [], this.#tags.now)
+    this.#write(key, { token, version: this.#version, since: this.#tags.now }, value)
   }
 
   async invalidate(key: string): Promise<void> {
@@ -128,8 +122,7 @@ export class MemoryStore implements Store {
   }
 
   async invalidateTags(tags: readonly string[]): Promise<void> {
-    this.#epoch++
-    for (const tag of tags) this.#tags.set(tag, this.#epoch)
+    this.#tags.invalidate(tags)
     for (const [copies, namespace] of this.#copies) {
       copies.dropTags(tags.filter((tag) => tag.startsWith(namespace)))
     }
@@ -154,16 +147,8 @@ export class MemoryStore implements Store {
     return value.staleUntil > now ? seen(value, now) : null
   }
 
-  #isVoid({ tags, since }: StoredValue): boolean {
-    const epochs = tags.map((tag) => this.#tags.get(tag) ?? null)
-    return isVoid(since, epochs)
-  }
-
-  /** Sees to it that the tags of a value are there; `false` if one was invalidated since. */
-  #mark(tags: readonly string[], since: number): boolean {
-    if (tags.some((tag) => (this.#tags.get(tag) ?? 0) > since)) return false
-    for (const tag of tags) if (!this.#tags.has(tag)) this.#tags.set(tag, since)
-    return true
+  #isVoid(value: StoredValue): boolean {
+    return value.tags.length > 0 && this.#tags.voiding(value).length > 0
   }
 
   #write(key: string, by: Pick<StoredValue, 'token' | 'version' | 'since'>, written: NewValue): StoredValue {
@@ -196,7 +181,8 @@ export class MemoryStore implements Store {
     const outcome = new Promise<Outcome>((resolve) => (enlisted = resolve))
     held.waiters.add(enlisted)
     const leave = (): void => void held.waiters.delete(enlisted)
-    return { state: 'wait', token: held.token, stale, outcome, pushed: true, leaseLeft: held.until - now, leave }
+    const { token, context, until } = held
+    return { state: 'wait', token, context, stale, outcome, pushed: true, leaseLeft: until - now, leave }
   }
 
   #heldNow(key: string, now: number): HeldLease | undefined {
@@ -228,6 +214,10 @@ export class MemoryStore implements Store {
 
   #void(key: string): void {
     this.#resting.delete(key)
+    this.#voidLoad(key)
+  }
+
+  #voidLoad(key: string): void {
     const held = this.#held.get(key)
     if (held === undefined) return
     this.#end(key, held, { state: 'again' })

@@ -1,3 +1,5 @@
+import type { Meters } from '../core/metering.ts'
+
 /** What is used of the module prom-client. It stays the user's: nothing of it is configured. */
 export interface MetricsClient {
   readonly Counter: new (about: About) => Counter
@@ -36,30 +38,43 @@ interface Histogram {
 type Labels = Record<string, string>
 
 /** The metrics in a register, each with its name and the labels that it is told with. */
-export class Metrics {
+export class Metrics implements Meters {
   readonly #client: MetricsClient
   readonly #register: MetricsRegister
   readonly #prefix: string
+  readonly #buckets: readonly number[]
   readonly #labels: Labels
 
   /**
    * @param options.prefix what all names begin with
+   * @param options.buckets the upper bounds of histograms, in seconds
    * @param options.labels of everything that is told
    */
-  constructor(options: { client: MetricsClient; register: MetricsRegister; prefix: string; labels: Labels }) {
+  constructor(options: {
+    client: MetricsClient
+    register: MetricsRegister
+    prefix: string
+    buckets: readonly number[]
+    labels: Labels
+  }) {
     this.#client = options.client
     this.#register = options.register
     this.#prefix = options.prefix
+    this.#buckets = options.buckets
     this.#labels = options.labels
   }
 
-  /** Counts one, or as many as it is told. */
   counter(name: string, help: string, labels: Labels = {}): (by?: number) => void {
-    const counter = this.#metric(name, help, labels, (about) => new this.#client.Counter(about))
+    const make = (about: About): Counter => new this.#client.Counter(about)
+    const counter = this.#metric(`${name}_total`, help, labels, make)
     const all = { ...this.#labels, ...labels }
     // A rate needs the zero that it begins from.
     counter.inc(all, 0)
     return (by = 1) => counter.inc(all, by)
+  }
+
+  bytes(name: string, help: string): (by: number) => void {
+    return this.counter(name, help)
   }
 
   gauge(name: string, help: string): (value: number) => void {
@@ -67,10 +82,11 @@ export class Metrics {
     return (value) => gauge.set(this.#labels, value)
   }
 
-  /** Told in milliseconds, and shown in seconds. */
-  duration(name: string, help: string, buckets: readonly number[]): (ms: number) => void {
-    const make = (about: About): Histogram => new this.#client.Histogram({ ...about, buckets: [...buckets] })
-    const histogram = this.#metric(name, help, {}, make)
+  /** Shown in seconds. */
+  duration(name: string, help: string): (ms: number) => void {
+    const buckets = [...this.#buckets]
+    const make = (about: About): Histogram => new this.#client.Histogram({ ...about, buckets })
+    const histogram = this.#metric(`${name}_seconds`, help, {}, make)
     return (ms) => histogram.observe(this.#labels, ms / 1_000)
   }
 

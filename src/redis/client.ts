@@ -14,6 +14,8 @@ export interface RedisClient {
   duplicate(): RedisSubscriber
   /** Whether keys live on several nodes. */
   readonly isCluster: boolean
+  /** The nodes of a cluster; to list leases. */
+  nodes?(role: 'master'): readonly Pick<RedisClient, 'callBuffer'>[]
 }
 
 /** The connection on which this process is told of outcomes. */
@@ -25,4 +27,10 @@ export interface RedisSubscriber {
   on(event: 'messageBuffer', listener: (channel: Buffer, message: Buffer) => void): unknown
   on(event: 'ready' | 'close', listener: () => void): unknown
   on(event: 'error', listener: (error: unknown) => void): unknown
+}
+
+/** What stands before all keys, so that names come without it and go with it; only what is not about a key has to know. */
+export function keyPrefixOf(client: RedisClient): string {
+  const { keyPrefix } = (client as { options?: { keyPrefix?: unknown } }).options ?? {}
+  return typeof keyPrefix === 'string' ? keyPrefix : ''
 }

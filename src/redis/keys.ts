@@ -25,3 +25,13 @@ export function tagKey(tag: string): string {
 export function leaseKey(key: string): string {
   return `{${key}}:lease`
 }
+
+/** What the leases of all keys that begin so are called, as a pattern of Redis; the prefix of the client is of the name. */
+export function leasePattern(prefix: string, keyPrefix: string): string {
+  return `${keyPrefix}{${prefix}`.replaceAll(/[\\*?[\]]/g, String.raw`\$&`) + '*}:lease'
+}
+
+/** The key whose lease is called so. */
+export function keyOfLease(name: string, keyPrefix: string): string {
+  return name.slice(keyPrefix.length + 1, -'}:lease'.length)
+}

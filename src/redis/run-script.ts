@@ -31,10 +31,14 @@ function withoutArguments(error: unknown): unknown {
 }
 
 /**
- * ioredis has a method of its own for each of the two, though its types do not say so. It is preferred, because
+ * ioredis has a method of its own for each of these, though its types do not say so. It is preferred, because
  * `callBuffer` throws out of nowhere where `enableAutoPipelining` is on.
  */
-function send(client: RedisClient, command: 'evalsha' | 'eval', args: Argument[]): Promise<unknown> {
+export function send(
+  client: Pick<RedisClient, 'callBuffer'>,
+  command: 'evalsha' | 'eval' | 'scan',
+  args: Argument[],
+): Promise<unknown> {
   const own = (client as { [method in `${typeof command}Buffer`]?: (...args: Argument[]) => Promise<unknown> })[
     `${command}Buffer`
   ]

@@ -7,9 +7,25 @@ export interface Script {
   readonly sha1: string
 }
 
+export const breakLease: Script = {
+  name: 'break-lease',
+  sha1: '6189f04d11beb89ab69658469eb5dd90235e53d6',
+  lua: `local leaseKey, token = KEYS[1], ARGV[1]
+local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'inbox')
+if lease.err or lease[1] ~= 'held' or lease[2] ~= token then return {0} end
+local fields = redis.call('HKEYS', leaseKey)
+redis.call('DEL', leaseKey)
+for _, field in ipairs(fields) do
+  if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. token) end
+end
+if lease[3] and lease[3] ~= '' then redis.pcall('PUBLISH', lease[3], 'a' .. token) end
+return {1}
+`,
+}
+
 export const claim: Script = {
   name: 'claim',
-  sha1: 'e0a7d87adedc6159496d97d2a3d3059e7876c2b6',
+  sha1: 'bdeff1c5126ef05399efea691569d66b6ea9f587',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -38,7 +54,7 @@ local function claim(KEYS, ARGV)
       value = writer == known and '' or redis.call('GET', valueKey)
     end
   end
-  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers')
+  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context')
   if lease.err or not lease[1] or not lease[2] then lease = {} end
   local left = redis.call('PTTL', leaseKey)
   local exists = left ~= -2
@@ -67,7 +83,7 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
-      return {'wait', micros, lease[2], left, value}
+      return {'wait', micros, lease[2], left, value, lease[9]}
     end
     local fields = redis.call('HKEYS', leaseKey)
     for _, field in ipairs(fields) do
@@ -87,7 +103,9 @@ local function claim(KEYS, ARGV)
     if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
   end
   local fence = string.format('%.0f', math.max(micros, version + 1))
-  redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
+  redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3],
+    'since', now, 'holder', ARGV[8])
+  if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
   local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
   if type(expires) == 'table' then
     redis.call('DEL', leaseKey)
@@ -244,6 +262,28 @@ return 1
 `,
 }
 
+export const look: Script = {
+  name: 'look',
+  sha1: '1058d223b4a9473b48892d276ccc39d89d465ec9',
+  lua: `local time = redis.call('TIME')
+local value = KEYS[2] and redis.pcall('GET', KEYS[2])
+local lease = redis.pcall('HMGET', KEYS[1], 'state', 'token', 'version', 'since', 'renewals', 'holder', 'error', 'ttl', 'answers', 'context')
+local left = redis.call('PTTL', KEYS[1])
+local waiting = 0
+if lease.err then
+  lease = {}
+  left = -2
+else
+  for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+    if string.sub(field, 1, 1) == '>' then waiting = waiting + 1 end
+  end
+end
+local answer = {time[1] * 1000000 + time[2], type(value) == 'string' and value, left, waiting}
+for field = 1, 10 do answer[4 + field] = lease[field] or false end
+return answer
+`,
+}
+
 export const markTags: Script = {
   name: 'mark-tags',
   sha1: '353930f98dbaea1b49afa427e6c2d3e16f7e7108',
@@ -324,7 +364,7 @@ return answers
 
 export const renew: Script = {
   name: 'renew',
-  sha1: '033c50a44154ae00c97dd3a963e4447890cee4a9',
+  sha1: '94a51480defb9b8b7aa5e00c5ad79d965addd892',
   lua: `local inbox = ARGV[1]
 local watched = false
 if inbox ~= '' then
@@ -334,9 +374,10 @@ end
 local answers = {}
 for index, key in ipairs(KEYS) do
   local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
-  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched')
+  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals')
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     redis.call('PEXPIRE', key, ttl)
+    redis.call('HSET', key, 'renewals', (tonumber(lease[4]) or 0) + 1)
     redis.call('HDEL', key, 'suspect')
     if watched and not lease[3] then redis.call('HSET', key, 'inbox', inbox, 'watched', '1') end
     if lease[3] and not watched then redis.call('HDEL', key, 'watched') end

@@ -9,6 +9,7 @@ import { flagsOf, payloadOf, tokenIn } from './entry.ts'
 import { failureIn } from './failure.ts'
 import { HeldLeases } from './held-leases.ts'
 import { Inbox } from './inbox.ts'
+import { RedisInspection } from './inspection.ts'
 import { copiesKey, epochKey, leaseKey, valueKey } from './keys.ts'
 import { listening } from './outcome.ts'
 import { Reader } from './reader.ts'
@@ -30,6 +31,7 @@ const goneAfter = 50
 /** The lease protocol on Redis. */
 export class RedisStore implements Store {
   readonly sharded: boolean
+  readonly inspection: RedisInspection
   readonly #client: RedisClient
   readonly #clock: ServerClock
   readonly #tags: Tags
@@ -50,6 +52,7 @@ export class RedisStore implements Store {
     this.#claims = new Batch(client, scripts.claim)
     this.#fills = new Batch(client, scripts.fill)
     this.#tags = new Tags(client, reader)
+    this.inspection = new RedisInspection(client, this.#tags)
     this.#values = new Values(reader, this.#tags, this.#clock)
     const tell = (pushed: boolean): void => {
       this.#coherence.interrupted()
@@ -83,19 +86,19 @@ export class RedisStore implements Store {
   }
 
   async #claim(request: ClaimRequest): Promise<Claim> {
-    const { key, token, leaseTtl, known = '', unwanted = '', awaited = '' } = request
+    const { key, token, leaseTtl, known = '', unwanted = '', awaited = '', holder = '', context = '' } = request
     const inbox = this.#inbox?.name ?? ''
     // In a cluster a node knows only its own subscribers: there the lease's end decides.
     const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
     const sentAt = systemClock.now()
-    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover]
+    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover, holder, context]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
     const reply = (await this.#claims.run(keys, args).catch((error: unknown) => {
       // Unless the server itself said no, it may have granted a lease that nobody will ever hear of.
       if ((error as Error).name !== 'ReplyError') quietly(this.#settleToken(key, token, 'again', '', 0))
       throw error
     })) as unknown[]
-    const [state, micros, third, fourth, fifth] = reply
+    const [state, micros, third, fourth, fifth, sixth] = reply
     this.#clock.sample(Number(micros), sentAt)
     switch (String(state)) {
       case 'fresh': {
@@ -117,6 +120,7 @@ export class RedisStore implements Store {
         return {
           state: 'wait',
           ...listening(String(third), this.#inbox, this.#clock),
+          context: Buffer.isBuffer(sixth) ? sixth.toString() : undefined,
           pushed: inbox !== '',
           leaseLeft: Math.max(0, Number(fourth)),
           stale: await this.#values.replied(key, fifth),

@@ -56,6 +56,13 @@ export class Tags {
     return isVoid(since, found) ? voided(entry) : entry
   }
 
+  /** Those tags of a value that void it. */
+  async voiding({ tags, since }: RedisEntry): Promise<string[]> {
+    const epochs = this.#read(tags)
+    const found = await Promise.all(tags.map(async (tag) => (await epochs.get(tag)) ?? null))
+    return tags.filter((_, index) => isVoid(since, found.slice(index, index + 1)))
+  }
+
   /**
    * The epoch of a load that is about to begin, where the server of its key does not know. Where it cannot be had soon, 0: then
    * the load goes on, and its value counts as void if it has a tag that was there before.

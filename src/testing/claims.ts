@@ -204,4 +204,20 @@ export const claims: readonly ContractTest[] = [
       }
     },
   },
+  {
+    title: 'who waits is given the context of the claim that began the load, and of no other',
+    async run(scene) {
+      const key = scene.key()
+      const context = `00-${'4'.repeat(32)}-${'2'.repeat(16)}-01 ${'é'.repeat(200)}`
+      const lease = await scene.lease(scene.a, key, { context })
+      for (const store of scene.stores) {
+        const wait = await scene.wait(store, key, { context: 'of one who waits' })
+        assert.equal(wait.context, context)
+        wait.leave()
+      }
+      await scene.a.release(lease)
+      await scene.lease(scene.b, key)
+      assert.equal((await scene.wait(scene.a, key)).context, undefined)
+    },
+  },
 ]

@@ -1,10 +1,22 @@
 import type { Failure } from '../core/errors.ts'
-import type { Claim, ClaimRequest, Copies, Entry, Hear, Lease, NewValue, Store, Watch } from '../core/store.ts'
+import type {
+  Claim,
+  ClaimRequest,
+  Copies,
+  Entry,
+  Hear,
+  Inspection,
+  Lease,
+  NewValue,
+  Store,
+  Watch,
+} from '../core/store.ts'
 
 /** The methods of a store that are commands. */
 export type Command =
   | ('read' | 'claim' | 'fill' | 'fail' | 'pass' | 'release' | 'renew')
   | ('set' | 'invalidate' | 'invalidateTags' | 'ping')
+  | ('look' | 'leases' | 'breakLease')
 
 /** Another store, and a way there and back on which whatever may happen to a command, to its answer and to a message. */
 export abstract class FarStore implements Store {
@@ -16,6 +28,20 @@ export abstract class FarStore implements Store {
   }
 
   protected abstract get store(): Store
+
+  get inspection(): Inspection {
+    const { inspection } = this.store
+    if (inspection === undefined) throw new Error('Expected a store that can be inspected')
+    return {
+      look: (key) => this.carry('look', key, () => inspection.look(key)),
+      leases: (prefix) => {
+        const steps = inspection.leases?.(prefix)
+        if (steps === undefined) throw new Error('Expected a store that lists its leases')
+        return { next: () => this.carry('leases', prefix, () => steps.next()) }
+      },
+      breakLease: (key, token) => this.carry('breakLease', key, () => inspection.breakLease(key, token)),
+    }
+  }
 
   /** Has a command done, and resolves with its answer; or rejects, or does neither. */
   protected abstract carry<T>(command: Command, key: string, run: () => Promise<T>): Promise<T>

@@ -41,7 +41,8 @@ export class Scene {
   readonly patience: number
   readonly token: () => string = tokens()
   readonly #end: () => Promise<void>
-  readonly #prefix = `${keyspace('contract')}${randomBytes(9).toString('base64url')}:`
+  /** What all its keys begin with. */
+  readonly prefix: string = `${keyspace('contract')}${randomBytes(9).toString('base64url')}:`
   #keys = 0
 
   private constructor({ stores, close }: OpenStores, options: { pushes: boolean; patience: number }) {
@@ -83,7 +84,7 @@ export class Scene {
 
   /** A key that no other test has, in the form in which caches hand keys to stores: a namespace, a colon, the rest. */
   key(rest = ''): string {
-    return `${this.#prefix}${++this.#keys}:${rest}`
+    return `${this.prefix}${++this.#keys}:${rest}`
   }
 
   claim(store: Store, key: string, more: Partial<ClaimRequest> = {}): Promise<Claim> {

@@ -2,6 +2,7 @@ import { caches, nearCaches } from './caches.ts'
 import { claims } from './claims.ts'
 import { copies } from './copies.ts'
 import { endings } from './endings.ts'
+import { brokenLeases, inspection, listedLeases } from './inspection.ts'
 import { keys } from './keys.ts'
 import { lostLeases } from './lost-leases.ts'
 import { overwrites } from './overwrites.ts'
@@ -27,6 +28,11 @@ export interface StoreContract {
   readonly pushes?: boolean
   /** Whether it tells whoever keeps copies what goes (`watch`). Default: as `pushes`. */
   readonly watches?: boolean
+  /**
+   * What operators may ask (`inspection`): `'all'` (default); `'keys'`, so that leases are not listed; or `'nothing'`.
+   * What may not be asked is not tested.
+   */
+  readonly inspects?: 'all' | 'keys' | 'nothing'
   /** How long a test waits for what must happen before it fails, in milliseconds. Default 5000. */
   readonly patience?: number
 }
@@ -56,7 +62,7 @@ export interface StoreContract {
  * @throws TypeError when an option is missing
  */
 export function storeContract(options: StoreContract): void {
-  const { name, test, open, pushes = true, watches = pushes, patience = 5_000 } = options
+  const { name, test, open, pushes = true, watches = pushes, inspects = 'all', patience = 5_000 } = options
   if (typeof test !== 'function' || typeof open !== 'function') {
     throw new TypeError('Expected `test` and `open` of storeContract to be functions')
   }
@@ -72,6 +78,9 @@ export function storeContract(options: StoreContract): void {
     watches ? copies : [],
     watches ? nearCaches : [],
     caches,
+    inspects === 'nothing' ? [] : inspection,
+    inspects !== 'nothing' && pushes ? brokenLeases : [],
+    inspects === 'all' ? listedLeases : [],
   ].flat()
   for (const { title, run } of all) {
     test(`${name}: ${title}`, async () => {

@@ -29,6 +29,7 @@ storeContract({
   name: 'locked, in memory',
   test,
   pushes: false,
+  inspects: 'keys',
   open: async () => {
     const keyValue = inMemory()
     const lock = memoryLock()
@@ -40,6 +41,7 @@ storeContract({
   name: 'locked, on Redis',
   test,
   pushes: false,
+  inspects: 'keys',
   open: async () => {
     const clients = [new Redis(inject('redisUrl')), new Redis(inject('redisUrl'))]
     const locks = clients.map((client) => redisLock(client))

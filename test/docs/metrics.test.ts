@@ -1,7 +1,9 @@
+import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import client from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { eventNames } from '../../src/core/events.ts'
 import { createCache } from '../../src/index.ts'
+import { instrument } from '../../src/otel/index.ts'
 import { collectMetrics } from '../../src/prometheus/index.ts'
 import { doc, named, rows } from './markdown.ts'
 
@@ -55,5 +57,42 @@ describe('the page on metrics has', () => {
     const told = rows(page, 'event').flatMap(([name = '']) => [...name.matchAll(/`(\w+)`/g)].map((match) => match[1]))
     expect(told.length).toBeGreaterThan(3)
     expect(told.filter((name) => !eventNames.includes(name as never))).toEqual([])
+  })
+})
+
+describe('the page on traces has', () => {
+  const tracing = doc('docs/tracing.md').text
+
+  test('a row for each option of instrument', () => {
+    let message = ''
+    try {
+      instrument(createCache(), { unknown: 1 } as never)
+    } catch (error) {
+      message = String(error)
+    }
+    const options = /expected one of (.*)$/.exec(message)?.[1]?.split(', ')
+    expect(rows(tracing, 'option').map(([name]) => named(name))).toEqual(options)
+  })
+
+  test('a rule by which the metrics of Prometheus are called there, units and labels too', async () => {
+    expect(tracing).toContain('`herdless_hits_total` is `herdless.hits`')
+    expect(tracing).toContain('`herdless_load_seconds` is `herdless.load.duration`, in seconds')
+    const register = new client.Registry()
+    collectMetrics(createCache(), { client, register })
+    const ruled = register.getMetricsAsArray().map(({ name }) =>
+      name
+        .replace(/^herdless_/, 'herdless.')
+        .replace(/_total$/, '')
+        .replace(/_seconds$/, '.duration'),
+    )
+    const made: string[] = []
+    const meter = new Proxy(createNoopMeter(), {
+      get: (target, method: keyof Meter) => (name: string) => {
+        made.push(name)
+        return (target[method] as (name: string) => unknown).call(target, name)
+      },
+    })
+    instrument(createCache(), { meterProvider: { getMeter: () => meter }, spans: false })
+    expect(made.toSorted()).toEqual(ruled.toSorted())
   })
 })

@@ -37,7 +37,7 @@ function source(path: string): string {
 
 /** The members of an interface in a source file. */
 function members(path: string, name: string): string[] {
-  const [, body = ''] = new RegExp(`interface ${name}[^{]*\\{\\n([^]*?)\\n\\}`).exec(source(path)) ?? []
+  const [, body = ''] = new RegExp(`interface ${name}\\b[^{]*\\{\\n([^]*?)\\n\\}`).exec(source(path)) ?? []
   return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[:(<]/gm)].map((match) => match[1] as string)
 }
 
@@ -225,10 +225,24 @@ test('each state of peek has a row', () => {
 })
 
 test('the contract of a store has as many methods as the page says', () => {
-  const [property, ...methods] = members('core/store.ts', 'Store')
-  expect(property).toBe('sharded')
+  const [property, missing, ...methods] = members('core/store.ts', 'Store')
+  expect([property, missing]).toEqual(['sharded', 'inspection'])
   expect(methods).toHaveLength(14)
-  expect(section(options, 'A store of your own')).toContain('a property and fourteen methods')
+  expect(section(options, 'A store of your own')).toContain(
+    'two properties, of which `inspection` may be missing, and fourteen methods',
+  )
+})
+
+test.for([
+  ['core/explain.ts', 'Explanation', 'explain'],
+  ['core/leases.ts', 'HeldLease', 'Who loads'],
+] as const)('each member that %s tells has a row', ([path, type, heading]) => {
+  expect(first(section(doc('docs/explain.md').text, heading), 'member')).toEqual(members(path, type))
+})
+
+test('each member of a trace has a row', () => {
+  const there = first(section(doc('docs/tracing.md').text, 'A tracer of your own'), 'member')
+  expect(there).toEqual(members('core/tracing.ts', 'Trace'))
 })
 
 test('each option of the contract suite has a row', () => {
@@ -240,6 +254,7 @@ test('each option of the contract suite has a row', () => {
 test.for([
   'index.ts',
   'codecs/index.ts',
+  'otel/index.ts',
   'redis/index.ts',
   'postgres/index.ts',
   'prometheus/index.ts',

@@ -1,4 +1,5 @@
-import type { Address, Connection } from './connection.ts'
+import type { Address } from '../ioredis.ts'
+import type { Connection } from './connection.ts'
 import { linesIn } from './facts.ts'
 import { about, type Finding } from './finding.ts'
 import { many } from './units.ts'

@@ -1,4 +1,5 @@
 import type { Redis, RedisOptions } from 'ioredis'
+import type { Address } from '../ioredis.ts'
 
 /** What a server answered: a reply, or an error. */
 export type Answer = { readonly reply: unknown } | { readonly refused: string }
@@ -7,9 +8,6 @@ export type Answer = { readonly reply: unknown } | { readonly refused: string }
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
 }
-
-/** Where a server is, in the words of ioredis. */
-export type Address = { readonly host: string; readonly port: number } | { readonly path: string }
 
 /** An address as it is shown: without user and password. */
 export function nameOf(address: Address): string {

@@ -1,7 +1,6 @@
-import type { Redis, RedisOptions } from 'ioredis'
+import { ioredis, wayTo } from '../ioredis.ts'
 import { packageFolder, version } from '../package.ts'
-import { UsageError } from '../usage-error.ts'
-import { Connections, Unreachable, type Address } from './connection.ts'
+import { Connections, Unreachable } from './connection.ts'
 import { examine } from './examination.ts'
 import { help, questionIn, type Question } from './options.ts'
 import { asJson, asText, counted, failureAsJson, type Found } from './report.ts'
@@ -29,37 +28,13 @@ export async function doctor(args: readonly string[]): Promise<number> {
 }
 
 async function answered(question: Question): Promise<Found> {
-  const Client = await ioredis()
-  // Read as the application reads it; no connection is made.
-  const read = question.urls.map((url) => new Client(url, { lazyConnect: true }).options)
-  const [{ username, password, db, tls, family } = {}] = read
-  const secure = tls === undefined ? null : question.ca === null ? tls : { ...tls, ca: question.ca }
-  const options: RedisOptions = {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(family === undefined ? {} : { family }),
-    ...(secure === null ? {} : { tls: secure }),
-    db: db ?? 0,
-  }
+  const library = await ioredis('The doctor')
+  const { addresses, options } = wayTo(question, library)
   const patience = Math.max(leastPatience, 2 * question.settings.commandTimeout)
-  const connections = new Connections(Client, options, patience)
+  const connections = new Connections(library.Redis, options, patience)
   try {
-    return await examine(question, connections, read.map(addressIn), db ?? 0)
+    return await examine(question, connections, addresses, options.db ?? 0)
   } finally {
     connections.close()
-  }
-}
-
-function addressIn({ path, host = '127.0.0.1', port = 6379 }: RedisOptions): Address {
-  return path === undefined ? { host, port } : { path }
-}
-
-async function ioredis(): Promise<typeof Redis> {
-  try {
-    return (await import('ioredis')).Redis
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    const outside = 'outside a project, `npx --package herdless --package ioredis herdless doctor`'
-    throw new UsageError(`The doctor needs ioredis 5 or 6: \`npm install ioredis\`, or, ${outside}`, { cause: error })
   }
 }

@@ -1,4 +1,5 @@
-import type { Address, Connection, Connections } from './connection.ts'
+import type { Address } from '../ioredis.ts'
+import type { Connection, Connections } from './connection.ts'
 import { Unreachable } from './connection.ts'
 import { about, type Finding } from './finding.ts'
 import { many } from './units.ts'

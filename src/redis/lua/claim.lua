@@ -9,10 +9,12 @@
 --       5 token of a value that is to be replaced even if it is fresh, '' if none
 --       6 token of the load that the caller waits for, '' if none
 --       7 ms that the inbox of a holder must have been without a subscriber before it may be replaced, '' for never
+--       8 what the holder says of itself, '' if nothing
+--       9 what those who wait are to be given, '' if nothing
 -- Returns  for each {state, now in microseconds, ...} or an error; V is the value with its header, '' if it is the caller's own, false if none
 --       'fresh',  now, V
 --       'lease',  now, fence, V, epoch: false if there is none
---       'wait',   now, token of the holder, ms after which asking again may win, V
+--       'wait',   now, token of the holder, ms after which asking again may win, V, what the holder gives those who wait
 --       'failed', now, the error, V
 --       'pass',   now
 local time = redis.call('TIME')
@@ -51,7 +53,7 @@ local function claim(KEYS, ARGV)
     end
   end
 
-  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers')
+  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context')
   -- Of another type, or without what each of ours has: it is nobody's, and is overwritten.
   if lease.err or not lease[1] or not lease[2] then lease = {} end
   local left = redis.call('PTTL', leaseKey)
@@ -85,7 +87,7 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
-      return {'wait', micros, lease[2], left, value}
+      return {'wait', micros, lease[2], left, value, lease[9]}
     end
     -- Those who wait for the holder that is replaced are told to ask again; so is the holder, should it live.
     local fields = redis.call('HKEYS', leaseKey)
@@ -109,7 +111,9 @@ local function claim(KEYS, ARGV)
   end
   -- 16 digits keep every microsecond until the year 2286.
   local fence = string.format('%.0f', math.max(micros, version + 1))
-  redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3])
+  redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3],
+    'since', now, 'holder', ARGV[8])
+  if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
   local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
   if type(expires) == 'table' then
     -- Forbidden. Nothing must stay that never expires.

@@ -4,6 +4,7 @@
  */
 import herdless = require('herdless')
 import codecs = require('herdless/codecs')
+import otel = require('herdless/otel')
 import prometheus = require('herdless/prometheus')
 import redis = require('herdless/redis')
 import ioredis = require('ioredis')
@@ -30,6 +31,7 @@ async function prices(): Promise<number[]> {
 
 const codec = codecs.compressed(codecs.msgpackrCodec(new msgpackr.Packr()))
 prometheus.collectMetrics(herdless.createCache({ codec }), { client: promClient, register: promClient.register })
+otel.instrument(herdless.createCache(), { keys: true })
 
 export const isOurs = (error: unknown): boolean => error instanceof herdless.CacheError && error.code.length > 0
 export { prices }

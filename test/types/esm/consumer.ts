@@ -5,10 +5,13 @@
 import { createSecretKey } from 'node:crypto'
 import { createCache, locked, memoryLock, memoryStore, CacheError, type Lock } from 'herdless'
 import { compressed, encrypted, msgpackrCodec, v8Codec } from 'herdless/codecs'
+import { instrument } from 'herdless/otel'
 import { postgresLock } from 'herdless/postgres'
 import { collectMetrics } from 'herdless/prometheus'
 import { redisLock, redisStore, redlock } from 'herdless/redis'
 import { zookeeperLock } from 'herdless/zookeeper'
+import { metrics, trace } from '@opentelemetry/api'
+import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { Packr } from 'msgpackr'
@@ -71,7 +74,23 @@ const stop: () => void = collectMetrics(observed, { client: prometheus })
 collectMetrics(observed, { client: everythingOfPrometheus, register: new prometheus.Registry(), buckets: [0.1, 1] })
 // @ts-expect-error: where the metrics go is a register
 collectMetrics(observed, { client: prometheus, register: 'default' })
+const stopTraces: () => void = instrument(observed)
+instrument(observed, { tracerProvider: trace.getTracerProvider(), meterProvider: metrics.getMeterProvider() })
+instrument(observed, { tracerProvider: new BasicTracerProvider(), keys: true, metrics: false })
+// @ts-expect-error: a span has the key, or has not
+instrument(observed, { keys: 'user:*' })
+observed.trace({
+  begin: () => ({
+    context: '',
+    becomes: () => {},
+    follows: () => {},
+    run: (work) => work(),
+    end: () => {},
+  }),
+})
+for await (const { key, token } of observed.leases()) await observed.breakLease(key, token)
+const why: readonly string[] = (await observed.explain('k')).because
 const saved: number | null = observed.stats().secondsSaved
-console.log(stop, saved)
+console.log(stop, stopTraces, why, saved)
 
 export const isOurs = (error: unknown): boolean => error instanceof CacheError && error.code.length > 0

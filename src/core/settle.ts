@@ -1,0 +1,87 @@
+import { failureOf, type CacheError } from './errors.ts'
+import { fill } from './fill.ts'
+import type { Ended } from './load.ts'
+import type { Moment } from './moment.ts'
+import type { Plan } from './plan.ts'
+import { quietly } from './quietly.ts'
+import type { Settlement } from './settlement.ts'
+import type { Shared } from './shared.ts'
+import type { Lease } from './store.ts'
+
+/** Whose load it was. */
+interface Whose {
+  readonly key: string
+  readonly plan: Plan
+  readonly asked: Moment
+}
+
+/**
+ * How long "do not store" is remembered, in milliseconds: long enough that a crowd passes, short enough that a key
+ * which has become cacheable again is not left unprotected.
+ */
+const passFor = 1_000
+
+/** Ends a lease with what came of its load. @param began when the loader was started */
+export async function settled(
+  shared: Shared,
+  whose: Whose,
+  lease: Lease,
+  loaded: Ended,
+  began: Moment,
+): Promise<Settlement> {
+  const { store, moment } = shared
+  const asOf = moment()
+  switch (loaded.state) {
+    case 'value':
+      return await filled(shared, whose, lease, loaded, began, asOf)
+    case 'pass':
+      store.pass(lease, passFor).catch(() => quietly(store.release(lease)))
+      return { state: 'pass', own: { value: loaded.value, caller: whose.asked } }
+    case 'failed':
+      return await failed(shared, whose, lease, loaded.error, began)
+  }
+}
+
+/** Callers are answered when their value has been accepted. */
+async function filled(
+  shared: Shared,
+  whose: Whose,
+  lease: Lease,
+  loaded: Ended & { state: 'value' },
+  began: Moment,
+  asOf: Moment,
+): Promise<Settlement> {
+  const { key, plan } = whose
+  const { value } = loaded
+  const filling = fill(shared, lease, key, plan, loaded)
+  const filled = plan.answer === 'loaded' ? { state: 'filled' as const } : await filling
+  switch (filled.state) {
+    case 'filled':
+      return { state: 'value', value, asOf }
+    case 'refused':
+      return { state: 'again' }
+    case 'unfit':
+      return await failed(shared, whose, lease, filled.error, began)
+    case 'unknown':
+      // Only who asked before the load began can be sure that it is not too old.
+      if (plan.onStoreFailure === 'throw') return { state: 'away', error: filled.error }
+      return { state: 'value', value, asOf: began }
+  }
+}
+
+/** An error is shared when it has been accepted as the outcome, as a value is. */
+async function failed(
+  { store, moment }: Shared,
+  { plan }: Whose,
+  lease: Lease,
+  error: CacheError,
+  began: Moment,
+): Promise<Settlement> {
+  try {
+    const accepted = await store.fail(lease, failureOf(error), plan.failureCooldown)
+    return accepted ? { state: 'failed', error, asOf: moment() } : { state: 'again' }
+  } catch {
+    quietly(store.release(lease))
+    return { state: 'failed', error, asOf: began }
+  }
+}

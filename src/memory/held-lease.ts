@@ -1,0 +1,24 @@
+import type { Failure } from '../core/errors.ts'
+import type { Outcome } from '../core/store.ts'
+
+/** A load under way, and whom to tell of its end. */
+export interface HeldLease {
+  readonly token: string
+  readonly version: number
+  /** The epoch of tags when it was granted. */
+  readonly since: number
+  readonly holder: string
+  readonly context: string | undefined
+  readonly grantedAt: number
+  renewals: number
+  until: number
+  readonly waiters: Set<(outcome: Outcome) => void>
+  readonly tellHolder: () => void
+}
+
+/** What a load without a value leaves behind for a while. */
+export interface Rest {
+  readonly until: number
+  readonly token: string
+  readonly answer: { readonly state: 'failed'; readonly failure: Failure } | { readonly state: 'pass' }
+}

@@ -1,0 +1,61 @@
+import type { LRUCache } from 'lru-cache'
+import type { Clock } from '../core/clock.ts'
+import { seen, type StoredValue } from '../core/record.ts'
+import type { Inspection, Seen, SeenLease } from '../core/store.ts'
+import type { HeldLease, Rest } from './held-lease.ts'
+import type { MemoryTags } from './tags.ts'
+
+/** What a store in memory is made of. */
+interface Kept {
+  readonly values: LRUCache<string, StoredValue>
+  readonly held: Map<string, HeldLease>
+  readonly resting: LRUCache<string, Rest>
+  readonly tags: MemoryTags
+  readonly clock: Clock
+  /** Ends the load of a key, and tells its holder. */
+  readonly voidLoad: (key: string) => void
+}
+
+/** What operators may ask of a store in memory. */
+export class MemoryInspection implements Inspection {
+  readonly #kept: Kept
+
+  constructor(kept: Kept) {
+    this.#kept = kept
+  }
+
+  async look(key: string): Promise<Seen> {
+    const { values, resting, tags, clock } = this.#kept
+    const now = clock.now()
+    // Being looked at is no use of it.
+    const value = values.peek(key)
+    const rest = resting.peek(key)
+    const left = rest === undefined ? 0 : rest.until - now
+    const failure = rest?.answer.state === 'failed' ? rest.answer.failure : null
+    return {
+      entry: value === undefined ? null : seen(value, now),
+      voidedBy: value === undefined ? [] : tags.voiding(value),
+      lease: this.#lease(key, now),
+      rest: left > 0 ? { failure, left } : null,
+    }
+  }
+
+  async *leases(prefix: string): AsyncGenerator<readonly SeenLease[], void> {
+    const keys = [...this.#kept.held.keys()].filter((key) => key.startsWith(prefix))
+    yield keys.flatMap((key) => this.#lease(key, this.#kept.clock.now()) ?? [])
+  }
+
+  async breakLease(key: string, token: string): Promise<boolean> {
+    if (this.#lease(key, this.#kept.clock.now())?.token !== token) return false
+    this.#kept.voidLoad(key)
+    return true
+  }
+
+  #lease(key: string, now: number): SeenLease | null {
+    const held = this.#kept.held.get(key)
+    if (held === undefined || held.until <= now) return null
+    const { token, version, holder, context = '', grantedAt, renewals, until, waiters } = held
+    const times = { age: now - grantedAt, left: until - now }
+    return { key, token, fence: BigInt(version), holder, context, ...times, renewals, waiting: waiters.size }
+  }
+}

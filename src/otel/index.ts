@@ -1,0 +1,1 @@
+export { instrument, type InstrumentOptions } from './instrument.ts'
