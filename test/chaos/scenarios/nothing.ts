@@ -20,4 +20,14 @@ export const nothing = [
     async fault() {},
     bites: ({ figures, heard }) => figures.writes > 60 && heard('lost') + heard('refused') > 10,
   }),
+  scenario({
+    name: 'tags_invalidated_all_the_time',
+    on: 'node',
+    what: 'Tags are invalidated faster than what has them can be loaded: nobody is given what has become old.',
+    hits: 'nobody',
+    allowed: { errorsStay: true },
+    work: { tags: 3, tagInvalidations: 0.06, slow: 0.1 },
+    async fault() {},
+    bites: ({ figures, heard }) => figures.writes > 60 && heard('refused') > 5,
+  }),
 ]
