@@ -7,21 +7,34 @@ const most = 256
  * Tells the time once in a turn of the event loop: asking the system costs half as much as a hit. Whatever a turn asks of
  * it is answered as of its beginning; nothing that has come from outside since then is known in that turn anyway.
  */
-export function coarse(clock: Clock): () => number {
-  // Another clock, of a test, may be set within a turn.
-  if (clock !== systemClock) return () => clock.now()
-  let now = 0
-  let left = 0
-  let armed = false
-  const turnEnds = (): void => {
-    left = 0
-    armed = false
+export class CoarseClock {
+  readonly #clock: Clock
+  /** Another clock, of a test, may be set within a turn. */
+  readonly #most: number
+  #now = 0.5
+  #left = 0
+  #armed = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#most = clock === systemClock ? most : 0
   }
-  const ask = (): number => {
-    left = most
-    if (!armed) setImmediate(turnEnds).unref()
-    armed = true
-    return (now = clock.now())
+
+  now(): number {
+    return this.#left-- > 0 ? this.#now : this.#ask()
   }
-  return () => (left-- > 0 ? now : ask())
+
+  #ask(): number {
+    this.#left = this.#most
+    if (!this.#armed && this.#most > 0) {
+      this.#armed = true
+      setImmediate(this.#turnEnds).unref()
+    }
+    return (this.#now = this.#clock.now())
+  }
+
+  readonly #turnEnds = (): void => {
+    this.#left = 0
+    this.#armed = false
+  }
 }

@@ -121,9 +121,8 @@ export class Events {
 
   /** A hit of the near tier. @param missed as for a hit */
   nearHit(key: string, missed = false): void {
-    if (!missed) this.#tally.hits++
     if (!missed) this.#tally.nearHits++
-    if (this.heard('hit')) this.#publish('hit', { key, near: true })
+    if (this.#listeners.size > 0 || this.#channels.hit.hasSubscribers) this.#publish('hit', { key, near: true })
   }
 
   /** @param missed as for a hit */

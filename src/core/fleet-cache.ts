@@ -10,7 +10,7 @@ import { checkKey } from './key.ts'
 import { breakLease, leasesHeld, type HeldLease } from './leases.ts'
 import { checkLoader, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
-import type { Copy, Near } from './near.ts'
+import type { Near } from './near.ts'
 import type { CallOptions, CloseOptions, SetOptions } from './options.ts'
 import { peeked } from './peek.ts'
 import { closeTimeout, type CachePlan } from './plan.ts'
@@ -28,7 +28,8 @@ import { Wraps } from './wrap.ts'
 export class FleetCache implements Cache {
   readonly #plan: CachePlan
   readonly #shared: CallShared
-  readonly #near: Near | null
+  /** The copies that may be served without a further thought. */
+  #near: Near | null
   readonly #wraps: Wraps
   readonly #writes: Writes
   #state: 'open' | 'closing' | 'closed' = 'open'
@@ -41,24 +42,33 @@ export class FleetCache implements Cache {
     this.#plan = plan
     this.#wraps = new Wraps(this, plan)
     this.#shared = wired(plan, backing)
-    this.#near = this.#shared.near
+    this.#near = plan.refreshAhead === null ? this.#shared.near : null
     this.#writes = new Writes(plan, this.#shared)
     this.#shared.store.open()
   }
 
   getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    // A hit of the near tier costs no more than it must.
-    const copy = this.#near === null || this.#state !== 'open' ? undefined : this.#near.get(key)
-    if (copy === undefined || typeof loader !== 'function') return this.#getOrLoad(key, loader, options)
-    if (options !== undefined || this.#plan.refreshAhead !== null) return this.#served(copy, key, loader, options)
-    this.#shared.events.nearHit(key)
-    return Promise.resolve(copy.value as T)
+    // A hit of the near tier of which there is no more to say costs no more than it must.
+    if (this.#near !== null && options === undefined && typeof loader === 'function') {
+      const copy = this.#near.get(key)
+      if (copy !== undefined) {
+        this.#shared.events.nearHit(key)
+        return Promise.resolve(copy.value as T)
+      }
+    }
+    return this.#getOrLoad(key, loader, options)
   }
 
   async #getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
     const question = this.#question('getOrLoad', key, loader, options)
     const { plan, signal } = question
-    const { flights, reads, events } = this.#shared
+    const { flights, reads, events, near } = this.#shared
+    const copy = near?.get(key)
+    if (copy !== undefined && near !== null) {
+      events.nearHit(key)
+      if (plan.refreshAhead !== null) flights.refreshAhead(question, near.aged(copy), copy.value)
+      return copy.value as T
+    }
     // A hit takes the short way, unless the caller might not have the patience for a read. Where this process is loading
     // the key already and there is nothing stale to serve, there is nothing to read.
     const short = signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
@@ -179,15 +189,6 @@ export class FleetCache implements Cache {
     return this.close()
   }
 
-  /** A hit of the near tier about which there is more to say. */
-  async #served<T>(copy: Copy, key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    const question = this.#question('getOrLoad', key, loader, options)
-    const { events, flights, near } = this.#shared
-    events.nearHit(key)
-    if (near !== null) flights.refreshAhead(question, near.aged(copy), copy.value)
-    return copy.value as T
-  }
-
   /** What is asked, checked. */
   #question<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Question {
     checkKey(key)
@@ -202,6 +203,7 @@ export class FleetCache implements Cache {
 
   async #close(timeout: number): Promise<void> {
     this.#state = 'closing'
+    this.#near = null
     await atMost(timeout, this.#idle(), this.#shared.clock)
     this.#state = 'closed'
     await endAll(this.#shared)

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
-import { coarse } from './coarse-clock.ts'
+import { CoarseClock } from './coarse-clock.ts'
 import type { Codec } from './codec.ts'
 import type { Events } from './events.ts'
 import { freshness, type Seen } from './freshness.ts'
@@ -42,7 +42,7 @@ export class Near implements Copies {
   readonly #namespace: string
   readonly #codec: Codec
   readonly #events: Events
-  readonly #now: () => number
+  readonly #clock: CoarseClock
   readonly #watch: Watch
   readonly #copies: LRUCache<string, Kept>
   readonly #byTag = new Map<string, Set<string>>()
@@ -61,7 +61,7 @@ export class Near implements Copies {
     this.#namespace = namespace
     this.#codec = codec
     this.#events = events
-    this.#now = coarse(clock)
+    this.#clock = new CoarseClock(clock)
     this.#copies = new LRUCache({
       max: plan.max,
       maxSize: plan.maxSize,
@@ -75,7 +75,7 @@ export class Near implements Copies {
   get(key: string): Copy | undefined {
     const kept = this.#copies.get(key)
     if (kept === undefined) return undefined
-    const now = this.#now()
+    const now = this.#clock.now()
     if (now >= kept.until || now >= this.#watch.until) return undefined
     return kept.payload === null ? kept : this.#anew(key, kept, kept.payload)
   }
@@ -83,21 +83,21 @@ export class Near implements Copies {
   /** The same while the store is away: what others have changed meanwhile may be served until its ttl ends. */
   spare(key: string): Copy | undefined {
     const kept = this.#copies.get(key)
-    if (kept === undefined || this.#now() >= kept.until) return undefined
+    if (kept === undefined || this.#clock.now() >= kept.until) return undefined
     this.#events.nearHit(key, true)
     return kept.payload === null ? kept : this.#anew(key, kept, kept.payload)
   }
 
   /** What is known by now of the value of a copy. */
   aged({ seen, at }: Copy): Seen {
-    const older = this.#now() - at
+    const older = this.#clock.now() - at
     return { ...seen, age: seen.age + older, freshFor: seen.freshFor - older }
   }
 
   /** Before a key is read; `null` if what is found must not be kept. */
   expect(key: string): Expected | null {
     this.#watch.keep(this.#plan.ttl)
-    return this.#now() < this.#watch.until ? this.expectAlone(key) : null
+    return this.#clock.now() < this.#watch.until ? this.expectAlone(key) : null
   }
 
   /** Before a key is loaded without a lease, so that what it brings will not be in the store. */
@@ -169,7 +169,7 @@ export class Near implements Copies {
   #keep(key: string, entry: Seen & Pick<Entry, 'tags' | 'payload'>, value: unknown): void {
     const { token, age, freshFor, loadTime, validators, tags, payload } = entry
     const { ttl, values } = this.#plan
-    const at = this.#now()
+    const at = this.#clock.now()
     const own = values === 'cloned' || (values === 'frozen' && !frozen(value))
     const size = payload.length + 2 * key.length + 1
     const seen = { token, age, freshFor, loadTime, validators }

@@ -29,6 +29,7 @@ export interface CacheStats {
 
 /** Counts what a cache does. */
 export class Tally {
+  /** Of the store, and of the near tier. */
   hits = 0
   nearHits = 0
   stale = 0
@@ -59,7 +60,8 @@ export class Tally {
   }
 
   stats(namespace: string): CacheStats {
-    const { hits, nearHits, stale } = this
+    const { nearHits, stale } = this
+    const hits = this.hits + nearHits
     const { miss: misses = 0, load: loads = 0, wait: waits = 0, failure: failures = 0, fill: fills = 0 } = this.#told
     const calls = hits + stale + misses
     const loadsSaved = Math.max(0, calls - loads)
