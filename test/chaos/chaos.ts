@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { milliseconds, longestTimer } from '../../src/core/duration.ts'
-import { endure, isRepeatable } from './endure.ts'
+import { endure } from './endure.ts'
 import { shownFigures } from './figures.ts'
 import { play, type Report } from './play.ts'
 import type { Scenario } from './scenario.ts'
@@ -85,7 +85,6 @@ function lines(all: readonly object[]): string {
 }
 
 async function again(scenario: Scenario, how: { seed: number; rate: number; lasts: number }): Promise<number> {
-  if (!isRepeatable(scenario)) throw new TypeError(`${scenario.name} needs a fleet of its own each time: use --times`)
   const { wrong, figures, faults } = await endure([scenario], { ...how, progress: (line) => console.log(line) })
   console.log(`${wrong.length === 0 ? 'kept  ' : 'BROKEN'} ${scenario.name}, ${faults[scenario.name]} times`)
   console.log(`       ${shownFigures(figures)}`)
