@@ -28,7 +28,8 @@ export class CoarseClock {
     this.#left = this.#most
     if (!this.#armed && this.#most > 0) {
       this.#armed = true
-      setImmediate(this.#turnEnds).unref()
+      // One that does not hold the loop up would wait for the next event, and the turn with it.
+      setImmediate(this.#turnEnds)
     }
     return (this.#now = this.#clock.now())
   }

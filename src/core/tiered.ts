@@ -51,7 +51,7 @@ class Tiered implements Store {
     const expected = near.expect(key)
     try {
       const entry = await this.#far.read(key, tags)
-      near.found(key, expected, entry && { entry, value: entry })
+      near.found(key, expected, entry && { entry, value: copyOf(entry) })
       return entry
     } finally {
       near.forgo(key, expected)
@@ -134,4 +134,9 @@ class Tiered implements Store {
     this.#tiers.set(namespace, near)
     return near
   }
+}
+
+/** The bytes of a connection are a larger buffer, which an entry would keep. */
+function copyOf({ payload, token, version, age, freshFor, staleFor, loadTime, tags, validators }: Entry): Entry {
+  return { payload: Buffer.from(payload), token, version, age, freshFor, staleFor, loadTime, tags, validators }
 }

@@ -68,7 +68,8 @@ export class Coherence {
       const [last, ...told] = reply as unknown[]
       awaited = told.map(String)
       if (isDone()) return
-      const timer = setTimeout(done, Number(last))
+      // Both clocks are rounded down.
+      const timer = setTimeout(done, Number(last) + 2)
       await all
       clearTimeout(timer)
     } finally {
@@ -103,7 +104,11 @@ export class Coherence {
     const inbox = this.#inbox()
     if (inbox === '') return null
     const token = this.#token()
-    this.#listeners.set(token, (all) => confirmed(all === '1'))
+    this.#listeners.set(token, (all) => {
+      // Said to one of several caches of the namespace, it holds for all of them: they have one place in the list.
+      if (all !== '1') for (const each of this.#watchers) if (each.namespace === namespace) each.interrupted()
+      confirmed(all === '1')
+    })
     quietly(runScript(this.#client, scripts.keepCopies, [copiesKey(namespace)], [inbox, window, token]))
     return () => void this.#listeners.delete(token)
   }

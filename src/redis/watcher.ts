@@ -17,6 +17,7 @@ export class Watcher implements Watch {
   #awaited: (() => void)[] = []
   /** Whether something may have gone of which the copies were not told. */
   #missed = false
+  #closed = false
 
   /**
    * @param options.window how long a sign is good for, in milliseconds
@@ -37,7 +38,7 @@ export class Watcher implements Watch {
 
   keep(ms: number): void {
     this.#keptUntil = systemClock.now() + ms
-    if (this.#timer !== undefined) return
+    if (this.#timer !== undefined || this.#closed) return
     this.#timer = setInterval(this.#renew, this.#window / 3)
     this.#timer.unref()
     this.#renew()
@@ -51,6 +52,7 @@ export class Watcher implements Watch {
   }
 
   close(): void {
+    this.#closed = true
     this.#stop()
     this.#forgetAwaited()
     this.#onClose()
@@ -67,7 +69,11 @@ export class Watcher implements Watch {
       this.until = saidAt + this.#window
     })
     if (forget === null) return
-    if (this.#awaited.length === mostAwaited) this.#awaited.shift()?.()
+    if (this.#awaited.length === mostAwaited) {
+      this.#awaited.shift()?.()
+      // It may be the one that would have said so.
+      this.#missed = true
+    }
     this.#awaited.push(forget)
   }
 
