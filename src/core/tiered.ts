@@ -60,9 +60,9 @@ class Tiered implements Store {
 
   async claim(request: ClaimRequest): Promise<Claim> {
     const claim = await this.#far.claim(request)
-    // Whoever has seen a new value is not given an older one.
-    if (claim.state === 'fresh') this.#near(request.key).forget(request.key)
-    return claim
+    // Whoever hears of a new value is not given an older one.
+    const heard = <T>(of: T): T => (this.#near(request.key).forget(request.key), of)
+    return claim.state === 'wait' ? { ...claim, outcome: claim.outcome.then(heard) } : heard(claim)
   }
 
   async fill(lease: Lease, value: NewValue): Promise<boolean> {

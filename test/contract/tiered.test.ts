@@ -49,6 +49,32 @@ test('tiered: caches that share it share its copies', async () => {
   for (const cache of caches) await cache.close()
 })
 
+test('tiered: whoever waits for a new value that is too large for a message is not given the copy it replaces', async () => {
+  const far = memoryStore()
+  // What b would be told of the change is still on its way.
+  const deaf = { until: Number.POSITIVE_INFINITY, keep: () => undefined, close: () => undefined }
+  const late = new Proxy(far, {
+    get(store, name) {
+      if (name === 'watch') return () => deaf
+      const member: unknown = Reflect.get(store, name)
+      return typeof member === 'function' ? member.bind(store) : member
+    },
+  })
+  const [a, b] = [tiered({ ttl: '1h' }, far), tiered({ ttl: '1h' }, late)]
+  const value = { payload: Buffer.from('old'), ttl: 60_000, grace: 0, loadTime: 0, inlineLimit: 0 }
+  await far.set('ns:k', 'a token of 16 ch', value)
+  for (const store of [a, b]) await store.read('ns:k')
+  const claimed = (store: typeof a, token: string) =>
+    store.claim({ key: 'ns:k', token, leaseTtl: 60_000, unwanted: 'a token of 16 ch' })
+  const [lease, wait] = [await claimed(a, 'another token 16'), await claimed(b, 'a third token 16')]
+  if (lease.state !== 'lease' || wait.state !== 'wait') throw new Error('Expected a lease and a wait')
+  // Once more a copy.
+  await b.read('ns:k')
+  await a.fill(lease.lease, { ...value, payload: Buffer.from('new') })
+  await wait.outcome
+  expect((await b.read('ns:k'))?.payload.toString()).toBe('new')
+})
+
 test('tiered: a value in it ages', async () => {
   const store = tiered({ ttl: '1h' }, memoryStore())
   store.open()

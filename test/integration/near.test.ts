@@ -110,6 +110,23 @@ describe('the near tier before Redis', () => {
     expect(await near.getOrLoad('k', never)).toBe('new')
   })
 
+  test('knows what was missed in all caches of its namespace, whichever of them hears of it', async () => {
+    const namespace = randomUUID()
+    const client = new Redis({ ...server.address })
+    const store = redisStore(client)
+    const both = [0, 1].map(() => createCache({ store, namespace, ttl: '1h', near: { ttl: '1h' } }))
+    for (const cache of both) opened.push({ cache, client })
+    const other = open(namespace)
+    await other.set('k', 'old')
+    for (const cache of both) await copied(cache, 'k')
+    await server.client.del(`{${namespace}:}copies`)
+    await other.set('k', 'new')
+    // No read meanwhile, which would find the new value: both have asked for signs again, and had them.
+    await counter.reset()
+    await until('both have said so again', async () => Number((await counter.counts())['evalsha']) > 6)
+    for (const cache of both) expect(await cache.getOrLoad('k', never)).toBe('new')
+  })
+
   test('does not last longer in Redis than somebody keeps copies', async () => {
     const namespace = randomUUID()
     const [near, other] = [open(namespace, {}), open(namespace)]

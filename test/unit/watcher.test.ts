@@ -88,6 +88,15 @@ describe('the promise that copies are told what goes', () => {
     expect(said.every(({ forgotten }) => forgotten)).toBe(true)
   })
 
+  test('drops all copies after signs that were not waited for: one of them may have said that something was missed', () => {
+    const { watcher, state, said, sign } = watched()
+    watcher.keep(10_000)
+    sign(0, false)
+    vi.advanceTimersByTime(1_200)
+    sign(said.length - 1)
+    expect(state.dropped).toBe(2)
+  })
+
   test('is not asked for while nothing can be told, and again when it can', () => {
     const { watcher, said, state } = watched()
     state.deaf = true
@@ -104,6 +113,8 @@ describe('the promise that copies are told what goes', () => {
     watcher.keep(10_000)
     watcher.close()
     expect(state.closed).toBe(true)
+    watcher.keep(10_000)
+    expect(said, 'a read that was on its way does not begin it again').toHaveLength(1)
     expect(said[0]?.forgotten).toBe(true)
     expect(vi.getTimerCount()).toBe(0)
   })
