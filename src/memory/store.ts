@@ -124,7 +124,8 @@ export class MemoryStore implements Store {
   async invalidateTags(tags: readonly string[]): Promise<void> {
     this.#tags.invalidate(tags)
     for (const [copies, namespace] of this.#copies) {
-      copies.dropTags(tags.filter((tag) => tag.startsWith(namespace)))
+      const own = tags.filter((tag) => tag.startsWith(namespace))
+      if (own.length > 0) copies.dropTags(own)
     }
   }
 

@@ -28,9 +28,10 @@ export class Coherence {
   readonly #client: RedisClient
   readonly #inbox: () => string
   readonly #token = tokens()
-  readonly #watchers = new Set<Watcher>()
-  /** Who waits for messages, by what they are about. */
-  readonly #listeners = new Map<string, (said: string) => void>()
+  /** By namespace. */
+  readonly #watchers = new Map<string, Watcher>()
+  /** Who waits to hear from an inbox that it has let go, by the token of the change. */
+  readonly #waiting = new Map<string, (inbox: string) => void>()
 
   /** @param inbox where this process can be told something; `''` if it cannot */
   constructor(client: RedisClient, inbox: () => string) {
@@ -39,77 +40,66 @@ export class Coherence {
   }
 
   watch(namespace: string, copies: Copies): Watch {
-    const watcher: Watcher = new Watcher(namespace, copies, {
-      window,
-      say: (confirmed) => this.#say(namespace, confirmed),
-      onClose: () => void this.#watchers.delete(watcher),
-    })
-    this.#watchers.add(watcher)
-    return watcher
+    let watcher = this.#watchers.get(namespace)
+    if (watcher === undefined) {
+      const ask = (): string | null => this.#askForSign(namespace)
+      watcher = new Watcher({ window, ask, onEnd: () => void this.#watchers.delete(namespace) })
+      this.#watchers.set(namespace, watcher)
+    }
+    return watcher.watch(copies)
   }
 
   /** Has every process let go of copies; resolves when none of them is served any more. */
-  async drop(gone: Omit<Gone, 'from'>): Promise<void> {
+  async drop(gone: Pick<Gone, 'keys' | 'tags'>): Promise<void> {
     const [name = ''] = [...gone.keys, ...gone.tags]
     const token = this.#token()
-    const message = `d${token}${JSON.stringify({ from: this.#inbox(), ...gone })}`
     const heard = new Set<string>()
     let awaited: readonly string[] | null = null
     let done!: () => void
     const all = new Promise<void>((resolve) => (done = resolve))
     const isDone = (): boolean => awaited?.every((inbox) => heard.has(inbox)) ?? false
     // Before it is sent: what they say comes on another connection.
-    this.#listeners.set(token, (inbox) => {
+    this.#waiting.set(token, (inbox) => {
       heard.add(inbox)
       if (isDone()) done()
     })
     try {
-      const reply = await runScript(this.#client, scripts.dropCopies, [copiesKey(name)], [message, window])
-      const [last, ...told] = reply as unknown[]
+      const message = JSON.stringify({ from: this.#inbox(), ...gone })
+      const reply = await runScript(this.#client, scripts.dropCopies, [copiesKey(name)], [token, message, window])
+      const [longest, told] = reply as [unknown, unknown[]]
       awaited = told.map(String)
       if (isDone()) return
       // Both clocks are rounded down.
-      const timer = setTimeout(done, Number(last) + 2)
+      const timer = setTimeout(done, Number(longest) + 2)
       await all
       clearTimeout(timer)
     } finally {
-      this.#listeners.delete(token)
+      this.#waiting.delete(token)
     }
-  }
-
-  /** What was told to this process may not have arrived. */
-  interrupted(): void {
-    for (const watcher of this.#watchers) watcher.interrupted()
   }
 
   /** A message about copies. */
   received(token: string, { kind, body }: Message): void {
-    if (kind === 'k') return this.#listeners.get(token)?.(body.toString('latin1'))
-    const gone = goneIn(body)
-    if (gone === null) return
-    const { from, keys, tags } = gone
-    const namespace = namespaceOf([...keys, ...tags][0] ?? '')
-    for (const watcher of this.#watchers) {
-      if (watcher.namespace !== namespace) continue
-      if (keys.length > 0) watcher.copies.drop(keys)
-      if (tags.length > 0) watcher.copies.dropTags(tags)
-    }
-    const inbox = this.#inbox()
-    if (from === inbox) this.#listeners.get(token)?.(inbox)
-    else if (from !== '') quietly(this.#client.publish(from, `k${token}${inbox}`))
+    if (kind === 'd') return this.#told(token, body)
+    const said = body.toString('latin1')
+    if (kind === 'k') this.#waiting.get(token)?.(said)
+    else for (const watcher of this.#watchers.values()) watcher.sign(token, said)
   }
 
-  /** Has this process told what goes; returns what ends the wait for the sign, `null` if it cannot be told. */
-  #say(namespace: string, confirmed: (all: boolean) => void): (() => void) | null {
+  #told(token: string, body: Buffer): void {
+    const gone = goneIn(body)
+    if (gone === null) return
+    this.#watchers.get(namespaceOf([...gone.keys, ...gone.tags][0] ?? ''))?.told(token, gone)
+    const inbox = this.#inbox()
+    if (gone.from === inbox) this.#waiting.get(token)?.(inbox)
+    else if (gone.from !== '') quietly(this.#client.publish(gone.from, `k${token}${inbox}`))
+  }
+
+  #askForSign(namespace: string): string | null {
     const inbox = this.#inbox()
     if (inbox === '') return null
     const token = this.#token()
-    this.#listeners.set(token, (all) => {
-      // Said to one of several caches of the namespace, it holds for all of them: they have one place in the list.
-      if (all !== '1') for (const each of this.#watchers) if (each.namespace === namespace) each.interrupted()
-      confirmed(all === '1')
-    })
     quietly(runScript(this.#client, scripts.keepCopies, [copiesKey(namespace)], [inbox, window, token]))
-    return () => void this.#listeners.delete(token)
+    return token
   }
 }

@@ -4,10 +4,11 @@ import type { RedisClient, RedisSubscriber } from './client.ts'
 
 /**
  * A message of a script: `v` a value with its header, `r` read it, `f` an error, `p` do not queue, `a` ask again, and to the
- * holder of a lease that it is void; `t` it is your turn to ask for a lock; `d` let copies go, `k` what came of such a message.
+ * holder of a lease that it is void; `t` it is your turn to ask for a lock; `d` let copies go, `k` they are gone,
+ * `s` the sign that whatever was to go was told.
  */
 export interface Message {
-  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 't' | 'd' | 'k'
+  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 't' | 'd' | 'k' | 's'
   readonly body: Buffer
 }
 
@@ -212,11 +213,11 @@ export class Inbox {
   #received(bytes: Buffer): void {
     // Anybody on the same Redis could have sent it: what is not of our form is nobody's message.
     const kind = String.fromCharCode(bytes[0] ?? 0) as Message['kind']
-    if (!'vrfpatdk'.includes(kind) || bytes.length < 1 + tokenLength) return
+    if (!'vrfpatdks'.includes(kind) || bytes.length < 1 + tokenLength) return
     const token = bytes.toString('latin1', 1, 1 + tokenLength)
     // A copy: the bytes of the connection are a larger buffer, which a message that is kept would keep with it.
     const message = { kind, body: Buffer.from(bytes.subarray(1 + tokenLength)) }
-    if (kind === 'd' || kind === 'k') return this.#copies?.received(token, message)
+    if ('dks'.includes(kind)) return this.#copies?.received(token, message)
     if (kind === 'a') this.#holders.get(token)?.()
     const listeners = this.#listeners.get(token)
     this.#listeners.delete(token)

@@ -137,23 +137,28 @@ return bad == many and answers[1] or answers
 
 export const dropCopies: Script = {
   name: 'drop-copies',
-  sha1: '6dd36540c5befcc1b54acdd1050fb7d662b0f694',
+  sha1: 'e7a7841255a4385e2e9ce283d389c81039d6d7d0',
   lua: `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local last = 0
+local fields = redis.pcall('HKEYS', KEYS[1])
+if fields.err or #fields == 0 then return {0, {}} end
+local message = 'd' .. ARGV[1] .. (redis.call('HGET', KEYS[1], 'last') or ARGV[1]) .. ARGV[2]
+if type(redis.pcall('HSET', KEYS[1], 'last', ARGV[1])) == 'table' then redis.call('HDEL', KEYS[1], 'last') end
+local longest = 0
 local told = {}
-local inboxes = redis.pcall('HKEYS', KEYS[1])
-for _, inbox in ipairs(inboxes.err and {} or inboxes) do
-  local left = (tonumber(redis.call('HGET', KEYS[1], inbox) or 0) or 0) - now
-  redis.pcall('PUBLISH', inbox, ARGV[1])
-  if left > 0 then
-    last = math.max(last, math.min(left, tonumber(ARGV[2])))
-    table.insert(told, inbox)
-  elseif left < -10 * ARGV[2] then
-    redis.call('HDEL', KEYS[1], inbox)
+for _, inbox in ipairs(fields) do
+  if inbox ~= 'last' then
+    local left = (tonumber(redis.call('HGET', KEYS[1], inbox) or 0) or 0) - now
+    redis.pcall('PUBLISH', inbox, message)
+    if left > 0 then
+      longest = math.max(longest, math.min(left, tonumber(ARGV[3])))
+      table.insert(told, inbox)
+    elseif left < -10 * ARGV[3] then
+      redis.call('HDEL', KEYS[1], inbox)
+    end
   end
 end
-return {last, unpack(told)}
+return {longest, told}
 `,
 }
 
@@ -251,13 +256,16 @@ return {ours}
 
 export const keepCopies: Script = {
   name: 'keep-copies',
-  sha1: 'd6d927e3a2e2d037bc297a6d74db5bbd428f2c8f',
-  lua: `local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local before = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0) or 0
-redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now + ARGV[2]))
+  sha1: 'fb2b1bb039d03a7399235ff20f4306d871cf4f99',
+  lua: `local last = redis.call('HGET', KEYS[1], 'last')
+if not last then
+  last = ARGV[3]
+  redis.call('HSET', KEYS[1], 'last', last)
+end
+local time = redis.call('TIME')
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]))
 redis.call('PEXPIRE', KEYS[1], ARGV[2] * 10)
-redis.call('PUBLISH', ARGV[1], 'k' .. ARGV[3] .. (before > now and '1' or '0'))
+redis.call('PUBLISH', ARGV[1], 's' .. ARGV[3] .. last)
 return 1
 `,
 }

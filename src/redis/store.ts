@@ -55,7 +55,6 @@ export class RedisStore implements Store {
     this.inspection = new RedisInspection(client, this.#tags)
     this.#values = new Values(reader, this.#tags, this.#clock)
     const tell = (pushed: boolean): void => {
-      this.#coherence.interrupted()
       for (const hear of this.#users) hear(pushed)
     }
     this.#coherence = new Coherence(client, () => this.#inbox?.name ?? '')

@@ -1,88 +1,122 @@
 import { systemClock } from '../core/clock.ts'
 import type { Copies, Watch } from '../core/store.ts'
+import type { Gone } from './gone.ts'
 
-/** How many signs a process may wait for at a time. */
-const mostAwaited = 10
-
-/** The promise that copies of one namespace are told what goes, renewed as long as copies are kept. */
-export class Watcher implements Watch {
-  readonly namespace: string
-  readonly copies: Copies
+/**
+ * The promise that the copies of one namespace in this process are told what goes, renewed as long as any are kept.
+ *
+ * Messages can be lost without a trace. So each names the one before it, and a sign names the last: what does not fit tells
+ * that something was missed, and all copies go.
+ */
+export class Watcher {
+  /** Until when, by the clock of the process, no value goes without the copies being told. */
   until = 0
   readonly #window: number
-  readonly #say: (confirmed: (all: boolean) => void) => (() => void) | null
-  readonly #onClose: () => void
+  readonly #ask: () => string | null
+  readonly #onEnd: () => void
+  readonly #copies = new Set<Copies>()
+  /** When the signs that are on their way were asked for, by their tokens. */
+  readonly #asked = new Map<string, number>()
+  /** The token of the last change that was told. */
+  #last = ''
   #keptUntil = 0
   #timer: NodeJS.Timeout | undefined
-  #awaited: (() => void)[] = []
-  /** Whether something may have gone of which the copies were not told. */
-  #missed = false
-  #closed = false
 
   /**
    * @param options.window how long a sign is good for, in milliseconds
-   * @param options.say has this process told of what goes, and calls back with a sign: whether it was told all since the last
-   *   one; returns what ends the wait for it, `null` if there will be none
+   * @param options.ask has this process told of what goes, and asks for a sign; returns its token, `null` if none will come
+   * @param options.onEnd called when nobody keeps copies any more
    */
-  constructor(
-    namespace: string,
-    copies: Copies,
-    options: { window: number; say: (confirmed: (all: boolean) => void) => (() => void) | null; onClose: () => void },
-  ) {
-    this.namespace = namespace
-    this.copies = copies
+  constructor(options: { window: number; ask: () => string | null; onEnd: () => void }) {
     this.#window = options.window
-    this.#say = options.say
-    this.#onClose = options.onClose
+    this.#ask = options.ask
+    this.#onEnd = options.onEnd
   }
 
-  keep(ms: number): void {
-    this.#keptUntil = systemClock.now() + ms
-    if (this.#timer !== undefined || this.#closed) return
+  /** Includes the copies of one more cache. */
+  watch(copies: Copies): Watch {
+    this.#copies.add(copies)
+    return new CopiesWatch(this, copies)
+  }
+
+  /** As {@link Watch.keep}, for copies that are included. */
+  keep(copies: Copies, ms: number): void {
+    if (!this.#copies.has(copies)) return
+    this.#keptUntil = Math.max(this.#keptUntil, systemClock.now() + ms)
+    if (this.#timer !== undefined) return
     this.#timer = setInterval(this.#renew, this.#window / 3)
     this.#timer.unref()
     this.#renew()
   }
 
-  /** What was told may not have arrived. */
-  interrupted(): void {
-    this.until = 0
-    this.#missed = true
-    this.#forgetAwaited()
+  leave(copies: Copies): void {
+    if (!this.#copies.delete(copies) || this.#copies.size > 0) return
+    this.#stop()
+    this.#onEnd()
   }
 
-  close(): void {
-    this.#closed = true
-    this.#stop()
-    this.#forgetAwaited()
-    this.#onClose()
+  /** A change was told. */
+  told(token: string, { previous, keys, tags }: Gone): void {
+    this.#follow(previous)
+    this.#last = token
+    for (const copies of this.#copies) {
+      if (keys.length > 0) copies.drop(keys)
+      if (tags.length > 0) copies.dropTags(tags)
+    }
+  }
+
+  /**
+   * A sign came, behind whatever was told before it.
+   * @param last the token of the last change that was told
+   */
+  sign(token: string, last: string): void {
+    const askedAt = this.#asked.get(token)
+    if (askedAt === undefined) return
+    this.#asked.delete(token)
+    this.#follow(last)
+    this.until = Math.max(this.until, askedAt + this.#window)
+  }
+
+  #follow(last: string): void {
+    if (last === this.#last) return
+    this.#last = last
+    for (const copies of this.#copies) copies.dropAll()
   }
 
   readonly #renew = (): void => {
-    const saidAt = systemClock.now()
-    if (saidAt > this.#keptUntil) return this.#stop()
-    const forget = this.#say((all) => {
-      // Those that were waited for longer will not come any more: signs come in their order.
-      if (forget !== null) this.#forgetAwaited(this.#awaited.indexOf(forget) + 1)
-      if (this.#missed || !all) this.copies.dropAll()
-      this.#missed = false
-      this.until = saidAt + this.#window
-    })
-    if (forget === null) return
-    if (this.#awaited.length === mostAwaited) {
-      this.#awaited.shift()?.()
-      // It may be the one that would have said so.
-      this.#missed = true
-    }
-    this.#awaited.push(forget)
+    const now = systemClock.now()
+    if (now > this.#keptUntil) return this.#stop()
+    // A sign that comes later than this would be good for nothing.
+    for (const [token, askedAt] of this.#asked) if (askedAt + this.#window <= now) this.#asked.delete(token)
+    const token = this.#ask()
+    if (token !== null) this.#asked.set(token, now)
   }
 
   #stop(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
+}
 
-  #forgetAwaited(most = mostAwaited): void {
-    for (const forget of this.#awaited.splice(0, most)) forget()
+/** What one cache has of a {@link Watcher}. */
+class CopiesWatch implements Watch {
+  readonly #watcher: Watcher
+  readonly #copies: Copies
+
+  constructor(watcher: Watcher, copies: Copies) {
+    this.#watcher = watcher
+    this.#copies = copies
+  }
+
+  get until(): number {
+    return this.#watcher.until
+  }
+
+  keep(ms: number): void {
+    this.#watcher.keep(this.#copies, ms)
+  }
+
+  close(): void {
+    this.#watcher.leave(this.#copies)
   }
 }

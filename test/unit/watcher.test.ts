@@ -3,24 +3,34 @@ import { Watcher } from '../../src/redis/watcher.ts'
 
 const window = 300
 
-/** A watcher, what it has said that it wants to hear, and how often all its copies were dropped. */
+/** Copies, and what they were told. */
+function someCopies() {
+  const gone: string[] = []
+  return {
+    gone,
+    drop: (keys: readonly string[]) => void gone.push(...keys),
+    dropTags: (tags: readonly string[]) => void gone.push(...tags),
+    dropAll: () => void gone.push('all'),
+  }
+}
+
+/** A watcher with the copies of one cache, and what it has asked for. */
 function watched() {
-  const said: { confirmed: (all: boolean) => void; forgotten: boolean }[] = []
-  const state = { dropped: 0, closed: false, deaf: false }
-  const copies = { drop: () => undefined, dropTags: () => undefined, dropAll: () => void state.dropped++ }
-  const watcher = new Watcher('shop:', copies, {
+  const copies = someCopies()
+  const state = { asked: 0, deaf: false, ended: false }
+  const watcher = new Watcher({
     window,
-    say: (confirmed) => {
-      if (state.deaf) return null
-      const one = { confirmed, forgotten: false }
-      said.push(one)
-      return () => void (one.forgotten = true)
-    },
-    onClose: () => void (state.closed = true),
+    ask: () => (state.deaf ? null : `sign ${state.asked++}`),
+    onEnd: () => void (state.ended = true),
   })
-  /** The sign that was asked for at this place comes. */
-  const sign = (index: number, all = true): void => said[index]?.confirmed(all)
-  return { watcher, said, state, sign }
+  const watch = watcher.watch(copies)
+  /** The sign that was asked for at this place comes, and says what was told last. */
+  const sign = (index: number, last = 'first'): void => watcher.sign(`sign ${index}`, last)
+  /** A change of a key is told. */
+  const told = (token: string, previous: string): void => {
+    watcher.told(token, { previous, from: '', keys: [`of ${token}`], tags: [] })
+  }
+  return { watcher, watch, gone: copies.gone, state, sign, told }
 }
 
 describe('the promise that copies are told what goes', () => {
@@ -28,94 +38,123 @@ describe('the promise that copies are told what goes', () => {
   afterEach(() => vi.useRealTimers())
 
   test('holds for a while from when a sign was asked for, not from when it came', () => {
-    const { watcher, sign } = watched()
-    expect(watcher.until).toBe(0)
+    const { watch, sign } = watched()
+    expect(watch.until).toBe(0)
     const askedAt = performance.now()
-    watcher.keep(10_000)
+    watch.keep(10_000)
     vi.advanceTimersByTime(90)
-    expect(watcher.until).toBe(0)
-    sign(0, false)
-    expect(watcher.until).toBe(askedAt + window)
+    expect(watch.until).toBe(0)
+    sign(0)
+    expect(watch.until).toBe(askedAt + window)
   })
 
   test('is renewed three times in that time, as long as copies are kept, and no longer', () => {
-    const { watcher, said } = watched()
-    watcher.keep(1_000)
+    const { watch, state } = watched()
+    watch.keep(1_000)
     vi.advanceTimersByTime(900)
-    expect(said).toHaveLength(10)
-    watcher.keep(1_000)
+    expect(state.asked).toBe(10)
+    watch.keep(1_000)
     vi.advanceTimersByTime(60_000)
-    expect(said).toHaveLength(20)
+    expect(state.asked).toBe(20)
     expect(vi.getTimerCount()).toBe(0)
-    watcher.keep(1_000)
-    expect(said).toHaveLength(21)
+    watch.keep(1_000)
+    expect(state.asked).toBe(21)
   })
 
-  test('has all copies dropped when something was not told since the last sign', () => {
-    const { watcher, state, sign } = watched()
-    watcher.keep(10_000)
-    sign(0, false)
-    expect(state.dropped).toBe(1)
+  test('is not made shorter by a sign that comes late, nor made at all by one that was not asked for', () => {
+    const { watch, sign } = watched()
+    watch.keep(10_000)
     vi.advanceTimersByTime(100)
     sign(1)
-    expect(state.dropped).toBe(1)
+    const { until } = watch
+    sign(0)
+    sign(7)
+    expect(watch.until).toBe(until)
     vi.advanceTimersByTime(100)
-    sign(2, false)
-    expect(state.dropped).toBe(2)
+    sign(1)
+    expect(watch.until, 'each is good once').toBe(until)
   })
 
-  test('ends when messages may have been lost, and with the next sign all copies go', () => {
-    const { watcher, said, state, sign } = watched()
-    watcher.keep(10_000)
-    sign(0, false)
-    vi.advanceTimersByTime(100)
-    watcher.interrupted()
-    expect(watcher.until).toBe(0)
-    expect(said[1]?.forgotten, 'the sign that was on its way is not waited for').toBe(true)
-    vi.advanceTimersByTime(100)
-    sign(2)
-    expect(state.dropped).toBe(2)
-    expect(watcher.until).toBe(performance.now() + window)
+  test('is not made by a sign that comes when its time is over', () => {
+    const { watch, sign } = watched()
+    watch.keep(10_000)
+    vi.advanceTimersByTime(window)
+    sign(0)
+    expect(watch.until).toBe(0)
   })
 
-  test('does not wait for ever for signs that do not come', () => {
-    const { watcher, said, sign } = watched()
-    watcher.keep(10_000)
-    vi.advanceTimersByTime(5_000)
-    expect(said.filter(({ forgotten }) => !forgotten)).toHaveLength(10)
-    // Those before it will not come any more.
-    sign(said.length - 1)
-    expect(said.every(({ forgotten }) => forgotten)).toBe(true)
+  test('has all copies dropped by the first sign, and then only what is told', () => {
+    const { watch, gone, sign, told } = watched()
+    watch.keep(10_000)
+    sign(0, 'first')
+    told('second', 'first')
+    told('third', 'second')
+    vi.advanceTimersByTime(100)
+    sign(1, 'third')
+    expect(gone).toEqual(['all', 'of second', 'of third'])
   })
 
-  test('drops all copies after signs that were not waited for: one of them may have said that something was missed', () => {
-    const { watcher, state, said, sign } = watched()
-    watcher.keep(10_000)
-    sign(0, false)
-    vi.advanceTimersByTime(1_200)
-    sign(said.length - 1)
-    expect(state.dropped).toBe(2)
+  test('has all copies dropped when a sign shows that the last change was not told', () => {
+    const { watch, gone, sign } = watched()
+    watch.keep(10_000)
+    sign(0, 'first')
+    vi.advanceTimersByTime(100)
+    sign(1, 'second')
+    expect(gone).toEqual(['all', 'all'])
+    vi.advanceTimersByTime(100)
+    sign(2, 'second')
+    expect(gone, 'once').toHaveLength(2)
+  })
+
+  test('has all copies dropped when a change shows that the one before it was not told', () => {
+    const { watch, gone, sign, told } = watched()
+    watch.keep(10_000)
+    sign(0, 'first')
+    told('third', 'second')
+    expect(gone).toEqual(['all', 'all', 'of third'])
+    vi.advanceTimersByTime(100)
+    sign(1, 'third')
+    expect(gone).toHaveLength(3)
+  })
+
+  test('is one for all caches of its namespace', () => {
+    const { watcher, watch, gone, state, sign, told } = watched()
+    const others = someCopies()
+    const other = watcher.watch(others)
+    watch.keep(1_000)
+    other.keep(500)
+    expect(state.asked).toBe(1)
+    sign(0)
+    told('second', 'first')
+    expect(other.until).toBe(watch.until)
+    expect(others.gone).toEqual(gone)
+    vi.advanceTimersByTime(950)
+    expect(state.asked, 'as long as the one that keeps them longest').toBe(10)
   })
 
   test('is not asked for while nothing can be told, and again when it can', () => {
-    const { watcher, said, state } = watched()
+    const { watch, state } = watched()
     state.deaf = true
-    watcher.keep(10_000)
+    watch.keep(10_000)
     vi.advanceTimersByTime(1_000)
-    expect(said).toHaveLength(0)
+    expect(state.asked).toBe(0)
     state.deaf = false
     vi.advanceTimersByTime(100)
-    expect(said).toHaveLength(1)
+    expect(state.asked).toBe(1)
   })
 
-  test('is given up for good when it is closed', () => {
-    const { watcher, said, state } = watched()
-    watcher.keep(10_000)
-    watcher.close()
-    expect(state.closed).toBe(true)
-    watcher.keep(10_000)
-    expect(said, 'a read that was on its way does not begin it again').toHaveLength(1)
-    expect(said[0]?.forgotten).toBe(true)
+  test('ends with the last cache, and is not begun again by a read of a closed one that was on its way', () => {
+    const { watcher, watch, state } = watched()
+    const other = watcher.watch(someCopies())
+    watch.keep(10_000)
+    watch.close()
+    expect(state.ended).toBe(false)
+    expect(vi.getTimerCount()).toBe(1)
+    other.close()
+    expect(state.ended).toBe(true)
+    expect(vi.getTimerCount()).toBe(0)
+    watch.keep(10_000)
+    expect(state.asked).toBe(1)
     expect(vi.getTimerCount()).toBe(0)
   })
 })
