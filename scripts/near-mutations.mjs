@@ -72,7 +72,7 @@ export const nearMutations = [
     name: 'a sign is good from when it comes, not from when it was asked for',
     rule: 4,
     file: 'src/redis/watcher.ts',
-    from: 'Math.max(this.until, askedAt + this.#window)',
+    from: 'Math.max(this.#until, askedAt + this.#window)',
     to: 'systemClock.now() + this.#window',
     tests: ['test/unit/watcher.test.ts'],
   },

@@ -9,16 +9,15 @@ import type { Gone } from './gone.ts'
  * that something was missed, and all copies go.
  */
 export class Watcher {
-  /** Until when, by the clock of the process, no value goes without the copies being told. */
-  until = 0
   readonly #window: number
   readonly #ask: () => string | null
   readonly #onEnd: () => void
-  readonly #copies = new Set<Copies>()
+  readonly #watches = new Set<CopiesWatch>()
   /** When the signs that are on their way were asked for, by their tokens. */
   readonly #asked = new Map<string, number>()
   /** The token of the last change that was told. */
   #last = ''
+  #until = 0
   #keptUntil = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -35,13 +34,15 @@ export class Watcher {
 
   /** Includes the copies of one more cache. */
   watch(copies: Copies): Watch {
-    this.#copies.add(copies)
-    return new CopiesWatch(this, copies)
+    const watch = new CopiesWatch(this, copies, this.#until)
+    this.#watches.add(watch)
+    return watch
   }
 
-  /** As {@link Watch.keep}, for copies that are included. */
-  keep(copies: Copies, ms: number): void {
-    if (!this.#copies.has(copies)) return
+  /** As {@link Watch.keep}. */
+  keep(watch: CopiesWatch, ms: number): void {
+    // A read of a closed cache may have been on its way.
+    if (!this.#watches.has(watch)) return
     this.#keptUntil = Math.max(this.#keptUntil, systemClock.now() + ms)
     if (this.#timer !== undefined) return
     this.#timer = setInterval(this.#renew, this.#window / 3)
@@ -49,8 +50,8 @@ export class Watcher {
     this.#renew()
   }
 
-  leave(copies: Copies): void {
-    if (!this.#copies.delete(copies) || this.#copies.size > 0) return
+  leave(watch: CopiesWatch): void {
+    if (!this.#watches.delete(watch) || this.#watches.size > 0) return
     this.#stop()
     this.#onEnd()
   }
@@ -59,7 +60,7 @@ export class Watcher {
   told(token: string, { previous, keys, tags }: Gone): void {
     this.#follow(previous)
     this.#last = token
-    for (const copies of this.#copies) {
+    for (const { copies } of this.#watches) {
       if (keys.length > 0) copies.drop(keys)
       if (tags.length > 0) copies.dropTags(tags)
     }
@@ -74,13 +75,14 @@ export class Watcher {
     if (askedAt === undefined) return
     this.#asked.delete(token)
     this.#follow(last)
-    this.until = Math.max(this.until, askedAt + this.#window)
+    this.#until = Math.max(this.#until, askedAt + this.#window)
+    for (const watch of this.#watches) watch.until = this.#until
   }
 
   #follow(last: string): void {
     if (last === this.#last) return
     this.#last = last
-    for (const copies of this.#copies) copies.dropAll()
+    for (const { copies } of this.#watches) copies.dropAll()
   }
 
   readonly #renew = (): void => {
@@ -100,23 +102,22 @@ export class Watcher {
 
 /** What one cache has of a {@link Watcher}. */
 class CopiesWatch implements Watch {
+  /** A property of its own: each hit of the near tier looks at it. */
+  until: number
+  readonly copies: Copies
   readonly #watcher: Watcher
-  readonly #copies: Copies
 
-  constructor(watcher: Watcher, copies: Copies) {
+  constructor(watcher: Watcher, copies: Copies, until: number) {
     this.#watcher = watcher
-    this.#copies = copies
-  }
-
-  get until(): number {
-    return this.#watcher.until
+    this.copies = copies
+    this.until = until
   }
 
   keep(ms: number): void {
-    this.#watcher.keep(this.#copies, ms)
+    this.#watcher.keep(this, ms)
   }
 
   close(): void {
-    this.#watcher.leave(this.#copies)
+    this.#watcher.leave(this)
   }
 }
