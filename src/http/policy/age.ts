@@ -1,0 +1,50 @@
+import { deltaSeconds, mostSeconds } from './directives.ts'
+import { fieldOf } from './fields.ts'
+import { dateOf } from './http-date.ts'
+import type { Response } from './message.ts'
+
+/** When a response was asked for, and when its header came; milliseconds since the epoch. */
+export interface Exchange {
+  /** For a handler in the same process the same as `receivedAt`: there is no network between to be late. */
+  readonly requestedAt: number
+  readonly receivedAt: number
+}
+
+/** As old as can be told, in milliseconds: nothing is fresh that is so old. */
+export const oldest: number = mostSeconds * 1_000
+
+/**
+ * RFC 9111 section 4.2.3: how old a response is when it comes, in milliseconds (corrected_initial_age). One whose Age field
+ * is not valid is as old as can be told.
+ */
+export function initialAgeOf({ fields }: Response, { requestedAt, receivedAt }: Exchange): number {
+  const date = dateOf(fieldOf(fields, 'date'), receivedAt)
+  const apparent = date === null ? 0 : Math.max(0, receivedAt - date)
+  const corrected = ageFieldOf(fieldOf(fields, 'age')) + Math.max(0, receivedAt - requestedAt)
+  return Math.min(Math.max(apparent, corrected), oldest)
+}
+
+/** RFC 9111 section 4.2.3: how old it is now (current_age), in milliseconds. */
+export function ageAt(now: number, initialAge: number, receivedAt: number): number {
+  return Math.min(initialAge + Math.max(0, now - receivedAt), oldest)
+}
+
+/** RFC 9111 section 5.1: an age as the Age field tells it, in whole seconds. @param age milliseconds */
+export function ageText(age: number): string {
+  return String(Math.min(Math.floor(age / 1_000), mostSeconds))
+}
+
+/**
+ * RFC 9111 section 5.1: of a list the first member counts. A list with a space in it was several lines, of which nobody
+ * knows which one is right: it is not valid, as anything but a whole number is not.
+ */
+function ageFieldOf(field: string | null): number {
+  if (field === null) return 0
+  const comma = field.indexOf(',')
+  if (comma === -1) return ageOfText(field)
+  return /^[\d,]*$/.test(field) ? ageOfText(field.slice(0, comma)) : oldest
+}
+
+function ageOfText(text: string): number {
+  return (deltaSeconds(text) ?? mostSeconds) * 1_000
+}

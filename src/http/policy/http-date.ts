@@ -1,0 +1,53 @@
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+const month = `(${months.join('|')})`
+const day = '(?:mon|tue|wed|thu|fri|sat|sun)'
+const time = String.raw`(\d{2}):(\d{2}):(\d{2})`
+
+// RFC 9111 section 4.2: for a cache, letters may be of either case, and UTC says the same as GMT.
+const fixed = new RegExp(String.raw`^${day}, (\d{2}) ${month} (\d{4}) ${time} (?:gmt|utc)$`, 'i')
+const rfc850 = new RegExp(
+  String.raw`^(?:mon|tues|wednes|thurs|fri|satur|sun)day, (\d{2})-${month}-(\d{2}) ${time} (?:gmt|utc)$`,
+  'i',
+)
+const asctime = new RegExp(String.raw`^${day} ${month} (\d{2}| \d) ${time} (\d{4})$`, 'i')
+
+/**
+ * RFC 9110 section 5.6.7: the instant of a date in one of the three formats, in milliseconds since the epoch; `null` for
+ * anything else. Whether the day of the week is the right one is not asked.
+ * @param now what a year of two digits is near: it is at most 50 years ahead of it
+ */
+export function dateOf(text: string | null, now: number): number | null {
+  // The longest has 33 characters.
+  if (text === null || text.length > 40) return null
+  let match = fixed.exec(text)
+  if (match) return instant(match[3], match[2], match[1], match[4], match[5], match[6])
+  match = asctime.exec(text)
+  if (match) return instant(match[6], match[1], match[2], match[3], match[4], match[5])
+  match = rfc850.exec(text)
+  return match && instant(fullYear(Number(match[3]), now), match[2], match[1], match[4], match[5], match[6])
+}
+
+/** An instant as a date of a header, in the preferred format. @param instant milliseconds since the epoch */
+export function dateText(instant: number): string {
+  return new Date(instant).toUTCString()
+}
+
+type Part = string | number | undefined
+
+function instant(year: Part, name: Part, date: Part, hour: Part, minute: Part, second: Part): number | null {
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null
+  const at = new Date(0)
+  at.setUTCFullYear(Number(year), months.indexOf(String(name).toLowerCase()), Number(date))
+  // The 31st of February would be a day in March.
+  if (at.getUTCDate() !== Number(date)) return null
+  // RFC 9111 section 4.2: what is finer than the clock is rounded down, as a leap second is.
+  return at.setUTCHours(Number(hour), Number(minute), Math.min(Number(second), 59))
+}
+
+/** RFC 9110 section 5.6.7: more than 50 years ahead is the last past year with those digits. */
+function fullYear(digits: number, now: number): number {
+  const thisYear = new Date(now).getUTCFullYear()
+  const year = thisYear - (thisYear % 100) + digits
+  if (year > thisYear + 50) return year - 100
+  return year <= thisYear - 50 ? year + 100 : year
+}
