@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { Worker } from 'node:worker_threads'
+import type { RequestHandler } from 'express'
+import { forwardingApp, listening } from './forwarding-app.ts'
+import { startOrigin } from './origin.ts'
+
+/**
+ * What became of a test. `yes` and `no` are the answers of a check, which nobody has to pass; `dependency failed` says
+ * that a test without which it says nothing has failed, and `setup failed` that it did not get so far as to ask.
+ */
+export type Outcome =
+  | 'passed'
+  | 'failed'
+  | 'yes'
+  | 'no'
+  | 'dependency failed'
+  | 'setup failed'
+  | 'retried'
+  | 'harness failed'
+  | 'untested'
+
+export interface Result {
+  readonly id: string
+  /** The title of the part of the suite that it is in. */
+  readonly suite: string
+  /** What is tested, in words. */
+  readonly name: string
+  readonly kind: 'required' | 'optimal' | 'check'
+  /** As the suite itself would show it. */
+  readonly outcome: Outcome
+  /** What went wrong, empty when nothing did. */
+  readonly detail: string
+}
+
+/** All that the suite tests, by id. */
+export type Results = ReadonlyMap<string, Result>
+
+/** What the thread of the client is told. */
+export interface Order {
+  readonly url: string
+  /** One test, to be dumped; all, when left out. */
+  readonly only?: string
+}
+
+export interface RunOptions {
+  /** Runs this test alone, whatever it depends on, and dumps its requests and responses. */
+  readonly only?: string
+  /** Is given each line that client and origin print. */
+  readonly heard?: (line: string) => void
+}
+
+/** What http-cache-tests says of an Express app with this middleware, in front of a proxy to the suite's origin. */
+export async function conformanceOf(middleware: RequestHandler, options: RunOptions = {}): Promise<Results> {
+  await using origin = await startOrigin(options.heard)
+  await using app = await listening(forwardingApp(middleware, origin))
+  return await resultsOf(app.url, options)
+}
+
+/** What the suite's client says of whatever answers at this address and has the suite's origin behind it. */
+export async function resultsOf(url: string, { only, heard = () => {} }: RunOptions = {}): Promise<Results> {
+  const workerData: Order = only === undefined ? { url } : { url, only }
+  const thread = new Worker(new URL('client.mjs', import.meta.url), { workerData, stdout: true })
+  const lines = createInterface({ input: thread.stdout }).on('line', heard)
+  const printed = once(lines, 'close')
+  const ended = once(thread, 'exit').then(() => Promise.reject(new Error("The suite's client ended without a word")))
+  ended.catch(() => {})
+  try {
+    const [results] = (await Promise.race([once(thread, 'message'), ended])) as [Result[]]
+    await printed
+    return new Map(results.map((result) => [result.id, result]))
+  } finally {
+    await thread.terminate()
+  }
+}
