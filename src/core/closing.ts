@@ -13,8 +13,8 @@ export async function atMost(ms: number, over: Promise<void>, clock: Clock): Pro
   })
 }
 
-/** Gives up whatever is under way in a cache, and closes what it has opened. Rejects as the store does. */
-export async function endAll({ flights, open, lonely, watchdog, store, near }: CallShared): Promise<void> {
+/** Gives up whatever is under way in a cache. */
+export async function endAll({ flights, open, lonely, watchdog, near }: CallShared): Promise<void> {
   flights.giveUp()
   lonely.giveUp()
   for (const call of open) call.giveUp(closed(call.key))
@@ -22,6 +22,4 @@ export async function endAll({ flights, open, lonely, watchdog, store, near }: C
   flights.close()
   watchdog.close()
   near?.close()
-  await store.replay()
-  await store.close()
 }

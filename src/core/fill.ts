@@ -22,8 +22,8 @@ export async function fill(
   loaded: About & { value: unknown },
 ): Promise<Filled> {
   const { store, codec, events } = shared
-  const { grace, inlineLimit } = plan
-  const { value, loadTime, validators } = loaded
+  const { inlineLimit } = plan
+  const { value, grace, loadTime, validators } = loaded
   const tags = shared.tagNames.of(key, loaded.tags)
   const ttl = jittered(loaded.ttl, plan.jitter, drawn(shared.clock))
   const payload = encoded(value, key, plan.maxValueSize, codec)

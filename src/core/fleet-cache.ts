@@ -2,7 +2,7 @@ import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loadingNow } from './circle.ts'
 import { atMost, endAll } from './closing.ts'
 import { about, closed, type CacheError } from './errors.ts'
-import type { CacheEvents } from './events.ts'
+import type { CacheEvents, Events } from './events.ts'
 import { explained, type Explanation } from './explain.ts'
 import { freshness } from './freshness.ts'
 import { Call, type CallShared } from './get-or-load.ts'
@@ -13,9 +13,10 @@ import { together, type BatchLoader } from './many.ts'
 import type { Near } from './near.ts'
 import type { CallOptions, CloseOptions, SetOptions } from './options.ts'
 import { peeked } from './peek.ts'
-import { closeTimeout, type CachePlan } from './plan.ts'
+import { closeTimeout, siblingPlan, type CachePlan } from './plan.ts'
 import type { Question } from './question.ts'
 import type { Found } from './reads.ts'
+import { Sibling, sibling, type SiblingChanges } from './sibling.ts'
 import type { Store } from './store.ts'
 import { checkedTags } from './tags.ts'
 import type { CacheStats } from './tally.ts'
@@ -27,24 +28,28 @@ import { Wraps } from './wrap.ts'
 /** A cache whose misses are loaded once in the whole fleet. */
 export class FleetCache implements Cache {
   readonly #plan: CachePlan
+  readonly #backing: Store
   readonly #shared: CallShared
   /** The copies that may be served without a further thought. */
   #near: Near | null
   readonly #wraps: Wraps
   readonly #writes: Writes
+  readonly #siblings: FleetCache[] = []
   #state: 'open' | 'closing' | 'closed' = 'open'
   #closing: Promise<void> | null = null
   /** How many calls are at their first read, which most of them end with. */
   #reading = 0
   #readsOver: () => void = () => undefined
 
-  constructor(plan: CachePlan, backing: Store) {
+  /** @param elder the cache that this one is a sibling of: it opens and closes the store */
+  constructor(plan: CachePlan, backing: Store, elder: FleetCache | null = null) {
     this.#plan = plan
+    this.#backing = backing
     this.#wraps = new Wraps(this, plan)
-    this.#shared = wired(plan, backing)
+    this.#shared = wired(plan, backing, elder === null ? null : elder.#shared)
     this.#near = plan.refreshAhead === null ? this.#shared.near : null
     this.#writes = new Writes(plan, this.#shared)
-    this.#shared.store.open()
+    if (elder === null) this.#shared.store.open()
   }
 
   getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
@@ -172,6 +177,11 @@ export class FleetCache implements Cache {
     return this.#shared.events.on(name, listener)
   }
 
+  /** What is told of what goes on here, to whoever listens. */
+  get events(): Events {
+    return this.#shared.events
+  }
+
   trace(tracer: Tracer): () => void {
     return this.#shared.tracing.follow(tracer)
   }
@@ -180,9 +190,16 @@ export class FleetCache implements Cache {
     return this.#shared.events.stats()
   }
 
+  [sibling](changes: SiblingChanges): Sibling {
+    this.#checkOpen()
+    const cache = new FleetCache(siblingPlan(this.#plan, changes), this.#backing, this)
+    this.#siblings.push(cache)
+    return new Sibling(cache, { ...cache.#shared, ttl: this.#plan.ttl })
+  }
+
   async close(options: CloseOptions = {}): Promise<void> {
     const timeout = closeTimeout(options)
-    return (this.#closing ??= this.#close(timeout))
+    return (this.#closing ??= this.#closeAll(timeout))
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -201,7 +218,14 @@ export class FleetCache implements Cache {
     return { key, loader, plan, refresh: who === 'refresh', signal, asked: moment(), askedAt: clock.now() }
   }
 
-  async #close(timeout: number): Promise<void> {
+  async #closeAll(timeout: number): Promise<void> {
+    await Promise.all([this, ...this.#siblings].map((cache) => cache.#end(timeout)))
+    const { store } = this.#shared
+    await store.replay()
+    await store.close()
+  }
+
+  async #end(timeout: number): Promise<void> {
     this.#state = 'closing'
     this.#near = null
     await atMost(timeout, this.#idle(), this.#shared.clock)

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts'
-import { longestLife, milliseconds, shown, type Duration } from './duration.ts'
+import { longestLife, longestTimer, milliseconds, shown, type Duration } from './duration.ts'
 import { CacheError, loadFailed, quoted } from './errors.ts'
 import { ttlOf } from './freshness.ts'
 import type { Plan } from './plan.ts'
@@ -25,6 +25,8 @@ export interface LoadContext {
   readonly stale: Stale | null
   /** Says how long this value is fresh, instead of the option. Throws TypeError when it is not a duration. */
   readonly ttl: (ttl: Duration) => void
+  /** Says how long after its ttl this value may be served stale, instead of the option. Throws TypeError likewise. */
+  readonly grace: (grace: Duration) => void
   /** Gives this value tags, besides those of the option. Throws TypeError for what is no tag, or more than 64 in all. */
   readonly tags: (...tags: readonly string[]) => void
   /** Says what the source recognises this value by; the next load is shown it with the stale value. Throws TypeError. */
@@ -35,8 +37,11 @@ export interface LoadContext {
    * @throws TypeError when there is none
    */
   readonly notModified: <T>() => T
-  /** Says that this result is for this caller alone: it is not stored, and for a second nobody queues for the key. */
-  readonly doNotStore: () => void
+  /**
+   * Says that this result is for this caller alone: it is not stored, and nobody queues for the key so long. Default: a second.
+   * Throws TypeError when that is not a duration.
+   */
+  readonly doNotStore: (passFor?: Duration) => void
 }
 
 export interface Stale extends Validators {
@@ -47,6 +52,7 @@ export interface Stale extends Validators {
 /** What is known of a value that was loaded. */
 export interface About {
   readonly ttl: number
+  readonly grace: number
   readonly loadTime: number
   readonly tags: readonly string[]
   readonly validators: Validators | null
@@ -55,11 +61,17 @@ export interface About {
 /** What came of a loader. */
 export type Ended =
   | ({ readonly state: 'value'; readonly value: unknown } & About)
-  | { readonly state: 'pass'; readonly value: unknown }
+  | { readonly state: 'pass'; readonly value: unknown; readonly passFor: number }
   | { readonly state: 'failed'; readonly error: CacheError }
 
 /** Or it was overtaken: who ran it lost the right to its outcome, which will still be known as `ended`. */
 export type Loaded = Ended | { readonly state: 'lost'; readonly error: CacheError; readonly ended: Promise<Ended> }
+
+/**
+ * How long "do not store" is remembered, in milliseconds: long enough that a crowd passes, short enough that a key
+ * which has become cacheable again is not left unprotected.
+ */
+const passFor = 1_000
 
 /**
  * Runs a loader once, until it settles, its hard timeout is over, or `lost` resolves: whichever is first decides.
@@ -83,9 +95,10 @@ export function load(run: {
   }
   const startedAt = clock.now()
   let ttl: number | null = null
+  let { grace } = plan
   let tags = plan.tags
   let validators: Validators | null = null
-  let keep = true
+  let passes: number | null = null
   const context: LoadContext = {
     key,
     // Made when asked for: it costs more than all the rest of a load.
@@ -101,6 +114,9 @@ export function load(run: {
     ttl(given) {
       ttl = milliseconds('ttl', given, { most: longestLife })
     },
+    grace(given) {
+      grace = milliseconds('grace', given, { least: 0, most: longestLife })
+    },
     tags(...given) {
       tags = checkedTags('tags', [...tags, ...given])
     },
@@ -113,8 +129,8 @@ export function load(run: {
       validators ??= checkedValidators(validatorsOf(run.stale))
       return run.stale.value as T
     },
-    doNotStore() {
-      keep = false
+    doNotStore(given = passFor) {
+      passes = milliseconds('passFor', given, { most: longestTimer })
     },
   }
   const ended = new Promise<Ended>((resolve) => {
@@ -130,11 +146,12 @@ export function load(run: {
     new Promise((settle) => settle(loader(context))).then(
       (value) => {
         timer.cancel()
-        if (!keep) return resolve({ state: 'pass', value })
+        if (passes !== null) return resolve({ state: 'pass', value, passFor: passes })
         resolve({
           state: 'value',
           value,
           ttl: ttl ?? ttlOf(value, plan),
+          grace,
           tags,
           validators,
           loadTime: clock.now() - startedAt,

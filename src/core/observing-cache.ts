@@ -4,6 +4,7 @@ import { closed, type CacheError } from './errors.ts'
 import type { CacheEvents } from './events.ts'
 import type { Explanation } from './explain.ts'
 import { checkKey } from './key.ts'
+import type { FleetCache } from './fleet-cache.ts'
 import type { HeldLease } from './leases.ts'
 import { checkLoader, load, valueOf, type LoadContext, type Loaded, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
@@ -12,6 +13,7 @@ import { Patience } from './patience.ts'
 import type { CachePlan } from './plan.ts'
 import { quietly } from './quietly.ts'
 import type { CacheStats } from './tally.ts'
+import { Sibling, sibling } from './sibling.ts'
 import type { Tracer } from './tracing.ts'
 import { Wraps } from './wrap.ts'
 
@@ -21,12 +23,12 @@ import { Wraps } from './wrap.ts'
  */
 export class ObservingCache implements Cache {
   readonly #plan: CachePlan
-  readonly #shadow: Cache
+  readonly #shadow: FleetCache
   readonly #wraps: Wraps
   #closed = false
 
   /** @param shadow loads nothing but marks */
-  constructor(plan: CachePlan, shadow: Cache) {
+  constructor(plan: CachePlan, shadow: FleetCache) {
     this.#plan = plan
     this.#shadow = shadow
     this.#wraps = new Wraps(this, plan)
@@ -102,6 +104,10 @@ export class ObservingCache implements Cache {
     return this.#shadow.stats()
   }
 
+  [sibling](): Sibling {
+    return new Sibling(this, { events: this.#shadow.events, near: null, store: { away: true }, ttl: this.#plan.ttl })
+  }
+
   close(options?: CloseOptions): Promise<void> {
     this.#closed = true
     return this.#shadow.close(options)
@@ -142,9 +148,10 @@ export class ObservingCache implements Cache {
 /** The same end as that of a load, but for the value. */
 async function mark(loaded: Promise<Loaded>, context: LoadContext): Promise<unknown> {
   const ended = await loaded
-  if (ended.state === 'pass') context.doNotStore()
+  if (ended.state === 'pass') context.doNotStore(ended.passFor)
   if (ended.state === 'value') {
     context.ttl(ended.ttl)
+    context.grace(ended.grace)
     context.tags(...ended.tags)
   }
   return markOf(valueOf(ended))

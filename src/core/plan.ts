@@ -2,7 +2,7 @@ import { checked, life, oneOf, part, shape, timer, whole, type Check } from './c
 import { systemClock, type Clock } from './clock.ts'
 import { jsonCodec, type Codec } from './codec.ts'
 import { checkedNear, type NearPlan } from './near-options.ts'
-import { longestTimer, shown } from './duration.ts'
+import { longestLife, longestTimer, shown } from './duration.ts'
 import type { RefreshAhead } from './freshness.ts'
 import type { CacheOptions, CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
 import type { Store } from './store.ts'
@@ -136,6 +136,21 @@ export function planOf(options: CacheOptions): CachePlan {
     clock: systemClock,
     ...given,
     ...waitOf(given, defaults),
+  }
+}
+
+/** The plan of a sibling: any stale value that is there can be seen, and copies are shared as they are. */
+export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec }): CachePlan {
+  const near = plan.near === null ? null : { ...plan.near, values: 'shared' as const }
+  return {
+    ...plan,
+    ...changes,
+    near,
+    grace: longestLife,
+    softTimeout: 0,
+    refreshAhead: null,
+    negativeTtl: {},
+    tags: [],
   }
 }
 

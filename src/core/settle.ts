@@ -15,12 +15,6 @@ interface Whose {
   readonly asked: Moment
 }
 
-/**
- * How long "do not store" is remembered, in milliseconds: long enough that a crowd passes, short enough that a key
- * which has become cacheable again is not left unprotected.
- */
-const passFor = 1_000
-
 /** Ends a lease with what came of its load. @param began when the loader was started */
 export async function settled(
   shared: Shared,
@@ -35,7 +29,7 @@ export async function settled(
     case 'value':
       return await filled(shared, whose, lease, loaded, began, asOf)
     case 'pass':
-      store.pass(lease, passFor).catch(() => quietly(store.release(lease)))
+      store.pass(lease, loaded.passFor).catch(() => quietly(store.release(lease)))
       return { state: 'pass', own: { value: loaded.value, caller: whose.asked } }
     case 'failed':
       return await failed(shared, whose, lease, loaded.error, began)

@@ -14,6 +14,8 @@ export interface Shared {
   readonly store: GuardedStore
   /** Copies in this process; `null` without a near tier. */
   readonly near: Near | null
+  /** Those of this cache and of its siblings. */
+  readonly copies: Set<Near>
   /** A key as the store knows it. */
   readonly named: (key: string) => string
   readonly tagNames: TagNames

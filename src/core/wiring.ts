@@ -18,21 +18,24 @@ import { Tracing } from './tracing.ts'
 import { Unleased } from './unleased.ts'
 import { Watchdog } from './watchdog.ts'
 
-/** All that the calls of one cache share, made by its plan. */
-export function wired(plan: CachePlan, backing: Store): CallShared {
+/** All that the calls of one cache share, made by its plan. @param elder the cache that it is a sibling of */
+export function wired(plan: CachePlan, backing: Store, elder: CallShared | null = null): CallShared {
   const { clock, codec, commandTimeout, maxConcurrentLoads: most, maxQueuedLoads: mostQueued } = plan
-  const events = new Events(plan.namespace, plan.stats.topKeys)
+  const events = elder?.events ?? new Events(plan.namespace, plan.stats.topKeys)
   const moment = moments()
   const keeps = plan.onInvalidateFailure === 'replay'
-  const store = new GuardedStore(backing, { timeout: commandTimeout, keeps, clock, events })
+  const store = elder?.store ?? new GuardedStore(backing, { timeout: commandTimeout, keeps, clock, events })
   const watchdog = new Watchdog<Lease>((leases) => store.renew(leases), clock)
   const namespace = keyspace(plan.namespace)
   const named = (key: string): string => namespace + key
   const tagNames = new TagNames(namespace, plan.prefixes)
   const near = nearOf(plan, backing, { namespace, clock, codec, events })
+  const copies = elder?.copies ?? new Set()
+  if (near !== null) copies.add(near)
   const shared = {
     store,
     near,
+    copies,
     named,
     tagNames,
     watchdog,
@@ -41,7 +44,7 @@ export function wired(plan: CachePlan, backing: Store): CallShared {
     events,
     moment,
     token: tokens(),
-    tracing: new Tracing(),
+    tracing: elder?.tracing ?? new Tracing(),
     holder: thisHolder(),
   }
   return {

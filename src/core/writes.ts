@@ -38,8 +38,8 @@ export class Writes {
 
   /** @param tags as the store knows them */
   async invalidateTags(tags: readonly string[]): Promise<void> {
-    const { store, near } = this.#shared
-    near?.dropTags(tags)
+    const { store, copies } = this.#shared
+    for (const near of copies) near.dropTags(tags)
     await this.#written(store.invalidateTags(tags))
   }
 

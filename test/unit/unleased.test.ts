@@ -25,7 +25,7 @@ function loads(most = 64, mostQueued = 1_000) {
       return new Promise<Loaded>((resolve) => {
         running.set(name, (value) => {
           running.delete(name)
-          resolve({ state: 'value', value, ttl: 1, loadTime: 0, tags: [], validators: null })
+          resolve({ state: 'value', value, ttl: 1, grace: 0, loadTime: 0, tags: [], validators: null })
         })
       })
     })
@@ -44,7 +44,7 @@ function loads(most = 64, mostQueued = 1_000) {
 function valueOf(name: string) {
   return {
     state: 'value',
-    value: { state: 'value', value: `value of ${name}`, ttl: 1, loadTime: 0, tags: [], validators: null },
+    value: { state: 'value', value: `value of ${name}`, ttl: 1, grace: 0, loadTime: 0, tags: [], validators: null },
   }
 }
 

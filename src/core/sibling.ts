@@ -1,0 +1,61 @@
+import type { Cache, Peeked } from './cache.ts'
+import type { Codec } from './codec.ts'
+import { shown } from './duration.ts'
+import type { Events } from './events.ts'
+import type { Near } from './near.ts'
+import type { Shared } from './shared.ts'
+
+/**
+ * What makes a sibling of a cache. Registered, for what is built on caches may have been loaded as an ES module, and the
+ * cache not.
+ */
+export const sibling: unique symbol = Symbol.for('herdless.sibling')
+
+/** What a sibling does otherwise. */
+export interface SiblingChanges {
+  readonly codec: Codec
+}
+
+/**
+ * A cache for values of another kind, beside one of the user's: with the same store, namespace, tags, events and life, and
+ * with a near tier of its own if that one has one, in which values are shared as they are.
+ */
+export class Sibling {
+  readonly cache: Cache
+  readonly events: Events
+  /** The `ttl` of the cache that it is beside, in milliseconds. */
+  readonly defaultTtl: number
+  readonly #near: Near | null
+  readonly #store: { readonly away: boolean }
+
+  constructor(
+    cache: Cache,
+    { events, near, store, ttl }: Pick<Shared, 'events' | 'near'> & { store: { away: boolean }; ttl: number },
+  ) {
+    this.cache = cache
+    this.events = events
+    this.defaultTtl = ttl
+    this.#store = store
+    this.#near = near
+  }
+
+  /** Whether the store does not answer, so that loads have no lease. */
+  get isAway(): boolean {
+    return this.#store.away
+  }
+
+  /** What is there, fresh or stale, from a copy in this process if there is one. Rejects as `peek` does. */
+  look<T>(key: string): Peeked<T> | Promise<Peeked<T>> {
+    const copy = this.#near?.get(key)
+    if (copy === undefined || this.#near === null) return this.cache.peek<T>(key)
+    const { age, freshFor } = this.#near.aged(copy)
+    return { state: 'fresh', value: copy.value as T, age, ttl: freshFor }
+  }
+}
+
+/** Throws TypeError for what is no cache of ours. */
+export function siblingOf(cache: Cache, changes: SiblingChanges): Sibling {
+  const make = (cache as { [sibling]?: (changes: SiblingChanges) => Sibling } | null | undefined)?.[sibling]
+  if (typeof make === 'function') return make.call(cache, changes)
+  throw new TypeError(`Expected a cache made by createCache(), got ${shown(cache)}`)
+}

@@ -1,0 +1,76 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { Overrides } from './overrides.ts'
+
+/** What a client asks of a cache, or of a part or a state of the answer: whoever fills is not misled by it. */
+const asked = 'range if-range if-match if-none-match if-modified-since if-unmodified-since'.split(' ')
+
+/** What selects no answer: how the message came, what is part of the key anyway, and what caches are told. */
+const unselective: ReadonlySet<string> = new Set([
+  ...'host connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect'.split(' '),
+  ...'content-length content-type content-encoding cache-control pragma'.split(' '),
+  ...asked,
+])
+
+/** Which fields of its request a handler has read; `'all'` if it looked at them without naming any. */
+export type SeenFields = ReadonlySet<string> | 'all'
+
+/** A request as a handler sees it that fills: without what its client asks for itself alone, and heeding what is read. */
+export class CleanRequest {
+  readonly #overrides: Overrides
+  readonly #seen = new Set<string>()
+  #all = false
+
+  /**
+   * @param hides the names of more fields that the handler does not see
+   * @param conditions fields that ask it whether a stored answer is still right
+   */
+  constructor(
+    request: IncomingMessage,
+    { hides = [], conditions = {} }: { hides?: readonly string[]; conditions?: Readonly<Record<string, string>> } = {},
+  ) {
+    const { headers, headersDistinct, rawHeaders } = request
+    const hidden = new Set([...asked, ...hides])
+    const visible = (name: string): boolean => !hidden.has(name.toLowerCase())
+    const shown = { ...Object.fromEntries(Object.entries(headers).filter(([name]) => visible(name))), ...conditions }
+    const watched = this.#watched(shown)
+    this.#overrides = new Overrides(request)
+    this.#overrides.value('headers', watched)
+    this.#whole('headersDistinct', {
+      ...Object.fromEntries(Object.entries(headersDistinct).filter(([name]) => visible(name))),
+      ...Object.fromEntries(Object.entries(conditions).map(([name, value]) => [name, [value]])),
+    })
+    const raw = rawHeaders.filter((_, index) => visible(rawHeaders[index - (index % 2)] ?? ''))
+    this.#whole('rawHeaders', [...raw, ...Object.entries(conditions).flat()])
+  }
+
+  /** What has been read so far that may select the answer. */
+  get seen(): SeenFields {
+    return this.#all ? 'all' : this.#seen
+  }
+
+  /** The request is as it was. */
+  release(): void {
+    this.#overrides.undo()
+  }
+
+  /** A property that shows all fields at once. */
+  #whole(name: string, value: unknown): void {
+    const see = (): unknown => {
+      this.#all = true
+      return value
+    }
+    this.#overrides.set(name, { get: see, set: (other) => this.#overrides.value(name, other) })
+  }
+
+  #watched(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+    const see = (name: string | symbol): void => {
+      if (typeof name === 'string' && !unselective.has(name.toLowerCase())) this.#seen.add(name.toLowerCase())
+    }
+    return new Proxy(headers, {
+      get: (target, name) => (see(name), Reflect.get(target, name) as unknown),
+      has: (target, name) => (see(name), Reflect.has(target, name)),
+      getOwnPropertyDescriptor: (target, name) => (see(name), Reflect.getOwnPropertyDescriptor(target, name)),
+      ownKeys: (target) => ((this.#all = true), Reflect.ownKeys(target)),
+    })
+  }
+}

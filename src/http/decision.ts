@@ -1,0 +1,158 @@
+import type { IncomingMessage } from 'node:http'
+import { checkedTags } from '../core/tags.ts'
+import type { Head } from './capture.ts'
+import type { SeenFields } from './clean-request.ts'
+import { initialAgeOf } from './policy/age.ts'
+import { fieldOf, fieldsOf, membersOf, type FieldLine, type Fields } from './policy/fields.ts'
+import { freshen, isAbout } from './policy/freshen.ts'
+import { lifetimeOf } from './policy/lifetime.ts'
+import { responseOf, type Response } from './policy/message.ts'
+import { isServerError, usableOnError } from './policy/reuse.ts'
+import { staleRules } from './policy/stale.ts'
+import { storable, type StoreRules } from './policy/storable.ts'
+import { dated, storedFields } from './policy/stored-fields.ts'
+import { selectedBy, varyOf } from './policy/vary.ts'
+import type { ResponsePlan } from './response-options.ts'
+import type { StoredHead, StoredResponse } from './stored-response.ts'
+
+/** What becomes of the answer of a handler, known when its head is. */
+export type Decision =
+  /** It is stored, when it is complete; `names`: all request fields that it is selected by. */
+  | {
+      readonly to: 'store'
+      readonly head: StoredHead
+      readonly names: readonly string[]
+      readonly tags: readonly string[]
+    }
+  /** It says that what is stored is still right: this, for so long again. */
+  | { readonly to: 'store again'; readonly stored: StoredResponse; readonly tags: readonly string[] }
+  /** An error: for its own client, and for whoever waits for it by now. */
+  | { readonly to: 'share'; readonly head: StoredHead; readonly names: readonly string[] }
+  /** An error in whose place what is stored is served. */
+  | { readonly to: 'drop'; readonly status: number }
+  /** For its own client alone. */
+  | { readonly to: 'pass'; readonly why: string; readonly names: readonly string[] }
+
+/** What is stored and may be validated, and how old it is. */
+export interface Old {
+  readonly stored: StoredResponse
+  readonly age: number
+}
+
+/** Decides what becomes of the answer to one request. */
+export class Decider {
+  readonly #request: IncomingMessage
+  readonly #plan: ResponsePlan
+  readonly #defaultTtl: number
+  /** As the client sent them. */
+  readonly #headers: Fields
+
+  constructor(request: IncomingMessage, plan: ResponsePlan, defaultTtl: number) {
+    this.#request = request
+    this.#plan = plan
+    this.#defaultTtl = defaultTtl
+    this.#headers = request.headers
+  }
+
+  /**
+   * @param head without what stands before the cache
+   * @param old what the handler was asked about
+   * @param seen which request fields it has read
+   */
+  decide({ status, message, lines: inner }: Head, old: Old | null, seen: SeenFields): Decision {
+    const fields = fieldsOf(inner)
+    const response = responseOf(status, fields)
+    const now = Date.now()
+    if (old !== null && status === 304) return this.#again(old, inner, now)
+    if (old !== null && isServerError(status) && this.#isUsableOnError(old)) return { to: 'drop', status }
+    const names = this.#names(fields, seen)
+    const rules = this.#rules()
+    const verdict = storable({ method: 'GET', fields: this.#headers }, response, rules, now)
+    const why = verdict.store ? this.#refused(fields) : verdict.why
+    const head: StoredHead = {
+      status,
+      statusMessage: message,
+      lines: dated(storedFields(inner, { setCookie: 'drop' }), now),
+      ...this.#said(response, now),
+      vary: names === '*' ? [] : names,
+      selected: names === '*' ? '' : selectedBy(names, this.#headers),
+    }
+    if (names === '*') return { to: 'pass', why: why ?? 'undeclared', names: [] }
+    if (why === null) return { to: 'store', head, names, tags: this.#tags(fields) ?? [] }
+    const isHarmless = why === 'status' || why === 'no-freshness' || why === 'no-validator'
+    if (status >= 500 && isHarmless && !('set-cookie' in fields)) return { to: 'share', head, names }
+    return { to: 'pass', why, names }
+  }
+
+  /** The handler, asked whether what is stored is still right, says so. */
+  #again({ stored }: Old, inner: readonly FieldLine[], now: number): Decision {
+    // One that speaks of another ETag says so all the same; but what it says beside that is not of what is stored.
+    const update = isAbout(fieldsOf(stored.lines), fieldsOf(inner)) ? inner : []
+    const lines = freshen(stored.lines, dated(update, now), { setCookie: 'drop' })
+    const fields = fieldsOf(lines)
+    const again = { ...stored, ...this.#said(responseOf(stored.status, fields), now), lines }
+    return { to: 'store again', stored: again, tags: this.#tags(fields) ?? [] }
+  }
+
+  /** What a response says of its time. */
+  #said(response: Response, now: number): Pick<StoredHead, 'receivedAt' | 'initialAge' | 'lifetime' | 'rules'> {
+    const rules = staleRules(response)
+    const grace = rules.mustRevalidate ? 0 : (this.#plan.grace(this.#request) ?? 0)
+    const ifError = rules.mustRevalidate ? 0 : (rules.ifError ?? this.#plan.staleIfError(this.#request) ?? 0)
+    return {
+      receivedAt: now,
+      initialAge: initialAgeOf(response, { requestedAt: now, receivedAt: now }),
+      lifetime: lifetimeOf(response, this.#rules(), now).ms,
+      rules: { ...rules, whileRevalidate: Math.max(rules.whileRevalidate, grace), ifError },
+    }
+  }
+
+  #rules(): StoreRules {
+    const { statuses, cookies, authorization, honorRequestDirectives: honor } = this.#plan
+    const ttl = this.#plan.ttl(this.#request) ?? this.#defaultTtl
+    return {
+      statuses,
+      defaultTtl: ttl === 'heuristic' ? null : ttl,
+      authorization: authorization === 'share' ? 'explicit' : 'never',
+      cookie: cookies === 'pass' ? 'never' : 'always',
+      setCookie: 'never',
+      honor,
+    }
+  }
+
+  /** All request fields that select this response; `'*'` if that cannot be told. */
+  #names(fields: Fields, seen: SeenFields): readonly string[] | '*' {
+    const declared = varyOf(fields)
+    if (declared === '*' || seen === 'all') return '*'
+    const undeclared = [...seen].filter((name) => !declared.includes(name))
+    if (undeclared.length > 0 && this.#plan.undeclared === 'refuse') return '*'
+    return [...new Set([...this.#plan.vary(this.#request), ...declared, ...undeclared])].sort()
+  }
+
+  /** Why a response is not stored that may be. */
+  #refused(fields: Fields): string | null {
+    const length = Number(fieldOf(fields, 'content-length') ?? 0)
+    if (length > this.#plan.maxBody(this.#request)) return 'too-large'
+    if (fieldOf(fields, 'content-type')?.startsWith('text/event-stream') === true) return 'events'
+    return this.#tags(fields) === null ? 'tags' : null
+  }
+
+  /** `null` where there are some that cannot be kept: then the response could not be invalidated by them. */
+  #tags(fields: Fields): readonly string[] | null {
+    const said = [
+      ...membersOf(fieldOf(fields, 'cache-tag') ?? ''),
+      ...(fieldOf(fields, 'surrogate-key') ?? '').split(/[ ,]+/).filter((tag) => tag !== ''),
+    ]
+    try {
+      return checkedTags('tags', [...new Set([...(this.#plan.tags(this.#request) ?? []), ...said])])
+    } catch {
+      return null
+    }
+  }
+
+  #isUsableOnError({ stored, age }: Old): boolean {
+    const honor = this.#plan.honorRequestDirectives
+    const asked = { method: 'GET', fields: this.#headers }
+    return usableOnError(asked, { ...stored.rules, age, lifetime: stored.lifetime }, { honor, ifError: 0 })
+  }
+}

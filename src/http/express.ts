@@ -1,0 +1,24 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Cache } from '../core/cache.ts'
+import { ResponseCache } from './response-cache.ts'
+import type { CacheResponsesOptions } from './response-options.ts'
+
+export type { CacheResponsesOptions, PerRequest } from './response-options.ts'
+
+/** A middleware of Express 4 and 5, or of anything that has node's requests and responses. */
+export type Middleware<Request> = (request: Request, response: ServerResponse, next: (error?: unknown) => void) => void
+
+/**
+ * A middleware that caches whole responses: what stands behind it runs once for the whole fleet. `Cache-Control` of a response
+ * decides (RFC 9111, for a shared cache).
+ * @param cache made by `createCache`; responses live in its store, with its namespace and tags
+ * @param options each with a default
+ * @throws TypeError for what is no such cache, an unknown option or a value it cannot have
+ */
+export function cacheResponses<Request extends IncomingMessage = IncomingMessage>(
+  cache: Cache,
+  options: CacheResponsesOptions<Request> = {},
+): Middleware<Request> {
+  const responses = new ResponseCache('cacheResponses', cache, options)
+  return (request, response, next) => responses.handle(request, response, () => next())
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import type { LoadContext } from '../core/load.ts'
+import type { CallOptions } from '../core/options.ts'
+import { quietly } from '../core/quietly.ts'
+import type { Sibling } from '../core/sibling.ts'
+import type { Decision, Old } from './decision.ts'
+import type { Fill } from './fill.ts'
+import { placeOfVariant, type Place } from './place.ts'
+import type { Fields } from './policy/fields.ts'
+import type { ResponsePlan } from './response-options.ts'
+import type { StoredResponse, Variants } from './stored-response.ts'
+
+/** What there is under a key: `null` where nothing may be kept. */
+export type Kept = StoredResponse | Variants
+
+/** How long it is known by what the responses of an address differ, in milliseconds. */
+export const variantsTtl = 86_400_000
+
+/** How long a response that can be validated is kept to be asked about, at least as long as it was fresh; milliseconds. */
+const leastRetention = 60_000
+
+/** What a loader of one request has to know. */
+export interface Keeping {
+  readonly sibling: Sibling
+  readonly plan: ResponsePlan
+  /** That of the address. */
+  readonly key: string
+  /** As the client sent them. */
+  readonly headers: Fields
+  readonly options: CallOptions
+}
+
+/** Loads what is to be kept at a place: has the handler answer, and keeps of it what may be kept. */
+export async function filled(
+  keeping: Keeping,
+  context: LoadContext,
+  fill: Fill,
+  place: Place,
+  old: Old | null,
+): Promise<Kept | null> {
+  // Its load was voided, and is to be done again. Its client has its answer: somebody else must.
+  if (fill.hasBegun) throw new Error('The handler has answered already')
+  // Nothing of it would be kept, and nobody waits for it.
+  if (context.fence === null && !keeping.sibling.isAway) {
+    fill.pass(place.forwarded)
+    return passed(context, keeping.plan.passFor)
+  }
+  const decision = await fill.begin(old, place.forwarded)
+  if (decision === null) throw new Error('The handler said nothing')
+  return await kept(keeping, context, fill, place, decision)
+}
+
+async function kept(
+  keeping: Keeping,
+  context: LoadContext,
+  fill: Fill,
+  place: Place,
+  decision: Decision,
+): Promise<Kept | null> {
+  if ('names' in decision && decision.names.some((name) => !place.names.includes(name))) {
+    return await keptAsVariant(keeping, context, fill, place, decision)
+  }
+  const { passFor } = keeping.plan
+  if (decision.to === 'pass') return passed(context, passFor)
+  if (decision.to === 'drop') throw new Error(`The handler answered ${decision.status}`)
+  const ended = await fill.ended()
+  if (ended.state === 'too large') return passed(context, passFor)
+  if (ended.state === 'broken') throw new Error(`The answer of the handler is not whole: ${ended.why}`)
+  if (decision.to === 'share') {
+    context.ttl(1)
+    context.grace(0)
+    return { kind: 'response', ...decision.head, body: ended.body }
+  }
+  const stored: StoredResponse =
+    decision.to === 'store' ? { kind: 'response', ...decision.head, body: ended.body } : decision.stored
+  context.tags(...decision.tags)
+  context.ttl(Math.max(1, stored.lifetime - stored.initialAge))
+  context.grace(retention(stored))
+  return stored
+}
+
+/** The answer differs by fields that were not known to matter: it is kept in a place of its own, and others are told. */
+async function keptAsVariant(
+  keeping: Keeping,
+  context: LoadContext,
+  fill: Fill,
+  { names }: Place,
+  decision: Decision & { readonly names: readonly string[] },
+): Promise<Variants> {
+  const { sibling, key, headers, options } = keeping
+  const all = [...new Set([...names, ...decision.names])].sort()
+  const variants: Variants = { kind: 'variants', names: all, generation: randomUUID() }
+  const place = placeOfVariant(key, variants, headers)
+  // It has its lease before others can ask for it.
+  await new Promise<void>((resolve) => {
+    const loader = (inner: LoadContext): Promise<Kept | null> => {
+      resolve()
+      return kept(keeping, inner, fill, place, decision)
+    }
+    quietly(sibling.cache.getOrLoad(place.key, loader, options).finally(resolve))
+  })
+  // Whoever waits here asks again there; those who come later find it at the address.
+  const isAtAddress = names.length === 0
+  if (!isAtAddress) await sibling.cache.set(key, variants, { ttl: variantsTtl, grace: 0 })
+  context.ttl(isAtAddress ? variantsTtl : 1)
+  context.grace(0)
+  return variants
+}
+
+function passed(context: LoadContext, passFor: number): null {
+  context.doNotStore(passFor)
+  return null
+}
+
+/** How long a response is kept beyond its time: as long as it may be served stale, or is worth asking about. */
+function retention({ lines, lifetime, rules }: StoredResponse): number {
+  const hasValidator = lines.some(([name]) => /^(?:etag|last-modified)$/i.test(name))
+  const toValidate = hasValidator ? Math.max(leastRetention, Math.min(lifetime, variantsTtl)) : 0
+  return Math.max(rules.whileRevalidate, rules.ifError ?? 0, toValidate)
+}

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+
+/** What of a query makes a response another one. */
+export interface QueryRule {
+  /** Whether a parameter of this name is part of the key. */
+  readonly keeps: (name: string) => boolean
+}
+
+/** The address that a client asked for, as it did: scheme and host of the connection, and the target as it was sent. */
+export function addressOf(request: IncomingMessage): string | null {
+  const { host = '' } = request.headers
+  const { originalUrl = request.url ?? '/' } = request as { originalUrl?: string }
+  const scheme = (request.socket as { encrypted?: boolean } | null)?.encrypted === true ? 'https' : 'http'
+  if (!originalUrl.startsWith('/')) return null
+  return `${scheme}://${host.toLowerCase()}${originalUrl}`
+}
+
+/** The same without the parameters that a rule leaves out; the others as they were sent, in their order. */
+export function withoutIgnored(address: string, rule: QueryRule | null): string {
+  const start = address.indexOf('?')
+  if (rule === null || start === -1) return address
+  const kept = address
+    .slice(start + 1)
+    .split('&')
+    .filter((each) => rule.keeps(parameterName(each)))
+  return kept.length === 0 ? address.slice(0, start) : `${address.slice(0, start)}?${kept.join('&')}`
+}
+
+/** The key of the responses of an address. No value of the user's has such a key but by purpose. */
+export function responseKey(address: string): string {
+  return `response ${address}`
+}
+
+/** The key of one of several variants. @param selected what the request says of what they differ by */
+export function variantKey(key: string, selected: string): string {
+  // No address has a blank in it.
+  return `${key} ${createHash('sha256').update(selected).digest('base64url').slice(0, 27)}`
+}
+
+function parameterName(parameter: string): string {
+  const name = parameter.split('=', 1)[0] ?? ''
+  try {
+    return decodeURIComponent(name.replaceAll('+', ' '))
+  } catch {
+    return name
+  }
+}

@@ -1,0 +1,43 @@
+import type { ServerResponse } from 'node:http'
+import type { FieldLine } from './policy/fields.ts'
+
+/** What `write` and `end` of a response are called with: a chunk, as bytes that nobody changes any more, and a callback. */
+export function argumentsOf(args: readonly unknown[]): { chunk: Buffer | null; done: (() => void) | null } {
+  const [first, second] = args
+  const encoding = typeof second === 'string' ? (second as BufferEncoding) : 'utf8'
+  const done = args.find((each) => typeof each === 'function') as (() => void) | undefined
+  const chunk =
+    typeof first === 'string' ? Buffer.from(first, encoding) : first instanceof Uint8Array ? Buffer.from(first) : null
+  return { chunk, done: done ?? null }
+}
+
+/** Does what `writeHead` of a response does with its arguments, but for sending it. */
+export function applyHead(response: ServerResponse, args: readonly unknown[]): void {
+  const [status, ...rest] = args
+  const [message, fields] = typeof rest[0] === 'string' ? rest : [undefined, rest[0] ?? rest[1]]
+  if (typeof status === 'number') response.statusCode = status
+  if (typeof message === 'string') response.statusMessage = message
+  if (fields === undefined || fields === null) return
+  if (!Array.isArray(fields)) {
+    for (const [name, value] of Object.entries(fields)) if (value !== undefined) response.setHeader(name, value)
+    return
+  }
+  const lines = Array.isArray(fields[0]) ? (fields as [string, string][]) : pairs(fields)
+  for (const [name] of lines) response.removeHeader(name)
+  for (const [name, value] of lines) response.appendHeader(name, value)
+}
+
+/** The field lines that a response has so far, as they will be sent. */
+export function linesOf(response: ServerResponse): FieldLine[] {
+  // Its types do not say so.
+  return (response as ServerResponse & { getRawHeaderNames(): string[] }).getRawHeaderNames().flatMap((name) => {
+    const value = response.getHeader(name)
+    return (Array.isArray(value) ? value : [value]).map((each): FieldLine => [name, String(each)])
+  })
+}
+
+/** Names and values in turn, as pairs. */
+function pairs(flat: readonly unknown[]): [string, string][] {
+  if (flat.length % 2 !== 0) throw new TypeError('Expected header names and values in turn, got a name without a value')
+  return Array.from({ length: flat.length / 2 }, (_, index) => [String(flat[2 * index]), String(flat[2 * index + 1])])
+}

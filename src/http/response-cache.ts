@@ -1,0 +1,82 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Cache } from '../core/cache.ts'
+import { siblingOf, type Sibling } from '../core/sibling.ts'
+import { cacheStatusText } from './cache-status.ts'
+import { Capture, type Head } from './capture.ts'
+import { Exchange } from './exchange.ts'
+import { preconditionOf } from './policy/conditional.ts'
+import { fieldOf, fieldsOf } from './policy/fields.ts'
+import { invalidatedUris, invalidates } from './policy/invalidation.ts'
+import { Overrides } from './overrides.ts'
+import { addressOf, responseKey, withoutIgnored } from './request-key.ts'
+import { responsePlan, type CacheResponsesOptions, type ResponsePlan } from './response-options.ts'
+import { responseCodec } from './stored-response.ts'
+
+/** The responses of a handler, kept in a cache. */
+export class ResponseCache {
+  readonly #sibling: Sibling
+  readonly #plan: ResponsePlan
+  /** The keys that this process refreshes in the background. */
+  readonly #refreshing = new Set<string>()
+
+  /** @param who the name of the function that was called with these options */
+  constructor(who: string, cache: Cache, options: CacheResponsesOptions<never>) {
+    this.#plan = responsePlan(who, options)
+    this.#sibling = siblingOf(cache, { codec: responseCodec })
+  }
+
+  /**
+   * Answers a request from what is stored, or has the handler answer, for this client and for whoever else asks.
+   * @param run has the handler answer
+   */
+  handle(request: IncomingMessage, response: ServerResponse, run: () => void): void {
+    const { method = 'GET' } = request
+    const address = addressOf(request)
+    if (address === null || this.#plan.skip(request)) return run()
+    const key = responseKey(this.#plan.key?.(request) ?? withoutIgnored(address, this.#plan.query))
+    if (method !== 'GET' && method !== 'HEAD') {
+      this.#invalidateAfter(request, response, address, key)
+      return run()
+    }
+    const why = this.#passes(request)
+    if (why !== null) {
+      response.setHeader('Cache-Status', cacheStatusText({ forwarded: 'bypass', detail: why }))
+      return run()
+    }
+    const shared = { sibling: this.#sibling, plan: this.#plan, refreshing: this.#refreshing }
+    new Exchange(shared, { request, response, run, key }).begin()
+  }
+
+  /** Why a request has nothing to do with what is stored; `null` if it has. */
+  #passes({ method = 'GET', headers }: IncomingMessage): string | null {
+    if (!this.#plan.methods.includes(method)) return 'method'
+    if (Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined) return 'body'
+    if (headers.upgrade !== undefined) return 'upgrade'
+    if (headers.cookie !== undefined && this.#plan.cookies === 'pass') return 'cookie'
+    if (headers.authorization !== undefined && this.#plan.authorization === 'pass') return 'authorization'
+    return preconditionOf({ method, fields: headers }, { status: 200, fields: {} }, 0) === 'forward'
+      ? 'condition'
+      : null
+  }
+
+  /**
+   * RFC 9111 section 4.4: what is stored of an address is void when the answer to a method that is not safe is no error. The
+   * client has the end of its answer when that is done, so that whatever it asks next is answered with what it has changed.
+   */
+  #invalidateAfter(request: IncomingMessage, response: ServerResponse, address: string, key: string): void {
+    let said: Head | null = null
+    const invalidated = async (): Promise<void> => {
+      const fields = fieldsOf(said?.lines ?? [])
+      const others = invalidatedUris(address, fieldOf(fields, 'location'), fieldOf(fields, 'content-location'))
+      const keys = new Set([key, ...others.map((uri) => responseKey(withoutIgnored(uri, this.#plan.query)))])
+      // A store that is away tells whoever listens to it; the client's answer does not depend on it.
+      await Promise.allSettled([...keys].map((each) => this.#sibling.cache.invalidate(each)))
+    }
+    const end = new Overrides(response).method('end', (...args) => {
+      if (!invalidates(request.method ?? '', response.statusCode)) return end(args)
+      void invalidated().then(() => end(args))
+      return response
+    })
+    void new Capture(response, (head) => ((said = head), { to: 'client', with: [] }), 0)
+  }
+}

@@ -1,0 +1,201 @@
+import type { IncomingMessage } from 'node:http'
+import { checked, life, oneOf, timer, whole, yesOrNo, type Check } from '../core/checks.ts'
+import { shown, type Duration } from '../core/duration.ts'
+import { checkedTags } from '../core/tags.ts'
+import { statusRule, type StatusRule } from './policy/lifetime.ts'
+import type { QueryRule } from './request-key.ts'
+
+/** A value, or what gives one for a request. */
+export type PerRequest<Value, Request> = Value | ((request: Request) => Value)
+
+/** What may be said of the responses that are cached; most of it also as a function of the request. */
+export interface CacheResponsesOptions<Request = IncomingMessage> {
+  /**
+   * How long a response is fresh that does not say so itself (`Cache-Control`, `Expires`); 0 for not at all: then only those
+   * are stored that do; `'heuristic'` for a tenth of the time since its `Last-Modified`, up to a day (RFC 9111, section 4.2.2).
+   * Default: the `ttl` of the cache.
+   */
+  readonly ttl?: PerRequest<Duration | 'heuristic' | undefined, Request> | undefined
+  /** How long such a response is served stale while it is refreshed, if it does not forbid that. Default 0. */
+  readonly grace?: PerRequest<Duration | undefined, Request> | undefined
+  /** How long a stale response is served instead of an error (5xx), if it does not say so itself. Default 0. */
+  readonly staleIfError?: PerRequest<Duration | undefined, Request> | undefined
+  /** What tells responses apart, instead of the address. Default: scheme, host, path and query as they were sent. */
+  readonly key?: ((request: Request) => string) | undefined
+  /** Names of request fields that responses differ by, whatever they say themselves. Default: none. */
+  readonly vary?: PerRequest<readonly string[], Request> | undefined
+  /**
+   * What becomes of a response whose handler has read a request field that its `Vary` does not name: the field is made part of
+   * the key (`'key'`, default), the response is not stored (`'refuse'`), or what the handler declares is believed (`'ignore'`).
+   */
+  readonly undeclared?: 'key' | 'refuse' | 'ignore' | undefined
+  /** Says for which requests there is no cache. Default: for none. */
+  readonly skip?: ((request: Request) => boolean) | undefined
+  /** The methods whose requests are answered from what is stored; it is always filled by GET. Default `['GET', 'HEAD']`. */
+  readonly methods?: readonly ('GET' | 'HEAD')[] | undefined
+  /**
+   * The statuses that are stored. Default: 200, 203, 300, 301, 308 in any case; 204, 302, 303, 307, 404, 405, 410 and 414 if the
+   * response says how long it is fresh; no others. `'standard'`: whatever RFC 9111 allows, errors included.
+   */
+  readonly statuses?: 'standard' | readonly number[] | ((status: number) => boolean) | undefined
+  /** What the responses can be invalidated by, besides what they say in `Cache-Tag` or `Surrogate-Key`. Default: none. */
+  readonly tags?: PerRequest<readonly string[], Request> | undefined
+  /** The longest body that is stored, in bytes; a longer one is passed on as it comes. Default 1048576 (1 MiB). */
+  readonly maxBody?: PerRequest<number, Request> | undefined
+  /** Whether `Cache-Control` of a request is heeded, so that any client can pass the cache by. Default `false`. */
+  readonly honorRequestDirectives?: boolean | undefined
+  /**
+   * Requests with a `Cookie`: they go to the handler, and nothing is stored (`'pass'`, default), or the handler does not see the
+   * cookie when it fills (`'hide'`), or it is as any other field (`'show'`).
+   */
+  readonly cookies?: 'pass' | 'hide' | 'show' | undefined
+  /**
+   * Requests with `Authorization`: they go to the handler, and nothing is stored (`'pass'`, default), or they are answered
+   * together with those that have none, where a response says that it is for everybody (`'share'`: RFC 9111, section 3.5).
+   */
+  readonly authorization?: 'pass' | 'share' | undefined
+  /** Parameters of the query that are no part of the key; `true` for all. Default: none. */
+  readonly ignoreQuery?: true | readonly string[] | undefined
+  /** The parameters of the query that are part of the key, and no others. Default: all. */
+  readonly allowQuery?: readonly string[] | undefined
+  /** For how long nobody is made to wait at an address whose last response could not be stored. Default `'5s'`. */
+  readonly passFor?: Duration | undefined
+  /** How long a request waits for what another is loading before it goes to the handler itself. Default: as of the cache. */
+  readonly waitTimeout?: Duration | undefined
+}
+
+/** The same, complete and checked, in milliseconds and bytes. */
+export interface ResponsePlan {
+  readonly ttl: (request: IncomingMessage) => number | 'heuristic' | undefined
+  readonly grace: (request: IncomingMessage) => number
+  readonly staleIfError: (request: IncomingMessage) => number
+  readonly key: ((request: IncomingMessage) => string) | null
+  readonly vary: (request: IncomingMessage) => readonly string[]
+  readonly undeclared: 'key' | 'refuse' | 'ignore'
+  readonly skip: (request: IncomingMessage) => boolean
+  readonly methods: readonly string[]
+  readonly statuses: (status: number) => StatusRule
+  readonly tags: (request: IncomingMessage) => readonly string[]
+  readonly maxBody: (request: IncomingMessage) => number
+  readonly honorRequestDirectives: boolean
+  readonly cookies: 'pass' | 'hide' | 'show'
+  readonly authorization: 'pass' | 'share'
+  readonly query: QueryRule | null
+  readonly passFor: number
+  readonly waitTimeout: number | undefined
+}
+
+const always = new Set([200, 203, 300, 301, 308])
+const explicit = new Set([204, 302, 303, 307, 404, 405, 410, 414])
+
+const defaults: Omit<ResponsePlan, 'query'> = {
+  ttl: () => undefined,
+  grace: () => 0,
+  staleIfError: () => 0,
+  key: null,
+  vary: () => [],
+  undeclared: 'key',
+  skip: () => false,
+  methods: ['GET', 'HEAD'],
+  statuses: (status) => (always.has(status) ? 'always' : explicit.has(status) ? 'explicit' : 'never'),
+  tags: () => [],
+  maxBody: () => 1_048_576,
+  honorRequestDirectives: false,
+  cookies: 'pass',
+  authorization: 'pass',
+  passFor: 5_000,
+  waitTimeout: undefined,
+}
+
+const checks: Record<keyof CacheResponsesOptions, Check> = {
+  ttl: perRequest((name, value) => (value === 'heuristic' ? value : life(0)(name, value))),
+  grace: perRequest(life(0)),
+  staleIfError: perRequest(life(0)),
+  key: aFunction,
+  vary: perRequest(fieldNames),
+  undeclared: oneOf('key', 'refuse', 'ignore'),
+  skip: aFunction,
+  methods: someOf('GET', 'HEAD'),
+  statuses: checkedStatuses,
+  tags: perRequest(checkedTags),
+  maxBody: perRequest(whole(0)),
+  honorRequestDirectives: yesOrNo,
+  cookies: oneOf('pass', 'hide', 'show'),
+  authorization: oneOf('pass', 'share'),
+  ignoreQuery: (name, value) => (value === true ? value : strings(name, value)),
+  allowQuery: strings,
+  passFor: timer(1),
+  waitTimeout: timer(1),
+}
+
+/** The plan of a cache of responses. Throws TypeError for what is not an option or not a value it can have. */
+export function responsePlan<Request>(who: string, options: CacheResponsesOptions<Request>): ResponsePlan {
+  const given = checked(who, options, checks) as Partial<ResponsePlan> &
+    Pick<CacheResponsesOptions, 'ignoreQuery' | 'allowQuery'>
+  const { ignoreQuery, allowQuery, ...rest } = given
+  if (ignoreQuery !== undefined && allowQuery !== undefined) {
+    throw new TypeError(`Expected one of \`ignoreQuery\` and \`allowQuery\` for ${who}, got both`)
+  }
+  return { ...defaults, ...rest, query: queryRule(ignoreQuery, allowQuery) }
+}
+
+function queryRule(
+  ignore: true | readonly string[] | undefined,
+  allow: readonly string[] | undefined,
+): QueryRule | null {
+  if (allow !== undefined) return { keeps: (name) => allow.includes(name) }
+  if (ignore === undefined) return null
+  return { keeps: (name) => ignore !== true && !ignore.includes(name) }
+}
+
+/** What is a value, or a function of the request that returns one: checked when it is given, or each time. */
+function perRequest(check: Check): Check {
+  return (name, value) => {
+    if (typeof value !== 'function') {
+      const same = check(name, value)
+      return () => same
+    }
+    return (request: unknown) => {
+      const result: unknown = value(request)
+      return result === undefined ? undefined : check(`${name}(request)`, result)
+    }
+  }
+}
+
+function aFunction(name: string, value: unknown): unknown {
+  if (typeof value === 'function') return value
+  throw new TypeError(`Expected \`${name}\` to be a function of the request, got ${shown(value)}`)
+}
+
+function strings(name: string, value: unknown): unknown {
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value
+  throw new TypeError(`Expected \`${name}\` to be an array of strings, got ${shown(value)}`)
+}
+
+function fieldNames(name: string, value: unknown): unknown {
+  const names = strings(name, value) as readonly string[]
+  const odd = names.find((each) => !/^[!#$%&'*+.^_`|~\dA-Za-z-]+$/.test(each))
+  if (odd === undefined) return names.map((each) => each.toLowerCase())
+  throw new TypeError(`Expected \`${name}\` to be names of header fields, got ${shown(odd)}`)
+}
+
+function someOf(...choices: readonly string[]): Check {
+  return (name, value) => {
+    const some = strings(name, value) as readonly string[]
+    if (some.length > 0 && some.every((each) => choices.includes(each))) return some
+    throw new TypeError(`Expected \`${name}\` to be some of ${choices.join(', ')}, got ${shown(value)}`)
+  }
+}
+
+function checkedStatuses(name: string, value: unknown): unknown {
+  if (value === 'standard') return statusRule
+  if (typeof value === 'function') return (status: number) => (value(status) === true ? 'always' : 'never')
+  const isStatus = (each: unknown): boolean => Number.isInteger(each) && Number(each) >= 200 && Number(each) <= 599
+  if (Array.isArray(value) && value.every(isStatus)) {
+    const statuses = new Set(value)
+    return (status: number) => (statuses.has(status) ? 'always' : 'never')
+  }
+  throw new TypeError(
+    `Expected \`${name}\` to be an array of statuses from 200 to 599 or a function of one, got ${shown(value)}`,
+  )
+}

@@ -1,0 +1,85 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { cacheStatusText, type CacheStatus } from './cache-status.ts'
+import { ageText } from './policy/age.ts'
+import { notModifiedFields, preconditionOf } from './policy/conditional.ts'
+import { fieldOf, fieldsOf, type FieldLine, type Fields } from './policy/fields.ts'
+import { contentRange, rangeOf } from './policy/range.ts'
+import type { StoredResponse } from './stored-response.ts'
+
+/** What of a stored response is looked at for each request; made once. */
+interface Parts {
+  readonly fields: Fields
+  /** All lines but for Age and Content-Length, as `writeHead` takes them. */
+  readonly flat: readonly string[]
+}
+
+const known = new WeakMap<StoredResponse, Parts>()
+
+/** The fields of a stored response. */
+export function fieldsIn(stored: StoredResponse): Fields {
+  return partsOf(stored).fields
+}
+
+/**
+ * Answers a request with a stored response: all of it, the part that is asked for, that it has not changed, or its head.
+ * @param age of the response now, in milliseconds
+ */
+export function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  stored: StoredResponse,
+  { age, status }: { readonly age: number; readonly status: CacheStatus },
+): void {
+  const { fields, flat } = partsOf(stored)
+  const ours = ['Age', ageText(age), 'Cache-Status', listed(fields, status)]
+  const asked = { method: request.method ?? 'GET', fields: request.headers }
+  const now = Date.now()
+  if (preconditionOf(asked, { status: stored.status, fields }, now) === 'not-modified') {
+    response.writeHead(304, flattened(notModifiedFields(withoutOurs(stored.lines)), ours)).end()
+    return
+  }
+  const { length } = stored.body
+  const range = rangeOf(asked, { status: stored.status, fields }, length, now)
+  if (range === 'unsatisfiable') {
+    response.writeHead(416, ['Content-Range', contentRange(range, length), 'Content-Length', '0', ...ours]).end()
+    return
+  }
+  if (range !== null) {
+    const { start, end } = range
+    const partial = ['Content-Range', contentRange(range, length), 'Content-Length', String(end - start + 1)]
+    response.writeHead(206, [...flat, ...partial, ...ours]).end(stored.body.subarray(start, end + 1))
+    return
+  }
+  const framing = isBodiless(stored.status) ? [] : ['Content-Length', String(length)]
+  response.writeHead(stored.status, stored.statusMessage, [...flat, ...framing, ...ours])
+  response.end(request.method === 'HEAD' || isBodiless(stored.status) ? undefined : stored.body)
+}
+
+/** The lines of a response as `writeHead` takes them, for headers. */
+function flattened(lines: readonly FieldLine[], ours: readonly string[]): string[] {
+  return [...lines.flat(), ...ours]
+}
+
+function partsOf(stored: StoredResponse): Parts {
+  const before = known.get(stored)
+  if (before !== undefined) return before
+  const parts = { fields: fieldsOf(stored.lines), flat: withoutOurs(stored.lines).flat() }
+  known.set(stored, parts)
+  return parts
+}
+
+/** Without what is said anew each time. */
+function withoutOurs(lines: readonly FieldLine[]): FieldLine[] {
+  return lines.filter(([name]) => !['age', 'content-length', 'cache-status'].includes(name.toLowerCase()))
+}
+
+/** RFC 9211, section 2: what is nearest to the client comes last. */
+function listed(fields: Fields, status: CacheStatus): string {
+  const before = fieldOf(fields, 'cache-status')
+  const own = cacheStatusText(status)
+  return before === null ? own : `${before}, ${own}`
+}
+
+function isBodiless(status: number): boolean {
+  return status === 204 || status === 304
+}
