@@ -29,7 +29,7 @@ export interface RawOptions {
 
 /** Opens a connection to a server on the loopback interface. */
 export async function openRaw({ port }: { readonly port: number }, { timeout = 5_000 }: RawOptions = {}): Promise<Raw> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
   return new Raw(socket, timeout)
 }

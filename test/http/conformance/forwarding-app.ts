@@ -49,17 +49,16 @@ export function forward({ host, port }: { readonly host: string; readonly port: 
     // A body whose length was not told has to be framed here too, whatever the method.
     if (req.headers['transfer-encoding'] !== undefined) headers.push('Transfer-Encoding', 'chunked')
     const upstream = request({ host, port, agent, method: req.method, path: req.originalUrl, headers })
-    let whole = (): boolean => false
+    let answered = false
     upstream.on('response', (answer) => {
-      whole = () => answer.complete
+      answered = true
       res.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer.rawHeaders))
       pipeline(answer, res, () => {})
     })
     upstream.on('error', () => {
-      // Such as when more bytes come than `Content-Length` says, which are none of the answer's.
-      if (whole()) return
-      if (res.headersSent) res.destroy()
-      else if (!res.destroyed) res.writeHead(502, { 'Content-Type': 'text/plain' }).end('The origin did not answer')
+      // The answer itself says when it is cut off. More bytes than `Content-Length` says are an error too, yet not of it.
+      if (answered || res.destroyed) return
+      res.writeHead(502, { 'Content-Type': 'text/plain' }).end('The origin did not answer')
     })
     res.on('close', () => upstream.destroy())
     req.pipe(upstream)
