@@ -37,6 +37,20 @@ describe('a stale value', () => {
     expect(source.run(0).context.stale).toMatchObject({ value: 'old', age: 11_000 })
   })
 
+  test('is served for no longer than its loader has said', async () => {
+    const { a, b, clock } = fleet({ ttl: '10s', grace: '60s' })
+    await a.getOrLoad('k', ({ grace }) => (grace('5s'), 'old'))
+    await a.getOrLoad('never', ({ grace }) => (grace(0), 'old'))
+    await clock.advance(14_999)
+    expect(await b.peek('k')).toMatchObject({ state: 'stale' })
+    expect(await b.peek('never')).toEqual({ state: 'missing' })
+    await clock.advance(1)
+    expect(await b.getOrLoad('k', () => 'new')).toBe('new')
+    const failed = answerOf(a.getOrLoad('bad', ({ grace }) => grace(-1)))
+    await settled()
+    expect(failed).toMatchObject({ error: { code: 'LOAD_FAILED', cause: expect.any(TypeError) } })
+  })
+
   test('is served until its grace ends, and then waited for', async () => {
     const { a, b, source, clock } = await stale({ hardTimeout: '5m' })
     answerOf(a.getOrLoad('k', source.loader))

@@ -48,6 +48,18 @@ describe('a result that must not be stored', () => {
     expect(next.runs).toHaveLength(1)
   })
 
+  test('lets nobody queue for as long as its loader says', async () => {
+    const { a, b, clock } = fleet()
+    await a.getOrLoad('k', ({ doNotStore }) => (doNotStore('20s'), 'mine'))
+    await clock.advance(19_999)
+    expect(await b.getOrLoad('k', ({ fence }) => fence)).toBe(null)
+    await clock.advance(1)
+    expect(await b.getOrLoad('k', ({ fence }) => fence !== null)).toBe(true)
+    const failed = answerOf(a.getOrLoad('l', ({ doNotStore }) => doNotStore('soon' as '1s')))
+    await settled()
+    expect(failed).toMatchObject({ error: { code: 'LOAD_FAILED', cause: expect.any(TypeError) } })
+  })
+
   test('is forgotten with an invalidation or a set', async () => {
     const { a, b } = fleet()
     await a.getOrLoad('k', ({ doNotStore }) => (doNotStore(), 'mine'))
