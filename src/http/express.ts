@@ -3,6 +3,14 @@ import type { Cache } from '../core/cache.ts'
 import { ResponseCache } from './response-cache.ts'
 import type { CacheResponsesOptions } from './response-options.ts'
 
+export { cachedServer } from './cached-server.ts'
+export {
+  createServer,
+  messageClasses,
+  type ExpressApp,
+  type ExpressServerOptions,
+  type MessageClasses,
+} from './express-server.ts'
 export type { CacheResponsesOptions, PerRequest } from './response-options.ts'
 
 /** A middleware of Express 4 and 5, or of anything that has node's requests and responses. */

@@ -254,6 +254,7 @@ test('each option of the contract suite has a row', () => {
 test.for([
   'index.ts',
   'codecs/index.ts',
+  'http/express.ts',
   'otel/index.ts',
   'redis/index.ts',
   'postgres/index.ts',

@@ -4,9 +4,11 @@
  */
 import herdless = require('herdless')
 import codecs = require('herdless/codecs')
+import serving = require('herdless/express')
 import otel = require('herdless/otel')
 import prometheus = require('herdless/prometheus')
 import redis = require('herdless/redis')
+import express = require('express')
 import ioredis = require('ioredis')
 import ioredis5 = require('ioredis5')
 import msgpackr = require('msgpackr')
@@ -32,6 +34,7 @@ async function prices(): Promise<number[]> {
 const codec = codecs.compressed(codecs.msgpackrCodec(new msgpackr.Packr()))
 prometheus.collectMetrics(herdless.createCache({ codec }), { client: promClient, register: promClient.register })
 otel.instrument(herdless.createCache(), { keys: true })
+serving.createServer(express()).listen(3000)
 
 export const isOurs = (error: unknown): boolean => error instanceof herdless.CacheError && error.code.length > 0
 export { prices }

@@ -3,8 +3,11 @@
  * a Packr of msgpackr, and prom-client, and a loaded value keeps its type.
  */
 import { createSecretKey } from 'node:crypto'
+import type { Server } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
 import { createCache, locked, memoryLock, memoryStore, CacheError, type Lock } from 'herdless'
 import { compressed, encrypted, msgpackrCodec, v8Codec } from 'herdless/codecs'
+import { createServer, messageClasses } from 'herdless/express'
 import { instrument } from 'herdless/otel'
 import { postgresLock } from 'herdless/postgres'
 import { collectMetrics } from 'herdless/prometheus'
@@ -12,6 +15,7 @@ import { redisLock, redisStore, redlock } from 'herdless/redis'
 import { zookeeperLock } from 'herdless/zookeeper'
 import { metrics, trace } from '@opentelemetry/api'
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base'
+import express, { type Application } from 'express'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { Packr } from 'msgpackr'
@@ -92,5 +96,15 @@ for await (const { key, token } of observed.leases()) await observed.breakLease(
 const why: readonly string[] = (await observed.explain('k')).because
 const saved: number | null = observed.stats().secondsSaved
 console.log(stop, stopTraces, why, saved)
+
+const app = express()
+const application: Application = app
+const server: Server = createServer(app, { keepAliveTimeout: 5_000 }).listen(3000)
+createHttpsServer({ key: '', cert: '', ...messageClasses(application) }, app)
+// @ts-expect-error: it is neither an app nor a function
+createServer({ request: app.request, response: app.response })
+// @ts-expect-error: the classes are made by it
+createServer(application, { IncomingMessage: class {} })
+console.log(server)
 
 export const isOurs = (error: unknown): boolean => error instanceof CacheError && error.code.length > 0

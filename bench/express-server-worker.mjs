@@ -1,0 +1,44 @@
+/**
+ * One server that answers each request with the same 2 kB of JSON: bare node:http, or an app of Express, in one of two ways.
+ * Says what processor time it has used when it is asked.
+ */
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer } from 'herdless/express'
+
+const [, , way = '', version = ''] = process.argv
+const product = { id: 7, name: 'a product', tags: ['one', 'two'], text: 'x'.repeat(1_940) }
+
+/** @returns {import('node:http').Server} */
+function bare() {
+  return createHttpServer((_request, response) => {
+    const body = JSON.stringify(product)
+    response.setHeader('Content-Type', 'application/json; charset=utf-8')
+    response.setHeader('Content-Length', Buffer.byteLength(body))
+    response.end(body)
+  }).listen(0, '127.0.0.1')
+}
+
+/** @param {(app: import('express').Express) => import('node:http').Server} open */
+async function withExpress(open) {
+  /** @type {{ default: typeof import('express') }} */
+  const { default: express } = await import(version)
+  const app = express()
+  app.get('/product', (_request, response) => {
+    response.json(product)
+  })
+  return open(app)
+}
+
+/** @type {Record<string, () => import('node:http').Server | Promise<import('node:http').Server>>} */
+const ways = {
+  'node:http': bare,
+  'app.listen': () => withExpress((app) => app.listen(0, '127.0.0.1')),
+  'createServer(app)': () => withExpress((app) => createServer(app).listen(0, '127.0.0.1')),
+}
+const server = await ways[way]?.()
+if (server === undefined) throw new Error(`There is no way ${way}`)
+if (!server.listening) await once(server, 'listening')
+process.on('message', () => process.send?.(process.cpuUsage()))
+process.send?.(server.address())
+process.once('disconnect', () => process.exit())
