@@ -38,7 +38,7 @@ test.for([
   ['a quote that only seems to end', String.raw`max-age="1\"`],
   ['two arguments', 'max-age=1=2'],
   ['a quote before it that does not end', 'x="1, max-age=1'],
-])('a directive with %s is there, and its argument is none', ([, field]) => {
+] as const)('a directive with %s is there, and its argument is none', ([, field]) => {
   const directives = directivesOf(field)
   expect(directives.get('max-age')).toHaveLength(1)
   expect(secondsOf(directives, 'max-age')).toBe('invalid')

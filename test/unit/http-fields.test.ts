@@ -170,7 +170,7 @@ test.for([
   ['a Last-Modified, where there was none', { etag: '"a"' }, modified, false],
   ['the same tag without quotes', { etag: 'a' }, { etag: 'a' }, true],
   ['nothing', { etag: '"a"', ...modified }, {}, true],
-] as const)('a 304 with %s is about the stored response: %s', ([, stored, update, expected]) => {
+] as const)('a 304 is about the stored response or not, with %s', ([, stored, update, expected]) => {
   expect(isAbout(stored, update)).toBe(expected)
 })
 
@@ -180,7 +180,7 @@ test.for([
   ['another ETag', { etag: '"b"' }, false],
   ['another Last-Modified', later, false],
   ['another length', { etag: '"a"', 'content-length': '6' }, false],
-] as const)('a HEAD with %s agrees with the stored response: %s', ([, head, expected]) => {
+] as const)('a HEAD agrees with the stored response or not, with %s', ([, head, expected]) => {
   expect(headAgrees({ etag: '"a"', ...modified, 'content-length': '5' }, head)).toBe(expected)
 })
 

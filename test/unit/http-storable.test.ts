@@ -86,7 +86,7 @@ test.for([
   ['with private fields', { response: fresh(', private="set-cookie"') }, 'private'],
   ['that varies by a field', { response: { ...fresh(), vary: 'Accept' } }, 'stored'],
   ['that varies by anything', { response: { ...fresh(), vary: 'Accept, *' } }, 'vary'],
-] as const)('by the standard, a response %s is: %s', ([, exchange, expected]) => {
+] as const)('by the standard, a response is stored or not %s', ([, exchange, expected]) => {
   expect(outcome(exchange)).toBe(expected)
 })
 
@@ -153,7 +153,7 @@ test.for([
   ['no-cache of a field', { 'cache-control': 'max-age=60, no-cache="a"' }, 'no-validator'],
   ['no-cache and an ETag', { 'cache-control': 'no-cache', etag }, 'stored'],
   ['no-cache and Last-Modified', { 'cache-control': 'no-cache', 'last-modified': 'x' }, 'stored'],
-] as const)('a response with %s is: %s', ([, response, expected]) => {
+] as const)('a response is stored or not with %s', ([, response, expected]) => {
   expect(outcome({ response })).toBe(expected)
 })
 
@@ -165,7 +165,7 @@ test.for([
   ['no-cache, public and an ETag', { 'cache-control': 'no-cache, public', etag }, 'stored'],
   ['stale-while-revalidate', { 'cache-control': 'stale-while-revalidate=60' }, 'no-freshness'],
   ['max-age', fresh(), 'stored'],
-] as const)('a response of a status that has to say more with %s is: %s', ([, response, expected]) => {
+] as const)('a response of a status that has to say more is stored or not with %s', ([, response, expected]) => {
   expect(outcome({ status: 500, response })).toBe(expected)
 })
 

@@ -111,13 +111,13 @@ test('two requests have the same text only if their fields mean the same, howeve
       const isSame = selectedBy(someNames, fields(some, 1)) === selectedBy(otherNames, fields(others, 1))
       expect(isSame).toBe(meaning(someNames, some) === meaning(otherNames, others))
     }),
-    { numRuns: 3_000 },
+    { numRuns: 1_000 },
   )
 })
 
 test('of any values without commas and blanks, no two have the same text', () => {
   const value = fc.option(
-    fc.string({ unit: 'binary', maxLength: 4 }).map((text) => text.replaceAll(/[, \t]/g, '')),
+    fc.string({ unit: 'binary-ascii', maxLength: 3 }).map((text) => text.replaceAll(/[, \t]/g, '')),
     { nil: undefined },
   )
   const request = fc.record({ a: value, 'user-agent': value, b: value })
@@ -127,7 +127,7 @@ test('of any values without commas and blanks, no two have the same text', () =>
       const isSame = selectedBy(of, one) === selectedBy(of, other)
       expect(isSame).toBe(one.a === other.a && one['user-agent'] === other['user-agent'] && one.b === other.b)
     }),
-    { numRuns: 3_000 },
+    { numRuns: 1_000 },
   )
 })
 
@@ -238,9 +238,9 @@ test('requests that accept the same are answered the same by any handler', () =>
         expect(encodingFor(one, available)).toBe(encodingFor(other, available))
       },
     ),
-    { numRuns: 30_000 },
+    { numRuns: 10_000 },
   )
-  expect(merged).toBeGreaterThan(50)
+  expect(merged).toBeGreaterThan(20)
 })
 
 /** By quality, and of one quality the first, as many handlers do. */
@@ -265,7 +265,7 @@ test('requests that understand the same are answered the same by a handler that 
       if (one !== other) merged++
       expect(languageFor(one, available)).toBe(languageFor(other, available))
     }),
-    { numRuns: 30_000 },
+    { numRuns: 10_000 },
   )
-  expect(merged).toBeGreaterThan(50)
+  expect(merged).toBeGreaterThan(20)
 })
