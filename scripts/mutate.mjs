@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { checkout } from './command.mjs'
+import { httpMutations } from './http-mutations.mjs'
 import { lockMutations } from './lock-mutations.mjs'
 import { nearMutations } from './near-mutations.mjs'
 import { mutations } from './mutations.mjs'
@@ -20,7 +21,7 @@ const execute = promisify(execFile)
 const copy = await copyOfCheckout()
 let survivors = 0
 try {
-  for (const mutation of [...mutations, ...lockMutations, ...nearMutations].filter(({ name }) =>
+  for (const mutation of [...mutations, ...lockMutations, ...nearMutations, ...httpMutations].filter(({ name }) =>
     name.includes(options.only),
   )) {
     const started = performance.now()

@@ -1,4 +1,4 @@
-import { isToken, membersOf } from './fields.ts'
+import { isToken, membersOf, trimmed } from './fields.ts'
 
 /** A member of an Accept-… field. */
 interface Weighted {
@@ -48,7 +48,7 @@ function weighted(field: string, isValid: (value: string) => boolean): Weighted[
   const members: Weighted[] = []
   for (const member of membersOf(field)) {
     // RFC 9110 section 12.4.2: no more than three digits, 1 when it is not there.
-    const [value = '', quality, ...others] = member.split(';').map((part) => part.trim())
+    const [value = '', quality, ...others] = member.split(';').map(trimmed)
     const digits = quality === undefined ? '1' : /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i.exec(quality)?.[1]
     if (digits === undefined || others.length > 0 || !isValid(value)) return null
     members.push({ value, weight: Math.round(Number(digits) * 1_000) })

@@ -13,19 +13,23 @@ const none: Directives = new Map()
 
 /**
  * RFC 9111 section 5.2: the directives of a Cache-Control field. A member that is not well-formed is known by the token it
- * begins with: a cache had better heed a `no-store` with something odd behind it.
+ * begins with: a cache had better heed a `no-store` with something odd behind it. Behind a quote without an end no
+ * argument is well-formed.
  */
 export function directivesOf(field: string | null): Directives {
   if (field === null || field === '') return none
   const directives = new Map<string, (string | null)[]>()
+  let isTorn = false
   let at = 0
   while (at < field.length) {
     const start = skipBlanks(field, at)
     const nameEnd = skipToken(field, start)
-    const { argument, end } = argumentAt(field, nameEnd)
-    at = end + 1
+    const member = argumentAt(field, nameEnd)
+    at = member.end + 1
+    isTorn ||= member.isTorn
     if (nameEnd === start) continue
     const name = field.slice(start, nameEnd).toLowerCase()
+    const argument = isTorn ? ` ${member.argument ?? ''}` : member.argument
     const known = directives.get(name)
     if (known) known.push(argument)
     else directives.set(name, [argument])
@@ -55,19 +59,24 @@ export function allows(directives: Directives, name: string): boolean {
   return found !== undefined && found.every((argument) => argument === null)
 }
 
-/** The argument from where a name ends, and where the member ends: at a comma, or at the end of the field. */
-function argumentAt(field: string, from: number): { argument: string | null; end: number } {
-  if (field[from] === '=') {
-    const value = field[from + 1] === '"' ? quotedAt(field, from + 1) : tokenAt(field, from + 1)
-    if (value) {
-      const end = skipBlanks(field, value.end)
-      if (end === field.length || field[end] === ',') return { argument: value.text, end }
-    }
-  }
-  const comma = field.indexOf(',', from)
+interface Member {
+  readonly argument: string | null
+  /** A comma, or the end of the field. */
+  readonly end: number
+  /** Whether there is a quote without an end in it. */
+  readonly isTorn: boolean
+}
+
+/** The rest of a member, from where its name ends. */
+function argumentAt(field: string, from: number): Member {
+  const isQuoted = field.startsWith('="', from)
+  const value = isQuoted ? quotedAt(field, from + 1) : field[from] === '=' ? tokenAt(field, from + 1) : null
+  const after = value?.end ?? from
+  const comma = field.indexOf(',', after)
   const end = comma === -1 ? field.length : comma
-  const rest = trimmed(field.slice(from, end))
-  return { argument: rest === '' ? null : ` ${rest}`, end }
+  const isOdd = trimmed(field.slice(after, end)) !== ''
+  if (isOdd) return { argument: ` ${field.slice(from, end)}`, end, isTorn: isQuoted && value === null }
+  return { argument: value?.text ?? null, end, isTorn: false }
 }
 
 function tokenAt(field: string, start: number): { text: string; end: number } | null {

@@ -45,7 +45,7 @@ export function headAgrees(stored: Fields, head: Fields): boolean {
 /**
  * RFC 9111 section 3.2: the stored lines after a 304, or a 200 to a HEAD. All lines of a field that the update has replace
  * all that are stored; the others stay, but for Age, which was that of the older response. An update has a Date: see
- * `dated`.
+ * `dated`. If it has another Vary, the response is to be found by that from now on.
  */
 export function freshen(
   stored: readonly FieldLine[],

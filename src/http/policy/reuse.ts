@@ -31,16 +31,19 @@ export function reuse(request: Request, stored: Stored | null, { honor }: { read
 }
 
 const nothing: Directives = new Map()
+const noCache: Directives = new Map([['no-cache', [null]]])
 
-/** RFC 9111 section 5.4: Pragma counts only in a request that has no Cache-Control. */
+/** RFC 9111 section 5.4: in a request without Cache-Control, and only there, Pragma says no-cache. */
 function requestDirectives({ fields }: Request): Directives {
-  return directivesOf(fieldOf(fields, 'cache-control') ?? fieldOf(fields, 'pragma'))
+  const cacheControl = fieldOf(fields, 'cache-control')
+  if (cacheControl !== null) return directivesOf(cacheControl)
+  return directivesOf(fieldOf(fields, 'pragma')).has('no-cache') ? noCache : nothing
 }
 
 function useOf(stored: Stored, request: Directives): 'fresh' | 'stale' | 'stale-while-revalidate' | 'validate' {
-  const { age, lifetime, noCache, mustRevalidate, whileRevalidate } = stored
+  const { age, lifetime, mustRevalidate, whileRevalidate } = stored
   // RFC 9111 sections 5.2.1.4 and 5.2.2.4
-  if (noCache || request.has('no-cache')) return 'validate'
+  if (stored.noCache || request.has('no-cache')) return 'validate'
   // RFC 9111 section 5.2.1.1; one of 0 asks to validate, however short ago it was stored.
   const maxAge = millisecondsOf(request, 'max-age')
   if (maxAge !== null && (maxAge === 0 || age > maxAge)) return 'validate'
@@ -78,8 +81,8 @@ export function usableOnError(
   stored: Stored,
   defaults: { readonly honor: boolean; readonly ifError: number },
 ): boolean {
-  const { age, lifetime, noCache, mustRevalidate, ifError } = stored
-  if (noCache) return false
+  const { age, lifetime, mustRevalidate, ifError } = stored
+  if (stored.noCache) return false
   if (lifetime > age) return true
   if (mustRevalidate) return false
   const accepted = defaults.honor ? millisecondsOf(requestDirectives(request), 'stale-if-error') : null

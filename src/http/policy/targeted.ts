@@ -36,8 +36,11 @@ function directivesFrom(members: ReadonlyMap<string, Item>): Directives {
   return directives
 }
 
-/** A value of another type than a directive's is none (RFC 9213 section 2.1): a quoted number has a space before it. */
+/**
+ * RFC 9213 section 2.1: a value of another type than a directive's is none. Numbers are all that is told apart here, so a
+ * quoted one is not well-formed, as what no directive has: a decimal, a list.
+ */
 function argumentOf(item: Item): string {
-  if (item.type === 'integer') return String(item.value)
+  if (item.type === 'integer' || item.type === 'token') return String(item.value)
   return item.type === 'string' && !/^\d+$/.test(item.value) ? item.value : ` ${item.value}`
 }
