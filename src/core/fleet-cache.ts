@@ -16,7 +16,7 @@ import { peeked } from './peek.ts'
 import { closeTimeout, siblingPlan, type CachePlan } from './plan.ts'
 import type { Question } from './question.ts'
 import type { Found } from './reads.ts'
-import { Sibling, sibling, type SiblingChanges } from './sibling.ts'
+import { Sibling, type SiblingChanges } from './sibling.ts'
 import type { Store } from './store.ts'
 import { checkedTags } from './tags.ts'
 import type { CacheStats } from './tally.ts'
@@ -41,7 +41,7 @@ export class FleetCache implements Cache {
   #reading = 0
   #readsOver: () => void = () => undefined
 
-  /** @param elder the cache that this one is a sibling of: it opens and closes the store */
+  /** @param elder that of which this one is a sibling: it opens and closes the store */
   constructor(plan: CachePlan, backing: Store, elder: FleetCache | null = null) {
     this.#plan = plan
     this.#backing = backing
@@ -177,7 +177,6 @@ export class FleetCache implements Cache {
     return this.#shared.events.on(name, listener)
   }
 
-  /** What is told of what goes on here, to whoever listens. */
   get events(): Events {
     return this.#shared.events
   }
@@ -190,7 +189,8 @@ export class FleetCache implements Cache {
     return this.#shared.events.stats()
   }
 
-  [sibling](changes: SiblingChanges): Sibling {
+  /** A cache for values of another kind; see `siblingOf`. */
+  sibling(changes: SiblingChanges): Sibling {
     this.#checkOpen()
     const cache = new FleetCache(siblingPlan(this.#plan, changes), this.#backing, this)
     this.#siblings.push(cache)

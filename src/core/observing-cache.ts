@@ -13,7 +13,7 @@ import { Patience } from './patience.ts'
 import type { CachePlan } from './plan.ts'
 import { quietly } from './quietly.ts'
 import type { CacheStats } from './tally.ts'
-import { Sibling, sibling } from './sibling.ts'
+import { Sibling } from './sibling.ts'
 import type { Tracer } from './tracing.ts'
 import { Wraps } from './wrap.ts'
 
@@ -104,7 +104,8 @@ export class ObservingCache implements Cache {
     return this.#shadow.stats()
   }
 
-  [sibling](): Sibling {
+  /** A cache for values of another kind; see `siblingOf`. */
+  sibling(): Sibling {
     return new Sibling(this, { events: this.#shadow.events, near: null, store: { away: true }, ttl: this.#plan.ttl })
   }
 

@@ -5,12 +5,6 @@ import type { Events } from './events.ts'
 import type { Near } from './near.ts'
 import type { Shared } from './shared.ts'
 
-/**
- * What makes a sibling of a cache. Registered, for what is built on caches may have been loaded as an ES module, and the
- * cache not.
- */
-export const sibling: unique symbol = Symbol.for('herdless.sibling')
-
 /** What a sibling does otherwise. */
 export interface SiblingChanges {
   readonly codec: Codec
@@ -55,7 +49,7 @@ export class Sibling {
 
 /** Throws TypeError for what is no cache of ours. */
 export function siblingOf(cache: Cache, changes: SiblingChanges): Sibling {
-  const make = (cache as { [sibling]?: (changes: SiblingChanges) => Sibling } | null | undefined)?.[sibling]
-  if (typeof make === 'function') return make.call(cache, changes)
+  const { sibling } = (cache ?? {}) as { sibling?: (changes: SiblingChanges) => Sibling }
+  if (typeof sibling === 'function') return sibling.call(cache, changes)
   throw new TypeError(`Expected a cache made by createCache(), got ${shown(cache)}`)
 }
