@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Overrides } from './overrides.ts'
 import { argumentsOf, applyHead, linesOf } from './response-arguments.ts'
 import type { FieldLine } from './policy/fields.ts'
+import { Recording } from './recording.ts'
 
 /** What a handler says before its body. */
 export interface Head {
@@ -13,11 +14,11 @@ export interface Head {
 /** What becomes of an answer: it goes on to the client, with some more lines; or to nobody, for something else is sent. */
 export type Course = { readonly to: 'client'; readonly with: readonly FieldLine[] } | { readonly to: 'nobody' }
 
-/** How an answer ended: with its whole body, or with none that can be kept. */
-export type Ended =
-  | { readonly state: 'complete'; readonly body: Buffer }
-  | { readonly state: 'too large' }
-  | { readonly state: 'broken'; readonly why: string }
+/**
+ * How long a handler may still answer whose client has gone before anything was said, in milliseconds: it may not have heard
+ * that it has, or may have given up.
+ */
+const patience = 1_000
 
 /**
  * What a handler answers, heard on its way to the client, however it is said.
@@ -28,19 +29,15 @@ export type Ended =
 export class Capture {
   /** Resolves with what is said before the body, when it is decided what becomes of it; with `null` if nothing ever is. */
   readonly head: Promise<Head | null>
-  readonly ended: Promise<Ended>
+  readonly recording: Recording
   readonly #response: ServerResponse
   readonly #decide: (head: Head) => Course
-  readonly #most: number
   readonly #overrides: Overrides
   #onHead!: (head: Head | null) => void
-  #onEnd!: (ended: Ended) => void
   #course: Course | null = null
-  #chunks: Buffer[] = []
-  #length = 0
   /** What `Content-Length` says. */
   #declared: number | null = null
-  #over = false
+  #abandoned: NodeJS.Timeout | undefined
 
   /**
    * @param decide called once, when all has been said that comes before the body
@@ -49,10 +46,10 @@ export class Capture {
   constructor(response: ServerResponse, decide: (head: Head) => Course, most: number) {
     this.#response = response
     this.#decide = decide
-    this.#most = most
+    this.recording = new Recording(most)
     this.#overrides = new Overrides(response)
     this.head = new Promise((resolve) => (this.#onHead = resolve))
-    this.ended = new Promise((resolve) => (this.#onEnd = resolve))
+    void this.recording.ended.then(() => this.#over())
     this.#replaceMethods()
     response.once('close', this.#onClose)
   }
@@ -68,13 +65,28 @@ export class Capture {
     this.#overrides.undo()
   }
 
-  readonly #onClose = (): void => this.#end({ state: 'broken', why: 'it was cut off' })
+  /** It is for its own client alone: nobody else will hear of it. */
+  pass(): void {
+    this.recording.break('it is for its own client alone')
+  }
+
+  readonly #onClose = (): void => {
+    const cutOff = (): void => this.recording.break('it was cut off')
+    if (this.#course !== null) return cutOff()
+    this.#abandoned = setTimeout(cutOff, patience)
+    this.#abandoned.unref()
+  }
+
+  #over(): void {
+    clearTimeout(this.#abandoned)
+    this.#onHead(null)
+  }
 
   #replaceMethods(): void {
     const response = this.#response
     const overrides = this.#overrides
     const writeHead = overrides.method('writeHead', (...args) => {
-      if (this.#course !== null) return this.#isHeard ? response : writeHead(args)
+      if (this.#course !== null) return this.#isUnsent ? response : writeHead(args)
       applyHead(response, args)
       const course = this.#decideNow()
       if (course.to === 'nobody') return response
@@ -83,33 +95,34 @@ export class Capture {
     })
     const flushHeaders = overrides.method('flushHeaders', () => {
       this.#sayHead()
-      if (!this.#isHeard) flushHeaders([])
+      if (!this.#isUnsent) flushHeaders([])
     })
     const write = overrides.method('write', (...args) => {
       this.#sayHead()
-      const { chunk, done } = argumentsOf(args)
-      const more = this.#isHeard ? true : write(args)
-      this.#keep(chunk)
-      if (this.#isHeard && done !== null) process.nextTick(done)
+      // Before it is sent on, for from then on its bytes may change.
+      const { chunk, done } = argumentsOf(args, this.recording.isHeard)
+      const more = this.#isUnsent ? true : write(args)
+      if (chunk !== null) this.recording.write(chunk)
+      if (this.#isUnsent && done !== null) process.nextTick(done)
       return more
     })
     const end = overrides.method('end', (...args) => {
-      const { chunk, done } = argumentsOf(args)
+      const { chunk, done } = argumentsOf(args, this.recording.isHeard)
       if (this.#course === null) {
         // What node does by itself where nobody asks for the head before the body.
-        if (!isFramed(response)) response.setHeader('Content-Length', chunk?.length ?? 0)
+        if (this.recording.isHeard && !isFramed(response)) response.setHeader('Content-Length', chunk?.length ?? 0)
         this.#sayHead()
       }
-      if (this.#isHeard) this.#pretendEnded()
+      if (this.#isUnsent) this.#pretendEnded()
       else end(args)
-      this.#keep(chunk)
-      this.#complete()
-      if (this.#isHeard && done !== null) process.nextTick(done)
+      if (chunk !== null) this.recording.write(chunk)
+      this.recording.end(isBodiless(response) ? null : this.#declared)
+      if (this.#isUnsent && done !== null) process.nextTick(done)
       return response
     })
     const addTrailers = overrides.method('addTrailers', (trailers: OutgoingHttpHeaders) => {
-      if (!this.#isHeard) addTrailers([trailers])
-      this.#end({ state: 'broken', why: 'it has trailers' })
+      if (!this.#isUnsent) addTrailers([trailers])
+      this.recording.break('it has trailers')
     })
   }
 
@@ -119,8 +132,8 @@ export class Capture {
     this.#overrides.value('finished', true)
   }
 
-  /** Whether the answer goes to nobody, and is only heard. */
-  get #isHeard(): boolean {
+  /** Whether the answer goes to nobody. */
+  get #isUnsent(): boolean {
     return this.#course?.to === 'nobody'
   }
 
@@ -140,32 +153,13 @@ export class Capture {
     this.#onHead(head)
     return course
   }
-
-  #keep(chunk: Buffer | null): void {
-    if (chunk === null || this.#over) return
-    this.#length += chunk.length
-    if (this.#length > this.#most) this.#end({ state: 'too large' })
-    else this.#chunks.push(chunk)
-  }
-
-  #complete(): void {
-    if (this.#declared !== null && this.#declared !== this.#length && this.#length > 0) {
-      this.#end({ state: 'broken', why: `it has ${this.#length} bytes, and not ${this.#declared} as it says` })
-    } else this.#end({ state: 'complete', body: Buffer.concat(this.#chunks) })
-  }
-
-  #end(ended: Ended): void {
-    if (this.#over) return
-    this.#over = true
-    this.#chunks = []
-    this.#onHead(null)
-    this.#onEnd(ended)
-  }
 }
 
 /** Whether it is said how long the body is, or there is none. */
 function isFramed(response: ServerResponse): boolean {
-  const { statusCode } = response
-  const isEmpty = statusCode === 204 || statusCode === 304 || response.req.method === 'HEAD'
-  return isEmpty || response.hasHeader('content-length') || response.hasHeader('transfer-encoding')
+  return isBodiless(response) || response.hasHeader('content-length') || response.hasHeader('transfer-encoding')
+}
+
+function isBodiless({ statusCode, req }: ServerResponse): boolean {
+  return statusCode === 204 || statusCode === 304 || req.method === 'HEAD'
 }

@@ -18,17 +18,28 @@ export type SeenFields = ReadonlySet<string> | 'all'
 export class CleanRequest {
   readonly #overrides: Overrides
   readonly #seen = new Set<string>()
+  readonly #onSee: (name: string | null) => void
   #all = false
 
   /**
    * @param hides the names of more fields that the handler does not see
    * @param conditions fields that ask it whether a stored answer is still right
+   * @param onSee told the name of each field when it is first read; `null` for all
    */
   constructor(
     request: IncomingMessage,
-    { hides = [], conditions = {} }: { hides?: readonly string[]; conditions?: Readonly<Record<string, string>> } = {},
+    {
+      hides = [],
+      conditions = {},
+      onSee = () => undefined,
+    }: {
+      hides?: readonly string[]
+      conditions?: Readonly<Record<string, string>>
+      onSee?: (name: string | null) => void
+    } = {},
   ) {
     const { headers, headersDistinct, rawHeaders } = request
+    this.#onSee = onSee
     const hidden = new Set([...asked, ...hides])
     const visible = (name: string): boolean => !hidden.has(name.toLowerCase())
     const shown = { ...Object.fromEntries(Object.entries(headers).filter(([name]) => visible(name))), ...conditions }
@@ -56,21 +67,30 @@ export class CleanRequest {
   /** A property that shows all fields at once. */
   #whole(name: string, value: unknown): void {
     const see = (): unknown => {
-      this.#all = true
+      this.#seeAll()
       return value
     }
     this.#overrides.set(name, { get: see, set: (other) => this.#overrides.value(name, other) })
   }
 
+  #seeAll(): void {
+    this.#all = true
+    this.#onSee(null)
+  }
+
   #watched(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-    const see = (name: string | symbol): void => {
-      if (typeof name === 'string' && !unselective.has(name.toLowerCase())) this.#seen.add(name.toLowerCase())
+    const see = (read: string | symbol): void => {
+      if (typeof read === 'symbol') return
+      const name = read.toLowerCase()
+      if (unselective.has(name) || this.#seen.has(name)) return
+      this.#seen.add(name)
+      this.#onSee(name)
     }
     return new Proxy(headers, {
       get: (target, name) => (see(name), Reflect.get(target, name) as unknown),
       has: (target, name) => (see(name), Reflect.has(target, name)),
       getOwnPropertyDescriptor: (target, name) => (see(name), Reflect.getOwnPropertyDescriptor(target, name)),
-      ownKeys: (target) => ((this.#all = true), Reflect.ownKeys(target)),
+      ownKeys: (target) => (this.#seeAll(), Reflect.ownKeys(target)),
     })
   }
 }
