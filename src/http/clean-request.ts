@@ -4,19 +4,24 @@ import { Overrides } from './overrides.ts'
 /** What a client asks of a cache, or of a part or a state of the answer: whoever fills is not misled by it. */
 const asked = 'range if-range if-match if-none-match if-modified-since if-unmodified-since'.split(' ')
 
-/** What selects no answer: how the message came, what is part of the key anyway, and what caches are told. */
-const unselective: ReadonlySet<string> = new Set([
-  ...'host connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect'.split(' '),
-  ...'content-length content-type content-encoding cache-control pragma'.split(' '),
-  ...asked,
-])
+/** How the message came, and what is said of a body that it has not: nothing that may be in an answer for others. */
+const ofTheMessage = [
+  ...'connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect'.split(' '),
+  ...'content-length content-type content-encoding'.split(' '),
+]
+
+/** What selects no answer though it is shown: what is part of the key anyway, and what caches are told. */
+const unselective: ReadonlySet<string> = new Set(['host', 'cache-control', 'pragma'])
 
 /** Which fields of its request a handler has read; `'all'` if it looked at them without naming any. */
 export type SeenFields = ReadonlySet<string> | 'all'
 
 /** A request as a handler sees it that fills: without what its client asks for itself alone, and heeding what is read. */
 export class CleanRequest {
+  /** Whether what is read now is read by the handler. */
+  isWatched = true
   readonly #overrides: Overrides
+  readonly #hidden: ReadonlySet<string>
   readonly #seen = new Set<string>()
   #all = false
 
@@ -29,8 +34,8 @@ export class CleanRequest {
     { hides = [], conditions = {} }: { hides?: readonly string[]; conditions?: Readonly<Record<string, string>> } = {},
   ) {
     const { headers, headersDistinct, rawHeaders } = request
-    const hidden = new Set([...asked, ...hides])
-    const visible = (name: string): boolean => !hidden.has(name.toLowerCase())
+    this.#hidden = new Set([...asked, ...ofTheMessage, ...hides])
+    const visible = (name: string): boolean => !this.#hidden.has(name.toLowerCase())
     const shown = { ...Object.fromEntries(Object.entries(headers).filter(([name]) => visible(name))), ...conditions }
     const watched = this.#watched(shown)
     this.#overrides = new Overrides(request)
@@ -56,21 +61,29 @@ export class CleanRequest {
   /** A property that shows all fields at once. */
   #whole(name: string, value: unknown): void {
     const see = (): unknown => {
-      this.#all = true
+      this.#seeAll()
       return value
     }
     this.#overrides.set(name, { get: see, set: (other) => this.#overrides.value(name, other) })
   }
 
+  #see(name: string): void {
+    if (!this.#hidden.has(name) && !unselective.has(name)) this.#seen.add(name)
+  }
+
+  #seeAll(): void {
+    if (this.isWatched) this.#all = true
+  }
+
   #watched(headers: IncomingHttpHeaders): IncomingHttpHeaders {
     const see = (name: string | symbol): void => {
-      if (typeof name === 'string' && !unselective.has(name.toLowerCase())) this.#seen.add(name.toLowerCase())
+      if (this.isWatched && typeof name === 'string') this.#see(name.toLowerCase())
     }
     return new Proxy(headers, {
       get: (target, name) => (see(name), Reflect.get(target, name) as unknown),
       has: (target, name) => (see(name), Reflect.has(target, name)),
       getOwnPropertyDescriptor: (target, name) => (see(name), Reflect.getOwnPropertyDescriptor(target, name)),
-      ownKeys: (target) => ((this.#all = true), Reflect.ownKeys(target)),
+      ownKeys: (target) => (this.#seeAll(), Reflect.ownKeys(target)),
     })
   }
 }

@@ -1,5 +1,11 @@
 import type { ServerResponse } from 'node:http'
+import { isUint8Array } from 'node:util/types'
 import type { FieldLine } from './policy/fields.ts'
+
+/** Whether `write` and `end` of a response take it for a part of the body; of other things they throw. */
+export function isChunk(value: unknown): boolean {
+  return typeof value === 'string' || isUint8Array(value)
+}
 
 /** What `write` and `end` of a response are called with: a chunk, as bytes that nobody changes any more, and a callback. */
 export function argumentsOf(args: readonly unknown[]): { chunk: Buffer | null; done: (() => void) | null } {
@@ -7,7 +13,7 @@ export function argumentsOf(args: readonly unknown[]): { chunk: Buffer | null; d
   const encoding = typeof second === 'string' ? (second as BufferEncoding) : 'utf8'
   const done = args.find((each) => typeof each === 'function') as (() => void) | undefined
   const chunk =
-    typeof first === 'string' ? Buffer.from(first, encoding) : first instanceof Uint8Array ? Buffer.from(first) : null
+    typeof first === 'string' ? Buffer.from(first, encoding) : isUint8Array(first) ? Buffer.from(first) : null
   return { chunk, done: done ?? null }
 }
 
