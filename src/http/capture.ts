@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Overrides } from './overrides.ts'
-import { argumentsOf, applyHead, linesOf } from './response-arguments.ts'
+import { argumentsOf, applyHead, isChunk, linesOf } from './response-arguments.ts'
 import type { FieldLine } from './policy/fields.ts'
 import { Recording } from './recording.ts'
 
@@ -15,8 +15,8 @@ export interface Head {
 export type Course = { readonly to: 'client'; readonly with: readonly FieldLine[] } | { readonly to: 'nobody' }
 
 /**
- * How long a handler may still answer whose client has gone before anything was said, in milliseconds: it may not have heard
- * that it has, or may have given up.
+ * How long a handler is waited for whose client has gone, in milliseconds, before it says anything and, where others are sent
+ * its answer, whenever it stands still: it may not have heard that it has, or may have given up.
  */
 const patience = 1_000
 
@@ -32,6 +32,7 @@ export class Capture {
   readonly recording: Recording
   readonly #response: ServerResponse
   readonly #decide: (head: Head) => Course
+  readonly #reader: { isWatched: boolean }
   readonly #overrides: Overrides
   #onHead!: (head: Head | null) => void
   #course: Course | null = null
@@ -42,11 +43,13 @@ export class Capture {
   /**
    * @param decide called once, when all has been said that comes before the body
    * @param most bytes of a body that is kept
+   * @param reader is told what is not the handler's: whatever is done before it, and after it has ended
    */
-  constructor(response: ServerResponse, decide: (head: Head) => Course, most: number) {
+  constructor(response: ServerResponse, decide: (head: Head) => Course, most: number, reader = { isWatched: true }) {
     this.#response = response
     this.#decide = decide
     this.recording = new Recording(most)
+    this.#reader = reader
     this.#overrides = new Overrides(response)
     this.head = new Promise((resolve) => (this.#onHead = resolve))
     void this.recording.ended.then(() => this.#over())
@@ -71,59 +74,127 @@ export class Capture {
   }
 
   readonly #onClose = (): void => {
-    const cutOff = (): void => this.recording.break('it was cut off')
-    if (this.#course !== null) return cutOff()
-    this.#abandoned = setTimeout(cutOff, patience)
+    if (this.#course === null) this.#waitOn()
+    else this.recording.break('it was cut off')
+  }
+
+  /** Gives the handler up, unless it says something soon. */
+  #waitOn(): void {
+    clearTimeout(this.#abandoned)
+    this.#abandoned = setTimeout(() => this.recording.break('it was cut off'), patience)
     this.#abandoned.unref()
   }
 
+  /** Whether it was the client that ended the connection, and not the handler. */
+  get #hasClientGone(): boolean {
+    const { socket } = this.#response.req
+    return socket.readableEnded || socket.errored !== null
+  }
+
+  /** The client has gone, and others are sent the answer: the handler does not hear of it before it has ended. */
+  #goOnWithout(close: () => void): void {
+    this.#course = { to: 'nobody' }
+    this.#overrides.value('destroyed', false)
+    this.#waitOn()
+    void this.recording.ended.then(() => {
+      this.#overrides.value('destroyed', true)
+      close()
+    })
+    // It may have waited for its client to be ready for more.
+    process.nextTick(() => this.#response.emit('drain'))
+  }
+
   #over(): void {
+    this.#reader.isWatched = false
     clearTimeout(this.#abandoned)
     this.#onHead(null)
   }
 
   #replaceMethods(): void {
     const response = this.#response
-    const overrides = this.#overrides
-    const writeHead = overrides.method('writeHead', (...args) => {
+    const writeHead = this.#replace('writeHead', (...args) => {
       if (this.#course !== null) return this.#isUnsent ? response : writeHead(args)
       applyHead(response, args)
-      const course = this.#decideNow()
-      if (course.to === 'nobody') return response
-      for (const [name, value] of course.with) response.appendHeader(name, value)
-      return writeHead([response.statusCode])
+      const head = this.#decideNow()
+      const { course } = this
+      if (course?.to === 'client') this.#send(course.with, writeHead)
+      this.#onHead(head)
+      return response
     })
-    const flushHeaders = overrides.method('flushHeaders', () => {
+    const flushHeaders = this.#replace('flushHeaders', () => {
       this.#sayHead()
       if (!this.#isUnsent) flushHeaders([])
     })
-    const write = overrides.method('write', (...args) => {
+    const write = this.#replace('write', (...args) => {
+      if (!isChunk(args[0])) return write(args)
       this.#sayHead()
       // Before it is sent on, for from then on its bytes may change.
       const { chunk, done } = argumentsOf(args, this.recording.isHeard)
       const more = this.#isUnsent ? true : write(args)
+      if (this.#abandoned !== undefined) this.#waitOn()
       if (chunk !== null) this.recording.write(chunk)
       if (this.#isUnsent && done !== null) process.nextTick(done)
       return more
     })
-    const end = overrides.method('end', (...args) => {
+    const end = this.#replace('end', (...args) => {
+      const [first] = args as unknown[]
+      if (Boolean(first) && typeof first !== 'function' && !isChunk(first)) return end(args)
       const { chunk, done } = argumentsOf(args, this.recording.isHeard)
       if (this.#course === null) {
         // What node does by itself where nobody asks for the head before the body.
         if (this.recording.isHeard && !isFramed(response)) response.setHeader('Content-Length', chunk?.length ?? 0)
         this.#sayHead()
       }
+      if (chunk !== null) this.recording.write(chunk)
       if (this.#isUnsent) this.#pretendEnded()
       else end(args)
-      if (chunk !== null) this.recording.write(chunk)
       this.recording.end(isBodiless(response) ? null : this.#declared)
+      this.#reader.isWatched = false
       if (this.#isUnsent && done !== null) process.nextTick(done)
       return response
     })
-    const addTrailers = overrides.method('addTrailers', (trailers: OutgoingHttpHeaders) => {
-      if (!this.#isUnsent) addTrailers([trailers])
-      this.recording.break('it has trailers')
+    const emit = this.#replace('emit', (...args) => {
+      const isClose = (args as unknown[])[0] === 'close'
+      const isHidden = isClose && this.#course?.to === 'client' && this.recording.isFollowed && this.#hasClientGone
+      if (!isHidden) return emit(args)
+      this.#goOnWithout(() => emit(args))
+      return true
     })
+    const addTrailers = this.#replace('addTrailers', (trailers: OutgoingHttpHeaders) => {
+      if (!this.#isUnsent) addTrailers([trailers])
+      this.recording.refuse('it has trailers')
+    })
+  }
+
+  /** Replaces a method; returns what calls the one that was there, which is not the handler's. */
+  #replace(name: string, method: (...args: never[]) => unknown): (args: readonly unknown[]) => unknown {
+    const before = this.#overrides.method(name, method)
+    return (args) => {
+      const { isWatched } = this.#reader
+      this.#reader.isWatched = false
+      try {
+        return before(args)
+      } finally {
+        this.#reader.isWatched = isWatched
+      }
+    }
+  }
+
+  /** Sends the head with some more lines; if that cannot be, nothing has been said yet. */
+  #send(more: readonly FieldLine[], writeHead: (args: readonly unknown[]) => unknown): void {
+    const response = this.#response
+    const before = more.map(([name]) => [name, response.getHeader(name)] as const)
+    for (const [name, value] of more) response.appendHeader(name, value)
+    try {
+      writeHead([response.statusCode])
+    } catch (error) {
+      this.#course = null
+      for (const [name, value] of before) {
+        if (value === undefined) response.removeHeader(name)
+        else response.setHeader(name, value)
+      }
+      throw error
+    }
   }
 
   /** Nobody was sent anything; but the handler is to find what it would. */
@@ -142,22 +213,22 @@ export class Capture {
     if (this.#course === null) this.#response.writeHead(this.#response.statusCode)
   }
 
-  #decideNow(): Course {
+  #decideNow(): Head {
     const { statusCode: status, statusMessage: message } = this.#response
     const head = { status, message, lines: linesOf(this.#response) }
     const declared = this.#response.getHeader('content-length')
     this.#declared = declared === undefined ? null : Number(declared)
-    const course = this.#decide(head)
-    this.#course = course
-    if (course.to === 'nobody') this.#overrides.value('headersSent', true)
-    this.#onHead(head)
-    return course
+    this.#course = this.#decide(head)
+    if (this.#isUnsent) this.#overrides.value('headersSent', true)
+    return head
   }
 }
 
-/** Whether it is said how long the body is, or there is none. */
+/** Whether it is said how long the body is, or cannot be; or there is none. */
 function isFramed(response: ServerResponse): boolean {
-  return isBodiless(response) || response.hasHeader('content-length') || response.hasHeader('transfer-encoding')
+  return (
+    isBodiless(response) || ['content-length', 'transfer-encoding', 'trailer'].some((name) => response.hasHeader(name))
+  )
 }
 
 function isBodiless({ statusCode, req }: ServerResponse): boolean {

@@ -35,8 +35,7 @@ export class Exchange {
   /** From place to place, until there is an answer. */
   async #seek(place: Place, looked: Peeked<Kept> | Promise<Peeked<Kept>>): Promise<void> {
     for (let turn = 0; turn < mostTurns; turn++) {
-      // A store that is away keeps nothing from being answered.
-      const found = await Promise.resolve(looked).catch(() => missing)
+      const found = await looked
       if (found.state !== 'missing' && found.value.kind === 'variants') {
         place = placeOfVariant(this.#key, found.value, this.#client.fields)
         looked = this.#look(place)
@@ -60,7 +59,9 @@ export class Exchange {
   }
 
   #look({ key }: Place): Peeked<Kept> | Promise<Peeked<Kept>> {
-    return this.#shared.sibling.look<Kept>(key)
+    const looked = this.#shared.sibling.look<Kept>(key)
+    // A store that is away keeps nothing from being answered.
+    return looked instanceof Promise ? looked.catch(() => missing) : looked
   }
 
   /** Serves what was found, if that may be. */

@@ -12,6 +12,9 @@ import type { StoredHead, StoredResponse } from './stored-response.ts'
 
 const none: ReadonlySet<string> = new Set()
 
+/** What is said here is said of the whole answer, whoever says it: of what stands before the cache, too. */
+const ofTheWhole: ReadonlySet<string> = new Set(['cache-control', 'cdn-cache-control', 'expires', 'vary'])
+
 /** One run of the handler, whose answer is for more than its client. */
 export class Fill {
   /** Resolves when it is known what becomes of the answer. */
@@ -32,6 +35,8 @@ export class Fill {
   #forwarded: Forwarded = 'uri-miss'
   #decision: Decision | null = null
   #isPassed = false
+  /** What an option has thrown. */
+  #error: Error | null = null
   readonly #followers = new Map<Follower, Fields>()
 
   /**
@@ -55,7 +60,8 @@ export class Fill {
     this.#headers = about.request.headers
     this.decided = new Promise((resolve) => (this.#onDecided = resolve))
     // What stands before says it anew with each answer.
-    this.#outer = new Set(linesOf(about.response).map(String))
+    const lines = linesOf(about.response).filter(([name]) => !ofTheWhole.has(name.toLowerCase()))
+    this.#outer = new Set(lines.map(String))
   }
 
   get hasBegun(): boolean {
@@ -84,10 +90,12 @@ export class Fill {
     ]
     const onSee = (name: string | null): void => this.#seenLate(name)
     this.#clean = new CleanRequest(this.#request, { hides, conditions, onSee })
-    this.#capture = new Capture(this.#response, (head) => this.#decide(head), this.#plan.maxBody(this.#request))
+    const most = this.#plan.maxBody(this.#request)
+    this.#capture = new Capture(this.#response, (head) => this.#courseOf(head), most, this.#clean)
     this.#run()
     await this.#capture.head
     this.#onDecided()
+    if (this.#error !== null) throw this.#error
     return this.#decision
   }
 
@@ -124,7 +132,7 @@ export class Fill {
     const late = this.#seen === 'all' ? ['all'] : [...this.#seen].filter((name) => !names.includes(name))
     this.#clean?.release()
     if (late.length === 0 || ended.state !== 'complete') return ended
-    return { state: 'broken', why: `it has read ${late.join(', ')} after its head` }
+    return { state: 'unfit', why: `it has read ${late.join(', ')} after its head` }
   }
 
   /** The response is as it was before the handler, for something else to be sent. */
@@ -149,6 +157,16 @@ export class Fill {
       const fields = this.#followers.get(follower) ?? {}
       return name === null || selectedBy([name], fields) !== own
     })
+  }
+
+  #courseOf(head: Head): Course {
+    try {
+      return this.#decide(head)
+    } catch (error) {
+      // Its client has its answer all the same: whoever answers cannot help it, and would be asked again.
+      this.#error = error as Error
+      return this.#isBehind ? { to: 'nobody' } : { to: 'client', with: [] }
+    }
   }
 
   #decide(head: Head): Course {

@@ -85,7 +85,7 @@ async function kept(
   if (decision.to === 'pass') return passed(context, passFor)
   if (decision.to === 'drop') throw new Error(`The handler answered ${decision.status}`)
   const ended = await fill.ended()
-  if (ended.state === 'too large') return passed(context, passFor)
+  if (ended.state === 'unfit') return passed(context, passFor)
   if (ended.state === 'broken') throw new Error(`The answer of the handler is not whole: ${ended.why}`)
   if (decision.to === 'share') {
     context.ttl(1)

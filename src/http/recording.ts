@@ -1,7 +1,8 @@
 /** How an answer ended: with its whole body, or with none that can be kept. */
 export type Ended =
   | { readonly state: 'complete'; readonly body: Buffer }
-  | { readonly state: 'too large' }
+  /** It is for its own client alone, as the next one would be. */
+  | { readonly state: 'unfit'; readonly why: string }
   | { readonly state: 'broken'; readonly why: string }
 
 /** Another client that is sent the same body, as it grows. */
@@ -20,7 +21,7 @@ export class Recording {
   #onEnd!: (ended: Ended) => void
   #chunks: Buffer[] = []
   #length = 0
-  /** `kept`: all of it so far; `sent`: it is too large, and only for those who follow it already. */
+  /** `kept`: all of it so far; `sent`: it is unfit to be kept, and only for those who follow it already. */
   #state: 'kept' | 'sent' | 'over' = 'kept'
 
   /** @param most bytes that are kept */
@@ -34,6 +35,11 @@ export class Recording {
     return this.#state === 'kept' || (this.#state === 'sent' && this.#followers.size > 0)
   }
 
+  /** Whether others are sent it. */
+  get isFollowed(): boolean {
+    return this.#followers.size > 0
+  }
+
   /** Whether one who comes now can be sent all of it. */
   get isWhole(): boolean {
     return this.#state === 'kept'
@@ -44,10 +50,15 @@ export class Recording {
     if (this.#state !== 'kept') return
     this.#length += chunk.length
     this.#chunks.push(chunk)
-    if (this.#length <= this.#most) return
+    if (this.#length > this.#most) this.refuse('it is too large')
+  }
+
+  /** It is not to be kept. */
+  refuse(why: string): void {
+    if (this.#state !== 'kept') return
     this.#chunks = []
     this.#state = 'sent'
-    this.#onEnd({ state: 'too large' })
+    this.#onEnd({ state: 'unfit', why })
   }
 
   /** @param declared how many bytes it was said to have; `null` if nothing was said */

@@ -1,5 +1,11 @@
 import type { ServerResponse } from 'node:http'
+import { isUint8Array } from 'node:util/types'
 import type { FieldLine } from './policy/fields.ts'
+
+/** Whether `write` and `end` of a response take it for a part of the body; of other things they throw. */
+export function isChunk(value: unknown): boolean {
+  return typeof value === 'string' || isUint8Array(value)
+}
 
 /**
  * What `write` and `end` of a response are called with: a chunk, and a callback.
@@ -16,7 +22,7 @@ export function argumentsOf(
 function chunkOf([chunk, encoding]: readonly unknown[]): Buffer | null {
   if (typeof chunk === 'string')
     return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
-  return chunk instanceof Uint8Array ? Buffer.from(chunk) : null
+  return isUint8Array(chunk) ? Buffer.from(chunk) : null
 }
 
 /** Does what `writeHead` of a response does with its arguments, but for sending it. */

@@ -73,7 +73,7 @@ describe('whoever waits in the process of the handler', () => {
     responses[0]?.end('two')
     await until('all is there', () => all.every(({ ended }) => ended === 'whole'))
     expect(all.map(({ body }) => body)).toEqual(Array.from({ length: 5 }, () => 'one two'))
-    const statuses = all.map(({ response }) => response.headers['cache-status']).sort()
+    const statuses = all.map(({ response }) => String(response.headers['cache-status'])).sort()
     expect(statuses).toEqual([
       ...Array.from({ length: 4 }, () => 'herdless; fwd=uri-miss; collapsed'),
       'herdless; fwd=uri-miss; stored',
