@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cacheStatusText, type CacheStatus } from './cache-status.ts'
 import type { Old } from './decision.ts'
-import type { FieldLine, Fields } from './policy/fields.ts'
+import type { Fields } from './policy/fields.ts'
 import type { Request } from './policy/message.ts'
 import type { Stored } from './policy/reuse.ts'
-import { linesOf } from './response-arguments.ts'
 import { serve } from './serve.ts'
 import type { StoredResponse } from './stored-response.ts'
 
@@ -16,8 +15,6 @@ export class Client {
   readonly run: () => void
   /** The request fields as they were sent. */
   readonly fields: Fields
-  /** What stands before the cache has said already. */
-  readonly before: readonly FieldLine[]
   /** On the clock of `performance`. */
   readonly askedAt: number = performance.now()
 
@@ -26,17 +23,10 @@ export class Client {
     this.response = response
     this.run = run
     this.fields = request.headers
-    this.before = linesOf(response)
   }
 
   get asked(): Request {
     return { method: this.request.method ?? 'GET', fields: this.fields }
-  }
-
-  /** Whether it may be sent something else than the whole. */
-  get wantsPart(): boolean {
-    const { range, 'if-none-match': tags, 'if-modified-since': since } = this.fields
-    return range !== undefined || tags !== undefined || since !== undefined
   }
 
   /** Whether it has been answered, or has gone away. */

@@ -10,7 +10,10 @@ import { follow } from './follow.ts'
 import { filled, type Keeping, type Kept } from './keeping.ts'
 import type { Place } from './place.ts'
 import { usableOnError } from './policy/reuse.ts'
+import type { FieldLine } from './policy/fields.ts'
+import { linesOf } from './response-arguments.ts'
 import type { ResponsePlan } from './response-options.ts'
+import { wantsPart } from './serve.ts'
 import type { StoredHead } from './stored-response.ts'
 import type { Streams } from './streams.ts'
 
@@ -37,6 +40,8 @@ export class ResponseLoad {
   /** What is stored, and may have to be replaced. */
   readonly #old: Old | null
   readonly #keeping: Keeping
+  /** What stands before the cache has said already. */
+  readonly #before: readonly FieldLine[]
 
   /** @param key that of the address */
   constructor(shared: ResponseShared, about: { client: Client; key: string; place: Place; old: Old | null }) {
@@ -46,6 +51,7 @@ export class ResponseLoad {
     this.#shared = shared
     this.#client = client
     this.#old = old
+    this.#before = linesOf(client.response)
     this.#place = old === null ? place : { ...place, forwarded: 'stale' }
     const options: CallOptions = {
       grace: 0,
@@ -63,7 +69,7 @@ export class ResponseLoad {
     const { sibling, plan } = this.#shared
     const fill = new Fill({ request, response, plan, defaultTtl: sibling.defaultTtl, run })
     const loaded = this.#loaded(verb, fill)
-    return this.#old === null && !this.#client.wantsPart ? await this.#orFollowed(fill, loaded) : await loaded
+    return this.#old === null && !wantsPart(request) ? await this.#orFollowed(fill, loaded) : await loaded
   }
 
   /** Refreshes what is served stale, for nobody in particular, when its client has it. */
@@ -133,7 +139,7 @@ export class ResponseLoad {
   /** The handler has said that what is stored is right, or has failed: the client is sent what is stored. */
   async #answerInstead(fill: Fill): Promise<void> {
     await fill.ended()
-    fill.reset(this.#client.before)
+    fill.reset(this.#before)
     const { decision } = fill
     if (decision?.to === 'store again') {
       const { stored } = decision

@@ -11,6 +11,8 @@ interface Parts {
   readonly fields: Fields
   /** All lines but for Age and Content-Length, as `writeHead` takes them. */
   readonly flat: readonly string[]
+  /** The same with that of the whole body. */
+  readonly whole: readonly string[]
 }
 
 const known = new WeakMap<StoredResponse, Parts>()
@@ -30,29 +32,46 @@ export function serve(
   stored: StoredResponse,
   { age, status }: { readonly age: number; readonly status: CacheStatus },
 ): void {
-  const { fields, flat } = partsOf(stored)
+  const { fields, whole } = partsOf(stored)
   const ours = ['Age', ageText(age), 'Cache-Status', listed(fields, status)]
+  if (wantsPart(request) && servePart(request, response, stored, ours)) return
+  response.writeHead(stored.status, stored.statusMessage, [...whole, ...ours])
+  response.end(request.method === 'HEAD' || isBodiless(stored.status) ? undefined : stored.body)
+}
+
+/** Whether a client may be sent something else than the whole. */
+export function wantsPart({ headers }: IncomingMessage): boolean {
+  const { range, 'if-none-match': tags, 'if-modified-since': since } = headers
+  return range !== undefined || tags !== undefined || since !== undefined
+}
+
+/** Answers a request that need not be sent the whole; returns whether it did. */
+function servePart(
+  request: IncomingMessage,
+  response: ServerResponse,
+  stored: StoredResponse,
+  ours: readonly string[],
+): boolean {
+  const { fields, flat } = partsOf(stored)
   const asked = { method: request.method ?? 'GET', fields: request.headers }
   const now = Date.now()
   if (preconditionOf(asked, { status: stored.status, fields }, now) === 'not-modified') {
     response.writeHead(304, flattened(notModifiedFields(withoutOurs(stored.lines)), ours)).end()
-    return
+    return true
   }
   const { length } = stored.body
   const range = rangeOf(asked, { status: stored.status, fields }, length, now)
   if (range === 'unsatisfiable') {
     response.writeHead(416, ['Content-Range', contentRange(range, length), 'Content-Length', '0', ...ours]).end()
-    return
+    return true
   }
   if (range !== null) {
     const { start, end } = range
     const partial = ['Content-Range', contentRange(range, length), 'Content-Length', String(end - start + 1)]
     response.writeHead(206, [...flat, ...partial, ...ours]).end(stored.body.subarray(start, end + 1))
-    return
+    return true
   }
-  const framing = isBodiless(stored.status) ? [] : ['Content-Length', String(length)]
-  response.writeHead(stored.status, stored.statusMessage, [...flat, ...framing, ...ours])
-  response.end(request.method === 'HEAD' || isBodiless(stored.status) ? undefined : stored.body)
+  return false
 }
 
 /** The lines of a response as `writeHead` takes them, for headers. */
@@ -63,7 +82,9 @@ function flattened(lines: readonly FieldLine[], ours: readonly string[]): string
 function partsOf(stored: StoredResponse): Parts {
   const before = known.get(stored)
   if (before !== undefined) return before
-  const parts = { fields: fieldsOf(stored.lines), flat: withoutOurs(stored.lines).flat() }
+  const flat = withoutOurs(stored.lines).flat()
+  const framing = isBodiless(stored.status) ? [] : ['Content-Length', String(stored.body.length)]
+  const parts = { fields: fieldsOf(stored.lines), flat, whole: [...flat, ...framing] }
   known.set(stored, parts)
   return parts
 }
