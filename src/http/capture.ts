@@ -6,7 +6,7 @@ import type { FieldLine } from './policy/fields.ts'
 /** What a handler says before its body. */
 export interface Head {
   readonly status: number
-  readonly message: string
+  readonly message: string | undefined
   readonly lines: readonly FieldLine[]
 }
 
@@ -76,7 +76,6 @@ export class Capture {
 
   #replaceMethods(): void {
     const response = this.#response
-    const overrides = this.#overrides
     const writeHead = this.#replace('writeHead', (...args) => {
       if (this.#course !== null) return this.#isHeard ? response : writeHead(args)
       applyHead(response, args)

@@ -218,7 +218,7 @@ export class Exchange {
     refreshing.add(place.key)
     const keeping = this.#keeping(old)
     const at: Place = { ...place, forwarded: 'stale' }
-    this.#response.once('close', () => {
+    const refresh = (): void => {
       const refreshed = sibling.cache.getOrLoad(
         place.key,
         (context) => {
@@ -229,7 +229,9 @@ export class Exchange {
         keeping.options,
       )
       quietly(refreshed.finally(() => refreshing.delete(place.key)))
-    })
+    }
+    if (this.#response.closed) refresh()
+    else this.#response.once('close', refresh)
   }
 }
 

@@ -3,6 +3,7 @@ import { cacheStatusText, type Forwarded } from './cache-status.ts'
 import { Capture, type Course, type Ended, type Head } from './capture.ts'
 import { CleanRequest, type SeenFields } from './clean-request.ts'
 import { Decider, type Decision, type Old } from './decision.ts'
+import { finished } from './detached.ts'
 import { fieldOf, fieldsOf, type FieldLine } from './policy/fields.ts'
 import { linesOf } from './response-arguments.ts'
 import type { ResponsePlan } from './response-options.ts'
@@ -81,6 +82,7 @@ export class Fill {
     this.#clean = new CleanRequest(this.#request, { hides, conditions })
     const most = this.#plan.maxBody(this.#request)
     this.#capture = new Capture(this.#response, (head) => this.#courseOf(head), most, this.#clean)
+    if (this.#isBehind) void this.#capture.ended.then(({ state }) => state === 'broken' || finished(this.#response))
     this.#run()
     await this.#capture.head
     if (this.#error !== null) throw this.#error
