@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
 import { startRedis } from '../support/servers.ts'
 import { message } from './attacks/raw.ts'
-import { Gate, siteOf, siteWith, type Reply } from './support/site.ts'
+import { Gate, siteOf, siteWith, whole, type Reply } from './support/site.ts'
 import { cacheResponses } from '../../src/http/express.ts'
 
 const two = { apps: 2 }
@@ -48,12 +48,6 @@ class Held {
 
 function texts(replies: readonly Reply[]): Set<string> {
   return new Set(replies.map(({ status, text }) => `${status} ${text}`))
-}
-
-/** Those that came whole. */
-async function whole(replies: readonly Promise<Reply>[]): Promise<Reply[]> {
-  const settled = await Promise.allSettled(replies)
-  return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
 }
 
 describe('what can be stored', () => {

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { request as httpRequest, type Agent, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http'
+import {
+  request as httpRequest,
+  type Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type Express, type RequestHandler } from 'express'
 import express4 from 'express4'
@@ -190,6 +196,12 @@ export class Site implements AsyncDisposable {
     if (port === undefined) throw new Error(`Expected one of ${this.#apps.length} apps, got ${app}`)
     return port
   }
+}
+
+/** Those that came whole. */
+export async function whole(replies: readonly Promise<Reply>[]): Promise<Reply[]> {
+  const settled = await Promise.allSettled(replies)
+  return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
 }
 
 /** What somebody waits for until somebody else opens it. */
