@@ -48,6 +48,7 @@ export interface SiteShape {
   readonly cache?: CacheOptions
   /** Where they find Redis; by default the one that all tests share. */
   readonly redis?: () => Redis
+  readonly namespace?: string
   readonly version?: 4 | 5
 }
 
@@ -68,7 +69,7 @@ export async function siteOf(
 /** A site of apps that are all put together the same way. */
 export async function siteWith(stack: Stack, shape: SiteShape = {}): Promise<Site> {
   const { apps = 1, redis = () => new Redis(inject('redisUrl')), version = 5 } = shape
-  const namespace = randomUUID()
+  const { namespace = randomUUID() } = shape
   const all: Running[] = []
   for (let index = 0; index < apps; index++) {
     const client = redis()
