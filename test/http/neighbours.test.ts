@@ -214,3 +214,27 @@ describe.for([4, 5] as const)('with Express %i', (version) => {
     await until('all are logged', () => lines.length === 22)
   })
 })
+
+test('what stands before, and has replaced writeHead, need not know all of its arguments', async () => {
+  await using site = await siteWith((app, cache) => {
+    app.use((_req, res, next) => {
+      const writeHead = res.writeHead.bind(res)
+      // As on-headers did up to 1.0: what it is given is an object, or pairs.
+      res.writeHead = function (status: number, ...rest: unknown[]) {
+        const fields = rest.find((each) => typeof each === 'object') ?? {}
+        for (const [name, value] of Array.isArray(fields) ? fields : Object.entries(fields)) res.setHeader(name, value)
+        return writeHead(status)
+      } as typeof writeHead
+      next()
+    })
+    app.use(cacheResponses(cache), (_req, res) => void res.set('X-One', '1').send('page'))
+  })
+  for (let round = 0; round < 2; round++) {
+    const { headers, status } = await site.get('/', round === 0 ? {} : { range: 'bytes=0-1' })
+    expect([status, headers['x-one'], headers['content-type']]).toEqual([
+      round === 0 ? 200 : 206,
+      '1',
+      'text/html; charset=utf-8',
+    ])
+  }
+})
