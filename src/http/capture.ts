@@ -7,7 +7,7 @@ import { Recording } from './recording.ts'
 /** What a handler says before its body. */
 export interface Head {
   readonly status: number
-  readonly message: string
+  readonly message: string | undefined
   readonly lines: readonly FieldLine[]
 }
 

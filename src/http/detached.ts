@@ -28,5 +28,18 @@ export function detached(request: IncomingMessage, response: ServerResponse): Se
       set: (value) => void Reflect.set(behind, name, value),
     })
   }
+  // Whoever breaks it off ends this run, and not the connection, on which its client may ask for something else by now.
+  behind.destroy = () => {
+    if (!behind.destroyed) finished(behind, ['close'])
+    return behind
+  }
+  const socket: unknown = Object.create(request.socket, { destroy: { value: () => behind.destroy() } })
+  new Overrides(request).value('socket', socket)
   return behind
+}
+
+/** Tells whoever waits for it that a response which goes nowhere is there. */
+export function finished(behind: ServerResponse, events: readonly string[] = ['finish', 'close']): void {
+  behind.destroyed = true
+  for (const event of events) behind.emit(event)
 }

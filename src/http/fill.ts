@@ -3,6 +3,7 @@ import { cacheStatusText, type Forwarded } from './cache-status.ts'
 import { Capture, type Course, type Head } from './capture.ts'
 import { CleanRequest, type SeenFields } from './clean-request.ts'
 import { Decider, type Decision, type Old } from './decision.ts'
+import { finished } from './detached.ts'
 import { fieldOf, fieldsOf, type FieldLine, type Fields } from './policy/fields.ts'
 import type { Ended, Follower } from './recording.ts'
 import { selectedBy } from './policy/vary.ts'
@@ -92,6 +93,8 @@ export class Fill {
     this.#clean = new CleanRequest(this.#request, { hides, conditions, onSee })
     const most = this.#plan.maxBody(this.#request)
     this.#capture = new Capture(this.#response, (head) => this.#courseOf(head), most, this.#clean)
+    if (this.#isBehind)
+      void this.#capture.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
     this.#run()
     await this.#capture.head
     this.#onDecided()

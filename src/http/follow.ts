@@ -3,6 +3,7 @@ import { cacheStatusText, type CacheStatus } from './cache-status.ts'
 import type { Fill } from './fill.ts'
 import { ageText } from './policy/age.ts'
 import type { Fields } from './policy/fields.ts'
+import { sayHead } from './serve.ts'
 import type { StoredHead } from './stored-response.ts'
 
 /** How much of an answer may wait for a client that is slower than the handler, in bytes; it is then cut off. */
@@ -17,7 +18,8 @@ export function follow(
 ): void {
   const ours = ['Age', ageText(head.initialAge), 'Cache-Status', cacheStatusText(status)]
   const lines = head.lines.filter(([name]) => !['age', 'cache-status'].includes(name.toLowerCase()))
-  response.writeHead(head.status, head.statusMessage, [...lines.flat(), ...ours])
+  if (head.statusMessage !== undefined) response.statusMessage = head.statusMessage
+  sayHead(response, head.status, [...lines.flat(), ...ours])
   const follower = {
     write(chunk: Buffer) {
       response.write(chunk)

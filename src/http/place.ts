@@ -2,7 +2,7 @@ import type { Forwarded } from './cache-status.ts'
 import type { Fields } from './policy/fields.ts'
 import { selectedBy } from './policy/vary.ts'
 import { variantKey } from './request-key.ts'
-import type { StoredResponse, Variants } from './stored-response.ts'
+import type { StoredHead, Variants } from './stored-response.ts'
 
 /** Where the response to a request is, or would be. */
 export interface Place {
@@ -24,6 +24,6 @@ export function placeOfVariant(key: string, { names, generation }: Variants, fie
 }
 
 /** RFC 9111 section 4.1: whether a request may be answered with this variant. */
-export function isSelected({ vary, selected }: StoredResponse, fields: Fields): boolean {
+export function isSelected({ vary, selected }: StoredHead, fields: Fields): boolean {
   return vary.length === 0 || selectedBy(vary, fields) === selected
 }

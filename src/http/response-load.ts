@@ -8,7 +8,7 @@ import { detached } from './detached.ts'
 import { Fill } from './fill.ts'
 import { follow } from './follow.ts'
 import { filled, type Keeping, type Kept } from './keeping.ts'
-import type { Place } from './place.ts'
+import { isSelected, type Place } from './place.ts'
 import { usableOnError } from './policy/reuse.ts'
 import type { FieldLine } from './policy/fields.ts'
 import { linesOf } from './response-arguments.ts'
@@ -79,14 +79,16 @@ export class ResponseLoad {
     const { key } = this.#place
     if (refreshing.has(key)) return
     refreshing.add(key)
-    response.once('close', () => {
+    const refresh = (): void => {
       const load = (context: LoadContext): Promise<Kept | null> => {
         const about = { request, response: detached(request, response), plan, defaultTtl: sibling.defaultTtl, run }
         return filled(this.#keeping, context, new Fill({ ...about, isBehind: true }), this.#place, this.#old)
       }
       const refreshed = sibling.cache.getOrLoad(key, load, this.#keeping.options)
       quietly(refreshed.finally(() => refreshing.delete(key)))
-    })
+    }
+    if (response.closed) refresh()
+    else response.once('close', refresh)
   }
 
   async #loaded(verb: 'getOrLoad' | 'refresh', fill: Fill): Promise<Loaded> {
@@ -110,7 +112,7 @@ export class ResponseLoad {
     let leave = (): void => undefined
     const followed = new Promise<Loaded>((resolve) => {
       const join = (stream: Fill, head: StoredHead): void => {
-        if (fill.hasBegun || this.#client.isDone) return
+        if (fill.hasBegun || this.#client.isDone || !isSelected(head, fields)) return
         fill.forgo()
         follow(response, fields, stream, { head, status: { forwarded, collapsed: true } })
         resolve('answered')

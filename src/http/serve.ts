@@ -4,6 +4,7 @@ import { ageText } from './policy/age.ts'
 import { notModifiedFields, preconditionOf } from './policy/conditional.ts'
 import { fieldOf, fieldsOf, type FieldLine, type Fields } from './policy/fields.ts'
 import { contentRange, rangeOf } from './policy/range.ts'
+import { applyHead } from './response-arguments.ts'
 import type { StoredResponse } from './stored-response.ts'
 
 /** What of a stored response is looked at for each request; made once. */
@@ -35,7 +36,8 @@ export function serve(
   const { fields, whole } = partsOf(stored)
   const ours = ['Age', ageText(age), 'Cache-Status', listed(fields, status)]
   if (wantsPart(request) && servePart(request, response, stored, ours)) return
-  response.writeHead(stored.status, stored.statusMessage, [...whole, ...ours])
+  if (stored.statusMessage !== undefined) response.statusMessage = stored.statusMessage
+  sayHead(response, stored.status, [...whole, ...ours])
   response.end(request.method === 'HEAD' || isBodiless(stored.status) ? undefined : stored.body)
 }
 
@@ -56,22 +58,33 @@ function servePart(
   const asked = { method: request.method ?? 'GET', fields: request.headers }
   const now = Date.now()
   if (preconditionOf(asked, { status: stored.status, fields }, now) === 'not-modified') {
-    response.writeHead(304, flattened(notModifiedFields(withoutOurs(stored.lines)), ours)).end()
+    sayHead(response, 304, flattened(notModifiedFields(withoutOurs(stored.lines)), ours))
+    response.end()
     return true
   }
   const { length } = stored.body
   const range = rangeOf(asked, { status: stored.status, fields }, length, now)
   if (range === 'unsatisfiable') {
-    response.writeHead(416, ['Content-Range', contentRange(range, length), 'Content-Length', '0', ...ours]).end()
+    sayHead(response, 416, ['Content-Range', contentRange(range, length), 'Content-Length', '0', ...ours])
+    response.end()
     return true
   }
   if (range !== null) {
     const { start, end } = range
     const partial = ['Content-Range', contentRange(range, length), 'Content-Length', String(end - start + 1)]
-    response.writeHead(206, [...flat, ...partial, ...ours]).end(stored.body.subarray(start, end + 1))
+    sayHead(response, 206, [...flat, ...partial, ...ours])
+    response.end(stored.body.subarray(start, end + 1))
     return true
   }
   return false
+}
+
+/** Says what stands before the body. @param lines names and values in turn */
+export function sayHead(response: ServerResponse, status: number, lines: readonly string[]): void {
+  if (!Object.hasOwn(response, 'writeHead')) return void response.writeHead(status, [...lines])
+  // What stands before has replaced it by one that may know less of its arguments.
+  applyHead(response, [status, lines])
+  response.writeHead(status)
 }
 
 /** The lines of a response as `writeHead` takes them, for headers. */

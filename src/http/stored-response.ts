@@ -5,7 +5,8 @@ import type { StaleRules } from './policy/stale.ts'
 /** What is kept of a response besides its body. */
 export interface StoredHead {
   readonly status: number
-  readonly statusMessage: string
+  /** What stands beside the status, where that is not what is usual. */
+  readonly statusMessage: string | undefined
   readonly lines: readonly FieldLine[]
   /** When it was received, in milliseconds since the epoch, and how old it was then and how long it is fresh in all, in ms. */
   readonly receivedAt: number

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
 import { startRedis } from '../support/servers.ts'
 import { message } from './attacks/raw.ts'
-import { Gate, siteOf, siteWith, type Reply } from './support/site.ts'
+import { Gate, siteOf, siteWith, whole, type Reply } from './support/site.ts'
 import { cacheResponses } from '../../src/http/express.ts'
 
 const two = { apps: 2 }
@@ -49,12 +49,6 @@ class Held {
 
 function texts(replies: readonly Reply[]): Set<string> {
   return new Set(replies.map(({ status, text }) => `${status} ${text}`))
-}
-
-/** Those that came whole. */
-async function whole(replies: readonly Promise<Reply>[]): Promise<Reply[]> {
-  const settled = await Promise.allSettled(replies)
-  return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
 }
 
 describe('what can be stored', () => {
@@ -289,15 +283,20 @@ describe('a first one that does not get to its end', () => {
       if (run > 1) res.end(' whole')
     })
     await using site = await siteOf(source.handler)
-    await using raw = await site.raw()
-    raw.send(message(['GET / HTTP/1.1', 'Host: site']))
+    const asked = message(['GET / HTTP/1.1', 'Host: site'])
+    await using first = await site.raw()
+    first.send(asked)
     await source.began(1)
-    const other = site.crowd(1)
+    await using other = await site.raw()
+    other.send(asked)
     await site.missed(2)
     source.letGo()
-    await raw.head()
-    raw.drop()
-    expect(await Promise.allSettled(other)).toMatchObject([{ status: 'rejected' }])
+    for (const raw of [first, other]) {
+      await raw.head()
+      await raw.piece()
+    }
+    first.drop()
+    await expect(other.rest()).rejects.toThrow(Error)
     expect((await site.get()).text).toBe('2 whole')
   })
 

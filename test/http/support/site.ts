@@ -48,6 +48,7 @@ export interface SiteShape {
   readonly cache?: CacheOptions
   /** Where they find Redis; by default the one that all tests share. */
   readonly redis?: () => Redis
+  readonly namespace?: string
   readonly version?: 4 | 5
 }
 
@@ -68,7 +69,7 @@ export async function siteOf(
 /** A site of apps that are all put together the same way. */
 export async function siteWith(stack: Stack, shape: SiteShape = {}): Promise<Site> {
   const { apps = 1, redis = () => new Redis(inject('redisUrl')), version = 5 } = shape
-  const namespace = randomUUID()
+  const { namespace = randomUUID() } = shape
   const all: Running[] = []
   for (let index = 0; index < apps; index++) {
     const client = redis()
@@ -196,6 +197,12 @@ export class Site implements AsyncDisposable {
     if (port === undefined) throw new Error(`Expected one of ${this.#apps.length} apps, got ${app}`)
     return port
   }
+}
+
+/** Those that came whole. */
+export async function whole(replies: readonly Promise<Reply>[]): Promise<Reply[]> {
+  const settled = await Promise.allSettled(replies)
+  return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
 }
 
 /** What somebody waits for until somebody else opens it. */

@@ -1,0 +1,286 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Request, Response } from 'express'
+import { describe, expect, test } from 'vitest'
+import type { Answer } from './attacks/raw.ts'
+import { siteOf, type Site } from './support/site.ts'
+
+const every = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
+
+type Way = (res: Response) => unknown
+
+/** All ways of answering, and what the body is. */
+const ways: Record<string, readonly [Way, string | Buffer]> = {
+  'res.json': [(res) => res.json({ a: 'ä' }), '{"a":"ä"}'],
+  'res.send of text': [(res) => res.send('<p>ä</p>'), '<p>ä</p>'],
+  'res.send of bytes': [(res) => res.send(every), every],
+  'res.sendStatus': [(res) => res.sendStatus(203), 'Non-Authoritative Information'],
+  'end(data)': [(res) => res.end('data'), 'data'],
+  'end(data, encoding, callback)': [(res) => res.end('ZGF0YQ==', 'base64', () => {}), 'data'],
+  'end(callback)': [(res) => res.end(() => {}), ''],
+  'end() with nothing': [(res) => res.end(), ''],
+  'end of hex': [(res) => res.end('00ff10', 'hex'), Buffer.from([0, 255, 16])],
+  'write and end': [(res) => (res.write('a'), res.write('b', () => {}), res.end('c')), 'abc'],
+  'write of nothing': [(res) => (res.write(''), res.write(Buffer.alloc(0)), res.end('c')), 'c'],
+  'every byte': [(res) => (res.write(every), res.end(every)), Buffer.concat([every, every])],
+  'bytes that are not a Buffer': [
+    (res) => (res.write(new Uint8Array(every)), res.end(new Uint8Array(every).subarray(1, 3))),
+    Buffer.concat([every, every.subarray(1, 3)]),
+  ],
+  'bytes that are used again': [
+    (res) => {
+      const bytes = Buffer.from('first')
+      // So that nothing of it waits in a queue of node's own.
+      res.write(Buffer.from(bytes))
+      const shared = new Uint8Array([120, 120])
+      res.write(shared, () => res.end('end'))
+      setImmediate(() => shared.fill(121))
+    },
+    'firstxxend',
+  ],
+  pipe: [
+    (res) => void Readable.from(['a', every, 'b']).pipe(res),
+    Buffer.concat([Buffer.from('a'), every, Buffer.from('b')]),
+  ],
+  'stream.pipeline': [(res) => pipeline(Readable.from(['a', 'x'.repeat(300_000)]), res), `a${'x'.repeat(300_000)}`],
+  'writeHead with an object': [(res) => res.writeHead(200, { 'X-One': 1, 'X-Two': ['a', 'b'] }).end('data'), 'data'],
+  'writeHead with a flat array': [
+    (res) => res.writeHead(200, ['X-One', '1', 'X-Two', 'a', 'X-Two', 'b']).end('data'),
+    'data',
+  ],
+  'writeHead with an array of pairs': [
+    (res) =>
+      res
+        .writeHead(200, [
+          ['X-One', '1'],
+          ['X-Two', 'a'],
+          ['X-Two', 'b'],
+        ] as never)
+        .end('data'),
+    'data',
+  ],
+  'writeHead with a reason phrase': [(res) => res.writeHead(200, 'Quite Good', { 'X-One': '1' }).end('data'), 'data'],
+  'writeHead with a reason phrase alone': [(res) => res.writeHead(203, 'Odd').end('data'), 'data'],
+  'writeHead over setHeader': [
+    (res) => (res.setHeader('X-One', 'no'), res.writeHead(200, { 'x-one': '1' }).end('data')),
+    'data',
+  ],
+  'setHeader with arrays': [
+    (res) => (res.setHeader('Link', ['<a>', '<b>']), res.appendHeader('link', '<c>'), res.end('data')),
+    'data',
+  ],
+  flushHeaders: [
+    (res) => (res.setHeader('X-One', '1'), res.flushHeaders(), setImmediate(() => res.end('data'))),
+    'data',
+  ],
+  'a length of its own': [(res) => (res.setHeader('Content-Length', 4), res.write('da'), res.end('ta')), 'data'],
+  'a content coding of its own': [(res) => res.set('Content-Encoding', 'odd').end('data'), 'data'],
+  'a redirect': [(res) => res.set('Cache-Control', 'max-age=60').redirect('/there'), 'Found. Redirecting to /there'],
+  'a lasting redirect': [(res) => res.writeHead(301, { Location: '/there' }).end(), ''],
+  'a 204': [(res) => res.status(204).set('Cache-Control', 'max-age=60').end(), ''],
+  'a 404': [(res) => res.status(404).set('Cache-Control', 'max-age=60').send('none'), 'none'],
+  'cork and uncork': [(res) => (res.cork(), res.write('a'), res.write('b'), res.uncork(), res.end('c')), 'abc'],
+}
+for (const [encoding, text] of [
+  ['utf8', 'ä€😀'],
+  ['latin1', 'äÿ'],
+  ['base64', 'AP8Q'],
+  ['base64url', '_-8'],
+  ['hex', '00ff'],
+  ['utf16le', 'ä€'],
+  ['ascii', 'abc'],
+] as const)
+  ways[`pieces in ${encoding}`] = [
+    (res) => (res.write(text, encoding), res.write(text, encoding), res.end(text, encoding)),
+    Buffer.concat(Array.from({ length: 3 }, () => Buffer.from(text, encoding))),
+  ]
+
+/** Without what is of one answer alone, or tells how it came. */
+function linesOf({ headers }: Answer): string[] {
+  const own = /^(?:date|age|cache-status|connection|keep-alive|transfer-encoding|content-length)$/i
+  return headers.filter(([name]) => !own.test(name)).map(([name, value]) => `${name}: ${value}`)
+}
+
+function valueOf({ headers }: Answer, name: string): string | undefined {
+  return headers.find(([each]) => each.toLowerCase() === name)?.[1]
+}
+
+async function ask(site: Site, path = '/', lines: readonly string[] = [], method = 'GET'): Promise<Answer> {
+  await using raw = await site.raw()
+  return await raw.ask([`${method} ${path} HTTP/1.1`, 'Host: site', ...lines])
+}
+
+describe('served again as it was said first', () => {
+  test.for(Object.keys(ways))('%s', async (name) => {
+    const [way, body] = ways[name] ?? []
+    let runs = 0
+    await using site = await siteOf((_req, res) => (runs++, void way?.(res)))
+    const first = await ask(site)
+    await site.filled(1)
+    const again = await ask(site)
+    expect(runs).toBe(1)
+    expect(first.body.equals(Buffer.from(body ?? ''))).toBe(true)
+    expect(again.body.equals(first.body)).toBe(true)
+    expect([again.status, again.reason]).toEqual([first.status, first.reason])
+    expect(linesOf(again)).toEqual(linesOf(first))
+    // The strict client has seen to it that each is framed once; a copy is framed by its length.
+    expect(valueOf(again, 'content-length')).toBe(again.status === 204 ? undefined : String(again.body.length))
+    expect(valueOf(again, 'age')).toMatch(/^\d+$/)
+    expect(Date.parse(valueOf(again, 'date') ?? '')).toBeLessThanOrEqual(Date.now())
+  })
+
+  test('sendFile', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'herdless-file-'))
+    await writeFile(join(folder, 'file.bin'), Buffer.concat(Array.from({ length: 500 }, () => every)))
+    await using site = await siteOf((_req, res) => res.sendFile('file.bin', { root: folder, maxAge: 60_000 }))
+    const first = await ask(site)
+    await site.filled(1)
+    await rm(folder, { recursive: true })
+    const again = await ask(site)
+    expect(again.body).toHaveLength(128_000)
+    expect(again.body.equals(first.body)).toBe(true)
+    expect(linesOf(again)).toEqual(linesOf(first))
+  })
+})
+
+describe('framing', () => {
+  test('the first one is framed as it is without a cache', async () => {
+    const names = Object.keys(ways)
+    const handler = (req: Request, res: Response): void => void ways[names[Number(req.path.slice(1))] ?? '']?.[0](res)
+    await using cached = await siteOf(handler)
+    await using plain = await siteOf(handler, { options: { skip: () => true } })
+    for (const [index, name] of names.entries()) {
+      const [one, other] = [await ask(cached, `/${index}`), await ask(plain, `/${index}`)]
+      for (const field of ['content-length', 'transfer-encoding', 'connection'])
+        expect([name, field, valueOf(one, field)]).toEqual([name, field, valueOf(other, field)])
+      expect([name, linesOf(one)]).toEqual([name, linesOf(other)])
+    }
+  })
+
+  test('HEAD has the head of the copy, with its length, and no body', async () => {
+    let runs = 0
+    await using site = await siteOf((req, res) => (runs++, void res.set('X-One', '1').send(req.method)))
+    expect(valueOf(await ask(site, '/', [], 'HEAD'), 'cache-status')).toBe('herdless; fwd=bypass; detail=method')
+    await ask(site)
+    const head = await ask(site, '/', [], 'HEAD')
+    expect(runs).toBe(2)
+    expect([head.status, valueOf(head, 'content-length'), valueOf(head, 'x-one'), head.body.length]).toEqual([
+      200,
+      '3',
+      '1',
+      0,
+    ])
+    expect((await ask(site)).body.toString()).toBe('GET')
+  })
+
+  test('a client of HTTP/1.0 is sent no chunks, first or later', async () => {
+    await using site = await siteOf((_req, res) => (res.write('a'), void res.end('b')))
+    for (let round = 0; round < 2; round++) {
+      await using raw = await site.raw()
+      raw.send('GET / HTTP/1.0\r\nHost: site\r\n\r\n')
+      await raw.ended()
+      expect(String(raw.unread)).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nab$/)
+      expect(String(raw.unread)).not.toMatch(/transfer-encoding/i)
+    }
+  })
+
+  test('trailers reach their client, and are not stored', async () => {
+    let runs = 0
+    await using site = await siteOf((_req, res) => {
+      runs++
+      res.setHeader('Trailer', 'X-Last')
+      res.addTrailers({ 'X-Last': '1' })
+      res.end('data')
+    })
+    for (let round = 1; round <= 2; round++) {
+      const { body, trailers } = await ask(site)
+      expect([String(body), trailers, runs]).toEqual(['data', [['X-Last', '1']], round])
+    }
+  })
+})
+
+describe('what is not stored of what is said', () => {
+  test('fields of one connection, and those that Connection names', async () => {
+    let runs = 0
+    await using site = await siteOf((_req, res) => {
+      runs++
+      res.set({
+        Connection: 'keep-alive, X-Hop',
+        'X-Hop': '1',
+        'Keep-Alive': 'timeout=99',
+        'Proxy-Authenticate': 'Basic',
+      })
+      res.set({ Upgrade: 'h2c', TE: 'trailers', 'X-End': '1' }).send('data')
+    })
+    await ask(site)
+    const { headers } = await ask(site)
+    expect(runs).toBe(1)
+    const names = headers.map(([name]) => name.toLowerCase())
+    for (const name of ['x-hop', 'proxy-authenticate', 'upgrade', 'te']) expect(names).not.toContain(name)
+    expect(names).toContain('x-end')
+    expect(headers).not.toContainEqual(['Keep-Alive', 'timeout=99'])
+  })
+
+  test('a Date and an ETag of the handler are kept; without one there is one', async () => {
+    const date = new Date(Date.now() - 30_000).toUTCString()
+    await using site = await siteOf((req, res) => {
+      if (req.path === '/own') res.set({ Date: date, ETag: 'W/"own"' })
+      else res.sendDate = false
+      res.send('data')
+    })
+    for (let round = 0; round < 2; round++) {
+      const own = await ask(site, '/own')
+      expect([valueOf(own, 'date'), valueOf(own, 'etag')]).toEqual([date, 'W/"own"'])
+    }
+    expect(Number(valueOf(await ask(site, '/own'), 'age'))).toBeGreaterThanOrEqual(29)
+    const first = await ask(site)
+    expect(valueOf(first, 'date')).toBe(undefined)
+    const again = await ask(site)
+    expect(Date.parse(valueOf(again, 'date') ?? '')).toBeGreaterThan(Date.now() - 10_000)
+    expect(valueOf(again, 'etag')).toBe(valueOf(first, 'etag'))
+  })
+
+  test('a field set but undefined, a number, and one that is removed again', async () => {
+    await using site = await siteOf((_req, res) => {
+      res.set('X-Gone', '1').removeHeader('X-Gone')
+      res.setHeader('X-Number', 5)
+      res.writeHead(200, { 'X-None': undefined, 'X-Empty': '' })
+      res.end()
+    })
+    const [first, again] = [await ask(site), await ask(site)]
+    expect(linesOf(again)).toEqual(['X-Number: 5', 'X-Empty: '])
+    expect(linesOf(first)).toEqual(linesOf(again))
+  })
+})
+
+test('callbacks, events and what a handler asks of its response are as ever', async () => {
+  const seen: Record<string, unknown> = {}
+  await using site = await siteOf((_req, res) => {
+    seen['before'] = [res.headersSent, res.writableEnded, res.writableFinished]
+    res.on('finish', () => (seen['finish'] = [res.headersSent, res.writableEnded, res.writableFinished]))
+    seen['write'] = res.write('a', () => (seen['written'] = true))
+    seen['within'] = [res.headersSent, res.writableEnded]
+    expect(() => res.setHeader('X-Late', '1')).toThrow('after they are sent')
+    expect(() => res.writeHead(500)).toThrow('after they are sent')
+    seen['end'] = res.end('b', () => (seen['ended'] = true)) === res
+    res.end('c')
+    res.on('error', () => {})
+    res.write('d')
+  })
+  expect((await site.get()).text).toBe('ab')
+  await expect
+    .poll(() => seen)
+    .toEqual({
+      before: [false, false, false],
+      write: true,
+      written: true,
+      within: [true, false],
+      end: true,
+      ended: true,
+      finish: [true, true, true],
+    })
+  expect((await site.get()).text).toBe('ab')
+})

@@ -1,0 +1,321 @@
+import { Agent } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Request, Response } from 'express'
+import { describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { cacheResponses, type CacheResponsesOptions } from '../../src/http/express.ts'
+import { Gate, siteOf, siteWith, type Site } from './support/site.ts'
+
+/** A handler that counts its runs. */
+function counted(answer: (run: number, req: Request, res: Response) => unknown): {
+  handler: (req: Request, res: Response) => void
+  runs: number
+} {
+  const all = { runs: 0, handler: (req: Request, res: Response) => void answer(++all.runs, req, res) }
+  return all
+}
+
+async function saying(headers: Record<string, string>, options: CacheResponsesOptions = {}): Promise<Site> {
+  const source = counted((run, _req, res) => res.set(headers).end(`${run}`))
+  return await siteOf(source.handler, { options })
+}
+
+/** Old at once, and good for a minute more. */
+const stale = 'max-age=0, stale-while-revalidate=60'
+
+describe('what a response says of its time', () => {
+  const later = new Date(Date.now() + 600_000).toUTCString()
+  const earlier = new Date(Date.now() - 600_000).toUTCString()
+  const stored: Record<string, string>[] = [
+    { 'Cache-Control': 'max-age=60' },
+    { 'Cache-Control': 'max-age=0, s-maxage=60' },
+    { 'Cache-Control': 'max-age=60, must-revalidate' },
+    { 'Cache-Control': 'public' },
+    { 'Cache-Control': 'no-store', 'CDN-Cache-Control': 'max-age=60' },
+    { Expires: later },
+    {},
+  ]
+  const not: Record<string, string>[] = [
+    { 'Cache-Control': 'max-age=0' },
+    { 'Cache-Control': 'max-age=60, s-maxage=0' },
+    { 'Cache-Control': 'no-cache' },
+    { 'Cache-Control': 'max-age=60', 'CDN-Cache-Control': 'no-store' },
+    { Expires: earlier },
+    { Expires: '0' },
+    { 'Cache-Control': 'max-age=60', Age: '61' },
+  ]
+
+  test.for(stored)('%j is stored', async (headers) => {
+    await using site = await saying(headers)
+    for (let round = 0; round < 2; round++) expect((await site.get()).text).toBe('1')
+  })
+
+  test.for(not)('%j is not', async (headers) => {
+    await using site = await saying(headers)
+    for (let round = 1; round <= 2; round++) expect((await site.get()).text).toBe(String(round))
+  })
+
+  test('the age that it had counts', async () => {
+    await using site = await saying({ 'Cache-Control': 'max-age=60', Age: '50' })
+    await site.get()
+    const { headers, cache } = await site.get()
+    expect(Number(headers.age)).toBeGreaterThanOrEqual(50)
+    expect(cache).toMatch(/^herdless; hit; ttl=[0-9]$/)
+  })
+})
+
+describe('options', () => {
+  test('ttl is for what says nothing, as a value or by the request', async () => {
+    await using site = await saying({}, { ttl: 0 })
+    expect((await site.get()).text).not.toBe((await site.get()).text)
+    await using some = await saying({}, { ttl: (req) => (req.url === '/long' ? '1h' : undefined) })
+    await some.get('/long')
+    await some.get('/')
+    expect((await some.get('/long')).cache).toMatch(/hit; ttl=3\d{3}$/)
+    expect((await some.get('/')).cache).toMatch(/hit; ttl=\d\d$/)
+  })
+
+  test('what is stored is old when its ttl is over', async () => {
+    await using site = await saying({}, { ttl: 30 })
+    expect((await site.get()).text).toBe('1')
+    await until('it is old', async () => (await site.get()).text === '2')
+  })
+
+  test('a ttl in the options is not for what says something itself', async () => {
+    await using site = await saying({ 'Cache-Control': 'max-age=600' }, { ttl: 1 })
+    await site.get()
+    expect((await site.get()).cache).toMatch(/hit; ttl=59\d|600$/)
+  })
+
+  test.for<CacheResponsesOptions['grace']>(['1m', 60_000, () => '1m'])(
+    'grace %s serves what is old meanwhile',
+    async (grace) => {
+      await using site = await saying({ 'Cache-Control': 'max-age=0' }, grace === undefined ? {} : { grace })
+      await using other = await saying({ 'Cache-Control': 'max-age=1' }, { ttl: 1 })
+      expect((await other.get()).text).toBe('1')
+      expect((await site.get()).text).toBe('1')
+    },
+  )
+
+  test('grace is for what says nothing of being served old', async () => {
+    await using site = await saying({}, { ttl: 1, grace: '1m' })
+    await site.get()
+    await until('an old one is served', async () => (await site.get()).cache.startsWith('herdless; hit; ttl=-'))
+    await using strict = await saying({ 'Cache-Control': 'must-revalidate' }, { ttl: 1, grace: '1m' })
+    await strict.get()
+    for (let round = 0; round < 5; round++) expect((await strict.get()).cache).not.toMatch(/ttl=-/)
+  })
+
+  test.for<CacheResponsesOptions['staleIfError']>(['1m', () => '1m'])('staleIfError %s', async (staleIfError) => {
+    const source = counted((run, _req, res) => res.status(run === 1 ? 200 : 503).end(`${run}`))
+    await using site = await siteOf(source.handler, { options: { ttl: 1, ...(staleIfError && { staleIfError }) } })
+    await site.get()
+    await until('the handler has failed', async () => ((await site.get()).text === '1' ? source.runs > 1 : false))
+    const { status, text, cache } = await site.get()
+    expect([status, text]).toEqual([200, '1'])
+    expect(cache).toMatch(/hit; ttl=-.*detail=error/)
+  })
+})
+
+describe('stale-while-revalidate', () => {
+  test('20 have what is old at once, and one run is behind them', async () => {
+    const gate = new Gate()
+    const source = counted(async (run, _req, res) => {
+      if (run === 2) await gate.opened
+      res.set('Cache-Control', run === 1 ? stale : 'max-age=60').send(`${run}`)
+    })
+    await using site = await siteOf(source.handler, { apps: 2 })
+    await site.get()
+    const replies = await Promise.all(site.crowd(20))
+    for (const { text, cache } of replies) expect([text, cache]).toEqual(['1', expect.stringMatching(/hit; ttl=(-|0)/)])
+    await until('it is refreshed', () => source.runs === 2)
+    expect((await site.get()).text).toBe('1')
+    gate.open()
+    await until('there is a new one', async () => (await site.get()).text === '2')
+    expect(source.runs).toBe(2)
+  })
+
+  test('what is run behind finds a request and a response that it can use as any other', async () => {
+    const found: unknown[] = []
+    const source = counted(async (run, req, res) => {
+      res.set('Cache-Control', run === 1 ? stale : 'max-age=60').type('text')
+      res.on('finish', () => found.push('finish'))
+      res.on('close', () => found.push('close'))
+      await pipeline(Readable.from([`${run}`, 'x'.repeat(200_000)]), res)
+      found.push(res.headersSent, res.writableEnded, req.get('host'), res.statusCode)
+    })
+    await using site = await siteOf(source.handler)
+    await site.get()
+    await until('the first run has ended', () => found.length === 6)
+    found.length = 0
+    await site.get()
+    await until('the second run has ended', () => found.length === 6)
+    expect(found).toEqual(expect.arrayContaining(['finish', 'close', true, true, 'site', 200]))
+    await until('there is a new one', async () => (await site.get()).text === `2${'x'.repeat(200_000)}`)
+  })
+
+  test.for<[string, (res: Response, next: (error: Error) => void) => unknown]>([
+    ['next(error) after its head', (res, next) => (res.write('half'), next(new Error('no more')))],
+    ['next(error)', (_res, next) => next(new Error('no'))],
+    ['destroy()', (res) => (res.write('half'), res.destroy())],
+    [
+      'a pipeline that breaks',
+      (res) =>
+        pipeline(
+          Readable.from(
+            (function* () {
+              yield 'half'
+              throw new Error('no more')
+            })(),
+          ),
+          res,
+        ).catch(() => {}),
+    ],
+  ])('one behind that ends with %s harms no client, and the next one is soon', async ([, fail]) => {
+    let runs = 0
+    await using site = await siteOf((_req, res, next) => {
+      if (++runs === 2) return void fail(res, next)
+      res.set('Cache-Control', runs === 1 ? stale : 'max-age=60').send(`${runs}`)
+    })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    await site.get('/', {}, { agent })
+    await site.get('/', {}, { agent })
+    // The same connection is used all the time: one that is closed would be an error.
+    const next = async (): Promise<string | false> => {
+      const { text } = await site.get('/', {}, { agent })
+      return text !== '1' && text
+    }
+    expect(await until('there is a new one', next, 5_000)).toBe('3')
+    agent.destroy()
+  })
+
+  test('a client that is gone already does not keep the others from a new one', async () => {
+    const source = counted((run, _req, res) =>
+      res.set('Cache-Control', run === 1 ? stale : 'max-age=60').send(`${run}`),
+    )
+    await using site = await siteWith((app, cache) => {
+      app.use((req, res, next) => {
+        if (req.get('x-gone') === undefined) return next()
+        res.once('close', () => next())
+        res.destroy()
+      })
+      app.use(cacheResponses(cache), source.handler)
+    })
+    await site.get()
+    await expect(site.get('/', { 'x-gone': '1' })).rejects.toThrow('socket hang up')
+    await until('there is a new one', async () => (await site.get()).text === '2', 5_000)
+  })
+})
+
+describe('stale-if-error', () => {
+  test.for([500, 502, 503, 504])('what is old is served instead of a %i', async (status) => {
+    const source = counted((run, _req, res) => {
+      if (run > 1) res.status(status).set('X-Error', 'yes').send('error')
+      else res.set('Cache-Control', 'max-age=0, stale-if-error=60').send('page')
+    })
+    await using site = await siteOf(source.handler, { apps: 2 })
+    await site.get()
+    for (const reply of await Promise.all(site.crowd(20))) {
+      expect([reply.status, reply.text, reply.headers['x-error']]).toEqual([200, 'page', undefined])
+    }
+    expect(source.runs).toBeLessThanOrEqual(4)
+  })
+
+  test('it is served instead of what a handler throws, and not of a 404', async () => {
+    const source = counted((run, _req, res) => {
+      if (run === 2) throw new Error('no')
+      if (run === 3) return res.status(404).send('none')
+      return res.set('Cache-Control', 'max-age=0, stale-if-error=60').send('page')
+    })
+    await using site = await siteOf(source.handler, { cache: { failureCooldown: 0 } })
+    await site.get()
+    const replies = []
+    while (source.runs < 3) replies.push(await site.get())
+    expect(replies.at(-1)?.status).toBe(404)
+    for (const { status } of replies.slice(0, -1)) expect(status).toBe(200)
+  })
+
+  test('with must-revalidate the error is what is served', async () => {
+    const control = 'max-age=0, must-revalidate, stale-if-error=60'
+    const source = counted((run, _req, res) =>
+      res
+        .status(run > 1 ? 500 : 200)
+        .set('Cache-Control', control)
+        .send(`${run}`),
+    )
+    await using site = await siteOf(source.handler)
+    await site.get()
+    expect((await site.get()).status).toBe(500)
+  })
+})
+
+describe('validation', () => {
+  const validated = (tagOf: (run: number) => string): ReturnType<typeof counted> =>
+    counted((run, req, res) => {
+      const tag = tagOf(run)
+      res.set({ 'Cache-Control': 'no-cache', ETag: tag, 'X-Run': `${run}` })
+      if (req.headers['if-none-match'] === tag) res.status(304).end()
+      else res.end(`body of ${run}`)
+    })
+
+  test('no-cache is asked about each time, and a 304 of the handler is a 200 of what is stored', async () => {
+    const source = validated(() => '"one"')
+    await using site = await siteOf(source.handler, { apps: 2 })
+    expect((await site.get()).text).toBe('body of 1')
+    for (const run of [2, 3]) {
+      const { status, text, headers, cache } = await site.get('/', {}, { app: run % 2 })
+      expect([status, text, headers['x-run']]).toEqual([200, 'body of 1', `${run}`])
+      expect(cache).toContain('fwd=stale; fwd-status=304')
+      expect(headers['content-length']).toBe('9')
+    }
+  })
+
+  test('an answer that has changed is the next one', async () => {
+    const source = validated((run) => `"${run > 2}"`)
+    await using site = await siteOf(source.handler)
+    await site.get()
+    expect((await site.get()).text).toBe('body of 1')
+    expect((await site.get()).text).toBe('body of 3')
+    expect((await site.get()).text).toBe('body of 3')
+  })
+
+  test('a client that has it is told so', async () => {
+    const source = validated(() => '"one"')
+    await using site = await siteOf(source.handler)
+    await site.get()
+    const reply = await site.get('/', { 'if-none-match': '"one"' })
+    expect([reply.status, reply.text]).toEqual([304, ''])
+    expect((await site.get('/', { 'if-none-match': '"two"' })).text).toBe('body of 1')
+  })
+
+  test('Express answers 304 by itself to what the cache asks', async () => {
+    const source = counted((run, _req, res) =>
+      res.set({ 'Cache-Control': 'no-cache', 'X-Run': `${run}` }).json({ same: true }),
+    )
+    await using site = await siteOf(source.handler)
+    const first = await site.get()
+    const second = await site.get()
+    expect(second.text).toBe(first.text)
+    expect(second.headers['content-type']).toBe(first.headers['content-type'])
+    expect(second.cache).toContain('fwd-status=304')
+  })
+
+  test('20 who ask at once are one question', async () => {
+    const gate = new Gate()
+    const source = counted(async (run, req, res) => {
+      if (run > 1) await gate.opened
+      res.set({ 'Cache-Control': 'max-age=0', ETag: '"one"' })
+      if (req.headers['if-none-match'] === '"one"') res.status(304).end()
+      else res.end('body')
+    })
+    await using site = await siteOf(source.handler)
+    await site.get()
+    const before = site.heard('miss')
+    const crowd = site.crowd(20)
+    await site.missed(before + 20)
+    gate.open()
+    for (const { text, status } of await Promise.all(crowd)) expect([status, text]).toEqual([200, 'body'])
+    expect(source.runs).toBe(2)
+  })
+})
