@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { pipeline, Readable } from 'node:stream'
+import { promisify } from 'node:util'
 import express, { type RequestHandler } from 'express'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
@@ -216,4 +219,28 @@ test('events of a server are sent as they come, to each client its own', async (
         .join('') === 'data: 0\n\ndata: 1\n\n',
   )
   expect(all.every(({ ended }) => ended === 'not')).toBe(true)
+})
+
+test('a stream of 64 MB passes as it comes, and takes no more memory than is kept', async () => {
+  const piece = Buffer.alloc(65_536, 'x')
+  const pieces = 1_024
+  let least = Number.POSITIVE_INFINITY
+  let most = 0
+  function* body(): Generator<Buffer> {
+    for (let count = 0; count < pieces; count++) {
+      const { arrayBuffers } = process.memoryUsage()
+      least = Math.min(least, arrayBuffers)
+      most = Math.max(most, arrayBuffers)
+      yield piece
+    }
+  }
+  const { key } = await serving((_req, res) => void pipeline(Readable.from(body()), res, () => undefined))
+  const url = key.slice('response '.length)
+  // In a process of its own: what a client reads takes memory, too.
+  const count = `let length = 0; require('node:http').get(${JSON.stringify(url)}, (response) => {
+    response.on('data', (chunk) => (length += chunk.length)).on('end', () => console.log(length, response.complete))
+  })`
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', count])
+  expect(stdout.trim()).toBe(`${piece.length * pieces} true`)
+  expect(most - least).toBeLessThan(8_000_000)
 })
