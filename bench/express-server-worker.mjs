@@ -1,10 +1,12 @@
 /**
- * One server that answers each request with the same 2 kB of JSON: bare node:http, or an app of Express, in one of two ways.
+ * One server that answers each request with the same 2 kB of JSON: bare node:http, or an app of Express, in one of several ways,
+ * with whole responses cached or not; a hit is a copy in the process.
  * Says what processor time it has used when it is asked.
  */
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
-import { createServer } from 'herdless/express'
+import { createCache } from 'herdless'
+import { cachedServer, cacheResponses, createServer } from 'herdless/express'
 
 const [, , way = '', version = ''] = process.argv
 const product = { id: 7, name: 'a product', tags: ['one', 'two'], text: 'x'.repeat(1_940) }
@@ -19,11 +21,14 @@ function bare() {
   }).listen(0, '127.0.0.1')
 }
 
-/** @param {(app: import('express').Express) => import('node:http').Server} open */
-async function withExpress(open) {
+const cache = createCache({ near: {}, ttl: '1h' })
+
+/** @param {(app: import('express').Express) => import('node:http').Server} open @param {boolean} [cached] */
+async function withExpress(open, cached = false) {
   /** @type {{ default: typeof import('express') }} */
   const { default: express } = await import(version)
   const app = express()
+  if (cached) app.use(cacheResponses(cache))
   app.get('/product', (_request, response) => {
     response.json(product)
   })
@@ -35,6 +40,9 @@ const ways = {
   'node:http': bare,
   'app.listen': () => withExpress((app) => app.listen(0, '127.0.0.1')),
   'createServer(app)': () => withExpress((app) => createServer(app).listen(0, '127.0.0.1')),
+  'app.listen, cacheResponses': () => withExpress((app) => app.listen(0, '127.0.0.1'), true),
+  'createServer, cacheResponses': () => withExpress((app) => createServer(app).listen(0, '127.0.0.1'), true),
+  cachedServer: () => withExpress((app) => cachedServer(app, cache).listen(0, '127.0.0.1')),
 }
 const server = await ways[way]?.()
 if (server === undefined) throw new Error(`There is no way ${way}`)

@@ -1,6 +1,6 @@
 /**
- * What an Express app answers a second under `app.listen` and under `createServer(app)`, with Express 5 and 4, and what bare
- * node:http does: `res.json` of 2 kB over connections that are kept alive. Each server is a process of its own, and rounds are
+ * What an Express app answers a second under `app.listen` and under `createServer(app)`, with Express 5 and 4, with whole
+ * responses cached and without, and what bare node:http does: `res.json` of 2 kB over connections that are kept alive. Each server is a process of its own, and rounds are
  * interleaved; ratios are to `app.listen` of the same Express, above 1 where herdless is faster. Who asks needs a processor too:
  * where that is busy, the processor time of an answer is the fairer figure.
  *
@@ -53,10 +53,10 @@ async function measured({ url, child }, seconds) {
   return { rate: answers / result.duration, cost: ((await used(child)) - before) / answers }
 }
 
+const cached = ['app.listen, cacheResponses', 'createServer, cacheResponses', 'cachedServer']
 const servers = [await open('node:http')]
-for (const version of ['express', 'express4']) {
-  for (const way of ['app.listen', 'createServer(app)']) servers.push(await open(way, version))
-}
+for (const way of ['app.listen', 'createServer(app)', ...cached]) servers.push(await open(way, 'express'))
+for (const way of ['app.listen', 'createServer(app)']) servers.push(await open(way, 'express4'))
 // The first is for the just-in-time compiler: a server has been running for a while.
 for (const server of servers) await measured(server, 2)
 for (let round = 0; round < Number(options.rounds); round++) {
@@ -73,6 +73,9 @@ console.table(
       express: { express: '5', express4: '4' }[version] ?? '',
       server: way,
       'answers /s': Math.round(median(rates)),
+      'ratio to node:http': Number(
+        (median(rates) / median(servers[0]?.rounds.map(({ rate }) => rate) ?? [])).toFixed(2),
+      ),
       ratio: floor ? Number((median(rates) / median(floorRates)).toFixed(2)) : '',
       'min to max of rounds': floor ? spread(rates.map((rate, round) => rate / (floorRates[round] ?? 1))) : '',
       'µs of processor': Number(median(costs).toFixed(1)),

@@ -1,7 +1,8 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Overrides } from './overrides.ts'
-import { argumentsOf, applyHead, linesOf } from './response-arguments.ts'
+import { argumentsOf, applyHead, isChunk, linesOf } from './response-arguments.ts'
 import type { FieldLine } from './policy/fields.ts'
+import { Recording } from './recording.ts'
 
 /** What a handler says before its body. */
 export interface Head {
@@ -13,11 +14,11 @@ export interface Head {
 /** What becomes of an answer: it goes on to the client, with some more lines; or to nobody, for something else is sent. */
 export type Course = { readonly to: 'client'; readonly with: readonly FieldLine[] } | { readonly to: 'nobody' }
 
-/** How an answer ended: with its whole body, or with none that can be kept. */
-export type Ended =
-  | { readonly state: 'complete'; readonly body: Buffer }
-  | { readonly state: 'too large' }
-  | { readonly state: 'broken'; readonly why: string }
+/**
+ * How long a handler is waited for whose client has gone, in milliseconds, before it says anything and, where others are sent
+ * its answer, whenever it stands still: it may not have heard that it has, or may have given up.
+ */
+const patience = 1_000
 
 /**
  * What a handler answers, heard on its way to the client, however it is said.
@@ -28,31 +29,30 @@ export type Ended =
 export class Capture {
   /** Resolves with what is said before the body, when it is decided what becomes of it; with `null` if nothing ever is. */
   readonly head: Promise<Head | null>
-  readonly ended: Promise<Ended>
+  readonly recording: Recording
   readonly #response: ServerResponse
   readonly #decide: (head: Head) => Course
-  readonly #most: number
+  readonly #reader: { isWatched: boolean }
   readonly #overrides: Overrides
   #onHead!: (head: Head | null) => void
-  #onEnd!: (ended: Ended) => void
   #course: Course | null = null
-  #chunks: Buffer[] = []
-  #length = 0
   /** What `Content-Length` says. */
   #declared: number | null = null
-  #over = false
+  #abandoned: NodeJS.Timeout | undefined
 
   /**
    * @param decide called once, when all has been said that comes before the body
    * @param most bytes of a body that is kept
+   * @param reader is told what is not the handler's: whatever is done before it, and after it has ended
    */
-  constructor(response: ServerResponse, decide: (head: Head) => Course, most: number) {
+  constructor(response: ServerResponse, decide: (head: Head) => Course, most: number, reader = { isWatched: true }) {
     this.#response = response
     this.#decide = decide
-    this.#most = most
+    this.recording = new Recording(most)
+    this.#reader = reader
     this.#overrides = new Overrides(response)
     this.head = new Promise((resolve) => (this.#onHead = resolve))
-    this.ended = new Promise((resolve) => (this.#onEnd = resolve))
+    void this.recording.ended.then(() => this.#over())
     this.#replaceMethods()
     response.once('close', this.#onClose)
   }
@@ -68,49 +68,133 @@ export class Capture {
     this.#overrides.undo()
   }
 
-  readonly #onClose = (): void => this.#end({ state: 'broken', why: 'it was cut off' })
+  /** It is for its own client alone: nobody else will hear of it. */
+  pass(): void {
+    this.recording.break('it is for its own client alone')
+  }
+
+  readonly #onClose = (): void => {
+    if (this.#course === null) this.#waitOn()
+    else this.recording.break('it was cut off')
+  }
+
+  /** Gives the handler up, unless it says something soon. */
+  #waitOn(): void {
+    clearTimeout(this.#abandoned)
+    this.#abandoned = setTimeout(() => this.recording.break('it was cut off'), patience)
+    this.#abandoned.unref()
+  }
+
+  /** Whether it was the client that ended the connection, and not the handler. */
+  get #hasClientGone(): boolean {
+    const { socket } = this.#response.req
+    return socket.readableEnded || socket.errored !== null
+  }
+
+  /** The client has gone, and others are sent the answer: the handler does not hear of it before it has ended. */
+  #goOnWithout(close: () => void): void {
+    this.#course = { to: 'nobody' }
+    this.#overrides.value('destroyed', false)
+    this.#waitOn()
+    void this.recording.ended.then(() => {
+      this.#overrides.value('destroyed', true)
+      close()
+    })
+    // It may have waited for its client to be ready for more.
+    process.nextTick(() => this.#response.emit('drain'))
+  }
+
+  #over(): void {
+    this.#reader.isWatched = false
+    clearTimeout(this.#abandoned)
+    this.#onHead(null)
+  }
 
   #replaceMethods(): void {
     const response = this.#response
-    const overrides = this.#overrides
-    const writeHead = overrides.method('writeHead', (...args) => {
-      if (this.#course !== null) return this.#isHeard ? response : writeHead(args)
+    const writeHead = this.#replace('writeHead', (...args) => {
+      if (this.#course !== null) return this.#isUnsent ? response : writeHead(args)
       applyHead(response, args)
-      const course = this.#decideNow()
-      if (course.to === 'nobody') return response
-      for (const [name, value] of course.with) response.appendHeader(name, value)
-      return writeHead([response.statusCode])
-    })
-    const flushHeaders = overrides.method('flushHeaders', () => {
-      this.#sayHead()
-      if (!this.#isHeard) flushHeaders([])
-    })
-    const write = overrides.method('write', (...args) => {
-      this.#sayHead()
-      const { chunk, done } = argumentsOf(args)
-      const more = this.#isHeard ? true : write(args)
-      this.#keep(chunk)
-      if (this.#isHeard && done !== null) process.nextTick(done)
-      return more
-    })
-    const end = overrides.method('end', (...args) => {
-      const { chunk, done } = argumentsOf(args)
-      if (this.#course === null) {
-        // What node does by itself where nobody asks for the head before the body.
-        if (!isFramed(response)) response.setHeader('Content-Length', chunk?.length ?? 0)
-        this.#sayHead()
-      }
-      if (this.#isHeard) this.#pretendEnded()
-      else end(args)
-      this.#keep(chunk)
-      this.#complete()
-      if (this.#isHeard && done !== null) process.nextTick(done)
+      const head = this.#decideNow()
+      const { course } = this
+      if (course?.to === 'client') this.#send(course.with, writeHead)
+      this.#onHead(head)
       return response
     })
-    const addTrailers = overrides.method('addTrailers', (trailers: OutgoingHttpHeaders) => {
-      if (!this.#isHeard) addTrailers([trailers])
-      this.#end({ state: 'broken', why: 'it has trailers' })
+    const flushHeaders = this.#replace('flushHeaders', () => {
+      this.#sayHead()
+      if (!this.#isUnsent) flushHeaders([])
     })
+    const write = this.#replace('write', (...args) => {
+      if (!isChunk(args[0])) return write(args)
+      this.#sayHead()
+      // Before it is sent on, for from then on its bytes may change.
+      const { chunk, done } = argumentsOf(args, this.recording.isHeard)
+      const more = this.#isUnsent ? true : write(args)
+      if (this.#abandoned !== undefined) this.#waitOn()
+      if (chunk !== null) this.recording.write(chunk)
+      if (this.#isUnsent && done !== null) process.nextTick(done)
+      return more
+    })
+    const end = this.#replace('end', (...args) => {
+      const [first] = args as unknown[]
+      if (Boolean(first) && typeof first !== 'function' && !isChunk(first)) return end(args)
+      const { chunk, done } = argumentsOf(args, this.recording.isHeard)
+      if (this.#course === null) {
+        // What node does by itself where nobody asks for the head before the body.
+        if (this.recording.isHeard && !isFramed(response)) response.setHeader('Content-Length', chunk?.length ?? 0)
+        this.#sayHead()
+      }
+      if (chunk !== null) this.recording.write(chunk)
+      if (this.#isUnsent) this.#pretendEnded()
+      else end(args)
+      this.recording.end(isBodiless(response) ? null : this.#declared)
+      this.#reader.isWatched = false
+      if (this.#isUnsent && done !== null) process.nextTick(done)
+      return response
+    })
+    const emit = this.#replace('emit', (...args) => {
+      const isClose = (args as unknown[])[0] === 'close'
+      const isHidden = isClose && this.#course?.to === 'client' && this.recording.isFollowed && this.#hasClientGone
+      if (!isHidden) return emit(args)
+      this.#goOnWithout(() => emit(args))
+      return true
+    })
+    const addTrailers = this.#replace('addTrailers', (trailers: OutgoingHttpHeaders) => {
+      if (!this.#isUnsent) addTrailers([trailers])
+      this.recording.refuse('it has trailers')
+    })
+  }
+
+  /** Replaces a method; returns what calls the one that was there, which is not the handler's. */
+  #replace(name: string, method: (...args: never[]) => unknown): (args: readonly unknown[]) => unknown {
+    const before = this.#overrides.method(name, method)
+    return (args) => {
+      const { isWatched } = this.#reader
+      this.#reader.isWatched = false
+      try {
+        return before(args)
+      } finally {
+        this.#reader.isWatched = isWatched
+      }
+    }
+  }
+
+  /** Sends the head with some more lines; if that cannot be, nothing has been said yet. */
+  #send(more: readonly FieldLine[], writeHead: (args: readonly unknown[]) => unknown): void {
+    const response = this.#response
+    const before = more.map(([name]) => [name, response.getHeader(name)] as const)
+    for (const [name, value] of more) response.appendHeader(name, value)
+    try {
+      writeHead([response.statusCode])
+    } catch (error) {
+      this.#course = null
+      for (const [name, value] of before) {
+        if (value === undefined) response.removeHeader(name)
+        else response.setHeader(name, value)
+      }
+      throw error
+    }
   }
 
   /** Nobody was sent anything; but the handler is to find what it would. */
@@ -119,8 +203,8 @@ export class Capture {
     this.#overrides.value('finished', true)
   }
 
-  /** Whether the answer goes to nobody, and is only heard. */
-  get #isHeard(): boolean {
+  /** Whether the answer goes to nobody. */
+  get #isUnsent(): boolean {
     return this.#course?.to === 'nobody'
   }
 
@@ -129,43 +213,24 @@ export class Capture {
     if (this.#course === null) this.#response.writeHead(this.#response.statusCode)
   }
 
-  #decideNow(): Course {
+  #decideNow(): Head {
     const { statusCode: status, statusMessage: message } = this.#response
     const head = { status, message, lines: linesOf(this.#response) }
     const declared = this.#response.getHeader('content-length')
     this.#declared = declared === undefined ? null : Number(declared)
-    const course = this.#decide(head)
-    this.#course = course
-    if (course.to === 'nobody') this.#overrides.value('headersSent', true)
-    this.#onHead(head)
-    return course
-  }
-
-  #keep(chunk: Buffer | null): void {
-    if (chunk === null || this.#over) return
-    this.#length += chunk.length
-    if (this.#length > this.#most) this.#end({ state: 'too large' })
-    else this.#chunks.push(chunk)
-  }
-
-  #complete(): void {
-    if (this.#declared !== null && this.#declared !== this.#length && this.#length > 0) {
-      this.#end({ state: 'broken', why: `it has ${this.#length} bytes, and not ${this.#declared} as it says` })
-    } else this.#end({ state: 'complete', body: Buffer.concat(this.#chunks) })
-  }
-
-  #end(ended: Ended): void {
-    if (this.#over) return
-    this.#over = true
-    this.#chunks = []
-    this.#onHead(null)
-    this.#onEnd(ended)
+    this.#course = this.#decide(head)
+    if (this.#isUnsent) this.#overrides.value('headersSent', true)
+    return head
   }
 }
 
-/** Whether it is said how long the body is, or there is none. */
+/** Whether it is said how long the body is, or cannot be; or there is none. */
 function isFramed(response: ServerResponse): boolean {
-  const { statusCode } = response
-  const isEmpty = statusCode === 204 || statusCode === 304 || response.req.method === 'HEAD'
-  return isEmpty || response.hasHeader('content-length') || response.hasHeader('transfer-encoding')
+  return (
+    isBodiless(response) || ['content-length', 'transfer-encoding', 'trailer'].some((name) => response.hasHeader(name))
+  )
+}
+
+function isBodiless({ statusCode, req }: ServerResponse): boolean {
+  return statusCode === 204 || statusCode === 304 || req.method === 'HEAD'
 }

@@ -4,33 +4,49 @@ import { Overrides } from './overrides.ts'
 /** What a client asks of a cache, or of a part or a state of the answer: whoever fills is not misled by it. */
 const asked = 'range if-range if-match if-none-match if-modified-since if-unmodified-since'.split(' ')
 
-/** What selects no answer: how the message came, what is part of the key anyway, and what caches are told. */
-const unselective: ReadonlySet<string> = new Set([
-  ...'host connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect'.split(' '),
-  ...'content-length content-type content-encoding cache-control pragma'.split(' '),
-  ...asked,
-])
+/** How the message came, and what is said of a body that it has not: nothing that may be in an answer for others. */
+const ofTheMessage = [
+  ...'connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect'.split(' '),
+  ...'content-length content-type content-encoding'.split(' '),
+]
+
+/** What selects no answer though it is shown: what is part of the key anyway, and what caches are told. */
+const unselective: ReadonlySet<string> = new Set(['host', 'cache-control', 'pragma'])
 
 /** Which fields of its request a handler has read; `'all'` if it looked at them without naming any. */
 export type SeenFields = ReadonlySet<string> | 'all'
 
 /** A request as a handler sees it that fills: without what its client asks for itself alone, and heeding what is read. */
 export class CleanRequest {
+  /** Whether what is read now is read by the handler. */
+  isWatched = true
+  readonly #hidden: ReadonlySet<string>
   readonly #overrides: Overrides
   readonly #seen = new Set<string>()
+  readonly #onSee: (name: string | null) => void
   #all = false
 
   /**
    * @param hides the names of more fields that the handler does not see
    * @param conditions fields that ask it whether a stored answer is still right
+   * @param onSee told the name of each field when it is first read; `null` for all
    */
   constructor(
     request: IncomingMessage,
-    { hides = [], conditions = {} }: { hides?: readonly string[]; conditions?: Readonly<Record<string, string>> } = {},
+    {
+      hides = [],
+      conditions = {},
+      onSee = () => undefined,
+    }: {
+      hides?: readonly string[]
+      conditions?: Readonly<Record<string, string>>
+      onSee?: (name: string | null) => void
+    } = {},
   ) {
     const { headers, headersDistinct, rawHeaders } = request
-    const hidden = new Set([...asked, ...hides])
-    const visible = (name: string): boolean => !hidden.has(name.toLowerCase())
+    this.#onSee = onSee
+    this.#hidden = new Set([...asked, ...ofTheMessage, ...hides])
+    const visible = (name: string): boolean => !this.#hidden.has(name.toLowerCase())
     const shown = { ...Object.fromEntries(Object.entries(headers).filter(([name]) => visible(name))), ...conditions }
     const watched = this.#watched(shown)
     this.#overrides = new Overrides(request)
@@ -56,21 +72,33 @@ export class CleanRequest {
   /** A property that shows all fields at once. */
   #whole(name: string, value: unknown): void {
     const see = (): unknown => {
-      this.#all = true
+      this.#seeAll()
       return value
     }
     this.#overrides.set(name, { get: see, set: (other) => this.#overrides.value(name, other) })
   }
 
+  #seeAll(): void {
+    if (!this.isWatched) return
+    this.#all = true
+    this.#onSee(null)
+  }
+
+  #see(name: string): void {
+    if (!this.isWatched || this.#hidden.has(name) || unselective.has(name) || this.#seen.has(name)) return
+    this.#seen.add(name)
+    this.#onSee(name)
+  }
+
   #watched(headers: IncomingHttpHeaders): IncomingHttpHeaders {
     const see = (name: string | symbol): void => {
-      if (typeof name === 'string' && !unselective.has(name.toLowerCase())) this.#seen.add(name.toLowerCase())
+      if (typeof name === 'string') this.#see(name.toLowerCase())
     }
     return new Proxy(headers, {
       get: (target, name) => (see(name), Reflect.get(target, name) as unknown),
       has: (target, name) => (see(name), Reflect.has(target, name)),
       getOwnPropertyDescriptor: (target, name) => (see(name), Reflect.getOwnPropertyDescriptor(target, name)),
-      ownKeys: (target) => ((this.#all = true), Reflect.ownKeys(target)),
+      ownKeys: (target) => (this.#seeAll(), Reflect.ownKeys(target)),
     })
   }
 }

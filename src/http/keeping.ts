@@ -8,6 +8,7 @@ import type { Fill } from './fill.ts'
 import { placeOfVariant, type Place } from './place.ts'
 import type { Fields } from './policy/fields.ts'
 import type { ResponsePlan } from './response-options.ts'
+import type { Streams } from './streams.ts'
 import type { StoredResponse, Variants } from './stored-response.ts'
 
 /** What there is under a key: `null` where nothing may be kept. */
@@ -23,10 +24,11 @@ const leastRetention = 60_000
 export interface Keeping {
   readonly sibling: Sibling
   readonly plan: ResponsePlan
+  readonly streams: Streams
   /** That of the address. */
   readonly key: string
   /** As the client sent them. */
-  readonly headers: Fields
+  readonly fields: Fields
   readonly options: CallOptions
 }
 
@@ -45,9 +47,28 @@ export async function filled(
     fill.pass(place.forwarded)
     return passed(context, keeping.plan.passFor)
   }
-  const decision = await fill.begin(old, place.forwarded)
-  if (decision === null) throw new Error('The handler said nothing')
-  return await kept(keeping, context, fill, place, decision)
+  return await streamed(keeping, context, fill, place, async () => {
+    const decision = await fill.begin(old, place.forwarded)
+    if (decision === null) throw new Error('The handler said nothing')
+    return await kept(keeping, context, fill, place, decision)
+  })
+}
+
+/** Others in this process may have the answer as it grows, as long as its lease is there. */
+async function streamed<T>(
+  { sibling, streams }: Keeping,
+  { fence }: LoadContext,
+  fill: Fill,
+  { key }: Place,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (fence === null) return await work()
+  const close = streams.open(key, fill, async () => (await sibling.cache.explain(key)).load?.fence === fence)
+  try {
+    return await work()
+  } finally {
+    close()
+  }
 }
 
 async function kept(
@@ -64,7 +85,7 @@ async function kept(
   if (decision.to === 'pass') return passed(context, passFor)
   if (decision.to === 'drop') throw new Error(`The handler answered ${decision.status}`)
   const ended = await fill.ended()
-  if (ended.state === 'too large') return passed(context, passFor)
+  if (ended.state === 'unfit') return passed(context, passFor)
   if (ended.state === 'broken') throw new Error(`The answer of the handler is not whole: ${ended.why}`)
   if (decision.to === 'share') {
     context.ttl(1)
@@ -87,15 +108,15 @@ async function keptAsVariant(
   { names }: Place,
   decision: Decision & { readonly names: readonly string[] },
 ): Promise<Variants> {
-  const { sibling, key, headers, options } = keeping
+  const { sibling, key, fields, options } = keeping
   const all = [...new Set([...names, ...decision.names])].sort()
   const variants: Variants = { kind: 'variants', names: all, generation: randomUUID() }
-  const place = placeOfVariant(key, variants, headers)
+  const place = placeOfVariant(key, variants, fields)
   // It has its lease before others can ask for it.
   await new Promise<void>((resolve) => {
     const loader = (inner: LoadContext): Promise<Kept | null> => {
       resolve()
-      return kept(keeping, inner, fill, place, decision)
+      return streamed(keeping, inner, fill, place, () => kept(keeping, inner, fill, place, decision))
     }
     quietly(sibling.cache.getOrLoad(place.key, loader, options).finally(resolve))
   })

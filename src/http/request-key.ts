@@ -7,12 +7,18 @@ export interface QueryRule {
   readonly keeps: (name: string) => boolean
 }
 
-/** The address that a client asked for, as it did: scheme and host of the connection, and the target as it was sent. */
+// RFC 3986 section 3.2: with a delimiter in it, another host and target would make the same address.
+const hostCharacters = /^[\w.:[\]~!$&'()*+,;=%-]*$/
+
+/**
+ * The address that a client asked for, as it did: scheme and host of the connection, and the target as it was sent; `null`
+ * for what is none.
+ */
 export function addressOf(request: IncomingMessage): string | null {
   const { host = '' } = request.headers
   const { originalUrl = request.url ?? '/' } = request as { originalUrl?: string }
   const scheme = (request.socket as { encrypted?: boolean } | null)?.encrypted === true ? 'https' : 'http'
-  if (!originalUrl.startsWith('/')) return null
+  if (!originalUrl.startsWith('/') || !hostCharacters.test(host)) return null
   return `${scheme}://${host.toLowerCase()}${originalUrl}`
 }
 

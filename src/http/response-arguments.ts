@@ -1,14 +1,28 @@
 import type { ServerResponse } from 'node:http'
+import { isUint8Array } from 'node:util/types'
 import type { FieldLine } from './policy/fields.ts'
 
-/** What `write` and `end` of a response are called with: a chunk, as bytes that nobody changes any more, and a callback. */
-export function argumentsOf(args: readonly unknown[]): { chunk: Buffer | null; done: (() => void) | null } {
-  const [first, second] = args
-  const encoding = typeof second === 'string' ? (second as BufferEncoding) : 'utf8'
+/** Whether `write` and `end` of a response take it for a part of the body; of other things they throw. */
+export function isChunk(value: unknown): boolean {
+  return typeof value === 'string' || isUint8Array(value)
+}
+
+/**
+ * What `write` and `end` of a response are called with: a chunk, and a callback.
+ * @param isKept whether the chunk is wanted, as bytes that nobody changes any more
+ */
+export function argumentsOf(
+  args: readonly unknown[],
+  isKept: boolean,
+): { chunk: Buffer | null; done: (() => void) | null } {
   const done = args.find((each) => typeof each === 'function') as (() => void) | undefined
-  const chunk =
-    typeof first === 'string' ? Buffer.from(first, encoding) : first instanceof Uint8Array ? Buffer.from(first) : null
-  return { chunk, done: done ?? null }
+  return { chunk: isKept ? chunkOf(args) : null, done: done ?? null }
+}
+
+function chunkOf([chunk, encoding]: readonly unknown[]): Buffer | null {
+  if (typeof chunk === 'string')
+    return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
+  return isUint8Array(chunk) ? Buffer.from(chunk) : null
 }
 
 /** Does what `writeHead` of a response does with its arguments, but for sending it. */

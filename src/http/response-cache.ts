@@ -3,26 +3,29 @@ import type { Cache } from '../core/cache.ts'
 import { siblingOf, type Sibling } from '../core/sibling.ts'
 import { cacheStatusText } from './cache-status.ts'
 import { Capture, type Head } from './capture.ts'
+import { Client } from './client.ts'
 import { Exchange } from './exchange.ts'
 import { preconditionOf } from './policy/conditional.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
 import { Overrides } from './overrides.ts'
 import { addressOf, responseKey, withoutIgnored } from './request-key.ts'
+import type { ResponseShared } from './response-load.ts'
 import { responsePlan, type CacheResponsesOptions, type ResponsePlan } from './response-options.ts'
 import { responseCodec } from './stored-response.ts'
+import { Streams } from './streams.ts'
 
 /** The responses of a handler, kept in a cache. */
 export class ResponseCache {
   readonly #sibling: Sibling
   readonly #plan: ResponsePlan
-  /** The keys that this process refreshes in the background. */
-  readonly #refreshing = new Set<string>()
+  readonly #shared: ResponseShared
 
   /** @param who the name of the function that was called with these options */
   constructor(who: string, cache: Cache, options: CacheResponsesOptions<never>) {
     this.#plan = responsePlan(who, options)
     this.#sibling = siblingOf(cache, { codec: responseCodec })
+    this.#shared = { sibling: this.#sibling, plan: this.#plan, streams: new Streams(), refreshing: new Set() }
   }
 
   /**
@@ -43,8 +46,7 @@ export class ResponseCache {
       response.setHeader('Cache-Status', cacheStatusText({ forwarded: 'bypass', detail: why }))
       return run()
     }
-    const shared = { sibling: this.#sibling, plan: this.#plan, refreshing: this.#refreshing }
-    new Exchange(shared, { request, response, run, key }).begin()
+    new Exchange(this.#shared, new Client(request, response, run), key).begin()
   }
 
   /** Why a request has nothing to do with what is stored; `null` if it has. */

@@ -111,7 +111,7 @@ const checks: Record<keyof CacheResponsesOptions, Check> = {
   ttl: perRequest((name, value) => (value === 'heuristic' ? value : life(0)(name, value))),
   grace: perRequest(life(0)),
   staleIfError: perRequest(life(0)),
-  key: aFunction,
+  key: aKey,
   vary: perRequest(fieldNames),
   undeclared: oneOf('key', 'refuse', 'ignore'),
   skip: aFunction,
@@ -165,6 +165,15 @@ function perRequest(check: Check): Check {
 function aFunction(name: string, value: unknown): unknown {
   if (typeof value === 'function') return value
   throw new TypeError(`Expected \`${name}\` to be a function of the request, got ${shown(value)}`)
+}
+
+function aKey(name: string, value: unknown): unknown {
+  const keyOf = aFunction(name, value) as (request: unknown) => unknown
+  return (request: unknown) => {
+    const key = keyOf(request)
+    if (typeof key === 'string') return key
+    throw new TypeError(`Expected \`${name}(request)\` to be a string, got ${shown(key)}`)
+  }
 }
 
 function strings(name: string, value: unknown): unknown {

@@ -1,0 +1,31 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { cacheStatusText, type CacheStatus } from './cache-status.ts'
+import type { Fill } from './fill.ts'
+import { ageText } from './policy/age.ts'
+import type { Fields } from './policy/fields.ts'
+import type { StoredHead } from './stored-response.ts'
+
+/** How much of an answer may wait for a client that is slower than the handler, in bytes; it is then cut off. */
+const mostWaiting = 16_777_216
+
+/** Answers a request with what the handler answers to another, as it grows. @param fields those of the request */
+export function follow(
+  response: ServerResponse<IncomingMessage>,
+  fields: Fields,
+  fill: Fill,
+  { head, status }: { readonly head: StoredHead; readonly status: CacheStatus },
+): void {
+  const ours = ['Age', ageText(head.initialAge), 'Cache-Status', cacheStatusText(status)]
+  const lines = head.lines.filter(([name]) => !['age', 'cache-status'].includes(name.toLowerCase()))
+  response.writeHead(head.status, head.statusMessage, [...lines.flat(), ...ours])
+  const follower = {
+    write(chunk: Buffer) {
+      response.write(chunk)
+      // The handler goes at the pace of its own client.
+      if (response.writableLength > mostWaiting) response.destroy()
+    },
+    end: () => void response.end(),
+    cut: () => void response.destroy(),
+  }
+  fill.follow(follower, fields)
+}

@@ -1,0 +1,145 @@
+import type { LoadContext } from '../core/load.ts'
+import type { CallOptions } from '../core/options.ts'
+import { quietly } from '../core/quietly.ts'
+import type { Sibling } from '../core/sibling.ts'
+import { known, type Client } from './client.ts'
+import type { Old } from './decision.ts'
+import { detached } from './detached.ts'
+import { Fill } from './fill.ts'
+import { follow } from './follow.ts'
+import { filled, type Keeping, type Kept } from './keeping.ts'
+import type { Place } from './place.ts'
+import { usableOnError } from './policy/reuse.ts'
+import type { ResponsePlan } from './response-options.ts'
+import type { StoredHead } from './stored-response.ts'
+import type { Streams } from './streams.ts'
+
+/** What the requests of one cache of responses share. */
+export interface ResponseShared {
+  readonly sibling: Sibling
+  readonly plan: ResponsePlan
+  readonly streams: Streams
+  /** The keys that this process refreshes in the background. */
+  readonly refreshing: Set<string>
+}
+
+/** What came of it: something to look at; or the client has its answer; or nothing, so that it is to be asked for again. */
+export type Loaded = Kept | 'answered' | 'again'
+
+/** Responses up to this many bytes travel in the message that wakes those who wait. */
+const inlineLimit = 65_536
+
+/** One request whose answer is not at hand: the handler answers it, or another like it, for all who wait. */
+export class ResponseLoad {
+  readonly #shared: ResponseShared
+  readonly #client: Client
+  readonly #place: Place
+  /** What is stored, and may have to be replaced. */
+  readonly #old: Old | null
+  readonly #keeping: Keeping
+
+  /** @param key that of the address */
+  constructor(shared: ResponseShared, about: { client: Client; key: string; place: Place; old: Old | null }) {
+    const { client, key, place, old } = about
+    const { sibling, plan, streams } = shared
+    const { waitTimeout } = plan
+    this.#shared = shared
+    this.#client = client
+    this.#old = old
+    this.#place = old === null ? place : { ...place, forwarded: 'stale' }
+    const options: CallOptions = {
+      grace: 0,
+      inlineLimit,
+      ...(waitTimeout === undefined ? {} : { waitTimeout }),
+      // Where there is something to serve instead, a handler that fails is left alone for a while.
+      ...(this.#isUsableOnError ? {} : { failureCooldown: 0 }),
+    }
+    this.#keeping = { sibling, plan, streams, key, fields: client.fields, options }
+  }
+
+  /** @param verb `refresh` to replace what is fresh for the store, too */
+  async answer(verb: 'getOrLoad' | 'refresh'): Promise<Loaded> {
+    const { request, response, run } = this.#client
+    const { sibling, plan } = this.#shared
+    const fill = new Fill({ request, response, plan, defaultTtl: sibling.defaultTtl, run })
+    const loaded = this.#loaded(verb, fill)
+    return this.#old === null && !this.#client.wantsPart ? await this.#orFollowed(fill, loaded) : await loaded
+  }
+
+  /** Refreshes what is served stale, for nobody in particular, when its client has it. */
+  behind(): void {
+    const { refreshing, sibling, plan } = this.#shared
+    const { request, response, run } = this.#client
+    const { key } = this.#place
+    if (refreshing.has(key)) return
+    refreshing.add(key)
+    response.once('close', () => {
+      const load = (context: LoadContext): Promise<Kept | null> => {
+        const about = { request, response: detached(request, response), plan, defaultTtl: sibling.defaultTtl, run }
+        return filled(this.#keeping, context, new Fill({ ...about, isBehind: true }), this.#place, this.#old)
+      }
+      const refreshed = sibling.cache.getOrLoad(key, load, this.#keeping.options)
+      quietly(refreshed.finally(() => refreshing.delete(key)))
+    })
+  }
+
+  async #loaded(verb: 'getOrLoad' | 'refresh', fill: Fill): Promise<Loaded> {
+    try {
+      const load = (context: LoadContext): Promise<Kept | null> =>
+        filled(this.#keeping, context, fill, this.#place, this.#old)
+      const value = await this.#shared.sibling.cache[verb](this.#place.key, load, this.#keeping.options)
+      if (!fill.hasBegun) return value ?? 'again'
+    } catch {
+      // It was told as an event. Whose handler has begun is answered by it.
+      if (!fill.hasBegun) return this.#withoutLoad()
+    }
+    if (fill.isClientOurs) await this.#answerInstead(fill)
+    return 'answered'
+  }
+
+  /** Where the handler answers another request of this process meanwhile, the client is sent that as it grows. */
+  async #orFollowed(fill: Fill, loaded: Promise<Loaded>): Promise<Loaded> {
+    const { response, fields, askedAt } = this.#client
+    const { key, forwarded } = this.#place
+    let leave = (): void => undefined
+    const followed = new Promise<Loaded>((resolve) => {
+      const join = (stream: Fill, head: StoredHead): void => {
+        if (fill.hasBegun || this.#client.isDone) return
+        fill.forgo()
+        follow(response, fields, stream, { head, status: { forwarded, collapsed: true } })
+        resolve('answered')
+      }
+      leave = this.#shared.streams.join(key, { askedAt, follow: join })
+    })
+    try {
+      return await Promise.race([followed, loaded])
+    } finally {
+      leave()
+    }
+  }
+
+  /** The load of another has failed. */
+  #withoutLoad(): Loaded {
+    if (this.#old === null || !this.#isUsableOnError) return 'again'
+    this.#client.serveOld(this.#old, { detail: 'error' })
+    return 'answered'
+  }
+
+  get #isUsableOnError(): boolean {
+    const { honorRequestDirectives: honor } = this.#shared.plan
+    return this.#old !== null && usableOnError(this.#client.asked, known(this.#old), { honor, ifError: 0 })
+  }
+
+  /** The handler has said that what is stored is right, or has failed: the client is sent what is stored. */
+  async #answerInstead(fill: Fill): Promise<void> {
+    await fill.ended()
+    fill.reset(this.#client.before)
+    const { decision } = fill
+    if (decision?.to === 'store again') {
+      const { stored } = decision
+      this.#client.serve(stored, stored.initialAge, { forwarded: 'stale', forwardedStatus: 304, stored: true })
+    } else if (decision?.to === 'drop' && this.#old !== null) {
+      this.#client.serveOld(this.#old, { forwardedStatus: decision.status, detail: 'error' })
+    }
+  }
+}

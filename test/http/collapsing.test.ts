@@ -1,0 +1,428 @@
+import { pipeline, Readable } from 'node:stream'
+import type { Request, Response } from 'express'
+import { describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { startRedis } from '../support/servers.ts'
+import { message } from './attacks/raw.ts'
+import { Gate, siteOf, siteWith, type Reply } from './support/site.ts'
+import { cacheResponses } from '../../src/http/express.ts'
+
+const two = { apps: 2 }
+
+type Answer = (run: number, res: Response, req: Request) => unknown
+
+/** A handler whose runs are held until each is let go. */
+class Held {
+  readonly gates: Gate[] = []
+  most = 0
+  #running = 0
+  readonly #answer: Answer
+
+  constructor(answer: Answer) {
+    this.#answer = answer
+  }
+
+  get runs(): number {
+    return this.gates.length
+  }
+
+  readonly handler = async (req: Request, res: Response): Promise<void> => {
+    const gate = new Gate()
+    this.gates.push(gate)
+    const run = this.runs
+    this.most = Math.max(this.most, ++this.#running)
+    await gate.opened
+    this.#running--
+    await this.#answer(run, res, req)
+  }
+
+  /** Lets all go that have begun, and all that will. */
+  letGo(): void {
+    for (const gate of this.gates) gate.open()
+    this.gates.push = (gate) => (gate.open(), Array.prototype.push.call(this.gates, gate))
+  }
+
+  async began(count: number): Promise<void> {
+    await until(`${count} runs have begun`, () => this.runs >= count)
+  }
+}
+
+function texts(replies: readonly Reply[]): Set<string> {
+  return new Set(replies.map(({ status, text }) => `${status} ${text}`))
+}
+
+/** Those that came whole. */
+async function whole(replies: readonly Promise<Reply>[]): Promise<Reply[]> {
+  const settled = await Promise.allSettled(replies)
+  return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+}
+
+describe('what can be stored', () => {
+  test('20 who ask at once in two apps are one run, and each says how it was answered', async () => {
+    const source = new Held((run, res) => res.send(`${run}`))
+    await using site = await siteOf(source.handler, two)
+    const crowd = site.crowd(20)
+    await site.missed(20)
+    source.letGo()
+    const replies = await Promise.all(crowd)
+    expect(texts(replies)).toEqual(new Set(['200 1']))
+    expect(source.runs).toBe(1)
+    expect(replies.filter(({ cache }) => cache === 'herdless; fwd=uri-miss; stored')).toHaveLength(1)
+    expect(replies.filter(({ cache }) => cache === 'herdless; fwd=uri-miss; collapsed')).toHaveLength(19)
+    for (const app of [0, 1]) expect((await site.get('/', {}, { app })).cache).toMatch(/^herdless; hit; ttl=\d+$/)
+  })
+
+  test('a body that is too long for a message reaches those who wait in another app', async () => {
+    const body = 'x'.repeat(900_000)
+    const source = new Held((run, res) => res.send(`${run} ${body}`))
+    await using site = await siteOf(source.handler, two)
+    const crowd = site.crowd(20)
+    await site.missed(20)
+    source.letGo()
+    expect(texts(await Promise.all(crowd))).toEqual(new Set([`200 1 ${body}`]))
+    expect(source.runs).toBe(1)
+  })
+
+  test('20 who want two variants that nobody knew of are a run each, and one for who asked first', async () => {
+    const source = new Held((run, res, req) => res.vary('X-Kind').send(`${req.get('x-kind')} ${run}`))
+    await using site = await siteOf(source.handler, two)
+    const crowd = site.crowd(20, '/', (index) => ({ headers: { 'x-kind': String(index % 4 < 2) } }))
+    await site.missed(20)
+    source.letGo()
+    const replies = await Promise.all(crowd)
+    replies.forEach(({ text }, index) => expect(text).toMatch(index % 4 < 2 ? /^true / : /^false /))
+    expect(source.runs).toBe(2)
+    expect(texts(replies).size).toBe(2)
+  })
+
+  test('the first one has the bytes as they are written', async () => {
+    const gate = new Gate()
+    await using site = await siteOf(async (_req, res) => {
+      res.write('first')
+      await gate.opened
+      res.end('last')
+    })
+    await using raw = await site.raw()
+    raw.send(message(['GET / HTTP/1.1', 'Host: site']))
+    await raw.head()
+    expect(String(await raw.piece())).toBe('first')
+    gate.open()
+    expect(String(await raw.rest())).toBe('last')
+    expect((await site.get()).text).toBe('firstlast')
+  })
+})
+
+describe('what cannot be stored', () => {
+  test('20 who ask at once run side by side as soon as the first one says so', async () => {
+    const end = new Gate()
+    let runs = 0
+    const heads = new Gate()
+    await using site = await siteOf(async (_req, res) => {
+      const run = ++runs
+      if (run === 1) await heads.opened
+      res.set('Cache-Control', 'private').write(`${run}`)
+      // None ends before all have begun: whoever waited for another's end would wait for ever.
+      if (run === 20) end.open()
+      await end.opened
+      res.end()
+    }, two)
+    const crowd = site.crowd(20)
+    await site.missed(20)
+    expect(runs).toBe(1)
+    heads.open()
+    const replies = await Promise.all(crowd)
+    expect(texts(replies).size).toBe(20)
+    expect(replies.filter(({ cache }) => cache === 'herdless; fwd=uri-miss; detail=private')).toHaveLength(1)
+  })
+
+  test('the next ones are not made to wait at all, in any app', async () => {
+    const source = new Held((run, res) => res.set('Cache-Control', 'no-store').send(`${run}`))
+    await using site = await siteOf(source.handler, two)
+    const first = site.get()
+    await source.began(1)
+    source.gates[0]?.open()
+    await first
+    const crowd = site.crowd(20)
+    await source.began(21)
+    expect(source.most).toBe(20)
+    source.letGo()
+    expect(texts(await Promise.all(crowd)).size).toBe(20)
+  })
+
+  test('an address whose answers can be stored again is stored again', async () => {
+    const source = new Held((run, res) => res.set('Cache-Control', run < 3 ? 'no-store' : 'max-age=60').send(`${run}`))
+    source.letGo()
+    await using site = await siteOf(source.handler, { options: { passFor: 50 } })
+    await site.get()
+    await until('it is stored', async () => (await site.get()).cache.includes('hit'))
+    expect(source.runs).toBeGreaterThanOrEqual(3)
+  })
+
+  test.for<[string, (res: Response) => unknown]>([
+    ['too large', (res) => (res.write(Buffer.alloc(600_000)), res.end(Buffer.alloc(600_000)))],
+    [
+      'with trailers',
+      (res) => (res.set('Trailer', 'X-One'), res.write('a'), res.addTrailers({ 'X-One': '1' }), res.end()),
+    ],
+    ['that read more after the head', (res) => (res.write('a'), res.end(String(res.req.headers['x-late'])))],
+  ])('those %s leave the others side by side, too', async ([, answer]) => {
+    const source = new Held((_run, res) => answer(res))
+    await using site = await siteOf(source.handler, two)
+    const crowd = site.crowd(20)
+    await site.missed(20)
+    source.gates[0]?.open()
+    await source.began(20)
+    expect(source.most).toBeGreaterThanOrEqual(19)
+    source.letGo()
+    await Promise.all(crowd)
+    expect(source.runs).toBe(20)
+  })
+})
+
+describe('errors', () => {
+  test.for([500, 502, 503, 504])(
+    'a %i is one run for all who asked by then, and the next one runs anew',
+    async (status) => {
+      const source = new Held((run, res) => res.status(status).set('X-Run', `${run}`).send(`error ${run}`))
+      await using site = await siteOf(source.handler)
+      const crowd = site.crowd(20)
+      await site.missed(20)
+      source.letGo()
+      const replies = await Promise.all(crowd)
+      expect(texts(replies)).toEqual(new Set([`${status} error 1`]))
+      for (const { headers } of replies) expect(headers['x-run']).toBe('1')
+      expect((await site.get()).text).toBe('error 2')
+      expect((await site.get()).text).toBe('error 3')
+    },
+  )
+
+  test('what a handler throws is one run, and those who wait in another app get it, too', async () => {
+    const source = new Held((run) => {
+      throw new Error(`no ${run}`)
+    })
+    await using site = await siteWith((app, cache) => {
+      app.use(cacheResponses(cache))
+      app.use(source.handler)
+      app.use(((error: Error, _req: Request, res: Response, _next: () => void) => {
+        res.status(500).send(`sorry: ${error.message}`)
+      }) as never)
+    }, two)
+    const crowd = site.crowd(2)
+    await site.missed(2)
+    source.letGo()
+    expect(texts(await Promise.all(crowd))).toEqual(new Set(['500 sorry: no 1']))
+    expect((await site.get()).text).toBe('sorry: no 2')
+  })
+
+  test('many who wait in another app are no more than one run more', async () => {
+    const source = new Held((run, res) => res.status(500).send(`${run}`))
+    await using site = await siteOf(source.handler, two)
+    const crowd = site.crowd(20)
+    await site.missed(20)
+    source.letGo()
+    await Promise.all(crowd)
+    expect(source.runs).toBeLessThanOrEqual(2)
+  })
+
+  test('a large error page reaches those who wait in another app', async () => {
+    const page = 'x'.repeat(200_000)
+    const source = new Held((run, res) => res.status(500).send(`${run} ${page}`))
+    await using site = await siteOf(source.handler, two)
+    const crowd = site.crowd(20)
+    await site.missed(20)
+    source.letGo()
+    expect(texts(await Promise.all(crowd)).size).toBe(1)
+    expect(source.runs).toBe(1)
+  })
+
+  test('an error that sets a cookie is for its own client', async () => {
+    const source = new Held((run, res) => res.cookie('run', `${run}`).status(500).send(`${run}`))
+    await using site = await siteOf(source.handler, two)
+    const crowd = site.crowd(20)
+    await site.missed(20)
+    source.letGo()
+    const replies = await Promise.all(crowd)
+    expect(new Set(replies.map(({ headers }) => String(headers['set-cookie']))).size).toBe(20)
+  })
+})
+
+describe('a first one that does not get to its end', () => {
+  test('one whose client goes away before the head leaves the others their answer', async () => {
+    const source = new Held((run, res) => void (res.destroyed || res.send(`${run}`)))
+    await using site = await siteOf(source.handler, two)
+    await using raw = await site.raw()
+    raw.send(message(['GET / HTTP/1.1', 'Host: site']))
+    await source.began(1)
+    const crowd = site.crowd(20)
+    await site.missed(21)
+    raw.drop()
+    await source.began(2)
+    source.letGo()
+    expect(texts(await Promise.all(crowd)).size).toBe(1)
+    expect(source.runs).toBe(2)
+  })
+
+  test.for([
+    ['pipe', (body: Readable, res: Response): void => void body.pipe(res)],
+    ['pipeline', (body: Readable, res: Response): void => void pipeline(body, res, () => undefined)],
+  ] as const)('one whose client goes away within the body goes on for the others, with %s', async ([, sendOn]) => {
+    // Longer than what the connection takes.
+    const pieces = (run: number): string[] => [`${run}`, ...Array.from({ length: 40 }, () => 'x'.repeat(100_000))]
+    const source = new Held((run, res) => sendOn(Readable.from(pieces(run)), res))
+    await using site = await siteOf(source.handler, { ...two, options: { maxBody: 8_000_000 } })
+    await using raw = await site.raw()
+    raw.send(message(['GET / HTTP/1.1', 'Host: site']))
+    await source.began(1)
+    const crowd = site.crowd(20)
+    await site.missed(21)
+    source.letGo()
+    await raw.head()
+    await raw.piece()
+    raw.drop()
+    expect(texts(await Promise.all(crowd))).toEqual(new Set([`200 1${'x'.repeat(4_000_000)}`]))
+    expect(source.runs).toBe(1)
+  })
+
+  test('one whose client goes away within the body, and which stops then, is cut off for the others too', async () => {
+    const source = new Held((run, res) => {
+      res.write(`${run}`)
+      if (run > 1) res.end(' whole')
+    })
+    await using site = await siteOf(source.handler)
+    await using raw = await site.raw()
+    raw.send(message(['GET / HTTP/1.1', 'Host: site']))
+    await source.began(1)
+    const other = site.crowd(1)
+    await site.missed(2)
+    source.letGo()
+    await raw.head()
+    raw.drop()
+    expect(await Promise.allSettled(other)).toMatchObject([{ status: 'rejected' }])
+    expect((await site.get()).text).toBe('2 whole')
+  })
+
+  test('a client that waits and goes away takes nothing from anybody', async () => {
+    const source = new Held((run, res) => res.send(`${run}`))
+    await using site = await siteOf(source.handler, two)
+    const crowd = site.crowd(10)
+    await site.missed(10)
+    const raws = await Promise.all([site.raw(0), site.raw(1)])
+    for (const raw of raws) raw.send(message(['GET / HTTP/1.1', 'Host: site']))
+    await site.missed(12)
+    for (const raw of raws) raw.drop()
+    source.letGo()
+    expect(texts(await Promise.all(crowd))).toEqual(new Set(['200 1']))
+    expect(source.runs).toBe(1)
+  })
+
+  test('a handler that never answers is replaced when its time is over', async () => {
+    const source = new Held((run, res) => (run === 1 ? new Promise(() => {}) : res.send(`${run}`)))
+    source.letGo()
+    await using site = await siteOf(source.handler, { ...two, cache: { hardTimeout: 200 } })
+    const answers: string[] = []
+    for (const reply of site.crowd(20)) void reply.then(({ text }) => answers.push(text)).catch(() => {})
+    await until('all but one are answered', () => answers.length === 19)
+    expect(new Set(answers)).toEqual(new Set(['2']))
+    expect(source.runs).toBe(2)
+    expect((await site.get()).cache).toContain('hit')
+  })
+
+  test('a handler that never answers anybody holds nobody for ever in a queue', async () => {
+    const source = new Held(() => new Promise(() => {}))
+    await using site = await siteOf(source.handler, { ...two, cache: { hardTimeout: 50 } })
+    void site.crowd(20)
+    await source.began(20)
+    expect(source.most, 'as it would be without a cache').toBe(20)
+  })
+
+  test('whoever waits too long runs the handler itself', async () => {
+    const source = new Held((run, res) => res.send(`${run}`))
+    await using site = await siteOf(source.handler, { ...two, options: { waitTimeout: 50 } })
+    const crowd = site.crowd(6)
+    await source.began(6)
+    source.letGo()
+    await Promise.all(crowd)
+    await until('it is stored', async () => (await site.get()).cache.includes('hit'))
+    expect(source.runs).toBe(6)
+  })
+
+  test('one that is late is answered by its own run, and keeps nothing', async () => {
+    const source = new Held((run, res) => res.send(`${run}`))
+    await using site = await siteOf(source.handler, { cache: { hardTimeout: 100 } })
+    const first = site.get()
+    await source.began(1)
+    const second = site.get()
+    await source.began(2)
+    source.gates[1]?.open()
+    expect((await second).text).toBe('2')
+    source.gates[0]?.open()
+    expect((await first).text).toBe('1')
+    expect((await site.get()).text).toBe('2')
+  })
+})
+
+describe('when Redis goes away', () => {
+  test('in the middle, everybody has an answer, by no more than a run for each app', async () => {
+    await using server = await startRedis()
+    const source = new Held((run, res) => res.send(`${run}`))
+    const cache = { commandTimeout: 300 }
+    await using site = await siteOf(source.handler, { ...two, cache, redis: () => server.connect() })
+    const crowd = site.crowd(20)
+    await site.missed(20)
+    await source.began(1)
+    await server.kill()
+    source.letGo()
+    const replies = await whole(crowd)
+    expect(replies).toHaveLength(20)
+    for (const { status } of replies) expect(status).toBe(200)
+    expect(source.runs).toBeLessThanOrEqual(3)
+  })
+
+  test('before, those of an app are a few runs, and what cannot be shared is not', async () => {
+    await using server = await startRedis()
+    const source = new Held((run, res, req) => {
+      if (req.path === '/private') res.cookie('run', `${run}`)
+      res.send(`${run}`)
+    })
+    const cache = { commandTimeout: 300 }
+    await using site = await siteOf(source.handler, { cache, redis: () => server.connect() })
+    await server.kill()
+    const shared = site.crowd(20)
+    await site.missed(20)
+    source.letGo()
+    expect(await whole(shared)).toHaveLength(20)
+    expect(source.runs).toBeLessThanOrEqual(3)
+    const own = await whole(site.crowd(20, '/private'))
+    expect(texts(own).size).toBe(20)
+    expect(new Set(own.map(({ headers }) => String(headers['set-cookie']))).size).toBe(20)
+  })
+
+  test('those who differ are told apart', async () => {
+    await using server = await startRedis()
+    const source = new Held((_run, res, req) => res.vary('X-Kind').send(`${req.get('x-kind')}`))
+    source.letGo()
+    await using site = await siteOf(source.handler, { cache: { commandTimeout: 300 }, redis: () => server.connect() })
+    await server.kill()
+    const replies = await Promise.all(site.crowd(20, '/', (index) => ({ headers: { 'x-kind': String(index % 2) } })))
+    replies.forEach(({ text }, index) => expect(text).toBe(String(index % 2)))
+  })
+
+  test('a cache that is closed lets every request go to the handler', async () => {
+    const source = new Held((run, res) => res.send(`${run}`))
+    source.letGo()
+    await using site = await siteOf(source.handler)
+    await site.get()
+    await site.caches[0]?.close()
+    expect((await site.get()).text).toBe('2')
+  })
+})
+
+test('a middleware that stands twice in one stack answers', async () => {
+  let runs = 0
+  await using site = await siteWith((app, cache) => {
+    app.use(cacheResponses(cache))
+    app.get('/', cacheResponses(cache, { ttl: '1s' }), (_req, res) => void res.send(`${++runs}`))
+  })
+  expect((await site.get()).text).toBe('1')
+  expect((await site.get()).text).toBe('1')
+})

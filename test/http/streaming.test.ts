@@ -1,0 +1,219 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type RequestHandler } from 'express'
+import { afterEach, describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { cacheResponses, type CacheResponsesOptions } from '../../src/http/express.ts'
+import { createCache, type Cache } from '../../src/index.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+/** An answer that arrives: what has come of its body so far, and how it ended. */
+interface Arriving {
+  readonly response: IncomingMessage
+  body: string
+  ended: 'not' | 'whole' | 'cut'
+}
+
+/** An app of one handler behind the cache. */
+async function serving(handler: RequestHandler, options: CacheResponsesOptions = {}) {
+  const cache: Cache = createCache({ ttl: '1m' })
+  const app = express()
+  app.use(cacheResponses(cache, options), handler)
+  const server: Server = app.listen(0)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  closing.push(async () => {
+    server.closeAllConnections()
+    server.close()
+    await cache.close({ timeout: 0 })
+  })
+  const ask = async (headers: Record<string, string> = {}): Promise<Arriving> => {
+    const request = httpRequest({ port, path: '/', headers, agent: false }).end()
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const arriving: Arriving = { response, body: '', ended: 'not' }
+    response.setEncoding('utf8')
+    response.on('data', (text: string) => (arriving.body += text))
+    response.on('close', () => (arriving.ended = response.complete ? 'whole' : 'cut'))
+    response.on('error', () => undefined)
+    return arriving
+  }
+  return { cache, ask, key: `response http://localhost:${port}/` }
+}
+
+/** A handler that writes what it is told to, when it is told to. */
+function typewriter() {
+  const responses: Parameters<RequestHandler>[1][] = []
+  const requests: Parameters<RequestHandler>[0][] = []
+  const handler: RequestHandler = (req, res) => {
+    requests.push(req)
+    responses.push(res)
+  }
+  return {
+    handler,
+    responses,
+    requests,
+    begun: (runs: number) => until('it has begun', () => responses.length === runs),
+  }
+}
+
+describe('whoever waits in the process of the handler', () => {
+  test('is sent what it writes, as it writes it', async () => {
+    const { handler, responses, begun } = typewriter()
+    const { ask } = await serving(handler)
+    const asked = Array.from({ length: 5 }, () => ask())
+    await begun(1)
+    responses[0]?.type('text').write('one ')
+    const all = await Promise.all(asked)
+    await until('the first words are there', () => all.every(({ body }) => body === 'one '))
+    responses[0]?.end('two')
+    await until('all is there', () => all.every(({ ended }) => ended === 'whole'))
+    expect(all.map(({ body }) => body)).toEqual(Array.from({ length: 5 }, () => 'one two'))
+    const statuses = all.map(({ response }) => String(response.headers['cache-status'])).sort()
+    expect(statuses).toEqual([
+      ...Array.from({ length: 4 }, () => 'herdless; fwd=uri-miss; collapsed'),
+      'herdless; fwd=uri-miss; stored',
+    ])
+    expect(responses).toHaveLength(1)
+    expect((await ask()).response.headers['cache-status']).toMatch(/^herdless; hit/)
+  })
+
+  test('is so too when it comes late, with all that was written before', async () => {
+    const { handler, responses, begun } = typewriter()
+    const { ask } = await serving(handler)
+    const first = ask()
+    await begun(1)
+    responses[0]?.type('text').write('one ')
+    await first
+    const late = await ask()
+    await until('the first words are there', () => late.body === 'one ')
+    responses[0]?.end('two')
+    await until('all is there', () => late.ended === 'whole')
+    expect(late.body).toBe('one two')
+    expect(responses).toHaveLength(1)
+  })
+
+  test('is not when it comes after an invalidation: the handler answers it anew', async () => {
+    const { handler, responses, begun } = typewriter()
+    const { ask, cache, key } = await serving(handler)
+    const first = ask()
+    await begun(1)
+    responses[0]?.type('text').write('old')
+    const early = await first
+    await cache.invalidate(key)
+    const late = ask()
+    await begun(2)
+    responses[1]?.end('new')
+    responses[0]?.end()
+    expect(await late).toMatchObject({ body: expect.stringMatching(/^(new)?$/) })
+    const answered = await late
+    await until('all is there', () => answered.ended === 'whole' && early.ended === 'whole')
+    expect([early.body, answered.body]).toEqual(['old', 'new'])
+    expect((await ask()).response.headers['cache-status']).toMatch(/^herdless; hit/)
+  })
+
+  test('waits for the whole where the response has a tag, for that may have been invalidated', async () => {
+    const { handler, responses, begun } = typewriter()
+    const { ask } = await serving(handler, { tags: ['t'] })
+    const asked = [ask(), ask()]
+    let answered = 0
+    for (const each of asked) void each.then(() => answered++)
+    await begun(1)
+    responses[0]?.write('one ')
+    await until('its own client has the head', () => answered === 1)
+    responses[0]?.end('two')
+    const all = await Promise.all(asked)
+    await until('all is there', () => all.every(({ ended }) => ended === 'whole'))
+    expect(all.map(({ body }) => body)).toEqual(['one two', 'one two'])
+    expect(responses).toHaveLength(1)
+  })
+
+  test('is cut off where the handler is, and the next request is answered anew', async () => {
+    const { handler, responses, begun } = typewriter()
+    const { ask } = await serving(handler)
+    const asked = [ask(), ask(), ask()]
+    await begun(1)
+    responses[0]?.write('half')
+    const all = await Promise.all(asked)
+    await until('the half is there', () => all.every(({ body }) => body === 'half'))
+    responses[0]?.destroy()
+    await until('all are cut off', () => all.every(({ ended }) => ended === 'cut'))
+    const next = ask()
+    await begun(2)
+    responses[1]?.end('whole')
+    expect((await next).response.headers['cache-status']).toBe('herdless; fwd=uri-miss; stored')
+  })
+
+  test('is sent all of a body that turns out too large to be stored', async () => {
+    const { handler, responses, begun } = typewriter()
+    const { ask } = await serving(handler, { maxBody: 10 })
+    const asked = [ask(), ask()]
+    await begun(1)
+    responses[0]?.write('1234')
+    const all = await Promise.all(asked)
+    for (const piece of ['5678', '9abc', 'def']) responses[0]?.write(piece)
+    responses[0]?.end('g')
+    await until('all is there', () => all.every(({ ended }) => ended === 'whole'))
+    expect(all.map(({ body }) => body)).toEqual(['123456789abcdefg', '123456789abcdefg'])
+    const next = ask()
+    await begun(2)
+    responses[1]?.end('anew')
+    expect((await next).response.headers['cache-status']).toMatch(/detail=pass/)
+  })
+
+  test('is sent no more when the handler reads what they say differently, and the others are', async () => {
+    const { handler, responses, requests, begun } = typewriter()
+    const { ask } = await serving(handler)
+    const asked = ['a', 'b', 'a', 'b'].map((tenant) => ask({ 'x-tenant': tenant }))
+    await begun(1)
+    responses[0]?.type('text').write('for all, ')
+    const all = await Promise.all(asked)
+    await until('the first words are there', () => all.every(({ body }) => body === 'for all, '))
+    const tenant = requests[0]?.headers['x-tenant'] as string
+    responses[0]?.end(`for ${tenant}`)
+    await until('all is there', () => all.every(({ ended }) => ended !== 'not'))
+    const own = all.filter(({ body }) => body === `for all, for ${tenant}`)
+    const others = all.filter(({ body }) => body === 'for all, ')
+    expect([own.length, others.length]).toEqual([2, 2])
+    expect(own.every(({ ended }) => ended === 'whole')).toBe(true)
+    expect(others.every(({ ended }) => ended === 'cut')).toBe(true)
+  })
+
+  test('has an answer of its own at once, where the first one turns out to be for its client alone', async () => {
+    const { handler, responses, begun } = typewriter()
+    const { ask } = await serving(handler)
+    const asked = [ask(), ask(), ask()]
+    await begun(1)
+    responses[0]?.set('Cache-Control', 'private').write('mine')
+    await begun(3)
+    for (const [index, response] of responses.entries()) response.end(` ${index}`)
+    const all = await Promise.all(asked)
+    await until('all is there', () => all.every(({ ended }) => ended === 'whole'))
+    expect(all.map(({ body }) => body).sort()).toEqual([' 1', ' 2', 'mine 0'])
+  })
+})
+
+test('events of a server are sent as they come, to each client its own', async () => {
+  const { handler, responses, begun } = typewriter()
+  const { ask } = await serving(handler)
+  const asked = [ask(), ask()]
+  await begun(1)
+  responses[0]?.set('Content-Type', 'text/event-stream').flushHeaders()
+  await begun(2)
+  responses[1]?.set('Content-Type', 'text/event-stream').flushHeaders()
+  const all = await Promise.all(asked)
+  for (const [index, response] of responses.entries()) response.write(`data: ${index}\n\n`)
+  await until(
+    'each has its own',
+    () =>
+      all
+        .map(({ body }) => body)
+        .sort()
+        .join('') === 'data: 0\n\ndata: 1\n\n',
+  )
+  expect(all.every(({ ended }) => ended === 'not')).toBe(true)
+})

@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  request as httpRequest,
+  type Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type Express, type RequestHandler } from 'express'
+import express4 from 'express4'
+import { Redis } from 'ioredis'
+import { inject } from 'vitest'
+import { until } from '../../../scripts/until.mjs'
+import { cacheResponses, type CacheResponsesOptions } from '../../../src/http/express.ts'
+import { createCache, type Cache, type CacheEvents, type CacheOptions } from '../../../src/index.ts'
+import { redisStore } from '../../../src/redis/index.ts'
+import { openRaw, type Raw } from '../attacks/raw.ts'
+
+/** What an answer was to a client that is strict about nothing. */
+export interface Reply {
+  readonly status: number
+  readonly reason: string
+  readonly headers: IncomingHttpHeaders
+  /** Names and values in turn, as they came. */
+  readonly rawHeaders: readonly string[]
+  readonly body: Buffer
+  readonly text: string
+  /** What it says in Cache-Status. */
+  readonly cache: string
+}
+
+/** What is asked for, besides the path. */
+export interface Asked {
+  readonly method?: string
+  readonly headers?: Record<string, string | string[]>
+  readonly body?: string
+  /** Which of the apps is asked. */
+  readonly app?: number
+  readonly agent?: Agent
+}
+
+/** What a site is like. */
+export interface SiteShape {
+  /** How many apps it has, each with a client and a cache of its own, as the processes of a fleet have. Default 1. */
+  readonly apps?: number
+  readonly cache?: CacheOptions
+  /** Where they find Redis; by default the one that all tests share. */
+  readonly redis?: () => Redis
+  readonly version?: 4 | 5
+}
+
+/** Puts together one of the apps. */
+export type Stack = (app: Express, cache: Cache) => void
+
+/** A site with nothing but one handler behind the cache. */
+export async function siteOf(
+  handler: RequestHandler,
+  { options = {}, ...shape }: SiteShape & { readonly options?: CacheResponsesOptions } = {},
+): Promise<Site> {
+  return await siteWith((app, cache) => {
+    app.use(cacheResponses(cache, options))
+    app.use(handler)
+  }, shape)
+}
+
+/** A site of apps that are all put together the same way. */
+export async function siteWith(stack: Stack, shape: SiteShape = {}): Promise<Site> {
+  const { apps = 1, redis = () => new Redis(inject('redisUrl')), version = 5 } = shape
+  const namespace = randomUUID()
+  const all: Running[] = []
+  for (let index = 0; index < apps; index++) {
+    const client = redis()
+    client.on('error', () => {})
+    // A busy machine takes its time.
+    const cache = createCache({ commandTimeout: '5s', ...shape.cache, namespace, store: redisStore(client) })
+    const app = version === 4 ? express4() : express()
+    app.disable('x-powered-by')
+    // Errors are what some tests are about: nobody has to read them.
+    app.set('env', 'test')
+    stack(app, cache)
+    const server = app.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    all.push({ server, cache, client, port: (server.address() as AddressInfo).port })
+  }
+  // From here on each is told of outcomes.
+  for (const { cache } of all) await cache.getOrLoad('warm', () => 1)
+  return new Site(all)
+}
+
+interface Running {
+  readonly server: Server
+  readonly cache: Cache
+  readonly client: Redis
+  readonly port: number
+}
+
+/** Apps that listen, and what is asked of them. */
+export class Site implements AsyncDisposable {
+  readonly #apps: readonly Running[]
+  readonly #heard = new Map<keyof CacheEvents, number>()
+
+  constructor(apps: readonly Running[]) {
+    this.#apps = apps
+    for (const { cache } of apps)
+      for (const name of ['miss', 'hit', 'stale', 'fill', 'failure', 'load', 'wait'] as const)
+        cache.on(name, () => void this.#heard.set(name, this.heard(name) + 1))
+  }
+
+  get caches(): readonly Cache[] {
+    return this.#apps.map(({ cache }) => cache)
+  }
+
+  get ports(): readonly number[] {
+    return this.#apps.map(({ port }) => port)
+  }
+
+  /** How often an event was heard in all caches. */
+  heard(name: keyof CacheEvents): number {
+    return this.#heard.get(name) ?? 0
+  }
+
+  /** Resolves when so many requests in all have not found what they asked for, and one app loads it and the others wait. */
+  async missed(count: number): Promise<void> {
+    await until(`${count} requests have missed`, () => this.heard('miss') >= count)
+    await until('all but one app wait', () => this.heard('wait') >= this.#apps.length - 1)
+  }
+
+  /** Resolves when what was loaded has been written as often as this in all. */
+  async filled(count: number): Promise<void> {
+    await until(`${count} loads have been written`, () => this.heard('fill') >= count)
+  }
+
+  /** A connection for bytes. */
+  async raw(app = 0): Promise<Raw> {
+    return await openRaw({ port: this.#port(app) })
+  }
+
+  async get(path = '/', headers: Record<string, string | string[]> = {}, asked: Asked = {}): Promise<Reply> {
+    return await this.ask(path, { headers, ...asked })
+  }
+
+  /** Rejects if the connection ends before the answer does. */
+  async ask(path: string, { method = 'GET', headers = {}, body = '', app = 0, agent }: Asked = {}): Promise<Reply> {
+    const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    const sent = httpRequest({
+      port: this.#port(app),
+      host: '127.0.0.1',
+      path,
+      method,
+      // In every app it is the same site.
+      headers: { host: 'site', ...length, ...headers },
+      agent: agent ?? false,
+    })
+    // An answer that is not cut off is an answer, whatever becomes of the connection.
+    sent.on('error', () => {})
+    sent.end(body)
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const chunks = (await response.toArray()) as Buffer[]
+    const bytes = Buffer.concat(chunks)
+    return {
+      status: response.statusCode ?? 0,
+      reason: response.statusMessage ?? '',
+      headers: response.headers,
+      rawHeaders: response.rawHeaders,
+      body: bytes,
+      text: bytes.toString(),
+      cache: String(response.headers['cache-status']),
+    }
+  }
+
+  /** Many at once, each with its own request: by turns in all apps. */
+  crowd(count: number, path = '/', asked: (index: number) => Asked = () => ({})): Promise<Reply>[] {
+    return Array.from({ length: count }, (_, index) => {
+      const reply = this.ask(path, { app: index % this.#apps.length, ...asked(index) })
+      // Whoever awaits them all hears of it later.
+      reply.catch(() => {})
+      return reply
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(
+      this.#apps.map(async ({ server, cache, client }) => {
+        server.closeAllConnections()
+        server.close()
+        await cache.close({ timeout: 0 })
+        client.disconnect()
+      }),
+    )
+  }
+
+  #port(app: number): number {
+    const port = this.#apps[app]?.port
+    if (port === undefined) throw new Error(`Expected one of ${this.#apps.length} apps, got ${app}`)
+    return port
+  }
+}
+
+/** What somebody waits for until somebody else opens it. */
+export class Gate {
+  readonly opened: Promise<void>
+  open!: () => void
+
+  constructor() {
+    this.opened = new Promise((resolve) => (this.open = resolve))
+  }
+}
