@@ -1,9 +1,10 @@
 /** What the blocks marked `in=app` have before they begin: an empty cache, an Express app that listens, and a visitor. */
 import { once } from 'node:events'
 import express from 'express'
+import { cache } from './cache.mjs'
 
 export { cacheResponses } from 'herdless/express'
-export { cache } from './cache.mjs'
+export { cache }
 
 export const app = express()
 
@@ -24,6 +25,8 @@ export const update = async (_id) => {}
  */
 export async function ask(path, request) {
   const answer = await fetch(`http://localhost:${port}${path}`, request)
-  const status = answer.headers.get('cache-status')
-  return [answer.status, await answer.text(), ...(status === null ? [] : [`(${status})`])].join(' ')
+  const [status, text] = [answer.headers.get('cache-status'), await answer.text()]
+  // Whoever asks before it is stored has it all the same, but as one who waited.
+  while (!(await cache.leases()[Symbol.asyncIterator]().next()).done);
+  return [answer.status, text, ...(status === null ? [] : [`(${status})`])].join(' ')
 }
