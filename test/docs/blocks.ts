@@ -14,6 +14,7 @@ export type Needed = 'PostgreSQL' | 'ZooKeeper'
 const settings: Record<string, { before?: string; after?: string; reports?: boolean; needs?: Needed }> = {
   blank: {},
   cache: { before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../settings/cache.mjs'` },
+  app: { before: `import { app, ask, cache, cacheResponses, render, update } from '../../settings/app.mjs'` },
   lock: { before: `import { lock, lockOfAnotherProcess, redis, sendReminders } from '../../settings/lock.mjs'` },
   postgres: { needs: 'PostgreSQL' },
   zookeeper: { needs: 'ZooKeeper' },

@@ -9,6 +9,8 @@ import { milliseconds } from '../../src/core/duration.ts'
 import { compressed, encrypted, type EncryptedOptions } from '../../src/codecs/index.ts'
 import { planOf } from '../../src/core/plan.ts'
 import { lockDefaults } from '../../src/core/lock-plan.ts'
+import { cacheResponses } from '../../src/http/express.ts'
+import { responsePlan } from '../../src/http/response-options.ts'
 import { createCache, jsonCodec, memoryLock, memoryStore } from '../../src/index.ts'
 import { postgresLock } from '../../src/postgres/index.ts'
 import { redisLock, redisStore, redlock } from '../../src/redis/index.ts'
@@ -158,6 +160,35 @@ describe('the options of codecs on their page are those that there are', () => {
 function plain(text: string): unknown {
   return text === 'true' ? true : text === 'false' ? false : text
 }
+
+describe('what is said of whole responses is what holds', () => {
+  const page = doc('docs/responses.md').text
+
+  test('the options', async () => {
+    const there = await known((given) => cacheResponses(createCache(), given))
+    expect(first(section(page, 'Options'), 'option')).toEqual(there)
+  })
+
+  test('their defaults', () => {
+    const plan: Record<string, unknown> = { ...responsePlan('cacheResponses', {}) }
+    const plain = new Set(['undeclared', 'methods', 'honorRequestDirectives', 'cookies', 'authorization', 'passFor'])
+    const told = rows(section(page, 'Options'), 'option').filter(([option]) => plain.has(named(option)))
+    expect(told).toHaveLength(plain.size)
+    for (const [option, cell] of told) {
+      const name = named(option)
+      const said: unknown = JSON.parse(named(cell).replaceAll("'", '"'))
+      expect(name === 'passFor' ? milliseconds(name, said, { most: Infinity }) : said).toEqual(plan[name])
+    }
+  })
+
+  test('each reason not to store has a row', () => {
+    const [, union = ''] = /type Why =([^]*?)\n\n/.exec(source('http/policy/storable.ts')) ?? []
+    const reasons = [...union.matchAll(/'([\w-]+)'/g)].map((match) => match[1] as string)
+    expect(reasons).toContain('no-store')
+    const onPage = new Set(first(section(page, 'What is stored'), '`detail`'))
+    expect(reasons.filter((reason) => !onPage.has(reason))).toEqual([])
+  })
+})
 
 describe('the virtual fleet on its page is the one that there is', () => {
   const page = doc('docs/testing.md').text
