@@ -402,7 +402,7 @@ describe('answers that are not what they say', () => {
     const odd: Record<string, (res: Response) => unknown> = {
       'a trailer that cannot be': (res) => {
         try {
-          res.set({ Trailer: 'X-One', 'Content-Length': '3' }).end('abc')
+          res.set({ Trailer: 'X-One', 'Content-Length': '5' }).end('abcde')
         } catch {
           res.removeHeader('Trailer')
           res.status(500).send('error')

@@ -32,14 +32,14 @@ const ways: Record<string, readonly [Way, string | Buffer]> = {
   ],
   'bytes that are used again': [
     (res) => {
-      const bytes = Buffer.from('first')
-      // So that nothing of it waits in a queue of node's own.
-      res.write(Buffer.from(bytes))
-      const shared = new Uint8Array([120, 120])
-      res.write(shared, () => res.end('end'))
-      setImmediate(() => shared.fill(121))
+      const bytes = new Uint8Array([120, 120])
+      // It has left this process when it is told.
+      res.write(bytes, () => {
+        bytes.fill(121)
+        res.end('end')
+      })
     },
-    'firstxxend',
+    'xxend',
   ],
   pipe: [
     (res) => void Readable.from(['a', every, 'b']).pipe(res),

@@ -121,6 +121,23 @@ describe('a method that is not safe', () => {
     }
   })
 
+  test('has its answer when what is stored is void, and not before', async () => {
+    await using server = await startRedis()
+    const page = new Page()
+    await using site = await siteOf(page.handler, { redis: () => server.connect() })
+    await get(site, '/a')
+    await server.freeze()
+    const order: string[] = []
+    const answered = site.ask('/a', { method: 'POST' }).then(() => order.push('answered'))
+    await until('the handler has answered', () => page.textOf('/a') === '/a!')
+    // What needs no Redis is answered meanwhile.
+    for (let round = 0; round < 3; round++) await site.ask('/b', { method: 'OPTIONS' })
+    order.push('thawed')
+    server.thaw()
+    await answered
+    expect(order).toEqual(['thawed', 'answered'])
+  })
+
   test('is answered while Redis is away', async () => {
     await using server = await startRedis()
     const page = new Page()
