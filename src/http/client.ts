@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { cacheStatusText, type CacheStatus } from './cache-status.ts'
+import { cacheStatusText, type CacheStatus, type Forwarded } from './cache-status.ts'
 import type { Old } from './decision.ts'
 import type { Fields } from './policy/fields.ts'
 import type { Request } from './policy/message.ts'
@@ -43,8 +43,8 @@ export class Client {
   }
 
   /** Has the handler answer as if there were no cache. */
-  goOn(detail: string): void {
-    this.response.setHeader('Cache-Status', cacheStatusText({ forwarded: 'bypass', detail }))
+  goOn(detail: string, forwarded: Forwarded = 'bypass'): void {
+    this.response.setHeader('Cache-Status', cacheStatusText({ forwarded, detail }))
     this.run()
   }
 }

@@ -28,20 +28,21 @@ export class Exchange {
     const place = firstPlace(this.#key)
     const looked = this.#look(place)
     // A copy in this process is served within the same turn of the event loop.
-    if (!(looked instanceof Promise) && this.#serveFound(looked, place)) return
+    if (!(looked instanceof Promise) && this.#serveFound(looked, place, true)) return
     this.#seek(place, looked).catch((error: unknown) => this.#client.response.destroy(error as Error))
   }
 
   /** From place to place, until there is an answer. */
   async #seek(place: Place, looked: Peeked<Kept> | Promise<Peeked<Kept>>): Promise<void> {
     for (let turn = 0; turn < mostTurns; turn++) {
+      const isNear = !(looked instanceof Promise)
       const found = await looked
       if (found.state !== 'missing' && found.value.kind === 'variants') {
         place = placeOfVariant(this.#key, found.value, this.#client.fields)
         looked = this.#look(place)
         continue
       }
-      if (this.#serveFound(found, place)) return
+      if (this.#serveFound(found, place, isNear)) return
       const loaded = await this.#load(place, found)
       if (loaded === 'answered') return
       if (loaded === 'again') {
@@ -64,8 +65,8 @@ export class Exchange {
     return looked instanceof Promise ? looked.catch(() => missing) : looked
   }
 
-  /** Serves what was found, if that may be. */
-  #serveFound(found: Peeked<Kept>, place: Place): boolean {
+  /** Serves what was found, if that may be. @param isNear whether it is a copy in this process */
+  #serveFound(found: Peeked<Kept>, place: Place, isNear: boolean): boolean {
     const { plan, sibling } = this.#shared
     const old = this.#oldIn(found)
     const { asked, response } = this.#client
@@ -76,7 +77,8 @@ export class Exchange {
       return true
     }
     if (old === null || reused.use === 'validate' || reused.use === 'load') return false
-    if (reused.use === 'fresh') sibling.events.hit(place.key)
+    if (reused.use === 'fresh' && isNear) sibling.events.nearHit(place.key)
+    else if (reused.use === 'fresh') sibling.events.hit(place.key)
     else sibling.events.stale(place.key, old.age, false)
     this.#client.serveOld(old)
     if (reused.use === 'stale-while-revalidate') this.#loadFor(place, old).behind()
@@ -86,7 +88,7 @@ export class Exchange {
   async #load(place: Place, found: Peeked<Kept>): Promise<Loaded> {
     if (this.#client.request.method === 'HEAD') {
       // Its answer has no body that could be kept.
-      this.#client.goOn('method')
+      this.#client.goOn('head', place.forwarded)
       return 'answered'
     }
     const old = this.#oldIn(found)

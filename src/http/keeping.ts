@@ -20,6 +20,9 @@ export const variantsTtl = 86_400_000
 /** How long a response that can be validated is kept to be asked about, at least as long as it was fresh; milliseconds. */
 const leastRetention = 60_000
 
+/** Why a response is not stored to which another one of the same address may be: nobody else is to be let through for it. */
+const isOfItsRequest: ReadonlySet<string> = new Set(['authorization', 'cookie', 'request-no-store'])
+
 /** What a loader of one request has to know. */
 export interface Keeping {
   readonly sibling: Sibling
@@ -82,7 +85,7 @@ async function kept(
     return await keptAsVariant(keeping, context, fill, place, decision)
   }
   const { passFor } = keeping.plan
-  if (decision.to === 'pass') return passed(context, passFor)
+  if (decision.to === 'pass') return passed(context, isOfItsRequest.has(decision.why) ? 1 : passFor)
   if (decision.to === 'drop') throw new Error(`The handler answered ${decision.status}`)
   const ended = await fill.ended()
   if (ended.state === 'unfit') return passed(context, passFor)

@@ -1,4 +1,5 @@
 import type { LoadContext } from '../core/load.ts'
+import type { CacheError } from '../core/errors.ts'
 import type { CallOptions } from '../core/options.ts'
 import { quietly } from '../core/quietly.ts'
 import type { Sibling } from '../core/sibling.ts'
@@ -97,9 +98,9 @@ export class ResponseLoad {
         filled(this.#keeping, context, fill, this.#place, this.#old)
       const value = await this.#shared.sibling.cache[verb](this.#place.key, load, this.#keeping.options)
       if (!fill.hasBegun) return value ?? 'again'
-    } catch {
+    } catch (error) {
       // It was told as an event. Whose handler has begun is answered by it.
-      if (!fill.hasBegun) return this.#withoutLoad()
+      if (!fill.hasBegun) return this.#withoutLoad(error as CacheError)
     }
     if (fill.isClientOurs) await this.#answerInstead(fill)
     return 'answered'
@@ -127,9 +128,11 @@ export class ResponseLoad {
   }
 
   /** The load of another has failed. */
-  #withoutLoad(): Loaded {
-    if (this.#old === null || !this.#isUsableOnError) return 'again'
-    this.#client.serveOld(this.#old, { detail: 'error' })
+  #withoutLoad({ code }: CacheError): Loaded {
+    if (this.#old !== null && this.#isUsableOnError) this.#client.serveOld(this.#old, { detail: 'error' })
+    // Its patience is over, and would be no greater a second time.
+    else if (code === 'WAIT_TIMEOUT') this.#client.goOn('wait', this.#place.forwarded)
+    else return 'again'
     return 'answered'
   }
 

@@ -16,7 +16,7 @@ export interface CacheResponsesOptions<Request = IncomingMessage> {
    * Default: the `ttl` of the cache.
    */
   readonly ttl?: PerRequest<Duration | 'heuristic' | undefined, Request> | undefined
-  /** How long such a response is served stale while it is refreshed, if it does not forbid that. Default 0. */
+  /** How long a response is served stale while it is refreshed, unless it forbids that or allows more itself. Default 0. */
   readonly grace?: PerRequest<Duration | undefined, Request> | undefined
   /** How long a stale response is served instead of an error (5xx), if it does not say so itself. Default 0. */
   readonly staleIfError?: PerRequest<Duration | undefined, Request> | undefined

@@ -327,6 +327,23 @@ describe('errors that are provoked', () => {
     }
   })
 
+  test.for([
+    ['no-store', { honorRequestDirectives: true }, { 'cache-control': 'no-store' }],
+    ['credentials', { authorization: 'share' }, { authorization: 'Bearer 1' }],
+  ] as const)('one client with %s lets nobody else through', async ([, options, headers]) => {
+    const gate = new Gate()
+    const source = counted(async (run, _req, res) => {
+      if (run > 1) await gate.opened
+      res.send(`${run}`)
+    })
+    await using site = await siteOf(source.handler, { ...two, options })
+    expect((await site.get('/', headers)).text).toBe('1')
+    const crowd = site.crowd(20)
+    await site.missed(21)
+    gate.open()
+    expect(new Set((await Promise.all(crowd)).map(({ text }) => text))).toEqual(new Set(['2']))
+  })
+
   test('a storm of clients that want no cache is one run', async () => {
     const gate = new Gate()
     const source = counted(async (run, _req, res) => {

@@ -163,7 +163,7 @@ describe('framing', () => {
   test('HEAD has the head of the copy, with its length, and no body', async () => {
     let runs = 0
     await using site = await siteOf((req, res) => (runs++, void res.set('X-One', '1').send(req.method)))
-    expect(valueOf(await ask(site, '/', [], 'HEAD'), 'cache-status')).toBe('herdless; fwd=bypass; detail=method')
+    expect(valueOf(await ask(site, '/', [], 'HEAD'), 'cache-status')).toBe('herdless; fwd=uri-miss; detail=head')
     await ask(site)
     const head = await ask(site, '/', [], 'HEAD')
     expect(runs).toBe(2)

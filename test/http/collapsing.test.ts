@@ -334,6 +334,18 @@ describe('a first one that does not get to its end', () => {
     expect(source.most, 'as it would be without a cache').toBe(20)
   })
 
+  test('whoever has waited too long does not wait a second time', async () => {
+    const source = new Held((run, res) => res.send(`${run}`))
+    await using site = await siteOf(source.handler, { options: { waitTimeout: 50 } })
+    const first = site.get()
+    await source.began(1)
+    const second = site.get()
+    await source.began(2)
+    source.letGo()
+    expect((await second).cache).toBe('herdless; fwd=uri-miss; detail=wait')
+    expect((await first).text).toBe('1')
+  })
+
   test('whoever waits too long runs the handler itself', async () => {
     const source = new Held((run, res) => res.send(`${run}`))
     await using site = await siteOf(source.handler, { ...two, options: { waitTimeout: 50 } })

@@ -319,3 +319,12 @@ describe('validation', () => {
     expect(source.runs).toBe(2)
   })
 })
+
+test('a hit is told as one of the store, or of a copy in this process', async () => {
+  await using site = await siteOf((_req, res) => void res.send('page'), { cache: { near: {} } })
+  const heard: string[] = []
+  for (const cache of site.caches) cache.on('hit', ({ near }) => heard.push(near === true ? 'near' : 'store'))
+  await until('a copy is served', async () => (await site.get(), heard.includes('near')))
+  expect(heard.slice(0, heard.indexOf('near'))).toContain('store')
+  expect(site.caches[0]?.stats()).toMatchObject({ nearHits: heard.filter((each) => each === 'near').length })
+})
