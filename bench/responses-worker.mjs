@@ -11,7 +11,7 @@ const client = new Redis(url)
 const cache = createCache({ store: redisStore(client), namespace: 'bench' })
 let runs = 0
 const app = express()
-app.use(cacheResponses(cache))
+app.use(cacheResponses(cache, { skip: ({ url }) => url?.startsWith('/bare') === true }))
 app.get('/:kind/:round', (request, response) => {
   runs++
   if (request.params.kind === 'private') response.set('Cache-Control', 'private')

@@ -1,7 +1,7 @@
 /**
  * 500 requests at once for a page that nobody has yet, of a handler that takes 300 ms: how long it takes until the last is
  * answered, in handler times, and how often the handler runs; in one process and in four. The same for an answer that may not
- * be stored, and the wave of requests that follows it.
+ * be stored, and the wave of requests that follows it; and without a cache, which is what the requests themselves take here.
  *
  * node bench/responses.mjs [--rounds 5] [--requests 500] [--handler 300]
  */
@@ -73,6 +73,7 @@ for (let round = -1; round < Number(options.rounds); round++) {
   ])) {
     const path = `${round}-${processes.length}`
     const results = {
+      [`no cache, ${name}`]: await wave(processes, `/bare/${path}`),
       [`cacheable, ${name}`]: await wave(processes, `/public/${path}`),
       [`private, ${name}`]: await wave(processes, `/private/${path}`),
       [`private, ${name}, next wave`]: await wave(processes, `/private/${path}`),

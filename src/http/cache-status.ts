@@ -16,7 +16,8 @@ export interface CacheStatus {
 }
 
 /** The member of the list that is ours, as text. */
-export function cacheStatusText({ hit, forwarded, forwardedStatus, stored, collapsed, detail }: CacheStatus): string {
+export function cacheStatusText(status: CacheStatus): string {
+  const { hit, forwarded, forwardedStatus, stored, collapsed, detail } = status
   return [
     'herdless',
     ...(hit === undefined ? [] : ['hit', `ttl=${Math.floor(hit.ttl / 1_000)}`]),

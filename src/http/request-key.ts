@@ -24,8 +24,9 @@ export function addressOf(request: IncomingMessage): string | null {
 
 /** The same without the parameters that a rule leaves out; the others as they were sent, in their order. */
 export function withoutIgnored(address: string, rule: QueryRule | null): string {
+  if (rule === null) return address
   const start = address.indexOf('?')
-  if (rule === null || start === -1) return address
+  if (start === -1) return address
   const kept = address
     .slice(start + 1)
     .split('&')

@@ -37,7 +37,7 @@ export function serve(
   const ours = ['Age', ageText(age), 'Cache-Status', listed(fields, status)]
   if (wantsPart(request) && servePart(request, response, stored, ours)) return
   if (stored.statusMessage !== undefined) response.statusMessage = stored.statusMessage
-  sayHead(response, stored.status, [...whole, ...ours])
+  sayHead(response, stored.status, whole.concat(ours))
   response.end(request.method === 'HEAD' || isBodiless(stored.status) ? undefined : stored.body)
 }
 
@@ -80,8 +80,8 @@ function servePart(
 }
 
 /** Says what stands before the body. @param lines names and values in turn */
-export function sayHead(response: ServerResponse, status: number, lines: readonly string[]): void {
-  if (!Object.hasOwn(response, 'writeHead')) return void response.writeHead(status, [...lines])
+export function sayHead(response: ServerResponse, status: number, lines: string[]): void {
+  if (!Object.hasOwn(response, 'writeHead')) return void response.writeHead(status, lines)
   // What stands before has replaced it by one that may know less of its arguments.
   applyHead(response, [status, lines])
   response.writeHead(status)
