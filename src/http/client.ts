@@ -51,5 +51,6 @@ export class Client {
 
 /** What the rules have to know of a stored response. */
 export function known({ stored, age }: Old): Stored {
-  return { ...stored.rules, age, lifetime: stored.lifetime }
+  const { noCache, mustRevalidate, whileRevalidate, ifError } = stored.rules
+  return { noCache, mustRevalidate, whileRevalidate, ifError, age, lifetime: stored.lifetime }
 }

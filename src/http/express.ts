@@ -11,6 +11,7 @@ export {
   type ExpressServerOptions,
   type MessageClasses,
 } from './express-server.ts'
+export { purge, purgeRouter, type Purge, type PurgeRouterOptions } from './purge.ts'
 export type { CacheResponsesOptions, PerRequest } from './response-options.ts'
 
 /** A middleware of Express 4 and 5, or of anything that has node's requests and responses. */

@@ -14,7 +14,12 @@ interface Parts {
   readonly flat: readonly string[]
   /** The same with that of the whole body. */
   readonly whole: readonly string[]
+  /** The body as text of as many characters as it has bytes, which node sends together with the head; `null` for a long one. */
+  readonly text: string | null
 }
+
+/** Two buffers cost two writes, or one of several; bytes as text are written with the head in one. */
+const longestText = 65_536
 
 const known = new WeakMap<StoredResponse, Parts>()
 
@@ -33,12 +38,15 @@ export function serve(
   stored: StoredResponse,
   { age, status }: { readonly age: number; readonly status: CacheStatus },
 ): void {
-  const { fields, whole } = partsOf(stored)
+  const { fields, whole, text } = partsOf(stored)
   const ours = ['Age', ageText(age), 'Cache-Status', listed(fields, status)]
   if (wantsPart(request) && servePart(request, response, stored, ours)) return
   if (stored.statusMessage !== undefined) response.statusMessage = stored.statusMessage
   sayHead(response, stored.status, whole.concat(ours))
-  response.end(request.method === 'HEAD' || isBodiless(stored.status) ? undefined : stored.body)
+  if (request.method === 'HEAD' || isBodiless(stored.status)) response.end()
+  // What stands before and has replaced it may not heed the encoding.
+  else if (text === null || Object.hasOwn(response, 'end')) response.end(stored.body)
+  else response.end(text, 'latin1')
 }
 
 /** Whether a client may be sent something else than the whole. */
@@ -97,7 +105,8 @@ function partsOf(stored: StoredResponse): Parts {
   if (before !== undefined) return before
   const flat = withoutOurs(stored.lines).flat()
   const framing = isBodiless(stored.status) ? [] : ['Content-Length', String(stored.body.length)]
-  const parts = { fields: fieldsOf(stored.lines), flat, whole: [...flat, ...framing] }
+  const text = stored.body.length <= longestText ? stored.body.toString('latin1') : null
+  const parts = { fields: fieldsOf(stored.lines), flat, whole: [...flat, ...framing], text }
   known.set(stored, parts)
   return parts
 }

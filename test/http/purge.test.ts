@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import express from 'express'
+import { describe, expect, test } from 'vitest'
+import { cacheResponses, purge, purgeRouter, type Purge } from '../../src/http/express.ts'
+import { createCache, memoryStore, type Store } from '../../src/index.ts'
+
+const token = 'a token of some length'
+
+/** A site whose pages say how often they were made, and where they may be purged. */
+async function site(store: Store = memoryStore()) {
+  const cache = createCache({ store, prefixes: '/', ttl: '1h' })
+  const app = express()
+  const made = new Map<string, number>()
+  app.use('/purge', purgeRouter(cache, { token }))
+  app.use(cacheResponses(cache, { tags: (request) => (request.url?.includes('tagged') === true ? ['t'] : []) }))
+  app.use((req, res) => {
+    const run = (made.get(req.path) ?? 0) + 1
+    made.set(req.path, run)
+    res.vary('X-Kind').send(`${run}`)
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const get = async (path: string, kind = 'one'): Promise<string> => {
+    return await (await fetch(base + path, { headers: { 'x-kind': kind } })).text()
+  }
+  const ask = async (query: string, authorization = `Bearer ${token}`, method = 'POST') => {
+    const response = await fetch(`${base}/purge?${query}`, { method, headers: { authorization } })
+    return { status: response.status, text: await response.text(), headers: response.headers }
+  }
+  const close = async (): Promise<void> => {
+    server.closeAllConnections()
+    server.close()
+    await cache.close()
+  }
+  return { cache, base, get, ask, [Symbol.asyncDispose]: close }
+}
+
+describe('what is purged', () => {
+  test('by its address is made anew, in all its variants, and nothing else is', async () => {
+    await using shop = await site()
+    for (const kind of ['one', 'other']) await shop.get('/a', kind)
+    await shop.get('/b')
+    await purge(shop.cache, { urls: [`${shop.base}/a`] })
+    expect([await shop.get('/a', 'one'), await shop.get('/a', 'other'), await shop.get('/b')]).toEqual(['3', '4', '1'])
+  })
+
+  test('by a tag or by a prefix, likewise', async () => {
+    await using shop = await site()
+    const paths = ['/tagged', '/other', '/products/1', '/products/2']
+    const all = (): Promise<string[]> => Promise.all(paths.map((path) => shop.get(path)))
+    expect(await all()).toEqual(['1', '1', '1', '1'])
+    await purge(shop.cache, { tags: ['t'] })
+    expect(await all()).toEqual(['2', '1', '1', '1'])
+    await purge(shop.cache, { prefix: `${shop.base}/products/` })
+    expect(await all()).toEqual(['2', '1', '2', '2'])
+    await purge(shop.cache, { urls: [`${shop.base}/other`, `${shop.base}/products/1`], tags: ['t'] })
+    expect(await all()).toEqual(['3', '2', '3', '2'])
+  })
+
+  test.for([
+    [{}, 'Expected `urls`, `tags` or `prefix` to say what is to be purged, got nothing'],
+    [{ urls: [] }, 'got nothing'],
+    [{ urls: ['/a'] }, 'Expected an address with scheme, host and path to be purged, got "/a" (string)'],
+    [{ prefix: 'http://site' }, 'Expected an address with scheme, host and path'],
+    [{ urls: [5] }, 'got 5 (number)'],
+  ] as unknown as [Purge, string][])('is said, or a TypeError: %o', async ([what, message]) => {
+    await using shop = await site()
+    await expect(purge(shop.cache, what)).rejects.toThrow(TypeError)
+    await expect(purge(shop.cache, what)).rejects.toThrow(message)
+  })
+})
+
+describe('the router for purging', () => {
+  test('does what the query says, for who has the token', async () => {
+    await using shop = await site()
+    for (const path of ['/a', '/tagged', '/products/1']) await shop.get(path)
+    const query = new URLSearchParams({ url: `${shop.base}/a`, tag: 't', prefix: `${shop.base}/products/` })
+    expect((await shop.ask(String(query))).status).toBe(204)
+    expect(await Promise.all(['/a', '/tagged', '/products/1'].map((path) => shop.get(path)))).toEqual(['2', '2', '2'])
+  })
+
+  test.for([
+    ['', 401],
+    ['Bearer ', 401],
+    [`Bearer ${token}x`, 401],
+    [token, 401],
+    [`bearer ${token}`, 401],
+  ] as const)('does nothing for %j', async ([authorization, status]) => {
+    await using shop = await site()
+    await shop.get('/tagged')
+    const reply = await shop.ask('tag=t', authorization)
+    expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([status, 'Bearer'])
+    expect(await shop.get('/tagged')).toBe('1')
+  })
+
+  test('says what it expects', async () => {
+    await using shop = await site()
+    const get = await shop.ask('tag=t', undefined, 'GET')
+    expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST'])
+    expect(await shop.ask('')).toMatchObject({ status: 400, text: expect.stringMatching(/got nothing/) })
+    expect(await shop.ask('url=nonsense')).toMatchObject({ status: 400, text: expect.stringMatching(/an address/) })
+    await shop.cache.close()
+    expect(await shop.ask('tag=t')).toMatchObject({ status: 503, text: expect.stringMatching(/closed/) })
+  })
+
+  test.for([undefined, '', 'short', 5])('is not made with the token %o', (wrong) => {
+    const cache = createCache()
+    expect(() => purgeRouter(cache, { token: wrong as string })).toThrow(
+      /^Expected `token` to be a string of at least 16/,
+    )
+  })
+})
