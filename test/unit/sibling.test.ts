@@ -52,7 +52,9 @@ describe('a cache for values of another kind, beside one of the user', () => {
 
   test('gives all its callers the same value, whatever that is', async () => {
     const cache = createCache({ near: { values: 'cloned' } })
-    const { cache: beside } = siblingOf(cache, { codec: { encode: () => Buffer.from('x'), decode: (payload) => Buffer.from(payload) } })
+    const { cache: beside } = siblingOf(cache, {
+      codec: { encode: () => Buffer.from('x'), decode: (payload) => Buffer.from(payload) },
+    })
     await beside.set('k', 'v')
     const [first, second] = [await beside.getOrLoad('k', () => 0), await beside.getOrLoad('k', () => 0)]
     expect(first).toBeInstanceOf(Buffer)
