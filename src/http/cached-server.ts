@@ -15,7 +15,7 @@ import type { CacheResponsesOptions } from './response-options.ts'
  * @throws TypeError for what is no application or no such cache, an unknown option or a value it cannot have
  */
 export function cachedServer(
-  app: ExpressApp | RequestListener,
+  app: ExpressApp,
   cache: Cache,
   options: CacheResponsesOptions<IncomingMessage> = {},
 ): Server {
@@ -23,7 +23,23 @@ export function cachedServer(
     throw new TypeError(`Expected \`app\` to be a listener for requests, got ${shown(app)}`)
   const responses = new ResponseCache('cachedServer', cache, options)
   const listener: RequestListener = (request, response) => {
-    responses.handle(request, response, () => void app(request, response))
+    const run = (): void => {
+      try {
+        void app(request, response)
+      } catch (error) {
+        // As without a cache: it is nobody's but the process's.
+        response.destroy()
+        process.nextTick(() => {
+          throw error
+        })
+      }
+    }
+    try {
+      responses.handle(request, response, run)
+    } catch (error) {
+      responses.failed(request, error)
+      response.writeHead(500, { 'Content-Length': 0 }).end()
+    }
   }
   return isExpressApp(app) ? createServer(Object.assign(listener, prototypesOf(app))) : createHttpServer(listener)
 }

@@ -10,8 +10,8 @@ const ofTheMessage = [
   ...'content-length content-type content-encoding'.split(' '),
 ]
 
-/** What selects no answer though it is shown: what is part of the key anyway, and what caches are told. */
-const unselective: ReadonlySet<string> = new Set(['host', 'cache-control', 'pragma'])
+/** What selects no answer though it is shown: what caches are told. */
+const forCaches = ['cache-control', 'pragma']
 
 /** Which fields of its request a handler has read; `'all'` if it looked at them without naming any. */
 export type SeenFields = ReadonlySet<string> | 'all'
@@ -20,7 +20,7 @@ export type SeenFields = ReadonlySet<string> | 'all'
 export class CleanRequest {
   /** Whether what is read now is read by the handler. */
   isWatched = true
-  readonly #hidden: ReadonlySet<string>
+  readonly #unselective: ReadonlySet<string>
   readonly #overrides: Overrides
   readonly #seen = new Set<string>()
   readonly #onSee: (name: string | null) => void
@@ -28,6 +28,7 @@ export class CleanRequest {
 
   /**
    * @param hides the names of more fields that the handler does not see
+   * @param keyed those that are part of the key in any case
    * @param conditions fields that ask it whether a stored answer is still right
    * @param onSee told the name of each field when it is first read; `null` for all
    */
@@ -35,18 +36,21 @@ export class CleanRequest {
     request: IncomingMessage,
     {
       hides = [],
+      keyed = [],
       conditions = {},
       onSee = () => undefined,
     }: {
       hides?: readonly string[]
+      keyed?: readonly string[]
       conditions?: Readonly<Record<string, string>>
       onSee?: (name: string | null) => void
     } = {},
   ) {
     const { headers, headersDistinct, rawHeaders } = request
     this.#onSee = onSee
-    this.#hidden = new Set([...asked, ...ofTheMessage, ...hides])
-    const visible = (name: string): boolean => !this.#hidden.has(name.toLowerCase())
+    const hidden = new Set([...asked, ...ofTheMessage, ...hides])
+    this.#unselective = new Set([...hidden, ...forCaches, ...keyed])
+    const visible = (name: string): boolean => !hidden.has(name.toLowerCase())
     const shown = { ...Object.fromEntries(Object.entries(headers).filter(([name]) => visible(name))), ...conditions }
     const watched = this.#watched(shown)
     this.#overrides = new Overrides(request)
@@ -85,7 +89,7 @@ export class CleanRequest {
   }
 
   #see(name: string): void {
-    if (!this.isWatched || this.#hidden.has(name) || unselective.has(name) || this.#seen.has(name)) return
+    if (!this.isWatched || this.#unselective.has(name) || this.#seen.has(name)) return
     this.#seen.add(name)
     this.#onSee(name)
   }

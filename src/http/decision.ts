@@ -24,8 +24,8 @@ export type Decision =
       readonly names: readonly string[]
       readonly tags: readonly string[]
     }
-  /** It says that what is stored is still right: this, for so long again. */
-  | { readonly to: 'store again'; readonly stored: StoredResponse; readonly tags: readonly string[] }
+  /** It says that what is stored is still right: this, for so long again; `tags`: `null` where it may not be stored any more. */
+  | { readonly to: 'store again'; readonly stored: StoredResponse; readonly tags: readonly string[] | null }
   /** An error: for its own client, and for whoever waits for it by now. */
   | { readonly to: 'share'; readonly head: StoredHead; readonly names: readonly string[] }
   /** An error in whose place what is stored is served. */
@@ -90,8 +90,10 @@ export class Decider {
     const update = isAbout(fieldsOf(stored.lines), fieldsOf(inner)) ? inner : []
     const lines = freshen(stored.lines, dated(update, now), { setCookie: 'drop' })
     const fields = fieldsOf(lines)
-    const again = { ...stored, ...this.#said(responseOf(stored.status, fields), now), lines }
-    return { to: 'store again', stored: again, tags: this.#tags(fields) ?? [] }
+    const response = responseOf(stored.status, fields)
+    const again = { ...stored, ...this.#said(response, now), lines }
+    const { store } = storable({ method: 'GET', fields: this.#headers }, response, this.#rules(), now)
+    return { to: 'store again', stored: again, tags: store ? this.#tags(fields) : null }
   }
 
   /** What a response says of its time. */

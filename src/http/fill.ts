@@ -90,7 +90,9 @@ export class Fill {
       ...(honors && old === null ? [] : ['cache-control', 'pragma']),
     ]
     const onSee = (name: string | null): void => this.#seenLate(name)
-    this.#clean = new CleanRequest(this.#request, { hides, conditions, onSee })
+    // The user's own key may leave the host out.
+    const keyed = this.#plan.key === null ? ['host'] : []
+    this.#clean = new CleanRequest(this.#request, { hides, keyed, conditions, onSee })
     const most = this.#plan.maxBody(this.#request)
     this.#capture = new Capture(this.#response, (head) => this.#courseOf(head), most, this.#clean)
     if (this.#isBehind)

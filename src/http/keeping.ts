@@ -87,6 +87,7 @@ async function kept(
   const { passFor } = keeping.plan
   if (decision.to === 'pass') return passed(context, isOfItsRequest.has(decision.why) ? 1 : passFor)
   if (decision.to === 'drop') throw new Error(`The handler answered ${decision.status}`)
+  if (decision.to === 'store again' && decision.tags === null) return passed(context, passFor)
   const ended = await fill.ended()
   if (ended.state === 'unfit') return passed(context, passFor)
   if (ended.state === 'broken') throw new Error(`The answer of the handler is not whole: ${ended.why}`)
@@ -97,7 +98,7 @@ async function kept(
   }
   const stored: StoredResponse =
     decision.to === 'store' ? { kind: 'response', ...decision.head, body: ended.body } : decision.stored
-  context.tags(...decision.tags)
+  context.tags(...(decision.tags ?? []))
   context.ttl(Math.max(1, stored.lifetime - stored.initialAge))
   context.grace(retention(stored))
   return stored
@@ -125,7 +126,8 @@ async function keptAsVariant(
   })
   // Whoever waits here asks again there; those who come later find it at the address.
   const isAtAddress = names.length === 0
-  if (!isAtAddress) await sibling.cache.set(key, variants, { ttl: variantsTtl, grace: 0 })
+  // Where the store is away, so are all that could find it.
+  if (!isAtAddress) await sibling.cache.set(key, variants, { ttl: variantsTtl, grace: 0 }).catch(() => undefined)
   context.ttl(isAtAddress ? variantsTtl : 1)
   context.grace(0)
   return variants

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache.ts'
+import { loadFailed } from '../core/errors.ts'
 import { siblingOf, type Sibling } from '../core/sibling.ts'
 import { cacheStatusText } from './cache-status.ts'
 import { Capture, type Head } from './capture.ts'
@@ -47,6 +48,12 @@ export class ResponseCache {
       return run()
     }
     new Exchange(this.#shared, new Client(request, response, run), key).begin()
+  }
+
+  /** Tells whoever listens that an option has thrown for a request. */
+  failed(request: IncomingMessage, cause: unknown): void {
+    const key = responseKey(addressOf(request) ?? request.url ?? '')
+    this.#sibling.events.emit('failure', { key, error: loadFailed(key, cause), duration: 0 })
   }
 
   /** Why a request has nothing to do with what is stored; `null` if it has. */

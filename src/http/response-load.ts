@@ -147,8 +147,9 @@ export class ResponseLoad {
     fill.reset(this.#before)
     const { decision } = fill
     if (decision?.to === 'store again') {
-      const { stored } = decision
-      this.#client.serve(stored, stored.initialAge, { forwarded: 'stale', forwardedStatus: 304, stored: true })
+      const { stored, tags } = decision
+      const status = { forwarded: 'stale', forwardedStatus: 304, stored: tags !== null } as const
+      this.#client.serve(stored, stored.initialAge, status)
     } else if (decision?.to === 'drop' && this.#old !== null) {
       this.#client.serveOld(this.#old, { forwardedStatus: decision.status, detail: 'error' })
     }

@@ -344,6 +344,13 @@ describe('errors that are provoked', () => {
     expect(new Set((await Promise.all(crowd)).map(({ text }) => text))).toEqual(new Set(['2']))
   })
 
+  test('a Host that is reflected reaches nobody else, also where the key is of the user', async () => {
+    const source = counted((_run, req, res) => res.send(`at ${req.hostname}`))
+    await using site = await siteOf(source.handler, { options: { key: ({ url = '' }) => url } })
+    expect((await site.get('/', { host: 'evil.example' })).text).toBe('at evil.example')
+    expect((await site.get('/', { host: 'shop.example' })).text).toBe('at shop.example')
+  })
+
   test('a storm of clients that want no cache is one run', async () => {
     const gate = new Gate()
     const source = counted(async (run, _req, res) => {

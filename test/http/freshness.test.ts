@@ -320,6 +320,24 @@ describe('validation', () => {
   })
 })
 
+test.for(['private', 'no-store'])('what is still right but %s from now on is not stored again', async (control) => {
+  let runs = 0
+  await using site = await siteOf((req, res) => {
+    const known = req.headers['if-none-match'] === '"one"'
+    runs++
+    res.set({ ETag: '"one"', 'Cache-Control': known ? control : 'no-cache' })
+    if (known) res.status(304).end()
+    else res.send('page')
+  })
+  expect((await site.get()).cache).toBe('herdless; fwd=uri-miss; stored')
+  const again = await site.get()
+  expect([again.status, again.text]).toEqual([200, 'page'])
+  expect(again.cache).toBe('herdless; fwd=stale; fwd-status=304')
+  // It is asked each time.
+  expect((await site.get()).text).toBe('page')
+  expect(runs).toBe(3)
+})
+
 test('a hit is told as one of the store, or of a copy in this process', async () => {
   await using site = await siteOf((_req, res) => void res.send('page'), { cache: { near: {} } })
   const heard: string[] = []
