@@ -7,6 +7,7 @@ import type { Decision, Old } from './decision.ts'
 import type { Fill } from './fill.ts'
 import { placeOfVariant, type Place } from './place.ts'
 import type { Fields } from './policy/fields.ts'
+import type { StaleRules } from './policy/stale.ts'
 import type { ResponsePlan } from './response-options.ts'
 import type { Streams } from './streams.ts'
 import type { StoredResponse, Variants } from './stored-response.ts'
@@ -22,6 +23,8 @@ const leastRetention = 60_000
 
 /** Why a response is not stored to which another one of the same address may be: nobody else is to be let through for it. */
 const isOfItsRequest: ReadonlySet<string> = new Set(['authorization', 'cookie', 'request-no-store'])
+
+const forNobodyElse: StaleRules = { noCache: true, mustRevalidate: true, whileRevalidate: 0, ifError: 0 }
 
 /** What a loader of one request has to know. */
 export interface Keeping {
@@ -94,7 +97,8 @@ async function kept(
   if (decision.to === 'share') {
     context.ttl(1)
     context.grace(0)
-    return { kind: 'response', ...decision.head, body: ended.body }
+    // Whoever finds it, and did not wait for it, has come too late for it.
+    return { kind: 'response', ...decision.head, lifetime: 0, rules: forNobodyElse, body: ended.body }
   }
   const stored: StoredResponse =
     decision.to === 'store' ? { kind: 'response', ...decision.head, body: ended.body } : decision.stored
