@@ -35,7 +35,7 @@ export function cachedServer(
       }
     }
     try {
-      responses.handle(request, response, run)
+      void responses.handle(request, response, run)
     } catch (error) {
       responses.failed(request, error)
       response.writeHead(500, { 'Content-Length': 0 }).end()

@@ -16,6 +16,8 @@ export class Exchange {
   readonly #shared: ResponseShared
   readonly #client: Client
   readonly #key: string
+  /** What goes on when the client has its answer. */
+  #behind: Promise<void> | undefined
 
   /** @param key that of the address */
   constructor(shared: ResponseShared, client: Client, key: string) {
@@ -24,12 +26,16 @@ export class Exchange {
     this.#key = key
   }
 
-  begin(): void {
+  /** @returns when the handler will not be run for this request any more; `undefined` for now */
+  begin(): Promise<void> | undefined {
     const place = firstPlace(this.#key)
     const looked = this.#look(place)
     // A copy in this process is served within the same turn of the event loop.
-    if (!(looked instanceof Promise) && this.#serveFound(looked, place, true)) return
-    this.#seek(place, looked).catch((error: unknown) => this.#client.response.destroy(error as Error))
+    if (!(looked instanceof Promise) && this.#serveFound(looked, place, true)) return this.#behind
+    return this.#seek(place, looked).then(
+      () => this.#behind,
+      (error: unknown) => void this.#client.response.destroy(error as Error),
+    )
   }
 
   /** From place to place, until there is an answer. */
@@ -81,7 +87,7 @@ export class Exchange {
     else if (reused.use === 'fresh') sibling.events.hit(place.key)
     else sibling.events.stale(place.key, old.age, false)
     this.#client.serveOld(old)
-    if (reused.use === 'stale-while-revalidate') this.#loadFor(place, old).behind()
+    if (reused.use === 'stale-while-revalidate') this.#behind = this.#loadFor(place, old).behind()
     return true
   }
 

@@ -29,5 +29,5 @@ export function cacheResponses<Request extends IncomingMessage = IncomingMessage
   options: CacheResponsesOptions<Request> = {},
 ): Middleware<Request> {
   const responses = new ResponseCache('cacheResponses', cache, options)
-  return (request, response, next) => responses.handle(request, response, () => next())
+  return (request, response, next) => void responses.handle(request, response, () => next())
 }

@@ -31,23 +31,30 @@ export class ResponseCache {
 
   /**
    * Answers a request from what is stored, or has the handler answer, for this client and for whoever else asks.
-   * @param run has the handler answer
+   * @param run has the handler answer, once at most: now, or later, or when the client has been answered already
+   * @returns when it is over, one way or another; `undefined` for now
    */
-  handle(request: IncomingMessage, response: ServerResponse, run: () => void): void {
+  handle(request: IncomingMessage, response: ServerResponse, run: () => void): Promise<void> | undefined {
+    const key = this.#keyFor(request, response)
+    if (key !== null) return new Exchange(this.#shared, new Client(request, response, run), key).begin()
+    run()
+    return undefined
+  }
+
+  /** Under which key the answer to a request may be; `null` if that is for the handler alone. */
+  #keyFor(request: IncomingMessage, response: ServerResponse): string | null {
     const { method = 'GET' } = request
     const address = addressOf(request)
-    if (address === null || this.#plan.skip(request)) return run()
+    if (address === null || this.#plan.skip(request)) return null
     const key = responseKey(this.#plan.key?.(request) ?? withoutIgnored(address, this.#plan.query))
     if (method !== 'GET' && method !== 'HEAD') {
       this.#invalidateAfter(request, response, address, key)
-      return run()
+      return null
     }
     const why = this.#passes(request)
-    if (why !== null) {
-      response.setHeader('Cache-Status', cacheStatusText({ forwarded: 'bypass', detail: why }))
-      return run()
-    }
-    new Exchange(this.#shared, new Client(request, response, run), key).begin()
+    if (why === null) return key
+    response.setHeader('Cache-Status', cacheStatusText({ forwarded: 'bypass', detail: why }))
+    return null
   }
 
   /** Tells whoever listens that an option has thrown for a request. */

@@ -1,7 +1,7 @@
+import { once } from 'node:events'
 import type { LoadContext } from '../core/load.ts'
 import type { CacheError } from '../core/errors.ts'
 import type { CallOptions } from '../core/options.ts'
-import { quietly } from '../core/quietly.ts'
 import type { Sibling } from '../core/sibling.ts'
 import { known, type Client } from './client.ts'
 import type { Old } from './decision.ts'
@@ -73,23 +73,25 @@ export class ResponseLoad {
     return this.#old === null && !wantsPart(request) ? await this.#orFollowed(fill, loaded) : await loaded
   }
 
-  /** Refreshes what is served stale, for nobody in particular, when its client has it. */
-  behind(): void {
+  /** Refreshes what is served stale, for nobody in particular, when its client has it; resolves when that is over. */
+  async behind(): Promise<void> {
     const { refreshing, sibling, plan } = this.#shared
     const { request, response, run } = this.#client
     const { key } = this.#place
     if (refreshing.has(key)) return
     refreshing.add(key)
-    const refresh = (): void => {
-      const load = (context: LoadContext): Promise<Kept | null> => {
-        const about = { request, response: detached(request, response), plan, defaultTtl: sibling.defaultTtl, run }
-        return filled(this.#keeping, context, new Fill({ ...about, isBehind: true }), this.#place, this.#old)
-      }
-      const refreshed = sibling.cache.getOrLoad(key, load, this.#keeping.options)
-      quietly(refreshed.finally(() => refreshing.delete(key)))
+    const load = (context: LoadContext): Promise<Kept | null> => {
+      const about = { request, response: detached(request, response), plan, defaultTtl: sibling.defaultTtl, run }
+      return filled(this.#keeping, context, new Fill({ ...about, isBehind: true }), this.#place, this.#old)
     }
-    if (response.closed) refresh()
-    else response.once('close', refresh)
+    if (!response.closed) await once(response, 'close')
+    try {
+      await sibling.cache.getOrLoad(key, load, this.#keeping.options)
+    } catch {
+      // It was told as an event.
+    } finally {
+      refreshing.delete(key)
+    }
   }
 
   async #loaded(verb: 'getOrLoad' | 'refresh', fill: Fill): Promise<Loaded> {
