@@ -194,7 +194,7 @@ export class FleetCache implements Cache {
     this.#checkOpen()
     const cache = new FleetCache(siblingPlan(this.#plan, changes), this.#backing, this)
     this.#siblings.push(cache)
-    return new Sibling(cache, { ...cache.#shared, ttl: this.#plan.ttl })
+    return new Sibling(cache, cache.#shared, this.#plan)
   }
 
   async close(options: CloseOptions = {}): Promise<void> {

@@ -106,7 +106,7 @@ export class ObservingCache implements Cache {
 
   /** A cache for values of another kind; see `siblingOf`. */
   sibling(): Sibling {
-    return new Sibling(this, { events: this.#shadow.events, near: null, store: { away: true }, ttl: this.#plan.ttl })
+    return new Sibling(this, { events: this.#shadow.events, near: null, store: { away: true } }, this.#plan)
   }
 
   close(options?: CloseOptions): Promise<void> {

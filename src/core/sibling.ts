@@ -3,6 +3,7 @@ import type { Codec } from './codec.ts'
 import { shown } from './duration.ts'
 import type { Events } from './events.ts'
 import type { Near } from './near.ts'
+import type { CachePlan } from './plan.ts'
 import type { Shared } from './shared.ts'
 
 /** What a sibling does otherwise. */
@@ -17,18 +18,21 @@ export interface SiblingChanges {
 export class Sibling {
   readonly cache: Cache
   readonly events: Events
-  /** The `ttl` of the cache that it is beside, in milliseconds. */
+  /** The `ttl` and the `waitTimeout` of the cache that it is beside, in milliseconds. */
   readonly defaultTtl: number
+  readonly defaultWaitTimeout: number
   readonly #near: Near | null
   readonly #store: { readonly away: boolean }
 
   constructor(
     cache: Cache,
-    { events, near, store, ttl }: Pick<Shared, 'events' | 'near'> & { store: { away: boolean }; ttl: number },
+    { events, near, store }: Pick<Shared, 'events' | 'near'> & { store: { away: boolean } },
+    { ttl, waitTimeout }: Pick<CachePlan, 'ttl' | 'waitTimeout'>,
   ) {
     this.cache = cache
     this.events = events
     this.defaultTtl = ttl
+    this.defaultWaitTimeout = waitTimeout
     this.#store = store
     this.#near = near
   }

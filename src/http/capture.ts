@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { CleanRequest } from './clean-request.ts'
 import { Overrides } from './overrides.ts'
 import { argumentsOf, applyHead, isChunk, linesOf } from './response-arguments.ts'
 import type { FieldLine } from './policy/fields.ts'
@@ -20,6 +21,11 @@ export type Course = { readonly to: 'client'; readonly with: readonly FieldLine[
  */
 const patience = 1_000
 
+/** Who is watched for what it reads of a request, and is told when what happens is not the handler's. */
+type Reader = Pick<CleanRequest, 'isWatched' | 'unwatched'>
+
+const nobody: Reader = { isWatched: false, unwatched: (work) => work() }
+
 /**
  * What a handler answers, heard on its way to the client, however it is said.
  *
@@ -32,7 +38,7 @@ export class Capture {
   readonly recording: Recording
   readonly #response: ServerResponse
   readonly #decide: (head: Head) => Course
-  readonly #reader: { isWatched: boolean }
+  readonly #reader: Reader
   readonly #overrides: Overrides
   #onHead!: (head: Head | null) => void
   #course: Course | null = null
@@ -43,9 +49,8 @@ export class Capture {
   /**
    * @param decide called once, when all has been said that comes before the body
    * @param most bytes of a body that is kept
-   * @param reader is told what is not the handler's: whatever is done before it, and after it has ended
    */
-  constructor(response: ServerResponse, decide: (head: Head) => Course, most: number, reader = { isWatched: true }) {
+  constructor(response: ServerResponse, decide: (head: Head) => Course, most: number, reader = nobody) {
     this.#response = response
     this.#decide = decide
     this.recording = new Recording(most)
@@ -169,15 +174,7 @@ export class Capture {
   /** Replaces a method; returns what calls the one that was there, which is not the handler's. */
   #replace(name: string, method: (...args: never[]) => unknown): (args: readonly unknown[]) => unknown {
     const before = this.#overrides.method(name, method)
-    return (args) => {
-      const { isWatched } = this.#reader
-      this.#reader.isWatched = false
-      try {
-        return before(args)
-      } finally {
-        this.#reader.isWatched = isWatched
-      }
-    }
+    return (args) => this.#reader.unwatched(() => before(args))
   }
 
   /** Sends the head with some more lines; if that cannot be, nothing has been said yet. */

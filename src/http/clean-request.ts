@@ -68,6 +68,17 @@ export class CleanRequest {
     return this.#all ? 'all' : this.#seen
   }
 
+  /** Does something that is not the handler's. */
+  unwatched<T>(work: () => T): T {
+    const { isWatched } = this
+    this.isWatched = false
+    try {
+      return work()
+    } finally {
+      this.isWatched = isWatched
+    }
+  }
+
   /** The request is as it was. */
   release(): void {
     this.#overrides.undo()

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { tellHandler } from './cache-info.ts'
 import { cacheStatusText, type CacheStatus, type Forwarded } from './cache-status.ts'
 import type { Old } from './decision.ts'
 import type { Fields } from './policy/fields.ts'
@@ -13,15 +14,19 @@ export class Client {
   readonly response: ServerResponse
   /** Has the handler answer. */
   readonly run: () => void
+  /** Whether it may ask something of the cache, in its `Cache-Control`. */
+  readonly honor: boolean
   /** The request fields as they were sent. */
   readonly fields: Fields
   /** On the clock of `performance`. */
   readonly askedAt: number = performance.now()
 
-  constructor(request: IncomingMessage, response: ServerResponse, run: () => void) {
+  constructor(about: { request: IncomingMessage; response: ServerResponse; run: () => void; honor: boolean }) {
+    const { request, response, run, honor } = about
     this.request = request
     this.response = response
     this.run = run
+    this.honor = honor
     this.fields = request.headers
   }
 
@@ -45,7 +50,19 @@ export class Client {
   /** Has the handler answer as if there were no cache. */
   goOn(detail: string, forwarded: Forwarded = 'bypass'): void {
     this.response.setHeader('Cache-Status', cacheStatusText({ forwarded, detail }))
+    tellHandler(this.request, { forwarded, detail, background: false })
     this.run()
+  }
+
+  /** Answers in place of the handler, with nothing but a status. */
+  refuse(status: number, why: CacheStatus, more: Record<string, string> = {}): void {
+    if (this.isDone) return
+    this.response.writeHead(status, { ...more, 'Content-Length': 0, 'Cache-Status': cacheStatusText(why) }).end()
+  }
+
+  /** The handler would have more to bear than it can. */
+  putOff(forwarded: Forwarded, detail: string): void {
+    this.refuse(503, { forwarded, detail }, { 'Retry-After': '1' })
   }
 }
 

@@ -99,8 +99,8 @@ export class Decider {
   /** What a response says of its time. */
   #said(response: Response, now: number): Pick<StoredHead, 'receivedAt' | 'initialAge' | 'lifetime' | 'rules'> {
     const rules = staleRules(response)
-    const grace = rules.mustRevalidate ? 0 : (this.#plan.grace(this.#request) ?? 0)
-    const ifError = rules.mustRevalidate ? 0 : (rules.ifError ?? this.#plan.staleIfError(this.#request) ?? 0)
+    const grace = rules.mustRevalidate ? 0 : this.#plan.grace(this.#request)
+    const ifError = rules.mustRevalidate ? 0 : (rules.ifError ?? this.#plan.staleIfError(this.#request))
     return {
       receivedAt: now,
       initialAge: initialAgeOf(response, { requestedAt: now, receivedAt: now }),
@@ -110,15 +110,16 @@ export class Decider {
   }
 
   #rules(): StoreRules {
-    const { statuses, cookies, authorization, honorRequestDirectives: honor } = this.#plan
-    const ttl = this.#plan.ttl(this.#request) ?? this.#defaultTtl
+    const plan = this.#plan
+    const request = this.#request
+    const ttl = plan.ttl(request) ?? this.#defaultTtl
     return {
-      statuses,
+      statuses: plan.statuses(request),
       defaultTtl: ttl === 'heuristic' ? null : ttl,
-      authorization: authorization === 'share' ? 'explicit' : 'never',
-      cookie: cookies === 'pass' ? 'never' : 'always',
+      authorization: plan.authorization(request) === 'share' ? 'explicit' : 'never',
+      cookie: plan.cookies(request) === 'pass' ? 'never' : 'always',
       setCookie: 'never',
-      honor,
+      honor: plan.honorRequestDirectives(request),
     }
   }
 
@@ -127,7 +128,7 @@ export class Decider {
     const declared = varyOf(fields)
     if (declared === '*' || seen === 'all') return '*'
     const undeclared = [...seen].filter((name) => !declared.includes(name))
-    if (undeclared.length > 0 && this.#plan.undeclared === 'refuse') return '*'
+    if (undeclared.length > 0 && this.#plan.undeclared(this.#request) === 'refuse') return '*'
     return [...new Set([...this.#plan.vary(this.#request), ...declared, ...undeclared])].sort()
   }
 
@@ -146,14 +147,14 @@ export class Decider {
       ...(fieldOf(fields, 'surrogate-key') ?? '').split(/[ ,]+/).filter((tag) => tag !== ''),
     ]
     try {
-      return checkedTags('tags', [...new Set([...(this.#plan.tags(this.#request) ?? []), ...said])])
+      return checkedTags('tags', [...new Set([...this.#plan.tags(this.#request), ...said])])
     } catch {
       return null
     }
   }
 
   #isUsableOnError({ stored, age }: Old): boolean {
-    const honor = this.#plan.honorRequestDirectives
+    const honor = this.#plan.honorRequestDirectives(this.#request)
     const asked = { method: 'GET', fields: this.#headers }
     return usableOnError(asked, { ...stored.rules, age, lifetime: stored.lifetime }, { honor, ifError: 0 })
   }

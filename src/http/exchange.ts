@@ -1,5 +1,4 @@
 import type { Peeked } from '../core/cache.ts'
-import { cacheStatusText } from './cache-status.ts'
 import { known, type Client } from './client.ts'
 import type { Old } from './decision.ts'
 import { variantsTtl, type Kept } from './keeping.ts'
@@ -8,7 +7,7 @@ import { reuse } from './policy/reuse.ts'
 import { ResponseLoad, type Loaded, type ResponseShared } from './response-load.ts'
 import type { StoredResponse } from './stored-response.ts'
 
-/** How often a request starts over because what it waited for was another variant, or was cut off. */
+/** How often a request starts over because what it waited for was another variant, or came to nothing. */
 const mostTurns = 4
 
 /** One request, on its way to an answer: stored, another's, or its own. */
@@ -51,7 +50,9 @@ export class Exchange {
       if (this.#serveFound(found, place, isNear)) return
       const loaded = await this.#load(place, found)
       if (loaded === 'answered') return
-      if (loaded === 'again') {
+      if (loaded === 'again' || loaded === 'failed') {
+        // Those who wait for what fails run it one after the other, as long as their patience lasts.
+        if (loaded === 'failed') turn--
         looked = this.#look(place)
       } else if (loaded.kind === 'variants') {
         looked = { state: 'fresh', value: loaded, age: 0, ttl: variantsTtl }
@@ -73,13 +74,12 @@ export class Exchange {
 
   /** Serves what was found, if that may be. @param isNear whether it is a copy in this process */
   #serveFound(found: Peeked<Kept>, place: Place, isNear: boolean): boolean {
-    const { plan, sibling } = this.#shared
+    const { sibling } = this.#shared
     const old = this.#oldIn(found)
-    const { asked, response } = this.#client
-    const reused = reuse(asked, old === null ? null : known(old), { honor: plan.honorRequestDirectives })
+    const { asked, honor } = this.#client
+    const reused = reuse(asked, old === null ? null : known(old), { honor })
     if (reused.use === 'refused') {
-      const status = cacheStatusText({ forwarded: place.forwarded, detail: 'only-if-cached' })
-      response.writeHead(reused.status, { 'Content-Length': 0, 'Cache-Status': status }).end()
+      this.#client.refuse(reused.status, { forwarded: place.forwarded, detail: 'only-if-cached' })
       return true
     }
     if (old === null || reused.use === 'validate' || reused.use === 'load') return false
@@ -98,9 +98,16 @@ export class Exchange {
       return 'answered'
     }
     const old = this.#oldIn(found)
-    // What is fresh for the store is to be asked about all the same.
-    const isRefresh = found.state === 'fresh' || old?.stored.rules.noCache === true
-    return await this.#loadFor(place, old).answer(isRefresh ? 'refresh' : 'getOrLoad')
+    const load = this.#loadFor(place, old)
+    const { plan, waiters } = this.#shared
+    if (!waiters.enter(place.key, plan.maxWaiters)) return load.overloaded()
+    try {
+      // What is fresh for the store is to be asked about all the same.
+      const isRefresh = found.state === 'fresh' || old?.stored.rules.noCache === true
+      return await load.answer(isRefresh ? 'refresh' : 'getOrLoad')
+    } finally {
+      waiters.leave(place.key)
+    }
   }
 
   #loadFor(place: Place, old: Old | null): ResponseLoad {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache.ts'
+import type { CacheInfo } from './cache-info.ts'
 import { ResponseCache } from './response-cache.ts'
 import type { CacheResponsesOptions } from './response-options.ts'
 
@@ -12,7 +13,17 @@ export {
   type MessageClasses,
 } from './express-server.ts'
 export { purge, purgeRouter, type Purge, type PurgeRouterOptions } from './purge.ts'
+export type { CacheInfo }
 export type { CacheResponsesOptions, PerRequest } from './response-options.ts'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** What a handler behind `cacheResponses` or `cachedServer` is told of the cache. */
+      cache?: CacheInfo
+    }
+  }
+}
 
 /** A middleware of Express 4 and 5, or of anything that has node's requests and responses. */
 export type Middleware<Request> = (request: Request, response: ServerResponse, next: (error?: unknown) => void) => void

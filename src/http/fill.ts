@@ -1,15 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { tellHandler } from './cache-info.ts'
 import { cacheStatusText, type Forwarded } from './cache-status.ts'
 import { Capture, type Course, type Head } from './capture.ts'
 import { CleanRequest, type SeenFields } from './clean-request.ts'
 import { Decider, type Decision, type Old } from './decision.ts'
 import { finished } from './detached.ts'
-import { fieldOf, fieldsOf, type FieldLine, type Fields } from './policy/fields.ts'
+import type { FieldLine, Fields } from './policy/fields.ts'
 import type { Ended, Follower } from './recording.ts'
 import { selectedBy } from './policy/vary.ts'
 import { linesOf } from './response-arguments.ts'
 import type { ResponsePlan } from './response-options.ts'
-import type { StoredHead, StoredResponse } from './stored-response.ts'
+import type { StoredHead } from './stored-response.ts'
+import { conditionsOf } from './validators.ts'
 
 const none: ReadonlySet<string> = new Set()
 
@@ -35,7 +37,8 @@ export class Fill {
   #old: Old | null = null
   #forwarded: Forwarded = 'uri-miss'
   #decision: Decision | null = null
-  #isPassed = false
+  #state: 'open' | 'forgone' | 'passed' | 'begun' = 'open'
+  #ignoresUndeclared = false
   /** What an option has thrown. */
   #error: Error | null = null
   readonly #followers = new Map<Follower, Fields>()
@@ -65,8 +68,9 @@ export class Fill {
     this.#outer = new Set(lines.map(String))
   }
 
-  get hasBegun(): boolean {
-    return this.#isPassed || this.#capture !== null
+  /** Whether the handler may be run. */
+  get isOpen(): boolean {
+    return this.#state === 'open'
   }
 
   /** What becomes of the answer; `null` if it is not known yet, or never will be. */
@@ -84,19 +88,24 @@ export class Fill {
     this.#old = old
     this.#forwarded = forwarded
     const conditions = old === null ? {} : conditionsOf(old.stored)
-    const { cookies, honorRequestDirectives: honors } = this.#plan
+    const plan = this.#plan
+    const request = this.#request
+    this.#ignoresUndeclared = plan.undeclared(request) === 'ignore'
     const hides = [
-      ...(cookies === 'hide' ? ['cookie'] : []),
-      ...(honors && old === null ? [] : ['cache-control', 'pragma']),
+      ...(plan.cookies(request) === 'hide' ? ['cookie'] : []),
+      ...(plan.honorRequestDirectives(request) && old === null ? [] : ['cache-control', 'pragma']),
     ]
     const onSee = (name: string | null): void => this.#seenLate(name)
     // The user's own key may leave the host out.
-    const keyed = this.#plan.key === null ? ['host'] : []
-    this.#clean = new CleanRequest(this.#request, { hides, keyed, conditions, onSee })
-    const most = this.#plan.maxBody(this.#request)
+    const keyed = plan.key === null ? ['host'] : []
+    const most = plan.maxBody(request)
+    // From here on none of the user's options can throw, and leave its client without an answer.
+    this.#state = 'begun'
+    this.#clean = new CleanRequest(request, { hides, keyed, conditions, onSee })
     this.#capture = new Capture(this.#response, (head) => this.#courseOf(head), most, this.#clean)
     if (this.#isBehind)
       void this.#capture.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
+    tellHandler(this.#request, { forwarded, detail: null, background: this.#isBehind })
     this.#run()
     await this.#capture.head
     this.#onDecided()
@@ -104,9 +113,14 @@ export class Fill {
     return this.#decision
   }
 
-  /** Its client is answered otherwise: the handler is not to answer it any more. */
-  forgo(): void {
-    this.#isPassed = true
+  /**
+   * Its client is to be answered otherwise, and not by the handler any more, even if it is this request's turn to have it run.
+   * @returns whether it can be: neither has the handler begun, nor was it forgone before
+   */
+  forgo(): boolean {
+    if (!this.isOpen) return false
+    this.#state = 'forgone'
+    return true
   }
 
   /** The head of an answer that others may be sent as it grows; `null` if they may not, or not any more. */
@@ -124,8 +138,10 @@ export class Fill {
 
   /** Has the handler answer this client alone, as if there were no cache. */
   pass(forwarded: Forwarded): void {
-    this.#isPassed = true
-    this.#response.setHeader('Cache-Status', cacheStatusText({ forwarded, detail: 'pass' }))
+    this.#state = 'passed'
+    const why = { forwarded, detail: 'pass' }
+    this.#response.setHeader('Cache-Status', cacheStatusText(why))
+    tellHandler(this.#request, { ...why, background: this.#isBehind })
     this.#run()
   }
 
@@ -150,13 +166,13 @@ export class Fill {
 
   /** Of the fields that the handler has read, those that count. */
   get #seen(): SeenFields {
-    if (this.#plan.undeclared === 'ignore') return none
+    if (this.#ignoresUndeclared) return none
     return this.#clean?.seen ?? none
   }
 
   /** What the handler writes from now on may differ for others who say something else in this field. */
   #seenLate(name: string | null): void {
-    if (this.#decision === null || this.#followers.size === 0 || this.#plan.undeclared === 'ignore') return
+    if (this.#decision === null || this.#followers.size === 0 || this.#ignoresUndeclared) return
     const own = name === null ? null : selectedBy([name], this.#headers)
     this.#capture?.recording.cut((follower) => {
       const fields = this.#followers.get(follower) ?? {}
@@ -165,8 +181,10 @@ export class Fill {
   }
 
   #courseOf(head: Head): Course {
+    const decide = (): Course => this.#decide(head)
     try {
-      return this.#decide(head)
+      // What the user's options read of a request is not read by the handler.
+      return this.#clean?.unwatched(decide) ?? decide()
     } catch (error) {
       // Its client has its answer all the same: whoever answers cannot help it, and would be asked again.
       this.#error = error as Error
@@ -184,16 +202,5 @@ export class Fill {
     const detail = decision.to === 'pass' ? decision.why : undefined
     const status = { forwarded: this.#forwarded, stored, ...(detail === undefined ? {} : { detail }) }
     return { to: 'client', with: [['Cache-Status', cacheStatusText(status)]] }
-  }
-}
-
-/** What asks a handler whether a stored response is still right. */
-function conditionsOf({ status, lines }: StoredResponse): Record<string, string> {
-  if (status !== 200) return {}
-  const fields = fieldsOf(lines)
-  const [etag, lastModified] = [fieldOf(fields, 'etag'), fieldOf(fields, 'last-modified')]
-  return {
-    ...(etag === null ? {} : { 'if-none-match': etag }),
-    ...(lastModified === null ? {} : { 'if-modified-since': lastModified }),
   }
 }

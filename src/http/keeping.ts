@@ -11,6 +11,7 @@ import type { StaleRules } from './policy/stale.ts'
 import type { ResponsePlan } from './response-options.ts'
 import type { Streams } from './streams.ts'
 import type { StoredResponse, Variants } from './stored-response.ts'
+import { conditionsOf, withTag } from './validators.ts'
 
 /** What there is under a key: `null` where nothing may be kept. */
 export type Kept = StoredResponse | Variants
@@ -46,8 +47,8 @@ export async function filled(
   place: Place,
   old: Old | null,
 ): Promise<Kept | null> {
-  // Its load was voided, and is to be done again. Its client has its answer: somebody else must.
-  if (fill.hasBegun) throw new Error('The handler has answered already')
+  // Its load was voided, and is to be done again, or its turn has come late. Its client has its answer: somebody else must.
+  if (!fill.isOpen) throw new Error('The handler has answered already')
   // Nothing of it would be kept, and nobody waits for it.
   if (context.fence === null && !keeping.sibling.isAway) {
     fill.pass(place.forwarded)
@@ -101,7 +102,9 @@ async function kept(
     return { kind: 'response', ...decision.head, lifetime: 0, rules: forNobodyElse, body: ended.body }
   }
   const stored: StoredResponse =
-    decision.to === 'store' ? { kind: 'response', ...decision.head, body: ended.body } : decision.stored
+    decision.to === 'store'
+      ? { kind: 'response', ...withTag(decision.head, ended.body), body: ended.body }
+      : decision.stored
   context.tags(...(decision.tags ?? []))
   context.ttl(Math.max(1, stored.lifetime - stored.initialAge))
   context.grace(retention(stored))
@@ -143,8 +146,9 @@ function passed(context: LoadContext, passFor: number): null {
 }
 
 /** How long a response is kept beyond its time: as long as it may be served stale, or is worth asking about. */
-function retention({ lines, lifetime, rules }: StoredResponse): number {
-  const hasValidator = lines.some(([name]) => /^(?:etag|last-modified)$/i.test(name))
+function retention(stored: StoredResponse): number {
+  const { lifetime, rules } = stored
+  const hasValidator = Object.keys(conditionsOf(stored)).length > 0
   const toValidate = hasValidator ? Math.max(leastRetention, Math.min(lifetime, variantsTtl)) : 0
   return Math.max(rules.whileRevalidate, rules.ifError ?? 0, toValidate)
 }

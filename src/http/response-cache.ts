@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache.ts'
 import { loadFailed } from '../core/errors.ts'
 import { siblingOf, type Sibling } from '../core/sibling.ts'
+import { tellHandler } from './cache-info.ts'
 import { cacheStatusText } from './cache-status.ts'
 import { Capture, type Head } from './capture.ts'
 import { Client } from './client.ts'
@@ -15,6 +16,7 @@ import type { ResponseShared } from './response-load.ts'
 import { responsePlan, type CacheResponsesOptions, type ResponsePlan } from './response-options.ts'
 import { responseCodec } from './stored-response.ts'
 import { Streams } from './streams.ts'
+import { Waiters } from './waiters.ts'
 
 /** The responses of a handler, kept in a cache. */
 export class ResponseCache {
@@ -26,7 +28,13 @@ export class ResponseCache {
   constructor(who: string, cache: Cache, options: CacheResponsesOptions<never>) {
     this.#plan = responsePlan(who, options)
     this.#sibling = siblingOf(cache, { codec: responseCodec })
-    this.#shared = { sibling: this.#sibling, plan: this.#plan, streams: new Streams(), refreshing: new Set() }
+    this.#shared = {
+      sibling: this.#sibling,
+      plan: this.#plan,
+      streams: new Streams(),
+      waiters: new Waiters(),
+      refreshing: new Set(),
+    }
   }
 
   /**
@@ -36,9 +44,12 @@ export class ResponseCache {
    */
   handle(request: IncomingMessage, response: ServerResponse, run: () => void): Promise<void> | undefined {
     const key = this.#keyFor(request, response)
-    if (key !== null) return new Exchange(this.#shared, new Client(request, response, run), key).begin()
-    run()
-    return undefined
+    if (key === null) {
+      run()
+      return undefined
+    }
+    const honor = this.#plan.honorRequestDirectives(request)
+    return new Exchange(this.#shared, new Client({ request, response, run, honor }), key).begin()
   }
 
   /** Under which key the answer to a request may be; `null` if that is for the handler alone. */
@@ -46,7 +57,7 @@ export class ResponseCache {
     const { method = 'GET' } = request
     const address = addressOf(request)
     if (address === null || this.#plan.skip(request)) return null
-    const key = responseKey(this.#plan.key?.(request) ?? withoutIgnored(address, this.#plan.query))
+    const key = responseKey(this.#plan.key?.(request) ?? withoutIgnored(address, this.#plan.query(request)))
     if (method !== 'GET' && method !== 'HEAD') {
       this.#invalidateAfter(request, response, address, key)
       return null
@@ -54,6 +65,7 @@ export class ResponseCache {
     const why = this.#passes(request)
     if (why === null) return key
     response.setHeader('Cache-Status', cacheStatusText({ forwarded: 'bypass', detail: why }))
+    tellHandler(request, { forwarded: 'bypass', detail: why, background: false })
     return null
   }
 
@@ -64,12 +76,13 @@ export class ResponseCache {
   }
 
   /** Why a request has nothing to do with what is stored; `null` if it has. */
-  #passes({ method = 'GET', headers }: IncomingMessage): string | null {
-    if (!this.#plan.methods.includes(method)) return 'method'
+  #passes(request: IncomingMessage): string | null {
+    const { method = 'GET', headers } = request
+    if (!this.#plan.methods(request).includes(method)) return 'method'
     if (Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined) return 'body'
     if (headers.upgrade !== undefined) return 'upgrade'
-    if (headers.cookie !== undefined && this.#plan.cookies === 'pass') return 'cookie'
-    if (headers.authorization !== undefined && this.#plan.authorization === 'pass') return 'authorization'
+    if (headers.cookie !== undefined && this.#plan.cookies(request) === 'pass') return 'cookie'
+    if (headers.authorization !== undefined && this.#plan.authorization(request) === 'pass') return 'authorization'
     return preconditionOf({ method, fields: headers }, { status: 200, fields: {} }, 0) === 'forward'
       ? 'condition'
       : null
@@ -84,7 +97,8 @@ export class ResponseCache {
     const invalidated = async (): Promise<void> => {
       const fields = fieldsOf(said?.lines ?? [])
       const others = invalidatedUris(address, fieldOf(fields, 'location'), fieldOf(fields, 'content-location'))
-      const keys = new Set([key, ...others.map((uri) => responseKey(withoutIgnored(uri, this.#plan.query)))])
+      const query = this.#plan.query(request)
+      const keys = new Set([key, ...others.map((uri) => responseKey(withoutIgnored(uri, query)))])
       // A store that is away tells whoever listens to it; the client's answer does not depend on it.
       await Promise.allSettled([...keys].map((each) => this.#sibling.cache.invalidate(each)))
     }

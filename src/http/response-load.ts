@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { LoadContext } from '../core/load.ts'
-import type { CacheError } from '../core/errors.ts'
+import { CacheError, type CacheErrorCode } from '../core/errors.ts'
 import type { CallOptions } from '../core/options.ts'
 import type { Sibling } from '../core/sibling.ts'
 import { known, type Client } from './client.ts'
@@ -17,18 +17,26 @@ import type { ResponsePlan } from './response-options.ts'
 import { wantsPart } from './serve.ts'
 import type { StoredHead } from './stored-response.ts'
 import type { Streams } from './streams.ts'
+import type { Waiters } from './waiters.ts'
 
 /** What the requests of one cache of responses share. */
 export interface ResponseShared {
   readonly sibling: Sibling
   readonly plan: ResponsePlan
   readonly streams: Streams
+  readonly waiters: Waiters
   /** The keys that this process refreshes in the background. */
   readonly refreshing: Set<string>
 }
 
-/** What came of it: something to look at; or the client has its answer; or nothing, so that it is to be asked for again. */
-export type Loaded = Kept | 'answered' | 'again'
+/**
+ * What came of it: something to look at; or the client has its answer; or nothing, so that it is to be asked for again, as it
+ * is where another has failed, too.
+ */
+export type Loaded = Kept | 'answered' | 'again' | 'failed'
+
+/** With which a request is put off that nothing can be served to, in the words of `Cache-Status`. */
+const detailOf: Partial<Record<CacheErrorCode, string>> = { OVERLOADED: 'overloaded', WAIT_TIMEOUT: 'wait' }
 
 /** Responses up to this many bytes travel in the message that wakes those who wait. */
 const inlineLimit = 65_536
@@ -48,7 +56,6 @@ export class ResponseLoad {
   constructor(shared: ResponseShared, about: { client: Client; key: string; place: Place; old: Old | null }) {
     const { client, key, place, old } = about
     const { sibling, plan, streams } = shared
-    const { waitTimeout } = plan
     this.#shared = shared
     this.#client = client
     this.#old = old
@@ -57,7 +64,6 @@ export class ResponseLoad {
     const options: CallOptions = {
       grace: 0,
       inlineLimit,
-      ...(waitTimeout === undefined ? {} : { waitTimeout }),
       // Where there is something to serve instead, a handler that fails is left alone for a while.
       ...(this.#isUsableOnError ? {} : { failureCooldown: 0 }),
     }
@@ -95,14 +101,19 @@ export class ResponseLoad {
   }
 
   async #loaded(verb: 'getOrLoad' | 'refresh', fill: Fill): Promise<Loaded> {
+    let isOwn = false
     try {
-      const load = (context: LoadContext): Promise<Kept | null> =>
-        filled(this.#keeping, context, fill, this.#place, this.#old)
-      const value = await this.#shared.sibling.cache[verb](this.#place.key, load, this.#keeping.options)
-      if (!fill.hasBegun) return value ?? 'again'
+      const load = (context: LoadContext): Promise<Kept | null> => {
+        isOwn = true
+        return filled(this.#keeping, context, fill, this.#place, this.#old)
+      }
+      const waitTimeout = Math.max(1, Math.ceil(this.#patience))
+      const options = { ...this.#keeping.options, waitTimeout }
+      const value = await this.#shared.sibling.cache[verb](this.#place.key, load, options)
+      if (fill.forgo()) return value ?? 'again'
     } catch (error) {
       // It was told as an event. Whose handler has begun is answered by it.
-      if (!fill.hasBegun) return this.#withoutLoad(error as CacheError)
+      if (fill.forgo()) return this.#withoutLoad(error as CacheError, isOwn)
     }
     if (fill.isClientOurs) await this.#answerInstead(fill)
     return 'answered'
@@ -115,8 +126,7 @@ export class ResponseLoad {
     let leave = (): void => undefined
     const followed = new Promise<Loaded>((resolve) => {
       const join = (stream: Fill, head: StoredHead): void => {
-        if (fill.hasBegun || this.#client.isDone || !isSelected(head, fields)) return
-        fill.forgo()
+        if (this.#client.isDone || !isSelected(head, fields) || !fill.forgo()) return
         follow(response, fields, stream, { head, status: { forwarded, collapsed: true } })
         resolve('answered')
       }
@@ -129,18 +139,31 @@ export class ResponseLoad {
     }
   }
 
-  /** The load of another has failed. */
-  #withoutLoad({ code }: CacheError): Loaded {
-    if (this.#old !== null && this.#isUsableOnError) this.#client.serveOld(this.#old, { detail: 'error' })
-    // Its patience is over, and would be no greater a second time.
-    else if (code === 'WAIT_TIMEOUT') this.#client.goOn('wait', this.#place.forwarded)
-    else return 'again'
+  /** There are too many who wait for this already. */
+  overloaded(): Loaded {
+    return this.#withoutLoad(new CacheError('OVERLOADED', `Too many wait for ${this.#place.key}`), false)
+  }
+
+  /** There is no answer. @param isOwn whether it was this client's own handler that was to give it */
+  #withoutLoad({ code }: CacheError, isOwn: boolean): Loaded {
+    const detail = detailOf[code] ?? 'error'
+    if (this.#old !== null && this.#isUsableOnError) this.#client.serveOld(this.#old, { detail })
+    // All who have waited for so long would run it at once: what is slow would be no faster for it.
+    else if (code in detailOf || this.#patience <= 0)
+      this.#client.putOff(this.#place.forwarded, detailOf[code] ?? 'wait')
+    else return !isOwn && (code === 'LOAD_FAILED' || code === 'LOAD_TIMEOUT') ? 'failed' : 'again'
     return 'answered'
   }
 
+  /** How long its client goes on waiting, in milliseconds, however often it has begun to. */
+  get #patience(): number {
+    const { plan, sibling } = this.#shared
+    return (plan.waitTimeout ?? sibling.defaultWaitTimeout) - (performance.now() - this.#client.askedAt)
+  }
+
   get #isUsableOnError(): boolean {
-    const { honorRequestDirectives: honor } = this.#shared.plan
-    return this.#old !== null && usableOnError(this.#client.asked, known(this.#old), { honor, ifError: 0 })
+    const { asked, honor } = this.#client
+    return this.#old !== null && usableOnError(asked, known(this.#old), { honor, ifError: 0 })
   }
 
   /** The handler has said that what is stored is right, or has failed: the client is sent what is stored. */

@@ -8,7 +8,7 @@ import type { QueryRule } from './request-key.ts'
 /** A value, or what gives one for a request. */
 export type PerRequest<Value, Request> = Value | ((request: Request) => Value)
 
-/** What may be said of the responses that are cached; most of it also as a function of the request. */
+/** What may be said of the responses that are cached; most of it also as a function of the request, where `undefined` is the default. */
 export interface CacheResponsesOptions<Request = IncomingMessage> {
   /**
    * How long a response is fresh that does not say so itself (`Cache-Control`, `Expires`); 0 for not at all: then only those
@@ -23,70 +23,83 @@ export interface CacheResponsesOptions<Request = IncomingMessage> {
   /** What tells responses apart, instead of the address. Default: scheme, host, path and query as they were sent. */
   readonly key?: ((request: Request) => string) | undefined
   /** Names of request fields that responses differ by, whatever they say themselves. Default: none. */
-  readonly vary?: PerRequest<readonly string[], Request> | undefined
+  readonly vary?: PerRequest<readonly string[] | undefined, Request> | undefined
   /**
    * What becomes of a response whose handler has read a request field that its `Vary` does not name: the field is made part of
    * the key (`'key'`, default), the response is not stored (`'refuse'`), or what the handler declares is believed (`'ignore'`).
    */
-  readonly undeclared?: 'key' | 'refuse' | 'ignore' | undefined
+  readonly undeclared?: PerRequest<'key' | 'refuse' | 'ignore' | undefined, Request> | undefined
   /** Says for which requests there is no cache. Default: for none. */
   readonly skip?: ((request: Request) => boolean) | undefined
   /** The methods whose requests are answered from what is stored; it is always filled by GET. Default `['GET', 'HEAD']`. */
-  readonly methods?: readonly ('GET' | 'HEAD')[] | undefined
+  readonly methods?: PerRequest<readonly ('GET' | 'HEAD')[] | undefined, Request> | undefined
   /**
    * The statuses that are stored. Default: 200, 203, 300, 301, 308 in any case; 204, 302, 303, 307, 404, 405, 410 and 414 if the
    * response says how long it is fresh; no others. `'standard'`: whatever RFC 9111 allows, errors included.
    */
-  readonly statuses?: 'standard' | readonly number[] | ((status: number) => boolean) | undefined
+  readonly statuses?: PerRequest<'standard' | readonly number[] | undefined, Request> | undefined
   /** What the responses can be invalidated by, besides what they say in `Cache-Tag` or `Surrogate-Key`. Default: none. */
-  readonly tags?: PerRequest<readonly string[], Request> | undefined
+  readonly tags?: PerRequest<readonly string[] | undefined, Request> | undefined
   /** The longest body that is stored, in bytes; a longer one is passed on as it comes. Default 1048576 (1 MiB). */
-  readonly maxBody?: PerRequest<number, Request> | undefined
+  readonly maxBody?: PerRequest<number | undefined, Request> | undefined
   /** Whether `Cache-Control` of a request is heeded, so that any client can pass the cache by. Default `false`. */
-  readonly honorRequestDirectives?: boolean | undefined
+  readonly honorRequestDirectives?: PerRequest<boolean | undefined, Request> | undefined
   /**
    * Requests with a `Cookie`: they go to the handler, and nothing is stored (`'pass'`, default), or the handler does not see the
    * cookie when it fills (`'hide'`), or it is as any other field (`'show'`).
    */
-  readonly cookies?: 'pass' | 'hide' | 'show' | undefined
+  readonly cookies?: PerRequest<'pass' | 'hide' | 'show' | undefined, Request> | undefined
   /**
    * Requests with `Authorization`: they go to the handler, and nothing is stored (`'pass'`, default), or they are answered
    * together with those that have none, where a response says that it is for everybody (`'share'`: RFC 9111, section 3.5).
    */
-  readonly authorization?: 'pass' | 'share' | undefined
+  readonly authorization?: PerRequest<'pass' | 'share' | undefined, Request> | undefined
   /** Parameters of the query that are no part of the key; `true` for all. Default: none. */
-  readonly ignoreQuery?: true | readonly string[] | undefined
+  readonly ignoreQuery?: PerRequest<true | readonly string[] | undefined, Request> | undefined
   /** The parameters of the query that are part of the key, and no others. Default: all. */
-  readonly allowQuery?: readonly string[] | undefined
+  readonly allowQuery?: PerRequest<readonly string[] | undefined, Request> | undefined
   /** For how long nobody is made to wait at an address whose last response could not be stored. Default `'5s'`. */
   readonly passFor?: Duration | undefined
+  /**
+   * How many requests may wait for one address in one process; whoever comes then is answered 503 with `Retry-After`, or with
+   * what is stale where that may be served instead of an error. Default 10000.
+   */
+  readonly maxWaiters?: number | undefined
   /** How long a request waits for what another is loading before it goes to the handler itself. Default: as of the cache. */
   readonly waitTimeout?: Duration | undefined
 }
 
+type Of<Value> = (request: IncomingMessage) => Value
+
 /** The same, complete and checked, in milliseconds and bytes. */
 export interface ResponsePlan {
-  readonly ttl: (request: IncomingMessage) => number | 'heuristic' | undefined
-  readonly grace: (request: IncomingMessage) => number
-  readonly staleIfError: (request: IncomingMessage) => number
-  readonly key: ((request: IncomingMessage) => string) | null
-  readonly vary: (request: IncomingMessage) => readonly string[]
-  readonly undeclared: 'key' | 'refuse' | 'ignore'
-  readonly skip: (request: IncomingMessage) => boolean
-  readonly methods: readonly string[]
-  readonly statuses: (status: number) => StatusRule
-  readonly tags: (request: IncomingMessage) => readonly string[]
-  readonly maxBody: (request: IncomingMessage) => number
-  readonly honorRequestDirectives: boolean
-  readonly cookies: 'pass' | 'hide' | 'show'
-  readonly authorization: 'pass' | 'share'
-  readonly query: QueryRule | null
+  readonly ttl: Of<number | 'heuristic' | undefined>
+  readonly grace: Of<number>
+  readonly staleIfError: Of<number>
+  readonly key: Of<string> | null
+  readonly vary: Of<readonly string[]>
+  readonly undeclared: Of<'key' | 'refuse' | 'ignore'>
+  readonly skip: Of<boolean>
+  readonly methods: Of<readonly string[]>
+  readonly statuses: Of<(status: number) => StatusRule>
+  readonly tags: Of<readonly string[]>
+  readonly maxBody: Of<number>
+  readonly honorRequestDirectives: Of<boolean>
+  readonly cookies: Of<'pass' | 'hide' | 'show'>
+  readonly authorization: Of<'pass' | 'share'>
+  readonly query: Of<QueryRule | null>
   readonly passFor: number
+  readonly maxWaiters: number
   readonly waitTimeout: number | undefined
 }
 
 const always = new Set([200, 203, 300, 301, 308])
 const explicit = new Set([204, 302, 303, 307, 404, 405, 410, 414])
+
+function usualStatuses(status: number): StatusRule {
+  if (always.has(status)) return 'always'
+  return explicit.has(status) ? 'explicit' : 'never'
+}
 
 const defaults: Omit<ResponsePlan, 'query'> = {
   ttl: () => undefined,
@@ -94,16 +107,17 @@ const defaults: Omit<ResponsePlan, 'query'> = {
   staleIfError: () => 0,
   key: null,
   vary: () => [],
-  undeclared: 'key',
+  undeclared: () => 'key',
   skip: () => false,
-  methods: ['GET', 'HEAD'],
-  statuses: (status) => (always.has(status) ? 'always' : explicit.has(status) ? 'explicit' : 'never'),
+  methods: () => ['GET', 'HEAD'],
+  statuses: () => usualStatuses,
   tags: () => [],
   maxBody: () => 1_048_576,
-  honorRequestDirectives: false,
-  cookies: 'pass',
-  authorization: 'pass',
+  honorRequestDirectives: () => false,
+  cookies: () => 'pass',
+  authorization: () => 'pass',
   passFor: 5_000,
+  maxWaiters: 10_000,
   waitTimeout: undefined,
 }
 
@@ -113,30 +127,46 @@ const checks: Record<keyof CacheResponsesOptions, Check> = {
   staleIfError: perRequest(life(0)),
   key: aKey,
   vary: perRequest(fieldNames),
-  undeclared: oneOf('key', 'refuse', 'ignore'),
+  undeclared: perRequest(oneOf('key', 'refuse', 'ignore')),
   skip: aFunction,
-  methods: someOf('GET', 'HEAD'),
-  statuses: checkedStatuses,
+  methods: perRequest(someOf('GET', 'HEAD')),
+  statuses: perRequest(checkedStatuses),
   tags: perRequest(checkedTags),
   maxBody: perRequest(whole(0)),
-  honorRequestDirectives: yesOrNo,
-  cookies: oneOf('pass', 'hide', 'show'),
-  authorization: oneOf('pass', 'share'),
-  ignoreQuery: (name, value) => (value === true ? value : strings(name, value)),
-  allowQuery: strings,
+  honorRequestDirectives: perRequest(yesOrNo),
+  cookies: perRequest(oneOf('pass', 'hide', 'show')),
+  authorization: perRequest(oneOf('pass', 'share')),
+  ignoreQuery: perRequest((name, value) => (value === true ? value : strings(name, value))),
+  allowQuery: perRequest(strings),
   passFor: timer(1),
+  maxWaiters: whole(1),
   waitTimeout: timer(1),
 }
 
 /** The plan of a cache of responses. Throws TypeError for what is not an option or not a value it can have. */
 export function responsePlan<Request>(who: string, options: CacheResponsesOptions<Request>): ResponsePlan {
-  const given = checked(who, options, checks) as Partial<ResponsePlan> &
-    Pick<CacheResponsesOptions, 'ignoreQuery' | 'allowQuery'>
+  const given = checked(who, options, checks) as Partial<ResponsePlan> & QueryPlan
   const { ignoreQuery, allowQuery, ...rest } = given
   if (ignoreQuery !== undefined && allowQuery !== undefined) {
     throw new TypeError(`Expected one of \`ignoreQuery\` and \`allowQuery\` for ${who}, got both`)
   }
-  return { ...defaults, ...rest, query: queryRule(ignoreQuery, allowQuery) }
+  const query: Of<QueryRule | null> = (request) => queryRule(ignoreQuery?.(request), allowQuery?.(request))
+  return { ...defaults, ...orDefault(rest), query }
+}
+
+/** Where a function of the user's returns `undefined`, the default holds. */
+function orDefault(given: Partial<ResponsePlan>): Partial<ResponsePlan> {
+  const complete = Object.entries(given).map(([name, value]) => {
+    const usual = defaults[name as keyof typeof defaults]
+    if (typeof value !== 'function' || typeof usual !== 'function') return [name, value]
+    return [name, (request: IncomingMessage) => value(request) ?? usual(request)]
+  })
+  return Object.fromEntries(complete) as Partial<ResponsePlan>
+}
+
+interface QueryPlan {
+  readonly ignoreQuery?: Of<true | readonly string[] | undefined>
+  readonly allowQuery?: Of<readonly string[] | undefined>
 }
 
 function queryRule(
@@ -198,13 +228,12 @@ function someOf(...choices: readonly string[]): Check {
 
 function checkedStatuses(name: string, value: unknown): unknown {
   if (value === 'standard') return statusRule
-  if (typeof value === 'function') return (status: number) => (value(status) === true ? 'always' : 'never')
   const isStatus = (each: unknown): boolean => Number.isInteger(each) && Number(each) >= 200 && Number(each) <= 599
   if (Array.isArray(value) && value.every(isStatus)) {
     const statuses = new Set(value)
     return (status: number) => (statuses.has(status) ? 'always' : 'never')
   }
   throw new TypeError(
-    `Expected \`${name}\` to be an array of statuses from 200 to 599 or a function of one, got ${shown(value)}`,
+    `Expected \`${name}\` to be 'standard' or an array of statuses from 200 to 599, got ${shown(value)}`,
   )
 }

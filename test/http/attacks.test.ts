@@ -346,7 +346,7 @@ describe('errors that are provoked', () => {
 
   test('a Host that is reflected reaches nobody else, also where the key is of the user', async () => {
     const source = counted((_run, req, res) => res.send(`at ${req.hostname}`))
-    await using site = await siteOf(source.handler, { options: { key: ({ url = '' }) => url } })
+    await using site = await siteOf(source.handler, { options: { key: ({ url }) => url } })
     expect((await site.get('/', { host: 'evil.example' })).text).toBe('at evil.example')
     expect((await site.get('/', { host: 'shop.example' })).text).toBe('at shop.example')
   })

@@ -98,10 +98,12 @@ for (const [encoding, text] of [
     Buffer.concat(Array.from({ length: 3 }, () => Buffer.from(text, encoding))),
   ]
 
-/** Without what is of one answer alone, or tells how it came. */
+/** Without what is of one answer alone, or tells how it came, and without the ETag of a stored answer that had none. */
 function linesOf({ headers }: Answer): string[] {
   const own = /^(?:date|age|cache-status|connection|keep-alive|transfer-encoding|content-length)$/i
-  return headers.filter(([name]) => !own.test(name)).map(([name, value]) => `${name}: ${value}`)
+  return headers
+    .filter(([name, value]) => !own.test(name) && !value.startsWith('W/"herdless-'))
+    .map(([name, value]) => `${name}: ${value}`)
 }
 
 function valueOf({ headers }: Answer, name: string): string | undefined {

@@ -326,35 +326,83 @@ describe('a first one that does not get to its end', () => {
     expect((await site.get()).cache).toContain('hit')
   })
 
-  test('a handler that never answers anybody holds nobody for ever in a queue', async () => {
+  test('a handler that never answers anybody is run again and again, for one at a time, until their patience is over', async () => {
     const source = new Held(() => new Promise(() => {}))
-    await using site = await siteOf(source.handler, { ...two, cache: { hardTimeout: 50 } })
-    void site.crowd(20)
-    await source.began(20)
-    expect(source.most, 'as it would be without a cache').toBe(20)
+    await using site = await siteOf(source.handler, { ...two, cache: { hardTimeout: 50, waitTimeout: 500 } })
+    const put: Reply[] = []
+    for (const reply of site.crowd(40)) void reply.then((each) => put.push(each)).catch(() => {})
+    await until('all have given up but those whose handlers run', () => put.length === 40 - source.runs)
+    expect(new Set(put.map(({ status, cache }) => `${status} ${cache}`))).toEqual(
+      new Set(['503 herdless; fwd=uri-miss; detail=wait']),
+    )
+    // One in 50 ms, for 500 ms.
+    expect(source.runs).toBeGreaterThan(1)
+    expect(source.runs).toBeLessThanOrEqual(11)
   })
 
-  test('whoever has waited too long does not wait a second time', async () => {
+  test('whoever has waited for too long is told to come back, and has no handler run', async () => {
     const source = new Held((run, res) => res.send(`${run}`))
-    await using site = await siteOf(source.handler, { options: { waitTimeout: 50 } })
-    const first = site.get()
-    await source.began(1)
-    const second = site.get()
-    await source.began(2)
-    source.letGo()
-    expect((await second).cache).toBe('herdless; fwd=uri-miss; detail=wait')
-    expect((await first).text).toBe('1')
-  })
-
-  test('whoever waits too long runs the handler itself', async () => {
-    const source = new Held((run, res) => res.send(`${run}`))
-    await using site = await siteOf(source.handler, { ...two, options: { waitTimeout: 50 } })
-    const crowd = site.crowd(6)
-    await source.began(6)
+    await using site = await siteOf(source.handler, { ...two, options: { waitTimeout: 500 } })
+    const put: Reply[] = []
+    const crowd = site.crowd(6).map(async (reply) => void put.push(await reply))
+    await until('all but one are put off', () => put.length === 5)
+    for (const { status, text, headers, cache } of put) {
+      expect([status, headers['retry-after'], text]).toEqual([503, '1', ''])
+      expect(cache).toBe('herdless; fwd=uri-miss; detail=wait')
+    }
     source.letGo()
     await Promise.all(crowd)
-    await until('it is stored', async () => (await site.get()).cache.includes('hit'))
-    expect(source.runs).toBe(6)
+    expect(put[5]?.text).toBe('1')
+    expect((await site.get()).cache).toContain('hit')
+    expect(source.runs).toBe(1)
+  })
+
+  test('whoever has waited for too long is served what is stale, where that may be served instead of an error', async () => {
+    const source = new Held((run, res) => res.set('Cache-Control', 'max-age=0, stale-if-error=60').send(`${run}`))
+    await using site = await siteOf(source.handler, { options: { waitTimeout: 500 } })
+    const first = site.get()
+    await source.began(1)
+    source.gates[0]?.open()
+    await first
+    await site.filled(1)
+    const second = site.get()
+    await source.began(2)
+    expect((await site.get()).cache).toMatch(/^herdless; hit; ttl=-?\d; detail=wait$/)
+    source.letGo()
+    expect((await second).text).toBe('2')
+  })
+
+  test('those who wait for what breaks off run it one after the other', async () => {
+    const source = new Held((run, res) => (run <= 8 ? res.socket?.destroy() : res.send(`${run}`)))
+    source.letGo()
+    await using site = await siteOf(source.handler, two)
+    const settled = await Promise.allSettled(site.crowd(20))
+    const cut = settled.filter(({ status }) => status === 'rejected')
+    const whole = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    expect(cut).toHaveLength(8)
+    expect(texts(whole)).toEqual(new Set(['200 9']))
+    expect([source.runs, source.most]).toEqual([9, 1])
+  })
+
+  test('no more than so many wait', async () => {
+    const source = new Held((run, res) => res.send(`${run}`))
+    await using site = await siteOf(source.handler, { options: { maxWaiters: 3 } })
+    const crowd = site.crowd(3)
+    await site.missed(3)
+    await source.began(1)
+    const put = await site.get()
+    expect([put.status, put.headers['retry-after'], put.cache]).toEqual([
+      503,
+      '1',
+      'herdless; fwd=uri-miss; detail=overloaded',
+    ])
+    const other = site.get('/other')
+    await source.began(2)
+    source.letGo()
+    expect(texts(await Promise.all(crowd))).toEqual(new Set(['200 1']))
+    expect((await other).status, 'at another address there is room').toBe(200)
+    const replies = await Promise.all(site.crowd(3, '/third'))
+    expect(texts(replies).size, 'and there is again').toBe(1)
   })
 
   test('one that is late is answered by its own run, and keeps nothing', async () => {
@@ -416,6 +464,28 @@ describe('when Redis goes away', () => {
     await server.kill()
     const replies = await Promise.all(site.crowd(20, '/', (index) => ({ headers: { 'x-kind': String(index % 2) } })))
     replies.forEach(({ text }, index) => expect(text).toBe(String(index % 2)))
+  })
+
+  test('what is too much for the handlers is put off', async () => {
+    await using server = await startRedis()
+    const source = new Held((run, res) => res.send(`${run}`))
+    const cache = { commandTimeout: 300, maxConcurrentLoads: 1, maxQueuedLoads: 1 }
+    await using site = await siteOf(source.handler, { cache, redis: () => server.connect() })
+    await server.kill()
+    const first = site.get('/1')
+    await source.began(1)
+    const put: Reply[] = []
+    const rest = ['/2', '/3', '/4'].map(async (path) => {
+      const reply = await site.get(path)
+      if (reply.status === 503) put.push(reply)
+      return reply
+    })
+    await until('two of them are put off', () => put.length === 2)
+    for (const { cache } of put) expect(cache).toBe('herdless; fwd=uri-miss; detail=overloaded')
+    source.letGo()
+    const replies = await Promise.all([first, ...rest])
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(2)
+    expect([source.runs, source.most]).toEqual([2, 1])
   })
 
   test('a cache that is closed lets every request go to the handler', async () => {

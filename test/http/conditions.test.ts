@@ -200,3 +200,59 @@ describe('what a request asks of caches', () => {
     expect(asked).toHaveLength(5)
   })
 })
+
+describe('an answer that has no tag', () => {
+  test('is given one when it is stored, the same for the same bytes, which the handler is never asked about', async () => {
+    const asked: (string | undefined)[] = []
+    await using site = await siteOf(
+      (req, res) => {
+        asked.push(req.headers['if-none-match'])
+        res.writeHead(200, { 'Content-Type': 'text/plain' })
+        res.end(req.url === '/other' ? 'other' : digits)
+      },
+      { options: { ttl: 1, grace: '1m' } },
+    )
+    expect((await site.get()).headers.etag).toBeUndefined()
+    await site.filled(1)
+    const { etag = '' } = (await site.get()).headers
+    expect(etag).toMatch(/^W\/"herdless-[\w-]{27}"$/)
+    await site.filled(2)
+    const same = await site.get('/', { 'if-none-match': etag })
+    expect([same.status, same.text, same.headers.etag]).toEqual([304, '', etag])
+    await site.filled(3)
+    expect(asked).toEqual([undefined, undefined, undefined])
+    await site.get('/other')
+    await site.filled(4)
+    expect((await site.get('/other', { 'if-none-match': etag })).status).toBe(200)
+  })
+
+  test('keeps its date, by which the handler is asked', async () => {
+    const asked: (string | undefined)[] = []
+    await using site = await siteOf(
+      (req, res) => {
+        asked.push(req.headers['if-modified-since'])
+        if (req.headers['if-modified-since'] === changed) return void res.writeHead(304).end()
+        res.writeHead(200, { 'Last-Modified': changed, 'Cache-Control': 'max-age=0' }).end(digits)
+      },
+      { apps: 2 },
+    )
+    await site.get()
+    await site.filled(1)
+    const again = await site.get('/', {}, { app: 1 })
+    expect([again.status, again.text]).toEqual([200, digits])
+    expect(again.headers.etag).toMatch(/^W\/"herdless-/)
+    expect(asked).toEqual([undefined, changed])
+  })
+
+  test.for([
+    ['a 404', (res: Response): unknown => res.writeHead(404, { 'Cache-Control': 'max-age=60' }).end(digits), undefined],
+    ['one that has', (res: Response): unknown => res.writeHead(200, { ETag: '"own"' }).end(digits), '"own"'],
+  ] as const)('%s is left as it is', async ([, say, etag]) => {
+    await using site = await siteOf((_req, res) => void say(res))
+    await site.get()
+    await site.filled(1)
+    const again = await site.get()
+    expect(again.cache).toContain('hit')
+    expect(again.headers.etag).toBe(etag)
+  })
+})

@@ -26,9 +26,9 @@ const misuse: Record<string, readonly [options: object, message: string]> = {
   'no method': [{ methods: [] }, 'Expected `methods` to be some of GET, HEAD, got'],
   'a status that is none': [
     { statuses: [99] },
-    'Expected `statuses` to be an array of statuses from 200 to 599 or a function',
+    "Expected `statuses` to be 'standard' or an array of statuses from 200 to 599, got",
   ],
-  'statuses that are no list': [{ statuses: 200 }, 'Expected `statuses` to be an array of statuses'],
+  'statuses that are no list': [{ statuses: 200 }, 'got 200 (number)'],
   'an unknown name of statuses': [{ statuses: 'all' }, 'Expected `statuses` to be'],
   'tags that are no list': [{ tags: 'a' }, '`tags`'],
   'a tag that is none': [{ tags: [''] }, 'Expected a tag to be a well-formed string'],
@@ -45,6 +45,7 @@ const misuse: Record<string, readonly [options: object, message: string]> = {
   'an allowQuery of numbers': [{ allowQuery: [1] }, '`allowQuery` to be an array of strings, got'],
   'two rules for the query': [{ ignoreQuery: ['a'], allowQuery: ['b'] }, 'one of `ignoreQuery` and `allowQuery`'],
   'a passFor of 0': [{ passFor: 0 }, '`passFor`'],
+  'room for nobody': [{ maxWaiters: 0 }, 'Expected `maxWaiters` to be a whole number of at least 1, got 0 (number)'],
   'a waitTimeout without end': [{ waitTimeout: Infinity }, '`waitTimeout`'],
 }
 

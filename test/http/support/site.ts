@@ -8,7 +8,7 @@ import {
   type Server,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express, { type Express, type RequestHandler } from 'express'
+import express, { type Express, type Request, type RequestHandler } from 'express'
 import express4 from 'express4'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
@@ -58,7 +58,7 @@ export type Stack = (app: Express, cache: Cache) => void
 /** A site with nothing but one handler behind the cache. */
 export async function siteOf(
   handler: RequestHandler,
-  { options = {}, ...shape }: SiteShape & { readonly options?: CacheResponsesOptions } = {},
+  { options = {}, ...shape }: SiteShape & { readonly options?: CacheResponsesOptions<Request> } = {},
 ): Promise<Site> {
   return await siteWith((app, cache) => {
     app.use(cacheResponses(cache, options))
