@@ -384,8 +384,28 @@ describe('a first one that does not get to its end', () => {
     expect([source.runs, source.most]).toEqual([9, 1])
   })
 
+  test('whoever was put off has no handler run, though it is its turn later', async () => {
+    const source = new Held((run, res) => (run === 1 ? res.socket?.destroy() : res.send(`${run}`)))
+    await using site = await siteWith((app, cache) => {
+      const key = (): string => 'the same'
+      app.get('/impatient', cacheResponses(cache, { key, waitTimeout: 300 }), source.handler)
+      app.get('/patient', cacheResponses(cache, { key }), source.handler)
+    }, two)
+    const first = site.get('/patient').catch(() => 'cut off')
+    await source.began(1)
+    const impatient = site.get('/impatient', {}, { app: 1 })
+    await site.missed(2)
+    const patient = site.get('/patient', {}, { app: 1 })
+    await site.missed(3)
+    expect((await impatient).cache).toBe('herdless; fwd=uri-miss; detail=wait')
+    source.letGo()
+    expect(await first).toBe('cut off')
+    expect((await patient).text).toBe('2')
+    expect(source.runs).toBe(2)
+  })
+
   test('no more than so many wait', async () => {
-    const source = new Held((run, res) => res.send(`${run}`))
+    const source = new Held((run, res) => res.status(500).send(`${run}`))
     await using site = await siteOf(source.handler, { options: { maxWaiters: 3 } })
     const crowd = site.crowd(3)
     await site.missed(3)
@@ -399,10 +419,9 @@ describe('a first one that does not get to its end', () => {
     const other = site.get('/other')
     await source.began(2)
     source.letGo()
-    expect(texts(await Promise.all(crowd))).toEqual(new Set(['200 1']))
-    expect((await other).status, 'at another address there is room').toBe(200)
-    const replies = await Promise.all(site.crowd(3, '/third'))
-    expect(texts(replies).size, 'and there is again').toBe(1)
+    expect(texts(await Promise.all(crowd))).toEqual(new Set(['500 1']))
+    expect((await other).text, 'at another address there is room').toBe('2')
+    expect(texts(await Promise.all(site.crowd(3))), 'and there is again').toEqual(new Set(['500 3']))
   })
 
   test('one that is late is answered by its own run, and keeps nothing', async () => {
