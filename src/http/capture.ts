@@ -50,7 +50,7 @@ export class Capture {
    * @param decide called once, when all has been said that comes before the body
    * @param most bytes of a body that is kept
    */
-  constructor(response: ServerResponse, decide: (head: Head) => Course, most: number, reader = nobody) {
+  constructor(response: ServerResponse, decide: (head: Head) => Course, most: number, reader: Reader = nobody) {
     this.#response = response
     this.#decide = decide
     this.recording = new Recording(most)
