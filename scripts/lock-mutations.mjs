@@ -10,7 +10,7 @@ export const lockMutations = [
     file: 'src/redis/lua/give-back.lua',
     from: "and holder and (holder == ARGV[1] or string.sub(holder, 1, #ARGV[1] + 1) == ARGV[1] .. '@') then",
     to: 'and holder then',
-    tests: ['test/contract/redis-lock.test.ts'],
+    tests: ['test/integration/redis-lock.test.ts'],
   },
   {
     name: 'a lock is renewed for whoever wants to',
@@ -138,7 +138,7 @@ export const lockMutations = [
     file: 'src/postgres/schema.ts',
     from: 'WHERE name = its_name AND token = held RETURNING',
     to: "WHERE name = its_name AND held <> '' RETURNING",
-    tests: ['test/contract/postgres-lock.test.ts'],
+    tests: ['test/integration/postgres-lock.test.ts'],
   },
   {
     name: 'a lock in PostgreSQL is renewed for whoever wants to',
@@ -193,7 +193,7 @@ export const lockMutations = [
     rule: 2,
     file: 'src/core/locked.ts',
     from: 'if (!isHeldBy(record, lease, now)) return { record: null, answer: record.value?.token === lease.token }',
-    to: 'if (lease.ttl < 0) return { record: null, answer: false }',
+    to: 'if (record.held === undefined) return { record: null, answer: false }',
     tests: ['test/contract/locked.test.ts'],
   },
 ]

@@ -84,12 +84,14 @@ async function verdictOf(tests) {
     cwd: copy,
     maxBuffer: 1e8,
   }).catch(() => undefined)
-  /** @type {{ testResults: { name: string, message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
+  /** @type {{ testResults: { name: string, status: string, message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
   const { testResults } = JSON.parse(await readFile(results, 'utf8'))
   const failures = testResults.flatMap(({ assertionResults }) =>
     assertionResults.filter(({ status }) => status === 'failed'),
   )
   const [first] = failures
   if (first !== undefined) return { caught: true, by: first.fullName }
+  const broken = testResults.find(({ status }) => status === 'failed')
+  if (broken !== undefined) return { caught: false, by: `${broken.name} could not be run: ${broken.message}` }
   return { caught: false, by: `${testResults.length} test files passed: ${tests.join(', ')}` }
 }

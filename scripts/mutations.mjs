@@ -160,7 +160,7 @@ export const mutations = [
     name: 'a result that must not be stored makes the next callers queue',
     rule: 11,
     file: 'src/core/settle.ts',
-    from: 'store.pass(lease, passFor).catch(() => quietly(store.release(lease)))',
+    from: 'store.pass(lease, loaded.passFor).catch(() => quietly(store.release(lease)))',
     to: 'quietly(store.release(lease))',
     tests: ['test/unit'],
   },

@@ -147,6 +147,14 @@ describe.skipIf(reason !== undefined)(`a lock in PostgreSQL${reason === undefine
       expect((await admin.query(theirs)).rowCount).toBe(1)
     }))
 
+  test('that belongs to somebody else by now stays theirs, though its holder gives it back', () =>
+    closing(async () => {
+      const lease = await open().acquire('job')
+      await admin.query(`UPDATE herdless_locks SET token = 'theirs', until = now() + interval '5 s' WHERE name = 'job'`)
+      expect(await lease.release()).toBe('lost')
+      expect((await admin.query(`DELETE FROM herdless_locks WHERE token = 'theirs'`)).rowCount).toBe(1)
+    }))
+
   test('works with a client that gives columns other names', async () => {
     const { host, port, user, database } = server.address
     const sql = postgres({ host, port, user, database, transform: { column: postgres.toPascal }, onnotice: () => {} })

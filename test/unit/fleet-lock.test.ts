@@ -37,12 +37,15 @@ function opened(): { clock: FakeClock; locks: SlowLocks; lock: FleetLock } {
   return { clock, locks, lock: new FleetLock(locks, { plan: lockDefaults, commandTimeout: 1_000, clock }) }
 }
 
-test('a lease that ran out on its way here is not handed out', async () => {
-  const { clock, locks, lock } = opened()
-  locks.delay = 200
-  const asked = lock.tryAcquire('job', { ttl: 100 })
-  await Promise.all([expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' }), clock.advance(200)])
-})
+test.for([undefined, false] as const)(
+  'a lease that ran out on its way here is not handed out: renew %s',
+  async (renew) => {
+    const { clock, locks, lock } = opened()
+    locks.delay = 200
+    const asked = lock.tryAcquire('job', { ttl: 100, renew })
+    await Promise.all([expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' }), clock.advance(200)])
+  },
+)
 
 test('the life of a lease is counted from the moment when it was asked for', async () => {
   const { clock, locks, lock } = opened()
