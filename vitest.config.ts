@@ -1,4 +1,14 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** The longest file first, beside which all others run: at the end it would run alone. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isLongest = ({ project }: TestSpecification): boolean => project.name === 'spec'
+    return [...sorted.filter(isLongest), ...sorted.filter((file) => !isLongest(file))]
+  }
+}
 
 type Options = NonNullable<TestProjectInlineConfiguration['test']>
 
@@ -22,6 +32,7 @@ export default defineConfig({
     maxWorkers: 2,
     // Of those tests of a file that may run side by side, each of which has a fleet.
     maxConcurrency: 2,
+    sequence: { sequencer: LongestFirst },
     // A test that fails once has found something.
     retry: 0,
   },
