@@ -47,6 +47,13 @@ test.for([
   },
 )
 
+test('what is void is spelled as the target is, whose port may be the one that is meant anyway', () => {
+  const spelled = 'http://a.example:80/new'
+  for (const location of ['/new', 'http://a.example/new', spelled]) {
+    expect(invalidatedUris('http://a.example:80/', location, null)).toEqual(['http://a.example:80/', spelled])
+  }
+})
+
 test('of a target that is no URI only itself is void', () => {
   expect(invalidatedUris('/shop', '/new', 'https://a.example/new')).toEqual(['/shop'])
   expect(invalidatedUris('data:,x', 'data:,y', null)).toEqual(['data:,x'])

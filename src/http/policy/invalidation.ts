@@ -24,6 +24,7 @@ function sameOrigin(reference: string, target: string): string | null {
   if (!URL.canParse(reference, target)) return null
   const uri = new URL(reference, target)
   if (uri.origin === 'null' || uri.origin !== new URL(target).origin) return null
-  // A part of a document, and who asks for it, are no part of what is stored.
-  return uri.origin + uri.pathname + uri.search
+  // Spelled as the target is. A part of a document, and who asks for it, are no part of what is stored.
+  const [origin = ''] = /^[^/]*\/\/[^/]*/.exec(target) ?? []
+  return origin + uri.pathname + uri.search
 }
