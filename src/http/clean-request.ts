@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { inspect } from 'node:util'
 import { Overrides } from './overrides.ts'
 
 /** What a client asks of a cache, or of a part or a state of the answer: whoever fills is not misled by it. */
@@ -109,11 +110,17 @@ export class CleanRequest {
     const see = (name: string | symbol): void => {
       if (typeof name === 'string') this.#see(name.toLowerCase())
     }
-    return new Proxy(headers, {
-      get: (target, name) => (see(name), Reflect.get(target, name) as unknown),
-      has: (target, name) => (see(name), Reflect.has(target, name)),
-      getOwnPropertyDescriptor: (target, name) => (see(name), Reflect.getOwnPropertyDescriptor(target, name)),
-      ownKeys: (target) => (this.#seeAll(), Reflect.ownKeys(target)),
+    // Whoever inspects a proxy looks through it at what is behind: so the fields are not there, and are shown on being asked.
+    const behind = { [inspect.custom]: () => (this.#seeAll(), headers) }
+    return new Proxy<IncomingHttpHeaders>(behind, {
+      get: (_, name) => (see(name), Reflect.get(headers, name) as unknown),
+      has: (_, name) => (see(name), Reflect.has(headers, name)),
+      getOwnPropertyDescriptor: (_, name) => (see(name), Reflect.getOwnPropertyDescriptor(headers, name)),
+      ownKeys: () => (this.#seeAll(), Reflect.ownKeys(headers)),
+      set: (_, name, value) => Reflect.set(headers, name, value),
+      defineProperty: (_, name, descriptor) =>
+        Reflect.defineProperty(headers, name, { ...descriptor, configurable: true }),
+      deleteProperty: (_, name) => Reflect.deleteProperty(headers, name),
     })
   }
 }

@@ -1,3 +1,4 @@
+import { format, inspect } from 'node:util'
 import type { Request, Response } from 'express'
 import { describe, expect, test } from 'vitest'
 import { siteOf } from './support/site.ts'
@@ -99,6 +100,9 @@ describe('undeclared', () => {
     },
     rawHeaders: ({ rawHeaders }) => rawHeaders,
     headersDistinct: ({ headersDistinct }) => headersDistinct['x-a'],
+    'util.inspect': ({ headers }) => inspect(headers),
+    'util.inspect of the whole request': ({ headers }) => inspect({ headers }, { depth: 5 }),
+    'util.format': ({ headers }) => format('%o', headers),
   }
 
   test.for(Object.keys(ways))("'key': what is read by %s tells answers apart", async (way) => {
@@ -115,6 +119,16 @@ describe('undeclared', () => {
     await using site = await siteOf(source.handler)
     for (const a of ['1', '2', '1']) expect((await site.get('/', { 'x-a': a })).text).toContain(a)
     expect(source.runs).toBe(3)
+  })
+
+  test('a handler may change the fields, as without a cache', async () => {
+    await using site = await siteOf((req, res) => {
+      req.headers['x-b'] = 'set'
+      Object.defineProperty(req.headers, 'x-c', { value: 'defined', enumerable: true })
+      delete req.headers['x-a']
+      res.send(JSON.stringify([req.get('x-a'), req.headers['x-b'], req.headers['x-c'], 'x-b' in req.headers]))
+    })
+    expect((await site.get('/', { 'x-a': '1' })).text).toBe('[null,"set","defined",true]')
   })
 
   test("'refuse': what is read and not declared is stored for nobody, what is declared for all", async () => {
