@@ -58,6 +58,8 @@ describe('declared', () => {
     names = 'X-A, X-B'
     // Another variant says by what else they differ: from then on all of them are told apart by it.
     expect((await site.get('/', { 'x-a': '2', 'x-b': '1' })).text).toBe('["2","1"]')
+    // Each of the two, and that it is one of several; the second time that comes last.
+    await site.filled(4)
     for (const [a = '', b = ''] of [
       ['1', '1'],
       ['1', '2'],
