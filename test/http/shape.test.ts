@@ -147,7 +147,10 @@ describe('the shape of answers', () => {
     const text = '<p>tea</p>'.repeat(50)
     let made = 0
     app.get('/page', (_req, res) => void res.send((made++, text)))
-    app.get('/raw', (_req, res) => (made++, res.writeHead(200), res.write(text), void res.end()))
+    app.get(
+      '/raw',
+      (_req, res) => (made++, res.writeHead(200, { 'Content-Type': 'text/html' }), res.write(text), void res.end()),
+    )
     for (const path of ['/page', '/raw']) {
       made = 0
       const tags = new Set<string>()
