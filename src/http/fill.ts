@@ -68,9 +68,10 @@ export class Fill {
     this.#outer = new Set(lines.map(String))
   }
 
-  /** Whether the handler may be run. */
+  /** Whether the handler may be run: its client waits, and nobody else has answered it meanwhile. */
   get isOpen(): boolean {
-    return this.#state === 'open'
+    const { headersSent, destroyed } = this.#response
+    return this.#state === 'open' && (this.#isBehind || !(headersSent || destroyed))
   }
 
   /** What becomes of the answer; `null` if it is not known yet, or never will be. */

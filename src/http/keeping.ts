@@ -10,7 +10,7 @@ import type { Fields } from './policy/fields.ts'
 import type { StaleRules } from './policy/stale.ts'
 import type { ResponsePlan } from './response-options.ts'
 import type { Streams } from './streams.ts'
-import type { StoredResponse, Variants } from './stored-response.ts'
+import type { StoredHead, StoredResponse, Variants } from './stored-response.ts'
 import { conditionsOf, withTag } from './validators.ts'
 
 /** What there is under a key: `null` where nothing may be kept. */
@@ -48,7 +48,7 @@ export async function filled(
   old: Old | null,
 ): Promise<Kept | null> {
   // Its load was voided, and is to be done again, or its turn has come late. Its client has its answer: somebody else must.
-  if (!fill.isOpen) throw new Error('The handler has answered already')
+  if (!fill.isOpen) throw new Error('Its client is answered already')
   // Nothing of it would be kept, and nobody waits for it.
   if (context.fence === null && !keeping.sibling.isAway) {
     fill.pass(place.forwarded)
@@ -103,7 +103,7 @@ async function kept(
   }
   const stored: StoredResponse =
     decision.to === 'store'
-      ? { kind: 'response', ...withTag(decision.head, ended.body), body: ended.body }
+      ? { kind: 'response', ...agedNow(withTag(decision.head, ended.body)), body: ended.body }
       : decision.stored
   context.tags(...(decision.tags ?? []))
   context.ttl(Math.max(1, stored.lifetime - stored.initialAge))
@@ -143,6 +143,12 @@ async function keptAsVariant(
 function passed(context: LoadContext, passFor: number): null {
   context.doNotStore(passFor)
   return null
+}
+
+/** What has a body that took its time is as old as its head, and the store counts from now on. */
+function agedNow(head: StoredHead): StoredHead {
+  const now = Date.now()
+  return { ...head, receivedAt: now, initialAge: head.initialAge + Math.max(0, now - head.receivedAt) }
 }
 
 /** How long a response is kept beyond its time: as long as it may be served stale, or is worth asking about. */

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { LoadContext } from '../core/load.ts'
 import { CacheError, type CacheErrorCode } from '../core/errors.ts'
 import type { CallOptions } from '../core/options.ts'
@@ -90,7 +89,7 @@ export class ResponseLoad {
       const about = { request, response: detached(request, response), plan, defaultTtl: sibling.defaultTtl, run }
       return filled(this.#keeping, context, new Fill({ ...about, isBehind: true }), this.#place, this.#old)
     }
-    if (!response.closed) await once(response, 'close')
+    if (!response.closed) await new Promise<unknown>((resolve) => response.once('close', resolve))
     try {
       await sibling.cache.getOrLoad(key, load, this.#keeping.options)
     } catch {

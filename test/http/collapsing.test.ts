@@ -406,6 +406,32 @@ describe('a first one that does not get to its end', () => {
     expect(source.runs).toBe(2)
   })
 
+  test.for([
+    ['has been answered by somebody else', (res: Response): unknown => res.sendStatus(408)],
+    ['has gone', (res: Response): unknown => res.destroy()],
+  ] as const)('whoever %s meanwhile has no handler run when its turn comes', async ([, answer]) => {
+    const source = new Held((run, res) => res.send(`${run}`))
+    const waiting: Response[] = []
+    await using site = await siteWith((app, cache) => {
+      app.use((_req, res, next) => (waiting.push(res), next()))
+      app.get('/', cacheResponses(cache), source.handler)
+    }, two)
+    const first = site.get()
+    await source.began(1)
+    const late = site.get('/', {}, { app: 1 }).catch(() => 'gone')
+    await site.missed(2)
+    const patient = site.get('/', {}, { app: 1 })
+    await site.missed(3)
+    answer(waiting[1] as Response)
+    await late
+    await site.caches[0]?.invalidate('response http://site/')
+    await source.began(2)
+    source.letGo()
+    expect((await patient).text).toBe('2')
+    expect((await first).text).toBe('1')
+    expect(source.runs).toBe(2)
+  })
+
   test('no more than so many wait', async () => {
     const source = new Held((run, res) => res.status(500).send(`${run}`))
     await using site = await siteOf(source.handler, { options: { maxWaiters: 3 } })

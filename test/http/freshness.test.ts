@@ -63,6 +63,24 @@ describe('what a response says of its time', () => {
     expect(Number(headers.age)).toBeGreaterThanOrEqual(50)
     expect(cache).toMatch(/^herdless; hit; ttl=[0-9]$/)
   })
+
+  test('the time that its body took counts', async () => {
+    const gate = new Gate()
+    await using site = await siteOf(async (_req, res) => {
+      res.set('Cache-Control', 'max-age=60')
+      res.write('head')
+      await gate.opened
+      res.end()
+    })
+    const first = site.get()
+    await site.missed(1)
+    const begun = performance.now()
+    await until('its body has taken more than a second', () => performance.now() - begun > 1_100)
+    gate.open()
+    await first
+    await site.filled(1)
+    expect(Number((await site.get()).headers.age)).toBeGreaterThanOrEqual(1)
+  })
 })
 
 describe('options', () => {
