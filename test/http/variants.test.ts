@@ -57,6 +57,7 @@ describe('declared', () => {
     names = 'X-A, X-B'
     // Another variant says by what else they differ: from then on all of them are told apart by it.
     expect((await site.get('/', { 'x-a': '2', 'x-b': '1' })).text).toBe('["2","1"]')
+    await site.filled(4)
     for (const [a = '', b = ''] of [
       ['1', '1'],
       ['1', '2'],
