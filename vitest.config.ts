@@ -13,7 +13,8 @@ export default defineConfig({
       suiteWithRedis('property'),
       suiteWithRedis('integration'),
       suiteWithRedis('locks'),
-      suiteWithRedis('http'),
+      suiteWithRedis('http', { provide: { frame: 'express' } }),
+      ...(['koa', 'fastify', 'hono'] as const).map(suiteInFrame),
       suiteWithRedis('docs'),
       // After all the others: what is killed and frozen here is judged by the clock.
       suiteWithRedis('chaos', { maxWorkers: 2, sequence: { groupOrder: 1 } }),
@@ -30,6 +31,14 @@ export default defineConfig({
 /** The tests in one folder. `npm test` complains of tests in a folder that is not named here. */
 function suite(name: string, options: Options): TestProjectInlineConfiguration {
   return { extends: true, test: { ...options, name, include: [`test/${name}/**/*.test.ts`], pool: 'forks' } }
+}
+
+/** The suites of `http` that ask nothing but what is answered over the wire, with another framework before their handlers. */
+function suiteInFrame(frame: 'koa' | 'fastify' | 'hono'): TestProjectInlineConfiguration {
+  const suites = 'attacks behaviour collapsing conditions freshness invalidation streaming variants'.split(' ')
+  const include = [...suites.map((each) => `test/http/${each}.test.ts`), 'test/http/conformance/conformance.test.ts']
+  const http = suiteWithRedis('http', { provide: { frame } })
+  return { ...http, test: { ...http.test, name: `http-${frame}`, include } }
 }
 
 /** The tests in one folder that need a Redis, and are given one. */

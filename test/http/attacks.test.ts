@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
 import { startRedis } from '../support/servers.ts'
 import { message } from './attacks/raw.ts'
+import { frame } from './support/frames.ts'
 import { Gate, siteOf, siteWith, type Asked, type Reply } from './support/site.ts'
 import { cacheResponses } from '../../src/http/express.ts'
 
@@ -209,7 +210,9 @@ describe('what selects an answer', () => {
       ['site\\account', '/page'],
       ['', '/site/account/page'],
     ]) {
-      expect(String((await raw.ask([`GET ${target} HTTP/1.1`, `Host: ${host}`])).body)).toBe(target)
+      // @hono/node-server answers 400 itself, before there is an app.
+      const answer = frame === 'hono' ? '' : target
+      expect(String((await raw.ask([`GET ${target} HTTP/1.1`, `Host: ${host}`])).body)).toBe(answer)
     }
     expect((await site.get('/account/page')).text).toBe('/account/page')
     expect((await site.get('/page')).text).toBe('/page')
