@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { fastify } from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
@@ -28,6 +27,7 @@ export type Frame = (listener: RequestListener, cache: Cache, options: CacheResp
 const frames: Record<Exclude<FrameName, 'express'>, Frame> = {
   async koa(listener, cache, options) {
     const app = new Koa()
+    app.silent = true
     app.use(ofKoa(cache, options))
     app.use(async (ctx) => {
       ctx.respond = false
@@ -56,9 +56,14 @@ const frames: Record<Exclude<FrameName, 'express'>, Frame> = {
     const app = new Hono<{ Bindings: HttpBindings }>()
     app.use(ofHono(cache, options))
     app.all('*', async ({ env: { incoming, outgoing } }) => {
+      // The server's and those of a stream that is piped are more than ten.
+      outgoing.setMaxListeners(20)
       listener(incoming, outgoing)
       await once(outgoing, 'close')
-      return RESPONSE_ALREADY_SENT
+      // To HEAD, RESPONSE_ALREADY_SENT is sent once more: Hono makes a copy of it, which has lost what it says.
+      const sent = new Response(null, { headers: { 'x-hono-already-sent': 'true' } })
+      void sent.body
+      return sent
     })
     return createAdaptorServer({ fetch: app.fetch }) as Server
   },
