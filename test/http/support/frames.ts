@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import { fastify } from 'fastify'
 import { Hono } from 'hono'
@@ -33,7 +32,7 @@ const frames: Record<Exclude<FrameName, 'express'>, Frame> = {
       ctx.respond = false
       ctx.res.statusCode = 200
       listener(ctx.req, ctx.res)
-      await once(ctx.res, 'close')
+      await closed(ctx.res)
     })
     return createServer(app.callback())
   },
@@ -59,7 +58,7 @@ const frames: Record<Exclude<FrameName, 'express'>, Frame> = {
       // The server's and those of a stream that is piped are more than ten.
       outgoing.setMaxListeners(20)
       listener(incoming, outgoing)
-      await once(outgoing, 'close')
+      await closed(outgoing)
       // To HEAD, RESPONSE_ALREADY_SENT is sent once more: Hono makes a copy of it, which has lost what it says.
       const sent = new Response(null, { headers: { 'x-hono-already-sent': 'true' } })
       void sent.body
@@ -67,6 +66,11 @@ const frames: Record<Exclude<FrameName, 'express'>, Frame> = {
     })
     return createAdaptorServer({ fetch: app.fetch }) as Server
   },
+}
+
+/** Whatever errors it tells of before. */
+async function closed(response: ServerResponse): Promise<void> {
+  await new Promise<void>((resolve) => void response.once('close', resolve))
 }
 
 /** The frame of the project that runs. */
