@@ -12,6 +12,11 @@ class LongestFirst extends BaseSequencer {
 
 type Options = NonNullable<TestProjectInlineConfiguration['test']>
 
+const frames = ['koa', 'fastify', 'hono'] as const
+
+/** The suites of `http` that ask nothing but what is answered over the wire, and so can be run in each frame. */
+const overTheWire = 'attacks behaviour collapsing conditions freshness invalidation per-request streaming variants'.split(' ')
+
 export default defineConfig({
   test: {
     projects: [
@@ -23,10 +28,18 @@ export default defineConfig({
       suiteWithRedis('property'),
       suiteWithRedis('integration'),
       suiteWithRedis('locks'),
-      suiteWithRedis('http'),
+      suiteWithRedis('http', { provide: { frame: 'express' } }),
+      ...frames.map((frame) => suiteInFrame(frame, `http-${frame}`, overTheWire)),
       suiteWithRedis('docs'),
       // After all the others: what is killed and frozen here is judged by the clock.
       suiteWithRedis('chaos', { maxWorkers: 2, sequence: { groupOrder: 1 } }),
+      // One by one, and after those: http-cache-tests is about whole seconds, of which a busy machine loses some.
+      ...frames.map((frame) =>
+        suiteInFrame(frame, `conformance-${frame}`, ['conformance/conformance'], {
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+        }),
+      ),
     ],
     // The servers of a test need processors too, and two is all that a small machine has.
     maxWorkers: 2,
@@ -41,6 +54,17 @@ export default defineConfig({
 /** The tests in one folder. `npm test` complains of tests in a folder that is not named here. */
 function suite(name: string, options: Options): TestProjectInlineConfiguration {
   return { extends: true, test: { ...options, name, include: [`test/${name}/**/*.test.ts`], pool: 'forks' } }
+}
+
+/** Suites of `http` with another framework before their handlers. */
+function suiteInFrame(
+  frame: (typeof frames)[number],
+  name: string,
+  suites: readonly string[],
+  options: Options = {},
+): TestProjectInlineConfiguration {
+  const http = suiteWithRedis('http', { provide: { frame }, ...options })
+  return { ...http, test: { ...http.test, name, include: suites.map((each) => `test/http/${each}.test.ts`) } }
 }
 
 /** The tests in one folder that need a Redis, and are given one. */

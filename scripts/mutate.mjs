@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { checkout } from './command.mjs'
+import { adapterMutations } from './adapter-mutations.mjs'
 import { httpMutations } from './http-mutations.mjs'
 import { lockMutations } from './lock-mutations.mjs'
 import { nearMutations } from './near-mutations.mjs'
@@ -21,9 +22,13 @@ const execute = promisify(execFile)
 const copy = await copyOfCheckout()
 let survivors = 0
 try {
-  for (const mutation of [...mutations, ...lockMutations, ...nearMutations, ...httpMutations].filter(({ name }) =>
-    name.includes(options.only),
-  )) {
+  for (const mutation of [
+    ...mutations,
+    ...lockMutations,
+    ...nearMutations,
+    ...httpMutations,
+    ...adapterMutations,
+  ].filter(({ name }) => name.includes(options.only))) {
     const started = performance.now()
     const verdict = await judged(mutation)
     if (!verdict.caught) survivors++

@@ -52,6 +52,17 @@ export class ResponseCache {
     return new Exchange(this.#shared, new Client({ request, response, run, honor }), key).begin()
   }
 
+  /**
+   * The same for a `run` that says when the handler has answered.
+   * @returns then, or when it is over without a run, whether there was one
+   */
+  async handled(request: IncomingMessage, response: ServerResponse, run: () => Promise<unknown>): Promise<boolean> {
+    return await new Promise((resolve, reject) => {
+      const over = this.handle(request, response, () => resolve(run().then(() => true)))
+      Promise.resolve(over).then(() => resolve(false), reject)
+    })
+  }
+
   /** Under which key the answer to a request may be; `null` if that is for the handler alone. */
   #keyFor(request: IncomingMessage, response: ServerResponse): string | null {
     const { method = 'GET' } = request

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
 import { startRedis } from '../support/servers.ts'
 import { message } from './attacks/raw.ts'
+import { frame } from './support/frames.ts'
 import { Gate, siteOf, siteWith, type Asked, type Reply } from './support/site.ts'
 import { cacheResponses } from '../../src/http/express.ts'
 
@@ -209,7 +210,9 @@ describe('what selects an answer', () => {
       ['site\\account', '/page'],
       ['', '/site/account/page'],
     ]) {
-      expect(String((await raw.ask([`GET ${target} HTTP/1.1`, `Host: ${host}`])).body)).toBe(target)
+      // @hono/node-server answers 400 itself, before there is an app.
+      const answer = frame === 'hono' ? '' : target
+      expect(String((await raw.ask([`GET ${target} HTTP/1.1`, `Host: ${host}`])).body)).toBe(answer)
     }
     expect((await site.get('/account/page')).text).toBe('/account/page')
     expect((await site.get('/page')).text).toBe('/page')
@@ -346,7 +349,7 @@ describe('errors that are provoked', () => {
 
   test('a Host that is reflected reaches nobody else, also where the key is of the user', async () => {
     const source = counted((_run, req, res) => res.send(`at ${req.hostname}`))
-    await using site = await siteOf(source.handler, { options: { key: ({ url }) => url } })
+    await using site = await siteOf(source.handler, { options: { key: ({ url = '' }) => url } })
     expect((await site.get('/', { host: 'evil.example' })).text).toBe('at evil.example')
     expect((await site.get('/', { host: 'shop.example' })).text).toBe('at shop.example')
   })

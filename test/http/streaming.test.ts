@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingMessage, type Server } from 'node:http'
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { promisify } from 'node:util'
@@ -9,6 +9,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
 import { cacheResponses, type CacheResponsesOptions } from '../../src/http/express.ts'
 import { createCache, type Cache } from '../../src/index.ts'
+import { framed } from './support/frames.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -26,8 +27,10 @@ interface Arriving {
 async function serving(handler: RequestHandler, options: CacheResponsesOptions = {}) {
   const cache: Cache = createCache({ ttl: '1m' })
   const app = express()
-  app.use(cacheResponses(cache, options), handler)
-  const server: Server = app.listen(0)
+  if (framed === null) app.use(cacheResponses(cache, options))
+  app.use(handler)
+  const server: Server = (await framed?.(app, cache, options)) ?? createServer(app)
+  server.listen(0)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   closing.push(async () => {

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { framed } from '../support/frames.ts'
 import { differences, totalsInWords, totalsOf, worsened } from './compare.ts'
 import { expected } from './expected.ts'
 import { conformanceOf, type Results } from './run.ts'
-import { nothing, subject } from './subject.ts'
+import { nothing, subject, subjectOf } from './subject.ts'
 import { withoutCache } from './without-cache.ts'
 
 /** How many tests of http-cache-tests pass at least. */
@@ -13,12 +14,17 @@ let without: Results
 let results: Results
 
 beforeAll(async () => {
-  // Side by side: each pauses for 3 s, and does little else.
-  ;[without, results] = await Promise.all([conformanceOf(nothing), conformanceOf(subject())])
+  if (framed === null) {
+    // Side by side: each pauses for 3 s, and does little else.
+    ;[without, results] = await Promise.all([conformanceOf(nothing), conformanceOf(subject())])
+  } else {
+    results = await conformanceOf(nothing, { server: subjectOf(framed) })
+  }
   console.log(totalsInWords(results))
 })
 
-describe('without a cache', () => {
+// It is the same in whatever frame.
+describe.runIf(framed === null)('without a cache', () => {
   test('what passes and what does not is what the list says', () => {
     expect(differences(without, withoutCache)).toEqual([])
     expect(totalsOf(without, 'required')).toEqual({ all: 157, passed: 47, failed: 6, unanswered: 104 })

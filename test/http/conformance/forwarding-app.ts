@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { Agent, request, type Server } from 'node:http'
+import { Agent, createServer, request, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream'
 import express, { type Express, type RequestHandler } from 'express'
@@ -22,9 +22,16 @@ export function forwardingApp(
   return app
 }
 
+/** Makes a server that has this behind it. */
+export type MakeServer = (app: RequestListener) => Promise<Server>
+
 /** Lets it listen on a free port. */
-export async function listening(app: Express): Promise<ListeningApp> {
-  const server: Server = app.listen(0, '127.0.0.1')
+export async function listening(
+  app: RequestListener,
+  make: MakeServer = async () => createServer(app),
+): Promise<ListeningApp> {
+  const server = await make(app)
+  server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Worker } from 'node:worker_threads'
 import type { RequestHandler } from 'express'
-import { forwardingApp, listening } from './forwarding-app.ts'
+import { forwardingApp, listening, type MakeServer } from './forwarding-app.ts'
 import { startOrigin } from './origin.ts'
 
 /**
@@ -48,12 +48,14 @@ export interface RunOptions {
   readonly only?: string
   /** Is given each line that client and origin print. */
   readonly heard?: (line: string) => void
+  /** What the app stands behind, if anything. */
+  readonly server?: MakeServer
 }
 
 /** What http-cache-tests says of an Express app with this middleware, in front of a proxy to the suite's origin. */
 export async function conformanceOf(middleware: RequestHandler, options: RunOptions = {}): Promise<Results> {
   await using origin = await startOrigin(options.heard)
-  await using app = await listening(forwardingApp(middleware, origin))
+  await using app = await listening(forwardingApp(middleware, origin), options.server)
   return await resultsOf(app.url, options)
 }
 

@@ -1,21 +1,33 @@
 import type { RequestHandler } from 'express'
-import { cacheResponses } from '../../../src/http/express.ts'
-import { createCache, memoryStore } from '../../../src/index.ts'
+import { cacheResponses, type CacheResponsesOptions } from '../../../src/http/express.ts'
+import { createCache, memoryStore, type Cache } from '../../../src/index.ts'
+import type { Frame } from '../support/frames.ts'
+import type { MakeServer } from './forwarding-app.ts'
+
+const options: CacheResponsesOptions = {
+  ttl: 'heuristic',
+  statuses: 'standard',
+  honorRequestDirectives: true,
+  undeclared: 'ignore',
+  authorization: 'share',
+  cookies: 'show',
+}
 
 /**
  * The middleware that the suite is run on, as it stands before an origin of which nothing is known but what it says: the
  * standard's own statuses and guesses, and what the handler declares.
  */
 export function subject(): RequestHandler {
-  const cache = createCache({ store: memoryStore(), ttl: '1m' })
-  return cacheResponses(cache, {
-    ttl: 'heuristic',
-    statuses: 'standard',
-    honorRequestDirectives: true,
-    undeclared: 'ignore',
-    authorization: 'share',
-    cookies: 'show',
-  })
+  return cacheResponses(aCache(), options)
+}
+
+/** The same of another framework. */
+export function subjectOf(frame: Frame): MakeServer {
+  return (app) => frame(app, aCache(), options)
+}
+
+function aCache(): Cache {
+  return createCache({ store: memoryStore(), ttl: '1m' })
 }
 
 /** Caches nothing. */

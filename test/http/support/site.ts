@@ -4,11 +4,12 @@ import {
   request as httpRequest,
   type Agent,
   type IncomingHttpHeaders,
+  createServer,
   type IncomingMessage,
   type Server,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express, { type Express, type Request, type RequestHandler } from 'express'
+import express, { type Express, type RequestHandler } from 'express'
 import express4 from 'express4'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
@@ -17,6 +18,7 @@ import { cacheResponses, type CacheResponsesOptions } from '../../../src/http/ex
 import { createCache, type Cache, type CacheEvents, type CacheOptions } from '../../../src/index.ts'
 import { redisStore } from '../../../src/redis/index.ts'
 import { openRaw, type Raw } from '../attacks/raw.ts'
+import { framed } from './frames.ts'
 
 /** What an answer was to a client that is strict about nothing. */
 export interface Reply {
@@ -52,36 +54,44 @@ export interface SiteShape {
   readonly version?: 4 | 5
 }
 
-/** Puts together one of the apps. */
-export type Stack = (app: Express, cache: Cache) => void
+/** Puts together one of the apps; may return a server that it stands behind. */
+export type Stack = (app: Express, cache: Cache) => void | Promise<Server>
 
-/** A site with nothing but one handler behind the cache. */
+/** A site with nothing but one handler behind the cache: behind the middleware of the framework that the project names. */
 export async function siteOf(
   handler: RequestHandler,
-  { options = {}, ...shape }: SiteShape & { readonly options?: CacheResponsesOptions<Request> } = {},
+  { options = {}, ...shape }: SiteShape & { readonly options?: CacheResponsesOptions } = {},
 ): Promise<Site> {
   return await siteWith((app, cache) => {
-    app.use(cacheResponses(cache, options))
+    if (framed === null) app.use(cacheResponses(cache, options))
     app.use(handler)
+    if (framed !== null) return framed(app, cache, options)
   }, shape)
 }
 
-/** A site of apps that are all put together the same way. */
+/** A site of Express apps, in every project, that are all put together the same way. */
 export async function siteWith(stack: Stack, shape: SiteShape = {}): Promise<Site> {
-  const { apps = 1, redis = () => new Redis(inject('redisUrl')), version = 5 } = shape
-  const { namespace = randomUUID() } = shape
+  const { version = 5 } = shape
+  return await siteOn(async (cache) => {
+    const app = version === 4 ? express4() : express()
+    app.disable('x-powered-by')
+    // Errors are what some tests are about: nobody has to read them.
+    app.set('env', 'test')
+    return (await stack(app, cache)) ?? createServer(app)
+  }, shape)
+}
+
+/** A site of servers that are all made the same way. */
+export async function siteOn(make: (cache: Cache) => Promise<Server>, shape: SiteShape = {}): Promise<Site> {
+  const { apps = 1, redis = () => new Redis(inject('redisUrl')), namespace = randomUUID() } = shape
   const all: Running[] = []
   for (let index = 0; index < apps; index++) {
     const client = redis()
     client.on('error', () => {})
     // A busy machine takes its time.
     const cache = createCache({ commandTimeout: '5s', ...shape.cache, namespace, store: redisStore(client) })
-    const app = version === 4 ? express4() : express()
-    app.disable('x-powered-by')
-    // Errors are what some tests are about: nobody has to read them.
-    app.set('env', 'test')
-    stack(app, cache)
-    const server = app.listen(0, '127.0.0.1')
+    const server = await make(cache)
+    server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     all.push({ server, cache, client, port: (server.address() as AddressInfo).port })
   }
@@ -131,6 +141,13 @@ export class Site implements AsyncDisposable {
   /** Resolves when what was loaded has been written as often as this in all. */
   async filled(count: number): Promise<void> {
     await until(`${count} loads have been written`, () => this.heard('fill') >= count)
+  }
+
+  /** Resolves when nothing is being loaded: what has been answered is stored, if it is to be. */
+  async stored(): Promise<void> {
+    const isLoading = async (cache: Cache): Promise<boolean> =>
+      !(await cache.leases()[Symbol.asyncIterator]().next()).done
+    await until('nothing is being loaded', async () => !(await Promise.all(this.caches.map(isLoading))).includes(true))
   }
 
   /** A connection for bytes. */

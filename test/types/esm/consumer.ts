@@ -8,6 +8,9 @@ import { createServer as createHttpsServer } from 'node:https'
 import { createCache, locked, memoryLock, memoryStore, CacheError, type Lock } from 'herdless'
 import { compressed, encrypted, msgpackrCodec, v8Codec } from 'herdless/codecs'
 import { createServer, messageClasses } from 'herdless/express'
+import { cacheResponses as ofFastify, cachedServer } from 'herdless/fastify'
+import { cacheResponses as ofHono } from 'herdless/hono'
+import { cacheResponses as ofKoa } from 'herdless/koa'
 import { instrument } from 'herdless/otel'
 import { postgresLock } from 'herdless/postgres'
 import { collectMetrics } from 'herdless/prometheus'
@@ -15,7 +18,10 @@ import { redisLock, redisStore, redlock } from 'herdless/redis'
 import { zookeeperLock } from 'herdless/zookeeper'
 import { metrics, trace } from '@opentelemetry/api'
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base'
+import { getRequestListener } from '@hono/node-server'
 import express, { type Application } from 'express'
+import { fastify } from 'fastify'
+import { Hono } from 'hono'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { Packr } from 'msgpackr'
@@ -106,5 +112,17 @@ createServer({ request: app.request, response: app.response })
 // @ts-expect-error: the classes are made by it
 createServer(application, { IncomingMessage: class {} })
 console.log(server)
+
+const responses = createCache()
+// The types of Koa itself do not hold: test/http/koa.test.ts uses it with them.
+const koa = ofKoa(responses, { ttl: '1m', key: (request) => request.url ?? '' })
+const hono = new Hono().use(ofHono(responses)).get('/', (c) => c.text('page'))
+const fastifyApp = fastify({ serverFactory: (handler) => cachedServer(handler, responses) })
+fastifyApp.addHook('onRequest', ofFastify(responses, { maxBody: 1_000 }))
+fastifyApp.get('/', { onRequest: ofFastify(responses) }, async () => 'page')
+cachedServer(getRequestListener(hono.fetch), responses)
+// @ts-expect-error: there is no such option
+ofKoa(responses, { maxAge: 1 })
+console.log(koa)
 
 export const isOurs = (error: unknown): boolean => error instanceof CacheError && error.code.length > 0

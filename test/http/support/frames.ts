@@ -1,0 +1,80 @@
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
+import { fastify } from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { inject } from 'vitest'
+import { cacheResponses as ofFastify } from '../../../src/http/fastify.ts'
+import { cacheResponses as ofHono } from '../../../src/http/hono.ts'
+import { cacheResponses as ofKoa } from '../../../src/http/koa.ts'
+import type { CacheResponsesOptions } from '../../../src/http/express.ts'
+import type { Cache } from '../../../src/index.ts'
+
+/** Whose middleware stands before the handlers of a test. */
+export type FrameName = 'express' | 'koa' | 'fastify' | 'hono'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** In the projects that run the suites of `http` once more. */
+    frame: FrameName
+  }
+}
+
+/** Makes a server of a framework, with its own middleware and a listener of node:http behind it. It does not listen yet. */
+export type Frame = (listener: RequestListener, cache: Cache, options: CacheResponsesOptions) => Promise<Server>
+
+const frames: Record<Exclude<FrameName, 'express'>, Frame> = {
+  async koa(listener, cache, options) {
+    const app = new Koa()
+    app.silent = true
+    app.use(ofKoa(cache, options))
+    app.use(async (ctx) => {
+      ctx.respond = false
+      ctx.res.statusCode = 200
+      listener(ctx.req, ctx.res)
+      await closed(ctx.res)
+    })
+    return createServer(app.callback())
+  },
+
+  async fastify(listener, cache, options) {
+    const app = fastify()
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    app.addHook('onRequest', ofFastify(cache, options))
+    // Unlike a route, for every method.
+    app.setNotFoundHandler((request, reply) => {
+      reply.hijack()
+      listener(request.raw, reply.raw)
+    })
+    await app.ready()
+    return app.server
+  },
+
+  async hono(listener, cache, options) {
+    const app = new Hono<{ Bindings: HttpBindings }>()
+    app.use(ofHono(cache, options))
+    app.all('*', async ({ env: { incoming, outgoing } }) => {
+      // The server's and those of a stream that is piped are more than ten.
+      outgoing.setMaxListeners(20)
+      listener(incoming, outgoing)
+      await closed(outgoing)
+      // To HEAD, RESPONSE_ALREADY_SENT is sent once more: Hono makes a copy of it, which has lost what it says.
+      const sent = new Response(null, { headers: { 'x-hono-already-sent': 'true' } })
+      void sent.body
+      return sent
+    })
+    return createAdaptorServer({ fetch: app.fetch }) as Server
+  },
+}
+
+/** Whatever errors it tells of before. */
+async function closed(response: ServerResponse): Promise<void> {
+  await new Promise<void>((resolve) => void response.once('close', resolve))
+}
+
+/** The frame of the project that runs. */
+export const frame: FrameName = inject('frame') ?? 'express'
+
+/** What makes a server with this frame's middleware; `null` for Express, whose apps can have it themselves. */
+export const framed: Frame | null = frame === 'express' ? null : frames[frame]
