@@ -101,6 +101,22 @@ export const mutations = [
     tests: ['test/contract'],
   },
   {
+    name: 'a value that has expired on its way is not for those who joined its wait',
+    rule: 6,
+    file: 'src/core/get-or-load.ts',
+    from: '?? awaitedIn(read, awaited)',
+    to: '',
+    tests: ['test/unit/one-load.test.ts'],
+  },
+  {
+    name: 'a value that a tag voids is for those who joined its wait',
+    rule: 4,
+    file: 'src/core/reads.ts',
+    from: 'return isVoided(read.entry) ? null : read',
+    to: 'return read',
+    tests: ['test/unit/one-load.test.ts'],
+  },
+  {
     name: 'a process listens after it has asked',
     rule: 7,
     file: 'src/redis/inbox.ts',

@@ -135,7 +135,7 @@ export class Flight implements Loading {
           return { state: 'failed', error: errorOf(claim.failure, key), asOf }
         case 'fresh': {
           const found = decoded(claim.entry, key, this.#shared)
-          if (found !== null) return { state: 'value', value: found.value, asOf }
+          if (found !== null) return { state: 'value', value: found.value, asOf, token: claim.entry.token }
           // Refused once already: it cannot be got rid of.
           if (unwanted === claim.entry.token) return { state: 'again' }
           unwanted = claim.entry.token
@@ -172,8 +172,9 @@ export class Flight implements Loading {
     switch (outcome.state) {
       case 'filled': {
         // Even if it has expired on its way: it is what was waited for.
+        const { token } = outcome.entry
         const found = decoded(outcome.entry, this.key, this.#shared)
-        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf }
+        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf, token }
       }
       case 'read': {
         const readAt = moment()
@@ -181,8 +182,9 @@ export class Flight implements Loading {
         // What was waited for counts even if it has expired meanwhile, but not if a tag of it was invalidated.
         if (entry === null || isVoided(entry)) return 'ask again'
         if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'
+        const { token } = entry
         const found = decoded(entry, this.key, this.#shared)
-        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf: readAt }
+        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf: readAt, token }
       }
       case 'failed':
         return { state: 'failed', error: errorOf(outcome.failure, this.key), asOf }

@@ -39,8 +39,9 @@ export class MemoryStore implements Store {
 
   async read(key: string): Promise<Entry | null> {
     const value = this.#values.get(key)
-    const entry = this.#entry(key)
-    return entry !== null && value !== undefined && this.#isVoid(value) ? voided(entry) : entry
+    if (value === undefined) return null
+    const entry = seen(value, this.#clock.now())
+    return this.#isVoid(value) ? voided(entry) : entry
   }
 
   async claim({ key, token, leaseTtl, unwanted, awaited, holder = '', context }: ClaimRequest): Promise<Claim> {
