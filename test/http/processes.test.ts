@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { message } from './attacks/raw.ts'
-import { SiteProcesses, type Answer, type ProcessSite, type Run } from './support/process-site.ts'
+import { SiteProcesses, type ProcessSite, type Run } from './support/process-site.ts'
 import { whole, type Asked, type Reply } from './support/visitor.ts'
 
 let processes: SiteProcesses
@@ -87,27 +87,28 @@ describe('what is for one client alone', () => {
       asked: (index) => ({ authorization: `Bearer ${index}` }),
       reads: ['authorization'],
     },
+    'Authorization that somebody else has read': { asked: (index) => ({ authorization: `Bearer ${index}` }) },
   }
 
   test.for(Object.entries(kinds))('%s: 100 in four processes run side by side, each for its own', async ([, kind]) => {
-    const { headers = () => ({}), asked = () => ({}), reads = [] } = kind
+    const { headers = () => ({}), asked = (): Record<string, string> => ({}), reads = [] } = kind
     const responses = { cookies: 'show', authorization: 'share', passFor: '1m' } as const
     await using site = await processes.site({ reads, responses })
     const crowd = site.crowd(100, '/', (index) => ({ headers: asked(index) }))
     const first = await site.run(1)
     await site.missed(100, 3)
     expect(site.runs).toHaveLength(1)
-    const answer = (run: Run): Answer => ({ headers: headers(run), body: textOf(run) })
-    await first.answer(answer(first))
-    // None of the others ends before all have begun: whoever waited for another's end would wait for ever.
+    await first.write('the ', headers(first))
+    // None ends before all have begun: whoever waited for another's end would wait for ever.
     await site.run(100)
-    site.letGo(answer, 2)
+    await first.answer({ body: textOf(first) })
+    site.letGo((run) => ({ headers: headers(run), body: `the ${textOf(run)}` }), 2)
     const replies = await Promise.all(crowd)
     expect(site.runs).toHaveLength(100)
     expect(told(replies).size).toBe(100)
     for (const [index, reply] of replies.entries()) {
-      const run = site.runs.find((each) => textOf(each) === reply.text)
-      expect(run?.read).toEqual(Object.values(asked(index)))
+      const run = site.runs.find((each) => `the ${textOf(each)}` === reply.text)
+      expect(run?.read).toEqual(reads.map((name) => asked(index)[name]))
       const cookies = reply.headers['set-cookie'] ?? []
       expect(cookies.every((cookie) => cookie === `run=${run?.number}`)).toBe(true)
     }
