@@ -202,11 +202,17 @@ describe('a handler that fails', () => {
     expect(site.runs).toHaveLength(2)
   })
 
-  const breaks: Record<string, (run: Run) => Promise<void>> = {
+  const breaks: Record<string, (run: Run, site: ProcessSite) => Promise<void>> = {
     'before its head': (run) => run.destroy(),
-    'within its body': async (run) => {
+    'within its body': async (run, site) => {
+      // Who has been sent the half in its process, too, sees that it is not whole.
+      await using follower = await site.raw(0)
+      follower.send(get)
       await run.write('half')
+      await follower.head()
+      await follower.piece()
       await run.destroy()
+      await expect(follower.rest()).rejects.toThrow('The connection ended')
     },
   }
 
@@ -219,7 +225,7 @@ describe('a handler that fails', () => {
       const leader = await site.run(1)
       const crowd = site.crowd(100, '/', elsewhere(site, 0))
       await site.missed(101, 3)
-      await breaks[way]?.(leader)
+      await breaks[way]?.(leader, site)
       await expect(own).rejects.toThrow(Error)
       const next = await site.run(2)
       await next.answer({ body: textOf(next) })
