@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import type { FleetProcess } from '../support/fleet-process.ts'
 import { message } from './attacks/raw.ts'
 import { SiteProcesses, type ProcessSite, type Run } from './support/process-site.ts'
 import { whole, type Asked, type Reply } from './support/visitor.ts'
@@ -266,6 +268,21 @@ describe('what is changed in one process while another fills', () => {
     },
   )
 
+  test('a process that stands still meanwhile serves none of its copies when it goes on', async () => {
+    await using site = await processes.site()
+    site.letGo((run) => ({ body: textOf(run) }))
+    const keeper = site.processes[1] as FleetProcess
+    await until('it serves a copy of its own', async () => {
+      await site.everywhere('/')
+      return (await site.heard('near', [keeper])) > 0
+    })
+    keeper.pause()
+    expect((await site.ask('/', { method: 'POST' })).text).toBe(textOf(await site.run(2)))
+    const late = site.crowd(5, '/', () => ({ app: 1 }))
+    keeper.resume()
+    expect(told(await Promise.all(late))).toEqual(new Set([`200 ${textOf(await site.run(3))}`]))
+  })
+
   test('again and again, at random: nobody is ever given what was older when he asked', async () => {
     await using site = await processes.site()
     let version = 0
@@ -303,6 +320,6 @@ describe('what is changed in one process while another fills', () => {
       isOver = true
     }
     for (const asked of await all) expect(asked).toBeGreaterThan(10)
-    expect(await site.heard('hit')).toBeGreaterThan(0)
+    expect(await site.heard('near')).toBeGreaterThan(0)
   })
 })

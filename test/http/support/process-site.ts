@@ -166,8 +166,8 @@ export class ProcessSite extends Visitor implements AsyncDisposable {
     this.#runs.push = (...begun) => (begun.forEach(say), Array.prototype.push.apply(this.#runs, begun))
   }
 
-  /** How often an event was heard in all processes that live and turn. */
-  async heard(name: keyof CacheEvents, processes: readonly FleetProcess[] = this.processes): Promise<number> {
+  /** How often an event was heard in all processes that live and turn; `near`: hits that were copies in them. */
+  async heard(name: keyof CacheEvents | 'near', processes: readonly FleetProcess[] = this.processes): Promise<number> {
     const living = processes.filter((process) => process.running)
     const events = await Promise.all(living.map((process) => process.tell('events', { site: this.#site })))
     return (events as Record<string, number>[]).reduce((sum, counts) => sum + (counts[name] ?? 0), 0)

@@ -53,6 +53,7 @@ obey({
     /** @type {Record<string, number>} */
     const events = {}
     for (const name of eventNames) cache.on(name, () => void (events[name] = (events[name] ?? 0) + 1))
+    cache.on('hit', ({ near }) => void (events['near'] = (events['near'] ?? 0) + (near === true ? 1 : 0)))
     const close = async () => {
       server.closeAllConnections()
       server.close()
