@@ -101,6 +101,22 @@ export const mutations = [
     tests: ['test/contract'],
   },
   {
+    name: 'an error whose time is over is not for those who waited for it',
+    rule: 6,
+    file: 'src/redis/lua/claim.lua',
+    from: '(lease[2] == awaited or left',
+    to: '(left',
+    tests: ['test/contract/redis-store.test.ts'],
+  },
+  {
+    name: 'an error that was waited for is for those who asked when it had ended',
+    rule: 4,
+    file: 'src/core/flight.ts',
+    from: 'asOf: waiting ?? asOf',
+    to: 'asOf',
+    tests: ['test/unit/failure.test.ts'],
+  },
+  {
     name: 'a value that has expired on its way is not for those who joined its wait',
     rule: 6,
     file: 'src/core/get-or-load.ts',

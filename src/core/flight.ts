@@ -107,6 +107,7 @@ export class Flight implements Loading {
     const known = read?.token
     let unwanted = read?.value === null || read?.fresh ? known : undefined
     let awaited: string | undefined
+    let waiting: Moment | null = null
     for (let asked = 1; ; asked++) {
       // Nobody is there to be answered any more, and a refresh is others' business too.
       if (asked > 1 && this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
@@ -132,7 +133,8 @@ export class Flight implements Loading {
           return { state: 'pass' }
         case 'failed':
           this.hasStale ||= claim.stale !== null
-          return { state: 'failed', error: errorOf(claim.failure, key), asOf }
+          // If it is what was waited for, those who have joined since may have asked when it had ended.
+          return { state: 'failed', error: errorOf(claim.failure, key), asOf: waiting ?? asOf }
         case 'fresh': {
           const found = decoded(claim.entry, key, this.#shared)
           if (found !== null) return { state: 'value', value: found.value, asOf, token: claim.entry.token }
@@ -146,6 +148,7 @@ export class Flight implements Loading {
           if (claim.token !== awaited) this.#trace.waits(bounded(claim.context))
           const settlement = await this.#wait(claim, asked, asOf)
           if (settlement !== 'ask again') return settlement
+          if (awaited !== claim.token) waiting = asOf
           awaited = claim.token
         }
       }

@@ -56,7 +56,7 @@ export class MemoryStore implements Store {
     const held = this.#heldNow(key, now)
     if (held !== undefined && held.token !== token) return this.#wait(held, now, stale)
     const rest = this.#resting.get(key)
-    if (rest !== undefined && rest.until > now) {
+    if (rest !== undefined && (rest.token === awaited || rest.until > now)) {
       return rest.answer.state === 'pass' ? rest.answer : { ...rest.answer, stale }
     }
     this.#resting.delete(key)
