@@ -644,4 +644,20 @@ export const httpMutations = [
     to: "value.replaceAll(/[ \\t]*,[ \\t]*/g, ',')",
     tests: ['test/unit/http-garbage.test.ts'],
   },
+  {
+    name: 'a handler is not told to wait for its client',
+    rule: null,
+    file: 'src/http/capture.ts',
+    from: 'const more = this.#isUnsent ? true : write(args)',
+    to: 'const more = this.#isUnsent ? true : (write(args), true)',
+    tests: ['test/http/streaming.test.ts'],
+  },
+  {
+    name: 'a body is kept however long it is',
+    rule: null,
+    file: 'src/http/recording.ts',
+    from: "if (this.#length > this.#most) this.refuse('it is too large')",
+    to: '',
+    tests: ['test/http/streaming.test.ts'],
+  },
 ]

@@ -107,6 +107,7 @@ export class Flight implements Loading {
     const known = read?.token
     let unwanted = read?.value === null || read?.fresh ? known : undefined
     let awaited: string | undefined
+    let waiting: Moment | null = null
     for (let asked = 1; ; asked++) {
       // Nobody is there to be answered any more, and a refresh is others' business too.
       if (asked > 1 && this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
@@ -132,10 +133,11 @@ export class Flight implements Loading {
           return { state: 'pass' }
         case 'failed':
           this.hasStale ||= claim.stale !== null
-          return { state: 'failed', error: errorOf(claim.failure, key), asOf }
+          // If it is what was waited for, those who have joined since may have asked when it had ended.
+          return { state: 'failed', error: errorOf(claim.failure, key), asOf: waiting ?? asOf }
         case 'fresh': {
           const found = decoded(claim.entry, key, this.#shared)
-          if (found !== null) return { state: 'value', value: found.value, asOf }
+          if (found !== null) return { state: 'value', value: found.value, asOf, token: claim.entry.token }
           // Refused once already: it cannot be got rid of.
           if (unwanted === claim.entry.token) return { state: 'again' }
           unwanted = claim.entry.token
@@ -146,6 +148,7 @@ export class Flight implements Loading {
           if (claim.token !== awaited) this.#trace.waits(bounded(claim.context))
           const settlement = await this.#wait(claim, asked, asOf)
           if (settlement !== 'ask again') return settlement
+          if (awaited !== claim.token) waiting = asOf
           awaited = claim.token
         }
       }
@@ -172,8 +175,9 @@ export class Flight implements Loading {
     switch (outcome.state) {
       case 'filled': {
         // Even if it has expired on its way: it is what was waited for.
+        const { token } = outcome.entry
         const found = decoded(outcome.entry, this.key, this.#shared)
-        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf }
+        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf, token }
       }
       case 'read': {
         const readAt = moment()
@@ -181,8 +185,9 @@ export class Flight implements Loading {
         // What was waited for counts even if it has expired meanwhile, but not if a tag of it was invalidated.
         if (entry === null || isVoided(entry)) return 'ask again'
         if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'
+        const { token } = entry
         const found = decoded(entry, this.key, this.#shared)
-        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf: readAt }
+        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf: readAt, token }
       }
       case 'failed':
         return { state: 'failed', error: errorOf(outcome.failure, this.key), asOf }

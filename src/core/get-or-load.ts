@@ -9,7 +9,7 @@ import type { Moment } from './moment.ts'
 import { nestedWait, type TooLong } from './nested-wait.ts'
 import { Patience } from './patience.ts'
 import type { Question } from './question.ts'
-import type { Found, Reads } from './reads.ts'
+import { awaitedIn, type Found, type Reads } from './reads.ts'
 import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
 import type { Unleased } from './unleased.ts'
@@ -103,6 +103,7 @@ export class Call {
     if (atOnce !== null) return atOnce.value
     this.#missed = true
     events.emit('miss', { key })
+    let awaited: string | null = null
     for (let flown = 0; flown < mostFlights && !this.#patience.over; flown++) {
       if (read instanceof CacheError) return await this.#away(read)
       this.#checkCircle()
@@ -111,6 +112,7 @@ export class Call {
       switch (settlement.state) {
         case 'value':
           if (asked < settlement.asOf) return settlement.value
+          awaited = settlement.token
           break
         case 'failed':
           if (asked < settlement.asOf) throw settlement.error
@@ -125,8 +127,8 @@ export class Call {
           break
       }
       read = await this.#readNow()
-      const atOnce = this.#atOnce(read)
-      if (atOnce !== null) return atOnce.value
+      const found = this.#atOnce(read) ?? awaitedIn(read, awaited)
+      if (found !== null) return found.value
     }
     // Whoever has an answer by now does not start another load.
     return this.#patience.over ? undefined : await this.#collapsed()
@@ -179,10 +181,8 @@ export class Call {
     }
     const copy = refresh ? undefined : this.#shared.near?.spare(key)
     if (copy !== undefined) return copy.value
-    if (late !== undefined && asked < late.began) {
-      const ended = await late.ended
-      if (ended.state === 'value') return ended.value
-    }
+    const ended = late !== undefined && asked < late.began ? await late.ended : null
+    if (ended?.state === 'value') return ended.value
     return await this.#collapsed()
   }
 

@@ -180,7 +180,7 @@ function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: n
     const wait = { outcome: new Promise<never>(nothing), pushed: false, leaseLeft: held.until - now, leave: nothing }
     return { record: null, answer: { state: 'wait', token: held.token, context: held.context, stale, ...wait } }
   }
-  if (rest !== undefined && rest.until > now && held === undefined) {
+  if (rest !== undefined && (rest.token === awaited || rest.until > now) && held === undefined) {
     const { failure } = rest
     return { record: null, answer: failure === null ? { state: 'pass' } : { state: 'failed', failure, stale } }
   }

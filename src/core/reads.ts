@@ -2,6 +2,7 @@ import type { CacheError } from './errors.ts'
 import { decoded } from './payload.ts'
 import type { Shared } from './shared.ts'
 import type { Entry } from './store.ts'
+import { isVoided } from './tags.ts'
 
 /** What a read found, and when it was sent: an entry and its value, bytes that are no value of ours, or nothing. */
 export type Found =
@@ -70,4 +71,13 @@ export class Reads {
     if (value === null) return { state: 'garbage', entry }
     return { state: 'entry', entry, value: value.value, at }
   }
+}
+
+/**
+ * The value that was waited for, by the token of its load: it counts even if it has expired meanwhile, and as long as it is
+ * there, nothing was invalidated.
+ */
+export function awaitedIn(read: Found | CacheError, token: string | null): { readonly value: unknown } | null {
+  if (!('entry' in read) || read.state === 'garbage' || read.entry.token !== token) return null
+  return isVoided(read.entry) ? null : read
 }

@@ -47,11 +47,12 @@ async function filled(
 ): Promise<Settlement> {
   const { key, plan } = whose
   const { value } = loaded
+  const { token } = lease
   const filling = fill(shared, lease, key, plan, loaded)
   const filled = plan.answer === 'loaded' ? { state: 'filled' as const } : await filling
   switch (filled.state) {
     case 'filled':
-      return { state: 'value', value, asOf }
+      return { state: 'value', value, asOf, token }
     case 'refused':
       return { state: 'again' }
     case 'unfit':
@@ -59,7 +60,7 @@ async function filled(
     case 'unknown':
       // Only who asked before the load began can be sure that it is not too old.
       if (plan.onStoreFailure === 'throw') return { state: 'away', error: filled.error }
-      return { state: 'value', value, asOf: began }
+      return { state: 'value', value, asOf: began, token }
   }
 }
 

@@ -4,8 +4,8 @@ import type { Moment } from './moment.ts'
 
 /** How a flight ended. */
 export type Settlement =
-  /** A value, good for those who asked before `asOf`. */
-  | { readonly state: 'value'; readonly value: unknown; readonly asOf: Moment }
+  /** A value, good for those who asked before `asOf`; `token`: of the load that brought it. */
+  | { readonly state: 'value'; readonly value: unknown; readonly asOf: Moment; readonly token: string }
   /** An error, likewise. */
   | { readonly state: 'failed'; readonly error: CacheError; readonly asOf: Moment }
   /** The result is not for sharing: `own` is for the caller whose loader ran, if it was one of ours. */

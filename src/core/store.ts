@@ -148,7 +148,7 @@ export interface ClaimRequest {
   readonly known?: string | undefined
   /** The token of a value that is to be replaced even though the store calls it fresh. */
   readonly unwanted?: string | undefined
-  /** The token of the load that the caller waits for: its value is taken even if it has expired meanwhile. */
+  /** The token of the load that the caller waits for: what came of it is the answer even if its time is over. */
   readonly awaited?: string | undefined
   /** Who asks, for operators: up to 256 characters that are kept with the lease. */
   readonly holder?: string | undefined

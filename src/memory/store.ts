@@ -39,8 +39,9 @@ export class MemoryStore implements Store {
 
   async read(key: string): Promise<Entry | null> {
     const value = this.#values.get(key)
-    const entry = this.#entry(key)
-    return entry !== null && value !== undefined && this.#isVoid(value) ? voided(entry) : entry
+    if (value === undefined) return null
+    const entry = seen(value, this.#clock.now())
+    return this.#isVoid(value) ? voided(entry) : entry
   }
 
   async claim({ key, token, leaseTtl, unwanted, awaited, holder = '', context }: ClaimRequest): Promise<Claim> {
@@ -55,7 +56,7 @@ export class MemoryStore implements Store {
     const held = this.#heldNow(key, now)
     if (held !== undefined && held.token !== token) return this.#wait(held, now, stale)
     const rest = this.#resting.get(key)
-    if (rest !== undefined && rest.until > now) {
+    if (rest !== undefined && (rest.token === awaited || rest.until > now)) {
       return rest.answer.state === 'pass' ? rest.answer : { ...rest.answer, stale }
     }
     this.#resting.delete(key)

@@ -25,7 +25,7 @@ return {1}
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'bdeff1c5126ef05399efea691569d66b6ea9f587',
+  sha1: '40bbac69ceab880513b9a2f7cebfedb9d15a9a58',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -90,7 +90,7 @@ local function claim(KEYS, ARGV)
       if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
     end
     if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
-  elseif most and left > most - (tonumber(lease[8]) or most) then
+  elseif most and (lease[2] == awaited or left > most - (tonumber(lease[8]) or most)) then
     if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
     if lease[1] == 'pass' then return {'pass', micros} end
   end

@@ -153,6 +153,23 @@ export const claims: readonly ContractTest[] = [
     },
   },
   {
+    title: 'a load that was waited for and brought no value is the answer although its time is over (rule 6)',
+    async run(scene) {
+      const ends = {
+        failed: (lease: Lease) => scene.a.fail(lease, failure, 0),
+        pass: (lease: Lease) => scene.a.pass(lease, 0),
+      }
+      for (const [state, end] of Object.entries(ends)) {
+        const key = scene.key()
+        const lease = await scene.lease(scene.a, key)
+        assert.equal(await end(lease), true)
+        assert.equal((await scene.claim(scene.b, key, { awaited: lease.token })).state, state)
+        const other = await scene.claimUntil(scene.b, key, 'lease', { awaited: scene.token() })
+        assert.equal((await scene.wait(scene.a, key, { awaited: lease.token })).token, other.lease.token)
+      }
+    },
+  },
+  {
     title: 'a lease that nobody renews is taken by the next one when it ends, and not before (rule 10)',
     async run(scene) {
       const key = scene.key()

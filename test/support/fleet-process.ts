@@ -101,6 +101,11 @@ export class FleetProcess {
     return this.#process.pid
   }
 
+  /** Whether it has not ended. */
+  get running(): boolean {
+    return this.#running
+  }
+
   connected(socket: Socket, lines: Interface): void {
     this.#socket = socket
     this.#silent = once(lines, 'close')

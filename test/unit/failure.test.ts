@@ -101,6 +101,24 @@ describe('a load that fails', () => {
     expect(after).toEqual({ state: 'value', value: 'v' })
   })
 
+  test('and is learnt of by asking again is the answer of those who waited by then, and of no other (rules 4 and 6)', async () => {
+    const { a, b, ways, clock } = fleet({ failureCooldown: 0 })
+    ways.b.messages = 'lost'
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    const before = answerOf(b.getOrLoad('k', source.loader))
+    await settled()
+    source.run(0).reject(down)
+    await settled()
+    const after = answerOf(b.getOrLoad('k', source.loader))
+    await clock.advance(500)
+    expect(before).toMatchObject(failedWith('terminating connection'))
+    source.run(1).resolve('v')
+    await settled()
+    expect(after).toEqual({ state: 'value', value: 'v' })
+    expect(source.runs).toHaveLength(2)
+  })
+
   test('and was voided by an invalidation fails nobody: its callers get what the next load brings (rule 2)', async () => {
     const { a, b, ways } = fleet()
     ways.a.messages = 'lost'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore } from '../../src/index.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { answerOf, answersOf } from './answer.ts'
-import { fleet } from './fleet.ts'
+import { fleet, type Fleet } from './fleet.ts'
 import { Source } from './source.ts'
 
 describe('a missing value', () => {
@@ -144,6 +144,43 @@ describe('a loaded value', () => {
       { state: 'value', value: 'v' },
     ])
     expect(source.runs).toHaveLength(1)
+  })
+
+  describe('of a ttl that ends before those have read it who have joined its wait', () => {
+    /** One caller in `a` loads, two wait in `b`: one has its load waited for, the other joins, and then reads too late. */
+    async function joined(meanwhile: (fleet: Fleet) => Promise<unknown> = async () => undefined) {
+      const all = fleet({ ttl: 1, tags: ['t'] })
+      const { a, b, clock, ways } = all
+      const source = new Source<string>()
+      const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+      await settled()
+      answers.push(answerOf(b.getOrLoad('k', source.loader)))
+      await settled()
+      const letGo = ways.b.hold('read', 'before')
+      source.run(0).resolve('v')
+      await clock.advance(5)
+      await meanwhile(all)
+      letGo()
+      await settled()
+      return { source, answers }
+    }
+
+    test('is still what they waited for (rule 6)', async () => {
+      const { source, answers } = await joined()
+      expect(answers).toEqual(Array.from({ length: 3 }, () => ({ state: 'value', value: 'v' })))
+      expect(source.runs).toHaveLength(1)
+    })
+
+    test.for<[string, (fleet: Fleet) => Promise<unknown>]>([
+      ['the key', ({ a }) => a.invalidate('k')],
+      ['its tag', ({ a }) => a.invalidateTags(['t'])],
+    ])('is not, where %s was invalidated meanwhile (rule 4)', async ([, meanwhile]) => {
+      const { source, answers } = await joined(meanwhile)
+      expect(source.runs).toHaveLength(2)
+      source.run(1).resolve('new')
+      await settled()
+      expect(answers.map((answer) => 'value' in answer && answer.value)).toEqual(['v', 'v', 'new'])
+    })
   })
 
   test('is another object for each process and for each later call', async () => {

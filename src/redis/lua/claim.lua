@@ -7,7 +7,7 @@
 --       3 lease ttl, ms
 --       4 token of the value that the caller has already, '' if none
 --       5 token of a value that is to be replaced even if it is fresh, '' if none
---       6 token of the load that the caller waits for, '' if none
+--       6 token of the load that the caller waits for, '' if none: what came of it is the answer, whatever its time
 --       7 ms that the inbox of a holder must have been without a subscriber before it may be replaced, '' for never
 --       8 what the holder says of itself, '' if nothing
 --       9 what those who wait are to be given, '' if nothing
@@ -95,7 +95,7 @@ local function claim(KEYS, ARGV)
       if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
     end
     if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
-  elseif most and left > most - (tonumber(lease[8]) or most) then
+  elseif most and (lease[2] == awaited or left > most - (tonumber(lease[8]) or most)) then
     if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
     if lease[1] == 'pass' then return {'pass', micros} end
   end

@@ -1,13 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  request as httpRequest,
-  type Agent,
-  type IncomingHttpHeaders,
-  createServer,
-  type IncomingMessage,
-  type Server,
-} from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type Express, type RequestHandler } from 'express'
 import express4 from 'express4'
@@ -17,31 +10,10 @@ import { until } from '../../../scripts/until.mjs'
 import { cacheResponses, type CacheResponsesOptions } from '../../../src/http/express.ts'
 import { createCache, type Cache, type CacheEvents, type CacheOptions } from '../../../src/index.ts'
 import { redisStore } from '../../../src/redis/index.ts'
-import { openRaw, type Raw } from '../attacks/raw.ts'
 import { framed } from './frames.ts'
+import { Visitor } from './visitor.ts'
 
-/** What an answer was to a client that is strict about nothing. */
-export interface Reply {
-  readonly status: number
-  readonly reason: string
-  readonly headers: IncomingHttpHeaders
-  /** Names and values in turn, as they came. */
-  readonly rawHeaders: readonly string[]
-  readonly body: Buffer
-  readonly text: string
-  /** What it says in Cache-Status. */
-  readonly cache: string
-}
-
-/** What is asked for, besides the path. */
-export interface Asked {
-  readonly method?: string
-  readonly headers?: Record<string, string | string[]>
-  readonly body?: string
-  /** Which of the apps is asked. */
-  readonly app?: number
-  readonly agent?: Agent
-}
+export { whole, type Asked, type Reply } from './visitor.ts'
 
 /** What a site is like. */
 export interface SiteShape {
@@ -108,11 +80,12 @@ interface Running {
 }
 
 /** Apps that listen, and what is asked of them. */
-export class Site implements AsyncDisposable {
+export class Site extends Visitor implements AsyncDisposable {
   readonly #apps: readonly Running[]
   readonly #heard = new Map<keyof CacheEvents, number>()
 
   constructor(apps: readonly Running[]) {
+    super(apps.map(({ port }) => port))
     this.#apps = apps
     for (const { cache } of apps)
       for (const name of ['miss', 'hit', 'stale', 'fill', 'failure', 'load', 'wait'] as const)
@@ -121,10 +94,6 @@ export class Site implements AsyncDisposable {
 
   get caches(): readonly Cache[] {
     return this.#apps.map(({ cache }) => cache)
-  }
-
-  get ports(): readonly number[] {
-    return this.#apps.map(({ port }) => port)
   }
 
   /** How often an event was heard in all caches. */
@@ -150,54 +119,6 @@ export class Site implements AsyncDisposable {
     await until('nothing is being loaded', async () => !(await Promise.all(this.caches.map(isLoading))).includes(true))
   }
 
-  /** A connection for bytes. */
-  async raw(app = 0): Promise<Raw> {
-    return await openRaw({ port: this.#port(app) })
-  }
-
-  async get(path = '/', headers: Record<string, string | string[]> = {}, asked: Asked = {}): Promise<Reply> {
-    return await this.ask(path, { headers, ...asked })
-  }
-
-  /** Rejects if the connection ends before the answer does. */
-  async ask(path: string, { method = 'GET', headers = {}, body = '', app = 0, agent }: Asked = {}): Promise<Reply> {
-    const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const sent = httpRequest({
-      port: this.#port(app),
-      host: '127.0.0.1',
-      path,
-      method,
-      // In every app it is the same site.
-      headers: { host: 'site', ...length, ...headers },
-      agent: agent ?? false,
-    })
-    // An answer that is not cut off is an answer, whatever becomes of the connection.
-    sent.on('error', () => {})
-    sent.end(body)
-    const [response] = (await once(sent, 'response')) as [IncomingMessage]
-    const chunks = (await response.toArray()) as Buffer[]
-    const bytes = Buffer.concat(chunks)
-    return {
-      status: response.statusCode ?? 0,
-      reason: response.statusMessage ?? '',
-      headers: response.headers,
-      rawHeaders: response.rawHeaders,
-      body: bytes,
-      text: bytes.toString(),
-      cache: String(response.headers['cache-status']),
-    }
-  }
-
-  /** Many at once, each with its own request: by turns in all apps. */
-  crowd(count: number, path = '/', asked: (index: number) => Asked = () => ({})): Promise<Reply>[] {
-    return Array.from({ length: count }, (_, index) => {
-      const reply = this.ask(path, { app: index % this.#apps.length, ...asked(index) })
-      // Whoever awaits them all hears of it later.
-      reply.catch(() => {})
-      return reply
-    })
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(
       this.#apps.map(async ({ server, cache, client }) => {
@@ -208,18 +129,6 @@ export class Site implements AsyncDisposable {
       }),
     )
   }
-
-  #port(app: number): number {
-    const port = this.#apps[app]?.port
-    if (port === undefined) throw new Error(`Expected one of ${this.#apps.length} apps, got ${app}`)
-    return port
-  }
-}
-
-/** Those that came whole. */
-export async function whole(replies: readonly Promise<Reply>[]): Promise<Reply[]> {
-  const settled = await Promise.allSettled(replies)
-  return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
 }
 
 /** What somebody waits for until somebody else opens it. */
