@@ -377,7 +377,8 @@ async function unlike(site: Site, path: string, text: string, asked: Asked = {})
 /** Without what is of one answer alone, or tells how it came. */
 function ofTheAnswer({ headers }: Reply): unknown {
   const own = 'age connection cache-status content-length keep-alive transfer-encoding'.split(' ')
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !own.includes(name)))
+  const isMade = (name: string): boolean => name === 'etag' && headers.etag?.startsWith('W/"herdless-') === true
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !own.includes(name) && !isMade(name)))
 }
 
 /** The pieces of `/slow`. */
