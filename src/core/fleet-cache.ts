@@ -66,7 +66,7 @@ export class FleetCache implements Cache {
 
   async #getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
     const question = this.#question('getOrLoad', key, loader, options)
-    const { plan, signal } = question
+    const { plan } = question
     const { flights, reads, events, near } = this.#shared
     const copy = near?.get(key)
     if (copy !== undefined && near !== null) {
@@ -76,7 +76,7 @@ export class FleetCache implements Cache {
     }
     // A hit takes the short way, unless the caller might not have the patience for a read. Where this process is loading
     // the key already and there is nothing stale to serve, there is nothing to read.
-    const short = signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
+    const short = plan.signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
     if (!short || flights.joinable(key)?.hasStale === false)
       return (await new Call(this.#shared, question).answer(null)) as T
     let read: Found | CacheError
@@ -110,12 +110,17 @@ export class FleetCache implements Cache {
     return (await new Call(this.#shared, question).answer(null)) as T
   }
 
+  /** As `getOrLoad`, for what has just been looked for in vain. */
+  async load<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    const call = new Call(this.#shared, this.#question('getOrLoad', key, loader, options))
+    return (await call.answer({ state: 'nothing' })) as T
+  }
+
   wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F> {
     return this.#wraps.wrap(fn, options)
   }
 
   async peek<T = unknown>(key: string): Promise<Peeked<T>> {
-    checkKey(key)
     this.#checkOpen(key)
     const found = await this.#shared.reads.read(key, this.#plan.tags).catch((error: CacheError) => {
       throw about(key, error)
@@ -124,13 +129,11 @@ export class FleetCache implements Cache {
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
-    checkKey(key)
     this.#checkOpen(key)
     await this.#writes.set(key, value, options)
   }
 
   async invalidate(key: string): Promise<void> {
-    checkKey(key)
     this.#checkOpen(key)
     await this.#writes.invalidate(key)
   }
@@ -157,7 +160,6 @@ export class FleetCache implements Cache {
   }
 
   async explain(key: string): Promise<Explanation> {
-    checkKey(key)
     this.#checkOpen(key)
     return await explained(key, this.#plan.grace, this.#shared)
   }
@@ -168,7 +170,6 @@ export class FleetCache implements Cache {
   }
 
   async breakLease(key: string, token: string): Promise<boolean> {
-    checkKey(key)
     this.#checkOpen(key)
     return await breakLease(key, token, this.#shared)
   }
@@ -208,14 +209,12 @@ export class FleetCache implements Cache {
 
   /** What is asked, checked. */
   #question<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Question {
-    checkKey(key)
+    this.#checkOpen(key)
     checkLoader(key, loader)
     const plan = this.#wraps.planOf(options, who)
-    const { signal } = plan
-    this.#checkOpen(key)
-    signal?.throwIfAborted()
+    plan.signal?.throwIfAborted()
     const { moment, clock } = this.#shared
-    return { key, loader, plan, refresh: who === 'refresh', signal, asked: moment(), askedAt: clock.now() }
+    return { key, loader, plan, refresh: who === 'refresh', asked: moment(), askedAt: clock.now() }
   }
 
   async #closeAll(timeout: number): Promise<void> {
@@ -243,8 +242,9 @@ export class FleetCache implements Cache {
   }
 
   /** A loader that may end may also ask for what it needs. */
-  #checkOpen(key?: string): void {
+  #checkOpen(...keys: readonly string[]): void {
+    for (const key of keys) checkKey(key)
     if (this.#state === 'open' || (this.#state === 'closing' && loadingNow() !== null)) return
-    throw closed(key)
+    throw closed(keys[0])
   }
 }

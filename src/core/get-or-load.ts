@@ -45,14 +45,14 @@ export class Call {
 
   constructor(shared: CallShared, question: Question) {
     const { clock, open } = shared
-    const { signal, askedAt: since } = question
+    const { plan, askedAt: since } = question
     this.#shared = shared
     this.#question = question
     this.#parent = loadingNow()
     this.#patience = new Patience({
       clock,
       since,
-      signal,
+      signal: plan.signal,
       onEnd: () => {
         open.delete(this)
         this.#leave()

@@ -38,6 +38,10 @@ export class ObservingCache implements Cache {
     return (await this.#ask('getOrLoad', key, loader, options)) as T
   }
 
+  load<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    return this.getOrLoad(key, loader, options)
+  }
+
   async refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
     return (await this.#ask('refresh', key, loader, options)) as T
   }

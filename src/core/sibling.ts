@@ -6,6 +6,11 @@ import type { Near } from './near.ts'
 import type { CachePlan } from './plan.ts'
 import type { Shared } from './shared.ts'
 
+/** A cache that can be told not to look for what has just been looked for in vain. */
+interface SiblingCache extends Cache {
+  load: Cache['getOrLoad']
+}
+
 /** What a sibling does otherwise. */
 export interface SiblingChanges {
   readonly codec: Codec
@@ -16,7 +21,7 @@ export interface SiblingChanges {
  * with a near tier of its own if that one has one, in which values are shared as they are.
  */
 export class Sibling {
-  readonly cache: Cache
+  readonly cache: SiblingCache
   readonly events: Events
   /** The `ttl` and the `waitTimeout` of the cache that it is beside, in milliseconds. */
   readonly defaultTtl: number
@@ -25,7 +30,7 @@ export class Sibling {
   readonly #store: { readonly away: boolean }
 
   constructor(
-    cache: Cache,
+    cache: SiblingCache,
     { events, near, store }: Pick<Shared, 'events' | 'near'> & { store: { away: boolean } },
     { ttl, waitTimeout }: Pick<CachePlan, 'ttl' | 'waitTimeout'>,
   ) {

@@ -104,7 +104,7 @@ export class Exchange {
     try {
       // What is fresh for the store is to be asked about all the same.
       const isRefresh = found.state === 'fresh' || old?.stored.rules.noCache === true
-      return await load.answer(isRefresh ? 'refresh' : 'getOrLoad')
+      return await load.answer(isRefresh ? 'refresh' : found.state === 'missing' ? 'load' : 'getOrLoad')
     } finally {
       waiters.leave(place.key)
     }

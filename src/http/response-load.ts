@@ -69,8 +69,8 @@ export class ResponseLoad {
     this.#keeping = { sibling, plan, streams, key, fields: client.fields, options }
   }
 
-  /** @param verb `refresh` to replace what is fresh for the store, too */
-  async answer(verb: 'getOrLoad' | 'refresh'): Promise<Loaded> {
+  /** @param verb `refresh` to replace what is fresh for the store, too; `load` where nothing was found */
+  async answer(verb: 'getOrLoad' | 'refresh' | 'load'): Promise<Loaded> {
     const { request, response, run } = this.#client
     const { sibling, plan } = this.#shared
     const fill = new Fill({ request, response, plan, defaultTtl: sibling.defaultTtl, run })
@@ -99,7 +99,7 @@ export class ResponseLoad {
     }
   }
 
-  async #loaded(verb: 'getOrLoad' | 'refresh', fill: Fill): Promise<Loaded> {
+  async #loaded(verb: 'getOrLoad' | 'refresh' | 'load', fill: Fill): Promise<Loaded> {
     let isOwn = false
     try {
       const load = (context: LoadContext): Promise<Kept | null> => {
