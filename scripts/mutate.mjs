@@ -81,14 +81,25 @@ async function judged({ file, from, to, tests }) {
   }
 }
 
-/** @param {string[]} tests */
-async function verdictOf(tests) {
+/**
+ * @param {string[]} tests
+ * @param {string[]} flags
+ * @returns {Promise<{ caught: boolean, by: string }>}
+ */
+async function verdictOf(tests, flags = ['--bail=1']) {
   const results = join(copy, 'mutation-results.json')
   await rm(results, { force: true })
-  await execute('npx', ['vitest', 'run', ...tests, '--bail=1', '--reporter=json', `--outputFile=${results}`], {
-    cwd: copy,
-    maxBuffer: 1e8,
-  }).catch(() => undefined)
+  const isRed = await execute(
+    'npx',
+    ['vitest', 'run', ...tests, ...flags, '--reporter=json', `--outputFile=${results}`],
+    {
+      cwd: copy,
+      maxBuffer: 1e8,
+    },
+  ).then(
+    () => false,
+    () => true,
+  )
   /** @type {{ testResults: { name: string, status: string, message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
   const { testResults } = JSON.parse(await readFile(results, 'utf8'))
   const failures = testResults.flatMap(({ assertionResults }) =>
@@ -98,5 +109,7 @@ async function verdictOf(tests) {
   if (first !== undefined) return { caught: true, by: first.fullName }
   const broken = testResults.find(({ status }) => status === 'failed')
   if (broken !== undefined) return { caught: false, by: `${broken.name} could not be run: ${broken.message}` }
+  // Whoever stops at the first failure may do so before it is told.
+  if (isRed && flags.length > 0) return await verdictOf(tests, [])
   return { caught: false, by: `${testResults.length} test files passed: ${tests.join(', ')}` }
 }

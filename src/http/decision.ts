@@ -77,7 +77,7 @@ export class Decider {
       vary: names === '*' ? [] : names,
       selected: names === '*' ? '' : selectedBy(names, this.#headers),
     }
-    if (names === '*') return { to: 'pass', why: why ?? 'undeclared', names: [] }
+    if (names === '*') return { to: 'pass', why: why ?? undeclaredText(undeclaredOf(fields, seen)), names: [] }
     if (why === null) return { to: 'store', head, names, tags: this.#tags(fields) ?? [] }
     const isHarmless = why === 'status' || why === 'no-freshness' || why === 'no-validator'
     if (status >= 500 && isHarmless && !('set-cookie' in fields)) return { to: 'share', head, names }
@@ -127,7 +127,7 @@ export class Decider {
   #names(fields: Fields, seen: SeenFields): readonly string[] | '*' {
     const declared = varyOf(fields)
     if (declared === '*' || seen === 'all') return '*'
-    const undeclared = [...seen].filter((name) => !declared.includes(name))
+    const undeclared = undeclaredOf(fields, seen)
     if (undeclared.length > 0 && this.#plan.undeclared(this.#request) === 'refuse') return '*'
     return [...new Set([...this.#plan.vary(this.#request), ...declared, ...undeclared])].sort()
   }
@@ -158,4 +158,17 @@ export class Decider {
     const asked = { method: 'GET', fields: this.#headers }
     return usableOnError(asked, { ...stored.rules, age, lifetime: stored.lifetime }, { honor, ifError: 0 })
   }
+}
+
+/** The request fields that were read though `Vary` does not name them; `*` for all. */
+function undeclaredOf(fields: Fields, seen: SeenFields): readonly string[] {
+  if (seen === 'all') return ['*']
+  const declared = varyOf(fields)
+  return [...seen].filter((name) => !declared.includes(name))
+}
+
+/** Names them, as a token of `Cache-Status`. A handler may have looked for what is no name. */
+function undeclaredText(names: readonly string[]): string {
+  const some = names.filter((name) => /^[!#$%&'*+.^`|~\w-]+$/.test(name)).slice(0, 8)
+  return `undeclared:${some.join('+')}`
 }

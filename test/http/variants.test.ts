@@ -121,6 +121,7 @@ describe('undeclared', () => {
     await using site = await siteOf(source.handler)
     for (const a of ['1', '2', '1']) expect((await site.get('/', { 'x-a': a })).text).toContain(a)
     expect(source.runs).toBe(3)
+    expect((await site.get('/named', { 'x-a': '1' })).cache).toBe('herdless; fwd=uri-miss; detail=undeclared:*')
   })
 
   test('a handler may change the fields, as without a cache', async () => {
@@ -143,6 +144,7 @@ describe('undeclared', () => {
       for (const a of ['1', '2', '1']) expect((await site.get(path, { 'x-a': a })).text).toBe(`"${a}"`)
     expect(source.runs).toBe(5)
     expect((await site.get('/', { 'x-a': '1' })).cache).toContain('fwd')
+    expect((await site.get('/named', { 'x-a': '1' })).cache).toBe('herdless; fwd=uri-miss; detail=undeclared:x-a')
   })
 
   test("'ignore': what the handler declares is believed", async () => {
