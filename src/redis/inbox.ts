@@ -90,6 +90,7 @@ export class Inbox {
     this.#state = 'connecting'
     this.#told = true
     const subscriber = (this.#subscriber = this.#client.duplicate())
+    leaveSubscribing(subscriber)
     let tried!: () => void
     this.#firstTry = new Promise((resolve) => (tried = resolve))
     const without = (): void => {
@@ -236,4 +237,13 @@ export class Inbox {
     this.#listeners.clear()
     for (const listeners of all) for (const listener of listeners) listener(again)
   }
+}
+
+/**
+ * ioredis would subscribe again when it is connected again, as we do; but nobody hears it when that fails, as where the cache is
+ * closed at this moment: a rejection that ends the process.
+ */
+function leaveSubscribing(subscriber: RedisSubscriber): void {
+  const { options } = subscriber as { options?: { autoResubscribe?: unknown } }
+  if (options?.autoResubscribe === true) options.autoResubscribe = false
 }

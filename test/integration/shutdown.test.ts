@@ -3,6 +3,8 @@ import { until } from '../../scripts/until.mjs'
 import { startFleet, tally, type FleetShape, type Member } from '../support/fleet.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
+import { createCache } from '../../src/index.ts'
+import { redisStore } from '../../src/redis/index.ts'
 
 describe('close()', () => {
   test('in mid-load lets the load end and fill (rule 13)', async () => {
@@ -149,4 +151,27 @@ describe('after close() and quit() nothing keeps the process alive', () => {
     await member.disconnect()
     await expect(member.process.ended()).resolves.toBeUndefined()
   })
+})
+
+test('closing while the subscription is asked for again leaves no rejection to nobody', async () => {
+  await using server = await startRedis()
+  await using proxy = await startProxy(server)
+  const client = server.connect()
+  client.duplicate = () => server.connect({ host: proxy.host, port: proxy.port })
+  const cache = createCache({ store: redisStore(client) })
+  await cache.getOrLoad('key', () => 1)
+  await until('it listens', async () => (await server.client.pubsub('CHANNELS')).length === 1)
+  const rejections: unknown[] = []
+  const hear = (error: unknown): void => void rejections.push(error)
+  process.on('unhandledRejection', hear)
+  try {
+    const again = proxy.stopAt('subscribe')
+    proxy.cut()
+    await again
+    await cache.close()
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(rejections).toEqual([])
+  } finally {
+    process.off('unhandledRejection', hear)
+  }
 })
