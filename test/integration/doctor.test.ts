@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { checkout } from '../../scripts/command.mjs'
 import { builtPackage } from '../support/fleet-build.ts'
+import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
 import { doc } from '../docs/markdown.ts'
 import { checksWith, examined, herdless, herdlessIn } from './doctor.ts'
@@ -107,18 +108,14 @@ describe('a server that cannot be examined ends the doctor with 2', () => {
 
   test('because it freezes in the midst of it, in bounded time', async () => {
     await using server = await startRedis()
-    const monitor = await server.client.monitor()
-    const asked = new Promise<void>((resolve) =>
-      monitor.on('monitor', (_time: string, [name = '']: string[]) => name.toLowerCase() === 'time' && resolve()),
-    )
-    const ending = herdless(['doctor', server.url])
+    await using proxy = await startProxy(server)
+    const asked = proxy.stopAt('time')
+    const ending = herdless(['doctor', `redis://${proxy.host}:${proxy.port}`])
     await asked
-    await server.freeze()
     const { code, err, took } = await ending
     expect(err).toMatch(/^Nothing could be examined: 127\.0\.0\.1:\d+: Command timed out/)
     expect(code).toBe(2)
     expect(took).toBeLessThan(bounded)
-    monitor.disconnect()
   })
 
   test('because the password is wrong, or missing', async () => {
