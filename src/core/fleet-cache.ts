@@ -6,7 +6,7 @@ import type { CacheEvents, Events } from './events.ts'
 import { explained, type Explanation } from './explain.ts'
 import { freshness } from './freshness.ts'
 import { Call, type CallShared } from './get-or-load.ts'
-import { checkKey } from './key.ts'
+import { checkedKey, checkKey } from './key.ts'
 import { breakLease, leasesHeld, type HeldLease } from './leases.ts'
 import { checkLoader, type Loader } from './load.ts'
 import { together, type BatchLoader } from './many.ts'
@@ -121,7 +121,7 @@ export class FleetCache implements Cache {
   }
 
   async peek<T = unknown>(key: string): Promise<Peeked<T>> {
-    this.#checkOpen(key)
+    this.#checkOpen(checkedKey(key))
     const found = await this.#shared.reads.read(key, this.#plan.tags).catch((error: CacheError) => {
       throw about(key, error)
     })
@@ -129,12 +129,12 @@ export class FleetCache implements Cache {
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
-    this.#checkOpen(key)
+    this.#checkOpen(checkedKey(key))
     await this.#writes.set(key, value, options)
   }
 
   async invalidate(key: string): Promise<void> {
-    this.#checkOpen(key)
+    this.#checkOpen(checkedKey(key))
     await this.#writes.invalidate(key)
   }
 
@@ -160,7 +160,7 @@ export class FleetCache implements Cache {
   }
 
   async explain(key: string): Promise<Explanation> {
-    this.#checkOpen(key)
+    this.#checkOpen(checkedKey(key))
     return await explained(key, this.#plan.grace, this.#shared)
   }
 
@@ -170,7 +170,7 @@ export class FleetCache implements Cache {
   }
 
   async breakLease(key: string, token: string): Promise<boolean> {
-    this.#checkOpen(key)
+    this.#checkOpen(checkedKey(key))
     return await breakLease(key, token, this.#shared)
   }
 
@@ -209,9 +209,10 @@ export class FleetCache implements Cache {
 
   /** What is asked, checked. */
   #question<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Question {
-    this.#checkOpen(key)
+    checkKey(key)
     checkLoader(key, loader)
     const plan = this.#wraps.planOf(options, who)
+    this.#checkOpen(key)
     plan.signal?.throwIfAborted()
     const { moment, clock } = this.#shared
     return { key, loader, plan, refresh: who === 'refresh', asked: moment(), askedAt: clock.now() }
@@ -242,9 +243,8 @@ export class FleetCache implements Cache {
   }
 
   /** A loader that may end may also ask for what it needs. */
-  #checkOpen(...keys: readonly string[]): void {
-    for (const key of keys) checkKey(key)
+  #checkOpen(key?: string): void {
     if (this.#state === 'open' || (this.#state === 'closing' && loadingNow() !== null)) return
-    throw closed(keys[0])
+    throw closed(key)
   }
 }

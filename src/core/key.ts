@@ -25,3 +25,9 @@ export function checkKey(key: unknown): asserts key is string {
         : 'one with a lone surrogate'
   throw new TypeError(`Expected a key to be a well-formed string of 1 to ${longestKey} characters, got ${got}`)
 }
+
+/** The key, if it is one: see `checkKey`. */
+export function checkedKey(key: unknown): string {
+  checkKey(key)
+  return key
+}

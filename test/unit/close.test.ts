@@ -32,6 +32,20 @@ describe('closing a cache', () => {
     expect(clock.holding).toBe(0)
   })
 
+  test('leaves misuse a TypeError', async () => {
+    const { a } = fleet()
+    await a.close()
+    for (const call of [
+      a.getOrLoad('k', 'no loader' as never),
+      a.getOrLoad('k', () => 1, { tll: 1 } as never),
+      a.getOrLoad('', () => 1),
+      a.peek(undefined as never),
+      a.set('', 1),
+      a.invalidate(5 as never),
+    ])
+      await expect(call).rejects.toThrow(TypeError)
+  })
+
   test('takes no more calls (rule 13)', async () => {
     const { a, ways } = fleet()
     const source = new Source<string>()
