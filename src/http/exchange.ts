@@ -5,7 +5,7 @@ import { variantsTtl, type Kept } from './keeping.ts'
 import { firstPlace, isSelected, placeOfVariant, type Place } from './place.ts'
 import { reuse } from './policy/reuse.ts'
 import { ResponseLoad, type Loaded, type ResponseShared } from './response-load.ts'
-import type { StoredResponse } from './stored-response.ts'
+import { ageNow } from './stored-response.ts'
 
 /** How often a request starts over because what it waited for was another variant, or came to nothing. */
 const mostTurns = 4
@@ -122,8 +122,3 @@ export class Exchange {
 }
 
 const missing: Peeked<never> = { state: 'missing' }
-
-/** As far as the clocks of the machines agree. */
-function ageNow({ initialAge, receivedAt }: StoredResponse): number {
-  return initialAge + Math.max(0, Date.now() - receivedAt)
-}

@@ -4,7 +4,7 @@ import type { Fill } from './fill.ts'
 import { ageText } from './policy/age.ts'
 import type { Fields } from './policy/fields.ts'
 import { sayHead } from './serve.ts'
-import type { StoredHead } from './stored-response.ts'
+import { ageNow, type StoredHead } from './stored-response.ts'
 
 /** How much of an answer may wait for a client that is slower than the handler, in bytes; it is then cut off. */
 const mostWaiting = 16_777_216
@@ -16,7 +16,7 @@ export function follow(
   fill: Fill,
   { head, status }: { readonly head: StoredHead; readonly status: CacheStatus },
 ): void {
-  const ours = ['Age', ageText(head.initialAge), 'Cache-Status', cacheStatusText(status)]
+  const ours = ['Age', ageText(ageNow(head)), 'Cache-Status', cacheStatusText(status)]
   const lines = head.lines.filter(([name]) => !['age', 'cache-status'].includes(name.toLowerCase()))
   if (head.statusMessage !== undefined) response.statusMessage = head.statusMessage
   sayHead(response, head.status, [...lines.flat(), ...ours])

@@ -10,7 +10,7 @@ import type { Fields } from './policy/fields.ts'
 import type { StaleRules } from './policy/stale.ts'
 import type { ResponsePlan } from './response-options.ts'
 import type { Streams } from './streams.ts'
-import type { StoredHead, StoredResponse, Variants } from './stored-response.ts'
+import { ageNow, type StoredHead, type StoredResponse, type Variants } from './stored-response.ts'
 import { conditionsOf, withTag } from './validators.ts'
 
 /** What there is under a key: `null` where nothing may be kept. */
@@ -147,8 +147,7 @@ function passed(context: LoadContext, passFor: number): null {
 
 /** What has a body that took its time is as old as its head, and the store counts from now on. */
 function agedNow(head: StoredHead): StoredHead {
-  const now = Date.now()
-  return { ...head, receivedAt: now, initialAge: head.initialAge + Math.max(0, now - head.receivedAt) }
+  return { ...head, receivedAt: Date.now(), initialAge: ageNow(head) }
 }
 
 /** How long a response is kept beyond its time: as long as it may be served stale, or is worth asking about. */

@@ -1,5 +1,5 @@
 import type { LoadContext } from '../core/load.ts'
-import { CacheError, type CacheErrorCode } from '../core/errors.ts'
+import type { CacheError, CacheErrorCode } from '../core/errors.ts'
 import type { CallOptions } from '../core/options.ts'
 import type { Sibling } from '../core/sibling.ts'
 import { known, type Client } from './client.ts'
@@ -112,7 +112,7 @@ export class ResponseLoad {
       if (fill.forgo()) return value ?? 'again'
     } catch (error) {
       // It was told as an event. Whose handler has begun is answered by it.
-      if (fill.forgo()) return this.#withoutLoad(error as CacheError, isOwn)
+      if (fill.forgo()) return this.#withoutLoad((error as CacheError).code, isOwn)
     }
     if (fill.isClientOurs) await this.#answerInstead(fill)
     return 'answered'
@@ -140,11 +140,11 @@ export class ResponseLoad {
 
   /** There are too many who wait for this already. */
   overloaded(): Loaded {
-    return this.#withoutLoad(new CacheError('OVERLOADED', `Too many wait for ${this.#place.key}`), false)
+    return this.#withoutLoad('OVERLOADED', false)
   }
 
   /** There is no answer. @param isOwn whether it was this client's own handler that was to give it */
-  #withoutLoad({ code }: CacheError, isOwn: boolean): Loaded {
+  #withoutLoad(code: CacheErrorCode, isOwn: boolean): Loaded {
     const detail = detailOf[code] ?? 'error'
     if (this.#old !== null && this.#isUsableOnError) this.#client.serveOld(this.#old, { detail })
     // All who have waited for so long would run it at once: what is slow would be no faster for it.

@@ -32,6 +32,11 @@ export interface Variants {
   readonly generation: string
 }
 
+/** How old a response is, in milliseconds, as far as the clocks of the machines agree. */
+export function ageNow({ initialAge, receivedAt }: StoredHead): number {
+  return initialAge + Math.max(0, Date.now() - receivedAt)
+}
+
 const formats = { response: 1, variants: 2 }
 
 /** Bytes of stored responses: a byte for the format, the length of the head, the head as JSON, and the body as it is. */
