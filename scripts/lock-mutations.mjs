@@ -128,8 +128,16 @@ export const lockMutations = [
     name: 'what a server grants too late stays with it',
     rule: null,
     file: 'src/redis/majority.ts',
-    from: 'for (const node of this.#nodes) quietly(node.release({ ...hold, ttl: kept(ttl) }))',
+    from: 'for (const node of silent) quietly(node.release(hold))',
     to: 'quietly(Promise.resolve())',
+    tests: ['test/integration/redlock.test.ts'],
+  },
+  {
+    name: 'what a server grants behind the release stays with it',
+    rule: null,
+    file: 'src/redis/majority.ts',
+    from: "if (taken.state === 'held' && !this.#held.has(taken.hold.token))",
+    to: "if (taken.state === 'held' && this.#quorum === 0)",
     tests: ['test/integration/redlock.test.ts'],
   },
   {

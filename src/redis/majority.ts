@@ -18,6 +18,7 @@ export class Majority implements LockProvider {
   readonly #quorum: number
   readonly #clock: Clock
   readonly #token = tokens()
+  readonly #held = new Set<string>()
 
   constructor(nodes: readonly LockProvider[], clock: Clock = systemClock) {
     this.#nodes = nodes
@@ -39,16 +40,21 @@ export class Majority implements LockProvider {
     const request = { name, token, ttl: kept(ttl), waits: 'no' } as const
     const hold: Hold = { name, token, ttl, fence: null }
     let left = Number.POSITIVE_INFINITY
-    const asked = this.#nodes.map(async (node): Promise<Vote> => {
-      const taken = await this.#inTime(ttl, () => node.take(request))
+    const silent = new Set(this.#nodes)
+    const takes = this.#nodes.map((node) => ({ node, take: node.take(request) }))
+    const asked = takes.map(async ({ node, take }): Promise<Vote> => {
+      const taken = await this.#inTime(ttl, () => take)
+      silent.delete(node)
       if (taken.state === 'held') return 'yes'
       left = Math.min(left, taken.left)
       return 'no'
     })
     const decided = await this.#decision(asked, 'no')
+    if (decided === 'yes') this.#held.add(token)
+    // These hear of it behind the request, however slow they are with it, and even if this process is gone by then.
+    else for (const node of silent) quietly(node.release(hold))
+    for (const { node, take } of takes) quietly(take.then((taken) => this.#giveBackUnheld(node, taken)))
     if (decided === 'yes') return { state: 'held', hold }
-    // Each hears of this after the request, however slow it is: what it grants too late, it gives back at once.
-    for (const node of this.#nodes) quietly(node.release({ ...hold, ttl: kept(ttl) }))
     if (decided === 'nothing') throw new Error(`No majority of ${this.#nodes.length} servers answered`)
     return busyUntold(left)
   }
@@ -61,7 +67,13 @@ export class Majority implements LockProvider {
   }
 
   release(hold: Hold): Promise<boolean> {
+    this.#held.delete(hold.token)
     return this.#agreed(this.#nodes.map((node) => this.#inTime(hold.ttl, () => node.release(hold))))
+  }
+
+  /** A server that did not know the script was sent it anew, which may be behind the release. */
+  async #giveBackUnheld(node: LockProvider, taken: Taken): Promise<void> {
+    if (taken.state === 'held' && !this.#held.has(taken.hold.token)) await node.release(taken.hold)
   }
 
   async #agreed(answers: readonly Promise<boolean>[]): Promise<boolean> {

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
 import type { Lock } from '../../src/core/lock.ts'
 import { redlock, type RedlockOptions } from '../../src/redis/index.ts'
+import { giveBack } from '../../src/redis/scripts.ts'
 import { startProxy, type Proxy } from '../support/proxy.ts'
 import { startNodes, type RedisNodes, type RedisServer } from '../support/servers.ts'
 
@@ -22,7 +23,13 @@ describe('a lock on five servers', () => {
       await lock.close()
       for (const client of clients) client.disconnect()
     }
-    await Promise.all([...nodes].map(({ client }) => client.flushall()))
+    await Promise.all(
+      [...nodes].map(async ({ client }) => {
+        // What was held back on its way may be a request whose release is lost with the connection.
+        await until('the server has read all that was sent', async () => (await clients(client)) === 1)
+        await client.flushall()
+      }),
+    )
   })
 
   afterAll(async () => {
@@ -42,6 +49,13 @@ describe('a lock on five servers', () => {
 
   function hang(count: number): void {
     for (const proxy of proxies.slice(0, count)) proxy.blackHole()
+  }
+
+  /** How many clients a server has, this one included. */
+  async function clients(client: Redis): Promise<number> {
+    return String(await client.client('LIST'))
+      .trim()
+      .split('\n').length
   }
 
   /** What each server has under the name of the lock. */
@@ -85,6 +99,25 @@ describe('a lock on five servers', () => {
     for (const proxy of proxies.slice(0, 3)) proxy.blackHole('replies')
     await expect(lock.tryAcquire('job')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
     await until('nobody has it', async () => (await held()).every((token) => token === null))
+  })
+
+  test.each([
+    ['asked for in vain', 'theirs'],
+    ['held for a moment', null],
+  ])('that is %s is not left behind on a server that had to be sent the script anew', async (_, theirs) => {
+    const lock = await opened()
+    const [forgetful, itsClient, itsProxy] = [[...nodes][4], open[0]?.clients[4], proxies[4] as Proxy]
+    if (theirs !== null) for (const { client } of [...nodes].slice(0, 3)) await client.set('lock:job', theirs)
+    await forgetful?.client.script('FLUSH')
+    // Somebody else has given back something there since, and taken nothing.
+    await forgetful?.client.script('LOAD', giveBack.lua)
+    itsProxy.latency = 20
+    // The others have decided by the time it says that it does not know the script.
+    await lock.tryAcquire('job').then((lease) => lease?.release())
+    // The third is behind what is sent when the second, and that when the first, is answered.
+    for (let turn = 0; turn < 3; turn++) await itsClient?.ping()
+    itsProxy.latency = 0
+    expect(await held()).toEqual([theirs, theirs, theirs, null, null])
   })
 
   test('is not given to two who ask at once, and then to neither for long', async () => {
