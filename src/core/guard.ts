@@ -14,7 +14,8 @@ interface Pending {
   readonly since: number
   /** How many commands had been answered when it was sent. */
   readonly before: number
-  readonly reject: (error: CacheError) => void
+  /** Null when it is over: the tables that a set of V8 has outgrown keep what was in it, and thereby what that refers to. */
+  reject: ((error: CacheError) => void) | null
 }
 
 /**
@@ -194,11 +195,11 @@ export class GuardedStore {
     attempt(run).then(
       (value) => {
         this.#breaker.answered()
-        if (this.#pending.delete(pending)) resolve(value)
+        if (this.#ends(pending)) resolve(value)
         else late?.(value)
       },
       (cause: unknown) => {
-        if (!this.#pending.delete(pending)) return
+        if (!this.#ends(pending)) return
         const error = unavailable(cause)
         this.#events.emit('storeFailure', { error })
         reject(error)
@@ -206,12 +207,18 @@ export class GuardedStore {
     )
   }
 
+  #ends(pending: Pending): boolean {
+    pending.reject = null
+    return this.#pending.delete(pending)
+  }
+
   #expire(pending: Pending): void {
-    this.#pending.delete(pending)
-    if (this.#closed) return pending.reject(closed())
+    const { reject } = pending
+    this.#ends(pending)
+    if (this.#closed) return reject?.(closed())
     const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${this.#timeout} ms`)
     this.#events.emit('storeFailure', { error })
-    pending.reject(error)
+    reject?.(error)
     if (this.#breaker.answers === pending.before && !this.#store.sharded) this.#breaker.trip(error)
   }
 

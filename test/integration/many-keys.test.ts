@@ -52,6 +52,24 @@ describe('getOrLoadMany on Redis', () => {
     })
   })
 
+  test('reads what is asked for in one tick with one command, and where others were just answered with several', async () => {
+    const [cache] = (await open(1)) as [Cache]
+    await Promise.all(keys.map((key) => cache.set(key, `of ${key}`)))
+    const never = (): never => expect.unreachable('all are there')
+    const atOnce = await caches.sent(async () => {
+      expect(await cache.getOrLoadMany(keys, never)).toEqual(values)
+    })
+    expect(atOnce).toEqual({ mget: 1 })
+    const [turns, callers] = [5, 12]
+    const again = await caches.sent(async () => {
+      const ask = async (key: string): Promise<void> => {
+        for (let turn = 0; turn < turns; turn++) expect(await cache.getOrLoad(key, never)).toBe(`of ${key}`)
+      }
+      await Promise.all(keys.slice(0, callers).map(ask))
+    })
+    expect(again, 'one for all, then one for two each').toEqual({ mget: 1 + (turns - 1) * (callers / 2) })
+  })
+
   test('fills values of many megabytes in several commands', async () => {
     const [cache, other] = (await open(2)) as [Cache, Cache]
     const large = Array.from({ length: 8 }, (_, index) => `large ${index}`)
