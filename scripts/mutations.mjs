@@ -199,7 +199,7 @@ export const mutations = [
   {
     name: 'commands have no deadline',
     rule: 12,
-    file: 'src/core/guard.ts',
+    file: 'src/core/under-way.ts',
     from: 'if (this.#sweep === null) this.#sweepIn(this.#timeout)',
     to: '',
     tests: ['test/unit'],

@@ -1,22 +1,14 @@
 import { Breaker } from './breaker.ts'
-import type { Clock, Timer } from './clock.ts'
-import { deadline } from './deadline.ts'
+import type { Clock } from './clock.ts'
 import { CacheError, closed, unavailable, type Failure } from './errors.ts'
 import type { Events } from './events.ts'
 import { KeptInvalidations } from './kept-invalidations.ts'
 import { quietly } from './quietly.ts'
 import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Store } from './store.ts'
+import { UnderWay, type Command } from './under-way.ts'
 
 /** The most leases whose release is made up for. */
 const mostOwed = 10_000
-
-interface Pending {
-  readonly since: number
-  /** How many commands had been answered when it was sent. */
-  readonly before: number
-  /** Null when it is over: the tables that a set of V8 has outgrown keep what was in it, and thereby what that refers to. */
-  reject: ((error: CacheError) => void) | null
-}
 
 /**
  * A store that answers in time, or rejects with STORE_UNAVAILABLE: a deadline on every command, and a breaker so that
@@ -33,11 +25,7 @@ export class GuardedStore {
   readonly #breaker: Breaker
   readonly #kept: KeptInvalidations
   readonly #keeps: boolean
-
-  // Commands under way, oldest first: all have the same deadline, so one timer serves them all.
-  readonly #pending = new Set<Pending>()
-  #sweep: Timer | null = null
-
+  readonly #underWay: UnderWay
   readonly #owed = new Set<Lease>()
   #closed = false
 
@@ -52,6 +40,7 @@ export class GuardedStore {
     this.#keeps = keeps
     this.#clock = clock
     this.#events = events
+    this.#underWay = new UnderWay(timeout, clock, (reject, before) => this.#expire(reject, before))
     this.#breaker = new Breaker({ ping: () => store.ping(), closes: () => this.#makeUp(), clock, events })
     const invalidate = (key: string): Promise<void> => this.#call(() => store.invalidate(key))
     this.#kept = new KeptInvalidations({ invalidate, clock, events })
@@ -160,10 +149,9 @@ export class GuardedStore {
   /** Rejects with STORE_UNAVAILABLE, when all is closed, if invalidations that were kept have not been carried out. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#sweep?.cancel()
     this.#breaker.stop()
     this.#kept.stop()
-    for (const pending of this.#pending) this.#expire(pending)
+    this.#underWay.close()
     await this.#store.close(this.#hear)
     const { count } = this.#kept
     if (count === 0) return
@@ -189,17 +177,16 @@ export class GuardedStore {
     if (this.#closed) return reject(closed())
     const refusal = this.#breaker.open ?? (key === undefined ? undefined : this.#kept.why(key))
     if (refusal !== undefined) return reject(refusal)
-    const pending: Pending = { since, before: this.#breaker.answers, reject }
-    this.#pending.add(pending)
-    if (this.#sweep === null) this.#sweepIn(this.#timeout)
+    const command: Command = { since, before: this.#breaker.answers, reject }
+    this.#underWay.begin(command)
     attempt(run).then(
       (value) => {
         this.#breaker.answered()
-        if (this.#ends(pending)) resolve(value)
+        if (this.#underWay.end(command)) resolve(value)
         else late?.(value)
       },
       (cause: unknown) => {
-        if (!this.#ends(pending)) return
+        if (!this.#underWay.end(command)) return
         const error = unavailable(cause)
         this.#events.emit('storeFailure', { error })
         reject(error)
@@ -207,33 +194,12 @@ export class GuardedStore {
     )
   }
 
-  #ends(pending: Pending): boolean {
-    pending.reject = null
-    return this.#pending.delete(pending)
-  }
-
-  #expire(pending: Pending): void {
-    const { reject } = pending
-    this.#ends(pending)
-    if (this.#closed) return reject?.(closed())
+  #expire(reject: (error: CacheError) => void, before: number): void {
+    if (this.#closed) return reject(closed())
     const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${this.#timeout} ms`)
     this.#events.emit('storeFailure', { error })
-    reject?.(error)
-    if (this.#breaker.answers === pending.before && !this.#store.sharded) this.#breaker.trip(error)
-  }
-
-  #sweepIn(ms: number): void {
-    this.#sweep = deadline(this.#clock, ms, this.#expireDue, 'background')
-  }
-
-  readonly #expireDue = (): void => {
-    this.#sweep = null
-    const now = this.#clock.now()
-    for (const pending of this.#pending) {
-      const left = pending.since + this.#timeout - now
-      if (left > 0) return this.#sweepIn(left)
-      this.#expire(pending)
-    }
+    reject(error)
+    if (this.#breaker.answers === before && !this.#store.sharded) this.#breaker.trip(error)
   }
 
   readonly #hear: Hear = (pushed) => this.#events.emit('push', { up: pushed })

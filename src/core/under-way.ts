@@ -1,0 +1,68 @@
+import type { Clock, Timer } from './clock.ts'
+import { deadline } from './deadline.ts'
+import type { CacheError } from './errors.ts'
+
+/** A command that has been sent and not been answered. */
+export interface Command {
+  /** By the clock. */
+  readonly since: number
+  /** How many had been answered when it was sent. */
+  readonly before: number
+  /** Null when it is over: the tables that a set of V8 has outgrown keep what was in it, and thereby what that refers to. */
+  reject: ((error: CacheError) => void) | null
+}
+
+/** Commands under way, oldest first: all have the same deadline, so one timer serves them all. */
+export class UnderWay {
+  readonly #commands = new Set<Command>()
+  readonly #timeout: number
+  readonly #clock: Clock
+  readonly #late: (reject: (error: CacheError) => void, before: number) => void
+  #sweep: Timer | null = null
+
+  /**
+   * @param timeout how long a command may take, in milliseconds
+   * @param late rejects one that took longer, or that was under way when all was closed
+   */
+  constructor(timeout: number, clock: Clock, late: (reject: (error: CacheError) => void, before: number) => void) {
+    this.#timeout = timeout
+    this.#clock = clock
+    this.#late = late
+  }
+
+  begin(command: Command): void {
+    this.#commands.add(command)
+    if (this.#sweep === null) this.#sweepIn(this.#timeout)
+  }
+
+  /** Whether it was under way still. */
+  end(command: Command): boolean {
+    command.reject = null
+    return this.#commands.delete(command)
+  }
+
+  close(): void {
+    this.#sweep?.cancel()
+    for (const command of this.#commands) this.#expire(command)
+  }
+
+  #expire(command: Command): void {
+    const { reject, before } = command
+    this.end(command)
+    if (reject !== null) this.#late(reject, before)
+  }
+
+  #sweepIn(ms: number): void {
+    this.#sweep = deadline(this.#clock, ms, this.#expireDue, 'background')
+  }
+
+  readonly #expireDue = (): void => {
+    this.#sweep = null
+    const now = this.#clock.now()
+    for (const command of this.#commands) {
+      const left = command.since + this.#timeout - now
+      if (left > 0) return this.#sweepIn(left)
+      this.#expire(command)
+    }
+  }
+}
