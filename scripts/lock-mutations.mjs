@@ -53,6 +53,14 @@ export const lockMutations = [
     tests: ['test/contract/redis-lock.test.ts'],
   },
   {
+    name: 'whatever is written in place of a fence is one',
+    rule: null,
+    file: 'src/redis/lua/take.lua',
+    from: ' and last < 9007199254740991 then',
+    to: ' then',
+    tests: ['test/integration/redis-lock.test.ts'],
+  },
+  {
     name: 'whoever asks first has the lock, though others wait in order',
     rule: null,
     file: 'src/redis/lua/take.lua',

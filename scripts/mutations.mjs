@@ -309,6 +309,14 @@ export const mutations = [
     tests: ['test/unit/tags.test.ts'],
   },
   {
+    name: 'whatever is written in place of an epoch is one',
+    rule: null,
+    file: 'src/redis/lua/void-tags.lua',
+    from: 'return number and number < 9007199254740991 and number or 0',
+    to: 'return number or 0',
+    tests: ['test/integration/tags.test.ts'],
+  },
+  {
     name: 'a load that an invalidation of its tag has voided may fill',
     rule: 4,
     file: 'src/redis/lua/mark-tags.lua',

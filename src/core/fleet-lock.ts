@@ -1,5 +1,4 @@
 import { systemClock, type Clock } from './clock.ts'
-import { inTime } from './deadline.ts'
 import { shown } from './duration.ts'
 import { CacheError, closed, quoted } from './errors.ts'
 import { HeldLock, type Keeper } from './held-lock.ts'
@@ -11,6 +10,7 @@ import type { AcquireOptions, HoldOptions, Lock, LockLease } from './lock.ts'
 import { quietly } from './quietly.ts'
 import { heldHere, nested, runHolding } from './reentry.ts'
 import { tokens } from './token.ts'
+import { UnderWay } from './under-way.ts'
 import { Watchdog } from './watchdog.ts'
 
 /** How a lock works, whatever its backend. */
@@ -28,7 +28,6 @@ export interface FleetLockOptions {
 export class FleetLock implements Lock {
   readonly #provider: LockProvider
   readonly #plan: LockPlan
-  readonly #commandTimeout: number
   readonly #ordered: boolean
   readonly #clock: Clock
   readonly #watchdog: Watchdog<Hold>
@@ -36,6 +35,7 @@ export class FleetLock implements Lock {
   readonly #held = new Set<HeldLock>()
   readonly #token = tokens()
   readonly #waiters: LockWaiters
+  readonly #commands: UnderWay
   /** What may still take or give back something, whether or not anybody waits for it. */
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
@@ -44,15 +44,15 @@ export class FleetLock implements Lock {
     this.#ordered = ordered
     this.#provider = provider
     this.#plan = plan
-    this.#commandTimeout = commandTimeout
     this.#clock = clock
     this.#waiters = new LockWaiters(clock)
+    this.#commands = new UnderWay(commandTimeout, clock, (reject) => reject(silent(commandTimeout)))
     this.#watchdog = new Watchdog((holds) => provider.renew(holds), clock)
     this.#keeper = {
       clock,
       longest: () => provider.longest,
-      renew: (hold) => this.#inTime(async () => (await provider.renew([hold])[0]) === true),
-      release: (hold) => this.#seen(this.#inTime(() => provider.release(hold))),
+      renew: (hold) => this.#commands.run(async () => (await provider.renew([hold])[0]) === true),
+      release: (hold) => this.#seen(this.#commands.run(() => provider.release(hold))),
       over: (lease) => void this.#held.delete(lease),
     }
     provider.open()
@@ -88,6 +88,7 @@ export class FleetLock implements Lock {
     this.#watchdog.close()
     // What was granted to those who were asking is given back, too, while the client is still there.
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+    this.#commands.close()
     await this.#provider.close()
   }
 
@@ -139,8 +140,8 @@ export class FleetLock implements Lock {
     return outer === null ? null : nested(outer)
   }
 
-  async #had(name: string, plan: LockPlan, giveUpAt: number): Promise<LockLease> {
-    return this.#ours(name, plan) ?? (await this.#seen(this.#patiently(name, plan, giveUpAt)))
+  #had(name: string, plan: LockPlan, giveUpAt: number): LockLease | Promise<LockLease> {
+    return this.#ours(name, plan) ?? this.#seen(this.#patiently(name, plan, giveUpAt))
   }
 
   async #once(name: string, plan: LockPlan): Promise<LockLease | null> {
@@ -185,7 +186,7 @@ export class FleetLock implements Lock {
     const askedAt = this.#clock.now()
     // Nobody is there any more to hold what comes late, or to wait.
     const late = (taken: Taken): void => this.#decline(taken)
-    const taken = await this.#inTime(() => this.#provider.take(request), late)
+    const taken = await this.#commands.run(() => this.#provider.take(request), late)
     try {
       this.#checkWanted(plan, request.name)
       if (taken.state === 'busy') return taken
@@ -223,7 +224,7 @@ export class FleetLock implements Lock {
     const giveBack = (): Promise<unknown> => {
       return taken.state === 'busy' ? taken.giveUp() : this.#provider.release(taken.hold)
     }
-    quietly(this.#seen(this.#inTime(giveBack)))
+    quietly(this.#seen(this.#commands.run(giveBack)))
   }
 
   #seen<T>(work: Promise<T>): Promise<T> {
@@ -231,10 +232,6 @@ export class FleetLock implements Lock {
     const over = (): void => void this.#underWay.delete(work)
     work.then(over, over)
     return work
-  }
-
-  #inTime<T>(run: () => Promise<T>, late?: (value: T) => void): Promise<T> {
-    return inTime(run, { most: this.#commandTimeout, clock: this.#clock, late })
   }
 }
 
@@ -246,4 +243,8 @@ function heldByOthers(name: string, wait: number): CacheError {
 
 function ranOut(name: string): CacheError {
   return new CacheError('STORE_UNAVAILABLE', `The lock ${quoted(name)} ran out on its way here`, { key: name })
+}
+
+function silent(timeout: number): CacheError {
+  return new CacheError('STORE_UNAVAILABLE', `There was no answer within ${timeout} ms`)
 }

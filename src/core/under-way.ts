@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.ts'
 import { deadline } from './deadline.ts'
-import type { CacheError } from './errors.ts'
+import { unavailable, type CacheError } from './errors.ts'
 
 /** A command that has been sent and not been answered. */
 export interface Command {
@@ -28,6 +28,26 @@ export class UnderWay {
     this.#timeout = timeout
     this.#clock = clock
     this.#late = late
+  }
+
+  /**
+   * What a command comes to, if it is answered in time; else, and when it fails, rejects with STORE_UNAVAILABLE.
+   * @param late is given an answer that comes after that
+   */
+  run<T>(send: () => Promise<T>, late?: (value: T) => void): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const command: Command = { since: this.#clock.now(), before: 0, reject }
+      this.begin(command)
+      send().then(
+        (value) => {
+          if (this.end(command)) resolve(value)
+          else late?.(value)
+        },
+        (error: unknown) => {
+          if (this.end(command)) reject(unavailable(error))
+        },
+      )
+    })
   }
 
   begin(command: Command): void {

@@ -14,12 +14,16 @@ export interface LockKeys {
 /** What Redis takes for a hash tag: what stands between the first brace and the first one after it that closes, if anything. */
 const tagged = /^[^{]*\{[^}]+\}/
 
+/** What is escaped where there is none. */
+const special = /[{}%]/
+
 /**
  * The key of a lock: a plain string under its own name. Braces that are no hash tag are escaped, for what is beside the lock
  * has that name in braces, in the same slot of a cluster; a hash tag of its own is kept.
  */
 export function lockKey(name: string): string {
-  return tagged.test(name) ? name : name.replaceAll(/[{}%]/g, encodeURIComponent)
+  if (!special.test(name) || tagged.test(name)) return name
+  return name.replaceAll(/[{}%]/g, encodeURIComponent)
 }
 
 /** All keys of a lock. */

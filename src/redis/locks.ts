@@ -1,4 +1,3 @@
-import { placeKept, placeKeptOnceTold } from '../core/lock-provider.ts'
 import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
 import { quietly } from '../core/quietly.ts'
 import { tokenLength } from '../core/token.ts'
@@ -7,9 +6,6 @@ import { Inbox } from './inbox.ts'
 import { lockKey, lockKeys, type LockKeys } from './lock-keys.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
-
-/** As for the leases of a cache. */
-const goneAfter = 50
 
 /** A silent holder is suspected by the first who waits, and replaced when that one asks again: so it asks this often. */
 const suspectEvery = 300
@@ -65,20 +61,25 @@ export class RedisLocks implements LockProvider {
   async #take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
     const keys = lockKeys(this.#options.prefix + name)
     const inbox = this.#inbox?.name ?? ''
-    const args = [token, Math.ceil(ttl), waits, inbox, placeKept, this.#steals ? goneAfter : '']
-    const reply = (await this.#run(
-      scripts.take,
-      [keys.lock, keys.fence, keys.queue, keys.places, keys.suspect],
-      args,
-    ).catch((error: unknown) => {
+    const me = token + inbox
+    const { lock, fence, queue, places, suspect } = keys
+    const its = this.#steals ? [lock, fence, queue, places, suspect] : [lock, fence, queue, places]
+    let reply: unknown[]
+    try {
+      reply = (await this.#run(scripts.take, its, [me, Math.ceil(ttl), waits])) as unknown[]
+    } catch (error) {
       // Unless the server itself said no, it may have granted a lock that nobody will ever hear of.
-      if ((error as Error).name !== 'ReplyError') quietly(this.#giveBack(keys, token, token + inbox))
+      if ((error as Error).name !== 'ReplyError') quietly(this.#giveBack(keys, token, me))
       throw error
-    })) as unknown[]
-    if (String(reply[0]) === 'held') return { state: 'held', hold: await this.#held(name, ttl, reply) }
+    }
+    if (Number(reply[0]) === 1) {
+      const hold = this.#held(name, ttl, reply)
+      if (this.#options.minReplicas > 0) await this.#replicated(hold)
+      return { state: 'held', hold }
+    }
     const left = Number(reply[1]) < 0 ? Number.POSITIVE_INFINITY : Number(reply[1])
     const pushed = inbox !== '' && Number(reply[2]) === 1
-    return this.#busy({ keys, token, inbox, left, pushed, waits: waits !== 'no' })
+    return this.#busy({ keys, token, me, left, pushed, waits: waits !== 'no' })
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
@@ -94,10 +95,10 @@ export class RedisLocks implements LockProvider {
     return answers
   }
 
-  async release({ name, token }: Hold): Promise<boolean> {
+  release({ name, token }: Hold): Promise<boolean> {
     this.#lost.delete(token)
     this.#inbox?.letGo(token.slice(0, tokenLength))
-    return await this.#giveBack(lockKeys(this.#options.prefix + name), token, '')
+    return this.#giveBack(lockKeys(this.#options.prefix + name), token, '')
   }
 
   get #steals(): boolean {
@@ -105,12 +106,10 @@ export class RedisLocks implements LockProvider {
     return this.#options.stealFromDead && this.#inbox !== null && !this.#client.isCluster
   }
 
-  async #held(name: string, ttl: number, reply: readonly unknown[]): Promise<Hold> {
+  #held(name: string, ttl: number, reply: readonly unknown[]): Hold {
     const token = String(reply[1])
     const granted: Hold = { name, token, ttl, fence: BigInt(String(reply[2])) }
-    const hold = token.length > tokenLength ? { ...granted, lost: this.#robbed(token) } : granted
-    if (this.#options.minReplicas > 0) await this.#replicated(hold)
-    return hold
+    return token.length > tokenLength ? { ...granted, lost: this.#robbed(token) } : granted
   }
 
   /** Resolves when others may have it, because they take this process for dead. */
@@ -135,35 +134,23 @@ export class RedisLocks implements LockProvider {
     }
   }
 
-  #busy(request: {
-    keys: LockKeys
-    token: string
-    inbox: string
-    left: number
-    pushed: boolean
-    waits: boolean
-  }): Busy {
-    const { keys, token, inbox, left, pushed, waits } = request
+  #busy(request: { keys: LockKeys; token: string; me: string; left: number; pushed: boolean; waits: boolean }): Busy {
+    const { keys, token, me, left, pushed, waits } = request
     let leave = (): void => undefined
     const freed = new Promise<void>((resolve) => {
       if (waits && this.#inbox !== null) leave = this.#inbox.listen(token, () => resolve())
     })
     const giveUp = async (): Promise<void> => {
       leave()
-      if (waits) await this.#giveBack(keys, '', token + inbox)
+      if (waits) await this.#giveBack(keys, '', me)
     }
     const soon = this.#steals && left < Number.POSITIVE_INFINITY ? Math.min(left, suspectEvery) : left
     return { state: 'busy', freed, pushed, left: soon, leave, giveUp }
   }
 
   async #giveBack({ lock, queue, places }: LockKeys, held: string, place: string): Promise<boolean> {
-    const knowsAll = this.#client.isCluster ? '' : 1
-    const [ours] = (await this.#run(
-      scripts.giveBack,
-      [lock, queue, places],
-      [held, place, placeKeptOnceTold, knowsAll],
-    )) as unknown[]
-    return Number(ours) === 1
+    const args = this.#client.isCluster ? [held, place, 'cluster'] : [held, place]
+    return Number(await this.#run(scripts.giveBack, [lock, queue, places], args)) === 1
   }
 
   #run(script: scripts.Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {

@@ -13,21 +13,17 @@ export function runScript(
   const sent = (command: 'evalsha' | 'eval', which: string): Promise<unknown> => {
     return send(client, command, [which, keys.length, ...keys, ...args])
   }
-  return sent('evalsha', script.sha1)
-    .catch((error: unknown) => {
-      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return sent('eval', script.lua)
-      throw error
-    })
-    .catch((error: unknown) => {
-      throw withoutArguments(error)
-    })
+  return sent('evalsha', script.sha1).catch((error: unknown) => {
+    const unknown = error instanceof Error && error.message.startsWith('NOSCRIPT')
+    return unknown ? sent('eval', script.lua).catch(refused) : refused(error)
+  })
 }
 
-/** A server that has no such command quotes what it was sent, and a value may be among it. */
-function withoutArguments(error: unknown): unknown {
-  if (!(error instanceof Error)) return error
+/** Throws it; a server that has no such command quotes what it was sent, and a value may be among it. */
+function refused(error: unknown): never {
+  if (!(error instanceof Error)) throw error
   const [message = '', ...quoted] = error.message.split(', with args beginning with: ')
-  return quoted.length === 0 ? error : Object.assign(new Error(message), { name: error.name })
+  throw quoted.length === 0 ? error : Object.assign(new Error(message), { name: error.name })
 }
 
 /**

@@ -217,8 +217,9 @@ return bad == many and answers[1] or answers
 
 export const giveBack: Script = {
   name: 'give-back',
-  sha1: '18a2a703869003b6dcd03dc9ec6185c66c648ad4',
+  sha1: '9506f538e9c392d5e311bab5af23d20746c6417b',
   lua: `local lockKey, queueKey, placesKey = KEYS[1], KEYS[2], KEYS[3]
+local placeKeptOnceTold = 250
 local holder = redis.call('GET', lockKey)
 local ours = 0
 if ARGV[1] ~= '' and holder and (holder == ARGV[1] or string.sub(holder, 1, #ARGV[1] + 1) == ARGV[1] .. '@') then
@@ -230,9 +231,9 @@ if ARGV[2] ~= '' then
   redis.call('ZREM', queueKey, ARGV[2])
   redis.call('ZREM', placesKey, ARGV[2])
 end
-if holder or ARGV[1] ~= '' and ours == 0 then return {ours} end
+if holder or ARGV[1] ~= '' and ours == 0 then return ours end
 local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
-if not first then return {ours} end
+if not first then return ours end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 while first do
@@ -242,15 +243,15 @@ while first do
     heard = redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16))
     if type(heard) == 'table' then heard = 1 end
   end
-  if place > now and (heard > 0 or ARGV[4] == '' or string.len(first) == 16) then
-    redis.call('ZADD', placesKey, math.min(place, now + ARGV[3]), first)
+  if place > now and (heard > 0 or ARGV[3] or string.len(first) == 16) then
+    redis.call('ZADD', placesKey, math.min(place, now + placeKeptOnceTold), first)
     break
   end
   redis.call('ZREM', queueKey, first)
   redis.call('ZREM', placesKey, first)
   first = redis.call('ZRANGE', queueKey, 0, 0)[1]
 end
-return {ours}
+return ours
 `,
 }
 
@@ -294,13 +295,17 @@ return answer
 
 export const markTags: Script = {
   name: 'mark-tags',
-  sha1: '353930f98dbaea1b49afa427e6c2d3e16f7e7108',
-  lua: `local time = redis.call('TIME')
-local epoch = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
+  sha1: 'd8885548df1e95dca9032ab65d0e3a281e6424ed',
+  lua: `local function counted(text)
+  local number = tonumber(text or 0)
+  return number and number < 9007199254740991 and number or 0
+end
+local time = redis.call('TIME')
+local epoch = counted(redis.call('GET', KEYS[1]))
 local latest = epoch > 0 and epoch or time[1] * 1000000 + time[2]
 local newest = 0
 for index = 2, #KEYS do
-  newest = math.max(newest, tonumber(redis.call('GET', KEYS[index]) or 0) or 0)
+  newest = math.max(newest, counted(redis.call('GET', KEYS[index])))
 end
 local since = tonumber(ARGV[1]) or math.max(latest, newest)
 if newest > since then return false end
@@ -430,17 +435,19 @@ return {1}
 
 export const take: Script = {
   name: 'take',
-  sha1: 'a5c89d740e1dc6ad8ae47d23fcc631dc26668cb4',
+  sha1: 'ee8177fdca651549ea4d3b73a81b386b018a0e56',
   lua: `local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local token, ttl, waits, inbox, goneAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
+local me, ttl, waits = ARGV[1], ARGV[2], ARGV[3]
+local token, inbox = string.sub(me, 1, 16), string.sub(me, 17)
+local goneAfter = 50
+local placeKept = 5000
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
-local me = token .. inbox
 local holder = redis.call('GET', lockKey)
-if holder and string.sub(holder, 1, 16) == token then return {'held', holder, redis.call('GET', fenceKey)} end
+if holder and string.sub(holder, 1, 16) == token then return {1, holder, redis.call('GET', fenceKey)} end
 local left = holder and redis.call('PTTL', lockKey) or 0
-local address = holder and goneAfter ~= '' and string.match(holder, '^' .. string.rep('.', 16) .. '@(.+)$')
+local address = holder and suspectKey and string.match(holder, '^' .. string.rep('.', 16) .. '@(.+)$')
 if address then
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', address)
   if not listeners.err and listeners[2] == 0 then
@@ -479,39 +486,43 @@ if not holder then
     end
     local life = math.max(86400000, 2 * ttl)
     local fence = string.format('%.0f', micros)
-    local last = tonumber(redis.call('SET', fenceKey, fence, 'PX', life, 'GET') or 0)
-    if last >= micros then
+    local last = tonumber(redis.call('SET', fenceKey, fence, 'PX', life, 'GET') or 0) or 0
+    if last >= micros and last < 9007199254740991 then
       fence = string.format('%.0f', last + 1)
       redis.call('SET', fenceKey, fence, 'PX', life)
     end
     local name = token
-    if goneAfter ~= '' and inbox ~= '' then
+    if suspectKey and inbox ~= '' then
       local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
       if not listeners.err and listeners[2] > 0 then name = token .. '@' .. inbox end
     end
     redis.call('SET', lockKey, name, 'PX', ttl)
-    return {'held', name, fence}
+    return {1, name, fence}
   end
   if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16)) end
   left = tonumber(redis.call('ZSCORE', placesKey, first)) - now
 end
 if waits ~= 'no' then
   redis.call('ZADD', queueKey, 'NX', string.format('%.0f', micros), me)
-  redis.call('ZADD', placesKey, now + ARGV[5], me)
-  redis.call('PEXPIRE', queueKey, 2 * ARGV[5])
-  redis.call('PEXPIRE', placesKey, 2 * ARGV[5])
+  redis.call('ZADD', placesKey, now + placeKept, me)
+  redis.call('PEXPIRE', queueKey, 2 * placeKept)
+  redis.call('PEXPIRE', placesKey, 2 * placeKept)
   if first and first ~= me then left = -1 end
 end
 local tells = not holder or string.find(holder, '^[%w_-]+$') and #holder == 16 or address or string.find(holder, '^[%w_-]+@herdless:')
-return {'busy', left, tells and 1 or 0}
+return {0, left, tells and 1 or 0}
 `,
 }
 
 export const voidTags: Script = {
   name: 'void-tags',
-  sha1: '59e6e23f9bef7e0746b28e7af8caa222f83fad4e',
-  lua: `local time = redis.call('TIME')
-local epoch = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
+  sha1: 'cfa88e6e4031de76233b68fd7907c270f29b6c64',
+  lua: `local function counted(text)
+  local number = tonumber(text or 0)
+  return number and number < 9007199254740991 and number or 0
+end
+local time = redis.call('TIME')
+local epoch = counted(redis.call('GET', KEYS[1]))
 epoch = string.format('%.0f', math.max(time[1] * 1000000 + time[2], epoch + 1))
 redis.call('SET', KEYS[1], epoch, 'PX', 2592000000)
 for index = 3, #KEYS do

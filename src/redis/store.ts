@@ -18,7 +18,7 @@ import { isYes } from './reply.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
 import { ServerClock } from './server-clock.ts'
-import { Tags } from './tags.ts'
+import { epochIn, Tags } from './tags.ts'
 import { Values } from './values.ts'
 
 /**
@@ -108,7 +108,9 @@ export class RedisStore implements Store {
         return await this.#claim({ ...request, unwanted: refused })
       }
       case 'lease': {
-        const since = this.#client.isCluster ? await this.#tags.now(key) : Number(fifth ?? Number(micros) - 1)
+        const since = this.#client.isCluster
+          ? await this.#tags.now(key)
+          : (epochIn(fifth as Buffer | null) ?? Number(micros) - 1)
         const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(third)) }
         const lease = this.#held.add(granted, { micros: Number(micros), since, replaces: unwanted !== '' })
         // The subscription by which others judge this process may have come or gone while the claim was on its way.

@@ -68,7 +68,9 @@ export class Tags {
    * the load goes on, and its value counts as void if it has a tag that was there before.
    */
   async now(key: string): Promise<number> {
-    const asked = async (): Promise<number> => Number(await runScript(this.#client, scripts.epoch, [epochKey(key)], []))
+    const asked = async (): Promise<number> => {
+      return epochIn((await runScript(this.#client, scripts.epoch, [epochKey(key)], [])) as Buffer) ?? 0
+    }
     return await inTime(asked, { most: patience, clock: systemClock }).catch(() => 0)
   }
 
@@ -111,7 +113,8 @@ export class Tags {
   }
 }
 
-function epochIn(bytes: Buffer | null): number | null {
+/** What was written in place of an epoch, if it can be one. */
+export function epochIn(bytes: Buffer | null): number | null {
   const epoch = bytes === null ? Number.NaN : Number(bytes.toString('latin1'))
   return Number.isSafeInteger(epoch) ? epoch : null
 }

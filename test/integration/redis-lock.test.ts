@@ -48,6 +48,20 @@ describe('a lock on Redis', () => {
     expect(await server.client.keys('*')).toEqual(['{lock:job}:fence'])
   })
 
+  test.each(['garbage', '', 'inf', 'nan', '1e300', '9007199254740991'])(
+    'is had, with a fence, where somebody has written %j in place of the last one',
+    async (written) => {
+      await using server = await startRedis()
+      await using lock = redisLock(server.connect())
+      await server.client.set('{lock:job}:fence', written)
+      const fences: (bigint | null)[] = []
+      for (let time = 0; time < 2; time++) fences.push(await lock.run('job', ({ fence }) => fence))
+      const [first, second] = fences
+      expect(first).toBeGreaterThan(1_700_000_000_000_000n)
+      expect(second).toBeGreaterThan(first as bigint)
+    },
+  )
+
   test('is held by the work that takes three times its ttl, and by the next right after it', async () => {
     await using server = await startRedis()
     await using one = redisLock(server.connect(), { ttl: 500 })

@@ -84,6 +84,34 @@ describe('tags on Redis', () => {
     expect(await cache.peek('a')).toEqual({ state: 'missing' })
   })
 
+  test.each(['garbage', '', 'inf', 'nan', '-1', '1e300', '9007199254740992'])(
+    'are invalidated, and what has them is kept again, where somebody has written %j in place of an epoch',
+    async (written) => {
+      for (const [broken, then] of [
+        ['', 'stored'],
+        ['', 'voided'],
+        [':x', 'stored'],
+        [':x', 'voided'],
+      ] as const) {
+        const { cache, client, namespace } = await open()
+        const store = async (value: number): Promise<void> => {
+          await cache.getOrLoad('a', () => value, { tags: ['x'] })
+          await cache.set('b', value, { tags: ['x'] })
+        }
+        const found = async (): Promise<unknown[]> => Promise.all([cache.peek('a'), cache.peek('b')])
+        await store(1)
+        await client.set(`{${namespace}:}${broken}`, written, 'PX', 3_600_000)
+        if (then === 'stored') await store(2)
+        await cache.invalidateTags(['x'])
+        expect(await found()).toEqual([{ state: 'missing' }, { state: 'missing' }])
+        await store(3)
+        expect(await found()).toMatchObject([{ value: 3 }, { value: 3 }])
+        await cache.invalidateTags(['x'])
+        expect(await found()).toEqual([{ state: 'missing' }, { state: 'missing' }])
+      }
+    },
+  )
+
   test('live as long as the values that have them, and a day after they were invalidated', async () => {
     const { cache, client, namespace } = await open()
     const tag = `{${namespace}:}:x`

@@ -2,10 +2,11 @@
 -- KEYS  1 lock   2 queue   3 places
 -- ARGV  1 what the holder calls itself, '' if it does not hold it
 --       2 who gives its place in the queue up, '' for nobody
---       3 for how long the next one keeps its place once it has been told, ms
---       4 '1' if this server knows all who listen, '' in a cluster
--- Returns  {1} if the lock was ours, {0} if it was not
+--       3 present in a cluster, where this server does not know all who listen
+-- Returns  1 if the lock was ours, 0 if it was not
 local lockKey, queueKey, placesKey = KEYS[1], KEYS[2], KEYS[3]
+-- For so many ms the next one keeps its place once it has been told: `placeKeptOnceTold` of core/lock-provider.ts.
+local placeKeptOnceTold = 250
 local holder = redis.call('GET', lockKey)
 local ours = 0
 -- Whoever has not heard that it was granted the lock does not know whether its inbox stands behind its token.
@@ -18,10 +19,10 @@ if ARGV[2] ~= '' then
   redis.call('ZREM', queueKey, ARGV[2])
   redis.call('ZREM', placesKey, ARGV[2])
 end
-if holder or ARGV[1] ~= '' and ours == 0 then return {ours} end
+if holder or ARGV[1] ~= '' and ours == 0 then return ours end
 
 local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
-if not first then return {ours} end
+if not first then return ours end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 while first do
@@ -31,12 +32,12 @@ while first do
     heard = redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16))
     if type(heard) == 'table' then heard = 1 end
   end
-  if place > now and (heard > 0 or ARGV[4] == '' or string.len(first) == 16) then
-    redis.call('ZADD', placesKey, math.min(place, now + ARGV[3]), first)
+  if place > now and (heard > 0 or ARGV[3] or string.len(first) == 16) then
+    redis.call('ZADD', placesKey, math.min(place, now + placeKeptOnceTold), first)
     break
   end
   redis.call('ZREM', queueKey, first)
   redis.call('ZREM', placesKey, first)
   first = redis.call('ZRANGE', queueKey, 0, 0)[1]
 end
-return {ours}
+return ours

@@ -2,12 +2,17 @@
 -- KEYS  1 epoch   2.. tags: each the epoch of its last invalidation, or of the first value that had it
 -- ARGV  1 epoch of when the load of the value began, '' for a value of this moment   2 how long the value lives, ms
 -- Returns  the epoch of the value, false if a tag was invalidated since
+-- What is no number of ours, or too large to be counted on, is as good as none.
+local function counted(text)
+  local number = tonumber(text or 0)
+  return number and number < 9007199254740991 and number or 0
+end
 local time = redis.call('TIME')
-local epoch = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
+local epoch = counted(redis.call('GET', KEYS[1]))
 local latest = epoch > 0 and epoch or time[1] * 1000000 + time[2]
 local newest = 0
 for index = 2, #KEYS do
-  newest = math.max(newest, tonumber(redis.call('GET', KEYS[index]) or 0) or 0)
+  newest = math.max(newest, counted(redis.call('GET', KEYS[index])))
 end
 local since = tonumber(ARGV[1]) or math.max(latest, newest)
 if newest > since then return false end

@@ -1,27 +1,29 @@
 -- Ask for a lock and perhaps get it, in one step; take a place in the queue if somebody else has it.
 -- KEYS  1 lock: what its holder calls itself   2 fence   3 queue: who waits, by when it came
---       4 places: until when each of them keeps its place   5 suspect: since when the holder's inbox is silent
--- ARGV  1 token of this request
+--       4 places: until when each of them keeps its place
+--       5 suspect: since when the holder's inbox is silent; absent where no holder may be replaced
+-- ARGV  1 who asks: the token of this request, and behind it the inbox of its process, if it has one
 --       2 ttl, ms
 --       3 how it waits: 'fair', 'any' or 'no'
---       4 inbox of this process, '' if it has none
---       5 how long its place is kept if it does not ask again, ms
---       6 ms for which nobody must have listened to the inbox of a holder before it may be replaced, '' for never
--- Returns  {'held', what the holder calls itself now, fence}
---          {'busy', ms after which asking again may win, -1 if only the holder knows, 1 if it will tell}
+-- Returns  {1, what the holder calls itself now, fence}
+--          {0, ms after which asking again may win, -1 if only the holder knows, 1 if it will tell}
 local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local token, ttl, waits, inbox, goneAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
+local me, ttl, waits = ARGV[1], ARGV[2], ARGV[3]
+local token, inbox = string.sub(me, 1, 16), string.sub(me, 17)
+-- For so many ms nobody must have listened to the inbox of a holder before it is replaced.
+local goneAfter = 50
+-- For so many ms whoever waits keeps its place if it does not ask again: `placeKept` of core/lock-provider.ts.
+local placeKept = 5000
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
-local me = token .. inbox
 
 local holder = redis.call('GET', lockKey)
-if holder and string.sub(holder, 1, 16) == token then return {'held', holder, redis.call('GET', fenceKey)} end
+if holder and string.sub(holder, 1, 16) == token then return {1, holder, redis.call('GET', fenceKey)} end
 
 local left = holder and redis.call('PTTL', lockKey) or 0
 -- A holder that may be replaced says where it listens.
-local address = holder and goneAfter ~= '' and string.match(holder, '^' .. string.rep('.', 16) .. '@(.+)$')
+local address = holder and suspectKey and string.match(holder, '^' .. string.rep('.', 16) .. '@(.+)$')
 if address then
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', address)
   if not listeners.err and listeners[2] == 0 then
@@ -67,19 +69,20 @@ if not holder then
     local life = math.max(86400000, 2 * ttl)
     -- 16 digits keep every microsecond until the year 2286.
     local fence = string.format('%.0f', micros)
-    local last = tonumber(redis.call('SET', fenceKey, fence, 'PX', life, 'GET') or 0)
-    if last >= micros then
+    local last = tonumber(redis.call('SET', fenceKey, fence, 'PX', life, 'GET') or 0) or 0
+    -- What is no number of ours, or too large to be counted on, is forgotten.
+    if last >= micros and last < 9007199254740991 then
       fence = string.format('%.0f', last + 1)
       redis.call('SET', fenceKey, fence, 'PX', life)
     end
     local name = token
-    if goneAfter ~= '' and inbox ~= '' then
+    if suspectKey and inbox ~= '' then
       -- It speaks for its process only where this very server sees it subscribed.
       local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
       if not listeners.err and listeners[2] > 0 then name = token .. '@' .. inbox end
     end
     redis.call('SET', lockKey, name, 'PX', ttl)
-    return {'held', name, fence}
+    return {1, name, fence}
   end
   -- The first of them has been told. Where it was somebody else who has gone away, nobody has told the next.
   if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16)) end
@@ -87,12 +90,12 @@ if not holder then
 end
 if waits ~= 'no' then
   redis.call('ZADD', queueKey, 'NX', string.format('%.0f', micros), me)
-  redis.call('ZADD', placesKey, now + ARGV[5], me)
-  redis.call('PEXPIRE', queueKey, 2 * ARGV[5])
-  redis.call('PEXPIRE', placesKey, 2 * ARGV[5])
+  redis.call('ZADD', placesKey, now + placeKept, me)
+  redis.call('PEXPIRE', queueKey, 2 * placeKept)
+  redis.call('PEXPIRE', placesKey, 2 * placeKept)
   -- Only the first need ask when the lease of the holder ends: the others come after it.
   if first and first ~= me then left = -1 end
 end
 -- Whoever uses the plain recipe tells nobody.
 local tells = not holder or string.find(holder, '^[%w_-]+$') and #holder == 16 or address or string.find(holder, '^[%w_-]+@herdless:')
-return {'busy', left, tells and 1 or 0}
+return {0, left, tells and 1 or 0}
