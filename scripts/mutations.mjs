@@ -341,6 +341,14 @@ export const mutations = [
     tests: ['test/simulation/seeds.test.ts'],
   },
   {
+    name: 'whoever is told a value does not look at its tags',
+    rule: 4,
+    file: 'src/redis/values.ts',
+    from: "return isVoided(seen) ? { state: 'again' } : heard",
+    to: 'return heard',
+    tests: ['test/integration/tags.test.ts'],
+  },
+  {
     name: 'a lease of another load is broken',
     rule: null,
     file: 'src/redis/lua/break-lease.lua',

@@ -1,11 +1,14 @@
 import type { Outcome } from '../core/store.ts'
-import { entryIn } from './entry.ts'
+import { entryIn, type RedisEntry } from './entry.ts'
 import { failureIn } from './failure.ts'
 import type { Inbox, Message } from './inbox.ts'
 import type { ServerClock } from './server-clock.ts'
 
+/** What was heard of a load; the tags of a value that it brings have yet to be looked at. */
+export type Heard = Exclude<Outcome, { state: 'filled' }> | { readonly state: 'filled'; readonly entry: RedisEntry }
+
 /** What a message says of the load that was waited for. */
-export function outcomeIn({ kind, body }: Message, serverNow: number): Outcome {
+export function outcomeIn({ kind, body }: Message, serverNow: number): Heard {
   switch (kind) {
     case 'v': {
       const entry = entryIn(body, serverNow)
@@ -27,9 +30,9 @@ export function listening(
   token: string,
   inbox: Inbox | null,
   clock: ServerClock,
-): { token: string; outcome: Promise<Outcome>; leave: () => void } {
+): { token: string; outcome: Promise<Heard>; leave: () => void } {
   let leave = (): void => undefined
-  const outcome = new Promise<Outcome>((resolve) => {
+  const outcome = new Promise<Heard>((resolve) => {
     if (inbox !== null) leave = inbox.listen(token, (message) => resolve(outcomeIn(message, clock.now())))
   })
   return { token, outcome, leave }

@@ -117,15 +117,18 @@ export class RedisStore implements Store {
         if (inbox !== (this.#inbox?.name ?? '')) this.#confirmLeases()
         return { state: 'lease', lease, stale: await this.#values.replied(key, fourth) }
       }
-      case 'wait':
+      case 'wait': {
+        const { outcome, ...wait } = listening(String(third), this.#inbox, this.#clock)
         return {
           state: 'wait',
-          ...listening(String(third), this.#inbox, this.#clock),
+          ...wait,
+          outcome: outcome.then((heard) => this.#values.waited(key, heard)),
           context: Buffer.isBuffer(sixth) ? sixth.toString() : undefined,
           pushed: inbox !== '',
           leaseLeft: Math.max(0, Number(fourth)),
           stale: await this.#values.replied(key, fifth),
         }
+      }
       case 'failed':
         return { state: 'failed', failure: failureIn(third as Buffer), stale: await this.#values.replied(key, fourth) }
       default:

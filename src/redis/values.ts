@@ -1,7 +1,9 @@
 import { systemClock } from '../core/clock.ts'
-import type { Entry } from '../core/store.ts'
+import type { Entry, Outcome } from '../core/store.ts'
+import { isVoided } from '../core/tags.ts'
 import { entryIn } from './entry.ts'
 import { valueKey } from './keys.ts'
+import type { Heard } from './outcome.ts'
 import type { Reader } from './reader.ts'
 import type { ServerClock } from './server-clock.ts'
 import type { Tags } from './tags.ts'
@@ -28,6 +30,17 @@ export class Values {
     const entry = Buffer.isBuffer(bytes) ? entryIn(bytes, this.#clock.now()) : null
     if (entry === null || entry.tags.length === 0) return entry
     return (await this.#tags.seen(key, entry)) === entry ? entry : null
+  }
+
+  /**
+   * What came of a load that was waited for, unless a tag of its value was invalidated: whoever waits may have asked after
+   * that, for a load looks at its tags before it fills, and may stand still in between.
+   */
+  async waited(key: string, heard: Heard): Promise<Outcome> {
+    if (heard.state !== 'filled' || heard.entry.tags.length === 0) return heard
+    const seen = await this.#tags.seen(key, heard.entry).catch(() => null)
+    if (seen === null) return { state: 'read' }
+    return isVoided(seen) ? { state: 'again' } : heard
   }
 
   #read(key: string, tags: readonly string[]): Promise<Entry | null> {

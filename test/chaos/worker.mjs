@@ -108,7 +108,9 @@ obey({
     // Whoever has no answer by then will never have one, which will be seen.
     await Promise.race([allEnded(), pause(Math.max(...work.waitTimeouts) + 2_000, undefined, { ref: false })])
     await cache.close()
-    await client.quit()
+    await client.quit().catch((error) => {
+      throw new Error(`QUIT on a connection that was ${client.status}: ${error.message}`)
+    })
     clearInterval(ticking)
     flush()
     return { events, warnings, resources: await resourcesLeft() }
