@@ -161,7 +161,8 @@ test.for([false, true])(
               }
               // Told by the cache alone: that there is nothing, or that a part cannot be had.
               if (told.run === -1 && (told.status === 416 || told.status === 504)) continue
-              const by = firstAsked.get(told.run)
+              // A refresh behind a stale answer is nobody's own: it is asked for as its handler was.
+              const by = firstAsked.get(told.run) ?? runs[told.run]
               const said = answers[told.run]
               if (by === undefined || said === undefined) throw new Error(`Nobody has asked for run ${told.run}`)
               shared.push(said.headers['vary'] === undefined ? 'plain' : 'varies')
@@ -228,6 +229,10 @@ function forbids(
   if (isValidated) return ''
   const next = { url: '/', method: 'GET', headers: without(to.headers) }
   if (policy.satisfiesWithoutRevalidation(next)) return ''
+  // It has failed a moment ago: what is fresh is served against the request's wish, which is no more (section 5.2.1.4).
+  const { 'cache-control': _, ...unasked } = next.headers
+  const isFresh = policy.satisfiesWithoutRevalidation({ ...next, headers: { ...unasked, host: 'site' } })
+  if (told.includes('detail=error') && isFresh) return ''
   // RFC 9111 section 4.2.4: what may be served stale.
   if (/must-revalidate|s-maxage|no-cache/.test(control)) return 'it is not fresh, and never served stale'
   // It has failed a moment ago, and is left alone.
