@@ -37,6 +37,22 @@ export const lockMutations = [
     tests: ['test/unit/fleet-lock.test.ts'],
   },
   {
+    name: 'a lock is closed over the head of a renewal',
+    rule: null,
+    file: 'src/core/fleet-lock.ts',
+    from: 'renew: (hold) => this.#seen(this.#commands.run(async () => (await provider.renew([hold])[0]) === true)),',
+    to: 'renew: (hold) => this.#commands.run(async () => (await provider.renew([hold])[0]) === true),',
+    tests: ['test/unit/fleet-lock.test.ts'],
+  },
+  {
+    name: 'who waits for a lock loses its place too soon',
+    rule: null,
+    file: 'src/redis/lua/take.lua',
+    from: 'local placeKept = 5000',
+    to: 'local placeKept = 500',
+    tests: ['test/integration/redis-lock.test.ts'],
+  },
+  {
     name: 'a renewal that is overdue waits for a timer',
     rule: null,
     file: 'src/core/watchdog.ts',

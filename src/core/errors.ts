@@ -81,6 +81,11 @@ export function closed(key?: string): CacheError {
   return new CacheError('CLOSED', 'The cache is closed', { key })
 }
 
+/** The same of a lock. */
+export function lockClosed(name?: string): CacheError {
+  return new CacheError('CLOSED', 'The lock is closed', { key: name })
+}
+
 /** The same error, about this key. */
 export function about(key: string, { code, message, cause }: CacheError): CacheError {
   return new CacheError(code, message, { key, cause })

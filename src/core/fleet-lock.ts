@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from './clock.ts'
 import { shown } from './duration.ts'
-import { CacheError, closed, quoted } from './errors.ts'
+import { CacheError, lockClosed, quoted } from './errors.ts'
 import { HeldLock, type Keeper } from './held-lock.ts'
 import { checkKey } from './key.ts'
 import { planToAcquire, planToHold, type LockPlan } from './lock-plan.ts'
@@ -51,7 +51,7 @@ export class FleetLock implements Lock {
     this.#keeper = {
       clock,
       longest: () => provider.longest,
-      renew: (hold) => this.#commands.run(async () => (await provider.renew([hold])[0]) === true),
+      renew: (hold) => this.#seen(this.#commands.run(async () => (await provider.renew([hold])[0]) === true)),
       release: (hold) => this.#seen(this.#commands.run(() => provider.release(hold))),
       over: (lease) => void this.#held.delete(lease),
     }
@@ -83,8 +83,8 @@ export class FleetLock implements Lock {
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#waiters.callOff(closed())
-    await Promise.all([...this.#held].map((lease) => lease.surrender(closed(lease.name))))
+    this.#waiters.callOff(lockClosed())
+    await Promise.all([...this.#held].map((lease) => lease.surrender(lockClosed(lease.name))))
     this.#watchdog.close()
     // What was granted to those who were asking is given back, too, while the client is still there.
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
@@ -217,7 +217,7 @@ export class FleetLock implements Lock {
   /** Throws if the caller, or the lock, wants nothing any more. */
   #checkWanted({ signal }: LockPlan, name: string): void {
     signal?.throwIfAborted()
-    if (this.#closed) throw closed(name)
+    if (this.#closed) throw lockClosed(name)
   }
 
   #decline(taken: Taken): void {

@@ -1,9 +1,12 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import { Cluster } from 'ioredis'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../scripts/until.mjs'
 import type { Lock } from '../../src/core/lock.ts'
+import { placeKept, placeKeptOnceTold } from '../../src/core/lock-provider.ts'
+import { tokenLength } from '../../src/core/token.ts'
 import { redisLock } from '../../src/redis/index.ts'
+import { RedisLocks } from '../../src/redis/locks.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
 
@@ -61,6 +64,34 @@ describe('a lock on Redis', () => {
       expect(second).toBeGreaterThan(first as bigint)
     },
   )
+
+  test('keeps the place of who waits, and of who has been told, for as long as every backend does', async () => {
+    await using server = await startRedis()
+    const options = { prefix: '', wakeUp: 'push', stealFromDead: false, minReplicas: 0, replicaTimeout: 0 } as const
+    const locks = new RedisLocks(server.connect(), options)
+    locks.open()
+    onTestFinished(() => locks.close())
+    const request = { name: 'job', ttl: 10_000, waits: 'fair' } as const
+    const now = async (): Promise<number> => {
+      const [seconds, micros] = (await server.client.time()).map(Number) as [number, number]
+      return Math.floor((seconds * 1e6 + micros) / 1_000)
+    }
+    /** For how long a place was kept that was given by then, at least and at most. */
+    const kept = async (give: () => Promise<unknown>): Promise<[number, number]> => {
+      const before = await now()
+      await give()
+      const [, until] = (await server.client.zrange('{job}:places', 0, 0, 'WITHSCORES')).map(Number) as [number, number]
+      return [until - (await now()), until - before]
+    }
+    const held = await locks.take({ ...request, token: 'h'.repeat(tokenLength) })
+    if (held.state === 'busy') throw new Error('Expected the lock to be free')
+    const [atLeast, atMost] = await kept(() => locks.take({ ...request, token: 'w'.repeat(tokenLength) }))
+    expect(placeKept).toBeGreaterThanOrEqual(atLeast)
+    expect(placeKept).toBeLessThanOrEqual(atMost)
+    const [told, atMostTold] = await kept(() => locks.release(held.hold))
+    expect(placeKeptOnceTold).toBeGreaterThanOrEqual(told)
+    expect(placeKeptOnceTold).toBeLessThanOrEqual(atMostTold)
+  })
 
   test('is held by the work that takes three times its ttl, and by the next right after it', async () => {
     await using server = await startRedis()

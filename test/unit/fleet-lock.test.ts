@@ -111,6 +111,17 @@ test('who is called off while a lease that came late is renewed leaves nothing b
   expect(await lock.tryAcquire('job')).not.toBeNull()
 })
 
+test('a lease whose lock is closed while it is extended says that it is no longer held', async () => {
+  const { clock, locks, lock } = opened()
+  const lease = await lock.acquire('job', { ttl: 1_000 })
+  locks.renewalDelay = 100
+  const extended = lease.extend(2_000)
+  const closed = lock.close()
+  await Promise.all([expect(extended).resolves.toBe(false), clock.advance(100)])
+  await closed
+  expect(lease.signal.reason).toMatchObject({ code: 'CLOSED' })
+})
+
 test('a lock that is closed while a lease that came late is renewed hands out nothing', async () => {
   const { clock, locks, lock } = opened()
   const other = new FleetLock(locks, { plan: lockDefaults, commandTimeout: 1_000, clock })
