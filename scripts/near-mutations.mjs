@@ -37,6 +37,22 @@ export const nearMutations = [
     tests: ['test/unit/near.test.ts'],
   },
   {
+    name: 'what is told of a change is answered when all is closed',
+    rule: 13,
+    file: 'src/redis/inbox.ts',
+    from: 'this.#subscriber === subscriber && this.#received(message)',
+    to: 'this.#received(message)',
+    tests: ['test/integration/near.test.ts'],
+  },
+  {
+    name: 'who has closed is still waited for',
+    rule: 13,
+    file: 'src/redis/store.ts',
+    from: '    this.#coherence.leave()\n',
+    to: '',
+    tests: ['test/integration/near.test.ts'],
+  },
+  {
     name: 'copies outlive a list that was lost',
     rule: 4,
     file: 'src/redis/lua/keep-copies.lua',

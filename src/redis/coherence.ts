@@ -6,7 +6,7 @@ import type { RedisClient } from './client.ts'
 import { goneIn, type Gone } from './gone.ts'
 import type { Message } from './inbox.ts'
 import { copiesKey } from './keys.ts'
-import { runScript } from './run-script.ts'
+import { runScript, send } from './run-script.ts'
 import * as scripts from './scripts.ts'
 import { Watcher } from './watcher.ts'
 
@@ -32,6 +32,8 @@ export class Coherence {
   readonly #watchers = new Map<string, Watcher>()
   /** Who waits to hear from an inbox that it has let go, by the token of the change. */
   readonly #waiting = new Map<string, (inbox: string) => void>()
+  /** The namespaces in whose lists this process may be. */
+  readonly #listed = new Set<string>()
 
   /** @param inbox where this process can be told something; `''` if it cannot */
   constructor(client: RedisClient, inbox: () => string) {
@@ -78,6 +80,13 @@ export class Coherence {
     }
   }
 
+  /** Has nobody wait for this process; when its inbox is closed for good, lest a sign that is asked for be overtaken. */
+  leave(): void {
+    const inbox = this.#inbox()
+    for (const namespace of this.#listed) quietly(send(this.#client, 'hdel', [copiesKey(namespace), inbox]))
+    this.#listed.clear()
+  }
+
   /** A message about copies. */
   received(token: string, { kind, body }: Message): void {
     if (kind === 'd') return this.#told(token, body)
@@ -99,6 +108,7 @@ export class Coherence {
     const inbox = this.#inbox()
     if (inbox === '') return null
     const token = this.#token()
+    this.#listed.add(namespace)
     quietly(runScript(this.#client, scripts.keepCopies, [copiesKey(namespace)], [inbox, window, token]))
     return token
   }

@@ -116,7 +116,8 @@ export class Inbox {
       this.#wakeAll()
       this.#confirmLeases()
     }
-    subscriber.on('messageBuffer', (_channel, message) => this.#received(message))
+    // What comes once it is closed is answered by nobody: the user may have ended the client.
+    subscriber.on('messageBuffer', (_channel, message) => this.#subscriber === subscriber && this.#received(message))
     subscriber.on('ready', () => void subscribe())
     subscriber.on('close', () => {
       if (this.#subscriber === subscriber) this.#lost()

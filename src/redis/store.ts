@@ -72,7 +72,9 @@ export class RedisStore implements Store {
 
   async close(hear: Hear = ignore): Promise<void> {
     this.#users.splice(this.#users.indexOf(hear), 1)
-    if (this.#users.length === 0) this.#inbox?.close()
+    if (this.#users.length > 0) return
+    this.#coherence.leave()
+    this.#inbox?.close()
   }
 
   read(key: string, tags: readonly string[] = []): Promise<Entry | null> {

@@ -142,11 +142,12 @@ export class Stage<On extends Kind = Kind> {
 
   /** Lets one process end in order. Resolves with what it leaves behind that should not be, in words. */
   async #finish(each: Process): Promise<string[]> {
-    const { events, warnings, resources, complaint } = await each.finish()
+    const { events, warnings, sentAfterwards, resources, complaint } = await each.finish()
     for (const [name, count] of Object.entries(events)) this.#events.set(name, this.heard(name) + count)
     const said = [...warnings, ...(complaint === '' ? [] : [complaint])]
     return [
       ...said.map((words) => `7: process ${each.number} said: ${words}`),
+      ...sentAfterwards.map((command) => `7: process ${each.number} sent ${command} when all was closed`),
       ...(resources.length > 0
         ? [`7: process ${each.number} still has ${resources.join(', ')} when all is closed`]
         : []),

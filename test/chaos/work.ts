@@ -107,5 +107,7 @@ export interface Notes {
 export interface Rest {
   readonly events: Readonly<Record<string, number>>
   readonly warnings: readonly string[]
+  /** The commands that Redis was sent when the cache had been closed. */
+  readonly sentAfterwards: readonly string[]
   readonly resources: readonly string[]
 }

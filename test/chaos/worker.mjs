@@ -108,12 +108,11 @@ obey({
     // Whoever has no answer by then will never have one, which will be seen.
     await Promise.race([allEnded(), pause(Math.max(...work.waitTimeouts) + 2_000, undefined, { ref: false })])
     await cache.close()
-    await client.quit().catch((error) => {
-      throw new Error(`QUIT on a connection that was ${client.status}: ${error.message}`)
-    })
+    const sentAfterwards = commandsFromNowOn()
+    await client.quit().catch((error) => warnings.push(`QUIT: ${error.message}`))
     clearInterval(ticking)
     flush()
-    return { events, warnings, resources: await resourcesLeft() }
+    return { events, warnings, sentAfterwards, resources: await resourcesLeft() }
   },
 })
 
@@ -298,6 +297,18 @@ function kept(promise) {
 
 async function allEnded() {
   while (open.size > 0) await Promise.all(open)
+}
+
+/** The names of all commands that the client is given from now on, but for the end of its connection. */
+function commandsFromNowOn() {
+  /** @type {string[]} */
+  const names = []
+  const send = client.sendCommand.bind(client)
+  client.sendCommand = (/** @type {Parameters<typeof send>} */ ...[command, ...more]) => {
+    if (command.name !== 'quit') names.push(command.name)
+    return send(command, ...more)
+  }
+  return names
 }
 
 /** What keeps this process alive, besides the test's own connection. */

@@ -127,6 +127,49 @@ describe('the near tier before Redis', () => {
     for (const cache of both) expect(await cache.getOrLoad('k', never)).toBe('new')
   })
 
+  test('sends nothing once its cache is closed, whatever it is still told', async () => {
+    const namespace = randomUUID()
+    const other = open(namespace)
+    await other.set('k', 'v')
+    const client = new Redis({ ...server.address })
+    const subscriber = new Redis({ ...server.address, lazyConnect: true })
+    client.duplicate = () => subscriber
+    const near = createCache({ store: redisStore(client), namespace, ttl: '1h', near: {} })
+    opened.push({ cache: near, client })
+    await copied(near, 'k')
+    const told = new Promise<[Buffer, Buffer]>((resolve) => {
+      subscriber.on('messageBuffer', (channel, message) => message.at(0) === 0x64 && resolve([channel, message]))
+    })
+    await other.set('k', 'changed')
+    const change = await told
+    await near.close()
+    await client.ping()
+    await counter.reset()
+    // One that was on its way, which only the end of its connection would have held up.
+    subscriber.emit('messageBuffer', ...change)
+    await client.ping()
+    expect(await counter.counts()).toEqual({ ping: 1 })
+  })
+
+  test('keeps nobody waiting once the last cache of its process is closed', async () => {
+    const namespace = randomUUID()
+    const client = new Redis({ ...server.address })
+    const store = redisStore(client)
+    const [one, last] = [0, 1].map(() => createCache({ store, namespace, ttl: '1h', near: {} })) as [Cache, Cache]
+    const writer = open(namespace)
+    await writer.set('k', 'v')
+    for (const cache of [one, last]) {
+      opened.push({ cache, client })
+      await copied(cache, 'k')
+    }
+    const list = `{${namespace}:}copies`
+    await one.close()
+    expect(await server.client.hkeys(list)).toHaveLength(2)
+    await last.close()
+    await client.ping()
+    expect(await server.client.hkeys(list)).toEqual(['last'])
+  })
+
   test('does not last longer in Redis than somebody keeps copies', async () => {
     const namespace = randomUUID()
     const [near, other] = [open(namespace, {}), open(namespace)]
