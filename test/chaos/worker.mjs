@@ -29,6 +29,9 @@ let origin = 0n
 const events = {}
 /** @type {string[]} */
 const warnings = []
+/** What Redis is sent when the cache has been closed. @type {string[]} */
+const sentAfterwards = []
+let counting = false
 /** @type {Set<Promise<unknown>>} */
 const open = new Set()
 /** @type {Happening[]} */
@@ -95,6 +98,7 @@ obey({
   async close({ timeout }) {
     asking = false
     await cache.close({ timeout })
+    countCommands()
   },
 
   /** Lets the wall clock of this process be wrong by so much. @param {{ ms: number }} shift */
@@ -108,7 +112,7 @@ obey({
     // Whoever has no answer by then will never have one, which will be seen.
     await Promise.race([allEnded(), pause(Math.max(...work.waitTimeouts) + 2_000, undefined, { ref: false })])
     await cache.close()
-    const sentAfterwards = commandsFromNowOn()
+    countCommands()
     await client.quit().catch((error) => warnings.push(`QUIT: ${error.message}`))
     clearInterval(ticking)
     flush()
@@ -299,16 +303,15 @@ async function allEnded() {
   while (open.size > 0) await Promise.all(open)
 }
 
-/** The names of all commands that the client is given from now on, but for the end of its connection. */
-function commandsFromNowOn() {
-  /** @type {string[]} */
-  const names = []
+/** Notes all commands that the client is given from now on, but for the end of its connection. */
+function countCommands() {
+  if (counting) return
+  counting = true
   const send = client.sendCommand.bind(client)
   client.sendCommand = (/** @type {Parameters<typeof send>} */ ...[command, ...more]) => {
-    if (command.name !== 'quit') names.push(command.name)
+    if (command.name !== 'quit') sentAfterwards.push(command.name)
     return send(command, ...more)
   }
-  return names
 }
 
 /** What keeps this process alive, besides the test's own connection. */
