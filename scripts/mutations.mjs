@@ -73,7 +73,7 @@ export const mutations = [
     rule: 4,
     file: 'src/core/get-or-load.ts',
     from: 'if (asked < settlement.asOf) return settlement.value',
-    to: 'return settlement.value',
+    to: 'if (asked < settlement.asOf + 1e9) return settlement.value',
     tests: ['test/unit', 'test/integration'],
   },
   {
