@@ -29,7 +29,7 @@ export async function settled(
     case 'value':
       return await filled(shared, whose, lease, loaded, began, asOf)
     case 'pass':
-      store.pass(lease, loaded.passFor).catch(() => quietly(store.release(lease)))
+      quietly(store.pass(lease, loaded.passFor))
       return { state: 'pass', own: { value: loaded.value, caller: whose.asked } }
     case 'failed':
       return await failed(shared, whose, lease, loaded.error, began)
@@ -76,7 +76,6 @@ async function failed(
     const accepted = await store.fail(lease, failureOf(error), plan.failureCooldown)
     return accepted ? { state: 'failed', error, asOf: moment() } : { state: 'again' }
   } catch {
-    quietly(store.release(lease))
     return { state: 'failed', error, asOf: began }
   }
 }

@@ -13,7 +13,6 @@ import type { CachePlan } from './plan.ts'
 import { Reads } from './reads.ts'
 import type { Lease, Store } from './store.ts'
 import { TagNames } from './tag-names.ts'
-import { tokens } from './token.ts'
 import { Tracing } from './tracing.ts'
 import { Unleased } from './unleased.ts'
 import { Watchdog } from './watchdog.ts'
@@ -43,7 +42,7 @@ export function wired(plan: CachePlan, backing: Store, elder: CallShared | null 
     codec,
     events,
     moment,
-    token: tokens(),
+    token: () => store.newToken(),
     tracing: elder?.tracing ?? new Tracing(),
     holder: thisHolder(),
   }
