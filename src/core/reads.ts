@@ -74,10 +74,15 @@ export class Reads {
 }
 
 /**
- * The value that was waited for, by the token of its load: it counts even if it has expired meanwhile, and as long as it is
- * there, nothing was invalidated.
+ * The value that was waited for, by the token of its load: it counts even if it has expired since the caller joined the
+ * wait, and as long as it is there, nothing was invalidated.
+ * @param waited for how long the caller has waited, in milliseconds
  */
-export function awaitedIn(read: Found | CacheError, token: string | null): { readonly value: unknown } | null {
+export function awaitedIn(
+  read: Found | CacheError,
+  token: string | null,
+  waited: number,
+): { readonly value: unknown } | null {
   if (!('entry' in read) || read.state === 'garbage' || read.entry.token !== token) return null
-  return isVoided(read.entry) ? null : read
+  return isVoided(read.entry) || read.entry.freshFor <= -waited ? null : read
 }

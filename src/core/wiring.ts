@@ -9,6 +9,7 @@ import { keyspace } from './key.ts'
 import { LonelyLoads } from './lonely-loads.ts'
 import { moments } from './moment.ts'
 import { Near } from './near.ts'
+import { Pacing } from './pacing.ts'
 import type { CachePlan } from './plan.ts'
 import { Reads } from './reads.ts'
 import type { Lease, Store } from './store.ts'
@@ -31,6 +32,8 @@ export function wired(plan: CachePlan, backing: Store, elder: CallShared | null 
   const near = nearOf(plan, backing, { namespace, clock, codec, events })
   const copies = elder?.copies ?? new Set()
   if (near !== null) copies.add(near)
+  const pacing = new Pacing(clock)
+  const unleased = new Unleased({ most, mostQueued, patience: commandTimeout, clock, events, moment })
   const shared = {
     store,
     near,
@@ -38,6 +41,8 @@ export function wired(plan: CachePlan, backing: Store, elder: CallShared | null 
     named,
     tagNames,
     watchdog,
+    unleased,
+    pacing,
     clock,
     codec,
     events,
@@ -50,7 +55,6 @@ export function wired(plan: CachePlan, backing: Store, elder: CallShared | null 
     ...shared,
     reads: new Reads(shared),
     flights: new Flights(shared),
-    unleased: new Unleased({ most, mostQueued, patience: commandTimeout, clock, events, moment }),
     lonely: new LonelyLoads(shared),
     open: new Set(),
   }
