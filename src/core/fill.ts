@@ -35,6 +35,7 @@ export async function fill(
     events.emit('refused', { key })
     return { state: 'refused' }
   } catch (error) {
+    shared.unstored.add(key, shared.clock.now() - loadTime, payload)
     return { state: 'unknown', error: error as CacheError }
   }
 }

@@ -7,6 +7,7 @@ import { load, type Loader, type Stale } from './load.ts'
 import type { Moment } from './moment.ts'
 import type { Plan } from './plan.ts'
 import { quietly } from './quietly.ts'
+import { usable } from './reads.ts'
 import { settled } from './settle.ts'
 import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
@@ -144,7 +145,7 @@ export class Flight implements Loading {
             awaited = undefined
             break
           }
-          const found = decoded(claim.entry, key, this.#shared)
+          const found = usable(claim.entry, key, this.#shared)
           pacing.accepted(key)
           if (found !== null) return { state: 'value', value: found.value, asOf, freshUntil, token: claim.entry.token }
           // Refused once already: it cannot be got rid of.
@@ -191,7 +192,7 @@ export class Flight implements Loading {
         const freshUntil = clock.now() + freshFor
         // It is what was waited for, even if it has expired on its way; but not if that was before anybody waited here.
         if (freshUntil <= since) return { state: 'again' }
-        const found = decoded(outcome.entry, this.key, this.#shared)
+        const found = usable(outcome.entry, this.key, this.#shared)
         return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf, freshUntil, token }
       }
       case 'read': {
@@ -203,7 +204,7 @@ export class Flight implements Loading {
         const { token } = entry
         const freshUntil = clock.now() + entry.freshFor
         if (freshUntil <= since) return { state: 'again' }
-        const found = decoded(entry, this.key, this.#shared)
+        const found = usable(entry, this.key, this.#shared)
         return found === null
           ? { state: 'again' }
           : { state: 'value', value: found.value, asOf: readAt, freshUntil, token }

@@ -9,6 +9,7 @@ import type { Lease } from './store.ts'
 import type { TagNames } from './tag-names.ts'
 import type { Tracing } from './tracing.ts'
 import type { Unleased } from './unleased.ts'
+import type { UnstoredValues } from './unstored-values.ts'
 import type { Watchdog } from './watchdog.ts'
 
 /** What the reads, flights and calls of one cache share. */
@@ -24,6 +25,7 @@ export interface Shared {
   readonly watchdog: Watchdog<Lease>
   readonly unleased: Unleased
   readonly pacing: Pacing
+  readonly unstored: UnstoredValues
   readonly clock: Clock
   readonly codec: Codec
   readonly events: Events

@@ -16,6 +16,7 @@ import type { Lease, Store } from './store.ts'
 import { TagNames } from './tag-names.ts'
 import { Tracing } from './tracing.ts'
 import { Unleased } from './unleased.ts'
+import { UnstoredValues } from './unstored-values.ts'
 import { Watchdog } from './watchdog.ts'
 
 /** All that the calls of one cache share, made by its plan. @param elder the cache that it is a sibling of */
@@ -43,6 +44,7 @@ export function wired(plan: CachePlan, backing: Store, elder: CallShared | null 
     watchdog,
     unleased,
     pacing,
+    unstored: new UnstoredValues(clock),
     clock,
     codec,
     events,

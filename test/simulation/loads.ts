@@ -47,8 +47,17 @@ export function noLoadOfWhatIsSet({ history, notes, troubled, evicts, schedule }
       const later = writes.some(
         (other) => other !== write && other.key === write.key && other.at < load.at && other.writtenAt > write.at,
       )
+      // Callers of the process have been given a newer value that was not stored.
+      const newer = [...history.loads.values()].some(
+        (other) =>
+          other.fence === null &&
+          other.key === load.key &&
+          other.process === load.process &&
+          other.at > write.at &&
+          other.at < load.at,
+      )
       // It may have been written as soon as it was sent.
-      if (later || load.at >= write.at + ttl - instant) return []
+      if (later || newer || load.at >= write.at + ttl - instant) return []
       return [`1: ${said(load)} ran, though ${said(write)} held for ${ttl} ms`]
     }),
   )
