@@ -21,6 +21,8 @@ let cache
 let client
 /** @type {Work} */
 let work
+/** @type {import('./work.ts').Opening['otherwise']} */
+let otherwise
 /** @type {Random} */
 let random
 let origin = 0n
@@ -65,7 +67,7 @@ process.on('warning', (warning) => warnings.push(String(warning)))
 obey({
   /** @param {import('./work.ts').Opening} opening */
   async open(opening) {
-    ;({ work } = opening)
+    ;({ work, otherwise } = opening)
     origin = BigInt(opening.origin)
     random = new Random(opening.seed)
     const opened = await openClient(opening.redis)
@@ -110,7 +112,8 @@ obey({
   async finish() {
     asking = false
     // Whoever has no answer by then will never have one, which will be seen.
-    await Promise.race([allEnded(), pause(Math.max(...work.waitTimeouts) + 2_000, undefined, { ref: false })])
+    const longest = Math.max(otherwise.waitTimeout, ...work.waitTimeouts)
+    await Promise.race([allEnded(), pause(longest + 2_000, undefined, { ref: false })])
     await cache.close()
     countCommands()
     await client.quit().catch((error) => warnings.push(`QUIT: ${error.message}`))
@@ -161,16 +164,17 @@ async function ask(key) {
     ttl: random.between(...work.ttl),
     grace: random.pick(work.graces),
     softTimeout: random.pick(work.softTimeouts),
-    waitTimeout: random.pick(work.waitTimeouts),
+    waitTimeout: work.waitTimeouts.length > 0 ? random.pick(work.waitTimeouts) : undefined,
     leaseTtl: work.leaseTtl,
     failureCooldown: work.failureCooldown,
     hardTimeout: work.hardTimeout,
     tags: tagsOf(key),
   }
   const plan = planOf(key)
-  note({ what: 'call', at: now(), process: processIndex, call, key, within: options.waitTimeout })
+  const { ttl, grace, waitTimeout: within = otherwise.waitTimeout } = options
+  note({ what: 'call', at: now(), process: processIndex, call, key, within, grace })
   const answered = cache
-    .getOrLoad(key, (context) => load(context, call, plan), options)
+    .getOrLoad(key, (context) => load(context, call, { ...plan, ttl, grace }), options)
     .then(
       (value) => {
         const { key: ofKey, by } = value ?? {}
@@ -210,12 +214,12 @@ function planOf(key) {
  * The loader. It notes its beginning before anything else and its end after everything else.
  * @param {LoadContext} context
  * @param {string} call
- * @param {ReturnType<typeof planOf>} plan
+ * @param {ReturnType<typeof planOf> & { ttl: number, grace: number }} plan
  */
-function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, large }) {
+function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, large, ttl, grace }) {
   const id = newId()
   const ofLoad = { process: processIndex, load: id }
-  note({ what: 'load', at: now(), ...ofLoad, call, key, fence: fence === null ? null : String(fence) })
+  note({ what: 'load', at: now(), ...ofLoad, call, key, fence: fence === null ? null : String(fence), ttl, grace })
   flush()
   signal.addEventListener('abort', () => note({ what: 'lost', at: now(), ...ofLoad, code: signal.reason.code }))
   const ended = (/** @type {'value' | 'error' | 'pass'} */ ends) => {
@@ -248,7 +252,7 @@ function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, larg
  * @param {string} key
  */
 function write(kind, key, ttl = random.between(...work.ttl)) {
-  return written(kind, [key], (id) => {
+  return written(kind, [key], ttl, (id) => {
     return kind === 'set' ? cache.set(key, { key, by: id }, { ttl, tags: tagsOf(key) }) : cache.invalidate(key)
   })
 }
@@ -258,7 +262,7 @@ function writeTag(tag) {
   const keys = Array.from({ length: work.hotKeys }, (_, number) => `hot ${number}`)
   const name = `tag ${tag}`
   const its = keys.filter((key) => tagsOf(key).includes(name))
-  return written('invalidate', its, () => cache.invalidateTags([name]))
+  return written('invalidate', its, undefined, () => cache.invalidateTags([name]))
 }
 
 /** @param {string} key */
@@ -269,13 +273,15 @@ function tagsOf(key) {
 /**
  * @param {'set' | 'invalidate'} kind
  * @param {readonly string[]} keys
+ * @param {number | undefined} ttl
  * @param {(id: string) => Promise<void>} run
  */
-function written(kind, keys, run) {
+function written(kind, keys, ttl, run) {
   const id = newId()
-  const within = work.commandTimeout
+  const within = work.commandTimeout ?? otherwise.commandTimeout
   const all = keys.map((key, index) => ({ key, of: { process: processIndex, write: index === 0 ? id : newId() } }))
-  for (const { key, of } of all) note({ what: 'write', at: now(), ...of, key, kind, within })
+  for (const { key, of } of all)
+    note({ what: 'write', at: now(), ...of, key, kind, within, ...(ttl === undefined ? {} : { ttl }) })
   // It may be the last thing that is known of this process.
   flush()
   const ended = (/** @type {{ error?: string }} */ how) => {

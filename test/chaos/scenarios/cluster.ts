@@ -1,15 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Failover, RedisServer } from '../../support/servers.ts'
 import { tooMany } from '../figures.ts'
-import { scenario, type Scenario } from '../scenario.ts'
+import { scenario, untilLeaseEnds, type Scenario } from '../scenario.ts'
 import type { Stage } from '../stage.ts'
 import { hotKey, namespace } from '../work.ts'
-
-/**
- * A lease that the new master does not know may be given to another while its holder still counts on it: until its next
- * renewal, or until its time is over.
- */
-const untilLeaseEnds = 700
 
 export const cluster = [
   scenario({
@@ -46,7 +40,7 @@ export const cluster = [
     on: 'cluster',
     what: 'A process is killed while it loads, and no node can tell: its lease is taken over when its time is over.',
     hits: 'nobody',
-    work: { slow: 0.3 },
+    work: { slow: 0.3, leaseTtl: 600 },
     async fault(stage) {
       const { victim } = stage
       while (!victim.loads) await pause(5)

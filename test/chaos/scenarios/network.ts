@@ -3,7 +3,7 @@ import * as scripts from '../../../src/redis/scripts.ts'
 import type { Script } from '../../../src/redis/scripts.ts'
 import type { Process } from '../process.ts'
 import { toldLate, tooMany } from '../figures.ts'
-import { scenario, type Scenario, type Seen } from '../scenario.ts'
+import { scenario, untilLeaseEnds, type Scenario, type Seen } from '../scenario.ts'
 
 /** All that lies between some processes and their servers. */
 function ways(processes: readonly Process[]): Process['way'] {
@@ -48,7 +48,8 @@ export const network = [
     what: 'Messages come half a second late, and others invalidate all the time: nobody is given what has become old.',
     hits: 'nobody',
     allowed: { overlap: 350, wakeUp: 600 },
-    work: { hotKeys: 3, invalidations: 0.06, leaseTtl: 3_000 },
+    work: { hotKeys: 3, invalidations: 0.06 },
+    quick: { leaseTtl: 3_000 },
     async fault({ processes }) {
       for (const { subscriber } of processes) Object.assign(subscriber, { latency: 400, jitter: 200 })
       return () => {
@@ -103,7 +104,7 @@ export const network = [
     on: 'node',
     what: 'Requests reach Redis twice, the second time on another connection: nobody notices, and no lease is lost.',
     hits: 'nobody',
-    work: { invalidations: 0, sets: 0, slow: 0.3, source: { throws: 0.1 } },
+    work: { invalidations: 0, sets: 0, slow: 0.3, source: { throws: 0.1 }, leaseTtl: 600 },
     async fault(stage) {
       const { claim, fill, renew, settle } = scripts
       for (let round = 0; round < 3; round++) {
@@ -121,7 +122,7 @@ export const network = [
     on: 'node',
     what: 'Redis has ended the connections of a process, which is not told: its callers alone notice, and its leases go.',
     hits: 'the victim',
-    allowed: { older: true, overlap: 700 },
+    allowed: { older: true, overlap: untilLeaseEnds },
     async fault({ victim }) {
       for (const each of ways([victim])) each.abandon()
       // In the end its system gives them up.
@@ -150,7 +151,7 @@ export const network = [
     on: 'node',
     what: 'A process loses its connections and gets no new ones: its callers alone notice.',
     hits: 'the victim',
-    allowed: { older: true, overlap: 700 },
+    allowed: { older: true, overlap: untilLeaseEnds },
     async fault({ victim }) {
       for (const each of ways([victim])) each.refuse()
       return () => {
@@ -165,7 +166,8 @@ export const network = [
     what: 'The connections for messages break and are refused: whoever waits asks again, and nobody gets an error.',
     hits: 'nobody',
     allowed: { wakeUp: 600 },
-    work: { leaseTtl: 3_000, slow: 0.3 },
+    work: { slow: 0.3 },
+    quick: { leaseTtl: 3_000 },
     async fault({ processes }) {
       for (const { subscriber } of processes) subscriber.refuse()
       return () => {
@@ -180,7 +182,7 @@ export const network = [
     what: 'Messages no longer arrive, and nobody is told: whoever waits asks again, and nobody gets an error.',
     hits: 'nobody',
     allowed: { wakeUp: 600 },
-    work: { leaseTtl: 3_000 },
+    quick: { leaseTtl: 3_000 },
     async fault({ processes }) {
       for (const { subscriber } of processes) subscriber.blackHole()
       return () => {
@@ -206,13 +208,14 @@ function replyLost(script: string, { sha1 }: Script): Scenario {
     // Nothing but a write may void a lease, so where writes are not what is tested there are none.
     work: {
       slow: 0.3,
-      // Long, so that a lease that nobody knows of is noticed, but where it is to be renewed.
-      leaseTtl: script === 'renew' ? 600 : 5_000,
       source: { throws: script === 'settle' ? 0.4 : 0.1 },
       // Longer than the client needs to connect again: sent again after the next one, a fill is refused, as it must be.
       ttl: [600, 1_000],
       ...(script === 'overwrite' ? { invalidations: 0.03 } : { invalidations: 0, sets: 0 }),
+      ...(script === 'renew' ? { leaseTtl: 600 } : {}),
     },
+    // Long, so that a lease that nobody knows of is noticed, but where it is to be renewed.
+    ...(script === 'renew' ? {} : { quick: { leaseTtl: 5_000 } }),
     async fault(stage) {
       const losing = stage.processes.map(async ({ commands }) => {
         for (let round = 0; round < 3; round++) {

@@ -17,7 +17,8 @@ export const processes = [
     on: 'node',
     what: 'A process is killed while it loads: nobody else notices but by waiting, and its lease is taken over soon.',
     hits: 'nobody',
-    work: { ...manySlowLoads, leaseTtl: 5_000 },
+    work: manySlowLoads,
+    quick: { leaseTtl: 5_000 },
     async fault(stage) {
       const { victim } = stage
       await until('the victim loads', () => victim.loads)
@@ -34,7 +35,7 @@ export const processes = [
     what: 'A process stands still for longer than its leases live: others load, and what it does when it goes on is void.',
     hits: 'nobody',
     allowed: { overlap: 50 },
-    work: manySlowLoads,
+    work: { ...manySlowLoads, leaseTtl: 600 },
     async fault({ victim }) {
       await until('the victim loads', () => victim.loads)
       victim.pause()
@@ -48,7 +49,7 @@ export const processes = [
     what: 'An event loop does not turn for longer than a lease lives: others load, and nobody else notices.',
     hits: 'nobody',
     allowed: { overlap: 50 },
-    work: manySlowLoads,
+    work: { ...manySlowLoads, leaseTtl: 600 },
     async fault({ victim, lasts }) {
       await until('the victim loads', () => victim.loads)
       await victim.block(lasts)
@@ -96,7 +97,8 @@ export const processes = [
     what: 'A cache is closed under load: its own callers get CLOSED, and others take its loads over at once.',
     hits: 'the victim',
     allowed: { errors: ['CLOSED'] },
-    work: { ...manySlowLoads, leaseTtl: 5_000 },
+    work: manySlowLoads,
+    quick: { leaseTtl: 5_000 },
     async fault(stage) {
       const { victim } = stage
       await until('the victim loads', () => victim.loads)

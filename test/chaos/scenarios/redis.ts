@@ -1,13 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../../scripts/until.mjs'
 import { toldLate } from '../figures.ts'
-import { scenario, type Scenario } from '../scenario.ts'
-
-/**
- * Where Redis forgets a lease, its holder learns of it with the next renewal, every third of a lease, and the answer to
- * that; until then another may have it too.
- */
-const untilRenewal = 350
+import { scenario, untilRenewal, type Scenario } from '../scenario.ts'
 
 export const redis = [
   scenario({
@@ -97,7 +91,7 @@ export const redis = [
     on: 'node',
     what: 'Redis drops what would expire first, so leases, again and again: the loads are void and run again.',
     allowed: { overlap: untilRenewal },
-    work: { slow: 0.2, ttl: [2_000, 5_000] },
+    work: { slow: 0.2, ttl: [2_000, 5_000], leaseTtl: 600 },
     async fault(stage) {
       for (const end = stage.now() + stage.lasts; stage.now() < end; await pause(50))
         stage.count('evicted', await stage.servers.evict())
@@ -159,7 +153,7 @@ export const redis = [
   forbidden('publish', 'whoever waits asks again, and nobody notices', {
     hits: 'nobody',
     allowed: { wakeUp: 600 },
-    work: { leaseTtl: 3_000 },
+    quick: { leaseTtl: 3_000 },
     bites: ({ history }) => toldLate(history, 50) > 0,
   }),
   scenario({
@@ -169,7 +163,7 @@ export const redis = [
     hits: 'nobody',
     allowed: { overlap: 400 },
     // It takes longer to connect, too.
-    work: { commandTimeout: 1_500 },
+    quick: { commandTimeout: 1_500 },
     async fault(stage) {
       for (const each of stage.processes.flatMap(({ way }) => way)) each.cut()
       stage.count('cut')
@@ -182,7 +176,7 @@ export const redis = [
 function forbidden(
   command: string,
   what: string,
-  rest: Pick<Scenario<'node'>, 'bites' | 'hits' | 'allowed' | 'work'>,
+  rest: Pick<Scenario<'node'>, 'bites' | 'hits' | 'allowed' | 'quick'>,
 ): Scenario {
   return scenario<'node'>({
     name: `${command}_forbidden`,

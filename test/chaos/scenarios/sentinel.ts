@@ -1,12 +1,6 @@
 import type { Failover } from '../../support/servers.ts'
 import { tooMany } from '../figures.ts'
-import { scenario, type Scenario } from '../scenario.ts'
-
-/**
- * A lease that the new master does not know may be given to another while its holder still counts on it: until its next
- * renewal, or until its time is over.
- */
-const untilLeaseEnds = 700
+import { scenario, untilLeaseEnds, type Scenario } from '../scenario.ts'
 
 export const sentinel = [
   scenario({
