@@ -23,6 +23,9 @@ Plays the scenarios with these names, or whose names begin so; without a name, a
   --history <file>   writes what happened in the last one, a line of JSON for each happening
 `
 
+/** How many broken promises are told of one run. */
+const mostTold = 20
+
 try {
   await main()
 } catch (error) {
@@ -78,11 +81,16 @@ async function onceOrMore(
     console.log(
       `${wrong.length === 0 ? 'kept  ' : 'BROKEN'} ${scenario.name}, ${how.settings}, seed ${number}${numbers}`,
     )
-    for (const words of wrong) console.log(`         ${words}`)
+    tell(wrong)
     if (file) await writeFile(file, lines(history?.happenings ?? []))
     if (wrong.length > 0) failed++
   }
   return failed
+}
+
+function tell(wrong: readonly string[]): void {
+  for (const words of wrong.slice(0, mostTold)) console.log(`         ${words}`)
+  if (wrong.length > mostTold) console.log(`         and ${wrong.length - mostTold} more`)
 }
 
 /** A process that ended by itself, or a fault that could not be done, is the end of a run. */
@@ -103,7 +111,7 @@ async function again(
     `${wrong.length === 0 ? 'kept  ' : 'BROKEN'} ${scenario.name}, ${how.settings}, ${faults[scenario.name]} times`,
   )
   console.log(`       ${shownFigures(figures)}`)
-  for (const words of wrong) console.log(`         ${words}`)
+  tell(wrong)
   return wrong.length > 0 ? 1 : 0
 }
 

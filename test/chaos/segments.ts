@@ -63,7 +63,7 @@ export class Segments {
 
 /** What is said of something, however long that has lasted by then. */
 function untimed(words: string): string {
-  return words.replaceAll(/\d+ ms/g, '')
+  return words.replaceAll(/\d+ (ms|more)/g, '')
 }
 
 function memoryOf({ what }: Happening): number {

@@ -302,16 +302,11 @@ export function heals(history: History, { healsWithin, patience = Infinity }: Al
     ...errors.map((call) => `8: ${said(call)} got ${call.answer?.error}, ${after(call.at)}`),
     ...alone.map((load) => `8: ${said(load)} ran without a lease, ${after(load.asked)}`),
     // Where one waits for long, all do who ask for its key.
-    ...[...byKey(patient).values()].flatMap(([first, ...more]) =>
-      first === undefined ? [] : [waitedInVain(first, more.length)],
-    ),
+    ...eachOnce(byKey(patient), ({ call, waited }) => {
+      return `8: ${said(call)} waited ${waited.toFixed(0)} ms while nothing was wrong`
+    }),
     ...(served || history.end < last + aWhile ? [] : ['8: nobody was answered after all had healed']),
   ]
-}
-
-function waitedInVain({ call, waited }: { call: Call; waited: number }, more: number): string {
-  const others = more === 0 ? '' : `, and ${more} others did`
-  return `8: ${said(call)} waited ${waited.toFixed(0)} ms while nothing was wrong${others}`
 }
 
 /** 9: a lease is there no longer than its load, but for the moment that it takes to give it back. */
@@ -327,15 +322,17 @@ const pastItsTime = 25
 
 /** 10: nobody is given a value that had expired before they asked, beyond its grace and their own. */
 export function nothingPastItsTime(history: History): string[] {
-  return answered(history).flatMap(({ call, load, set }) => {
+  const wrong = answered(history).flatMap(({ call, load, set }) => {
     const made = (load ?? set) as Load | Write
     const { ttl = Infinity } = made
     const grace = Math.min(load?.grace ?? 0, call.grace ?? 0)
-    const late = call.at - (endOf(made) + ttl + grace)
-    return late > pastItsTime
-      ? [`10: ${said(call)} got what ${said(made)} made, ${late.toFixed(0)} ms past its time`]
-      : []
+    const late = call.at - (sent(history, made) + ttl + grace)
+    return late > pastItsTime ? [{ call, made, late }] : []
   })
+  return eachOnce(
+    grouped(wrong, ({ made }) => made),
+    ({ call, made, late }) => `10: ${said(call)} got what ${said(made)} made, ${late.toFixed(0)} ms past its time`,
+  )
 }
 
 interface Told {
@@ -404,9 +401,13 @@ function takesEffectBy({ at, writtenAt, error, within: patience = 0 }: Write): n
   return error === undefined ? writtenAt : Math.max(writtenAt, at + patience)
 }
 
-/** When what was made can begin to be served at the latest. */
-function endOf(made: Load | Write): number {
-  return made.what === 'load' ? made.loadedAt : made.writtenAt
+/** When what was made can have been sent at the latest: its time counts from there. */
+function sent(history: History, made: Load | Write): number {
+  if (made.what === 'write') return made.writtenAt
+  const { process, loadedAt } = made
+  // Its process may stand still before that; to encode what is large takes time, too.
+  const stop = history.stops(process).find(({ from, to }) => from <= loadedAt + pastItsTime && loadedAt < to)
+  return stop === undefined || stop.to > history.killedAt(process) ? loadedAt : stop.to
 }
 
 /** When it was possible to hear that a load has failed, for each that did, and for each key that any load of failed. */
@@ -454,6 +455,14 @@ function grouped<T, By>(all: readonly T[], by: (each: T) => By): Map<By, T[]> {
     else group.push(each)
   }
   return groups
+}
+
+/** The first of each group in words, and how many more there are. */
+function eachOnce<T>(groups: ReadonlyMap<unknown, readonly T[]>, words: (first: T) => string): string[] {
+  return [...groups.values()].flatMap(([first, ...more]) => {
+    if (first === undefined) return []
+    return [more.length === 0 ? words(first) : `${words(first)}, and so did ${more.length} more`]
+  })
 }
 
 function said(what: Call | Load | Write): string {
