@@ -46,6 +46,7 @@ export async function endure(
   await using stage = await Stage.set(first.on, {
     ...shape,
     work: alone === undefined ? usualWork[settings] : workIn(alone, settings),
+    ...(alone?.client === undefined ? {} : { client: alone.client }),
     note: (happening) => bench.add(happening),
   })
   const usual = stage.work
@@ -92,7 +93,8 @@ export async function endure(
 export function isRepeatable(scenario: Scenario, settings: Settings): boolean {
   const [its, usual] = [workIn(scenario, settings), usualWork[settings]]
   const fromTheStart = ['wakeUp', 'commandTimeout', 'nearTtl', 'tags'] as const
-  return scenario.without?.[settings] === undefined && fromTheStart.every((option) => its[option] === usual[option])
+  if (scenario.client !== undefined || scenario.without?.[settings] !== undefined) return false
+  return fromTheStart.every((option) => its[option] === usual[option])
 }
 
 /** So many samples, of which the first ones are of the warm-up, say something. */

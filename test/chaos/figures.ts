@@ -102,6 +102,27 @@ export function tooLong(all: readonly Gap[], most: number): string[] {
   )
 }
 
+/** How many loads with a lease ended while a fault lasted. */
+export function endedMeanwhile(history: History): number {
+  const faults = history.faults()
+  const ended = [...history.loads.values()].filter(({ fence }) => fence !== null).map(({ loadedAt }) => loadedAt)
+  return ended.filter((at) => faults.some(({ from, to }) => from < at && at < to)).length
+}
+
+/** How many leases were seen again after they had been gone. */
+export function cameBack({ seen }: History): number {
+  const gone = new Set<string>()
+  const back = new Set<string>()
+  let last = new Set<string>()
+  for (const { leases } of seen) {
+    const now = new Set(leases.map(({ token }) => token))
+    for (const token of last) if (!now.has(token)) gone.add(token)
+    for (const token of now) if (gone.has(token)) back.add(token)
+    last = now
+  }
+  return back.size
+}
+
 /** How many callers were told of the end of a load elsewhere so many milliseconds after it, or later. */
 export function toldLate(history: History, ms: number): number {
   return history.calls.filter((call) => {
@@ -115,6 +136,12 @@ export function toldLate(history: History, ms: number): number {
 /** That there were extra loads, in words, where there must be none. */
 export function tooMany({ extra }: Figures): string[] {
   return extra > 0 ? [`${extra} loads were too many`] : []
+}
+
+/** That loads lost their lease, in words, where none may. */
+export function lostLeases(heard: (event: string) => number): string[] {
+  const lost = heard('refused') + heard('lost')
+  return lost > 0 ? [`${lost} loads lost their lease`] : []
 }
 
 /** Figures in one line. */

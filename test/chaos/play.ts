@@ -38,6 +38,7 @@ export async function play(
     seed,
     ...(rate === undefined ? {} : { rate }),
     work: workIn(scenario, settings),
+    ...(scenario.client === undefined ? {} : { client: scenario.client }),
     note: (happening) => happenings.push(happening),
   })
   await pause(warmUp)

@@ -1,3 +1,4 @@
+import type { ConnectOptions } from '../support/clients.ts'
 import type { Allowances } from '../support/invariants.ts'
 import type { History, Span } from '../support/history.ts'
 import type { Figures } from './figures.ts'
@@ -48,6 +49,8 @@ export interface Scenario<On extends Kind = Kind> {
   /** How the fleet works here, as far as it differs from the usual; `quick`: with quick settings, on top of that. */
   readonly work?: Partial<Work>
   readonly quick?: Partial<Work>
+  /** What the client of a process is told besides, by the place of the process. */
+  readonly client?: (place: number) => ConnectOptions
   /** Why it is not played with some settings. */
   readonly without?: Partial<Readonly<Record<Settings, string>>>
   /**

@@ -24,6 +24,8 @@ const traffic = {
   hotKeys: 6,
   coldKeys: 40,
   cold: 0.15,
+  huge: 0,
+  together: 1,
   ttl: [100, 600],
   loadTime: [0, 100],
   graces: [0, 0, 300, 1_000],
@@ -68,6 +70,9 @@ export const usualWork: Readonly<Record<Settings, Work>> = {
 export function inForce({ leaseTtl, failureCooldown, hardTimeout, commandTimeout }: Partial<Work>): InForce {
   return planOf({ leaseTtl, failureCooldown, hardTimeout, commandTimeout })
 }
+
+/** More keys than callers can keep loaded: at any moment many loads are under way, and end. */
+export const manyLoads: Partial<Work> = { hotKeys: 40, ttl: [100, 400], loadTime: [50, 300] }
 
 /** Whether anything is written besides what is loaded. */
 export function writes({ invalidations, sets, tagInvalidations }: Work): boolean {

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { until } from '../../scripts/until.mjs'
+import type { ConnectOptions } from '../support/clients.ts'
 import { ProcessStarter } from '../support/fleet-process.ts'
 import type { Happening, SeenLease } from '../support/history.ts'
 import { Process } from './process.ts'
@@ -19,6 +20,8 @@ export interface StageShape {
   readonly rate?: number
   /** How they work. */
   readonly work: Work
+  /** What the client of a process is told besides, by the place of the process; not on a cluster. */
+  readonly client?: (place: number) => ConnectOptions
   /** Is given all that happens, not quite in its order. */
   readonly note: (happening: Happening) => void
 }
@@ -145,13 +148,19 @@ export class Stage<On extends Kind = Kind> {
   async #fill(place: number): Promise<void> {
     const { redis, way } = await this.#surroundings.connect(place)
     const started = await this.#starter.start<Notes>(({ notes }) => added.heard(notes))
-    const { note, seed } = this.#shape
+    const { note, seed, client: own = () => ({}) } = this.#shape
     const added = new Process(started, { way, work: this.work, note, now: () => this.now() })
-    const client = { ...redis, ioredis: added.number % 2 === 0 ? (6 as const) : (5 as const) }
-    const own = seed * 1_000 + added.number
+    const ioredis = added.number % 2 === 0 ? (6 as const) : (5 as const)
+    const client = { ...redis, ioredis, ...(redis.options && { options: { ...redis.options, ...own(place) } }) }
     this.#all.set(added.number, added)
     const otherwise = inForce(this.work)
-    await added.open({ redis: client, work: this.work, otherwise, seed: own, origin: String(this.#origin) })
+    await added.open({
+      redis: client,
+      work: this.work,
+      otherwise,
+      seed: seed * 1_000 + added.number,
+      origin: String(this.#origin),
+    })
     await added.begin()
     this.processes[place] = added
   }

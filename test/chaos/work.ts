@@ -9,6 +9,10 @@ export interface Work {
   readonly hotKeys: number
   readonly coldKeys: number
   readonly cold: number
+  /** How many calls are for one of two keys with 12 MB. */
+  readonly huge: number
+  /** How many calls are made at once. */
+  readonly together: number
   /** How many calls are invalidations and sets. */
   readonly invalidations: number
   readonly sets: number

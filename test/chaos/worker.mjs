@@ -9,6 +9,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { createCache, eventNames, obey, openClient, processIndex, redisStore, tell } from '../support/fleet-base.mjs'
+import { until } from '../../scripts/until.mjs'
 import { Random } from './random.mjs'
 import { unnoticed } from './unnoticed.mjs'
 
@@ -79,7 +80,11 @@ obey({
       cache.on(name, () => count(name))
     cache.on('hit', ({ near }) => near && count('near hit'))
     cache.on('push', ({ up }) => count(up ? 'pushed' : 'not pushed'))
-    await Promise.all([client.ping(), work.wakeUp === 'poll' ? undefined : opened.subscribed])
+    // A client without a queue refuses commands until it is connected.
+    await Promise.all([
+      until('Redis answers', () => client.ping()),
+      work.wakeUp === 'poll' ? undefined : opened.subscribed,
+    ])
   },
 
   begin() {
@@ -117,6 +122,8 @@ obey({
     await cache.close()
     countCommands()
     await client.quit().catch((error) => warnings.push(`QUIT: ${error.message}`))
+    // One that watches the sentinels would go on with that.
+    client.disconnect()
     clearInterval(ticking)
     flush()
     return { events, warnings, sentAfterwards, resources: await resourcesLeft() }
@@ -138,7 +145,9 @@ function tick() {
   lastTick = at
   // Whoever stood still does not make up for the calls it has not made.
   due += (Math.min(gap, 50) / 1_000) * work.rate
-  for (; asking && due >= 1; due--) act()
+  for (; asking && due >= work.together; due -= work.together) {
+    for (let number = 0; number < work.together; number++) act()
+  }
   if (notes.length > 0) flush()
 }
 
@@ -153,6 +162,7 @@ function act() {
 }
 
 function someKey() {
+  if (work.huge > 0 && random.next() < work.huge) return `huge ${random.between(0, 1)}`
   if (random.next() < work.cold) return `cold ${random.between(0, work.coldKeys - 1)}`
   return `hot ${random.between(0, work.hotKeys - 1)}`
 }
@@ -207,7 +217,8 @@ function planOf(key) {
   const slow = random.next() < work.slow && !isPart
   const ms = slow ? work.slowTime : random.between(...work.loadTime)
   const part = random.next() < work.nested && !slow && !isPart ? `part ${random.between(0, 9)}` : null
-  return { ending, ms, part, large: random.next() < work.large }
+  const large = random.next() < work.large
+  return { ending, ms, part, more: key.startsWith('huge') ? 12_000_000 : large ? 6_000 : 0 }
 }
 
 /**
@@ -216,7 +227,7 @@ function planOf(key) {
  * @param {string} call
  * @param {ReturnType<typeof planOf> & { ttl: number, grace: number }} plan
  */
-function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, large, ttl, grace }) {
+function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, more, ttl, grace }) {
   const id = newId()
   const ofLoad = { process: processIndex, load: id }
   note({ what: 'load', at: now(), ...ofLoad, call, key, fence: fence === null ? null : String(fence), ttl, grace })
@@ -240,7 +251,7 @@ function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, larg
     if (ending === 'must not be stored') doNotStore()
     ended(ending === 'must not be stored' ? 'pass' : 'value')
     if (ending === 'returns garbage') return () => {}
-    return { key, by: id, ...(large ? { more: '.'.repeat(6_000) } : {}) }
+    return { key, by: id, ...(more > 0 ? { more: '.'.repeat(more) } : {}) }
   })()
   // Nobody may be waiting for it: it refreshes what has been served, or has lost its lease.
   void kept(loading.catch(() => {}))

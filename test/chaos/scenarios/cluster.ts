@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Failover, RedisServer } from '../../support/servers.ts'
-import { tooMany } from '../figures.ts'
+import { endedMeanwhile, tooMany } from '../figures.ts'
 import { scenario, untilLeaseEnds, type Scenario } from '../scenario.ts'
+import { manyLoads } from '../settings.ts'
 import type { Stage } from '../stage.ts'
 import { hotKey, namespace } from '../work.ts'
 
@@ -19,6 +20,23 @@ export const cluster = [
   failover('ordered', 'command', 'A master gives its place to its replica'),
   failover('by_crash', 'kill', 'A master crashes, and its replica takes its place'),
   failover('by_silence', 'freeze', 'A master falls silent, and its replica takes its place'),
+  scenario({
+    name: 'cluster_takeover_while_loads_end',
+    on: 'cluster',
+    what: 'Replicas take the places of their masters without asking, while loads end: no lease is left behind.',
+    allowed: { older: true, overlap: untilLeaseEnds, healsWithin: 2_000 },
+    forgets: true,
+    work: manyLoads,
+    async fault(stage) {
+      const { servers } = stage
+      for (const master of await servers.mastersNow())
+        if ((await servers.failover(master, 'takeover')) !== master) stage.count('moved')
+    },
+    async tidy({ servers }) {
+      await servers.restore()
+    },
+    bites: ({ counted, history }) => counted('moved') === 3 && endedMeanwhile(history) > 5,
+  }),
   scenario({
     name: 'slots_migrating',
     on: 'cluster',

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../../scripts/until.mjs'
-import { toldLate } from '../figures.ts'
+import { cameBack, toldLate } from '../figures.ts'
 import { scenario, untilRenewal, type Scenario } from '../scenario.ts'
+import { manyLoads } from '../settings.ts'
 
 export const redis = [
   scenario({
@@ -14,6 +15,23 @@ export const redis = [
     },
     // Every process has lost its connections; whether a command was on its way is chance.
     bites: ({ heard }) => heard('not pushed') >= 4,
+  }),
+  scenario({
+    name: 'restarted_from_old_dump',
+    on: 'node',
+    what: 'Redis is killed and comes back with what it had half a second ago: leases of loads that have ended are freed.',
+    allowed: { older: true, overlap: untilRenewal },
+    forgets: true,
+    work: manyLoads,
+    // Longer than the leases that come back have lived already.
+    quick: { leaseTtl: 5_000 },
+    async fault({ servers, random }) {
+      await servers.client.save()
+      await pause(random.between(450, 550))
+      await servers.restartFromSave()
+    },
+    // Those that were held when it was saved, and not when it was killed.
+    bites: ({ history }) => cameBack(history) > 0,
   }),
   scenario({
     name: 'redis_down',

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { scenario } from '../scenario.ts'
 import type { Work } from '../work.ts'
 
@@ -66,6 +67,18 @@ export const sources = [
       const leased = [...history.loads.values()].filter(({ ends, fence }) => ends === 'pass' && fence !== null)
       return leased.length <= 20 ? [] : [`${leased.length} callers queued for a value that must not be stored`]
     },
+  }),
+  scenario({
+    name: 'huge_values',
+    on: 'node',
+    what: 'Some values have 12 MB: whoever waits for them waits, and nobody else gets an error.',
+    allowed: { older: true },
+    work: { huge: 0.01, ttl: [300, 1_000] },
+    async fault({ lasts }) {
+      await pause(2 * lasts)
+    },
+    bites: ({ history }) =>
+      history.calls.filter(({ key, answer }) => key.startsWith('huge') && answer?.value).length > 5,
   }),
   scenario({
     name: 'woken_by_polling',
