@@ -22,6 +22,9 @@ export interface Report {
 const warmUp = 700
 const coolDown = 500
 
+/** Fewer looks at the leases than this, after all should be normal again, prove nothing. */
+const fewestLooks = 5
+
 /** A lease without a load is seen to be one by then, after the fault, in milliseconds. */
 const ghostsAreSeen = 1_500
 
@@ -53,11 +56,13 @@ export async function play(
     counted: (what: string) => stage.counted(what),
   }
   const seen: Seen = { work: stage.work, history, figures, heard, counted }
+  const looks = history.seen.filter(({ at }) => at > inflicted.to).length
   const wrong = [
     ...violations(history, allowancesFor([inflicted])),
     ...left,
     ...(scenario.holds?.(seen) ?? []),
     ...(scenario.bites(seen) ? [] : ['The fault was not felt, so nothing is proved']),
+    ...(looks < fewestLooks ? [`The leases were read only ${looks} times after the fault`] : []),
   ]
   return { scenario, settings, seed, wrong, figures, history }
 }

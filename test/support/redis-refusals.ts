@@ -28,6 +28,7 @@ export async function pauseWrites(client: Redis, ms: number): Promise<void> {
 
 /** Lets a server fail to save its data, so that it answers every write with MISCONF; until `letSave`. */
 export async function failToSave(server: RedisServer): Promise<void> {
+  await rm(dumpOf(server), { force: true })
   // It writes another file, and then cannot put it in the place of this.
   await mkdir(dumpOf(server))
   await server.client.config('SET', 'save', '3600 1')
