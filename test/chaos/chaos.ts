@@ -7,18 +7,24 @@ import { shownFigures } from './figures.ts'
 import { play, type Report } from './play.ts'
 import type { Scenario } from './scenario.ts'
 import { scenarios } from './scenarios/index.ts'
+import { settingsIn, type Settings } from './settings.ts'
 
 const usage = `npm run chaos -- [names] [options]
 
 Plays the scenarios with these names, or whose names begin so; without a name, all.
 
   --list             says which there are
+  --settings <word>  quick: short leases and deadlines, and writes all the time; defaults: those of the library, and
+                     nothing else that heals; both, one after the other (both)
   --seed <number>    what is drawn by chance is drawn from it (1)
   --times <number>   plays each so often, with one seed after the other (1)
   --rate <number>    calls a second, of all processes together (400)
   --for <duration>   does the same to one fleet again and again for so long, such as 60s
   --history <file>   writes what happened in the last one, a line of JSON for each happening
 `
+
+/** How many broken promises are told of one run. */
+const mostTold = 20
 
 try {
   await main()
@@ -34,6 +40,7 @@ async function main(): Promise<void> {
     options: {
       list: { type: 'boolean' },
       help: { type: 'boolean' },
+      settings: { ...text, default: 'both' },
       seed: { ...text, default: '1' },
       times: { ...text, default: '1' },
       rate: { ...text, default: '400' },
@@ -49,11 +56,15 @@ async function main(): Promise<void> {
   }
   const [seed, times, rate] = [whole('seed', values.seed), whole('times', values.times), whole('rate', values.rate)]
   let failed = 0
-  for (const scenario of chosen) {
-    const failures = values.for
-      ? await again(scenario, { seed, rate, lasts: milliseconds('--for', values.for, { most: longestTimer }) })
-      : await onceOrMore(scenario, { seed, rate, times, file: values.history })
-    failed += failures
+  for (const settings of settingsIn(values.settings)) {
+    for (const scenario of chosen) {
+      const how = { settings, seed, rate }
+      const reason = scenario.without?.[settings]
+      if (reason !== undefined) console.log(`left out ${scenario.name}, ${settings}: ${reason}`)
+      else if (values.for)
+        failed += await again(scenario, { ...how, lasts: milliseconds('--for', values.for, { most: longestTimer }) })
+      else failed += await onceOrMore(scenario, { ...how, times, ...(values.history && { file: values.history }) })
+    }
   }
   console.log(failed === 0 ? 'All promises were kept.' : `${failed} runs broke a promise.`)
   process.exitCode = failed === 0 ? 0 : 1
@@ -61,18 +72,25 @@ async function main(): Promise<void> {
 
 async function onceOrMore(
   scenario: Scenario,
-  { seed, times, rate, file }: { seed: number; times: number; rate: number; file: string | undefined },
+  { seed, times, file, ...how }: { settings: Settings; seed: number; times: number; rate: number; file?: string },
 ): Promise<number> {
   let failed = 0
   for (let number = seed; number < seed + times; number++) {
-    const { wrong, figures, history } = await play(scenario, { seed: number, rate }).catch(interrupted)
+    const { wrong, figures, history } = await play(scenario, { ...how, seed: number }).catch(interrupted)
     const numbers = figures === undefined ? '' : `: ${shownFigures(figures)}`
-    console.log(`${wrong.length === 0 ? 'kept  ' : 'BROKEN'} ${scenario.name}, seed ${number}${numbers}`)
-    for (const words of wrong) console.log(`         ${words}`)
+    console.log(
+      `${wrong.length === 0 ? 'kept  ' : 'BROKEN'} ${scenario.name}, ${how.settings}, seed ${number}${numbers}`,
+    )
+    tell(wrong)
     if (file) await writeFile(file, lines(history?.happenings ?? []))
     if (wrong.length > 0) failed++
   }
   return failed
+}
+
+function tell(wrong: readonly string[]): void {
+  for (const words of wrong.slice(0, mostTold)) console.log(`         ${words}`)
+  if (wrong.length > mostTold) console.log(`         and ${wrong.length - mostTold} more`)
 }
 
 /** A process that ended by itself, or a fault that could not be done, is the end of a run. */
@@ -84,11 +102,16 @@ function lines(all: readonly object[]): string {
   return all.map((each) => `${JSON.stringify(each)}\n`).join('')
 }
 
-async function again(scenario: Scenario, how: { seed: number; rate: number; lasts: number }): Promise<number> {
+async function again(
+  scenario: Scenario,
+  how: { settings: Settings; seed: number; rate: number; lasts: number },
+): Promise<number> {
   const { wrong, figures, faults } = await endure([scenario], { ...how, progress: (line) => console.log(line) })
-  console.log(`${wrong.length === 0 ? 'kept  ' : 'BROKEN'} ${scenario.name}, ${faults[scenario.name]} times`)
+  console.log(
+    `${wrong.length === 0 ? 'kept  ' : 'BROKEN'} ${scenario.name}, ${how.settings}, ${faults[scenario.name]} times`,
+  )
   console.log(`       ${shownFigures(figures)}`)
-  for (const words of wrong) console.log(`         ${words}`)
+  tell(wrong)
   return wrong.length > 0 ? 1 : 0
 }
 

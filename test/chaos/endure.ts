@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Bench } from './bench.ts'
 import { shownFigures, summed, type Figures } from './figures.ts'
 import { inflict } from './play.ts'
-import { allowancesFor, healsWithin, type Inflicted, type Scenario } from './scenario.ts'
+import { allowancesFor, healsWithin, workIn, type Inflicted, type Scenario } from './scenario.ts'
 import { memoryOfFaults } from './segments.ts'
+import { usualWork, type Settings } from './settings.ts'
 import { Stage } from './stage.ts'
 
 /** What came of a fleet that went through many faults. */
@@ -26,10 +27,11 @@ const lag = 1_000
 export async function endure(
   scenarios: readonly Scenario[],
   {
+    settings,
     lasts,
     progress = () => {},
     ...shape
-  }: { seed: number; rate?: number; lasts: number; progress?: (line: string) => void },
+  }: { settings: Settings; seed: number; rate?: number; lasts: number; progress?: (line: string) => void },
 ): Promise<Endured> {
   const [first] = scenarios
   if (first === undefined || scenarios.some(({ on }) => on !== first.on))
@@ -43,7 +45,8 @@ export async function endure(
   const alone = scenarios.length === 1 ? first : undefined
   await using stage = await Stage.set(first.on, {
     ...shape,
-    ...(alone?.work === undefined ? {} : { work: alone.work }),
+    work: alone === undefined ? usualWork[settings] : workIn(alone, settings),
+    ...(alone?.client === undefined ? {} : { client: alone.client }),
     note: (happening) => bench.add(happening),
   })
   const usual = stage.work
@@ -68,8 +71,9 @@ export async function endure(
   await pause(1_000)
   for (let judgedAt = 0; stage.now() < lasts;) {
     const scenario = stage.random.pick(scenarios)
-    await stage.adjust({ ...usual, ...scenario.work })
-    recent.push(await inflict(scenario, stage))
+    const work = { ...workIn(scenario, settings), rate: usual.rate }
+    await stage.adjust(work)
+    recent.push(await inflict(scenario, stage, work))
     await stage.adjust(usual)
     faults[scenario.name] = (faults[scenario.name] ?? 0) + 1
     await pause(healsWithin(scenario) + lag + stage.random.between(500, 1_500))
@@ -86,9 +90,11 @@ export async function endure(
 }
 
 /** Whether a scenario can be played on a fleet that is at work already, and goes on after it. */
-export function isRepeatable({ work = {} }: Scenario): boolean {
-  const fromTheStart = [work.wakeUp, work.commandTimeout, work.nearTtl, work.tags]
-  return fromTheStart.every((option) => option === undefined)
+export function isRepeatable(scenario: Scenario, settings: Settings): boolean {
+  const [its, usual] = [workIn(scenario, settings), usualWork[settings]]
+  const fromTheStart = ['wakeUp', 'commandTimeout', 'nearTtl', 'tags'] as const
+  if (scenario.client !== undefined || scenario.without?.[settings] !== undefined) return false
+  return fromTheStart.every((option) => its[option] === usual[option])
 }
 
 /** So many samples, of which the first ones are of the warm-up, say something. */

@@ -1,3 +1,4 @@
+import { ghostsOf } from '../support/ghosts.ts'
 import { makerOf, type Call, type History, type Load } from '../support/history.ts'
 
 /** What a history comes to in numbers. */
@@ -15,6 +16,8 @@ export interface Figures {
   readonly slowest: number
   /** How long after the end of the last fault a caller got an error, or a load ran without a lease; 0 if none did. */
   readonly normalAfter: number
+  /** How many leases were there for long after their load had ended, and no fault was to blame. */
+  readonly ghosts: number
 }
 
 /** @param since counts only the calls that have ended, and the loads and writes that have begun, from then on */
@@ -35,6 +38,7 @@ export function figuresOf(history: History, since: number = -Infinity): Figures 
     writes: [...history.writes.values()].filter(({ at }) => at >= since).length,
     slowest: calls.reduce((most, call) => Math.max(most, waited(history, call)), 0),
     normalAfter: normalAfter(history, since),
+    ghosts: ghostsOf(history).filter(({ at }) => at >= since).length,
   }
 }
 
@@ -53,6 +57,7 @@ export function summed(all: readonly Figures[]): Figures {
     writes: sum(({ writes }) => writes),
     slowest: most(({ slowest }) => slowest),
     normalAfter: most((figures) => figures.normalAfter),
+    ghosts: sum(({ ghosts }) => ghosts),
   }
 }
 
@@ -97,6 +102,27 @@ export function tooLong(all: readonly Gap[], most: number): string[] {
   )
 }
 
+/** How many loads with a lease ended while a fault lasted. */
+export function endedMeanwhile(history: History): number {
+  const faults = history.faults()
+  const ended = [...history.loads.values()].filter(({ fence }) => fence !== null).map(({ loadedAt }) => loadedAt)
+  return ended.filter((at) => faults.some(({ from, to }) => from < at && at < to)).length
+}
+
+/** How many leases were seen again after they had been gone. */
+export function cameBack({ seen }: History): number {
+  const gone = new Set<string>()
+  const back = new Set<string>()
+  let last = new Set<string>()
+  for (const { leases } of seen) {
+    const now = new Set(leases.map(({ token }) => token))
+    for (const token of last) if (!now.has(token)) gone.add(token)
+    for (const token of now) if (gone.has(token)) back.add(token)
+    last = now
+  }
+  return back.size
+}
+
 /** How many callers were told of the end of a load elsewhere so many milliseconds after it, or later. */
 export function toldLate(history: History, ms: number): number {
   return history.calls.filter((call) => {
@@ -112,13 +138,20 @@ export function tooMany({ extra }: Figures): string[] {
   return extra > 0 ? [`${extra} loads were too many`] : []
 }
 
+/** That loads lost their lease, in words, where none may. */
+export function lostLeases(heard: (event: string) => number): string[] {
+  const lost = heard('refused') + heard('lost')
+  return lost > 0 ? [`${lost} loads lost their lease`] : []
+}
+
 /** Figures in one line. */
-export function shownFigures({ calls, answers, loads, alone, extra, slowest, normalAfter: after }: Figures): string {
+export function shownFigures(figures: Figures): string {
+  const { calls, answers, loads, alone, extra, slowest, normalAfter: after, ghosts } = figures
   const errors = Object.entries(answers).filter(([told]) => told !== 'value')
   const told = errors.map(([code, count]) => `${count} ${code}`).join(', ') || 'no errors'
   return (
     `${calls} calls (${told}), ${loads} loads (${alone} without a lease, ${extra} extra), ` +
-    `slowest ${slowest.toFixed(0)} ms, normal after ${after.toFixed(0)} ms`
+    `slowest ${slowest.toFixed(0)} ms, normal after ${after.toFixed(0)} ms, ${ghosts} ghosts`
   )
 }
 

@@ -2,12 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { History, type Happening } from '../support/history.ts'
 import { violations } from '../support/invariants.ts'
 import { figuresOf, type Figures } from './figures.ts'
-import { allowancesFor, healsWithin, type Inflicted, type Scenario, type Seen } from './scenario.ts'
+import { allowancesFor, healsWithin, workIn, type Inflicted, type Scenario, type Seen } from './scenario.ts'
+import type { Settings } from './settings.ts'
 import { Stage } from './stage.ts'
+import type { Work } from './work.ts'
 
 /** What came of a scenario that was played once. */
 export interface Report {
   readonly scenario: Scenario
+  readonly settings: Settings
   readonly seed: number
   /** What is wrong, in words. */
   readonly wrong: readonly string[]
@@ -19,21 +22,31 @@ export interface Report {
 const warmUp = 700
 const coolDown = 500
 
+/** Fewer looks at the leases than this, after all should be normal again, prove nothing. */
+const fewestLooks = 5
+
+/** A lease without a load is seen to be one by then, after the fault, in milliseconds. */
+const ghostsAreSeen = 1_500
+
 /** A fault that has not done its work by then, in milliseconds, never will. */
 const patience = 20_000
 
 /** Plays a scenario: a fleet at work, the fault, the fleet when it is over; and judges what happened. */
-export async function play(scenario: Scenario, { seed, rate }: { seed: number; rate?: number }): Promise<Report> {
+export async function play(
+  scenario: Scenario,
+  { settings, seed, rate }: { settings: Settings; seed: number; rate?: number },
+): Promise<Report> {
   const happenings: Happening[] = []
   await using stage = await Stage.set(scenario.on, {
     seed,
     ...(rate === undefined ? {} : { rate }),
-    ...(scenario.work === undefined ? {} : { work: scenario.work }),
+    work: workIn(scenario, settings),
+    ...(scenario.client === undefined ? {} : { client: scenario.client }),
     note: (happening) => happenings.push(happening),
   })
   await pause(warmUp)
   const inflicted = await inflict(scenario, stage)
-  await pause(healsWithin(scenario) + coolDown)
+  await pause(Math.max(healsWithin(scenario), ghostsAreSeen) + coolDown)
   await scenario.tidy?.(stage)
   const left = await stage.finish()
   const history = new History(happenings, stage.now())
@@ -42,18 +55,20 @@ export async function play(scenario: Scenario, { seed, rate }: { seed: number; r
     heard: (event: string) => stage.heard(event),
     counted: (what: string) => stage.counted(what),
   }
-  const seen: Seen = { history, figures, heard, counted }
+  const seen: Seen = { work: stage.work, history, figures, heard, counted }
+  const looks = history.seen.filter(({ at }) => at > inflicted.to).length
   const wrong = [
     ...violations(history, allowancesFor([inflicted])),
     ...left,
     ...(scenario.holds?.(seen) ?? []),
     ...(scenario.bites(seen) ? [] : ['The fault was not felt, so nothing is proved']),
+    ...(looks < fewestLooks ? [`The leases were read only ${looks} times after the fault`] : []),
   ]
-  return { scenario, seed, wrong, figures, history }
+  return { scenario, settings, seed, wrong, figures, history }
 }
 
-/** Does to a fleet what a scenario says, and undoes it. */
-export async function inflict(scenario: Scenario, stage: Stage): Promise<Inflicted> {
+/** Does to a fleet what a scenario says, and undoes it. @param work how the fleet works meanwhile */
+export async function inflict(scenario: Scenario, stage: Stage, work: Work = stage.work): Promise<Inflicted> {
   const victim = stage.victim.number
   const from = stage.now()
   stage.note('fault', scenario.name)
@@ -63,7 +78,7 @@ export async function inflict(scenario: Scenario, stage: Stage): Promise<Inflict
     await inTime(scenario.name, Promise.resolve(heal()))
   }
   stage.note('healed', scenario.name)
-  return { scenario, victim, from, to: stage.now() }
+  return { scenario, victim, work, from, to: stage.now() }
 }
 
 async function inTime<T>(name: string, promise: Promise<T>): Promise<T> {

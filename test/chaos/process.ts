@@ -24,6 +24,7 @@ export class Process {
   readonly #now: () => number
   readonly #loading = new Map<string, number>()
   #work: Work
+  #killed = false
 
   constructor(
     process: FleetProcess,
@@ -35,6 +36,15 @@ export class Process {
     this.#note = note
     this.#now = now
     this.#work = work
+  }
+
+  get pid(): number {
+    return this.#process.pid
+  }
+
+  /** Whether it was ended as a crash would, and could give nothing back. */
+  get killed(): boolean {
+    return this.#killed
   }
 
   /** All that lies between it and its servers. */
@@ -79,6 +89,7 @@ export class Process {
 
   /** Ends it as a crash would. */
   async kill(): Promise<void> {
+    this.#killed = true
     this.#note({ what: 'killed', at: this.#now(), process: this.number })
     await this.#process.kill()
   }

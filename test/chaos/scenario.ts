@@ -1,10 +1,34 @@
+import type { ConnectOptions } from '../support/clients.ts'
 import type { Allowances } from '../support/invariants.ts'
 import type { History, Span } from '../support/history.ts'
 import type { Figures } from './figures.ts'
 import type { Stage } from './stage.ts'
 import type { Kind } from './surroundings.ts'
+import { inForce, usualWork, writes, type Settings } from './settings.ts'
 import { unnoticed } from './unnoticed.mjs'
 import type { Work } from './work.ts'
+
+/** What a fault may cost. */
+export interface Allowed extends Omit<Allowances, 'hit' | 'forgotten' | 'overlap' | 'patience'> {
+  /** As in the allowances; it may follow from the lease ttl that is in force. */
+  readonly overlap?: number | ((leaseTtl: number) => number)
+}
+
+/**
+ * Where Redis forgets a lease, its holder learns of it with the next renewal, every third of a lease, and the answer to
+ * that; until then another may have it too.
+ */
+export function untilRenewal(leaseTtl: number): number {
+  return leaseTtl / 3 + 150
+}
+
+/**
+ * Where a holder cannot ask for its lease, or where the server that it asks is another than the one that gives it to
+ * others, it counts on it until its time is over.
+ */
+export function untilLeaseEnds(leaseTtl: number): number {
+  return leaseTtl + 100
+}
 
 /** Something that is done to a working fleet, and what must hold all the same. */
 export interface Scenario<On extends Kind = Kind> {
@@ -19,11 +43,16 @@ export interface Scenario<On extends Kind = Kind> {
    */
   readonly hits?: 'nobody' | 'the victim' | 'all'
   /** What it may cost. By default nothing, and all must be normal soon after it: see `healsWithin`. */
-  readonly allowed?: Omit<Allowances, 'hit' | 'forgotten'>
+  readonly allowed?: Allowed
   /** Whether Redis may forget what it acknowledged while the fault lasts. Default false. */
   readonly forgets?: boolean
-  /** How the fleet works here, as far as it differs from the usual. */
+  /** How the fleet works here, as far as it differs from the usual; `quick`: with quick settings, on top of that. */
   readonly work?: Partial<Work>
+  readonly quick?: Partial<Work>
+  /** What the client of a process is told besides, by the place of the process. */
+  readonly client?: (place: number) => ConnectOptions
+  /** Why it is not played with some settings. */
+  readonly without?: Partial<Readonly<Record<Settings, string>>>
   /**
    * Does it to the fleet. Either it takes its time and undoes it, or it returns what undoes it, which is then called after
    * `stage.lasts` milliseconds.
@@ -39,6 +68,8 @@ export interface Scenario<On extends Kind = Kind> {
 
 /** What was seen of a fleet. */
 export interface Seen {
+  /** How it worked. */
+  readonly work: Work
   readonly history: History
   readonly figures: Figures
   /** How often an event was heard in all processes that lived to the end. */
@@ -51,6 +82,13 @@ export interface Seen {
 export interface Inflicted extends Span {
   readonly scenario: Scenario
   readonly victim: number
+  /** How the fleet worked. */
+  readonly work: Work
+}
+
+/** How a fleet works in a scenario. */
+export function workIn({ work, quick }: Pick<Scenario, 'work' | 'quick'>, settings: Settings): Work {
+  return { ...usualWork[settings], ...work, ...(settings === 'quick' ? quick : {}) }
 }
 
 /** How soon after a fault all must be normal again, in milliseconds. */
@@ -58,16 +96,27 @@ export function healsWithin({ hits, allowed }: Scenario): number {
   return allowed?.healsWithin ?? (hits === 'nobody' ? 500 : 1_500)
 }
 
+/** While all is normal nobody waits for more than the slowest load, and the answer to it, in milliseconds. */
+function patienceFor({ slowTime }: Work): number {
+  return slowTime + 1_000
+}
+
 /** What several faults together may cost. */
 export function allowancesFor(all: readonly Inflicted[]): Allowances {
-  const each = all.map(({ scenario }) => scenario.allowed ?? {})
+  const each = all.map(({ scenario: { allowed = {} }, work }) => {
+    const { overlap = unnoticed } = allowed
+    return { ...allowed, overlap: typeof overlap === 'function' ? overlap(inForce(work).leaseTtl) : overlap }
+  })
   const most = (of: (allowed: Allowances) => number | undefined, usual: number): number =>
     each.reduce((greatest, allowed) => Math.max(greatest, of(allowed) ?? usual), usual)
   const hitAll = all.some(({ scenario }) => (scenario.hits ?? 'all') === 'all')
   const hit = all.flatMap(({ scenario, victim }) => (scenario.hits === 'the victim' ? [victim] : []))
+  // Writes void loads, and whoever waits for one of these waits for another.
+  const steady = all.every(({ work }) => !writes(work))
   const bounded = each.every(({ wakeUp }) => wakeUp !== undefined)
   return {
     ...(hitAll ? {} : { hit }),
+    ...(steady ? { patience: all.reduce((most, { work }) => Math.max(most, patienceFor(work)), 0) } : {}),
     ...(bounded ? { wakeUp: most(({ wakeUp }) => wakeUp, 0) } : {}),
     errors: each.flatMap(({ errors = [] }) => errors),
     copies: most(({ copies }) => copies, 0),

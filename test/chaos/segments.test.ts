@@ -39,6 +39,18 @@ test('what is wrong is said once', () => {
   expect(segments.judge(200, {}).wrong).toEqual([])
 })
 
+test('a lease without a load is told of once, however long it stays, and counted once', () => {
+  const segments = new Segments()
+  segments.add(load('a', 10, 20, { fence: '7' }))
+  const lease = { key: 'k', token: 't', fence: '7', process: 0 }
+  const judged = [10_000, 26_000, 42_000, 58_000].map((upTo) => {
+    for (let at = upTo - 16_000; at < upTo; at += 500) segments.add([{ what: 'seen', at, leases: [lease] }])
+    return segments.judge(upTo, {})
+  })
+  expect(judged.flatMap(({ wrong }) => wrong)).toEqual([expect.stringMatching(/^9: k had the lease t for \d+ ms/)])
+  expect(judged.map(({ figures }) => figures.ghosts)).toEqual([1, 0, 0, 0])
+})
+
 test('a caller who still waits is judged when the answer is there, or when it is too late', () => {
   const segments = new Segments()
   segments.add([call('c', 90), call('d', 95), ...load('a', 10, 20)])

@@ -47,8 +47,8 @@ export class Segments {
       this.#kept.filter((each) => each.at <= upTo && !(each.what === 'call' && mayWait.has(each))),
       upTo,
     )
-    const wrong = violations(history, allowed).filter((words) => !this.#wrong.has(words))
-    for (const words of wrong) this.#wrong.add(words)
+    const wrong = violations(history, allowed).filter((words) => !this.#wrong.has(untimed(words)))
+    for (const words of wrong) this.#wrong.add(untimed(words))
     const figures = figuresOf(history, this.#judgedUpTo)
     const lasts = (each: Happening): boolean => each.at > upTo - memoryOf(each) || open.has(each)
     // A load is judged by what has happened since its caller asked.
@@ -59,6 +59,11 @@ export class Segments {
     this.#judgedUpTo = upTo
     return { figures, wrong }
   }
+}
+
+/** What is said of something, however long that has lasted by then, and whatever is still known of it. */
+function untimed(words: string): string {
+  return words.replace(/ for [\d.]+ ms.*/, '').replaceAll(/\d+ (ms|more)/g, '')
 }
 
 function memoryOf({ what }: Happening): number {

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { milliseconds, longestTimer } from '../../src/core/duration.ts'
 import { endure, growthOf, isRepeatable, type Endured } from './endure.ts'
 import { scenarios } from './scenarios/index.ts'
+import { settingsIn, type Settings } from './settings.ts'
 import type { Kind } from './surroundings.ts'
 
 const usage = `npm run soak -- [options]
@@ -11,6 +12,8 @@ const usage = `npm run soak -- [options]
 Lets a fleet work for a long time, under faults drawn by chance, and judges all that happens.
 
   --for <duration>   how long, such as 10m or 1h (1m)
+  --settings <word>  quick: short leases and deadlines, and writes all the time; or defaults: those of the library, and
+                     nothing else that heals (quick)
   --rate <number>    calls a second, of all processes together (2000)
   --seed <number>    what is drawn by chance is drawn from it (1)
   --on <kind>        what servers it is on: node, tls, clock, sentinel or cluster (node)
@@ -30,6 +33,7 @@ async function main(): Promise<void> {
     options: {
       help: { type: 'boolean' },
       for: { ...text, default: '1m' },
+      settings: { ...text, default: 'quick' },
       rate: { ...text, default: '2000' },
       seed: { ...text, default: '1' },
       on: { ...text, default: 'node' },
@@ -37,10 +41,14 @@ async function main(): Promise<void> {
     },
   })
   if (values.help) return console.log(usage)
-  const faults = scenarios.filter((scenario) => scenario.on === values.on && isRepeatable(scenario))
+  const [settings, another] = settingsIn(values.settings) as [Settings, Settings?]
+  if (another !== undefined)
+    throw new TypeError('Expected --settings to be quick or defaults: one fleet has one of them')
+  const faults = scenarios.filter((scenario) => scenario.on === values.on && isRepeatable(scenario, settings))
   if (faults.length === 0)
     throw new TypeError(`Expected --on to be node, tls, clock, sentinel or cluster, got ${values.on}`)
   const how = {
+    settings,
     lasts: milliseconds('--for', values.for, { most: longestTimer }),
     seed: Number(values.seed),
     rate: Number(values.rate),
@@ -57,7 +65,7 @@ async function main(): Promise<void> {
 
 function reportOf(
   { lasted, figures, faults, wrong, heaps }: Endured,
-  { seed, rate, on }: { seed: number; rate: number; on: Kind },
+  { settings, seed, rate, on }: { settings: Settings; seed: number; rate: number; on: Kind },
 ): string {
   const answers = Object.entries(figures.answers).map(([told, count]): [string, string] => [
     told === 'value'
@@ -77,6 +85,7 @@ function reportOf(
     ['invalidations and sets', String(figures.writes)],
     ['slowest answer', `${figures.slowest.toFixed(0)} ms`],
     ['longest until normal after a fault', `${figures.normalAfter.toFixed(0)} ms`],
+    ['leases that outlived their loads', String(figures.ghosts)],
   ]
   const memory = [...heaps].flatMap(([process, samples]): [string, string][] => {
     const growth = growthOf(samples)
@@ -85,7 +94,7 @@ function reportOf(
     return growth === undefined ? [] : [[`process ${process}`, `${seen}, grown by ${megabytes(growth)}`]]
   })
   return [
-    `# Soak\n\nOn ${on}, ${rate} calls a second, seed ${seed}, Node.js ${process.version}, ${new Date().toISOString()}.`,
+    `# Soak\n\nOn ${on}, ${settings} settings, ${rate} calls a second, seed ${seed}, Node.js ${process.version}, ${new Date().toISOString()}.`,
     table('figure', 'value', numbers),
     `## Faults\n\n${table(
       'fault',

@@ -1,11 +1,14 @@
 import { fileURLToPath } from 'node:url'
 import { until } from '../../scripts/until.mjs'
+import type { ConnectOptions } from '../support/clients.ts'
 import { ProcessStarter } from '../support/fleet-process.ts'
-import type { Happening } from '../support/history.ts'
+import type { Happening, SeenLease } from '../support/history.ts'
 import { Process } from './process.ts'
 import { Random } from './random.mjs'
+import { Sampler } from './sampler.ts'
+import { inForce } from './settings.ts'
 import { surroundingsOf, type Kind, type Servers, type Surroundings } from './surroundings.ts'
-import { namespace, usualWork, type Notes, type Work } from './work.ts'
+import { namespace, type Notes, type Work } from './work.ts'
 
 const worker = fileURLToPath(new URL('worker.mjs', import.meta.url))
 
@@ -15,8 +18,10 @@ export interface StageShape {
   readonly processes?: number
   /** How many calls all of them make in a second; 400 by default. */
   readonly rate?: number
-  /** How they work, as far as it differs from the usual. */
-  readonly work?: Partial<Work>
+  /** How they work. */
+  readonly work: Work
+  /** What the client of a process is told besides, by the place of the process; not on a cluster. */
+  readonly client?: (place: number) => ConnectOptions
   /** Is given all that happens, not quite in its order. */
   readonly note: (happening: Happening) => void
 }
@@ -30,10 +35,14 @@ export class Stage<On extends Kind = Kind> {
   readonly #surroundings: Surroundings<On>
   readonly #starter: ProcessStarter
   readonly #shape: StageShape
+  readonly #sampler: Sampler
+  /** All processes that there ever were, by their numbers. */
+  readonly #all = new Map<number, Process>()
   readonly #origin: bigint = process.hrtime.bigint()
   readonly #counts = new Map<string, number>()
   readonly #events = new Map<string, number>()
   readonly #left: string[] = []
+  #longestLease: number
 
   private constructor(surroundings: Surroundings<On>, starter: ProcessStarter, shape: StageShape) {
     const { seed, processes = 4, rate = 400, work } = shape
@@ -41,7 +50,14 @@ export class Stage<On extends Kind = Kind> {
     this.#starter = starter
     this.#shape = shape
     this.random = new Random(seed)
-    this.work = { ...usualWork, rate: rate / processes, ...work }
+    this.work = { ...work, rate: rate / processes }
+    this.#longestLease = inForce(this.work).leaseTtl
+    this.#sampler = new Sampler({
+      masters: () => surroundings.masters(),
+      processOf: (pid) => [...this.#all.values()].find((each) => each.pid === pid)?.number ?? null,
+      now: () => this.now(),
+      note: (happening) => shape.note(happening),
+    })
   }
 
   /** Starts the servers and the processes; resolves when these work. */
@@ -118,6 +134,7 @@ export class Stage<On extends Kind = Kind> {
 
   /** Lets all processes work in another way. */
   async adjust(change: Partial<Work>): Promise<void> {
+    this.#longestLease = Math.max(this.#longestLease, inForce({ ...this.work, ...change }).leaseTtl)
     await Promise.all(this.processes.map((each) => each.adjust(change)))
   }
 
@@ -131,11 +148,19 @@ export class Stage<On extends Kind = Kind> {
   async #fill(place: number): Promise<void> {
     const { redis, way } = await this.#surroundings.connect(place)
     const started = await this.#starter.start<Notes>(({ notes }) => added.heard(notes))
-    const { note, seed } = this.#shape
+    const { note, seed, client: own = () => ({}) } = this.#shape
     const added = new Process(started, { way, work: this.work, note, now: () => this.now() })
-    const client = { ...redis, ioredis: added.number % 2 === 0 ? (6 as const) : (5 as const) }
-    const own = seed * 1_000 + added.number
-    await added.open({ redis: client, work: this.work, seed: own, origin: String(this.#origin) })
+    const ioredis = added.number % 2 === 0 ? (6 as const) : (5 as const)
+    const client = { ...redis, ioredis, ...(redis.options && { options: { ...redis.options, ...own(place) } }) }
+    this.#all.set(added.number, added)
+    const otherwise = inForce(this.work)
+    await added.open({
+      redis: client,
+      work: this.work,
+      otherwise,
+      seed: seed * 1_000 + added.number,
+      origin: String(this.#origin),
+    })
     await added.begin()
     this.processes[place] = added
   }
@@ -157,6 +182,7 @@ export class Stage<On extends Kind = Kind> {
   /** Ends all at once. */
   async stop(): Promise<void> {
     await this.#starter.stop()
+    await this.#sampler.stop()
     await this.#surroundings.stop()
   }
 
@@ -164,24 +190,23 @@ export class Stage<On extends Kind = Kind> {
     await this.stop()
   }
 
-  /** The keys of ours that never expire, and the leases that are still there when their time is over. */
+  /** The keys of ours that do not expire in time, and the leases of processes that have ended in order. */
   async #keysLeft(): Promise<string[]> {
-    const { leaseTtl } = this.work
-    const remembered = 1_000
-    const found = await this.#keys()
-    const eternal = [...found].filter(([, left]) => left === -1).map(([key]) => `7: ${key} does not expire`)
-    const leases = async (): Promise<string[]> => {
-      const all = [...(await this.#keys())].filter(([key]) => key.endsWith(':lease'))
-      // What was written before the clock of Redis was set back is cut to its length when its key is next asked for.
-      const asked = all.filter(([, left]) => left <= leaseTtl + remembered || this.counted('clock set back') === 0)
-      return asked.map(([key]) => key)
+    const orphans = async (): Promise<SeenLease[]> => {
+      const held = (await this.#sampler.leases()) ?? []
+      // Who was killed could give nothing back.
+      return held.filter(({ process }) => process === null || !this.#all.get(process)?.killed)
     }
-    const gone = await until(
-      'all leases are gone',
-      async () => (await leases()).length === 0,
-      leaseTtl + remembered,
-    ).catch(() => false)
-    return gone ? eternal : [...eternal, ...(await leases()).map((key) => `7: ${key} is still there`)]
+    await until('all leases are given back', async () => (await orphans()).length === 0, 500).catch(() => {})
+    const held = (await orphans()).map(({ key, token }) => `9: ${key} has the lease ${token} when all have ended`)
+    const remembered = 1_000
+    const keys = [...(await this.#keys())].flatMap(([key, left]) => {
+      if (left === -1) return [`7: ${key} does not expire`]
+      // What was written before the clock of Redis was set back is cut to its length when its key is next asked for.
+      const bounded = key.endsWith(':lease') && this.counted('clock set back') === 0
+      return bounded && left > this.#longestLease + remembered ? [`7: ${key} stays for ${left} ms more`] : []
+    })
+    return [...held, ...keys]
   }
 
   /** The keys of ours, with the milliseconds that they have left. */

@@ -9,6 +9,10 @@ export interface Work {
   readonly hotKeys: number
   readonly coldKeys: number
   readonly cold: number
+  /** How many calls are for one of two keys with 12 MB. */
+  readonly huge: number
+  /** How many calls are made at once. */
+  readonly together: number
   /** How many calls are invalidations and sets. */
   readonly invalidations: number
   readonly sets: number
@@ -18,6 +22,7 @@ export interface Work {
   /** What callers choose from. */
   readonly graces: readonly number[]
   readonly softTimeouts: readonly number[]
+  /** None for what the library does when a caller says nothing. */
   readonly waitTimeouts: readonly number[]
   /** How many loads take so long that their lease must be renewed, and how long that is, in milliseconds. */
   readonly slow: number
@@ -29,12 +34,12 @@ export interface Work {
   readonly source: Readonly<Partial<Record<Ending, number>>>
   /** How many of the hot keys have values that must not be stored. */
   readonly privateKeys: number
-  /** What callers ask for, in milliseconds. */
-  readonly leaseTtl: number
-  readonly failureCooldown: number
-  readonly hardTimeout: number
+  /** What callers ask for, in milliseconds; `undefined` for the default of the library. */
+  readonly leaseTtl: number | undefined
+  readonly failureCooldown: number | undefined
+  readonly hardTimeout: number | undefined
   /** What a process begins with, and cannot change any more. */
-  readonly commandTimeout: number
+  readonly commandTimeout: number | undefined
   readonly wakeUp: 'push' | 'poll'
   /** Whether it keeps copies, for how long in milliseconds; 0 for none. */
   readonly nearTtl: number
@@ -49,35 +54,6 @@ export interface Work {
  */
 export type Ending = 'throws' | 'throws at once' | 'hangs' | 'returns garbage' | 'must not be stored'
 
-/** What every scenario begins with: short lives, so that loads happen all the time, and short deadlines. */
-export const usualWork: Work = {
-  rate: 100,
-  hotKeys: 6,
-  coldKeys: 40,
-  cold: 0.15,
-  invalidations: 0.015,
-  sets: 0.005,
-  ttl: [100, 600],
-  loadTime: [0, 100],
-  graces: [0, 0, 300, 1_000],
-  softTimeouts: [0, 0, 30],
-  waitTimeouts: [5_000, 5_000, 8_000],
-  slow: 0.03,
-  slowTime: 1_000,
-  nested: 0.03,
-  large: 0.1,
-  source: { throws: 0.02, 'throws at once': 0.01 },
-  privateKeys: 0,
-  leaseTtl: 600,
-  failureCooldown: 100,
-  hardTimeout: 4_000,
-  commandTimeout: 700,
-  wakeUp: 'push',
-  nearTtl: 0,
-  tagInvalidations: 0,
-  tags: 0,
-}
-
 /** The namespace of all caches, and the keys that processes ask for. */
 export const namespace = 'chaos'
 
@@ -89,10 +65,19 @@ export function isHot(key: string): boolean {
   return key.startsWith('hot ')
 }
 
+/** The settings of the library that a fleet works under, in milliseconds, said or not. */
+export interface InForce {
+  readonly leaseTtl: number
+  readonly waitTimeout: number
+  readonly commandTimeout: number
+}
+
 /** What a process needs to know before it begins. */
 export interface Opening {
   readonly redis: RedisSpec
   readonly work: Work
+  /** What holds where the work says nothing, in milliseconds. */
+  readonly otherwise: Pick<InForce, 'waitTimeout' | 'commandTimeout'>
   readonly seed: number
   /** The moment that all count from, in nanoseconds by the clock of the machine. */
   readonly origin: string

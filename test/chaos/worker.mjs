@@ -9,6 +9,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { createCache, eventNames, obey, openClient, processIndex, redisStore, tell } from '../support/fleet-base.mjs'
+import { until } from '../../scripts/until.mjs'
 import { Random } from './random.mjs'
 import { unnoticed } from './unnoticed.mjs'
 
@@ -21,6 +22,8 @@ let cache
 let client
 /** @type {Work} */
 let work
+/** @type {import('./work.ts').Opening['otherwise']} */
+let otherwise
 /** @type {Random} */
 let random
 let origin = 0n
@@ -65,7 +68,7 @@ process.on('warning', (warning) => warnings.push(String(warning)))
 obey({
   /** @param {import('./work.ts').Opening} opening */
   async open(opening) {
-    ;({ work } = opening)
+    ;({ work, otherwise } = opening)
     origin = BigInt(opening.origin)
     random = new Random(opening.seed)
     const opened = await openClient(opening.redis)
@@ -77,7 +80,11 @@ obey({
       cache.on(name, () => count(name))
     cache.on('hit', ({ near }) => near && count('near hit'))
     cache.on('push', ({ up }) => count(up ? 'pushed' : 'not pushed'))
-    await Promise.all([client.ping(), work.wakeUp === 'poll' ? undefined : opened.subscribed])
+    // A client without a queue refuses commands until it is connected.
+    await Promise.all([
+      until('Redis answers', () => client.ping()),
+      work.wakeUp === 'poll' ? undefined : opened.subscribed,
+    ])
   },
 
   begin() {
@@ -110,10 +117,13 @@ obey({
   async finish() {
     asking = false
     // Whoever has no answer by then will never have one, which will be seen.
-    await Promise.race([allEnded(), pause(Math.max(...work.waitTimeouts) + 2_000, undefined, { ref: false })])
+    const longest = Math.max(otherwise.waitTimeout, ...work.waitTimeouts)
+    await Promise.race([allEnded(), pause(longest + 2_000, undefined, { ref: false })])
     await cache.close()
     countCommands()
     await client.quit().catch((error) => warnings.push(`QUIT: ${error.message}`))
+    // One that watches the sentinels would go on with that.
+    client.disconnect()
     clearInterval(ticking)
     flush()
     return { events, warnings, sentAfterwards, resources: await resourcesLeft() }
@@ -135,7 +145,9 @@ function tick() {
   lastTick = at
   // Whoever stood still does not make up for the calls it has not made.
   due += (Math.min(gap, 50) / 1_000) * work.rate
-  for (; asking && due >= 1; due--) act()
+  for (; asking && due >= work.together; due -= work.together) {
+    for (let number = 0; number < work.together; number++) act()
+  }
   if (notes.length > 0) flush()
 }
 
@@ -150,6 +162,7 @@ function act() {
 }
 
 function someKey() {
+  if (work.huge > 0 && random.next() < work.huge) return `huge ${random.between(0, 1)}`
   if (random.next() < work.cold) return `cold ${random.between(0, work.coldKeys - 1)}`
   return `hot ${random.between(0, work.hotKeys - 1)}`
 }
@@ -161,16 +174,17 @@ async function ask(key) {
     ttl: random.between(...work.ttl),
     grace: random.pick(work.graces),
     softTimeout: random.pick(work.softTimeouts),
-    waitTimeout: random.pick(work.waitTimeouts),
+    waitTimeout: work.waitTimeouts.length > 0 ? random.pick(work.waitTimeouts) : undefined,
     leaseTtl: work.leaseTtl,
     failureCooldown: work.failureCooldown,
     hardTimeout: work.hardTimeout,
     tags: tagsOf(key),
   }
   const plan = planOf(key)
-  note({ what: 'call', at: now(), process: processIndex, call, key, within: options.waitTimeout })
+  const { ttl, grace, waitTimeout: within = otherwise.waitTimeout } = options
+  note({ what: 'call', at: now(), process: processIndex, call, key, within, grace })
   const answered = cache
-    .getOrLoad(key, (context) => load(context, call, plan), options)
+    .getOrLoad(key, (context) => load(context, call, { ...plan, ttl, grace }), options)
     .then(
       (value) => {
         const { key: ofKey, by } = value ?? {}
@@ -203,19 +217,20 @@ function planOf(key) {
   const slow = random.next() < work.slow && !isPart
   const ms = slow ? work.slowTime : random.between(...work.loadTime)
   const part = random.next() < work.nested && !slow && !isPart ? `part ${random.between(0, 9)}` : null
-  return { ending, ms, part, large: random.next() < work.large }
+  const large = random.next() < work.large
+  return { ending, ms, part, more: key.startsWith('huge') ? 12_000_000 : large ? 6_000 : 0 }
 }
 
 /**
  * The loader. It notes its beginning before anything else and its end after everything else.
  * @param {LoadContext} context
  * @param {string} call
- * @param {ReturnType<typeof planOf>} plan
+ * @param {ReturnType<typeof planOf> & { ttl: number, grace: number }} plan
  */
-function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, large }) {
+function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, more, ttl, grace }) {
   const id = newId()
   const ofLoad = { process: processIndex, load: id }
-  note({ what: 'load', at: now(), ...ofLoad, call, key, fence: fence === null ? null : String(fence) })
+  note({ what: 'load', at: now(), ...ofLoad, call, key, fence: fence === null ? null : String(fence), ttl, grace })
   flush()
   signal.addEventListener('abort', () => note({ what: 'lost', at: now(), ...ofLoad, code: signal.reason.code }))
   const ended = (/** @type {'value' | 'error' | 'pass'} */ ends) => {
@@ -236,7 +251,7 @@ function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, larg
     if (ending === 'must not be stored') doNotStore()
     ended(ending === 'must not be stored' ? 'pass' : 'value')
     if (ending === 'returns garbage') return () => {}
-    return { key, by: id, ...(large ? { more: '.'.repeat(6_000) } : {}) }
+    return { key, by: id, ...(more > 0 ? { more: '.'.repeat(more) } : {}) }
   })()
   // Nobody may be waiting for it: it refreshes what has been served, or has lost its lease.
   void kept(loading.catch(() => {}))
@@ -248,7 +263,7 @@ function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, larg
  * @param {string} key
  */
 function write(kind, key, ttl = random.between(...work.ttl)) {
-  return written(kind, [key], (id) => {
+  return written(kind, [key], ttl, (id) => {
     return kind === 'set' ? cache.set(key, { key, by: id }, { ttl, tags: tagsOf(key) }) : cache.invalidate(key)
   })
 }
@@ -258,7 +273,7 @@ function writeTag(tag) {
   const keys = Array.from({ length: work.hotKeys }, (_, number) => `hot ${number}`)
   const name = `tag ${tag}`
   const its = keys.filter((key) => tagsOf(key).includes(name))
-  return written('invalidate', its, () => cache.invalidateTags([name]))
+  return written('invalidate', its, undefined, () => cache.invalidateTags([name]))
 }
 
 /** @param {string} key */
@@ -269,13 +284,15 @@ function tagsOf(key) {
 /**
  * @param {'set' | 'invalidate'} kind
  * @param {readonly string[]} keys
+ * @param {number | undefined} ttl
  * @param {(id: string) => Promise<void>} run
  */
-function written(kind, keys, run) {
+function written(kind, keys, ttl, run) {
   const id = newId()
-  const within = work.commandTimeout
+  const within = work.commandTimeout ?? otherwise.commandTimeout
   const all = keys.map((key, index) => ({ key, of: { process: processIndex, write: index === 0 ? id : newId() } }))
-  for (const { key, of } of all) note({ what: 'write', at: now(), ...of, key, kind, within })
+  for (const { key, of } of all)
+    note({ what: 'write', at: now(), ...of, key, kind, within, ...(ttl === undefined ? {} : { ttl }) })
   // It may be the last thing that is known of this process.
   flush()
   const ended = (/** @type {{ error?: string }} */ how) => {

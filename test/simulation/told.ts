@@ -63,6 +63,8 @@ function inWords(happening: Happening, { notes }: Run): string {
     case 'fault':
     case 'healed':
       return `${happening.what}: ${happening.name}`
+    case 'seen':
+      return `${happening.leases.length} leases are seen`
   }
 }
 

@@ -15,7 +15,7 @@ export class ProcessStarter {
   readonly #script: string
   readonly #built: string
   readonly #server: Server
-  readonly #started: Map<number, FleetProcess> = new Map()
+  readonly #started: Map<number, Promise<FleetProcess>> = new Map()
   #count = 0
 
   private constructor(script: string, built: string, server: Server) {
@@ -24,9 +24,11 @@ export class ProcessStarter {
     this.#server = server
     server.on('connection', (socket) => {
       const lines = createInterface({ input: socket })
-      lines.once('line', (line) => {
+      lines.once('line', async (line) => {
         const { index } = JSON.parse(line) as { index: number }
-        this.#started.get(index)?.connected(socket, lines)
+        // Where this process has stood still meanwhile, it hears of the connection before it hears that there is a process.
+        const started = await this.#started.get(index)?.catch(() => undefined)
+        started?.connected(socket, lines)
       })
       // A process that is killed resets its connection.
       socket.on('error', () => {})
@@ -46,20 +48,26 @@ export class ProcessStarter {
    * @param heard is given what it says besides the answers to what it is told
    */
   async start<Report>(heard: (report: Report, process: FleetProcess) => void): Promise<FleetProcess> {
+    const index = this.#count++
+    const starting = this.#start(index, heard)
+    this.#started.set(index, starting)
+    return await starting
+  }
+
+  async #start<Report>(index: number, heard: (report: Report, process: FleetProcess) => void): Promise<FleetProcess> {
     const guardian = guardianOfThisProcess()
     const { port } = this.#server.address() as AddressInfo
-    const index = this.#count++
     const folder = await guardian.newFolder()
     const args = ['--expose-gc', this.#script, String(port), String(index), this.#built]
     const running = await guardian.start(process.execPath, args, { folder, env: {} })
     const started: FleetProcess = new FleetProcess(index, running, (report) => heard(report as Report, started))
-    this.#started.set(index, started)
     return started
   }
 
   /** Ends all of them. */
   async stop(): Promise<void> {
-    await Promise.all([...this.#started.values()].map((process) => process.stop()))
+    const all = await Promise.allSettled(this.#started.values())
+    await Promise.all(all.flatMap((each) => (each.status === 'fulfilled' ? [each.value.stop()] : [])))
     this.#server.close()
   }
 }

@@ -12,19 +12,32 @@ export interface Made {
 
 /** The numbers `call`, `load` and `write` are told apart in the whole fleet. Moments are milliseconds, no two the same. */
 export type Happening =
-  /** A caller asks. `within`: how long it is ready to wait, in milliseconds. */
-  | { what: 'call'; at: number; process: number; call: string; key: string; within: number }
+  /** A caller asks. `within`: how long it is ready to wait, `grace`: how old a value it takes, in milliseconds. */
+  | { what: 'call'; at: number; process: number; call: string; key: string; within: number; grace?: number }
   /** It is answered: with a value, or with the code of an error and, if that says so, the load that failed. */
   | { what: 'answer'; at: number; process: number; call: string; value?: unknown; error?: string; by?: string }
-  /** A loader begins to run, for the call that brought it; `fence` is `null` without a lease. */
-  | { what: 'load'; at: number; process: number; load: string; call: string; key: string; fence: string | null }
+  /**
+   * A loader begins to run, for the call that brought it; `fence` is `null` without a lease. `ttl` and `grace`: how long
+   * its value may be served, in milliseconds.
+   */
+  | {
+      what: 'load'
+      at: number
+      process: number
+      load: string
+      call: string
+      key: string
+      fence: string | null
+      ttl?: number
+      grace?: number
+    }
   /** Its signal is aborted. */
   | { what: 'lost'; at: number; process: number; load: string; code: string }
   /** It returns, throws, or returns something that must not be stored. */
   | { what: 'loaded'; at: number; process: number; load: string; ends: 'value' | 'error' | 'pass' }
   /**
    * A set or an invalidation is about to be sent, and has resolved, or was rejected with the code of an error. `within`:
-   * how many milliseconds that may take.
+   * how many milliseconds that may take; `ttl`: for how many the value may be served.
    */
   | {
       what: 'write'
@@ -34,12 +47,24 @@ export type Happening =
       key: string
       kind: 'set' | 'invalidate'
       within?: number
+      ttl?: number
     }
   | { what: 'written'; at: number; process: number; write: string; error?: string }
   /** The process runs nothing from here on: for good, or until it goes on. */
   | { what: 'killed' | 'stopped' | 'resumed'; at: number; process: number }
   /** Something is done to the surroundings, and undone. */
   | { what: 'fault' | 'healed'; at: number; name: string }
+  /** The leases that Redis has at a moment are read, all of them. */
+  | { what: 'seen'; at: number; leases: readonly SeenLease[] }
+
+/** A lease as it stands in Redis. */
+export interface SeenLease {
+  readonly key: string
+  readonly token: string
+  readonly fence: string
+  /** The process that it names; `null` for one that is none of the fleet. */
+  readonly process: number | null
+}
 
 type Of<What extends Happening['what']> = Extract<Happening, { what: What }>
 
@@ -75,6 +100,8 @@ export class History {
   readonly calls: readonly Call[]
   readonly loads: ReadonlyMap<string, Load>
   readonly writes: ReadonlyMap<string, Write>
+  /** What was read of the leases in Redis, in its order. */
+  readonly seen: readonly Of<'seen'>[]
   /** The last moment there is. */
   readonly end: number
   readonly #killed: ReadonlyMap<number, number>
@@ -88,6 +115,7 @@ export class History {
     const loads = new Map<string, Mutable<Load>>()
     const writes = new Map<string, Mutable<Write>>()
     const killed = new Map<number, number>()
+    const seen: Of<'seen'>[] = []
     for (const each of sorted) {
       switch (each.what) {
         case 'call':
@@ -123,6 +151,9 @@ export class History {
         case 'resumed':
         case 'fault':
         case 'healed':
+          break
+        case 'seen':
+          seen.push(each)
       }
     }
     this.happenings = sorted
@@ -130,6 +161,7 @@ export class History {
     this.calls = [...calls.values()]
     this.loads = loads
     this.writes = writes
+    this.seen = seen
     this.#killed = killed
     this.#stops = stopsIn(sorted)
     this.#passes = passesIn(loads.values())
@@ -217,9 +249,25 @@ export function makerOf({ answer }: Call): string {
   return by ?? answer?.by ?? ''
 }
 
+/** A load believes in its lease until it ends, is told that it is lost, or dies with its process. */
+export function endOfBelief(history: History, load: Load): number {
+  return Math.min(load.loadedAt, load.lostAt, Math.max(load.at, history.killedAt(load.process)), history.end)
+}
+
 /** How much of the time between two moments lies in any of the spans, in milliseconds. */
 export function within(spans: readonly Span[], from: number, to: number): number {
   let sum = 0
   for (const span of spans) sum += Math.max(0, Math.min(span.to, to) - Math.max(span.from, from))
   return sum
+}
+
+/** The same time, in spans of which none begins before the last one has ended. */
+export function joined(spans: readonly Span[]): Span[] {
+  const all: Span[] = []
+  for (const { from, to } of spans.toSorted((one, other) => one.from - other.from)) {
+    const last = all.at(-1)
+    if (last === undefined || last.to < from) all.push({ from, to })
+    else all[all.length - 1] = { from: last.from, to: Math.max(last.to, to) }
+  }
+  return all
 }

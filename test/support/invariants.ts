@@ -3,7 +3,18 @@
  * to what breaks it, in words. Invariants 7 (nothing leaks) and, on real servers, the order of Redis's own clock are not
  * in a history; those who run the fleet look for themselves.
  */
-import { within, type Call, type History, type Load, type Made, type Span, type Write } from './history.ts'
+import { ghostsOf } from './ghosts.ts'
+import {
+  endOfBelief,
+  joined,
+  within,
+  type Call,
+  type History,
+  type Load,
+  type Made,
+  type Span,
+  type Write,
+} from './history.ts'
 
 /** What a fault may cost, and no more. Everything is forbidden that is not allowed here. */
 export interface Allowances {
@@ -42,6 +53,8 @@ export interface Allowances {
   readonly wakeUp?: number
   /** How soon after a fault has healed all is normal again, in milliseconds. Default not judged. */
   readonly healsWithin?: number
+  /** The longest that anybody waits while all is normal, in milliseconds. Default not judged. */
+  readonly patience?: number
   /** The most loads of one key that may run at once in one process, without a lease and after "do not store" aside. */
   readonly unleasedAtOnce?: number
 }
@@ -58,6 +71,8 @@ export function violations(history: History, allowed: Allowances = {}): string[]
     ...nobodyElsesValue(history),
     ...neverOlder(history, allowed),
     ...heals(history, allowed),
+    ...noLeaseWithoutLoad(history, allowed),
+    ...nothingPastItsTime(history),
   ]
 }
 
@@ -263,10 +278,10 @@ export function neverOlder(history: History, { older = false }: Allowances = {})
 const aWhile = 250
 
 /** 8: where no fault is, and none has been for a while, no caller gets an error and nobody loads without a lease. */
-export function heals(history: History, { healsWithin }: Allowances = {}): string[] {
+export function heals(history: History, { healsWithin, patience = Infinity }: Allowances = {}): string[] {
   if (healsWithin === undefined) return []
   const faults = history.faults()
-  const disturbed = faults.map(({ from, to }) => ({ from, to: to + healsWithin }))
+  const disturbed = joined(faults.map(({ from, to }) => ({ from, to: to + healsWithin })))
   const calm = (from: number, to: number): boolean => disturbed.every((span) => to < span.from || span.to < from)
   const after = (at: number): string => {
     const healed = faults.reduce((last, { to }) => (to < at ? Math.max(last, to) : last), -Infinity)
@@ -276,13 +291,48 @@ export function heals(history: History, { healsWithin }: Allowances = {}): strin
     ({ at, answer }) => answer?.error !== undefined && answer.error !== 'LOAD_FAILED' && calm(at, answer.at),
   )
   const alone = unexplained(history).filter(({ asked, at }) => calm(asked, at))
+  const patient = history.calls.flatMap((call) => {
+    const end = call.answer?.at ?? history.end
+    const waited = end - call.at - within(disturbed, call.at, end) - history.stood(call.process, call.at, end)
+    return waited > patience ? [{ call, waited, key: call.key }] : []
+  })
   const last = disturbed.reduce((latest, { to }) => Math.max(latest, to), -Infinity)
   const served = history.calls.some(({ at, answer }) => at > last && answer !== undefined && answer.error === undefined)
   return [
     ...errors.map((call) => `8: ${said(call)} got ${call.answer?.error}, ${after(call.at)}`),
     ...alone.map((load) => `8: ${said(load)} ran without a lease, ${after(load.asked)}`),
+    // Where one waits for long, all do who ask for its key.
+    ...eachOnce(byKey(patient), ({ call, waited }) => {
+      return `8: ${said(call)} waited ${waited.toFixed(0)} ms while nothing was wrong`
+    }),
     ...(served || history.end < last + aWhile ? [] : ['8: nobody was answered after all had healed']),
   ]
+}
+
+/** 9: a lease is there no longer than its load, but for the moment that it takes to give it back. */
+export function noLeaseWithoutLoad(history: History, { healsWithin }: Allowances = {}): string[] {
+  return ghostsOf(history, healsWithin).map(({ key, token, load, ms }) => {
+    const why = load === undefined ? 'no load ran under it' : `its load ${load.load} had ended`
+    return `9: ${key} had the lease ${token} for ${ms.toFixed(0)} ms although ${why}`
+  })
+}
+
+/** How much longer than its time a value is taken for fresh, in milliseconds: until its fill is sent, and rounding. */
+const pastItsTime = 25
+
+/** 10: nobody is given a value that had expired before they asked, beyond its grace and their own. */
+export function nothingPastItsTime(history: History): string[] {
+  const wrong = answered(history).flatMap(({ call, load, set }) => {
+    const made = (load ?? set) as Load | Write
+    const { ttl = Infinity } = made
+    const grace = Math.min(load?.grace ?? 0, call.grace ?? 0)
+    const late = call.at - (sent(history, made) + ttl + grace)
+    return late > pastItsTime ? [{ call, made, late }] : []
+  })
+  return eachOnce(
+    grouped(wrong, ({ made }) => made),
+    ({ call, made, late }) => `10: ${said(call)} got what ${said(made)} made, ${late.toFixed(0)} ms past its time`,
+  )
 }
 
 interface Told {
@@ -307,11 +357,6 @@ function failed(history: History): Told[] {
     const load = history.loads.get(String(call.answer?.by))
     return load === undefined ? [] : [{ call, load, set: undefined }]
   })
-}
-
-/** A load believes in its lease until it ends, is told that it is lost, or dies with its process. */
-function endOfBelief(history: History, load: Load): number {
-  return Math.min(load.loadedAt, load.lostAt, Math.max(load.at, history.killedAt(load.process)), history.end)
 }
 
 interface Floor extends Write {
@@ -354,6 +399,15 @@ function latest({ load, set }: Told): number {
 /** A write that was rejected may still be carried out as long as it was ready to wait; a set that is later only deletes. */
 function takesEffectBy({ at, writtenAt, error, within: patience = 0 }: Write): number {
   return error === undefined ? writtenAt : Math.max(writtenAt, at + patience)
+}
+
+/** When what was made can have been sent at the latest: its time counts from there. */
+function sent(history: History, made: Load | Write): number {
+  if (made.what === 'write') return made.writtenAt
+  const { process, loadedAt } = made
+  // Its process may stand still before that; to encode what is large takes time, too.
+  const stop = history.stops(process).find(({ from, to }) => from <= loadedAt + pastItsTime && loadedAt < to)
+  return stop === undefined || stop.to > history.killedAt(process) ? loadedAt : stop.to
 }
 
 /** When it was possible to hear that a load has failed, for each that did, and for each key that any load of failed. */
@@ -401,6 +455,14 @@ function grouped<T, By>(all: readonly T[], by: (each: T) => By): Map<By, T[]> {
     else group.push(each)
   }
   return groups
+}
+
+/** The first of each group in words, and how many more there are. */
+function eachOnce<T>(groups: ReadonlyMap<unknown, readonly T[]>, words: (first: T) => string): string[] {
+  return [...groups.values()].flatMap(([first, ...more]) => {
+    if (first === undefined) return []
+    return [more.length === 0 ? words(first) : `${words(first)}, and so did ${more.length} more`]
+  })
 }
 
 function said(what: Call | Load | Write): string {

@@ -96,14 +96,15 @@ export class RedisCluster {
 
   /**
    * Takes the place from a master; resolves with the replica that has it now, once all nodes that run say so and serve
-   * again.
+   * again. By a takeover, nobody asks the master, or waits for what it has not sent yet.
    */
-  async failover(master: RedisServer, how: Failover = 'command'): Promise<RedisServer> {
+  async failover(master: RedisServer, how: Failover | 'takeover' = 'command'): Promise<RedisServer> {
     const [slot] = await this.slotsOf(master)
     if (slot === undefined) throw new TypeError(`Expected a node that serves slots, ${master.port} does not`)
     const replica = await until(`${master.port} knows a replica of its own`, () => this.#replicaOf(master))
     if (how === 'kill') await master.kill()
     else if (how === 'freeze') await master.freeze()
+    else if (how === 'takeover') await replica.client.cluster('FAILOVER', 'TAKEOVER')
     else await replica.client.cluster('FAILOVER')
     return await until(
       'the nodes agree on a new master',

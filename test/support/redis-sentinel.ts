@@ -105,6 +105,14 @@ export class SentinelGroup {
     )
   }
 
+  /** Lets the replicas fall behind: the master sends them nothing more. Until it has been killed. */
+  async holdReplicasBack(): Promise<void> {
+    const master = await until('there is a master', () => this.master())
+    // A replica whose link is cut comes back at once, with one of these.
+    for (const command of ['psync', 'sync']) await master.forbid(command)
+    await master.client.call('CLIENT', 'KILL', 'TYPE', 'replica')
+  }
+
   /**
    * Brings back whatever was killed or frozen; resolves when there is one master, all others follow it, and the sentinels
    * know of all. What was a master becomes a replica when the sentinels say so.

@@ -54,6 +54,11 @@ export class RedisServer {
     return this.#process.pid
   }
 
+  /** Where it runs, and leaves its files. */
+  get folder(): string {
+    return this.#process.folder
+  }
+
   /** Whether it runs and is not frozen, as far as it was frozen and killed through this object. */
   get running(): boolean {
     return this.#state === 'running'
@@ -110,6 +115,12 @@ export class RedisServer {
     const slowness = await saveForLoading(this.client, ms)
     await this.kill()
     await this.#start(slowness)
+  }
+
+  /** Kills it as a crash would, and starts it anew with the data that it had when it was last told to SAVE. */
+  async restartFromSave(): Promise<void> {
+    await this.kill()
+    await this.#start()
   }
 
   /** Undoes a `freeze` or a `kill`, whichever it was. */

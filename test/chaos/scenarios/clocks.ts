@@ -1,5 +1,5 @@
 import { tooMany } from '../figures.ts'
-import { scenario, type Scenario } from '../scenario.ts'
+import { scenario, untilRenewal, type Scenario } from '../scenario.ts'
 
 export const clocks = [
   dateWrong('ahead', 60_000),
@@ -32,7 +32,7 @@ function serverClock(where: 'ahead' | 'behind', ms: number): Scenario {
     on: 'clock',
     what: `The clock of Redis is set a minute ${where} and back again: nobody gets an error.`,
     hits: 'nobody',
-    allowed: { overlap: 350 },
+    allowed: { overlap: untilRenewal },
     async fault(stage) {
       await stage.servers.shiftClock(ms)
       stage.count('shifted')

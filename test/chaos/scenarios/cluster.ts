@@ -1,15 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Failover, RedisServer } from '../../support/servers.ts'
-import { tooMany } from '../figures.ts'
-import { scenario, type Scenario } from '../scenario.ts'
+import { endedMeanwhile, tooMany } from '../figures.ts'
+import { scenario, untilLeaseEnds, type Scenario } from '../scenario.ts'
+import { manyLoads } from '../settings.ts'
 import type { Stage } from '../stage.ts'
 import { hotKey, namespace } from '../work.ts'
-
-/**
- * A lease that the new master does not know may be given to another while its holder still counts on it: until its next
- * renewal, or until its time is over.
- */
-const untilLeaseEnds = 700
 
 export const cluster = [
   scenario({
@@ -25,6 +20,23 @@ export const cluster = [
   failover('ordered', 'command', 'A master gives its place to its replica'),
   failover('by_crash', 'kill', 'A master crashes, and its replica takes its place'),
   failover('by_silence', 'freeze', 'A master falls silent, and its replica takes its place'),
+  scenario({
+    name: 'cluster_takeover_while_loads_end',
+    on: 'cluster',
+    what: 'Replicas take the places of their masters without asking, while loads end: no lease is left behind.',
+    allowed: { older: true, overlap: untilLeaseEnds, healsWithin: 2_000 },
+    forgets: true,
+    work: manyLoads,
+    async fault(stage) {
+      const { servers } = stage
+      for (const master of await servers.mastersNow())
+        if ((await servers.failover(master, 'takeover')) !== master) stage.count('moved')
+    },
+    async tidy({ servers }) {
+      await servers.restore()
+    },
+    bites: ({ counted, history }) => counted('moved') === 3 && endedMeanwhile(history) > 5,
+  }),
   scenario({
     name: 'slots_migrating',
     on: 'cluster',
@@ -46,7 +58,7 @@ export const cluster = [
     on: 'cluster',
     what: 'A process is killed while it loads, and no node can tell: its lease is taken over when its time is over.',
     hits: 'nobody',
-    work: { slow: 0.3 },
+    work: { slow: 0.3, leaseTtl: 600 },
     async fault(stage) {
       const { victim } = stage
       while (!victim.loads) await pause(5)

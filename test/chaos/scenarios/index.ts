@@ -1,5 +1,6 @@
 import type { Scenario } from '../scenario.ts'
 import { clocks } from './clocks.ts'
+import { clients } from './clients.ts'
 import { cluster } from './cluster.ts'
 import { near } from './near.ts'
 import { network } from './network.ts'
@@ -7,6 +8,8 @@ import { nothing } from './nothing.ts'
 import { payloads } from './payloads.ts'
 import { processes } from './processes.ts'
 import { redis } from './redis.ts'
+import { refusals } from './refusals.ts'
+import { replies } from './replies.ts'
 import { sentinel } from './sentinel.ts'
 import { sources } from './sources.ts'
 
@@ -15,9 +18,12 @@ export const subjects = {
   nothing,
   processes,
   redis,
+  refusals,
   network,
+  replies,
   near,
   clocks,
+  clients,
   payloads,
   sources,
   sentinel,

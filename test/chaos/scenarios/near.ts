@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Allowances } from '../../support/invariants.ts'
-import { scenario, type Seen } from '../scenario.ts'
+import { scenario, untilRenewal, type Seen } from '../scenario.ts'
 import type { Work } from '../work.ts'
 
 /** How long copies are kept, in milliseconds. */
@@ -123,7 +123,7 @@ export const near = [
     on: 'node',
     what: 'Redis forgets all keys every 200 ms, and who keeps copies with them: when it is over, no copy outlives a change.',
     forgets: true,
-    allowed: { ...allowed, overlap: 350, older: true },
+    allowed: { ...allowed, overlap: untilRenewal, older: true },
     work: copies,
     async fault(stage) {
       for (const end = stage.now() + stage.lasts; stage.now() < end; await pause(200))
@@ -135,7 +135,7 @@ export const near = [
     name: 'near_redis_restarted',
     on: 'node',
     what: 'Redis is gone for a second and comes back empty: copies are served until their time is over, or it is back.',
-    allowed: { ...allowed, copies: nearTtl, older: true, overlap: 350 },
+    allowed: { ...allowed, copies: nearTtl, older: true, overlap: untilRenewal },
     work: copies,
     async fault({ servers }) {
       await servers.kill()

@@ -1,9 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import * as scripts from '../../../src/redis/scripts.ts'
-import type { Script } from '../../../src/redis/scripts.ts'
 import type { Process } from '../process.ts'
-import { toldLate, tooMany } from '../figures.ts'
-import { scenario, type Scenario, type Seen } from '../scenario.ts'
+import { lostLeases, toldLate, tooMany } from '../figures.ts'
+import { scenario, untilLeaseEnds } from '../scenario.ts'
 
 /** All that lies between some processes and their servers. */
 function ways(processes: readonly Process[]): Process['way'] {
@@ -48,7 +46,8 @@ export const network = [
     what: 'Messages come half a second late, and others invalidate all the time: nobody is given what has become old.',
     hits: 'nobody',
     allowed: { overlap: 350, wakeUp: 600 },
-    work: { hotKeys: 3, invalidations: 0.06, leaseTtl: 3_000 },
+    work: { hotKeys: 3, invalidations: 0.06 },
+    quick: { leaseTtl: 3_000 },
     async fault({ processes }) {
       for (const { subscriber } of processes) Object.assign(subscriber, { latency: 400, jitter: 200 })
       return () => {
@@ -56,6 +55,19 @@ export const network = [
       }
     },
     bites: ({ history }) => history.writes.size > 60 && toldLate(history, 200) > 0,
+  }),
+  scenario({
+    name: 'subscribers_late',
+    on: 'node',
+    what: 'Messages come two seconds late to everybody: whoever waits asks again, and nobody is told what is past.',
+    hits: 'nobody',
+    allowed: { wakeUp: 600 },
+    async fault({ processes, lasts }) {
+      for (const { subscriber } of processes) subscriber.latency = 2_000
+      await pause(2_000 + lasts)
+      for (const { subscriber } of processes) subscriber.latency = 0
+    },
+    bites: ({ history }) => toldLate(history, 50) > 0,
   }),
   scenario({
     name: 'connections_cut',
@@ -96,32 +108,14 @@ export const network = [
       }
     },
     bites: ({ counted }) => counted('cut') === 3,
-    holds: ({ figures, heard }) => [...tooMany(figures), ...refusals(heard)],
-  }),
-  scenario({
-    name: 'requests_delivered_twice',
-    on: 'node',
-    what: 'Requests reach Redis twice, the second time on another connection: nobody notices, and no lease is lost.',
-    hits: 'nobody',
-    work: { invalidations: 0, sets: 0, slow: 0.3, source: { throws: 0.1 } },
-    async fault(stage) {
-      const { claim, fill, renew, settle } = scripts
-      for (let round = 0; round < 3; round++) {
-        for (const { sha1 } of [claim, fill, renew, settle]) {
-          await stage.victim.commands.repeat(sha1)
-          stage.count('repeated')
-        }
-      }
-    },
-    bites: ({ counted }) => counted('repeated') === 12,
-    holds: ({ figures, heard }) => [...tooMany(figures), ...refusals(heard)],
+    holds: ({ figures, heard }) => [...tooMany(figures), ...lostLeases(heard)],
   }),
   scenario({
     name: 'connections_half_open',
     on: 'node',
     what: 'Redis has ended the connections of a process, which is not told: its callers alone notice, and its leases go.',
     hits: 'the victim',
-    allowed: { older: true, overlap: 700 },
+    allowed: { older: true, overlap: untilLeaseEnds },
     async fault({ victim }) {
       for (const each of ways([victim])) each.abandon()
       // In the end its system gives them up.
@@ -150,7 +144,7 @@ export const network = [
     on: 'node',
     what: 'A process loses its connections and gets no new ones: its callers alone notice.',
     hits: 'the victim',
-    allowed: { older: true, overlap: 700 },
+    allowed: { older: true, overlap: untilLeaseEnds },
     async fault({ victim }) {
       for (const each of ways([victim])) each.refuse()
       return () => {
@@ -165,7 +159,8 @@ export const network = [
     what: 'The connections for messages break and are refused: whoever waits asks again, and nobody gets an error.',
     hits: 'nobody',
     allowed: { wakeUp: 600 },
-    work: { leaseTtl: 3_000, slow: 0.3 },
+    work: { slow: 0.3 },
+    quick: { leaseTtl: 3_000 },
     async fault({ processes }) {
       for (const { subscriber } of processes) subscriber.refuse()
       return () => {
@@ -180,7 +175,7 @@ export const network = [
     what: 'Messages no longer arrive, and nobody is told: whoever waits asks again, and nobody gets an error.',
     hits: 'nobody',
     allowed: { wakeUp: 600 },
-    work: { leaseTtl: 3_000 },
+    quick: { leaseTtl: 3_000 },
     async fault({ processes }) {
       for (const { subscriber } of processes) subscriber.blackHole()
       return () => {
@@ -189,47 +184,4 @@ export const network = [
     },
     bites: ({ history }) => toldLate(history, 50) > 0,
   }),
-  replyLost('claim', scripts.claim),
-  replyLost('fill', scripts.fill),
-  replyLost('renew', scripts.renew),
-  replyLost('overwrite', scripts.overwrite),
-  replyLost('settle', scripts.settle),
 ]
-
-/** A lost reply never costs a lease: the command is sent again, and answered as before. */
-function replyLost(script: string, { sha1 }: Script): Scenario {
-  return scenario({
-    name: `reply_to_${script}_lost`,
-    on: 'node',
-    what: `Replies to ${script} are lost after it has run, and it is sent again: nobody notices, and no lease is lost.`,
-    hits: 'nobody',
-    // Nothing but a write may void a lease, so where writes are not what is tested there are none.
-    work: {
-      slow: 0.3,
-      // Long, so that a lease that nobody knows of is noticed, but where it is to be renewed.
-      leaseTtl: script === 'renew' ? 600 : 5_000,
-      source: { throws: script === 'settle' ? 0.4 : 0.1 },
-      // Longer than the client needs to connect again: sent again after the next one, a fill is refused, as it must be.
-      ttl: [600, 1_000],
-      ...(script === 'overwrite' ? { invalidations: 0.03 } : { invalidations: 0, sets: 0 }),
-    },
-    async fault(stage) {
-      const losing = stage.processes.map(async ({ commands }) => {
-        for (let round = 0; round < 3; round++) {
-          await commands.loseReplyTo(sha1)
-          stage.count('lost')
-          // Until it has been sent again and answered: what is lost again and again is lost for good, in the end.
-          await pause(stage.random.between(500, 700))
-        }
-      })
-      await Promise.all(losing)
-    },
-    bites: ({ counted }) => counted('lost') >= 12,
-    holds: ({ figures, heard }) => [...tooMany(figures), ...(script === 'overwrite' ? [] : refusals(heard))],
-  })
-}
-
-function refusals(heard: Seen['heard']): string[] {
-  const lost = heard('refused') + heard('lost')
-  return lost > 0 ? [`${lost} loads lost their lease`] : []
-}

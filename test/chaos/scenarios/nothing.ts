@@ -1,5 +1,6 @@
 import { tooMany } from '../figures.ts'
 import { scenario } from '../scenario.ts'
+import { writes } from '../settings.ts'
 
 export const nothing = [
   scenario({
@@ -9,7 +10,7 @@ export const nothing = [
     hits: 'nobody',
     allowed: { wakeUp: 200 },
     async fault() {},
-    bites: ({ figures }) => figures.loads > 50 && figures.writes > 5,
+    bites: ({ figures, work }) => figures.loads > 50 && (figures.writes > 5 || !writes(work)),
     holds: ({ figures }) => tooMany(figures),
   }),
   scenario({

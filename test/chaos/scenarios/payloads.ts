@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { scenario, type Scenario } from '../scenario.ts'
+import { scenario, untilRenewal, type Scenario } from '../scenario.ts'
 import type { Stage } from '../stage.ts'
 import { hotKey, namespace } from '../work.ts'
 
@@ -47,7 +47,7 @@ function strange(name: string, what: string, put: (client: Client, key: string) 
     name,
     on: 'node',
     what,
-    allowed: { overlap: 350, older: true },
+    allowed: { overlap: untilRenewal, older: true },
     async fault(stage) {
       const { client } = stage.servers
       for (const end = stage.now() + stage.lasts; stage.now() < end; await pause(100)) {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../../scripts/until.mjs'
-import { gapsAfterClose, gapsAfterDeath, tooLong } from '../figures.ts'
+import { gapsAfterClose, gapsAfterDeath, toldLate, tooLong } from '../figures.ts'
 import { scenario } from '../scenario.ts'
 import { hotKey } from '../work.ts'
 import * as scripts from '../../../src/redis/scripts.ts'
@@ -17,7 +17,8 @@ export const processes = [
     on: 'node',
     what: 'A process is killed while it loads: nobody else notices but by waiting, and its lease is taken over soon.',
     hits: 'nobody',
-    work: { ...manySlowLoads, leaseTtl: 5_000 },
+    work: manySlowLoads,
+    quick: { leaseTtl: 5_000 },
     async fault(stage) {
       const { victim } = stage
       await until('the victim loads', () => victim.loads)
@@ -34,7 +35,7 @@ export const processes = [
     what: 'A process stands still for longer than its leases live: others load, and what it does when it goes on is void.',
     hits: 'nobody',
     allowed: { overlap: 50 },
-    work: manySlowLoads,
+    work: { ...manySlowLoads, leaseTtl: 600 },
     async fault({ victim }) {
       await until('the victim loads', () => victim.loads)
       victim.pause()
@@ -48,13 +49,29 @@ export const processes = [
     what: 'An event loop does not turn for longer than a lease lives: others load, and nobody else notices.',
     hits: 'nobody',
     allowed: { overlap: 50 },
-    work: manySlowLoads,
+    work: { ...manySlowLoads, leaseTtl: 600 },
     async fault({ victim, lasts }) {
       await until('the victim loads', () => victim.loads)
       await victim.block(lasts)
       await pause(lasts)
     },
     bites: ({ heard }) => heard('lost') > 0,
+  }),
+  scenario({
+    name: 'all_stopped_and_resumed',
+    on: 'node',
+    what: 'All processes stand still at once, and go on: their loads end as if nothing had been, or are void.',
+    hits: 'nobody',
+    allowed: { overlap: 50 },
+    work: manySlowLoads,
+    async fault({ processes, victim }) {
+      await until('the victim loads', () => victim.loads)
+      for (const each of processes) each.pause()
+      return () => {
+        for (const each of processes) each.resume()
+      }
+    },
+    bites: ({ history }) => [0, 1, 2, 3].every((process) => history.stood(process, 0, history.end) > 900),
   }),
   scenario({
     name: 'fill_held_back',
@@ -71,6 +88,25 @@ export const processes = [
       return () => victim.commands.heal()
     },
     bites: ({ counted, heard }) => counted('held back') > 0 && heard('degraded') > 0,
+  }),
+  scenario({
+    name: 'fill_after_its_ttl',
+    on: 'node',
+    what: 'The fills of a process arrive when the time of their values is over: nobody is given one who asked after it.',
+    hits: 'the victim',
+    work: { ttl: [50, 150], graces: [0], slow: 0 },
+    async fault(stage) {
+      const { victim, random } = stage
+      for (let round = 0; round < 6; round++) {
+        await victim.commands.stopAt(scripts.fill.sha1)
+        stage.count('held back')
+        // Shorter than the deadline of a command: the fill is accepted.
+        await pause(random.between(200, 400))
+        victim.commands.heal()
+        await pause(100)
+      }
+    },
+    bites: ({ counted, history }) => counted('held back') === 6 && toldLate(history, 150) > 0,
   }),
   scenario({
     name: 'set_held_back',
@@ -96,7 +132,8 @@ export const processes = [
     what: 'A cache is closed under load: its own callers get CLOSED, and others take its loads over at once.',
     hits: 'the victim',
     allowed: { errors: ['CLOSED'] },
-    work: { ...manySlowLoads, leaseTtl: 5_000 },
+    work: manySlowLoads,
+    quick: { leaseTtl: 5_000 },
     async fault(stage) {
       const { victim } = stage
       await until('the victim loads', () => victim.loads)

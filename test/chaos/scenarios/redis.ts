@@ -1,13 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../../scripts/until.mjs'
-import { toldLate } from '../figures.ts'
-import { scenario, type Scenario } from '../scenario.ts'
-
-/**
- * Where Redis forgets a lease, its holder learns of it with the next renewal, every third of a lease, and the answer to
- * that; until then another may have it too.
- */
-const untilRenewal = 350
+import { cameBack, toldLate } from '../figures.ts'
+import { scenario, untilRenewal, type Scenario } from '../scenario.ts'
+import { manyLoads } from '../settings.ts'
 
 export const redis = [
   scenario({
@@ -20,6 +15,23 @@ export const redis = [
     },
     // Every process has lost its connections; whether a command was on its way is chance.
     bites: ({ heard }) => heard('not pushed') >= 4,
+  }),
+  scenario({
+    name: 'restarted_from_old_dump',
+    on: 'node',
+    what: 'Redis is killed and comes back with what it had half a second ago: leases of loads that have ended are freed.',
+    allowed: { older: true, overlap: untilRenewal },
+    forgets: true,
+    work: manyLoads,
+    // Longer than the leases that come back have lived already.
+    quick: { leaseTtl: 5_000 },
+    async fault({ servers, random }) {
+      await servers.client.save()
+      await pause(random.between(450, 550))
+      await servers.restartFromSave()
+    },
+    // Those that were held when it was saved, and not when it was killed.
+    bites: ({ history }) => cameBack(history) > 0,
   }),
   scenario({
     name: 'redis_down',
@@ -97,7 +109,7 @@ export const redis = [
     on: 'node',
     what: 'Redis drops what would expire first, so leases, again and again: the loads are void and run again.',
     allowed: { overlap: untilRenewal },
-    work: { slow: 0.2, ttl: [2_000, 5_000] },
+    work: { slow: 0.2, ttl: [2_000, 5_000], leaseTtl: 600 },
     async fault(stage) {
       for (const end = stage.now() + stage.lasts; stage.now() < end; await pause(50))
         stage.count('evicted', await stage.servers.evict())
@@ -159,7 +171,7 @@ export const redis = [
   forbidden('publish', 'whoever waits asks again, and nobody notices', {
     hits: 'nobody',
     allowed: { wakeUp: 600 },
-    work: { leaseTtl: 3_000 },
+    quick: { leaseTtl: 3_000 },
     bites: ({ history }) => toldLate(history, 50) > 0,
   }),
   scenario({
@@ -169,7 +181,7 @@ export const redis = [
     hits: 'nobody',
     allowed: { overlap: 400 },
     // It takes longer to connect, too.
-    work: { commandTimeout: 1_500 },
+    quick: { commandTimeout: 1_500 },
     async fault(stage) {
       for (const each of stage.processes.flatMap(({ way }) => way)) each.cut()
       stage.count('cut')
@@ -182,7 +194,7 @@ export const redis = [
 function forbidden(
   command: string,
   what: string,
-  rest: Pick<Scenario<'node'>, 'bites' | 'hits' | 'allowed' | 'work'>,
+  rest: Pick<Scenario<'node'>, 'bites' | 'hits' | 'allowed' | 'quick'>,
 ): Scenario {
   return scenario<'node'>({
     name: `${command}_forbidden`,

@@ -1,12 +1,13 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Failover } from '../../support/servers.ts'
-import { tooMany } from '../figures.ts'
-import { scenario, type Scenario } from '../scenario.ts'
+import { cameBack, tooMany } from '../figures.ts'
+import { scenario, untilLeaseEnds, type Scenario, type Seen } from '../scenario.ts'
+import { manyLoads } from '../settings.ts'
+import type { Stage } from '../stage.ts'
+import type { Work } from '../work.ts'
 
-/**
- * A lease that the new master does not know may be given to another while its holder still counts on it: until its next
- * renewal, or until its time is over.
- */
-const untilLeaseEnds = 700
+/** Most calls bring a load. */
+const eightyKeys: Partial<Work> = { hotKeys: 80, ttl: [100, 400], loadTime: [100, 400] }
 
 export const sentinel = [
   scenario({
@@ -22,6 +23,23 @@ export const sentinel = [
   failover('ordered', 'command', 'The master is told to give its place to a replica'),
   failover('by_crash', 'kill', 'The master crashes, and a replica takes its place'),
   failover('by_silence', 'freeze', 'The master falls silent, and a replica takes its place'),
+  failover('many_keys', 'command', 'The master gives its place away while eighty keys are loaded', {
+    work: eightyKeys,
+  }),
+  failover('many_keys_detector', 'command', 'Likewise where clients ask the sentinels for the master all the time', {
+    work: eightyKeys,
+    client: () => ({ failoverDetector: true }),
+  }),
+  failover('lagging_replica', 'kill', 'The master crashes with half a second that no replica has', {
+    work: manyLoads,
+    quick: { leaseTtl: 5_000 },
+    async before(stage) {
+      await stage.servers.holdReplicasBack()
+      await pause(stage.random.between(450, 550))
+      stage.count('lagged')
+    },
+    bites: ({ counted, history }) => counted('lagged') > 0 && cameBack(history) > 0,
+  }),
   scenario({
     name: 'sentinel_process_partitioned',
     on: 'sentinel',
@@ -38,7 +56,19 @@ export const sentinel = [
   }),
 ]
 
-function failover(name: string, how: Failover, what: string): Scenario {
+function failover(
+  name: string,
+  how: Failover,
+  what: string,
+  {
+    before = async () => {},
+    bites = () => true,
+    ...rest
+  }: Pick<Scenario<'sentinel'>, 'work' | 'quick' | 'client'> & {
+    before?: (stage: Stage<'sentinel'>) => Promise<void>
+    bites?: (seen: Seen) => boolean
+  } = {},
+): Scenario {
   return scenario({
     name: `sentinel_failover_${name}`,
     on: 'sentinel',
@@ -46,13 +76,14 @@ function failover(name: string, how: Failover, what: string): Scenario {
     allowed: { older: true, overlap: untilLeaseEnds, healsWithin: 2_000 },
     forgets: true,
     async fault(stage) {
-      const before = await stage.servers.master()
-      const after = await stage.servers.failover(how)
-      if (before !== after) stage.count('moved')
+      const old = await stage.servers.master()
+      await before(stage)
+      if ((await stage.servers.failover(how)) !== old) stage.count('moved')
     },
     async tidy({ servers }) {
       await servers.restore()
     },
-    bites: ({ counted }) => counted('moved') > 0,
+    bites: (seen) => seen.counted('moved') > 0 && bites(seen),
+    ...rest,
   })
 }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { scenario } from '../scenario.ts'
 import type { Work } from '../work.ts'
 
@@ -17,7 +18,8 @@ export const sources = [
     what: 'Every load fails: whoever waited gets that error, or the stale value, and the source is not asked by all.',
     hits: 'nobody',
     allowed: { wakeUp: 300 },
-    work: { slow: 0, failureCooldown: 1_000 },
+    work: { slow: 0 },
+    quick: { failureCooldown: 1_000 },
     fault: source({ source: { throws: 1 } }),
     bites: ({ figures }) => (figures.answers['LOAD_FAILED'] ?? 0) > 50,
     // One a second, and no more, of each key; a few fail at any time.
@@ -67,12 +69,25 @@ export const sources = [
     },
   }),
   scenario({
+    name: 'huge_values',
+    on: 'node',
+    what: 'Some values have 12 MB: whoever waits for them waits, and nobody else gets an error.',
+    allowed: { older: true },
+    work: { huge: 0.01, ttl: [300, 1_000] },
+    async fault({ lasts }) {
+      await pause(2 * lasts)
+    },
+    bites: ({ history }) =>
+      history.calls.filter(({ key, answer }) => key.startsWith('huge') && answer?.value).length > 5,
+  }),
+  scenario({
     name: 'woken_by_polling',
     on: 'node',
     what: 'Redis forbids messages, and whoever waits asks again: no error, and one load at a time.',
     hits: 'nobody',
     allowed: { wakeUp: 600 },
-    work: { wakeUp: 'poll', leaseTtl: 3_000 },
+    work: { wakeUp: 'poll' },
+    quick: { leaseTtl: 3_000 },
     async fault() {},
     bites: ({ heard }) => heard('wait') > 10 && heard('pushed') === 0,
   }),
