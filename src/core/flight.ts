@@ -160,7 +160,8 @@ export class Flight implements Loading {
           awaited = claim.token
           const settlement = await this.#wait(claim, asked, asOf, waiting.since)
           if (settlement !== 'ask again') return settlement
-          if (pacing.isHopeless(key)) return { state: 'again' }
+          // Its callers count their rounds.
+          if (pacing.isStormy(key)) return { state: 'again' }
         }
       }
     }

@@ -92,7 +92,7 @@ export class Call {
 
   /** Flight after flight, until one brings an answer that is good for whoever asked when this caller did. */
   async #seek(read: Found | CacheError | null): Promise<unknown> {
-    const { flights, events, clock, pacing } = this.#shared
+    const { flights, events, clock } = this.#shared
     const { key, asked, refresh } = this.#question
     if (read === null && (refresh || flights.joinable(key)?.hasStale !== false)) read = await this.#readNow()
     if (refresh && read !== null && 'entry' in read) this.#replaced = read.entry.token
@@ -103,7 +103,6 @@ export class Call {
     let awaited: string | null = null
     for (let flown = 0; flown < mostFlights && !this.#patience.over; flown++) {
       if (read instanceof CacheError) return await this.#away(read)
-      if (pacing.isHopeless(key)) break
       this.#checkCircle()
       const joinedAt = clock.now()
       const settlement = await this.#join(this.#joinable() ?? flights.start(this.#request(this.#parent)))

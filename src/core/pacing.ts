@@ -1,11 +1,5 @@
 import { drawn, type Clock } from './clock.ts'
 
-/** After so many voided loads of a key in a row its callers load without a lease. */
-const mostVoided = 5
-
-/** For how long after the last of them that is so, in milliseconds: then a lease is tried again. */
-const hopelessFor = 1_000
-
 /** A row ends when nothing was voided for so long, in milliseconds. */
 const rowEndsAfter = 10_000
 
@@ -42,7 +36,7 @@ export class Pacing {
   /** A load of a key was voided, here or in the process that this one waited for. */
   voided(key: string): void {
     const at = this.#clock.now()
-    const voided = 1 + (this.#row(key)?.voided ?? 0)
+    const voided = 1 + this.#voided(key)
     this.#rows.delete(key)
     this.#rows.set(key, { voided, at })
     const [oldest] = this.#rows.keys()
@@ -54,22 +48,21 @@ export class Pacing {
     if (this.#rows.size > 0) this.#rows.delete(key)
   }
 
+  /** Whether loads of a key are voided one after the other. */
+  isStormy(key: string): boolean {
+    return this.#voided(key) > 1
+  }
+
   /** How long a lease is held before its load begins, in milliseconds. */
   pause(key: string): number {
-    const { voided = 0 } = this.#row(key) ?? {}
+    const voided = this.#voided(key)
     if (voided < 2) return 0
     return Math.min(longest, shortest * 2 ** (voided - 2)) * (0.75 + drawn(this.#clock) / 2)
   }
 
-  /** Whether loads of a key are voided so steadily that its callers do without a lease. */
-  isHopeless(key: string): boolean {
-    const row = this.#row(key)
-    return row !== undefined && row.voided >= mostVoided && this.#clock.now() < row.at + hopelessFor
-  }
-
-  #row(key: string): Row | undefined {
-    if (this.#rows.size === 0) return undefined
+  #voided(key: string): number {
+    if (this.#rows.size === 0) return 0
     const row = this.#rows.get(key)
-    return row !== undefined && this.#clock.now() < row.at + rowEndsAfter ? row : undefined
+    return row !== undefined && this.#clock.now() < row.at + rowEndsAfter ? row.voided : 0
   }
 }

@@ -3,8 +3,7 @@ import { endOf, said, union, voidedInARow, type Facts } from './facts.ts'
 import { circles, healedAt, instant, late, longestSleep } from './surroundings.ts'
 
 /** 4: each error has its reason, and comes when it must. */
-export function errorsHaveTheirReason(facts: Facts): string[] {
-  const { history, notes, schedule, hit, heard, backwards } = facts
+export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, backwards }: Facts): string[] {
   const { options } = schedule
   return history.calls.flatMap((call) => {
     const { answer, key, process } = call
@@ -33,9 +32,7 @@ export function errorsHaveTheirReason(facts: Facts): string[] {
       VALUE_NOT_SERIALIZABLE: () => loads.some(({ load }) => notes.loading.get(load)?.plan.ends === 'unfit'),
       CIRCULAR_LOAD: () => circles(schedule),
       STORE_UNAVAILABLE: () => hit(process, answer.at) && (asked.peek || options.onStoreFailure === 'throw'),
-      OVERLOADED: () =>
-        (hit(process, answer.at) || voidedInARow(facts, key, answer.at) >= 5) &&
-        (options.maxQueuedLoads ?? 1_000) < 1_000,
+      OVERLOADED: () => hit(process, answer.at) && (options.maxQueuedLoads ?? 1_000) < 1_000,
       CLOSED: () =>
         closing !== undefined &&
         closing.at < answer.at &&

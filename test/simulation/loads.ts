@@ -1,5 +1,5 @@
 import type { Load } from '../support/history.ts'
-import { endOf, said, voidedInARow, type Facts } from './facts.ts'
+import { endOf, said, type Facts } from './facts.ts'
 import type { Notes } from './notes.ts'
 import type { Fault, Schedule } from './schedule.ts'
 import { instant, late, some } from './surroundings.ts'
@@ -97,8 +97,7 @@ export function beliefEnds({ history, confirmed, schedule }: Facts): string[] {
 }
 
 /** 1: a load runs without a lease only where there was none to be had. */
-export function nobodyLoadsAloneForNothing(facts: Facts): string[] {
-  const { history, notes, hit, schedule } = facts
+export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Facts): string[] {
   const loads = [...history.loads.values()]
   return loads.flatMap((load) => {
     const { key, at, process, asked, fence } = load
@@ -110,7 +109,7 @@ export function nobodyLoadsAloneForNothing(facts: Facts): string[] {
     const writes = [...history.writes.values()].filter(
       (write) => write.key === key && write.at < at && write.writtenAt > asked,
     )
-    const losses = Math.max(writes.length, voidedInARow(facts, key, at)) + schedule.faults.length
+    const losses = writes.length + schedule.faults.length
     return passed || nested || losses >= 5 ? [] : [`1: ${said(load)} had no lease, for no reason`]
   })
 }
