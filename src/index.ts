@@ -30,7 +30,7 @@ export type {
   ClaimRequest,
   Copies,
   Entry,
-  Hear,
+  StoreUser,
   Inspection,
   Lease,
   NewValue,

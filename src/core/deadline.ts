@@ -49,3 +49,14 @@ export function inTime<T>(
     )
   })
 }
+
+/** Resolves when `over` does, or when so many milliseconds have passed. */
+export async function atMost(ms: number, over: Promise<void>, clock: Clock): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = clock.after(ms, resolve)
+    void over.then(() => {
+      timer.cancel()
+      resolve()
+    })
+  })
+}

@@ -4,7 +4,6 @@ import { jittered } from './freshness.ts'
 import { encoded } from './payload.ts'
 import type { About } from './load.ts'
 import type { Plan } from './plan.ts'
-import { quietly } from './quietly.ts'
 import type { Shared } from './shared.ts'
 import type { Lease } from './store.ts'
 
@@ -36,7 +35,7 @@ export async function fill(
     events.emit('refused', { key })
     return { state: 'refused' }
   } catch (error) {
-    quietly(store.release(lease))
+    shared.unstored.add(key, shared.clock.now() - loadTime, payload)
     return { state: 'unknown', error: error as CacheError }
   }
 }

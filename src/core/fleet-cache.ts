@@ -1,6 +1,7 @@
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { loadingNow } from './circle.ts'
-import { atMost, endAll } from './closing.ts'
+import { endAll } from './closing.ts'
+import { atMost } from './deadline.ts'
 import { about, closed, type CacheError } from './errors.ts'
 import type { CacheEvents, Events } from './events.ts'
 import { explained, type Explanation } from './explain.ts'

@@ -7,12 +7,16 @@ import { load, type Loader, type Stale } from './load.ts'
 import type { Moment } from './moment.ts'
 import type { Plan } from './plan.ts'
 import { quietly } from './quietly.ts'
+import { usable } from './reads.ts'
 import { settled } from './settle.ts'
 import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
 import type { Entry, Lease, Wait } from './store.ts'
 import { isVoided } from './tags.ts'
 import { bounded, endWith, FlightTrace } from './tracing.ts'
+
+/** For how long a load waits for one of its key that was voided and goes on all the same, in milliseconds. */
+const longestHold = 250
 
 /** What starts a flight: the first caller, its loader and its plan. */
 export interface FlightRequest {
@@ -101,13 +105,13 @@ export class Flight implements Loading {
 
   /** Claims until there is an outcome. Rejects only with STORE_UNAVAILABLE. */
   async #fly(): Promise<Settlement> {
-    const { store, named, moment, token, clock } = this.#shared
+    const { store, named, moment, token, clock, pacing } = this.#shared
     const { key, plan, refresh, read } = this.#request
     const giveUpAt = clock.now() + plan.waitTimeout
     const known = read?.token
     let unwanted = read?.value === null || read?.fresh ? known : undefined
     let awaited: string | undefined
-    let waiting: Moment | null = null
+    let waiting: { readonly asOf: Moment; readonly since: number } | null = null
     for (let asked = 1; ; asked++) {
       // Nobody is there to be answered any more, and a refresh is others' business too.
       if (asked > 1 && this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
@@ -134,10 +138,16 @@ export class Flight implements Loading {
         case 'failed':
           this.hasStale ||= claim.stale !== null
           // If it is what was waited for, those who have joined since may have asked when it had ended.
-          return { state: 'failed', error: errorOf(claim.failure, key), asOf: waiting ?? asOf }
+          return { state: 'failed', error: errorOf(claim.failure, key), asOf: waiting?.asOf ?? asOf }
         case 'fresh': {
-          const found = decoded(claim.entry, key, this.#shared)
-          if (found !== null) return { state: 'value', value: found.value, asOf, token: claim.entry.token }
+          const freshUntil = clock.now() + claim.entry.freshFor
+          if (awaited === claim.entry.token && waiting !== null && freshUntil <= waiting.since) {
+            awaited = undefined
+            break
+          }
+          const found = usable(claim.entry, key, this.#shared)
+          pacing.accepted(key)
+          if (found !== null) return { state: 'value', value: found.value, asOf, freshUntil, token: claim.entry.token }
           // Refused once already: it cannot be got rid of.
           if (unwanted === claim.entry.token) return { state: 'again' }
           unwanted = claim.entry.token
@@ -146,17 +156,21 @@ export class Flight implements Loading {
         }
         case 'wait': {
           if (claim.token !== awaited) this.#trace.waits(bounded(claim.context))
-          const settlement = await this.#wait(claim, asked, asOf)
-          if (settlement !== 'ask again') return settlement
-          if (awaited !== claim.token) waiting = asOf
+          if (waiting === null || awaited !== claim.token) waiting = { asOf, since: claimedAt }
           awaited = claim.token
+          const settlement = await this.#wait(claim, asked, asOf, waiting.since)
+          if (settlement !== 'ask again') return settlement
+          if (pacing.isHopeless(key)) return { state: 'again' }
         }
       }
     }
   }
 
-  /** Waits for another process's load: for the message, or until it is time to ask again. */
-  async #wait(claim: Wait, asked: number, asOf: Moment): Promise<Settlement | 'ask again'> {
+  /**
+   * Waits for another process's load: for the message, or until it is time to ask again.
+   * @param since when the first claim was sent that was told of that load, by the clock
+   */
+  async #wait(claim: Wait, asked: number, asOf: Moment, since: number): Promise<Settlement | 'ask again'> {
     const { clock, store, named, tagNames, events, moment } = this.#shared
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
@@ -174,20 +188,26 @@ export class Flight implements Loading {
     if (outcome instanceof CacheError) return { state: 'failed', error: outcome, asOf: moment() }
     switch (outcome.state) {
       case 'filled': {
-        // Even if it has expired on its way: it is what was waited for.
-        const { token } = outcome.entry
-        const found = decoded(outcome.entry, this.key, this.#shared)
-        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf, token }
+        const { token, freshFor } = outcome.entry
+        const freshUntil = clock.now() + freshFor
+        // It is what was waited for, even if it has expired on its way; but not if that was before anybody waited here.
+        if (freshUntil <= since) return { state: 'again' }
+        const found = usable(outcome.entry, this.key, this.#shared)
+        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf, freshUntil, token }
       }
       case 'read': {
         const readAt = moment()
         const entry = await store.read(named(this.key), tagNames.of(this.key, this.#request.plan.tags))
-        // What was waited for counts even if it has expired meanwhile, but not if a tag of it was invalidated.
+        // As above, but not if a tag of it was invalidated.
         if (entry === null || isVoided(entry)) return 'ask again'
         if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'
         const { token } = entry
-        const found = decoded(entry, this.key, this.#shared)
-        return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf: readAt, token }
+        const freshUntil = clock.now() + entry.freshFor
+        if (freshUntil <= since) return { state: 'again' }
+        const found = usable(entry, this.key, this.#shared)
+        return found === null
+          ? { state: 'again' }
+          : { state: 'value', value: found.value, asOf: readAt, freshUntil, token }
       }
       case 'failed':
         return { state: 'failed', error: errorOf(outcome.failure, this.key), asOf }
@@ -195,6 +215,7 @@ export class Flight implements Loading {
         return { state: 'pass' }
       case 'again':
         this.#trace.again()
+        this.#shared.pacing.voided(this.key)
         return 'ask again'
     }
   }
@@ -202,8 +223,16 @@ export class Flight implements Loading {
   /** The lease is ours: runs the loader and ends the lease with what comes of it. */
   async #load(lease: Lease, stale: Entry | null, claimedAt: number): Promise<Settlement> {
     const { key, loader, plan, read } = this.#request
-    const { store, clock, events, moment, watchdog } = this.#shared
+    const { store, clock, events, moment, watchdog, unleased } = this.#shared
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
+    const watch = watchdog.watch(lease, claimedAt, (why) => {
+      this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
+    })
+    const lost = await this.#hold()
+    if (lost !== null) {
+      watch.end()
+      return this.#givenUp === null ? this.#voided(lease, lost) : await this.#surrender(lease, this.#givenUp)
+    }
     if (this.waitingSince !== null) events.emit('waited', { key, duration: clock.now() - this.waitingSince })
     this.state = 'loading'
     this.#trace.loads()
@@ -212,22 +241,45 @@ export class Flight implements Loading {
     this.hasStale ||= replaced !== null
     events.emit('load', { key, leased: true })
     const began = moment()
-    const watch = watchdog.watch(lease, claimedAt, (why) => {
-      this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
-    })
     const context = { fence: lease.fence, stale: replaced ?? read?.value ?? null, lost: this.#ended }
     const loaded = await this.#trace.run(() => loading.run(this, () => load({ key, loader, plan, clock, ...context })))
     this.state = 'filling'
     watch.end()
     if (loaded.state !== 'lost') return await settled(this.#shared, this.#request, lease, loaded, began)
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
-    // After a silence it may be ours still: then others need not wait for its end.
-    quietly(store.release(lease))
+    unleased.adopt(key, store.away ? began : null, loaded.ended)
     events.emit('lost', { key, error: loaded.error })
     this.#trace.end('lost', loaded.error)
-    return store.away
-      ? { state: 'away', error: loaded.error, late: { began, ended: loaded.ended } }
-      : { state: 'again' }
+    return this.#voided(lease, loaded.error)
+  }
+
+  /** Holds the lease while its load has to wait; resolves with why it was lost meanwhile, if it was. */
+  async #hold(): Promise<CacheError | null> {
+    const { pacing, unleased } = this.#shared
+    const voided = unleased.voided(this.key)
+    const lost = voided === null ? null : await this.#outlast(longestHold, voided)
+    return lost ?? (await this.#outlast(pacing.pause(this.key)))
+  }
+
+  async #outlast(ms: number, over?: Promise<null>): Promise<CacheError | null> {
+    if (ms === 0) return null
+    let timer: Timer | undefined
+    const timeout = new Promise<null>((resolve) => {
+      timer = this.#shared.clock.after(ms, () => resolve(null))
+    })
+    const lost = await Promise.race([timeout, this.#ended, ...(over === undefined ? [] : [over])])
+    timer?.cancel()
+    return lost
+  }
+
+  /** The lease was lost before there was a result. */
+  #voided(lease: Lease, error: CacheError): Settlement {
+    const { store, pacing } = this.#shared
+    // After a silence it may be ours still: then others need not wait for its end.
+    quietly(store.release(lease))
+    if (store.away) return { state: 'away', error }
+    pacing.voided(this.key)
+    return { state: 'again' }
   }
 
   async #surrender(lease: Lease, error: CacheError): Promise<Settlement> {

@@ -3,22 +3,19 @@ import { CacheError, quoted } from './errors.ts'
 import type { Flight, FlightRequest } from './flight.ts'
 import type { Flights } from './flights.ts'
 import { freshness } from './freshness.ts'
-import { valueOf, type Ended, type Loaded, type Stale } from './load.ts'
+import { valueOf, type Loaded, type Stale } from './load.ts'
 import type { LonelyLoads } from './lonely-loads.ts'
-import type { Moment } from './moment.ts'
 import { nestedWait, type TooLong } from './nested-wait.ts'
 import { Patience } from './patience.ts'
 import type { Question } from './question.ts'
 import { awaitedIn, type Found, type Reads } from './reads.ts'
 import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
-import type { Unleased } from './unleased.ts'
 
 /** What the calls of one cache share, besides. */
 export interface CallShared extends Shared {
   readonly reads: Reads
   readonly flights: Flights
-  readonly unleased: Unleased
   /** The calls that have no answer yet. */
   readonly open: Set<Call>
   readonly lonely: LonelyLoads
@@ -95,7 +92,7 @@ export class Call {
 
   /** Flight after flight, until one brings an answer that is good for whoever asked when this caller did. */
   async #seek(read: Found | CacheError | null): Promise<unknown> {
-    const { flights, events } = this.#shared
+    const { flights, events, clock, pacing } = this.#shared
     const { key, asked, refresh } = this.#question
     if (read === null && (refresh || flights.joinable(key)?.hasStale !== false)) read = await this.#readNow()
     if (refresh && read !== null && 'entry' in read) this.#replaced = read.entry.token
@@ -106,11 +103,15 @@ export class Call {
     let awaited: string | null = null
     for (let flown = 0; flown < mostFlights && !this.#patience.over; flown++) {
       if (read instanceof CacheError) return await this.#away(read)
+      if (pacing.isHopeless(key)) break
       this.#checkCircle()
+      const joinedAt = clock.now()
       const settlement = await this.#join(this.#joinable() ?? flights.start(this.#request(this.#parent)))
       if (this.#patience.over) break
       switch (settlement.state) {
         case 'value':
+          // One that had expired before this caller asked is not what it waits for.
+          if (settlement.freshUntil <= joinedAt) break
           if (asked < settlement.asOf) return settlement.value
           awaited = settlement.token
           break
@@ -120,14 +121,14 @@ export class Call {
         case 'pass':
           return settlement.own?.caller === asked ? settlement.own.value : valueOf(await this.#loadAlone())
         case 'away':
-          return await this.#away(settlement.error, settlement.late)
+          return await this.#away(settlement.error)
         case 'too long':
           return await this.#collapsed()
         case 'again':
           break
       }
       read = await this.#readNow()
-      const found = this.#atOnce(read) ?? awaitedIn(read, awaited)
+      const found = this.#atOnce(read) ?? awaitedIn(read, awaited, clock.now() - joinedAt)
       if (found !== null) return found.value
     }
     // Whoever has an answer by now does not start another load.
@@ -172,32 +173,32 @@ export class Call {
     return wait.settled
   }
 
-  /** The store is away; a load of ours may be under way already. */
-  async #away(error: CacheError, late?: { began: Moment; ended: Promise<Ended> }): Promise<unknown> {
-    const { key, plan, asked, refresh } = this.#question
+  /** The store is away. */
+  async #away(error: CacheError): Promise<unknown> {
+    const { key, plan, refresh } = this.#question
     if (error.code === 'CLOSED') throw error
     if (plan.onStoreFailure === 'throw') {
       throw new CacheError('STORE_UNAVAILABLE', error.message, { key, cause: error.cause })
     }
     const copy = refresh ? undefined : this.#shared.near?.spare(key)
     if (copy !== undefined) return copy.value
-    const ended = late !== undefined && asked < late.began ? await late.ended : null
-    if (ended?.state === 'value') return ended.value
     return await this.#collapsed()
   }
 
   /** Loads without a lease, together with those of this process who ask for the same key in time. */
   async #collapsed(): Promise<unknown> {
     const { key, asked } = this.#question
-    let own = false
-    this.#checkCircle()
-    const share = this.#shared.unleased.share(key, asked, this.#parent !== null, () => {
-      own = true
-      return this.#loadAlone()
-    })
-    this.#leave = share.leave
-    const loaded = await share.loaded
-    return valueOf(loaded.state === 'pass' && !own ? await this.#loadAlone() : loaded)
+    for (;;) {
+      let own = false
+      this.#checkCircle()
+      const share = this.#shared.unleased.share(key, asked, this.#parent !== null, () => {
+        own = true
+        return this.#loadAlone()
+      })
+      this.#leave = share.leave
+      const loaded = await share.loaded
+      if (loaded !== null) return valueOf(loaded.state === 'pass' && !own ? await this.#loadAlone() : loaded)
+    }
   }
 
   #loadAlone(): Promise<Loaded> {

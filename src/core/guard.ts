@@ -3,17 +3,15 @@ import type { Clock } from './clock.ts'
 import { CacheError, closed, unavailable, type Failure } from './errors.ts'
 import type { Events } from './events.ts'
 import { KeptInvalidations } from './kept-invalidations.ts'
+import { OwnLeases } from './own-leases.ts'
 import { quietly } from './quietly.ts'
-import type { Claim, ClaimRequest, Entry, Hear, Lease, NewValue, Store } from './store.ts'
+import type { Claim, ClaimRequest, Entry, Lease, LeaseName, NewValue, Store, StoreUser } from './store.ts'
 import { UnderWay, type Command } from './under-way.ts'
-
-/** The most leases whose release is made up for. */
-const mostOwed = 10_000
 
 /**
  * A store that answers in time, or rejects with STORE_UNAVAILABLE: a deadline on every command, and a breaker so that
- * a silent store costs that deadline once and not on every call. What it could not be told meanwhile is made up for
- * when it answers again: leases that were given up, and invalidations, if those are to be kept.
+ * a silent store costs that deadline once and not on every call. What it could not be told is made up for: the release of
+ * leases whose load has ended, and invalidations, if those are to be kept.
  *
  * Where keys live on several servers there is no breaker: the silence of one must not cost the others their leases.
  */
@@ -26,7 +24,7 @@ export class GuardedStore {
   readonly #kept: KeptInvalidations
   readonly #keeps: boolean
   readonly #underWay: UnderWay
-  readonly #owed = new Set<Lease>()
+  readonly #leases: OwnLeases
   #closed = false
 
   /**
@@ -44,6 +42,8 @@ export class GuardedStore {
     this.#breaker = new Breaker({ ping: () => store.ping(), closes: () => this.#makeUp(), clock, events })
     const invalidate = (key: string): Promise<void> => this.#call(() => store.invalidate(key))
     this.#kept = new KeptInvalidations({ invalidate, clock, events })
+    const release = (lease: LeaseName): Promise<boolean> => this.#release(lease)
+    this.#leases = new OwnLeases({ release, sharded: store.sharded, clock })
   }
 
   /** Whether the store is silent at the moment. */
@@ -81,34 +81,35 @@ export class GuardedStore {
     this.#start(() => this.#store.read(key, tags), resolve, reject, key, undefined, now)
   }
 
-  claim(request: ClaimRequest): Promise<Claim> {
-    return this.#call(
-      () => this.#store.claim(request),
-      request.key,
-      // Nobody is there any more to use the answer: a lease must not block its key, nor a wait be remembered for ever.
-      (claim) => {
-        if (claim.state === 'lease') quietly(this.#store.release(claim.lease))
-        if (claim.state === 'wait') claim.leave()
-      },
-    )
+  /** A token for a new load or value. */
+  newToken(): string {
+    return this.#leases.newToken()
+  }
+
+  async claim(request: ClaimRequest): Promise<Claim> {
+    const claim = await this.#claim(request)
+    if (claim.state !== 'wait' || !this.#leases.isOver(claim.token)) return claim
+    // It is ours, and its load has ended.
+    claim.leave()
+    await this.#leases.cameBack({ key: request.key, token: claim.token })
+    return await this.#claim(request)
   }
 
   fill(lease: Lease, value: NewValue): Promise<boolean> {
-    return this.#call(() => this.#store.fill(lease, value))
+    return this.#end(lease, () => this.#store.fill(lease, value))
   }
 
   fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
-    return this.#call(() => this.#store.fail(lease, failure, cooldown))
+    return this.#end(lease, () => this.#store.fail(lease, failure, cooldown))
   }
 
   pass(lease: Lease, duration: number): Promise<boolean> {
-    return this.#call(() => this.#store.pass(lease, duration))
+    return this.#end(lease, () => this.#store.pass(lease, duration))
   }
 
-  /** A lease given up while the store is silent is released when it answers again: others need not wait for its end. */
+  /** Gives a lease up, again and again until the store has answered; resolves with what came of the first attempt. */
   release(lease: Lease): Promise<boolean> {
-    if (this.away && this.#owed.size < mostOwed) this.#owed.add(lease)
-    return this.#call(() => this.#store.release(lease))
+    return this.#leases.giveBack(lease)
   }
 
   renew(leases: readonly Lease[]): Promise<boolean>[] {
@@ -138,12 +139,12 @@ export class GuardedStore {
   }
 
   open(): void {
-    this.#store.open(this.#hear)
+    this.#store.open(this.#user)
   }
 
-  /** Tries the invalidations that are kept once more; resolves when they have been carried out, or not. */
+  /** Tries once more what the store could not be told; resolves when that has been carried out, or not. */
   async replay(): Promise<void> {
-    if (this.#kept.count > 0) await this.#kept.replay()
+    await Promise.all([this.#leases.settled(), this.#kept.count > 0 ? this.#kept.replay() : null])
   }
 
   /** Rejects with STORE_UNAVAILABLE, when all is closed, if invalidations that were kept have not been carried out. */
@@ -151,14 +152,54 @@ export class GuardedStore {
     this.#closed = true
     this.#breaker.stop()
     this.#kept.stop()
+    this.#leases.close()
     this.#underWay.close()
-    await this.#store.close(this.#hear)
+    await this.#store.close(this.#user)
     const { count } = this.#kept
     if (count === 0) return
     throw new CacheError(
       'STORE_UNAVAILABLE',
       `The cache is closed, and ${count} kept invalidations were not carried out`,
     )
+  }
+
+  #claim(request: ClaimRequest): Promise<Claim> {
+    const { key, token, leaseTtl: ttl } = request
+    const run = async (): Promise<Claim> => {
+      this.#leases.begin(token)
+      try {
+        const claim = await this.#store.claim(request)
+        if (claim.state !== 'lease') this.#leases.end(token)
+        return claim
+      } catch (error) {
+        // Its answer may have been lost, or be on its way to nobody.
+        if (this.#store.refused?.(error)) this.#leases.end(token)
+        else quietly(this.#leases.giveBack({ key, token, ttl }))
+        throw error
+      }
+    }
+    return this.#call(run, key, (claim) => {
+      // Nobody is there any more to use the answer: a lease must not block its key, nor a wait be remembered for ever.
+      if (claim.state === 'lease') quietly(this.#leases.giveBack(claim.lease))
+      if (claim.state === 'wait') claim.leave()
+    })
+  }
+
+  /** Ends a load; where it is not known how that went, its lease is given back. */
+  async #end(lease: Lease, run: () => Promise<boolean>): Promise<boolean> {
+    try {
+      const accepted = await this.#call(run)
+      this.#leases.ended(lease)
+      return accepted
+    } catch (error) {
+      quietly(this.#leases.giveBack(lease))
+      throw error
+    }
+  }
+
+  /** An answer that comes when all is closed may bring a lease. */
+  #release(lease: LeaseName): Promise<boolean> {
+    return this.#closed ? this.#store.release(lease) : this.#call(() => this.#store.release(lease))
   }
 
   /** @param key which key is read or claimed, if one is: not one whose invalidation the store has yet to be told */
@@ -202,13 +243,18 @@ export class GuardedStore {
     if (this.#breaker.answers === before && !this.#store.sharded) this.#breaker.trip(error)
   }
 
-  readonly #hear: Hear = (pushed) => this.#events.emit('push', { up: pushed })
+  readonly #user: StoreUser = {
+    pushed: (up) => this.#events.emit('push', { up }),
+    mayHaveForgotten: () => this.#leases.giveBackAgain(),
+    awaited: (lease) => {
+      if (this.#leases.isOver(lease.token)) void this.#leases.cameBack(lease)
+    },
+  }
 
-  /** The store is back: what it could not be told. */
+  /** The store is back: what it could not be told, and what it may have forgotten. */
   #makeUp(): void {
-    for (const lease of this.#owed) quietly(this.#store.release(lease))
-    this.#owed.clear()
-    void this.replay()
+    this.#leases.giveBackAgain()
+    void this.#kept.replay()
   }
 }
 

@@ -6,7 +6,7 @@ import { LockedTags } from './locked-tags.ts'
 import { shortName } from './short-name.ts'
 import { voided } from './tags.ts'
 import { bytesOf, endOf, entryOf, lookedAt, recordFrom, seen, type KeyRecord } from './record.ts'
-import type { Claim, ClaimRequest, Entry, Inspection, Lease, NewValue, Store } from './store.ts'
+import type { Claim, ClaimRequest, Entry, Inspection, Lease, LeaseName, NewValue, Store } from './store.ts'
 
 /** A record is kept for so much longer than it matters, in milliseconds: what has just happened may be asked once more. */
 const remembered = 1_000
@@ -94,7 +94,7 @@ class LockedStore implements Store {
     return this.#endWithout(lease, null, duration)
   }
 
-  release({ key, token }: Lease): Promise<boolean> {
+  release({ key, token }: LeaseName): Promise<boolean> {
     return this.#giveUp(key, token)
   }
 

@@ -16,7 +16,7 @@ export class LonelyLoads {
 
   /** @param parent the load whose loader waits for this one */
   async run({ key, loader, plan }: Question, stale: Stale | null, parent: Loading | null): Promise<Loaded> {
-    const { clock, codec, events, store, near, tagNames, tracing } = this.#shared
+    const { clock, codec, events, store, near, tagNames, tracing, unstored } = this.#shared
     const began = clock.now()
     events.emit('load', { key, leased: false })
     let giveUp!: () => void
@@ -33,9 +33,10 @@ export class LonelyLoads {
       const outcome: Loaded = kept instanceof CacheError ? { state: 'failed', error: kept } : loaded
       if (outcome.state === 'failed')
         events.emit('failure', { key, error: outcome.error, duration: clock.now() - began })
-      if (outcome.state === 'value' && kept !== null && near !== null) {
+      if (outcome.state === 'value' && kept !== null) {
         const payload = Buffer.from(kept as Uint8Array)
-        near.loaded(key, expected, { ...outcome, tags: tagNames.of(key, outcome.tags), payload })
+        unstored.add(key, began, payload)
+        near?.loaded(key, expected, { ...outcome, tags: tagNames.of(key, outcome.tags), payload })
       }
       trace.end(outcome.state, 'error' in outcome ? outcome.error : undefined)
       return outcome

@@ -1,13 +1,14 @@
 import type { CacheError } from './errors.ts'
+import type { Stale } from './load.ts'
 import { decoded } from './payload.ts'
 import type { Shared } from './shared.ts'
 import type { Entry } from './store.ts'
 import { isVoided } from './tags.ts'
 
-/** What a read found, and when it was sent: an entry and its value, bytes that are no value of ours, or nothing. */
+/** What a read found, and when it was sent: an entry and its value, an entry that must not be served, or nothing. */
 export type Found =
   | { readonly state: 'entry'; readonly entry: Entry; readonly value: unknown; readonly at: number }
-  | { readonly state: 'garbage'; readonly entry: Entry }
+  | { readonly state: 'unusable'; readonly entry: Entry }
   | { readonly state: 'nothing' }
 
 interface Read {
@@ -67,17 +68,27 @@ export class Reads {
 
   #found(key: string, entry: Entry | null, at: number): Found {
     if (entry === null) return { state: 'nothing' }
-    const value = decoded(entry, key, this.#shared)
-    if (value === null) return { state: 'garbage', entry }
+    const value = usable(entry, key, this.#shared)
+    if (value === null) return { state: 'unusable', entry }
     return { state: 'entry', entry, value: value.value, at }
   }
 }
 
+/** The value of an entry; `null` for bytes that are no value of ours, and for one older than callers here have been given. */
+export function usable(entry: Entry, key: string, shared: Shared): Stale | null {
+  return shared.unstored.isOlder(key, entry) ? null : decoded(entry, key, shared)
+}
+
 /**
- * The value that was waited for, by the token of its load: it counts even if it has expired meanwhile, and as long as it is
- * there, nothing was invalidated.
+ * The value that was waited for, by the token of its load: it counts even if it has expired since the caller joined the
+ * wait, and as long as it is there, nothing was invalidated.
+ * @param waited for how long the caller has waited, in milliseconds
  */
-export function awaitedIn(read: Found | CacheError, token: string | null): { readonly value: unknown } | null {
-  if (!('entry' in read) || read.state === 'garbage' || read.entry.token !== token) return null
-  return isVoided(read.entry) ? null : read
+export function awaitedIn(
+  read: Found | CacheError,
+  token: string | null,
+  waited: number,
+): { readonly value: unknown } | null {
+  if (!('entry' in read) || read.state === 'unusable' || read.entry.token !== token) return null
+  return isVoided(read.entry) || read.entry.freshFor <= -waited ? null : read
 }

@@ -8,6 +8,9 @@ import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
 import type { Lease } from './store.ts'
 
+/** Nobody joins a load that has ended: its value was fresh for all its callers. */
+const always = Number.POSITIVE_INFINITY
+
 /** Whose load it was. */
 interface Whose {
   readonly key: string
@@ -29,7 +32,7 @@ export async function settled(
     case 'value':
       return await filled(shared, whose, lease, loaded, began, asOf)
     case 'pass':
-      store.pass(lease, loaded.passFor).catch(() => quietly(store.release(lease)))
+      quietly(store.pass(lease, loaded.passFor))
       return { state: 'pass', own: { value: loaded.value, caller: whose.asked } }
     case 'failed':
       return await failed(shared, whose, lease, loaded.error, began)
@@ -46,37 +49,43 @@ async function filled(
   asOf: Moment,
 ): Promise<Settlement> {
   const { key, plan } = whose
+  const { pacing } = shared
   const { value } = loaded
   const { token } = lease
   const filling = fill(shared, lease, key, plan, loaded)
   const filled = plan.answer === 'loaded' ? { state: 'filled' as const } : await filling
   switch (filled.state) {
     case 'filled':
-      return { state: 'value', value, asOf, token }
+      pacing.accepted(key)
+      return { state: 'value', value, asOf, freshUntil: always, token }
     case 'refused':
+      pacing.voided(key)
       return { state: 'again' }
     case 'unfit':
       return await failed(shared, whose, lease, filled.error, began)
     case 'unknown':
       // Only who asked before the load began can be sure that it is not too old.
       if (plan.onStoreFailure === 'throw') return { state: 'away', error: filled.error }
-      return { state: 'value', value, asOf: began, token }
+      return { state: 'value', value, asOf: began, freshUntil: always, token }
   }
 }
 
 /** An error is shared when it has been accepted as the outcome, as a value is. */
 async function failed(
-  { store, moment }: Shared,
-  { plan }: Whose,
+  { store, moment, pacing }: Shared,
+  { key, plan }: Whose,
   lease: Lease,
   error: CacheError,
   began: Moment,
 ): Promise<Settlement> {
   try {
-    const accepted = await store.fail(lease, failureOf(error), plan.failureCooldown)
-    return accepted ? { state: 'failed', error, asOf: moment() } : { state: 'again' }
+    if (await store.fail(lease, failureOf(error), plan.failureCooldown)) {
+      pacing.accepted(key)
+      return { state: 'failed', error, asOf: moment() }
+    }
+    pacing.voided(key)
+    return { state: 'again' }
   } catch {
-    quietly(store.release(lease))
     return { state: 'failed', error, asOf: began }
   }
 }

@@ -4,9 +4,12 @@ import type { Events } from './events.ts'
 import type { GuardedStore } from './guard.ts'
 import type { Moment } from './moment.ts'
 import type { Near } from './near.ts'
+import type { Pacing } from './pacing.ts'
 import type { Lease } from './store.ts'
 import type { TagNames } from './tag-names.ts'
 import type { Tracing } from './tracing.ts'
+import type { Unleased } from './unleased.ts'
+import type { UnstoredValues } from './unstored-values.ts'
 import type { Watchdog } from './watchdog.ts'
 
 /** What the reads, flights and calls of one cache share. */
@@ -20,6 +23,9 @@ export interface Shared {
   readonly named: (key: string) => string
   readonly tagNames: TagNames
   readonly watchdog: Watchdog<Lease>
+  readonly unleased: Unleased
+  readonly pacing: Pacing
+  readonly unstored: UnstoredValues
   readonly clock: Clock
   readonly codec: Codec
   readonly events: Events

@@ -4,7 +4,7 @@ import type { Failure } from './errors.ts'
  * Where values and leases live. One contract for memory, Redis and everything that wraps them;
  * `herdless/testing` has the suite that each of them must pass.
  *
- * All times are milliseconds. All methods reject when the store cannot be reached, and only then.
+ * All times are milliseconds. All methods reject when the store cannot be reached or refuses a command, and only then.
  */
 export interface Store {
   /** Whether keys live on several servers, so that the silence of one says nothing of the others. */
@@ -35,8 +35,14 @@ export interface Store {
   /** Ends a load whose result must not be kept: for `duration`, nobody queues for this key. */
   pass(lease: Lease, duration: number): Promise<boolean>
 
-  /** Gives a lease up without an outcome: those who wait ask again at once. */
-  release(lease: Lease): Promise<boolean>
+  /** Gives a lease up without an outcome: its waiters ask again at once. `false`: the lease was not there. */
+  release(lease: LeaseName): Promise<boolean>
+
+  /**
+   * Whether the rejection of a claim says that no lease was granted. Where nobody can know, which is so without this
+   * method, the lease is released.
+   */
+  refused?(rejection: unknown): boolean
 
   /**
    * Holds leases for another lease ttl, with as few commands as can be; for each, `false` when it is no longer ours.
@@ -73,16 +79,28 @@ export interface Store {
 
   /**
    * A cache begins to use the store. Several may share one.
-   * @param hear is told when outcomes cease to be pushed to this process, and when they are again
+   * @param user is told what happens to the store
    */
-  open(hear?: Hear): void
+  open(user?: StoreUser): void
 
   /** A cache ends its use; the last one ends what the store opened by itself. A client of the user's stays open. */
-  close(hear?: Hear): Promise<void>
+  close(user?: StoreUser): Promise<void>
 }
 
-/** Hears whether outcomes are pushed to this process. */
-export type Hear = (pushed: boolean) => void
+/** A cache, as a store sees it: it is told what nobody has asked for. */
+export interface StoreUser {
+  /** From now on outcomes are pushed to this process, or they are not. */
+  pushed(up: boolean): void
+
+  /**
+   * The store may have forgotten what it acknowledged lately: another server answers, or one that was restarted from an
+   * older snapshot. Leases whose load has ended may be back.
+   */
+  mayHaveForgotten(): void
+
+  /** Another process waits for a lease which, as the store has it, this process holds. */
+  awaited(lease: LeaseName): void
+}
 
 /** Copies of values that this process keeps, and is about to keep: it is told which must go. */
 export interface Copies {
@@ -190,10 +208,14 @@ export type Outcome =
   | { readonly state: 'pass' }
   | { readonly state: 'again' }
 
-/** The right to load a key. */
-export interface Lease {
+/** Which lease of which key. */
+export interface LeaseName {
   readonly key: string
   readonly token: string
+}
+
+/** The right to load a key. */
+export interface Lease extends LeaseName {
   readonly ttl: number
   /** Grows with every lease of the key; for resources outside the cache that can refuse a late writer. */
   readonly fence: bigint

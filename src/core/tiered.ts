@@ -4,7 +4,19 @@ import type { Failure } from './errors.ts'
 import { Events } from './events.ts'
 import { Near } from './near.ts'
 import { checkedNear, type NearOptions, type NearPlan } from './near-options.ts'
-import type { Claim, ClaimRequest, Copies, Entry, Hear, Inspection, Lease, NewValue, Store, Watch } from './store.ts'
+import type {
+  Claim,
+  ClaimRequest,
+  Copies,
+  Entry,
+  Inspection,
+  Lease,
+  LeaseName,
+  NewValue,
+  Store,
+  StoreUser,
+  Watch,
+} from './store.ts'
 import { namespaceOf } from './tags.ts'
 
 /**
@@ -60,7 +72,7 @@ class Tiered implements Store {
 
   async claim(request: ClaimRequest): Promise<Claim> {
     const claim = await this.#far.claim(request)
-    // Whoever hears of a new value is not given an older one.
+    // A process that hears of a new value is not given an older one.
     const heard = <T>(of: T): T => (this.#near(request.key).forget(request.key), of)
     return claim.state === 'wait' ? { ...claim, outcome: claim.outcome.then(heard) } : heard(claim)
   }
@@ -94,7 +106,7 @@ class Tiered implements Store {
     return this.#far.pass(lease, duration)
   }
 
-  release(lease: Lease): Promise<boolean> {
+  release(lease: LeaseName): Promise<boolean> {
     return this.#far.release(lease)
   }
 
@@ -110,17 +122,17 @@ class Tiered implements Store {
     return this.#far.ping()
   }
 
-  open(hear?: Hear): void {
+  open(user?: StoreUser): void {
     this.#users++
-    this.#far.open(hear)
+    this.#far.open(user)
   }
 
-  async close(hear?: Hear): Promise<void> {
+  async close(user?: StoreUser): Promise<void> {
     if (--this.#users === 0) {
       for (const near of this.#tiers.values()) near.close()
       this.#tiers.clear()
     }
-    await this.#far.close(hear)
+    await this.#far.close(user)
   }
 
   #near(name: string): Near {

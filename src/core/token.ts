@@ -11,18 +11,30 @@ const counterEnd = 36 ** counterDigits
  * A source of tokens, one per load in the whole fleet: ten random characters (60 bits) drawn per source,
  * then a counter, so that a token costs an addition and not a random number.
  */
-export function tokens(): () => string {
-  let prefix = ''
-  let count = counterEnd
-  return () => {
-    if (count >= counterEnd) {
-      prefix = randomBytes(8)
+export class TokenSource {
+  #prefix = ''
+  #count = counterEnd
+
+  next(): string {
+    if (this.#count >= counterEnd) {
+      this.#prefix = randomBytes(8)
         .toString('base64url')
         .slice(0, tokenLength - counterDigits)
-      count = 0
+      this.#count = 0
     }
-    return prefix + (count++).toString(36).padStart(counterDigits, '0')
+    return this.#prefix + (this.#count++).toString(36).padStart(counterDigits, '0')
   }
+
+  /** Whether a token came from here. */
+  issued(token: string): boolean {
+    return this.#prefix !== '' && token.startsWith(this.#prefix) && token.length === tokenLength
+  }
+}
+
+/** A function that returns a new token each time. */
+export function tokens(): () => string {
+  const source = new TokenSource()
+  return () => source.next()
 }
 
 /** Throws TypeError for what cannot name a load. */

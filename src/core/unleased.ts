@@ -1,13 +1,16 @@
 import type { Clock, Timer } from './clock.ts'
 import { CacheError, quoted } from './errors.ts'
 import type { Events } from './events.ts'
-import type { Loaded } from './load.ts'
+import type { Ended, Loaded } from './load.ts'
 import type { Moment } from './moment.ts'
 
 /** A caller's part in a load without a lease. */
 export interface Share {
-  /** What comes of the load; never settles if the caller has left and nobody else wanted it. */
-  readonly loaded: Promise<Loaded>
+  /**
+   * What comes of the load; `null` if it was a load that had lost its lease, and it brought no value. Never settles if the
+   * caller has left and nobody else wanted it.
+   */
+  readonly loaded: Promise<Loaded | null>
   /** The caller waits no more: a load that nobody waits for is not begun. */
   readonly leave: () => void
 }
@@ -18,7 +21,7 @@ interface Generation {
   callers: number
   /** Whether a loader waits for it: then it does not queue. */
   urgent: boolean
-  readonly loaded: Promise<Loaded>
+  readonly loaded: Promise<Loaded | null>
   /** Takes its turn, or a place in the queue for it. */
   readonly start: () => void
 }
@@ -27,10 +30,16 @@ interface Generation {
 interface Line {
   /** The newest that runs. */
   running: Generation | null
+  /** How many run, and how many of those had a lease once. */
   count: number
+  adopted: number
+  /** Resolves when all that are adopted have ended. */
+  allEnded: Promise<null>
   next: Generation | null
   impatience: Timer | 'over' | null
 }
+
+const nothing = Promise.resolve(null)
 
 /**
  * Loads without a lease, collapsed in this process: what is left of the one load when the store is away.
@@ -77,8 +86,7 @@ export class Unleased {
    * @param run runs the loader; called if it is this caller who makes the load
    */
   share(key: string, asked: Moment, nested: boolean, run: () => Promise<Loaded>): Share {
-    const line = this.#lines.get(key) ?? { running: null, count: 0, next: null, impatience: null }
-    this.#lines.set(key, line)
+    const line = this.#line(key)
     const { running } = line
     if (running !== null && running.began !== null && asked < running.began) return joined(running)
     const isNew = line.next === null
@@ -90,10 +98,34 @@ export class Unleased {
     else if (isNew) {
       line.impatience = this.#clock.after(this.#patience, () => {
         line.impatience = 'over'
-        if (line.count < 2 || generation.urgent) generation.start()
+        if (line.count - line.adopted < 2 || generation.urgent) generation.start()
       })
     }
     return share
+  }
+
+  /**
+   * A load that was started with a lease goes on without it, and counts as one that never had it.
+   * @param began `null` if its value is for nobody, because it was voided
+   */
+  adopt(key: string, began: Moment | null, ended: Promise<Ended>): void {
+    const line = this.#line(key)
+    const loaded = ended.then((loaded) => (loaded.state === 'value' ? loaded : null))
+    const generation: Generation = { began, callers: 0, urgent: false, loaded, start: () => undefined }
+    line.count++
+    line.adopted++
+    line.allEnded = Promise.all([line.allEnded, ended]).then(() => null)
+    line.running = generation
+    void loaded.finally(() => {
+      line.adopted--
+      this.#ended(key, line, generation)
+    })
+  }
+
+  /** Resolves when no load of a key that had a lease once goes on any more; `null` if none does. */
+  voided(key: string): Promise<null> | null {
+    const line = this.#lines.get(key)
+    return line === undefined || line.adopted === 0 ? null : line.allEnded
   }
 
   /** How many loads of a key run or queue. */
@@ -118,9 +150,7 @@ export class Unleased {
       settle(loaded)
       void loaded.finally(() => {
         this.#running--
-        line.count--
-        if (line.running === generation) line.running = null
-        this.#freeKey(key, line)
+        this.#ended(key, line, generation)
         this.#fillPlaces()
       })
     }
@@ -130,7 +160,7 @@ export class Unleased {
       this.#freeKey(key, line)
       const queued = this.#queue.size
       this.#events.emit('overloaded', { key, queued })
-      const message = `The store is away, ${this.#most} loads run and ${queued} wait: too many to load ${quoted(key)} as well`
+      const message = `${this.#most} loads run without a lease and ${queued} wait: too many to load ${quoted(key)} as well`
       settle(Promise.resolve({ state: 'failed', error: new CacheError('OVERLOADED', message, { key }) }))
     }
     const generation: Generation = {
@@ -148,6 +178,25 @@ export class Unleased {
       },
     }
     return generation
+  }
+
+  #line(key: string): Line {
+    const line = this.#lines.get(key) ?? {
+      running: null,
+      count: 0,
+      adopted: 0,
+      allEnded: nothing,
+      next: null,
+      impatience: null,
+    }
+    this.#lines.set(key, line)
+    return line
+  }
+
+  #ended(key: string, line: Line, generation: Generation): void {
+    line.count--
+    if (line.running === generation) line.running = null
+    this.#freeKey(key, line)
   }
 
   #leaveNext(line: Line, generation: Generation): void {

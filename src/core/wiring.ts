@@ -9,13 +9,14 @@ import { keyspace } from './key.ts'
 import { LonelyLoads } from './lonely-loads.ts'
 import { moments } from './moment.ts'
 import { Near } from './near.ts'
+import { Pacing } from './pacing.ts'
 import type { CachePlan } from './plan.ts'
 import { Reads } from './reads.ts'
 import type { Lease, Store } from './store.ts'
 import { TagNames } from './tag-names.ts'
-import { tokens } from './token.ts'
 import { Tracing } from './tracing.ts'
 import { Unleased } from './unleased.ts'
+import { UnstoredValues } from './unstored-values.ts'
 import { Watchdog } from './watchdog.ts'
 
 /** All that the calls of one cache share, made by its plan. @param elder the cache that it is a sibling of */
@@ -32,6 +33,8 @@ export function wired(plan: CachePlan, backing: Store, elder: CallShared | null 
   const near = nearOf(plan, backing, { namespace, clock, codec, events })
   const copies = elder?.copies ?? new Set()
   if (near !== null) copies.add(near)
+  const pacing = new Pacing(clock)
+  const unleased = new Unleased({ most, mostQueued, patience: commandTimeout, clock, events, moment })
   const shared = {
     store,
     near,
@@ -39,11 +42,14 @@ export function wired(plan: CachePlan, backing: Store, elder: CallShared | null 
     named,
     tagNames,
     watchdog,
+    unleased,
+    pacing,
+    unstored: new UnstoredValues(clock),
     clock,
     codec,
     events,
     moment,
-    token: tokens(),
+    token: () => store.newToken(),
     tracing: elder?.tracing ?? new Tracing(),
     holder: thisHolder(),
   }
@@ -51,7 +57,6 @@ export function wired(plan: CachePlan, backing: Store, elder: CallShared | null 
     ...shared,
     reads: new Reads(shared),
     flights: new Flights(shared),
-    unleased: new Unleased({ most, mostQueued, patience: commandTimeout, clock, events, moment }),
     lonely: new LonelyLoads(shared),
     open: new Set(),
   }

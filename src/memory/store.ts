@@ -3,7 +3,18 @@ import { micros, type Clock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { seen, type StoredValue } from '../core/record.ts'
 import { voided } from '../core/tags.ts'
-import type { Claim, ClaimRequest, Copies, Entry, Lease, NewValue, Outcome, Store, Watch } from '../core/store.ts'
+import type {
+  Claim,
+  ClaimRequest,
+  Copies,
+  Entry,
+  Lease,
+  LeaseName,
+  NewValue,
+  Outcome,
+  Store,
+  Watch,
+} from '../core/store.ts'
 import type { HeldLease, Rest } from './held-lease.ts'
 import { MemoryInspection } from './inspection.ts'
 import { MemoryTags } from './tags.ts'
@@ -93,7 +104,7 @@ export class MemoryStore implements Store {
     return this.#endWithout(lease, { state: 'pass' }, duration)
   }
 
-  async release(lease: Lease): Promise<boolean> {
+  async release(lease: LeaseName): Promise<boolean> {
     const held = this.#ours(lease)
     if (held !== null) this.#end(lease.key, held, { state: 'again' })
     return held !== null
@@ -194,7 +205,7 @@ export class MemoryStore implements Store {
     return undefined
   }
 
-  #ours({ key, token }: Lease): HeldLease | null {
+  #ours({ key, token }: LeaseName): HeldLease | null {
     const held = this.#heldNow(key, this.#clock.now())
     return held?.token === token ? held : null
   }

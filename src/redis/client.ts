@@ -14,8 +14,16 @@ export interface RedisClient {
   duplicate(): RedisSubscriber
   /** Whether keys live on several nodes. */
   readonly isCluster: boolean
-  /** The nodes of a cluster; to list leases. */
-  nodes?(role: 'master'): readonly Pick<RedisClient, 'callBuffer'>[]
+  /** The nodes of a cluster: to list leases, and to notice that a master is another. */
+  nodes?(role: 'master'): readonly RedisNode[]
+  /** Tells when it is connected anew. */
+  on?(event: 'ready', listener: () => void): unknown
+  off?(event: 'ready', listener: () => void): unknown
+}
+
+/** One node of a cluster. */
+export interface RedisNode extends Pick<RedisClient, 'callBuffer'> {
+  readonly options?: { readonly host?: string | undefined; readonly port?: number | undefined }
 }
 
 /** The connection on which this process is told of outcomes. */

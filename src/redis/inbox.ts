@@ -4,18 +4,36 @@ import type { RedisClient, RedisSubscriber } from './client.ts'
 
 /**
  * A message of a script: `v` a value with its header, `r` read it, `f` an error, `p` do not queue, `a` ask again, and to the
- * holder of a lease that it is void; `t` it is your turn to ask for a lock; `d` let copies go, `k` they are gone,
- * `s` the sign that whatever was to go was told.
+ * holder of a lease that it is void; `w` another process waits for a lease of this one; `t` it is your turn to ask for a
+ * lock; `d` let copies go, `k` they are gone, `s` the sign that whatever was to go was told.
  */
 export interface Message {
-  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 't' | 'd' | 'k' | 's'
+  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 'w' | 't' | 'd' | 'k' | 's'
   readonly body: Buffer
 }
 
 type Listener = (message: Message) => void
 
-interface Hearer {
+/** Hears messages about copies. */
+export interface Hearer {
   received(token: string, message: Message): void
+}
+
+/** What happens to an inbox, for the store or the lock that it belongs to. */
+export interface InboxOwner {
+  /** Hears the messages about copies of values. */
+  readonly copies?: Hearer
+  /**
+   * The subscription is lost, so that others may now believe that this process is dead; or it is back, and a message to a
+   * holder may have been lost meanwhile.
+   */
+  confirmLeases(): void
+  /** Nothing can be told to this process any more, or it can again. */
+  pushed(up: boolean): void
+  /** The subscription is back, perhaps on another server. */
+  resubscribed?(): void
+  /** Another process waits for a lease that names this inbox. @param lease its name in Redis */
+  awaited?(token: string, lease: string): void
 }
 
 /** What the channels of all processes begin with. */
@@ -47,9 +65,7 @@ const patience = 250
  */
 export class Inbox {
   readonly #client: RedisClient
-  readonly #confirmLeases: () => void
-  readonly #tell: (pushed: boolean) => void
-  readonly #copies: Hearer | null
+  readonly #owner: InboxOwner
   readonly #listeners = new Map<string, Set<Listener>>()
   readonly #holders = new Map<string, () => void>()
   readonly #early = new Map<string, Message>()
@@ -62,22 +78,9 @@ export class Inbox {
   #told = true
   #beat: NodeJS.Timeout | undefined
 
-  /**
-   * @param confirmLeases called when the subscription is lost, for others may now believe that this process is dead,
-   *   and when it is back, for a message to a holder may have been lost
-   * @param tell called when nothing can be told to this process any more, and when it can again
-   * @param copies hears the messages about copies of values
-   */
-  constructor(
-    client: RedisClient,
-    confirmLeases: () => void,
-    tell: (pushed: boolean) => void,
-    copies: Hearer | null = null,
-  ) {
+  constructor(client: RedisClient, owner: InboxOwner) {
     this.#client = client
-    this.#confirmLeases = confirmLeases
-    this.#tell = tell
-    this.#copies = copies
+    this.#owner = owner
   }
 
   /** The channel, if it is subscribed; `''` if nothing can be told to this process. */
@@ -113,8 +116,9 @@ export class Inbox {
       tried()
       this.#pushed(true)
       if (!missed) return
+      this.#owner.resubscribed?.()
       this.#wakeAll()
-      this.#confirmLeases()
+      this.#owner.confirmLeases()
     }
     // What comes once it is closed is answered by nobody: the user may have ended the client.
     subscriber.on('messageBuffer', (_channel, message) => this.#subscriber === subscriber && this.#received(message))
@@ -203,23 +207,24 @@ export class Inbox {
     if (this.#state !== 'up') return
     this.#state = 'down'
     this.#pushed(false)
-    this.#confirmLeases()
+    this.#owner.confirmLeases()
   }
 
   #pushed(told: boolean): void {
     if (this.#told === told) return
     this.#told = told
-    this.#tell(told)
+    this.#owner.pushed(told)
   }
 
   #received(bytes: Buffer): void {
     // Anybody on the same Redis could have sent it: what is not of our form is nobody's message.
     const kind = String.fromCharCode(bytes[0] ?? 0) as Message['kind']
-    if (!'vrfpatdks'.includes(kind) || bytes.length < 1 + tokenLength) return
+    if (!'vrfpawtdks'.includes(kind) || bytes.length < 1 + tokenLength) return
     const token = bytes.toString('latin1', 1, 1 + tokenLength)
     // A copy: the bytes of the connection are a larger buffer, which a message that is kept would keep with it.
     const message = { kind, body: Buffer.from(bytes.subarray(1 + tokenLength)) }
-    if ('dks'.includes(kind)) return this.#copies?.received(token, message)
+    if ('dks'.includes(kind)) return this.#owner.copies?.received(token, message)
+    if (kind === 'w') return this.#owner.awaited?.(token, message.body.toString())
     if (kind === 'a') this.#holders.get(token)?.()
     const listeners = this.#listeners.get(token)
     this.#listeners.delete(token)

@@ -3,6 +3,7 @@ import { keyPrefixOf, type RedisClient } from './client.ts'
 import { entryIn } from './entry.ts'
 import { failureIn } from './failure.ts'
 import { keyOfLease, leaseKey, leasePattern, valueKey } from './keys.ts'
+import { isYes } from './reply.ts'
 import { runScript, send } from './run-script.ts'
 import * as scripts from './scripts.ts'
 import type { Tags } from './tags.ts'
@@ -56,8 +57,8 @@ export class RedisInspection implements Inspection {
   }
 
   async breakLease(key: string, token: string): Promise<boolean> {
-    const [ours] = (await runScript(this.#client, scripts.breakLease, [leaseKey(key)], [token])) as unknown[]
-    return Number(ours) === 1
+    const [ours] = (await runScript(this.#client, scripts.release, [leaseKey(key)], [1, token, 'tell'])) as unknown[]
+    return isYes(ours)
   }
 
   async #look(key: string, keys: readonly string[]): Promise<Looked> {

@@ -37,7 +37,7 @@ export class RedisLocks implements LockProvider {
       // Without its inbox this process is taken for dead, and others may have its locks by now.
       if (options.stealFromDead) for (const tell of this.#lost.values()) tell()
     }
-    this.#inbox = options.wakeUp === 'push' ? new Inbox(client, lose, () => undefined) : null
+    this.#inbox = options.wakeUp === 'push' ? new Inbox(client, { confirmLeases: lose, pushed: () => undefined }) : null
   }
 
   open(): void {

@@ -7,25 +7,9 @@ export interface Script {
   readonly sha1: string
 }
 
-export const breakLease: Script = {
-  name: 'break-lease',
-  sha1: '6189f04d11beb89ab69658469eb5dd90235e53d6',
-  lua: `local leaseKey, token = KEYS[1], ARGV[1]
-local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'inbox')
-if lease.err or lease[1] ~= 'held' or lease[2] ~= token then return {0} end
-local fields = redis.call('HKEYS', leaseKey)
-redis.call('DEL', leaseKey)
-for _, field in ipairs(fields) do
-  if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. token) end
-end
-if lease[3] and lease[3] ~= '' then redis.pcall('PUBLISH', lease[3], 'a' .. token) end
-return {1}
-`,
-}
-
 export const claim: Script = {
   name: 'claim',
-  sha1: '40bbac69ceab880513b9a2f7cebfedb9d15a9a58',
+  sha1: '8c158786fe9137d5adfc5b8b83b2cb2c452a1567',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -83,6 +67,9 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
+      if lease[2] == awaited and lease[4] and lease[4] ~= '' then
+        redis.pcall('PUBLISH', lease[4], 'w' .. awaited .. leaseKey)
+      end
       return {'wait', micros, lease[2], left, value, lease[9]}
     end
     local fields = redis.call('HKEYS', leaseKey)
@@ -375,6 +362,28 @@ return answers
 `,
 }
 
+export const release: Script = {
+  name: 'release',
+  sha1: '238941df0a450a22787e7ebd84a17e98674e5933',
+  lua: `local answers = {}
+for each, leaseKey in ipairs(KEYS) do
+  local token, tell = ARGV[2 * each], ARGV[2 * each + 1]
+  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'inbox')
+  answers[each] = 0
+  if not lease.err and lease[1] == 'held' and lease[2] == token then
+    local fields = redis.call('HKEYS', leaseKey)
+    redis.call('DEL', leaseKey)
+    for _, field in ipairs(fields) do
+      if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. token) end
+    end
+    if tell ~= '' and lease[3] and lease[3] ~= '' then redis.pcall('PUBLISH', lease[3], 'a' .. token) end
+    answers[each] = 1
+  end
+end
+return answers
+`,
+}
+
 export const renew: Script = {
   name: 'renew',
   sha1: '94a51480defb9b8b7aa5e00c5ad79d965addd892',
@@ -405,7 +414,7 @@ return answers
 
 export const settle: Script = {
   name: 'settle',
-  sha1: '98722cc9d33bf131e909a17cec113e2a97e573a0',
+  sha1: '14d67124330669091af9f623f5302bd1763bc54e',
   lua: `local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
 if lease.err or lease[2] ~= token then return {0} end
@@ -415,19 +424,15 @@ local message = string.sub(state, 1, 1) .. token .. ARGV[3]
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
-if state == 'again' then
+local ttl = math.max(tonumber(ARGV[4]), 1000)
+for _, field in ipairs(fields) do
+  if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
+end
+redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
+local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
+if type(expires) == 'table' then
   redis.call('DEL', leaseKey)
-else
-  local ttl = math.max(tonumber(ARGV[4]), 1000)
-  for _, field in ipairs(fields) do
-    if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
-  end
-  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
-  local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
-  if type(expires) == 'table' then
-    redis.call('DEL', leaseKey)
-    return expires
-  end
+  return expires
 end
 return {1}
 `,

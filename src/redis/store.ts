@@ -1,22 +1,34 @@
 import { systemClock } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { quietly } from '../core/quietly.ts'
-import type { Claim, ClaimRequest, Copies, Entry, Hear, Lease, NewValue, Store, Watch } from '../core/store.ts'
+import type {
+  Claim,
+  ClaimRequest,
+  Copies,
+  Entry,
+  Lease,
+  LeaseName,
+  NewValue,
+  Store,
+  StoreUser,
+  Watch,
+} from '../core/store.ts'
 import { Batch } from './batch.ts'
-import type { RedisClient } from './client.ts'
+import { keyPrefixOf, type RedisClient } from './client.ts'
 import { Coherence } from './coherence.ts'
 import { flagsOf, payloadOf, tokenIn } from './entry.ts'
 import { failureIn } from './failure.ts'
 import { HeldLeases } from './held-leases.ts'
-import { Inbox } from './inbox.ts'
+import { Inbox, type InboxOwner } from './inbox.ts'
 import { RedisInspection } from './inspection.ts'
-import { copiesKey, epochKey, leaseKey, valueKey } from './keys.ts'
+import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './keys.ts'
 import { listening } from './outcome.ts'
 import { Reader } from './reader.ts'
 import { renewed } from './renewal.ts'
 import { isYes } from './reply.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
+import { ServerChange } from './server-change.ts'
 import { ServerClock } from './server-clock.ts'
 import { epochIn, Tags } from './tags.ts'
 import { Values } from './values.ts'
@@ -38,11 +50,13 @@ export class RedisStore implements Store {
   readonly #values: Values
   readonly #claims: Batch
   readonly #fills: Batch
+  readonly #releases: Batch
   readonly #coherence: Coherence
   readonly #inbox: Inbox | null
   readonly #held: HeldLeases
+  readonly #serverChange: ServerChange
   /** One for each cache that uses it. */
-  readonly #users: Hear[] = []
+  readonly #users: StoreUser[] = []
 
   constructor(client: RedisClient, wakeUp: 'push' | 'poll') {
     this.#client = client
@@ -51,28 +65,44 @@ export class RedisStore implements Store {
     const reader = new Reader(client)
     this.#claims = new Batch(client, scripts.claim)
     this.#fills = new Batch(client, scripts.fill)
+    this.#releases = new Batch(client, scripts.release)
     this.#tags = new Tags(client, reader)
     this.inspection = new RedisInspection(client, this.#tags)
     this.#values = new Values(reader, this.#tags, this.#clock)
-    const tell = (pushed: boolean): void => {
-      for (const hear of this.#users) hear(pushed)
+    const keyPrefix = keyPrefixOf(client)
+    const mayHaveForgotten = (): void => {
+      for (const user of this.#users) user.mayHaveForgotten()
     }
+    this.#serverChange = new ServerChange(client, mayHaveForgotten)
     this.#coherence = new Coherence(client, () => this.#inbox?.name ?? '')
-    this.#inbox = wakeUp === 'push' ? new Inbox(client, () => this.#confirmLeases(), tell, this.#coherence) : null
+    const owner: InboxOwner = {
+      copies: this.#coherence,
+      confirmLeases: () => this.#confirmLeases(),
+      pushed: (up) => {
+        for (const user of this.#users) user.pushed(up)
+      },
+      resubscribed: mayHaveForgotten,
+      awaited: (token, lease) => {
+        for (const user of this.#users) user.awaited({ token, key: keyOfLease(lease, keyPrefix) })
+      },
+    }
+    this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
     this.#held = new HeldLeases(this.#inbox)
   }
 
-  open(hear: Hear = ignore): void {
-    if (this.#users.push(hear) > 1) return
+  open(user: StoreUser = nobody): void {
+    if (this.#users.push(user) > 1) return
+    this.#serverChange.open()
     this.#inbox?.open()
     // Ahead of need, so that the first miss costs no more than any other. Where it fails, the first use makes up for it.
     for (const script of Object.values(scripts)) quietly(this.#client.script('LOAD', script.lua))
     quietly(this.#clock.ask())
   }
 
-  async close(hear: Hear = ignore): Promise<void> {
-    this.#users.splice(this.#users.indexOf(hear), 1)
+  async close(user: StoreUser = nobody): Promise<void> {
+    this.#users.splice(this.#users.indexOf(user), 1)
     if (this.#users.length > 0) return
+    this.#serverChange.close()
     this.#coherence.leave()
     this.#inbox?.close()
   }
@@ -94,11 +124,7 @@ export class RedisStore implements Store {
     const sentAt = systemClock.now()
     const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover, holder, context]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
-    const reply = (await this.#claims.run(keys, args).catch((error: unknown) => {
-      // Unless the server itself said no, it may have granted a lease that nobody will ever hear of.
-      if ((error as Error).name !== 'ReplyError') quietly(this.#settleToken(key, token, 'again', '', 0))
-      throw error
-    })) as unknown[]
+    const reply = (await this.#claims.run(keys, args)) as unknown[]
     const [state, micros, third, fourth, fifth, sixth] = reply
     this.#clock.sample(Number(micros), sentAt)
     switch (String(state)) {
@@ -138,13 +164,18 @@ export class RedisStore implements Store {
     }
   }
 
+  /** An error of the server itself: it has not done what it was asked. */
+  refused(rejection: unknown): boolean {
+    return (rejection as Error | null)?.name === 'ReplyError'
+  }
+
   async fill(lease: Lease, value: NewValue): Promise<boolean> {
     const { ttl, grace, loadTime, inlineLimit, tags = [] } = value
     const held = this.#held.end(lease.token)
     const { sentAt, since, replaces } = held ?? { sentAt: this.#clock.now(), since: 0, replaces: false }
     // Whoever is given the value has asked before this: what was invalidated then is seen here.
     if (tags.length > 0 && !(await this.#tags.mark(tags, since, ttl + grace))) {
-      await this.#settle(lease, 'again', '', 0)
+      await this.release(lease)
       return false
     }
     const args = [
@@ -171,8 +202,9 @@ export class RedisStore implements Store {
     return this.#settle(lease, 'pass', '', duration)
   }
 
-  release(lease: Lease): Promise<boolean> {
-    return this.#settle(lease, 'again', '', 0)
+  async release({ key, token }: LeaseName): Promise<boolean> {
+    this.#held.end(token)
+    return isYes(await this.#releases.run([leaseKey(key)], [token, '']))
   }
 
   renew(leases: readonly Lease[]): Promise<boolean>[] {
@@ -222,17 +254,10 @@ export class RedisStore implements Store {
     return isYes(written)
   }
 
-  #settle({ key, token }: Lease, state: 'failed' | 'pass' | 'again', error: string, keep: number): Promise<boolean> {
+  async #settle({ key, token }: Lease, state: 'failed' | 'pass', error: string, keep: number): Promise<boolean> {
     this.#held.end(token)
-    return this.#settleToken(key, token, state, error, keep)
-  }
-
-  async #settleToken(key: string, token: string, state: string, error: string, keep: number): Promise<boolean> {
-    const [ours] = (await this.#run(
-      scripts.settle,
-      [leaseKey(key)],
-      [token, state, error, Math.ceil(keep)],
-    )) as unknown[]
+    const args = [token, state, error, Math.ceil(keep)]
+    const [ours] = (await this.#run(scripts.settle, [leaseKey(key)], args)) as unknown[]
     return isYes(ours)
   }
 
@@ -245,5 +270,8 @@ export class RedisStore implements Store {
     this.#held.confirm((leases) => this.renew(leases))
   }
 }
+
+/** Uses a store without being a cache. */
+const nobody: StoreUser = { pushed: ignore, mayHaveForgotten: ignore, awaited: ignore }
 
 function ignore(): void {}

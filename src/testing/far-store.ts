@@ -4,11 +4,12 @@ import type {
   ClaimRequest,
   Copies,
   Entry,
-  Hear,
   Inspection,
   Lease,
+  LeaseName,
   NewValue,
   Store,
+  StoreUser,
   Watch,
 } from '../core/store.ts'
 
@@ -83,7 +84,7 @@ export abstract class FarStore implements Store {
     return this.carry('pass', lease.key, () => this.store.pass(lease, duration))
   }
 
-  release(lease: Lease): Promise<boolean> {
+  release(lease: LeaseName): Promise<boolean> {
     return this.carry('release', lease.key, () => this.store.release(lease))
   }
 
@@ -109,11 +110,11 @@ export abstract class FarStore implements Store {
     return this.carry('ping', '', () => this.store.ping())
   }
 
-  open(hear?: Hear): void {
-    this.store.open(hear)
+  open(user?: StoreUser): void {
+    this.store.open(user)
   }
 
-  close(hear?: Hear): Promise<void> {
-    return this.store.close(hear)
+  close(user?: StoreUser): Promise<void> {
+    return this.store.close(user)
   }
 }

@@ -80,7 +80,7 @@ export class Server implements VirtualServer {
     if (claim.state !== 'wait') return
     claim.leave()
     this.muted.add(claim.token)
-    await this.store.release({ key: named, token: claim.token, ttl: 0, fence: 0n, lost: new Promise(() => undefined) })
+    await this.store.release({ key: named, token: claim.token })
   }
 
   shiftClock(ms: number): void {

@@ -1,9 +1,10 @@
 import { makerOf, within } from '../support/history.ts'
-import { endOf, said, union, type Facts } from './facts.ts'
+import { endOf, said, union, voidedInARow, type Facts } from './facts.ts'
 import { circles, healedAt, instant, late, longestSleep } from './surroundings.ts'
 
 /** 4: each error has its reason, and comes when it must. */
-export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, backwards }: Facts): string[] {
+export function errorsHaveTheirReason(facts: Facts): string[] {
+  const { history, notes, schedule, hit, heard, backwards } = facts
   const { options } = schedule
   return history.calls.flatMap((call) => {
     const { answer, key, process } = call
@@ -32,7 +33,9 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, ba
       VALUE_NOT_SERIALIZABLE: () => loads.some(({ load }) => notes.loading.get(load)?.plan.ends === 'unfit'),
       CIRCULAR_LOAD: () => circles(schedule),
       STORE_UNAVAILABLE: () => hit(process, answer.at) && (asked.peek || options.onStoreFailure === 'throw'),
-      OVERLOADED: () => hit(process, answer.at) && (options.maxQueuedLoads ?? 1_000) < 1_000,
+      OVERLOADED: () =>
+        (hit(process, answer.at) || voidedInARow(facts, key, answer.at) >= 5) &&
+        (options.maxQueuedLoads ?? 1_000) < 1_000,
       CLOSED: () =>
         closing !== undefined &&
         closing.at < answer.at &&
@@ -131,6 +134,16 @@ export function circlesAreTold({ history, notes, schedule, leg, hit }: Facts): s
   })
 }
 
+/** For how long a lease may have been held before its load began, because the key was invalidated again and again. */
+function pauses(facts: Facts, key: string, until: number): number {
+  let most = 0
+  for (let round = 1; round <= voidedInARow(facts, key, until); round++) {
+    // A load that was voided is waited for.
+    most += 250 + (round < 2 ? 0 : 1.25 * Math.min(320, 10 * 2 ** (round - 2)))
+  }
+  return most
+}
+
 /** 4: nobody waits while nobody loads, for longer than the ways are and a waiter sleeps. */
 export function nobodyWaitsForNothing(facts: Facts): string[] {
   const { history, notes, schedule, leg, troubled, orphaned, backwards, hit } = facts
@@ -160,7 +173,7 @@ export function nobodyWaitsForNothing(facts: Facts): string[] {
     const writes = [...history.writes.values()].filter(
       (write) => write.key === key && write.at < until && write.writtenAt > at,
     )
-    const allowed = (2 + events + writes.length) * round
+    const allowed = (2 + events + writes.length) * round + pauses(facts, key, until)
     if (idle <= allowed) return []
     return [
       `4: ${said(call)} waited ${idle.toFixed(1)} of ${(until - at).toFixed(1)} ms while nobody loaded, ` +

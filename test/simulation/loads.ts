@@ -1,5 +1,5 @@
 import type { Load } from '../support/history.ts'
-import { endOf, said, type Facts } from './facts.ts'
+import { endOf, said, voidedInARow, type Facts } from './facts.ts'
 import type { Notes } from './notes.ts'
 import type { Fault, Schedule } from './schedule.ts'
 import { instant, late, some } from './surroundings.ts'
@@ -47,8 +47,17 @@ export function noLoadOfWhatIsSet({ history, notes, troubled, evicts, schedule }
       const later = writes.some(
         (other) => other !== write && other.key === write.key && other.at < load.at && other.writtenAt > write.at,
       )
+      // Callers of the process have been given a newer value that was not stored.
+      const newer = [...history.loads.values()].some(
+        (other) =>
+          other.fence === null &&
+          other.key === load.key &&
+          other.process === load.process &&
+          other.at > write.at &&
+          other.at < load.at,
+      )
       // It may have been written as soon as it was sent.
-      if (later || load.at >= write.at + ttl - instant) return []
+      if (later || newer || load.at >= write.at + ttl - instant) return []
       return [`1: ${said(load)} ran, though ${said(write)} held for ${ttl} ms`]
     }),
   )
@@ -88,7 +97,8 @@ export function beliefEnds({ history, confirmed, schedule }: Facts): string[] {
 }
 
 /** 1: a load runs without a lease only where there was none to be had. */
-export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Facts): string[] {
+export function nobodyLoadsAloneForNothing(facts: Facts): string[] {
+  const { history, notes, hit, schedule } = facts
   const loads = [...history.loads.values()]
   return loads.flatMap((load) => {
     const { key, at, process, asked, fence } = load
@@ -100,7 +110,7 @@ export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Fa
     const writes = [...history.writes.values()].filter(
       (write) => write.key === key && write.at < at && write.writtenAt > asked,
     )
-    const losses = writes.length + schedule.faults.length
+    const losses = Math.max(writes.length, voidedInARow(facts, key, at)) + schedule.faults.length
     return passed || nested || losses >= 5 ? [] : [`1: ${said(load)} had no lease, for no reason`]
   })
 }

@@ -1,4 +1,4 @@
-import type { Hear, Store } from '../../src/core/store.ts'
+import type { Store, StoreUser } from '../../src/core/store.ts'
 import { FarStore, type Command } from '../../src/testing/far-store.ts'
 
 interface Gate {
@@ -62,14 +62,14 @@ export class UnreliableStore extends FarStore {
     return this.sent.filter((sent) => sent === command).length
   }
 
-  override open(hear?: Hear): void {
+  override open(user?: StoreUser): void {
     this.opened++
-    super.open(hear)
+    super.open(user)
   }
 
-  override close(hear?: Hear): Promise<void> {
+  override close(user?: StoreUser): Promise<void> {
     this.closed++
-    return super.close(hear)
+    return super.close(user)
   }
 
   protected async carry<T>(command: Command, _key: string, run: () => Promise<T>): Promise<T> {

@@ -87,6 +87,10 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
+      -- It has been waited for before: its holder is asked, and gives it back if it knows that the load has ended.
+      if lease[2] == awaited and lease[4] and lease[4] ~= '' then
+        redis.pcall('PUBLISH', lease[4], 'w' .. awaited .. leaseKey)
+      end
       return {'wait', micros, lease[2], left, value, lease[9]}
     end
     -- Those who wait for the holder that is replaced are told to ask again; so is the holder, should it live.

@@ -1,7 +1,7 @@
--- End a load without a value: with an error or with "do not queue", both remembered for a while, or with nothing.
+-- End a load without a value: with an error or with "do not queue", both remembered for a while.
 -- KEYS  1 lease
 -- ARGV  1 token of the load
---       2 'failed', 'pass' or 'again'
+--       2 'failed' or 'pass'
 --       3 the error, '' if none
 --       4 how long it is the answer to those who ask, ms; 0 for not at all
 -- Returns  {1} if the lease was ours, {0} if it was lost and nothing was done
@@ -17,22 +17,18 @@ local message = string.sub(state, 1, 1) .. token .. ARGV[3]
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
-if state == 'again' then
+-- Its token stays for at least a second, although it is no answer any more: the command may come once more.
+local ttl = math.max(tonumber(ARGV[4]), 1000)
+-- The key is there all the time: while its slot moves to another node, one that is deleted could not be made again.
+-- What goes, goes first: a script that has written already is not refused the rest when memory is full.
+for _, field in ipairs(fields) do
+  if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
+end
+redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
+local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
+if type(expires) == 'table' then
+  -- Forbidden. Nothing must stay that never expires.
   redis.call('DEL', leaseKey)
-else
-  -- Its token stays for at least a second, although it is no answer any more: the command may come once more.
-  local ttl = math.max(tonumber(ARGV[4]), 1000)
-  -- The key is there all the time: while its slot moves to another node, one that is deleted could not be made again.
-  -- What goes, goes first: a script that has written already is not refused the rest when memory is full.
-  for _, field in ipairs(fields) do
-    if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
-  end
-  redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
-  local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
-  if type(expires) == 'table' then
-    -- Forbidden. Nothing must stay that never expires.
-    redis.call('DEL', leaseKey)
-    return expires
-  end
+  return expires
 end
 return {1}

@@ -1,0 +1,75 @@
+import { drawn, type Clock } from './clock.ts'
+
+/** After so many voided loads of a key in a row its callers load without a lease. */
+const mostVoided = 5
+
+/** For how long after the last of them that is so, in milliseconds: then a lease is tried again. */
+const hopelessFor = 1_000
+
+/** A row ends when nothing was voided for so long, in milliseconds. */
+const rowEndsAfter = 10_000
+
+/** The shortest and the longest pause, in milliseconds. */
+const shortest = 10
+const longest = 320
+
+/** The most keys whose voided loads are counted. */
+const mostKeys = 1_000
+
+/** Loads of a key that were voided one after the other. */
+interface Row {
+  readonly voided: number
+  /** When the last of them was, by the clock. */
+  readonly at: number
+}
+
+/**
+ * Keeps invalidations from multiplying loads. A load that is voided is void for all its callers, so they claim again at
+ * once: at a thousand invalidations a second that would be a thousand loads.
+ *
+ * So from the second voided load in a row on, whoever wins the lease holds it for a while before it loads, twice as long
+ * each time. If the key is invalidated meanwhile, no load was wasted on finding that out.
+ */
+export class Pacing {
+  readonly #clock: Clock
+  /** By key, the row that grew last at the end. */
+  readonly #rows = new Map<string, Row>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** A load of a key was voided, here or in the process that this one waited for. */
+  voided(key: string): void {
+    const at = this.#clock.now()
+    const voided = 1 + (this.#row(key)?.voided ?? 0)
+    this.#rows.delete(key)
+    this.#rows.set(key, { voided, at })
+    const [oldest] = this.#rows.keys()
+    if (this.#rows.size > mostKeys && oldest !== undefined) this.#rows.delete(oldest)
+  }
+
+  /** A load of a key was not voided. */
+  accepted(key: string): void {
+    if (this.#rows.size > 0) this.#rows.delete(key)
+  }
+
+  /** How long a lease is held before its load begins, in milliseconds. */
+  pause(key: string): number {
+    const { voided = 0 } = this.#row(key) ?? {}
+    if (voided < 2) return 0
+    return Math.min(longest, shortest * 2 ** (voided - 2)) * (0.75 + drawn(this.#clock) / 2)
+  }
+
+  /** Whether loads of a key are voided so steadily that its callers do without a lease. */
+  isHopeless(key: string): boolean {
+    const row = this.#row(key)
+    return row !== undefined && row.voided >= mostVoided && this.#clock.now() < row.at + hopelessFor
+  }
+
+  #row(key: string): Row | undefined {
+    if (this.#rows.size === 0) return undefined
+    const row = this.#rows.get(key)
+    return row !== undefined && this.#clock.now() < row.at + rowEndsAfter ? row : undefined
+  }
+}

@@ -1,0 +1,219 @@
+import { mkdir, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Cluster, Redis } from 'ioredis'
+import { describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { createCache, type Cache } from '../../src/index.ts'
+import { redisStore, type RedisStoreOptions } from '../../src/redis/index.ts'
+import { startCluster, startRedis, startSentinel, type RedisServer } from '../support/servers.ts'
+
+// Everything here runs on the defaults of the library: a short lease, or traffic, would heal what these tests look for.
+
+/** For so long a server refuses to do what it is asked, in milliseconds. */
+const faultLasts = 600
+
+/** How soon after the end of a fault a caller must be answered again, in milliseconds (reliability.md, 8). */
+const healsWithin = 1_500
+
+const name = '{herdless:k}:lease'
+
+function open(client: Redis | Cluster, options?: RedisStoreOptions): Cache {
+  return createCache({ store: redisStore(client, options) })
+}
+
+/** A load that lasts until it is ended. */
+function openLoad(cache: Cache, key = 'k') {
+  let end!: (value: string) => void
+  let began!: () => void
+  const value = new Promise<string>((resolve) => (end = resolve))
+  const begun = new Promise<void>((resolve) => (began = resolve))
+  const answer = cache.getOrLoad(key, () => (began(), value))
+  return { begun, answer, end: () => end('first') }
+}
+
+/** How long it takes until a caller has its answer, in milliseconds. */
+async function answered(cache: Cache, key = 'k'): Promise<number> {
+  const since = performance.now()
+  await cache.getOrLoad(key, () => 'second')
+  return performance.now() - since
+}
+
+const faults: Record<string, (server: RedisServer) => Promise<() => Promise<unknown>>> = {
+  async 'READONLY, as in a failover'(server) {
+    await server.makeReadOnly()
+    return () => server.makeWritable()
+  },
+  async 'BUSY, behind a long script'(server) {
+    const { client } = server
+    await client.config('SET', 'busy-reply-threshold', 10)
+    const script = server
+      .connect()
+      .eval('while true do end', 0)
+      .catch(() => undefined)
+    await until('the server is busy', () =>
+      client.ping().then(
+        () => false,
+        () => true,
+      ),
+    )
+    return async () => {
+      await client.script('KILL')
+      await script
+    }
+  },
+  async 'MISCONF, on a full disk'({ client }) {
+    const [, folder = ''] = (await client.config('GET', 'dir')) as string[]
+    const inTheWay = join(folder, 'dump.rdb')
+    await mkdir(inTheWay)
+    await client.config('SET', 'save', '3600 1')
+    const save = async (status: string): Promise<unknown> => {
+      await client.bgsave()
+      return await until(`a save is ${status}`, async () => {
+        const info = await client.info('persistence')
+        return info.includes('rdb_bgsave_in_progress:0') && info.includes(`rdb_last_bgsave_status:${status}`)
+      })
+    }
+    await save('err')
+    return async () => {
+      await rmdir(inTheWay)
+      await save('ok')
+    }
+  },
+  async 'NOPERM, for what gives a lease back'(server) {
+    await server.forbid('evalsha')
+    return () => server.permit('evalsha')
+  },
+}
+
+describe('a load that ends while Redis refuses what it is asked', () => {
+  test.for(Object.entries(faults))('leaves no lease that outlives the fault: %s', async ([, fault]) => {
+    await using server = await startRedis()
+    await using here = open(server.connect())
+    await using elsewhere = open(server.connect())
+    const { begun, answer, end } = openLoad(here)
+    await begun
+    const heal = await fault(server)
+    end()
+    expect(await answer).toBe('first')
+    await pause(faultLasts)
+    await heal()
+    expect(await answered(elsewhere)).toBeLessThan(healsWithin)
+    await until('the lease is gone', async () => (await server.client.exists(name)) === 0, healsWithin)
+  })
+})
+
+describe('a lease that comes back after its load has ended', () => {
+  /** Ends a load, and brings its lease back, as a restart from an older snapshot or a failover does. */
+  async function lostEnd(cache: Cache, { client }: RedisServer): Promise<void> {
+    await client.del('{herdless:k}')
+    const { begun, answer, end } = openLoad(cache)
+    await begun
+    const lease = await client.dumpBuffer(name)
+    const left = await client.pttl(name)
+    end()
+    await answer
+    await client.del('{herdless:k}')
+    await client.restore(name, left, lease as Buffer)
+  }
+
+  test.for(['push', 'poll'] as const)('is given back as soon as its own process asks, woken by %s', async (wakeUp) => {
+    await using server = await startRedis()
+    await using cache = open(server.connect(), { wakeUp })
+    await lostEnd(cache, server)
+    expect(await answered(cache)).toBeLessThan(healsWithin)
+  })
+
+  test('is given back when another process waits for it', async () => {
+    await using server = await startRedis()
+    await using here = open(server.connect())
+    await using elsewhere = open(server.connect())
+    await lostEnd(here, server)
+    expect(await answered(elsewhere)).toBeLessThan(healsWithin)
+  })
+
+  test('is given back with all others when one is seen', async () => {
+    await using server = await startRedis()
+    await using cache = open(server.connect())
+    const { client } = server
+    const keys = Array.from({ length: 300 }, (_, index) => `k${index}`)
+    const loads = keys.map((key) => openLoad(cache, key))
+    await Promise.all(loads.map(({ begun }) => begun))
+    const names = keys.map((key) => `{herdless:${key}}:lease`)
+    const leases = await Promise.all(names.map((each) => client.dumpBuffer(each)))
+    for (const { end } of loads) end()
+    await Promise.all(loads.map(({ answer }) => answer))
+    await client.flushall()
+    await Promise.all(names.map((each, index) => client.restore(each, 60_000, leases[index] as Buffer)))
+    await cache.getOrLoad('k7', () => 'second')
+    await until('all leases are gone', async () => (await client.exists(...names)) === 0, healsWithin)
+    expect(await client.exists('{herdless:k7}')).toBe(1)
+  })
+
+  test.for(['push', 'poll'] as const)(
+    'is given back when the client is connected anew, woken by %s',
+    async (wakeUp) => {
+      await using server = await startRedis()
+      await using cache = open(server.connect(), { wakeUp })
+      await lostEnd(cache, server)
+      expect(await server.client.exists(name)).toBe(1)
+      await server.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+      await until('the lease is gone', async () => (await server.client.exists(name)) === 0, healsWithin)
+    },
+  )
+
+  test('is left alone as long as its load runs', async () => {
+    await using server = await startRedis()
+    await using here = open(server.connect())
+    await using elsewhere = open(server.connect())
+    const { begun, answer, end } = openLoad(here)
+    await begun
+    const other = elsewhere.getOrLoad('k', () => 'second')
+    const inbox = await until('the waiter has asked its holder', async () => {
+      const messages = await server.client.info('commandstats')
+      return /cmdstat_publish:calls=[1-9]/.test(messages)
+    })
+    expect(inbox).toBe(true)
+    expect(await server.client.exists(name)).toBe(1)
+    end()
+    expect(await Promise.all([answer, other])).toEqual(['first', 'first'])
+  })
+
+  test('is given back in a cluster, too, where no node knows which processes live', async () => {
+    await using cluster = await startCluster()
+    await using here = open(cluster.connect())
+    await using elsewhere = open(cluster.connect())
+    const node = await cluster.masterOf(name)
+    await lostEnd(here, node)
+    expect(await answered(elsewhere)).toBeLessThan(healsWithin)
+    await lostEnd(here, node)
+    expect(await answered(here)).toBeLessThan(healsWithin)
+  })
+})
+
+describe('a failover under Sentinel', { timeout: 60_000 }, () => {
+  test.for([false, true])(
+    'leaves no lease of a load that ended meanwhile; with failoverDetector: %s',
+    async (detector) => {
+      await using group = await startSentinel()
+      await using here = open(group.connect({ failoverDetector: detector }))
+      await using elsewhere = open(group.connect({ failoverDetector: detector }))
+      const keys = Array.from({ length: 80 }, (_, index) => `k${index}`)
+      const loads = keys.map((key) => openLoad(here, key))
+      await Promise.all(loads.map(({ begun }) => begun))
+      const over = group.failover()
+      for (const { end } of loads) {
+        end()
+        await pause(10)
+      }
+      await Promise.all(loads.map(({ answer }) => answer))
+      const master = await over
+      // Until then the old master takes itself for one, and whoever is connected to it does, too.
+      await group.whole()
+      const slowest = await Promise.all(keys.map((key) => answered(elsewhere, key)))
+      expect(Math.max(...slowest)).toBeLessThan(healsWithin)
+      const names = keys.map((key) => `{herdless:${key}}:lease`)
+      await until('all leases are gone', async () => (await master.client.exists(...names)) === 0, healsWithin)
+    },
+  )
+})
