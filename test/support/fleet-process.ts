@@ -26,7 +26,7 @@ export class ProcessStarter {
       const lines = createInterface({ input: socket })
       lines.once('line', async (line) => {
         const { index } = JSON.parse(line) as { index: number }
-        // Where this process has stood still meanwhile, it hears of the connection before it hears that there is a process.
+        // On a busy machine its word is here before the guardian's that it runs.
         const started = await this.#started.get(index)?.catch(() => undefined)
         started?.connected(socket, lines)
       })
