@@ -160,8 +160,6 @@ export class Flight implements Loading {
           awaited = claim.token
           const settlement = await this.#wait(claim, asked, asOf, waiting.since)
           if (settlement !== 'ask again') return settlement
-          // Its callers count their rounds.
-          if (pacing.isStormy(key)) return { state: 'again' }
         }
       }
     }
@@ -172,7 +170,7 @@ export class Flight implements Loading {
    * @param since when the first claim was sent that was told of that load, by the clock
    */
   async #wait(claim: Wait, asked: number, asOf: Moment, since: number): Promise<Settlement | 'ask again'> {
-    const { clock, store, named, tagNames, events, moment } = this.#shared
+    const { clock, store, named, tagNames, events, moment, pacing } = this.#shared
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
     this.waitingSince ??= clock.now()
@@ -216,8 +214,9 @@ export class Flight implements Loading {
         return { state: 'pass' }
       case 'again':
         this.#trace.again()
-        this.#shared.pacing.voided(this.key)
-        return 'ask again'
+        pacing.voided(this.key)
+        // In a storm the callers count the rounds.
+        return pacing.isStormy(this.key) ? { state: 'again' } : 'ask again'
     }
   }
 

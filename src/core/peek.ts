@@ -4,7 +4,7 @@ import type { Found } from './reads.ts'
 
 /** What `peek` says of what was read. @param grace that of the cache */
 export function peeked<T>(found: Found, grace: number): Peeked<T> {
-  if (found.state !== 'entry') return { state: 'missing' }
+  if (!('value' in found)) return { state: 'missing' }
   const { entry, value } = found
   const state = freshness(entry, grace)
   if (state === 'expired') return { state: 'missing' }

@@ -5,10 +5,13 @@ import type { Shared } from './shared.ts'
 import type { Entry } from './store.ts'
 import { isVoided } from './tags.ts'
 
-/** What a read found, and when it was sent: an entry and its value, an entry that must not be served, or nothing. */
+/**
+ * What a read found, and when it was sent: an entry and its value; the same, but older than a value that callers here have
+ * been given; bytes that are no value of ours; or nothing.
+ */
 export type Found =
-  | { readonly state: 'entry'; readonly entry: Entry; readonly value: unknown; readonly at: number }
-  | { readonly state: 'unusable'; readonly entry: Entry }
+  | { readonly state: 'entry' | 'older'; readonly entry: Entry; readonly value: unknown; readonly at: number }
+  | { readonly state: 'garbage'; readonly entry: Entry }
   | { readonly state: 'nothing' }
 
 interface Read {
@@ -68,9 +71,10 @@ export class Reads {
 
   #found(key: string, entry: Entry | null, at: number): Found {
     if (entry === null) return { state: 'nothing' }
-    const value = usable(entry, key, this.#shared)
-    if (value === null) return { state: 'unusable', entry }
-    return { state: 'entry', entry, value: value.value, at }
+    const value = decoded(entry, key, this.#shared)
+    if (value === null) return { state: 'garbage', entry }
+    const state = this.#shared.unstored.isOlder(key, entry) ? 'older' : 'entry'
+    return { state, entry, value: value.value, at }
   }
 }
 
@@ -89,6 +93,6 @@ export function awaitedIn(
   token: string | null,
   waited: number,
 ): { readonly value: unknown } | null {
-  if (!('entry' in read) || read.state === 'unusable' || read.entry.token !== token) return null
+  if (!('entry' in read) || read.state !== 'entry' || read.entry.token !== token) return null
   return isVoided(read.entry) || read.entry.freshFor <= -waited ? null : read
 }

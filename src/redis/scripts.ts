@@ -9,10 +9,13 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '8c158786fe9137d5adfc5b8b83b2cb2c452a1567',
+  sha1: 'ba5771a3ed1153b2b54cb7e5c03e75a631ae4657',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
+local function isRefused(reply)
+  return type(reply) == 'table' and reply.err and not string.find(reply.err, 'WRONGTYPE', 1, true)
+end
 local function claim(KEYS, ARGV)
   local valueKey, leaseKey = KEYS[1], KEYS[2]
   local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
@@ -22,6 +25,7 @@ local function claim(KEYS, ARGV)
     return type(found) == 'string' and found
   end
   local header = redis.pcall('GETRANGE', valueKey, 0, 47)
+  if isRefused(header) then return header end
   if type(header) ~= 'string' or #header < 48 or string.byte(header) ~= 177 then header = false end
   if header and not string.find(string.sub(header, 3, 18), '^[%w_-]+$') then header = false end
   local value = false
@@ -39,6 +43,7 @@ local function claim(KEYS, ARGV)
     end
   end
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context')
+  if isRefused(lease) then return lease end
   if lease.err or not lease[1] or not lease[2] then lease = {} end
   local left = redis.call('PTTL', leaseKey)
   local exists = left ~= -2
@@ -159,13 +164,14 @@ return redis.call('GET', KEYS[1]) or string.format('%.0f', time[1] * 1000000 + t
 
 export const fill: Script = {
   name: 'fill',
-  sha1: '0e3e9c1eb79571ecedfebe450d9bb060be6bdbbb',
+  sha1: 'b2d375dd6a4d047f892305a0ee2a9ba99b13e552',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 local function fill(KEYS, ARGV)
   local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')
+  if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   if lease.err or lease[1] ~= 'held' or lease[2] ~= token then
     local writer = redis.pcall('GETRANGE', valueKey, 2, 17)
     return {writer == token and 1 or 0, micros}
@@ -364,11 +370,12 @@ return answers
 
 export const release: Script = {
   name: 'release',
-  sha1: '238941df0a450a22787e7ebd84a17e98674e5933',
+  sha1: '421156c72d7749b0c66a499261509b5b9ae42f23',
   lua: `local answers = {}
 for each, leaseKey in ipairs(KEYS) do
   local token, tell = ARGV[2 * each], ARGV[2 * each + 1]
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'inbox')
+  if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   answers[each] = 0
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     local fields = redis.call('HKEYS', leaseKey)
@@ -386,7 +393,7 @@ return answers
 
 export const renew: Script = {
   name: 'renew',
-  sha1: '94a51480defb9b8b7aa5e00c5ad79d965addd892',
+  sha1: '1a7ec58aa10198113fd832f7a0b3a8149ad18472',
   lua: `local inbox = ARGV[1]
 local watched = false
 if inbox ~= '' then
@@ -397,6 +404,7 @@ local answers = {}
 for index, key in ipairs(KEYS) do
   local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
   local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals')
+  if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     redis.call('PEXPIRE', key, ttl)
     redis.call('HSET', key, 'renewals', (tonumber(lease[4]) or 0) + 1)
@@ -414,9 +422,10 @@ return answers
 
 export const settle: Script = {
   name: 'settle',
-  sha1: '14d67124330669091af9f623f5302bd1763bc54e',
+  sha1: '1a2cacb5e9e02a9b83e3879cf837ff13c997fab8',
   lua: `local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
+if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
 if lease.err or lease[2] ~= token then return {0} end
 if lease[1] ~= 'held' then return {1} end
 local fields = redis.call('HKEYS', leaseKey)

@@ -6,6 +6,9 @@ import type { Clock } from '../core/clock.ts'
  */
 const goodFor = 10_000
 
+/** By how much the estimate may be behind the server's clock, in milliseconds. */
+const mostBehind = 10
+
 /**
  * An estimate of the Redis server's clock, from replies that carry its time.
  *
@@ -60,14 +63,17 @@ export class ServerClock {
     return now - this.#sampledAt > goodFor / Math.max(1, this.#most - this.#least)
   }
 
-  /** Milliseconds since the epoch by the server's clock, as well as they are known. */
+  /**
+   * Milliseconds since the epoch by the server's clock, as well as they are known. Where a reply was long on its way, the
+   * server's clock may be anywhere in between: then it is taken to be late, so that no value is served past its time.
+   */
   now(): number {
     return this.at(this.#clock.now())
   }
 
   /** The same for a moment by our clock. */
   at(ours: number): number {
-    return ours + (this.#least + this.#most) / 2
+    return ours + Math.max((this.#least + this.#most) / 2, this.#most - mostBehind)
   }
 
   /**

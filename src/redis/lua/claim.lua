@@ -21,6 +21,11 @@ local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
+-- Forbidden, or whatever else there may be: not that a key is of another type.
+local function isRefused(reply)
+  return type(reply) == 'table' and reply.err and not string.find(reply.err, 'WRONGTYPE', 1, true)
+end
+
 local function claim(KEYS, ARGV)
   local valueKey, leaseKey = KEYS[1], KEYS[2]
   local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
@@ -34,6 +39,7 @@ local function claim(KEYS, ARGV)
 
   -- A foreign type or a foreign format counts as no value; it is overwritten by the next fill.
   local header = redis.pcall('GETRANGE', valueKey, 0, 47)
+  if isRefused(header) then return header end
   if type(header) ~= 'string' or #header < 48 or string.byte(header) ~= 177 then header = false end
   -- Garbage may begin like a value; a token is plain text, and any other could not be named by those who refuse it.
   if header and not string.find(string.sub(header, 3, 18), '^[%w_-]+$') then header = false end
@@ -54,6 +60,7 @@ local function claim(KEYS, ARGV)
   end
 
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context')
+  if isRefused(lease) then return lease end
   -- Of another type, or without what each of ours has: it is nobody's, and is overwritten.
   if lease.err or not lease[1] or not lease[2] then lease = {} end
   local left = redis.call('PTTL', leaseKey)

@@ -19,6 +19,7 @@ local function fill(KEYS, ARGV)
   local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')
+  if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   if lease.err or lease[1] ~= 'held' or lease[2] ~= token then
     -- The command may have been sent twice because its reply was lost.
     local writer = redis.pcall('GETRANGE', valueKey, 2, 17)

@@ -13,6 +13,7 @@ local answers = {}
 for index, key in ipairs(KEYS) do
   local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
   local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals')
+  if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     redis.call('PEXPIRE', key, ttl)
     redis.call('HSET', key, 'renewals', (tonumber(lease[4]) or 0) + 1)

@@ -7,6 +7,7 @@
 -- Returns  {1} if the lease was ours, {0} if it was lost and nothing was done
 local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
+if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
 if lease.err or lease[2] ~= token then return {0} end
 -- The command may have been sent twice because its reply was lost.
 if lease[1] ~= 'held' then return {1} end
