@@ -81,7 +81,7 @@ export class Backlog<Item> {
   async #sendAll(): Promise<void> {
     this.#timer?.cancel()
     this.#timer = null
-    const tried = new Set<Item>()
+    const tried = new Map<string, Item>()
     let failed = false
     for (;;) {
       const some = this.#next(tried)
@@ -95,14 +95,14 @@ export class Backlog<Item> {
   }
 
   /** The oldest items that this round has not tried yet. */
-  #next(tried: Set<Item>): [string, Item][] {
+  #next(tried: Map<string, Item>): [string, Item][] {
     const some: [string, Item][] = []
     for (const [id, item] of this.#items) {
       if (this.#isUseless(item)) this.#items.delete(id)
-      else if (!tried.has(item)) some.push([id, item])
+      else if (tried.get(id) !== item) some.push([id, item])
       if (some.length === batch) break
     }
-    for (const [, item] of some) tried.add(item)
+    for (const [id, item] of some) tried.set(id, item)
     return some
   }
 
