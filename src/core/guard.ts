@@ -163,7 +163,7 @@ export class GuardedStore {
     )
   }
 
-  #claim(request: ClaimRequest): Promise<Claim> {
+  async #claim(request: ClaimRequest): Promise<Claim> {
     const { key, token, leaseTtl: ttl } = request
     const run = async (): Promise<Claim> => {
       this.#leases.begin(token)
@@ -178,11 +178,18 @@ export class GuardedStore {
         throw error
       }
     }
-    return this.#call(run, key, (claim) => {
-      // Nobody is there any more to use the answer: a lease must not block its key, nor a wait be remembered for ever.
+    // Nobody is there any more to use the answer: a lease must not block its key, nor a wait be remembered for ever.
+    const late = (claim: Claim): void => {
       if (claim.state === 'lease') quietly(this.#leases.giveBack(claim.lease))
       if (claim.state === 'wait') claim.leave()
-    })
+    }
+    try {
+      return await this.#call(run, key, late)
+    } catch (error) {
+      // It has not been answered, and perhaps never will be: some clients forget what they had sent on a broken connection.
+      if (!this.#closed && this.#leases.isLive(token)) quietly(this.#leases.giveBack({ key, token, ttl }))
+      throw error
+    }
   }
 
   /** Ends a load; where it is not known how that went, its lease is given back. */

@@ -100,6 +100,11 @@ export class OwnLeases {
     }
   }
 
+  /** Whether a claim with this token is on its way, or a load runs under it or is being ended. */
+  isLive(token: string): boolean {
+    return this.#live.has(token)
+  }
+
   /** Whether a lease has a token of this process, under which nothing loads. */
   isOver(token: string): boolean {
     return !this.#live.has(token) && this.#tokens.issued(token)

@@ -303,6 +303,21 @@ describe('a guarded store that was silent while a load ended', () => {
   })
 })
 
+describe('a claim that is never answered', () => {
+  test('is given back all the same: its lease may have been granted', async () => {
+    const { guard, backing, store, clock } = guarded()
+    store.hold('claim', 'after')
+    const claim = answerOf(guard.claim(claimOf('k', guard.newToken())))
+    await settled()
+    expect((await backing.claim(claimOf('k', 'two'))).state).toBe('wait')
+    await clock.advance(timeout)
+    expect(claim).toMatchObject(tooLate)
+    await clock.advance(250)
+    expect((await backing.claim(claimOf('k', 'three'))).state).toBe('lease')
+    await guard.close()
+  })
+})
+
 describe('a guarded store that is closed', () => {
   test('rejects what is under way, and sets no timer any more (rule 13)', async () => {
     const { guard, store, clock, heard } = guarded()
