@@ -660,4 +660,28 @@ export const httpMutations = [
     to: '',
     tests: ['test/http/streaming.test.ts'],
   },
+  {
+    name: 'a HEAD refreshes a page',
+    rule: null,
+    file: 'src/http/exchange.ts',
+    from: " && asked.method === 'GET'",
+    to: '',
+    tests: ['test/http/head.test.ts'],
+  },
+  {
+    name: 'the answer to a HEAD is stored',
+    rule: null,
+    file: 'src/http/exchange.ts',
+    from: "if (this.#client.request.method === 'HEAD') {",
+    to: "if (this.#client.request.method === 'NONE') {",
+    tests: ['test/http/head.test.ts'],
+  },
+  {
+    name: 'the answer to another method than GET is stored',
+    rule: null,
+    file: 'src/http/decision.ts',
+    from: "method: this.#request.method ?? ''",
+    to: "method: 'GET'",
+    tests: ['test/http/behaviour.test.ts'],
+  },
 ]

@@ -264,7 +264,7 @@ export const mutations = [
     name: 'a holder is not asked whether its load has ended',
     rule: 15,
     file: 'src/redis/lua/claim.lua',
-    from: "if lease[2] == awaited and lease[4] and lease[4] ~= '' then",
+    from: "if inbox ~= '' and lease[2] == awaited and lease[4] and lease[4] ~= '' then",
     to: 'if false then',
     tests: ['test/integration/ended-leases.test.ts'],
   },

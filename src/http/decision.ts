@@ -6,7 +6,7 @@ import { initialAgeOf } from './policy/age.ts'
 import { fieldOf, fieldsOf, membersOf, type FieldLine, type Fields } from './policy/fields.ts'
 import { freshen, isAbout } from './policy/freshen.ts'
 import { lifetimeOf } from './policy/lifetime.ts'
-import { responseOf, type Response } from './policy/message.ts'
+import { responseOf, type Request, type Response } from './policy/message.ts'
 import { isServerError, usableOnError } from './policy/reuse.ts'
 import { staleRules } from './policy/stale.ts'
 import { storable, type StoreRules } from './policy/storable.ts'
@@ -67,7 +67,7 @@ export class Decider {
     if (old !== null && isServerError(status) && this.#isUsableOnError(old)) return { to: 'drop', status }
     const names = this.#names(fields, seen)
     const rules = this.#rules()
-    const verdict = storable({ method: 'GET', fields: this.#headers }, response, rules, now)
+    const verdict = storable(this.#answered, response, rules, now)
     const why = verdict.store ? this.#refused(fields) : verdict.why
     const head: StoredHead = {
       status,
@@ -92,8 +92,13 @@ export class Decider {
     const fields = fieldsOf(lines)
     const response = responseOf(stored.status, fields)
     const again = { ...stored, ...this.#said(response, now), lines }
-    const { store } = storable({ method: 'GET', fields: this.#headers }, response, this.#rules(), now)
+    const { store } = storable(this.#answered, response, this.#rules(), now)
     return { to: 'store again', stored: again, tags: store ? this.#tags(fields) : null }
+  }
+
+  /** The request as the handler answered it: middleware behind the cache may have changed the method. */
+  get #answered(): Request {
+    return { method: this.#request.method ?? '', fields: this.#headers }
   }
 
   /** What a response says of its time. */

@@ -87,7 +87,9 @@ export class Exchange {
     else if (reused.use === 'fresh') sibling.events.hit(place.key)
     else sibling.events.stale(place.key, old.age, false)
     this.#client.serveOld(old)
-    if (reused.use === 'stale-while-revalidate') this.#behind = this.#loadFor(place, old).behind()
+    // Hono and Fastify route HEAD before the cache and drop the body, even if the method is changed here.
+    const mayRefresh = reused.use === 'stale-while-revalidate' && asked.method === 'GET'
+    if (mayRefresh) this.#behind = this.#loadFor(place, old).behind()
     return true
   }
 

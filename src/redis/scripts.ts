@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'ba5771a3ed1153b2b54cb7e5c03e75a631ae4657',
+  sha1: '98f14959f31ca4c9fc47a7108323db1c09793f58',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -72,7 +72,7 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
-      if lease[2] == awaited and lease[4] and lease[4] ~= '' then
+      if inbox ~= '' and lease[2] == awaited and lease[4] and lease[4] ~= '' then
         redis.pcall('PUBLISH', lease[4], 'w' .. awaited .. leaseKey)
       end
       return {'wait', micros, lease[2], left, value, lease[9]}

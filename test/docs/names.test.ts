@@ -270,9 +270,9 @@ test('each state of peek has a row', () => {
 test('the contract of a store has as many methods as the page says', () => {
   const [property, missing, ...methods] = members('core/store.ts', 'Store')
   expect([property, missing]).toEqual(['sharded', 'inspection'])
-  expect(methods).toHaveLength(14)
+  expect(methods).toHaveLength(15)
   expect(section(options, 'A store of your own')).toContain(
-    'two properties, of which `inspection` may be missing, and fourteen methods',
+    'two properties, of which `inspection` may be missing, and fifteen methods',
   )
 })
 

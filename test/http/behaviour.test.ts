@@ -178,6 +178,16 @@ describe('framing', () => {
     expect((await ask(site)).body.toString()).toBe('GET')
   })
 
+  test('the answer to a GET whose method was changed behind the cache is not stored', async () => {
+    await using site = await siteOf((req, res) => {
+      if (req.path === '/deleted') req.method = 'DELETE'
+      res.send(req.method)
+    })
+    expect(valueOf(await ask(site, '/deleted'), 'cache-status')).toBe('herdless; fwd=uri-miss; detail=method')
+    expect(valueOf(await ask(site, '/deleted'), 'cache-status')).toBe('herdless; fwd=uri-miss; detail=pass')
+    expect(valueOf(await ask(site, '/'), 'cache-status')).toBe('herdless; fwd=uri-miss; stored')
+  })
+
   test('a client of HTTP/1.0 is sent no chunks, first or later', async () => {
     await using site = await siteOf((_req, res) => (res.write('a'), void res.end('b')))
     for (let round = 0; round < 2; round++) {

@@ -95,7 +95,7 @@ local function claim(KEYS, ARGV)
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
       -- It has been waited for before: its holder is asked, and gives it back if it knows that the load has ended.
-      if lease[2] == awaited and lease[4] and lease[4] ~= '' then
+      if inbox ~= '' and lease[2] == awaited and lease[4] and lease[4] ~= '' then
         redis.pcall('PUBLISH', lease[4], 'w' .. awaited .. leaseKey)
       end
       return {'wait', micros, lease[2], left, value, lease[9]}
