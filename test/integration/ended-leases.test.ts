@@ -191,6 +191,26 @@ describe('a lease that comes back after its load has ended', () => {
   })
 })
 
+describe('a lease that may not be read', () => {
+  test('is not overwritten by a claim, nor taken for given back', async () => {
+    await using server = await startRedis()
+    await using here = open(server.connect())
+    await using elsewhere = open(server.connect())
+    const { begun, answer, end } = openLoad(here)
+    await begun
+    const token = await server.client.hget(name, 'token')
+    await server.forbid('hmget')
+    expect(await elsewhere.getOrLoad('k', ({ fence }) => fence)).toBe(null)
+    expect(await server.client.hget(name, 'token')).toBe(token)
+    end()
+    expect(await answer).toBe('first')
+    await pause(faultLasts)
+    expect(await server.client.hget(name, 'token')).toBe(token)
+    await server.permit('hmget')
+    await until('the lease is gone', async () => (await server.client.exists(name)) === 0, healsWithin)
+  })
+})
+
 describe('a failover under Sentinel', { timeout: 60_000 }, () => {
   test.for([false, true])(
     'leaves no lease of a load that ended meanwhile; with failoverDetector: %s',
