@@ -112,7 +112,7 @@ export const mutations = [
     name: 'an error that was waited for is for those who asked when it had ended',
     rule: 4,
     file: 'src/core/flight.ts',
-    from: 'asOf: waiting?.asOf ?? asOf',
+    from: 'asOf: waiting ?? asOf',
     to: 'asOf',
     tests: ['test/unit/failure.test.ts'],
   },
@@ -318,14 +318,6 @@ export const mutations = [
   },
   {
     name: 'a waiter is given what had expired before it waited',
-    rule: 6,
-    file: 'src/core/flight.ts',
-    from: "before anybody waited here.\n        if (freshUntil <= since) return { state: 'again' }",
-    to: 'before anybody waited here.',
-    tests: ['test/integration/expired.test.ts'],
-  },
-  {
-    name: 'a caller that joins a wait is given what had expired before that',
     rule: 6,
     file: 'src/core/get-or-load.ts',
     from: 'if (settlement.freshUntil <= joinedAt) break',

@@ -111,7 +111,7 @@ export class Flight implements Loading {
     const known = read?.token
     let unwanted = read?.value === null || read?.fresh ? known : undefined
     let awaited: string | undefined
-    let waiting: { readonly asOf: Moment; readonly since: number } | null = null
+    let waiting: Moment | null = null
     for (let asked = 1; ; asked++) {
       // Nobody is there to be answered any more, and a refresh is others' business too.
       if (asked > 1 && this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
@@ -138,13 +138,9 @@ export class Flight implements Loading {
         case 'failed':
           this.hasStale ||= claim.stale !== null
           // If it is what was waited for, those who have joined since may have asked when it had ended.
-          return { state: 'failed', error: errorOf(claim.failure, key), asOf: waiting?.asOf ?? asOf }
+          return { state: 'failed', error: errorOf(claim.failure, key), asOf: waiting ?? asOf }
         case 'fresh': {
           const freshUntil = clock.now() + claim.entry.freshFor
-          if (awaited === claim.entry.token && waiting !== null && freshUntil <= waiting.since) {
-            awaited = undefined
-            break
-          }
           const found = usable(claim.entry, key, this.#shared)
           pacing.accepted(key)
           if (found !== null) return { state: 'value', value: found.value, asOf, freshUntil, token: claim.entry.token }
@@ -156,20 +152,17 @@ export class Flight implements Loading {
         }
         case 'wait': {
           if (claim.token !== awaited) this.#trace.waits(bounded(claim.context))
-          if (waiting === null || awaited !== claim.token) waiting = { asOf, since: claimedAt }
+          if (awaited !== claim.token) waiting = asOf
           awaited = claim.token
-          const settlement = await this.#wait(claim, asked, asOf, waiting.since)
+          const settlement = await this.#wait(claim, asked, asOf)
           if (settlement !== 'ask again') return settlement
         }
       }
     }
   }
 
-  /**
-   * Waits for another process's load: for the message, or until it is time to ask again.
-   * @param since when the first claim was sent that was told of that load, by the clock
-   */
-  async #wait(claim: Wait, asked: number, asOf: Moment, since: number): Promise<Settlement | 'ask again'> {
+  /** Waits for another process's load: for the message, or until it is time to ask again. */
+  async #wait(claim: Wait, asked: number, asOf: Moment): Promise<Settlement | 'ask again'> {
     const { clock, store, named, tagNames, events, moment, pacing } = this.#shared
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
@@ -189,8 +182,7 @@ export class Flight implements Loading {
       case 'filled': {
         const { token, freshFor } = outcome.entry
         const freshUntil = clock.now() + freshFor
-        // It is what was waited for, even if it has expired on its way; but not if that was before anybody waited here.
-        if (freshUntil <= since) return { state: 'again' }
+        // It is what was waited for, even if it has expired on its way.
         const found = usable(outcome.entry, this.key, this.#shared)
         return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf, freshUntil, token }
       }
@@ -202,7 +194,6 @@ export class Flight implements Loading {
         if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'
         const { token } = entry
         const freshUntil = clock.now() + entry.freshFor
-        if (freshUntil <= since) return { state: 'again' }
         const found = usable(entry, this.key, this.#shared)
         return found === null
           ? { state: 'again' }

@@ -109,7 +109,7 @@ export class Call {
       if (this.#patience.over) break
       switch (settlement.state) {
         case 'value':
-          // One that had expired before this caller asked is not what it waits for.
+          // It may have expired on its way, but not before this caller joined: a fill may arrive late.
           if (settlement.freshUntil <= joinedAt) break
           if (asked < settlement.asOf) return settlement.value
           awaited = settlement.token
