@@ -1,3 +1,3 @@
 import { playAll } from './play-all.ts'
 
-playAll('clients')
+playAll('clients', 'defaults')

@@ -1,3 +1,3 @@
 import { playAll } from './play-all.ts'
 
-playAll('near')
+playAll('near', 'quick')

@@ -1,3 +1,3 @@
 import { playAll } from './play-all.ts'
 
-playAll('network')
+playAll('network', 'quick')

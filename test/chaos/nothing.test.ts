@@ -1,3 +1,3 @@
 import { playAll } from './play-all.ts'
 
-playAll('nothing')
+playAll('nothing', 'quick')

@@ -1,3 +1,3 @@
 import { playAll } from './play-all.ts'
 
-playAll('payloads')
+playAll('payloads', 'quick')

@@ -1,3 +1,3 @@
 import { playAll } from './play-all.ts'
 
-playAll('processes')
+playAll('processes', 'quick')
