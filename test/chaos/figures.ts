@@ -109,20 +109,6 @@ export function endedMeanwhile(history: History): number {
   return ended.filter((at) => faults.some(({ from, to }) => from < at && at < to)).length
 }
 
-/** How many leases were seen again after they had been gone. */
-export function cameBack({ seen }: History): number {
-  const gone = new Set<string>()
-  const back = new Set<string>()
-  let last = new Set<string>()
-  for (const { leases } of seen) {
-    const now = new Set(leases.map(({ token }) => token))
-    for (const token of last) if (!now.has(token)) gone.add(token)
-    for (const token of now) if (gone.has(token)) back.add(token)
-    last = now
-  }
-  return back.size
-}
-
 /** How many callers were told of the end of a load elsewhere so many milliseconds after it, or later. */
 export function toldLate(history: History, ms: number): number {
   return history.calls.filter((call) => {

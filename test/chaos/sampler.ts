@@ -90,3 +90,10 @@ export class Sampler {
     return client
   }
 }
+
+/** The tokens of the leases that a server has. */
+export async function tokensOf({ client }: RedisServer): Promise<Set<string>> {
+  const keys = await client.keys(`{${namespace}:*}:lease`)
+  const tokens = await Promise.all(keys.map((key) => client.hget(key, 'token')))
+  return new Set(tokens.filter((token) => token !== null))
+}

@@ -124,6 +124,7 @@ export function allowancesFor(all: readonly Inflicted[]): Allowances {
     older: each.some(({ older }) => older),
     overlap: most(({ overlap }) => overlap, unnoticed),
     late: most(({ late }) => late, 1_000),
+    pastTime: most(({ pastTime }) => pastTime, 25),
     unleasedAtOnce: most(({ unleasedAtOnce }) => unleasedAtOnce, 2),
     healsWithin: all.reduce((longest, { scenario }) => Math.max(longest, healsWithin(scenario)), 0),
     forgotten: all.flatMap(({ scenario, from, to }) => (scenario.forgets ? [{ from, to }] : [])),

@@ -42,6 +42,11 @@ export interface Allowances {
    * changed, in milliseconds. Default 0.
    */
   readonly copies?: number
+  /**
+   * For how long after its time a value may be taken for fresh, in milliseconds: where the clock of Redis is set, until a
+   * process learns of it. Default 25.
+   */
+  readonly pastTime?: number
   /** Whether a caller may see an older value after a newer one: where Redis cannot be heard or forgets. Default false. */
   readonly older?: boolean
   /** How long after its own deadline a caller may be answered, in milliseconds: a busy machine. Default 1 000. */
@@ -72,7 +77,7 @@ export function violations(history: History, allowed: Allowances = {}): string[]
     ...neverOlder(history, allowed),
     ...heals(history, allowed),
     ...noLeaseWithoutLoad(history, allowed),
-    ...nothingPastItsTime(history),
+    ...nothingPastItsTime(history, allowed),
   ]
 }
 
@@ -321,13 +326,13 @@ export function noLeaseWithoutLoad(history: History, { healsWithin }: Allowances
 const pastItsTime = 25
 
 /** 10: nobody is given a value that had expired before they asked, beyond its grace and their own. */
-export function nothingPastItsTime(history: History): string[] {
+export function nothingPastItsTime(history: History, { pastTime = pastItsTime }: Allowances = {}): string[] {
   const wrong = answered(history).flatMap(({ call, load, set }) => {
     const made = (load ?? set) as Load | Write
     const { ttl = Infinity } = made
     const grace = Math.min(load?.grace ?? 0, call.grace ?? 0)
     const late = call.at - (sent(history, made) + ttl + grace)
-    return late > pastItsTime ? [{ call, made, late }] : []
+    return late > pastTime ? [{ call, made, late }] : []
   })
   return eachOnce(
     grouped(wrong, ({ made }) => made),

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../../scripts/until.mjs'
-import { cameBack, toldLate } from '../figures.ts'
+import { toldLate } from '../figures.ts'
+import { tokensOf } from '../sampler.ts'
 import { scenario, untilRenewal, type Scenario } from '../scenario.ts'
 import { manyLoads } from '../settings.ts'
 
@@ -25,13 +26,16 @@ export const redis = [
     work: manyLoads,
     // Longer than the leases that come back have lived already.
     quick: { leaseTtl: 5_000 },
-    async fault({ servers, random }) {
+    async fault(stage) {
+      const { servers, random } = stage
       await servers.client.save()
+      const saved = await tokensOf(servers)
       await pause(random.between(450, 550))
+      const held = await tokensOf(servers)
+      stage.count('ended since', [...saved].filter((token) => !held.has(token)).length)
       await servers.restartFromSave()
     },
-    // Those that were held when it was saved, and not when it was killed.
-    bites: ({ history }) => cameBack(history) > 0,
+    bites: ({ counted }) => counted('ended since') > 0,
   }),
   scenario({
     name: 'redis_down',

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Failover } from '../../support/servers.ts'
-import { cameBack, tooMany } from '../figures.ts'
+import { tooMany } from '../figures.ts'
+import { tokensOf } from '../sampler.ts'
 import { scenario, untilLeaseEnds, type Scenario, type Seen } from '../scenario.ts'
 import { manyLoads } from '../settings.ts'
 import type { Stage } from '../stage.ts'
@@ -34,11 +35,14 @@ export const sentinel = [
     work: manyLoads,
     quick: { leaseTtl: 5_000 },
     async before(stage) {
+      const master = await stage.servers.master()
       await stage.servers.holdReplicasBack()
+      const replicated = master === undefined ? new Set<string>() : await tokensOf(master)
       await pause(stage.random.between(450, 550))
-      stage.count('lagged')
+      const held = master === undefined ? replicated : await tokensOf(master)
+      stage.count('ended since', [...replicated].filter((token) => !held.has(token)).length)
     },
-    bites: ({ counted, history }) => counted('lagged') > 0 && cameBack(history) > 0,
+    bites: ({ counted }) => counted('ended since') > 0,
   }),
   scenario({
     name: 'sentinel_process_partitioned',
