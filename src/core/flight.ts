@@ -15,6 +15,9 @@ import type { Entry, Lease, Wait } from './store.ts'
 import { isVoided } from './tags.ts'
 import { bounded, endWith, FlightTrace } from './tracing.ts'
 
+/** After so many loads elsewhere that it waited for and that were voided, a flight has come to nothing. */
+const mostVoided = 5
+
 /** For how long a load waits for one of its key that was voided and goes on all the same, in milliseconds. */
 const longestHold = 250
 
@@ -112,6 +115,7 @@ export class Flight implements Loading {
     let unwanted = read?.value === null || read?.fresh ? known : undefined
     let awaited: string | undefined
     let waiting: Moment | null = null
+    let voided = 0
     for (let asked = 1; ; asked++) {
       // Nobody is there to be answered any more, and a refresh is others' business too.
       if (asked > 1 && this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
@@ -155,14 +159,16 @@ export class Flight implements Loading {
           if (awaited !== claim.token) waiting = asOf
           awaited = claim.token
           const settlement = await this.#wait(claim, asked, asOf)
-          if (settlement !== 'ask again') return settlement
+          // Not for ever: the callers count their flights.
+          if (settlement === 'voided' && ++voided === mostVoided) return { state: 'again' }
+          if (settlement !== 'ask again' && settlement !== 'voided') return settlement
         }
       }
     }
   }
 
   /** Waits for another process's load: for the message, or until it is time to ask again. */
-  async #wait(claim: Wait, asked: number, asOf: Moment): Promise<Settlement | 'ask again'> {
+  async #wait(claim: Wait, asked: number, asOf: Moment): Promise<Settlement | 'ask again' | 'voided'> {
     const { clock, store, named, tagNames, events, moment, pacing } = this.#shared
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
@@ -206,8 +212,7 @@ export class Flight implements Loading {
       case 'again':
         this.#trace.again()
         pacing.voided(this.key)
-        // In a storm the callers count the rounds.
-        return pacing.isStormy(this.key) ? { state: 'again' } : 'ask again'
+        return 'voided'
     }
   }
 

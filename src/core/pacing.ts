@@ -48,11 +48,6 @@ export class Pacing {
     if (this.#rows.size > 0) this.#rows.delete(key)
   }
 
-  /** Whether loads of a key are voided one after the other. */
-  isStormy(key: string): boolean {
-    return this.#voided(key) > 1
-  }
-
   /** How long a lease is held before its load begins, in milliseconds. */
   pause(key: string): number {
     const voided = this.#voided(key)
