@@ -320,7 +320,7 @@ export const mutations = [
     name: 'a waiter is given what had expired before it waited',
     rule: 6,
     file: 'src/core/get-or-load.ts',
-    from: 'if (settlement.freshUntil <= joinedAt) break',
+    from: 'if (settlement.freshUntil <= joinedAt - clocksDiffer) break',
     to: '',
     tests: ['test/integration/expired.test.ts'],
   },

@@ -8,7 +8,7 @@ import type { LonelyLoads } from './lonely-loads.ts'
 import { nestedWait, type TooLong } from './nested-wait.ts'
 import { Patience } from './patience.ts'
 import type { Question } from './question.ts'
-import { awaitedIn, type Found, type Reads } from './reads.ts'
+import { awaitedIn, clocksDiffer, type Found, type Reads } from './reads.ts'
 import type { Settlement } from './settlement.ts'
 import type { Shared } from './shared.ts'
 
@@ -110,7 +110,7 @@ export class Call {
       switch (settlement.state) {
         case 'value':
           // It may have expired on its way, but not before this caller joined: a fill may arrive late.
-          if (settlement.freshUntil <= joinedAt) break
+          if (settlement.freshUntil <= joinedAt - clocksDiffer) break
           if (asked < settlement.asOf) return settlement.value
           awaited = settlement.token
           break

@@ -84,6 +84,12 @@ export function usable(entry: Entry, key: string, shared: Shared): Stale | null 
 }
 
 /**
+ * How far estimates of the store's clock may be off, in milliseconds: by so much a value may have expired before a caller
+ * began to wait for it. A ttl shorter than that would else make a load for each process.
+ */
+export const clocksDiffer = 25
+
+/**
  * The value that was waited for, by the token of its load: it counts even if it has expired since the caller joined the
  * wait, and as long as it is there, nothing was invalidated.
  * @param waited for how long the caller has waited, in milliseconds
@@ -94,5 +100,5 @@ export function awaitedIn(
   waited: number,
 ): { readonly value: unknown } | null {
   if (!('entry' in read) || read.state !== 'entry' || read.entry.token !== token) return null
-  return isVoided(read.entry) || read.entry.freshFor <= -waited ? null : read
+  return isVoided(read.entry) || read.entry.freshFor <= -waited - clocksDiffer ? null : read
 }
