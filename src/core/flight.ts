@@ -186,6 +186,7 @@ export class Flight implements Loading {
     if (outcome instanceof CacheError) return { state: 'failed', error: outcome, asOf: moment() }
     switch (outcome.state) {
       case 'filled': {
+        pacing.accepted(this.key)
         const { token, freshFor } = outcome.entry
         const freshUntil = clock.now() + freshFor
         // It is what was waited for, even if it has expired on its way.
@@ -193,6 +194,7 @@ export class Flight implements Loading {
         return found === null ? { state: 'again' } : { state: 'value', value: found.value, asOf, freshUntil, token }
       }
       case 'read': {
+        pacing.accepted(this.key)
         const readAt = moment()
         const entry = await store.read(named(this.key), tagNames.of(this.key, this.#request.plan.tags))
         // As above, but not if a tag of it was invalidated.
