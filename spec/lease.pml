@@ -3,13 +3,18 @@
  *
  * There are one Redis, one key and 2 or 3 processes with two callers each, who ask at any time. The second of a process
  * may join the first, or the first the second. Somebody invalidates the key once. Messages are lost. As the search says,
- * one process crashes, one lease or value expires before its time, one reply comes too late or not at all.
+ * one process crashes, one lease or value expires before its time, one reply comes too late or not at all, Redis answers
+ * the end of a load or a release with an error, or it goes back to what it was before.
  *
  * Checked:
  *   1  Redis grants a lease only when nobody holds one; without a fault the key is loaded once.      assert in `grant`
  *   2  A load that lost its lease writes nothing.                                                    assert in `fill`
  *   3  Who asks after the invalidation is given no value whose load began before it.                 assert in `answer`
  *   4  Everybody whose process lives is answered: no run ends before that, and no run is endless.    end states, cycles
+ *   5  A lease whose process lives, and under which nothing loads, does not stay.                   in `Redis`, cycles
+ *
+ * When Redis has gone back, 1 to 3 are not checked any more: it may have forgotten a lease or an invalidation.
+ * Unless a fault ends it, the lease of a process that lives never ends by itself: so by 4 nobody has to wait for its ttl.
  *
  * What happens in one script of Redis is one step, and so is what a process does without waiting. A script and its reply
  * are one step where nothing that comes between can make a difference, or can make one only in favour of the protocol.
@@ -34,6 +39,14 @@
 #ifndef SLIPS
 #define SLIPS 0
 #endif
+/* How often Redis answers the end of a load, or a release, with an error. */
+#ifndef REFUSALS
+#define REFUSALS 0
+#endif
+/* At most 1: one snapshot is remembered. */
+#ifndef REVERTS
+#define REVERTS 0
+#endif
 
 /* Callers 2p and 2p + 1 are those of process p; there is room for three processes. */
 #define CALLERS (2 * PROCESSES)
@@ -56,6 +69,13 @@ mtype value = nothing;
 /* The token of the load that wrote the value. */
 byte writer;
 
+/* The snapshot to which it will go back; nothing before it is taken, and when Redis has gone back. */
+byte oldLease;
+byte oldHolder = nobody;
+byte oldEnlisted;
+mtype oldValue = nothing;
+byte oldWriter;
+
 /* ---- The callers, each with the flight that it started, if it did ---- */
 
 mtype = {
@@ -63,6 +83,7 @@ mtype = {
   joined, waiting, /* For the flight of its fellow; for another process's load. */
   found, /* A value is on its way: in the reply to a claim, or to the read that a message called for. */
   resending, granted, /* The reply to its claim was lost; is on its way, and brings the lease. */
+  askingAgain, /* It has given back a lease of its own process, and claims again. */
   loading, ending, filled, /* Its loader runs; has ended; the reply to the fill is on its way. */
   landing, alone, answered /* Its flight is over; it loads without a lease; it has its answer. */
 }
@@ -78,15 +99,27 @@ bit goodFromBegin[6];
 /* Its process has invalidated the key: nobody joins this flight any more. */
 bit detached[6];
 
-/* What it has sent and then given up, and Redis may run yet: a fill if there is a value, else a release. */
+/*
+ * What it has sent and then given up, and Redis may run yet: a fill if there is a value, else a release. It comes in the
+ * end, since a release that is not answered is sent again.
+ */
 byte lateToken[6];
 mtype lateValue[6] = nothing;
 
+/* ---- The processes ---- */
+
+/* The tokens whose release was answered with an error, a bit for each: it will be sent again. */
+byte owed[3];
+
 /* ---- What may happen yet, and what has ---- */
 
-byte expiries, slips;
+byte expiries, slips, refusals;
+/* Redis will go back. */
+bit mayForget;
 byte crashed = nobody;
 bit invalidated;
+/* It went back, and the holder of the lease that came back does not notice. */
+bit unnoticed;
 
 /* ---- What only the properties know ---- */
 
@@ -95,6 +128,8 @@ byte lawful;
 /* Who asked after the invalidation. */
 bit late[6];
 bit faulty, loadedOnce;
+/* Redis went back. */
+bit forgot;
 
 /* Used within a step only. */
 hidden byte each, told;
@@ -102,6 +137,28 @@ hidden byte each, told;
 #define now (invalidated -> new : old)
 #define isValue(word) (word == old || word == new)
 #define hasAsked(c) (state[c] != absent && state[c] != answered)
+
+/* ---- A lease without a load ---- */
+
+/* As its process knows it: the lease was granted to this caller, and the end of its load has not been answered. */
+#define loadsUnderIt(c) (token[c] == lease && (state[c] == resending || state[c] == granted || state[c] == loading || \
+  state[c] == ending || state[c] == filled))
+#define isLoadedUnder (loadsUnderIt(0) || loadsUnderIt(1) || loadsUnderIt(2) || loadsUnderIt(3) || \
+  loadsUnderIt(4) || loadsUnderIt(5))
+#define owes(p, by) ((owed[p] >> by) & 1)
+#define isGivenBack (owes(0, lease) || owes(1, lease) || owes(2, lease) || \
+  lateToken[0] == lease || lateToken[1] == lease || lateToken[2] == lease || \
+  lateToken[3] == lease || lateToken[4] == lease || lateToken[5] == lease)
+/* Its process lives, nothing loads under it, and no release of it is on its way or will be sent again. */
+#define isGhost (lease != 0 && holder != crashed && !isLoadedUnder && !isGivenBack)
+
+/* Who waits for it asks again and again, and each time Redis tells its holder: one of these messages arrives. */
+#define asksHolder(c) (state[c] == waiting && token[c] == lease && isTold(c))
+#define isHolderAsked (asksHolder(0) || asksHolder(1) || asksHolder(2) || asksHolder(3) || \
+  asksHolder(4) || asksHolder(5))
+
+#define isOut(c) (state[c] == absent || state[c] == answered)
+#define nobodyAsks (isOut(0) && isOut(1) && isOut(2) && isOut(3) && isOut(4) && isOut(5))
 
 /* ---- The breaks ---- */
 
@@ -180,6 +237,26 @@ hidden byte each, told;
 /* Asking again while that lease is held makes an answer good for more callers, and changes nothing else. */
 #define asksAgain(c) token[c] == 0
 #endif
+#ifdef RELEASE_TRIED_ONCE
+#define mayOwe(p) false
+#else
+#define mayOwe(p) (p != crashed)
+#endif
+#ifdef ENDED_IS_FORGOTTEN
+#define isOwnGhost(c) false
+#define isTold(c) (process(c) != holder)
+#elif defined(HOLDER_IS_NOT_ASKED)
+#define isOwnGhost(c) (isGhost && process(c) == holder)
+#define isTold(c) (process(c) == holder)
+#else
+#define isOwnGhost(c) (isGhost && process(c) == holder)
+#define isTold(c) true
+#endif
+#ifdef GIVES_BACK_WHILE_LOADING
+#define isOver (lease != 0 && holder != crashed)
+#else
+#define isOver isGhost
+#endif
 
 /* ---- The scripts ---- */
 
@@ -224,11 +301,14 @@ inline grant(p) {
     each = 0;
     do
     :: each == CALLERS -> break
-    :: each < CALLERS && (token[each] == lease || lateToken[each] == lease || writer == lease) -> lease++; each = 0
+    :: each < CALLERS && (token[each] == lease || lateToken[each] == lease || owes(process(each), lease) ||
+      writer == lease || oldLease == lease || oldWriter == lease) -> lease++; each = 0
     :: else -> each++
     od;
+    /* For more there is no room in `owed`. */
+    assert(lease < 8);
 #endif
-    lawful = lease;
+    lawful = (forgot -> 0 : lease);
     holder = p
   }
 }
@@ -236,7 +316,7 @@ inline grant(p) {
 inline fill(by, what, reply) {
   if
   :: mayFill(by) ->
-    assert(lawful == by);
+    assert(forgot || lawful == by);
     lawful = 0;
     value = what;
     writer = (slips > 0 -> by : 0);
@@ -253,6 +333,27 @@ inline release(by) {
     lawful = (lawful == by -> 0 : lawful);
     endLease(lease, again)
   :: else
+  fi
+}
+
+/* Redis answers with an error, and does nothing. */
+inline refuse() {
+  refusals > 0;
+  refusals--;
+  faulty = 1
+}
+
+inline owe(p, by) {
+  if
+  :: mayOwe(p) -> owed[p] = owed[p] | (1 << by)
+  :: else
+  fi
+}
+
+inline giveBack(p, by) {
+  if
+  :: release(by)
+  :: refuse(); owe(p, by)
   fi
 }
 
@@ -325,7 +426,7 @@ inline read(c) {
 }
 
 #define joinable(c) (!detached[c] && (state[c] == asking || state[c] == found || state[c] == waiting || \
-  state[c] == resending || state[c] == granted || state[c] == loading || alsoJoinable(c)))
+  state[c] == resending || state[c] == askingAgain || state[c] == granted || state[c] == loading || alsoJoinable(c)))
 
 inline seek(c) {
   if
@@ -339,6 +440,12 @@ inline ask(c) {
   token[c] = 0;
   got[c] = nothing;
   good[c] = hasAsked(fellow(c))
+}
+
+inline enlist(c) {
+  state[c] = waiting;
+  token[c] = lease;
+  enlisted = enlisted | (1 << process(c))
 }
 
 inline claim(c) {
@@ -355,10 +462,9 @@ inline claim(c) {
     /* Nobody waits for the reply any more. */
     :: slip(); lateToken[c] = lease; state[c] = alone
     fi
-  :: !isThere && !isFree ->
-    state[c] = waiting;
-    token[c] = lease;
-    enlisted = enlisted | (1 << process(c))
+  :: !isThere && !isFree && !isOwnGhost(c) -> enlist(c)
+  :: !isThere && !isFree && isOwnGhost(c) -> release(lease); state[c] = askingAgain
+  :: !isThere && !isFree && isOwnGhost(c) && refusals > 0 -> refuse(); owe(process(c), lease); enlist(c)
   :: slip(); state[c] = alone
   fi
 }
@@ -366,7 +472,7 @@ inline claim(c) {
 inline begin(c) {
   state[c] = loading;
   got[c] = now;
-  goodFromBegin[c] = slips > 0 && hasAsked(fellow(c));
+  goodFromBegin[c] = (slips > 0 || refusals > 0) && hasAsked(fellow(c));
   good[c] = 0
 }
 
@@ -377,19 +483,26 @@ inline begin(c) {
 #endif
 
 inline finish(c) {
-  fill(token[c], got[c], reply);
-#ifdef ANSWER_BEFORE_FILL_ACCEPTED
-  succeed(c, good[c]);
-#else
-  state[c] = filled;
-  got[c] = (reply == refused && alsoIfRefused -> got[c] : reply);
   if
-  /* It will not be sent twice any more. */
-  :: slips == 0 -> token[c] = 0; goodFromBegin[c] = 0; writer = 0
-  :: else
-  fi;
+  :: fill(token[c], got[c], reply);
+#ifdef ANSWER_BEFORE_FILL_ACCEPTED
+    succeed(c, good[c]);
+#else
+    state[c] = filled;
+    got[c] = (reply == refused && alsoIfRefused -> got[c] : reply);
+    if
+    /* It will not be sent twice any more. */
+    :: slips == 0 ->
+      goodFromBegin[c] = 0;
+      writer = 0;
+      token[c] = (mayForget -> token[c] : 0)
+    :: else
+    fi;
 #endif
-  reply = 0
+    reply = 0
+  /* The fill and the release after it. */
+  :: refuse(); owe(process(c), token[c]); succeed(c, goodIfUnknown(c))
+  fi
 }
 
 /* Without waiting for anybody. */
@@ -416,7 +529,7 @@ proctype Caller(byte c) {
   :: atomic {
       if
       :: state[c] == absent && isNext(c) ->
-        late[c] = invalidated;
+        late[c] = invalidated && !forgot;
         state[c] = (joinable(fellow(c)) -> joined : reading)
 #ifdef SOME_STAY_AWAY
       /* Otherwise those who are stuck could be saved by whoever comes later. */
@@ -437,6 +550,7 @@ proctype Caller(byte c) {
 
       :: state[c] == resending && lease == token[c] && isKnownAgain -> state[c] = granted
       :: state[c] == resending && (lease != token[c] || !isKnownAgain) -> state[c] = asking
+      :: state[c] == askingAgain -> state[c] = asking
       :: state[c] == granted -> begin(c)
 
       /* It is told that its lease is lost, or learns it when it would renew it. */
@@ -502,15 +616,99 @@ end:
       fi;
       if
       :: isValue(lateValue[c]) -> fill(lateToken[c], lateValue[c], reply)
-      /* Also if a fill was lost: it is followed by a release. */
-      :: true -> release(lateToken[c])
+      /* Also if a fill was lost or refused: it is followed by a release. */
+      :: giveBack(process(c), lateToken[c])
       fi;
       lateToken[c] = 0;
       lateValue[c] = nothing;
       reply = 0;
       c = 0
     }
+  /* Nothing happens any more. A lease that came back unnoticed is left to those who ask. */
+  :: timeout && nobodyAsks && isGhost && !unnoticed -> assert(lease == 0)
   od
+}
+
+/* What the processes do about leases without a load, besides what their claims do. */
+proctype Keeper() {
+  byte p;
+end:
+  do
+  /* All releases that a process owes are sent again. Those of other leases than the one that there is do nothing. */
+  :: atomic {
+      if
+      :: owed[0] != 0 -> p = 0
+      :: owed[1] != 0 -> p = 1
+      :: owed[2] != 0 -> p = 2
+      fi;
+      if
+      :: refuse()
+      :: owes(p, lease) -> release(lease); owed[p] = 0
+      :: !owes(p, lease) -> owed[p] = 0
+      fi;
+      p = 0
+    }
+  /* The holder is asked. */
+  :: atomic { isOver && isHolderAsked -> giveBack(holder, lease) }
+  od
+}
+
+inline takeSnapshot() {
+  oldLease = lease;
+  oldHolder = holder;
+  oldEnlisted = enlisted;
+  oldValue = value;
+  oldWriter = writer
+}
+
+inline goBack() {
+  lease = oldLease;
+  holder = oldHolder;
+  enlisted = oldEnlisted;
+  value = oldValue;
+  writer = oldWriter;
+  oldLease = 0;
+  oldHolder = nobody;
+  oldEnlisted = 0;
+  oldValue = nothing;
+  oldWriter = 0
+}
+
+#define isFilling(c) (process(c) == holder && state[c] == filled)
+
+/* A restart from a snapshot, or a replica becomes the master that did not know the latest. */
+proctype Failover() {
+  d_step { takeSnapshot() }
+  atomic {
+    d_step {
+      goBack();
+      mayForget = 0;
+      forgot = 1;
+      faulty = 1;
+      loadedOnce = 0;
+      lawful = 0;
+      for (each : 0 .. CALLERS - 1) {
+        late[each] = 0;
+        /* Nobody will be told of what is gone. */
+        token[each] = (state[each] == waiting && token[each] != lease -> 0 : token[each])
+      }
+    }
+    if
+    :: unnoticed = 1
+    :: true
+    fi
+  }
+  if
+  :: unnoticed
+  /* The holder is connected anew: by then all replies of the server before have come, or never will. */
+  :: atomic {
+      !unnoticed && !isFilling(0) && !isFilling(1) && !isFilling(2) && !isFilling(3) && !isFilling(4) && !isFilling(5);
+      if
+      :: isGhost -> giveBack(holder, lease)
+      :: else
+      fi
+    }
+  fi
 }
 
 inline choose(p) {
@@ -558,7 +756,8 @@ proctype Crash() {
     faulty = 1;
     loadedOnce = 0;
     die(2 * crashed);
-    die(2 * crashed + 1)
+    die(2 * crashed + 1);
+    owed[crashed] = 0
   }
 }
 
@@ -581,6 +780,18 @@ init {
     if
     :: SLIPS > 0 -> slips = SLIPS
     :: true
+    fi;
+    if
+    :: REFUSALS > 0 -> refusals = REFUSALS
+    :: true
+    fi;
+    if
+    :: REVERTS > 0 -> mayForget = 1; run Failover()
+    :: true
+    fi;
+    if
+    :: REFUSALS + REVERTS > 0 -> run Keeper()
+    :: else
     fi;
     run Redis();
     for (c : 0 .. CALLERS - 1) {

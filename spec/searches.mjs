@@ -15,12 +15,14 @@ const shows = {
   secondLoad: /loadedOnce/,
   lateWrite: /lawful==token/,
   olderValue: /late\[/,
+  leaseWithoutLoad: /lease==0/,
   deadEnd: /^invalid end state$/,
   endlessRun: /^non-progress cycle$/,
 }
 
 const two = { PROCESSES: 2 }
 const three = { PROCESSES: 3 }
+const anyTime = { ASK_AT_ANY_TIME: 1, SOME_STAY_AWAY: 1 }
 const everything = { CRASHES: 1, EXPIRIES: 1, SLIPS: 1, ASK_AT_ANY_TIME: 1 }
 
 /** @type {readonly Question[]} */
@@ -68,6 +70,24 @@ export const proofs = [
     settings: { ...two, GAPS: 1, SLIPS: 1 },
   },
   {
+    name: 'refusal',
+    what: 'two processes; the end of a load and its release may be refused twice, besides a crash and a reply that is lost',
+    looksFor: 'states',
+    settings: { ...two, ...anyTime, REFUSALS: 2, CRASHES: 1, SLIPS: 1 },
+  },
+  {
+    name: 'gaps_and_refusal',
+    what: 'two processes in smaller steps; the end of a load or a release may be refused',
+    looksFor: 'states',
+    settings: { ...two, GAPS: 1, REFUSALS: 1 },
+  },
+  {
+    name: 'revert',
+    what: 'two processes, and a Redis that may go back to what it was, besides a crash and a refusal',
+    looksFor: 'states',
+    settings: { ...two, ...anyTime, REVERTS: 1, REFUSALS: 1, CRASHES: 1 },
+  },
+  {
     name: 'answered_after_crash',
     what: 'three processes, one of which may crash: no run is endless',
     looksFor: 'cycles',
@@ -79,6 +99,18 @@ export const proofs = [
     looksFor: 'cycles',
     settings: { ...two, ...everything },
   },
+  {
+    name: 'answered_after_refusal',
+    what: 'two processes, two refusals and a crash: no run is endless',
+    looksFor: 'cycles',
+    settings: { ...two, REFUSALS: 2, CRASHES: 1, ASK_AT_ANY_TIME: 1 },
+  },
+  {
+    name: 'answered_after_revert',
+    what: 'two processes, and a Redis that may go back to what it was: no run is endless',
+    looksFor: 'cycles',
+    settings: { ...two, REVERTS: 1, ASK_AT_ANY_TIME: 1 },
+  },
 ]
 
 /** @type {readonly Question[]} */
@@ -86,7 +118,11 @@ export const breaks = [
   taken('TOKEN_PER_PROCESS', shows.olderValue, 'all loads of a process have the same token'),
   taken('CLAIM_IGNORES_VALUE', shows.secondLoad, 'a claim looks only for a lease'),
   taken('CLAIM_IGNORES_LEASE', shows.secondLease, 'a claim wins although somebody else holds the lease'),
-  taken('CLAIM_NOT_IDEMPOTENT', shows.deadEnd, 'a claim that is sent twice waits for itself', { SLIPS: 1 }),
+  // Otherwise its process sees that nothing loads under that lease, and gives it back.
+  taken('CLAIM_NOT_IDEMPOTENT', shows.deadEnd, 'a claim that is sent twice waits for itself', {
+    SLIPS: 1,
+    ENDED_IS_FORGOTTEN: 1,
+  }),
   taken(
     'CLAIM_COUNTS_FROM_REPLY',
     shows.olderValue,
@@ -109,6 +145,22 @@ export const breaks = [
     SLIPS: 1,
   }),
   taken('WAITERS_NEVER_REASK', shows.deadEnd, 'who waits relies on messages alone'),
+  taken('RELEASE_TRIED_ONCE', shows.leaseWithoutLoad, 'a release that is refused is not sent again', { REFUSALS: 1 }),
+  taken('ENDED_IS_FORGOTTEN', shows.deadEnd, 'a process waits for a lease of its own whose load has ended', {
+    REVERTS: 1,
+  }),
+  taken('HOLDER_IS_NOT_ASKED', shows.deadEnd, 'who waits does not ask the holder whether it loads', { REVERTS: 1 }),
+  taken('GIVES_BACK_WHILE_LOADING', shows.secondLoad, 'a holder that is asked gives the lease back although it loads', {
+    REFUSALS: 1,
+  }),
+  {
+    name: 'ASKING_IN_VAIN',
+    what: 'the holder of a lease without a load is not asked, and who waits asks Redis again and again',
+    shows: shows.endlessRun,
+    looksFor: 'cycles',
+    short: true,
+    settings: { ...two, REVERTS: 1, HOLDER_IS_NOT_ASKED: 1, ASK_AT_ANY_TIME: 1 },
+  },
   {
     name: 'ASKING_FOR_EVER',
     what: 'the lease of a dead process stays, and who waits asks again and again',
