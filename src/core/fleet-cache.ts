@@ -222,7 +222,7 @@ export class FleetCache implements Cache {
   async #closeAll(timeout: number): Promise<void> {
     await Promise.all([this, ...this.#siblings].map((cache) => cache.#end(timeout)))
     const { store } = this.#shared
-    await store.replay()
+    await store.settle()
     await store.close()
   }
 

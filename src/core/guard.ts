@@ -25,6 +25,8 @@ export class GuardedStore {
   readonly #keeps: boolean
   readonly #underWay: UnderWay
   readonly #leases: OwnLeases
+  /** Ends of loads that are under way. */
+  readonly #endings = new Set<Promise<unknown>>()
   #closed = false
 
   /**
@@ -108,8 +110,8 @@ export class GuardedStore {
   }
 
   /** Gives a lease up, again and again until the store has answered; resolves with what came of the first attempt. */
-  release(lease: Lease): Promise<boolean> {
-    return this.#leases.giveBack(lease)
+  release(lease: LeaseName & { readonly ttl: number }): Promise<boolean> {
+    return this.#ending(this.#leases.giveBack(lease))
   }
 
   renew(leases: readonly Lease[]): Promise<boolean>[] {
@@ -142,8 +144,9 @@ export class GuardedStore {
     this.#store.open(this.#user)
   }
 
-  /** Tries once more what the store could not be told; resolves when that has been carried out, or not. */
-  async replay(): Promise<void> {
+  /** Waits for the ends of loads, then tries once more what the store could not be told: once closed, it is told nothing. */
+  async settle(): Promise<void> {
+    while (this.#endings.size > 0) await Promise.allSettled(this.#endings)
     await Promise.all([this.#leases.settled(), this.#kept.count > 0 ? this.#kept.replay() : null])
   }
 
@@ -174,34 +177,43 @@ export class GuardedStore {
       } catch (error) {
         // Its answer may have been lost, or be on its way to nobody.
         if (this.#store.refused?.(error)) this.#leases.end(token)
-        else quietly(this.#leases.giveBack({ key, token, ttl }))
+        else quietly(this.release({ key, token, ttl }))
         throw error
       }
     }
     // Nobody is there any more to use the answer: a lease must not block its key, nor a wait be remembered for ever.
     const late = (claim: Claim): void => {
-      if (claim.state === 'lease') quietly(this.#leases.giveBack(claim.lease))
+      if (claim.state === 'lease') quietly(this.release(claim.lease))
       if (claim.state === 'wait') claim.leave()
     }
     try {
       return await this.#call(run, key, late)
     } catch (error) {
       // It has not been answered, and perhaps never will be: some clients forget what they had sent on a broken connection.
-      if (!this.#closed && this.#leases.isLive(token)) quietly(this.#leases.giveBack({ key, token, ttl }))
+      if (!this.#closed && this.#leases.isLive(token)) quietly(this.release({ key, token, ttl }))
       throw error
     }
   }
 
   /** Ends a load; where it is not known how that went, its lease is given back. */
-  async #end(lease: Lease, run: () => Promise<boolean>): Promise<boolean> {
-    try {
-      const accepted = await this.#call(run)
-      this.#leases.ended(lease)
-      return accepted
-    } catch (error) {
-      quietly(this.#leases.giveBack(lease))
-      throw error
+  #end(lease: Lease, run: () => Promise<boolean>): Promise<boolean> {
+    const end = async (): Promise<boolean> => {
+      try {
+        const accepted = await this.#call(run)
+        this.#leases.ended(lease)
+        return accepted
+      } catch (error) {
+        quietly(this.release(lease))
+        throw error
+      }
     }
+    return this.#ending(end())
+  }
+
+  #ending(end: Promise<boolean>): Promise<boolean> {
+    this.#endings.add(end)
+    quietly(end.finally(() => this.#endings.delete(end)))
+    return end
   }
 
   /** An answer that comes when all is closed may bring a lease. */

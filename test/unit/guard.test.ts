@@ -341,6 +341,29 @@ describe('a guarded store that is closed', () => {
     expect(clock.pending).toBe(0)
   })
 
+  test('has waited for the ends of loads: once closed it sends nothing any more (rule 13)', async () => {
+    const { guard, store, clock } = guarded()
+    const claim = await guard.claim(claimOf('k', guard.newToken()))
+    if (claim.state !== 'lease') throw new Error(claim.state)
+    const pass = store.hold('pass', 'before')
+    const answers = [answerOf(guard.pass(claim.lease, 1_000)), answerOf(guard.settle())]
+    await settled()
+    expect(answers).toEqual([{ state: 'pending' }, { state: 'pending' }])
+    // Another command is answered meanwhile, so the store is not taken to be away when this one is not.
+    await guard.read('k')
+    const release = store.hold('release', 'before')
+    await clock.advance(timeout)
+    expect(answers).toMatchObject([tooLate, { state: 'pending' }])
+    release()
+    await settled()
+    expect(answers).toMatchObject([tooLate, { state: 'value' }])
+    await guard.close()
+    pass()
+    const { length } = store.sent
+    await clock.advance(60_000)
+    expect(store.sent).toHaveLength(length)
+  })
+
   test('still leaves no command without an answer', async () => {
     const { guard, store, clock } = guarded()
     await guard.read('k')
