@@ -83,10 +83,12 @@ interface Running {
 export class Site extends Visitor implements AsyncDisposable {
   readonly #apps: readonly Running[]
   readonly #heard = new Map<keyof CacheEvents, number>()
+  #requests = 0
 
   constructor(apps: readonly Running[]) {
     super(apps.map(({ port }) => port))
     this.#apps = apps
+    for (const { server } of apps) server.on('request', () => void this.#requests++)
     for (const { cache } of apps)
       for (const name of ['miss', 'hit', 'stale', 'fill', 'failure', 'load', 'wait'] as const)
         cache.on(name, () => void this.#heard.set(name, this.heard(name) + 1))
@@ -94,6 +96,11 @@ export class Site extends Visitor implements AsyncDisposable {
 
   get caches(): readonly Cache[] {
     return this.#apps.map(({ cache }) => cache)
+  }
+
+  /** The number of requests that have come. */
+  get requests(): number {
+    return this.#requests
   }
 
   /** How often an event was heard in all caches. */

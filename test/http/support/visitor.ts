@@ -22,7 +22,7 @@ export interface Asked {
   readonly body?: string
   /** Which of the apps is asked. */
   readonly app?: number
-  readonly agent?: Agent
+  readonly agent?: Agent & { readonly protocol?: string }
 }
 
 /** Whoever asks a site that several apps are, each at a port of its own. */
@@ -52,7 +52,8 @@ export class Visitor {
       method,
       // In every app it is the same site.
       headers: { host: 'site', ...length, ...headers },
-      agent: agent ?? false,
+      // An agent for TLS has a protocol of its own.
+      ...(agent === undefined ? { agent: false } : { agent, protocol: agent.protocol }),
     })
     // An answer that is not cut off is an answer, whatever becomes of the connection.
     sent.on('error', () => {})

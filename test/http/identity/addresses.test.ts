@@ -1,0 +1,195 @@
+import type { IncomingMessage } from 'node:http'
+import { Agent } from 'node:http'
+import { cacheResponses as ofFastify } from '../../../src/http/fastify.ts'
+import { fastify } from 'fastify'
+import { fastify as fastify4 } from 'fastify4'
+import { inExpress, inFastify, inHono, inKoa, inNode } from '../support/identity-frames.ts'
+import { tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
+
+/** Tenants of one site, by a field of a proxy. */
+const byField: Visitors = {
+  ada: { headers: { 'x-tenant': 'ada' } },
+  bob: { headers: { 'x-tenant': 'bob' } },
+  nobody: {},
+}
+
+const byHost: Visitors = {
+  ada: { headers: { host: 'ada.example' } },
+  bob: { headers: { host: 'bob.example' } },
+  nobody: {},
+}
+
+/** The rewritten address: one more parameter names the tenant. */
+function rewritten({ url = '/', headers }: Pick<IncomingMessage, 'url' | 'headers'>): string {
+  const tenant = headers['x-tenant']
+  return tenant === undefined ? url : `${url}${url.includes('?') ? '&' : '?'}tenant=${String(tenant)}`
+}
+
+function tenantIn(url = ''): string | undefined {
+  return new URL(url, 'http://site').searchParams.get('tenant') ?? undefined
+}
+
+tellsApart('a rewritten req.url', {
+  visitors: byField,
+  apps: {
+    ...inExpress(
+      (app) => void app.use((req, _res, next) => ((req.url = rewritten(req)), next())),
+      (req) => tenantIn(req.url),
+    ),
+    ...inKoa(
+      (app) => void app.use((ctx, next) => ((ctx.url = rewritten(ctx.req)), next())),
+      (ctx) => ctx.query['tenant'] as string | undefined,
+    ),
+    ...inFastify(
+      () => undefined,
+      ({ url }) => tenantIn(url),
+      { rewriteUrl: rewritten },
+    ),
+    ...inHono(
+      () => undefined,
+      (c) => c.req.path.split('/')[2],
+      {
+        route: '/who/:tenant?',
+        getPath: ({ url, headers }) =>
+          `${new URL(url).pathname}${headers.has('x-tenant') ? `/${headers.get('x-tenant')}` : ''}`,
+      },
+    ),
+    ...inNode(
+      (request) => void (request.url = rewritten(request)),
+      ({ url }) => tenantIn(url),
+    ),
+  },
+})
+
+tellsApart('a rewritten req.url and req.originalUrl', {
+  visitors: byField,
+  apps: inExpress(
+    (app) => void app.use((req, _res, next) => ((req.url = req.originalUrl = rewritten(req)), next())),
+    (req) => tenantIn(req.url),
+  ),
+})
+
+tellsApart('the host', {
+  visitors: byHost,
+  apps: {
+    ...inExpress(
+      () => undefined,
+      (req) => tenantOf(req.hostname),
+    ),
+    ...inKoa(
+      () => undefined,
+      (ctx) => tenantOf(ctx.hostname),
+    ),
+    ...inFastify(
+      () => undefined,
+      (request) => tenantOf(request.hostname),
+    ),
+    ...inHono(
+      () => undefined,
+      (c) => tenantOf(new URL(c.req.url).hostname),
+    ),
+  },
+})
+
+function tenantOf(host: string): string | undefined {
+  return host.endsWith('.example') ? host.split('.', 1)[0] : undefined
+}
+
+/** Routes of one path for two hosts, or for two tenants by a custom constraint. */
+function constrained(framework: typeof fastify, constraint: 'host' | 'tenant'): MakeApp {
+  return async (cache, options, pageFor) => {
+    const tenant = {
+      name: 'tenant',
+      storage: () => {
+        const handlers = new Map<unknown, never>()
+        return {
+          get: (value: unknown) => handlers.get(value) ?? null,
+          set: (value: unknown, handler: unknown) => void handlers.set(value, handler as never),
+        }
+      },
+      deriveConstraint: ({ headers }: { headers: Record<string, unknown> }) => headers['x-tenant'],
+      validate: () => undefined,
+    }
+    const app = framework({ constraints: { tenant: tenant as never } })
+    app.addHook('onRequest', ofFastify(cache, options))
+    for (const name of ['ada', 'bob']) {
+      const value = constraint === 'host' ? `${name}.example` : name
+      app.get('/who', { constraints: { [constraint]: value } }, async () => await pageFor(name))
+    }
+    app.get('/who', async () => await pageFor(undefined))
+    app.get('/same', async () => await pageFor('all'))
+    await app.ready()
+    return app.server
+  }
+}
+
+for (const constraint of ['host', 'tenant'] as const) {
+  tellsApart(`a constraint of routes by ${constraint}`, {
+    visitors: constraint === 'host' ? byHost : byField,
+    apps: {
+      'Fastify 5': constrained(fastify, constraint),
+      'Fastify 4': constrained(fastify4 as unknown as typeof fastify, constraint),
+    },
+  })
+}
+
+/** A visitor from one address of the loopback network. */
+function from(localAddress: string, headers: Record<string, string> = {}): Visitors[string] {
+  return { headers, agent: new Agent({ localAddress }) }
+}
+
+const names: Readonly<Record<string, string>> = { '203.0.113.1': 'ada', '127.0.0.2': 'bob', '127.0.0.3': 'nobody' }
+
+// A trusted proxy, a stranger with the same X-Forwarded-For, and a stranger without.
+const neighbours: Visitors = {
+  ada: from('127.0.0.1', { 'x-forwarded-for': '203.0.113.1' }),
+  bob: from('127.0.0.2', { 'x-forwarded-for': '203.0.113.1' }),
+  nobody: from('127.0.0.3'),
+}
+
+tellsApart('req.ip behind a trusted proxy', {
+  visitors: neighbours,
+  apps: {
+    ...inExpress(
+      (app) => void app.set('trust proxy', '127.0.0.1'),
+      (req) => names[req.ip ?? ''],
+    ),
+    ...inFastify(
+      () => undefined,
+      ({ ip }) => names[ip],
+      { trustProxy: '127.0.0.1' },
+    ),
+  },
+})
+
+const direct: Visitors = { ada: from('127.0.0.1'), bob: from('127.0.0.2'), nobody: from('127.0.0.3') }
+
+function neighbourAt(address = ''): string | undefined {
+  return { '127.0.0.1': 'ada', '127.0.0.2': 'bob' }[address.replace('::ffff:', '')]
+}
+
+tellsApart('the address of the client', {
+  visitors: direct,
+  apps: {
+    ...inExpress(
+      () => undefined,
+      (req) => neighbourAt(req.ip),
+    ),
+    ...inKoa(
+      () => undefined,
+      (ctx) => neighbourAt(ctx.ip),
+    ),
+    ...inFastify(
+      () => undefined,
+      ({ ip }) => neighbourAt(ip),
+    ),
+    ...inHono(
+      () => undefined,
+      (c) => neighbourAt(c.env.incoming.socket.remoteAddress),
+    ),
+    ...inNode(
+      () => undefined,
+      ({ socket }) => neighbourAt(socket.remoteAddress),
+    ),
+  },
+})

@@ -1,0 +1,50 @@
+import fastifyCookie from '@fastify/cookie'
+import cookieParser from 'cookie-parser'
+import fastifyCookie9 from 'fastify-cookie9'
+import { getCookie } from 'hono/cookie'
+import { inExpress, inFastify, inHono, inKoa } from '../support/identity-frames.ts'
+import { tellsApart, type Visitors } from '../support/identity.ts'
+import { signedIn, withCookies } from '../support/signed-in.ts'
+
+const visitors: Visitors = {
+  ada: { headers: { cookie: 'name=ada' } },
+  bob: { headers: { cookie: 'name=bob' } },
+  nobody: {},
+}
+
+tellsApart('cookies, parsed before the cache', {
+  visitors,
+  options: withCookies,
+  apps: {
+    ...inExpress(
+      (app) => void app.use(cookieParser()),
+      (req) => (req.cookies as Record<string, string | undefined>)['name'],
+    ),
+    ...inKoa(
+      (app) => void app.use((ctx, next) => ((ctx.state['name'] = ctx.cookies.get('name')), next())),
+      (ctx) => ctx.state['name'],
+    ),
+    ...inFastify(
+      async (app, version) => {
+        await app.register(version === 5 ? fastifyCookie : (fastifyCookie9 as unknown as typeof fastifyCookie))
+      },
+      ({ cookies }) => cookies['name'],
+    ),
+    ...inHono(
+      (app) => app.use(async (c, next) => (c.set('name', getCookie(c, 'name')), await next())),
+      (c) => c.get('name'),
+    ),
+  },
+})
+
+tellsApart('signed cookies, parsed before the cache', {
+  visitors: signedIn,
+  options: withCookies,
+  apps: inExpress(
+    (app) => {
+      app.use(cookieParser('a secret'))
+      app.get('/login/:name', (req, res) => void res.cookie('name', req.params.name, { signed: true }).sendStatus(204))
+    },
+    (req) => (req.signedCookies as Record<string, string | undefined>)['name'],
+  ),
+})
