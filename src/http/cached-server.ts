@@ -2,6 +2,7 @@ import { createServer as createHttpServer, type IncomingMessage, type RequestLis
 import type { Cache } from '../core/cache.ts'
 import { shown } from '../core/duration.ts'
 import { createServer, isExpressApp, type ExpressApp } from './express-server.ts'
+import { freshSurroundings } from './express-surroundings.ts'
 import { ResponseCache } from './response-cache.ts'
 import type { CacheResponsesOptions } from './response-options.ts'
 
@@ -17,7 +18,7 @@ import type { CacheResponsesOptions } from './response-options.ts'
 export function cachedServer(
   app: ExpressApp,
   cache: Cache,
-  options: CacheResponsesOptions<IncomingMessage> = {},
+  options: CacheResponsesOptions<IncomingMessage, IncomingMessage> = {},
 ): Server {
   if (typeof app !== 'function')
     throw new TypeError(`Expected \`app\` to be a listener for requests, got ${shown(app)}`)
@@ -35,7 +36,7 @@ export function cachedServer(
       }
     }
     try {
-      void responses.handle(request, response, run)
+      void responses.handle(request, response, run, freshSurroundings(request))
     } catch (error) {
       responses.failed(request, error)
       response.writeHead(500, { 'Content-Length': 0 }).end()

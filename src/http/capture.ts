@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { CleanRequest } from './clean-request.ts'
+import { sendHead, type MoreLines } from './late-head.ts'
 import { Overrides } from './overrides.ts'
 import { argumentsOf, applyHead, isChunk, linesOf } from './response-arguments.ts'
 import type { FieldLine } from './policy/fields.ts'
@@ -13,7 +14,7 @@ export interface Head {
 }
 
 /** What becomes of an answer: it goes on to the client, with some more lines; or to nobody, for something else is sent. */
-export type Course = { readonly to: 'client'; readonly with: readonly FieldLine[] } | { readonly to: 'nobody' }
+export type Course = ({ readonly to: 'client' } & MoreLines) | { readonly to: 'nobody' }
 
 /**
  * How long a handler is waited for whose client has gone, in milliseconds, before it says anything and, where others are sent
@@ -122,7 +123,7 @@ export class Capture {
       applyHead(response, args)
       const head = this.#decideNow()
       const { course } = this
-      if (course?.to === 'client') this.#send(course.with, writeHead)
+      if (course?.to === 'client') this.#send(course, writeHead)
       this.#onHead(head)
       return response
     })
@@ -178,18 +179,11 @@ export class Capture {
   }
 
   /** Sends the head with some more lines; if that cannot be, nothing has been said yet. */
-  #send(more: readonly FieldLine[], writeHead: (args: readonly unknown[]) => unknown): void {
-    const response = this.#response
-    const before = more.map(([name]) => [name, response.getHeader(name)] as const)
-    for (const [name, value] of more) response.appendHeader(name, value)
+  #send(lines: MoreLines, writeHead: (args: readonly unknown[]) => unknown): void {
     try {
-      writeHead([response.statusCode])
+      sendHead(this.#response, lines, () => writeHead([this.#response.statusCode]))
     } catch (error) {
       this.#course = null
-      for (const [name, value] of before) {
-        if (value === undefined) response.removeHeader(name)
-        else response.setHeader(name, value)
-      }
       throw error
     }
   }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
 import { Overrides } from './overrides.ts'
+import { watchedWhereKept } from './kept-headers.ts'
 
 /** What a client asks of a cache, or of a part or a state of the answer: whoever fills is not misled by it. */
 const asked = 'range if-range if-match if-none-match if-modified-since if-unmodified-since'.split(' ')
@@ -11,27 +12,40 @@ const ofTheMessage = [
   ...'content-length content-type content-encoding'.split(' '),
 ]
 
-/** What selects no answer though it is shown: what caches are told. */
-const forCaches = ['cache-control', 'pragma']
+const hidden: ReadonlySet<string> = new Set([...asked, ...ofTheMessage])
 
-/** Which fields of its request a handler has read; `'all'` if it looked at them without naming any. */
+/** What selects no answer though it is shown: what caches are told. */
+const forCaches: ReadonlySet<string> = new Set(['cache-control', 'pragma'])
+
+/**
+ * Which fields of its request a handler has read, and what else of it, with a colon before the name; `'all'` if it looked at
+ * the fields without naming any.
+ */
 export type SeenFields = ReadonlySet<string> | 'all'
 
 /** A request as a handler sees it that fills: without what its client asks for itself alone, and heeding what is read. */
 export class CleanRequest {
   /** Whether what is read now is read by the handler. */
   isWatched = true
-  readonly #unselective: ReadonlySet<string>
+  readonly #isHidden: (name: string) => boolean
+  readonly #isSelective: (name: string) => boolean
   readonly #overrides: Overrides
+  readonly #releaseKept: () => void
   readonly #seen = new Set<string>()
+  /** What may be read besides fields, for the key is made of it. */
+  readonly #declared = new Set<string>()
   readonly #onSee: (name: string | null) => void
+  /** What is for its own client alone by what was read is to be right for that client: nothing is hidden from then on. */
+  readonly #reveal: (name: string) => void
   #all = false
+  #declares: ((name: string) => boolean) | null = null
 
   /**
    * @param hides the names of more fields that the handler does not see
    * @param keyed those that are part of the key in any case
    * @param conditions fields that ask it whether a stored answer is still right
    * @param onSee told the name of each field when it is first read; `null` for all
+   * @param isKeyable whether something that is no field can be part of the key
    */
   constructor(
     request: IncomingMessage,
@@ -40,28 +54,41 @@ export class CleanRequest {
       keyed = [],
       conditions = {},
       onSee = () => undefined,
+      isKeyable = () => false,
     }: {
       hides?: readonly string[]
       keyed?: readonly string[]
       conditions?: Readonly<Record<string, string>>
       onSee?: (name: string | null) => void
+      isKeyable?: (name: string) => boolean
     } = {},
   ) {
-    const { headers, headersDistinct, rawHeaders } = request
+    const { headers, rawHeaders } = request
     this.#onSee = onSee
-    const hidden = new Set([...asked, ...ofTheMessage, ...hides])
-    this.#unselective = new Set([...hidden, ...forCaches, ...keyed])
-    const visible = (name: string): boolean => !hidden.has(name.toLowerCase())
-    const shown = { ...Object.fromEntries(Object.entries(headers).filter(([name]) => visible(name))), ...conditions }
-    const watched = this.#watched(shown)
+    this.#isHidden = (name) => hidden.has(name) || hides.includes(name)
+    this.#isSelective = (name) => !this.#isHidden(name) && !forCaches.has(name) && !keyed.includes(name)
+    const [shown, secret]: [IncomingHttpHeaders, IncomingHttpHeaders] = [{}, {}]
+    for (const name of Object.keys(headers)) (this.#isHidden(name) ? secret : shown)[name] = headers[name]
+    Object.assign(shown, conditions)
+    this.#reveal = (name) => {
+      if (this.isWatched && !isKeyable(name)) for (const each of hides) if (each in secret) shown[each] = secret[each]
+    }
     this.#overrides = new Overrides(request)
-    this.#overrides.value('headers', watched)
-    this.#whole('headersDistinct', {
-      ...Object.fromEntries(Object.entries(headersDistinct).filter(([name]) => visible(name))),
+    this.#overrides.value('headers', this.#watched(shown))
+    const visible = (name: string): boolean => !this.#isHidden(name.toLowerCase())
+    this.#whole('headersDistinct', () => ({
+      ...Object.fromEntries(Object.entries(distinctOf(request)).filter(([name]) => visible(name))),
       ...Object.fromEntries(Object.entries(conditions).map(([name, value]) => [name, [value]])),
+    }))
+    this.#whole('rawHeaders', () => {
+      const raw = rawHeaders.filter((_, index) => visible(rawHeaders[index - (index % 2)] ?? ''))
+      return [...raw, ...Object.entries(conditions).flat()]
     })
-    const raw = rawHeaders.filter((_, index) => visible(rawHeaders[index - (index % 2)] ?? ''))
-    this.#whole('rawHeaders', [...raw, ...Object.entries(conditions).flat()])
+    this.#releaseKept = watchedWhereKept(headers, (name) => {
+      // By another way than this it is not there.
+      if (this.#isHidden(name)) this.seeOther(`:req.headers.${name}`)
+      else this.#see(name)
+    })
   }
 
   /** What has been read so far that may select the answer. */
@@ -80,28 +107,51 @@ export class CleanRequest {
     }
   }
 
+  /** Heeds that something is read that is no field. @param name with a colon before it */
+  readonly seeOther = (name: string): void => {
+    if (this.#declares?.(name) === true) this.#declared.add(name)
+    if (this.#declares !== null || this.#declared.has(name)) return
+    this.#see(name)
+    this.#reveal(name)
+  }
+
+  /**
+   * Lets the handler read what something is made of that is no field.
+   * @param counts whether what is read by this name is declared
+   */
+  declare(make: () => unknown, counts: (name: string) => boolean): void {
+    this.#declares = counts
+    try {
+      make()
+    } finally {
+      this.#declares = null
+    }
+  }
+
   /** The request is as it was. */
   release(): void {
     this.#overrides.undo()
+    this.#releaseKept()
   }
 
   /** A property that shows all fields at once. */
-  #whole(name: string, value: unknown): void {
+  #whole(name: string, make: () => unknown): void {
+    let value: unknown
     const see = (): unknown => {
       this.#seeAll()
-      return value
+      return (value ??= make())
     }
     this.#overrides.set(name, { get: see, set: (other) => this.#overrides.value(name, other) })
   }
 
   #seeAll(): void {
-    if (!this.isWatched) return
+    if (!this.isWatched || this.#declares !== null) return
     this.#all = true
     this.#onSee(null)
   }
 
   #see(name: string): void {
-    if (!this.isWatched || this.#unselective.has(name) || this.#seen.has(name)) return
+    if (!this.isWatched || this.#declares !== null || !this.#isSelective(name) || this.#seen.has(name)) return
     this.#seen.add(name)
     this.#onSee(name)
   }
@@ -123,4 +173,12 @@ export class CleanRequest {
       deleteProperty: (_, name) => Reflect.deleteProperty(headers, name),
     })
   }
+}
+
+/** All values of each field. Where a request was made up there may be none. */
+function distinctOf(request: IncomingMessage): Record<string, unknown> {
+  return (Reflect.get(Object.getPrototypeOf(request) as object, 'headersDistinct', request) ?? {}) as Record<
+    string,
+    unknown
+  >
 }

@@ -1,12 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tellHandler } from './cache-info.ts'
 import { cacheStatusText, type CacheStatus, type Forwarded } from './cache-status.ts'
-import type { Old } from './decision.ts'
-import type { Fields } from './policy/fields.ts'
 import type { Request } from './policy/message.ts'
 import type { Stored } from './policy/reuse.ts'
+import { Selection } from './selection.ts'
 import { serve } from './serve.ts'
-import type { StoredResponse } from './stored-response.ts'
+import type { Old, StoredResponse } from './stored-response.ts'
+import type { Surroundings } from './surroundings.ts'
+import type { Visit } from './visit.ts'
+
+/** What is known of a client when its request comes. */
+export interface ClientAbout {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly run: () => void
+  readonly honor: boolean
+  readonly surroundings: Surroundings
+  readonly before: string
+  readonly user: string | null
+  readonly visit: Visit
+}
 
 /** Who has sent a request, and waits for one answer. */
 export class Client {
@@ -16,22 +29,27 @@ export class Client {
   readonly run: () => void
   /** Whether it may ask something of the cache, in its `Cache-Control`. */
   readonly honor: boolean
-  /** The request fields as they were sent. */
-  readonly fields: Fields
+  readonly surroundings: Surroundings
+  readonly selection: Selection
+  /** Whose answer it is, in the words of the option `user`; `null` where it is for everybody. */
+  readonly user: string | null
+  readonly visit: Visit
   /** On the clock of `performance`. */
   readonly askedAt: number = performance.now()
 
-  constructor(about: { request: IncomingMessage; response: ServerResponse; run: () => void; honor: boolean }) {
-    const { request, response, run, honor } = about
-    this.request = request
-    this.response = response
-    this.run = run
-    this.honor = honor
-    this.fields = request.headers
+  constructor(about: ClientAbout) {
+    this.request = about.request
+    this.response = about.response
+    this.run = about.run
+    this.honor = about.honor
+    this.surroundings = about.surroundings
+    this.user = about.user
+    this.visit = about.visit
+    this.selection = new Selection(about.request, about.surroundings, about.before)
   }
 
   get asked(): Request {
-    return { method: this.request.method ?? 'GET', fields: this.fields }
+    return { method: this.request.method ?? 'GET', fields: this.selection.fields }
   }
 
   /** Whether it has been answered, or has gone away. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Client } from './client.ts'
 import { checkedTags } from '../core/tags.ts'
 import type { Head } from './capture.ts'
 import type { SeenFields } from './clean-request.ts'
@@ -11,9 +12,10 @@ import { isServerError, usableOnError } from './policy/reuse.ts'
 import { staleRules } from './policy/stale.ts'
 import { storable, type StoreRules } from './policy/storable.ts'
 import { dated, storedFields } from './policy/stored-fields.ts'
-import { selectedBy, varyOf } from './policy/vary.ts'
+import { varyOf } from './policy/vary.ts'
 import type { ResponsePlan } from './response-options.ts'
-import type { StoredHead, StoredResponse } from './stored-response.ts'
+import { beforeName } from './selection.ts'
+import type { Old, StoredHead, StoredResponse } from './stored-response.ts'
 
 /** What becomes of the answer of a handler, known when its head is. */
 export type Decision =
@@ -33,25 +35,26 @@ export type Decision =
   /** For its own client alone. */
   | { readonly to: 'pass'; readonly why: string; readonly names: readonly string[] }
 
-/** What is stored and may be validated, and how old it is. */
-export interface Old {
-  readonly stored: StoredResponse
-  readonly age: number
-}
+/** By these a handler decides who may come in: it would be asked once, and never again. */
+const credentials: ReadonlySet<string> = new Set(
+  'authorization proxy-authorization x-api-key api-key x-auth-token x-access-token'.split(' '),
+)
 
 /** Decides what becomes of the answer to one request. */
 export class Decider {
+  readonly #client: Client
   readonly #request: IncomingMessage
   readonly #plan: ResponsePlan
   readonly #defaultTtl: number
-  /** As the client sent them. */
-  readonly #headers: Fields
+  readonly #isApart: boolean
 
-  constructor(request: IncomingMessage, plan: ResponsePlan, defaultTtl: number) {
-    this.#request = request
+  /** @param about.isApart whether what stood before the cache is to be part of the key */
+  constructor(client: Client, plan: ResponsePlan, about: { readonly defaultTtl: number; readonly isApart: boolean }) {
+    this.#client = client
+    this.#request = client.request
     this.#plan = plan
-    this.#defaultTtl = defaultTtl
-    this.#headers = request.headers
+    this.#defaultTtl = about.defaultTtl
+    this.#isApart = about.isApart
   }
 
   /**
@@ -75,9 +78,14 @@ export class Decider {
       lines: dated(storedFields(inner, { setCookie: 'drop' }), now),
       ...this.#said(response, now),
       vary: names === '*' ? [] : names,
-      selected: names === '*' ? '' : selectedBy(names, this.#headers),
+      before: this.#client.selection.before,
+      selected: names === '*' ? '' : this.#client.selection.by(names),
     }
-    if (names === '*') return { to: 'pass', why: why ?? undeclaredText(undeclaredOf(fields, seen)), names: [] }
+    if (names === '*') {
+      // Others, before whose cache nothing of the kind has stood, may be given what there is for them.
+      const apart = this.#client.selection.before === '' ? [] : [beforeName]
+      return { to: 'pass', why: why ?? undeclaredText(undeclaredOf(fields, seen)), names: apart }
+    }
     if (why === null) return { to: 'store', head, names, tags: this.#tags(fields) ?? [] }
     const isHarmless = why === 'status' || why === 'no-freshness' || why === 'no-validator'
     if (status >= 500 && isHarmless && !('set-cookie' in fields)) return { to: 'share', head, names }
@@ -98,7 +106,7 @@ export class Decider {
 
   /** The request as the handler answered it: middleware behind the cache may have changed the method. */
   get #answered(): Request {
-    return { method: this.#request.method ?? '', fields: this.#headers }
+    return { method: this.#request.method ?? '', fields: this.#client.selection.fields }
   }
 
   /** What a response says of its time. */
@@ -114,6 +122,12 @@ export class Decider {
     }
   }
 
+  /** Where the key tells whose it is, an answer to credentials need not say that it is for everybody. */
+  get #authorization(): StoreRules['authorization'] {
+    if (this.#plan.authorization(this.#request) === 'pass') return 'never'
+    return this.#client.user === null ? 'explicit' : 'always'
+  }
+
   #rules(): StoreRules {
     const plan = this.#plan
     const request = this.#request
@@ -121,7 +135,7 @@ export class Decider {
     return {
       statuses: plan.statuses(request),
       defaultTtl: ttl === 'heuristic' ? null : ttl,
-      authorization: plan.authorization(request) === 'share' ? 'explicit' : 'never',
+      authorization: this.#authorization,
       cookie: plan.cookies(request) === 'pass' ? 'never' : 'always',
       setCookie: 'never',
       honor: plan.honorRequestDirectives(request),
@@ -134,7 +148,12 @@ export class Decider {
     if (declared === '*' || seen === 'all') return '*'
     const undeclared = undeclaredOf(fields, seen)
     if (undeclared.length > 0 && this.#plan.undeclared(this.#request) === 'refuse') return '*'
-    return [...new Set([...this.#plan.vary(this.#request), ...declared, ...undeclared])].sort()
+    const more = this.#plan.vary(this.#request)
+    const isRefused = (name: string): boolean => {
+      return !this.#client.selection.isKeyable(name) || (credentials.has(name) && !more.includes(name))
+    }
+    if (undeclared.some(isRefused)) return '*'
+    return [...new Set([...more, ...declared, ...undeclared, ...(this.#isApart ? [beforeName] : [])])].sort()
   }
 
   /** Why a response is not stored that may be. */
@@ -160,7 +179,7 @@ export class Decider {
 
   #isUsableOnError({ stored, age }: Old): boolean {
     const honor = this.#plan.honorRequestDirectives(this.#request)
-    const asked = { method: 'GET', fields: this.#headers }
+    const asked = { method: 'GET', fields: this.#client.selection.fields }
     return usableOnError(asked, { ...stored.rules, age, lifetime: stored.lifetime }, { honor, ifError: 0 })
   }
 }
@@ -174,6 +193,7 @@ function undeclaredOf(fields: Fields, seen: SeenFields): readonly string[] {
 
 /** Names them, as a token of `Cache-Status`. A handler may have looked for what is no name. */
 function undeclaredText(names: readonly string[]): string {
-  const some = names.filter((name) => /^[!#$%&'*+.^`|~\w-]+$/.test(name)).slice(0, 8)
+  const plain = names.map((name) => (name.startsWith(':') ? name.slice(1).replaceAll(/[^\w.#-]/g, '-') : name))
+  const some = plain.filter((name) => /^[!#$%&'*+.^`|~\w-]+$/.test(name)).slice(0, 8)
   return `undeclared:${some.join('+')}`
 }

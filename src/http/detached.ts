@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import { OutgoingMessage, ServerResponse, type IncomingMessage } from 'node:http'
 import { Stream } from 'node:stream'
 import { Overrides } from './overrides.ts'
+import type { FieldLine } from './policy/fields.ts'
 
 /** All that a response of node can be asked or told. */
 const members: ReadonlySet<string> = new Set(
@@ -10,13 +11,21 @@ const members: ReadonlySet<string> = new Set(
   ),
 )
 
+const ofTheAnswer: ReadonlySet<string> = new Set(['cache-control', 'cdn-cache-control', 'expires', 'vary'])
+
 /**
  * Turns a response whose client has its answer already into one that goes nowhere, so that the handler can be run once more,
  * for the cache alone: what it is asked and told, and whoever listens to it, is another response behind it.
+ * @param before what stood before the cache and said of the answer
  * @returns that other one
  */
-export function detached(request: IncomingMessage, response: ServerResponse): ServerResponse {
+export function detached(
+  request: IncomingMessage,
+  response: ServerResponse,
+  before: readonly FieldLine[],
+): ServerResponse {
   const behind = new ServerResponse(request)
+  for (const [name, value] of before) if (isOfTheAnswer(name)) behind.appendHeader(name, value)
   const overrides = new Overrides(response)
   for (const name of new Set([...members, ...Object.getOwnPropertyNames(behind)])) {
     if (name === 'req') continue
@@ -33,9 +42,15 @@ export function detached(request: IncomingMessage, response: ServerResponse): Se
     if (!behind.destroyed) finished(behind, ['close'])
     return behind
   }
-  const socket: unknown = Object.create(request.socket, { destroy: { value: () => behind.destroy() } })
+  const destroy = { value: () => behind.destroy(), configurable: true, writable: true }
+  const socket: unknown = Object.create(request.socket, { destroy })
   new Overrides(request).value('socket', socket)
   return behind
+}
+
+/** Whether a field is said of the whole answer, whoever says it: of what stands before the cache, too. */
+export function isOfTheAnswer(name: string): boolean {
+  return ofTheAnswer.has(name.toLowerCase())
 }
 
 /** Tells whoever waits for it that a response which goes nowhere is there. */

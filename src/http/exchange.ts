@@ -1,11 +1,10 @@
 import type { Peeked } from '../core/cache.ts'
 import { known, type Client } from './client.ts'
-import type { Old } from './decision.ts'
 import { variantsTtl, type Kept } from './keeping.ts'
-import { firstPlace, isSelected, placeOfVariant, type Place } from './place.ts'
+import { firstPlace, placeOfVariant, type Place } from './place.ts'
 import { reuse } from './policy/reuse.ts'
 import { ResponseLoad, type Loaded, type ResponseShared } from './response-load.ts'
-import { ageNow } from './stored-response.ts'
+import { ageNow, type Old } from './stored-response.ts'
 
 /** How often a request starts over because what it waited for was another variant, or came to nothing. */
 const mostTurns = 4
@@ -43,7 +42,7 @@ export class Exchange {
       const isNear = !(looked instanceof Promise)
       const found = await looked
       if (found.state !== 'missing' && found.value.kind === 'variants') {
-        place = placeOfVariant(this.#key, found.value, this.#client.fields)
+        place = placeOfVariant(this.#key, found.value, this.#client.selection)
         looked = this.#look(place)
         continue
       }
@@ -56,7 +55,7 @@ export class Exchange {
         looked = this.#look(place)
       } else if (loaded.kind === 'variants') {
         looked = { state: 'fresh', value: loaded, age: 0, ttl: variantsTtl }
-      } else if (isSelected(loaded, this.#client.fields)) {
+      } else if (this.#client.selection.mayHave(loaded)) {
         return this.#client.serve(loaded, ageNow(loaded), { forwarded: place.forwarded, collapsed: true })
       } else {
         place = firstPlace(this.#key)
@@ -86,10 +85,12 @@ export class Exchange {
     if (reused.use === 'fresh' && isNear) sibling.events.nearHit(place.key)
     else if (reused.use === 'fresh') sibling.events.hit(place.key)
     else sibling.events.stale(place.key, old.age, false)
-    this.#client.serveOld(old)
     // Hono and Fastify route HEAD before the cache and drop the body, even if the method is changed here.
     const mayRefresh = reused.use === 'stale-while-revalidate' && asked.method === 'GET'
-    if (mayRefresh) this.#behind = this.#loadFor(place, old).behind()
+    // What earlier middleware has said stands in the response until that is sent.
+    const refresh = mayRefresh ? this.#loadFor(place, old) : null
+    this.#client.serveOld(old)
+    if (refresh !== null) this.#behind = refresh.behind()
     return true
   }
 
@@ -100,7 +101,7 @@ export class Exchange {
       return 'answered'
     }
     const old = this.#oldIn(found)
-    const load = this.#loadFor(place, old)
+    const load = this.#loadFor(place, old, this.#isOfOthers(found))
     const { plan, waiters } = this.#shared
     if (!waiters.enter(place.key, plan.maxWaiters)) return load.overloaded()
     try {
@@ -112,14 +113,23 @@ export class Exchange {
     }
   }
 
-  #loadFor(place: Place, old: Old | null): ResponseLoad {
-    return new ResponseLoad(this.#shared, { client: this.#client, key: this.#key, place, old })
+  #loadFor(place: Place, old: Old | null, isOfOthers = false): ResponseLoad {
+    return new ResponseLoad(this.#shared, { client: this.#client, key: this.#key, place, old, isOfOthers })
+  }
+
+  /** Whether what was found is for others, before whose cache something else has stood. */
+  #isOfOthers(found: Peeked<Kept>): boolean {
+    return (
+      found.state !== 'missing' &&
+      found.value.kind === 'response' &&
+      found.value.before !== this.#client.selection.before
+    )
   }
 
   #oldIn(found: Peeked<Kept>): Old | null {
     if (found.state === 'missing' || found.value.kind !== 'response') return null
     const stored = found.value
-    return isSelected(stored, this.#client.fields) ? { stored, age: stored.initialAge + found.age } : null
+    return this.#client.selection.mayHave(stored) ? { stored, age: stored.initialAge + found.age } : null
   }
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache.ts'
 import type { CacheInfo } from './cache-info.ts'
+import { expressSurroundings } from './express-surroundings.ts'
 import { ResponseCache } from './response-cache.ts'
 import type { CacheResponsesOptions } from './response-options.ts'
 
@@ -37,8 +38,9 @@ export type Middleware<Request> = (request: Request, response: ServerResponse, n
  */
 export function cacheResponses<Request extends IncomingMessage = IncomingMessage>(
   cache: Cache,
-  options: CacheResponsesOptions<Request> = {},
+  options: CacheResponsesOptions<Request, Request> = {},
 ): Middleware<Request> {
   const responses = new ResponseCache('cacheResponses', cache, options)
-  return (request, response, next) => void responses.handle(request, response, () => next())
+  return (request, response, next) =>
+    void responses.handle(request, response, () => next(), expressSurroundings(request, response))
 }

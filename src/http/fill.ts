@@ -2,69 +2,77 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tellHandler } from './cache-info.ts'
 import { cacheStatusText, type Forwarded } from './cache-status.ts'
 import { Capture, type Course, type Head } from './capture.ts'
-import { CleanRequest, type SeenFields } from './clean-request.ts'
-import { Decider, type Decision, type Old } from './decision.ts'
-import { finished } from './detached.ts'
-import type { FieldLine, Fields } from './policy/fields.ts'
+import type { SeenFields } from './clean-request.ts'
+import type { Client } from './client.ts'
+import { Decider, type Decision } from './decision.ts'
+import { finished, isOfTheAnswer } from './detached.ts'
+import type { FieldLine } from './policy/fields.ts'
 import type { Ended, Follower } from './recording.ts'
-import { selectedBy } from './policy/vary.ts'
 import { linesOf } from './response-arguments.ts'
 import type { ResponsePlan } from './response-options.ts'
-import type { StoredHead } from './stored-response.ts'
-import { conditionsOf } from './validators.ts'
+import { beforeName, type Selection } from './selection.ts'
+import type { Old, StoredHead } from './stored-response.ts'
+import type { Standing } from './surroundings.ts'
+import { WatchedRequest } from './watched-request.ts'
 
 const none: ReadonlySet<string> = new Set()
 
-/** What is said here is said of the whole answer, whoever says it: of what stands before the cache, too. */
-const ofTheWhole: ReadonlySet<string> = new Set(['cache-control', 'cdn-cache-control', 'expires', 'vary'])
+/** What a run of the handler needs. */
+export interface FillAbout {
+  readonly client: Client
+  /** Where it answers, which need not be its client. */
+  readonly response: ServerResponse
+  readonly plan: ResponsePlan
+  readonly standing: Standing
+  readonly defaultTtl: number
+  /** Has the handler answer. */
+  readonly run: () => void
+  /** Whether its client has been answered already. */
+  readonly isBehind: boolean
+  /** Whether what stood before the cache is to be part of the key. */
+  readonly isApart: boolean
+}
 
 /** One run of the handler, whose answer is for more than its client. */
 export class Fill {
   /** Resolves when it is known what becomes of the answer. */
   readonly decided: Promise<void>
+  /** Resolves when it is over what was to be kept of the answer. */
+  readonly settled: Promise<void>
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #plan: ResponsePlan
+  readonly #about: FillAbout
+  readonly #client: Client
   readonly #decider: Decider
   readonly #run: () => void
   readonly #isBehind: boolean
   readonly #outer: ReadonlySet<string>
-  /** As the client sent them. */
-  readonly #headers: Fields
   #onDecided!: () => void
-  #clean: CleanRequest | null = null
+  #onSettled!: () => void
+  #watched: WatchedRequest | null = null
   #capture: Capture | null = null
   #old: Old | null = null
   #forwarded: Forwarded = 'uri-miss'
   #decision: Decision | null = null
   #state: 'open' | 'forgone' | 'passed' | 'begun' = 'open'
-  #ignoresUndeclared = false
+  /** Whether a cache behind this one has the answer. */
+  #isLeft = false
   /** What an option has thrown. */
   #error: Error | null = null
-  readonly #followers = new Map<Follower, Fields>()
+  readonly #followers = new Map<Follower, Selection>()
 
-  /**
-   * @param about.run has the handler answer
-   * @param about.isBehind whether its client has been answered already
-   */
-  constructor(about: {
-    request: IncomingMessage
-    response: ServerResponse
-    plan: ResponsePlan
-    defaultTtl: number
-    run: () => void
-    isBehind?: boolean
-  }) {
-    this.#request = about.request
+  constructor(about: FillAbout) {
+    this.#about = about
+    this.#client = about.client
+    this.#request = about.client.request
     this.#response = about.response
-    this.#plan = about.plan
-    this.#decider = new Decider(about.request, about.plan, about.defaultTtl)
+    this.#decider = new Decider(about.client, about.plan, about)
     this.#run = about.run
-    this.#isBehind = about.isBehind ?? false
-    this.#headers = about.request.headers
+    this.#isBehind = about.isBehind
     this.decided = new Promise((resolve) => (this.#onDecided = resolve))
+    this.settled = new Promise((resolve) => (this.#onSettled = resolve))
     // What stands before says it anew with each answer.
-    const lines = linesOf(about.response).filter(([name]) => !ofTheWhole.has(name.toLowerCase()))
+    const lines = linesOf(about.response).filter(([name]) => !isOfTheAnswer(name))
     this.#outer = new Set(lines.map(String))
   }
 
@@ -88,22 +96,13 @@ export class Fill {
   async begin(old: Old | null, forwarded: Forwarded): Promise<Decision | null> {
     this.#old = old
     this.#forwarded = forwarded
-    const conditions = old === null ? {} : conditionsOf(old.stored)
-    const plan = this.#plan
-    const request = this.#request
-    this.#ignoresUndeclared = plan.undeclared(request) === 'ignore'
-    const hides = [
-      ...(plan.cookies(request) === 'hide' ? ['cookie'] : []),
-      ...(plan.honorRequestDirectives(request) && old === null ? [] : ['cache-control', 'pragma']),
-    ]
+    const { response, plan, standing } = this.#about
+    const most = plan.maxBody(this.#request)
     const onSee = (name: string | null): void => this.#seenLate(name)
-    // The user's own key may leave the host out.
-    const keyed = plan.key === null ? ['host'] : []
-    const most = plan.maxBody(request)
+    this.#watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee })
     // From here on none of the user's options can throw, and leave its client without an answer.
     this.#state = 'begun'
-    this.#clean = new CleanRequest(request, { hides, keyed, conditions, onSee })
-    this.#capture = new Capture(this.#response, (head) => this.#courseOf(head), most, this.#clean)
+    this.#capture = new Capture(response, (head) => this.#courseOf(head), most, this.#watched.fields)
     if (this.#isBehind)
       void this.#capture.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
     tellHandler(this.#request, { forwarded, detail: null, background: this.#isBehind })
@@ -124,6 +123,26 @@ export class Fill {
     return true
   }
 
+  /** Nothing more is kept of the answer. */
+  settle(): void {
+    this.#onSettled()
+  }
+
+  /**
+   * Leaves the answer to a cache behind this one, which knows better for whom it is.
+   * @returns by whom it is given: where its client has been answered already, nobody would hear of that cache's
+   */
+  leave(): 'cache' | 'handler' {
+    if (this.#state !== 'begun' || this.#decision !== null) return 'cache'
+    this.#isLeft = true
+    if (this.#isBehind) return 'handler'
+    this.#decision = this.#passed('stacked')
+    this.#pass()
+    this.#capture?.release()
+    this.#watched?.release()
+    return 'cache'
+  }
+
   /** The head of an answer that others may be sent as it grows; `null` if they may not, or not any more. */
   get streamed(): StoredHead | null {
     const decision = this.#decision
@@ -131,9 +150,9 @@ export class Fill {
     return this.#capture?.recording.isWhole === true ? decision.head : null
   }
 
-  /** Sends the answer to the client of another request, too. @param fields those of that request */
-  follow(follower: Follower, fields: Fields): void {
-    this.#followers.set(follower, fields)
+  /** Sends the answer to the client of another request, too. @param selection of that request */
+  follow(follower: Follower, selection: Selection): void {
+    this.#followers.set(follower, selection)
     this.#capture?.recording.follow(follower)
   }
 
@@ -152,7 +171,7 @@ export class Fill {
     const ended = await this.#capture.recording.ended
     const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
     const late = this.#seen === 'all' ? ['all'] : [...this.#seen].filter((name) => !names.includes(name))
-    this.#clean?.release()
+    this.#watched?.release()
     if (late.length === 0 || ended.state !== 'complete') return ended
     return { state: 'unfit', why: `it has read ${late.join(', ')} after its head` }
   }
@@ -160,32 +179,41 @@ export class Fill {
   /** The response is as it was before the handler, for something else to be sent. */
   reset(before: readonly FieldLine[]): void {
     this.#capture?.release()
-    this.#clean?.release()
+    this.#watched?.release()
     for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name)
     for (const [name, value] of before) this.#response.appendHeader(name, value)
   }
 
-  /** Of the fields that the handler has read, those that count. */
   get #seen(): SeenFields {
-    if (this.#ignoresUndeclared) return none
-    return this.#clean?.seen ?? none
+    return this.#watched?.seen ?? none
   }
 
   /** What the handler writes from now on may differ for others who say something else in this field. */
   #seenLate(name: string | null): void {
-    if (this.#decision === null || this.#followers.size === 0 || this.#ignoresUndeclared) return
-    const own = name === null ? null : selectedBy([name], this.#headers)
+    if (this.#decision === null || this.#followers.size === 0 || this.#seen === none) return
+    const { selection } = this.#client
+    const own = name === null || !selection.isKeyable(name) ? null : selection.by([name])
     this.#capture?.recording.cut((follower) => {
-      const fields = this.#followers.get(follower) ?? {}
-      return name === null || selectedBy([name], fields) !== own
+      return name === null || own === null || this.#followers.get(follower)?.by([name]) !== own
     })
+  }
+
+  #passed(why: string): Decision {
+    const isAlike = this.#client.selection.before === '' && !this.#isLeft
+    return { to: 'pass', why, names: isAlike ? [] : [beforeName] }
+  }
+
+  /** It is for its own client alone. */
+  #pass(): void {
+    this.#capture?.pass()
+    this.#watched?.releaseSurroundings()
   }
 
   #courseOf(head: Head): Course {
     const decide = (): Course => this.#decide(head)
     try {
       // What the user's options read of a request is not read by the handler.
-      return this.#clean?.unwatched(decide) ?? decide()
+      return this.#watched?.fields.unwatched(decide) ?? decide()
     } catch (error) {
       // Its client has its answer all the same: whoever answers cannot help it, and would be asked again.
       this.#error = error as Error
@@ -195,13 +223,27 @@ export class Fill {
 
   #decide(head: Head): Course {
     const inner = head.lines.filter((line) => !this.#outer.has(String(line)))
-    const decision = this.#decider.decide({ ...head, lines: inner }, this.#old, this.#seen)
+    const decided = this.#decider.decide({ ...head, lines: inner }, this.#old, this.#seen)
+    const decision = this.#isLeft ? this.#passed('stacked') : decided
     this.#decision = decision
-    if (decision.to === 'pass') this.#capture?.pass()
+    if (decision.to === 'pass') this.#pass()
     if (this.#isBehind || decision.to === 'drop' || decision.to === 'store again') return { to: 'nobody' }
-    const stored = decision.to === 'store'
+    return { to: 'client', with: this.#said(decision), late: (name) => this.#refuse(name) }
+  }
+
+  /** What stands before the cache has changed a field when the head was decided upon. */
+  #refuse(field: string): readonly FieldLine[] {
+    if (this.#decision === null) return []
+    if (this.#decision.to !== 'pass') {
+      this.#decision = this.#passed(`late:${field}`)
+      this.#pass()
+    }
+    return this.#said(this.#decision)
+  }
+
+  #said(decision: Decision): readonly FieldLine[] {
     const detail = decision.to === 'pass' ? decision.why : undefined
-    const status = { forwarded: this.#forwarded, stored, ...(detail === undefined ? {} : { detail }) }
-    return { to: 'client', with: [['Cache-Status', cacheStatusText(status)]] }
+    const status = { forwarded: this.#forwarded, stored: decision.to === 'store' }
+    return [['Cache-Status', cacheStatusText(detail === undefined ? status : { ...status, detail })]]
   }
 }

@@ -2,17 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cacheStatusText, type CacheStatus } from './cache-status.ts'
 import type { Fill } from './fill.ts'
 import { ageText } from './policy/age.ts'
-import type { Fields } from './policy/fields.ts'
+import type { Selection } from './selection.ts'
 import { sayHead } from './serve.ts'
 import { ageNow, type StoredHead } from './stored-response.ts'
 
 /** How much of an answer may wait for a client that is slower than the handler, in bytes; it is then cut off. */
 const mostWaiting = 16_777_216
 
-/** Answers a request with what the handler answers to another, as it grows. @param fields those of the request */
+/** Answers a request with what the handler answers to another, as it grows. @param selection of the request */
 export function follow(
   response: ServerResponse<IncomingMessage>,
-  fields: Fields,
+  selection: Selection,
   fill: Fill,
   { head, status }: { readonly head: StoredHead; readonly status: CacheStatus },
 ): void {
@@ -29,5 +29,5 @@ export function follow(
     end: () => void response.end(),
     cut: () => void response.destroy(),
   }
-  fill.follow(follower, fields)
+  fill.follow(follower, selection)
 }

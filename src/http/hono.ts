@@ -2,21 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { shown } from '../core/duration.ts'
 import type { Cache } from '../core/cache.ts'
 import { seenThrough } from './hono-request.ts'
+import { honoSurroundings, type HonoContext } from './hono-surroundings.ts'
 import { ResponseCache } from './response-cache.ts'
 import type { CacheResponsesOptions } from './response-options.ts'
 
 export { cachedServer } from './cached-server.ts'
 export { purge, type Purge } from './purge.ts'
 export type { CacheInfo } from './cache-info.ts'
+export type { HonoContext }
 export type { CacheResponsesOptions, PerRequest } from './response-options.ts'
-
-/** What is used of a context of Hono 4. */
-export interface HonoContext {
-  readonly env: unknown
-  readonly req: { raw: Request }
-  header(name: string): void
-  newResponse(body: null): Response
-}
 
 /** A middleware of Hono, on a server of @hono/node-server. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
@@ -25,10 +19,13 @@ export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) =
  * A middleware that caches whole responses: what stands behind it runs once for the whole fleet. `Cache-Control` of a response
  * decides (RFC 9111, for a shared cache). Needs @hono/node-server: a request that came otherwise is a TypeError.
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
- * @param options each with a default; functions are given requests of node:http (`c.env.incoming`)
+ * @param options each with a default; `user` is given the context, other functions the request of node:http (`c.env.incoming`)
  * @throws TypeError for what is no such cache, an unknown option or a value it cannot have
  */
-export function cacheResponses(cache: Cache, options: CacheResponsesOptions = {}): HonoMiddleware {
+export function cacheResponses<Context extends HonoContext = HonoContext>(
+  cache: Cache,
+  options: CacheResponsesOptions<IncomingMessage, Context> = {},
+): HonoMiddleware {
   const responses = new ResponseCache('cacheResponses', cache, options)
   return async (context, next) => {
     const { incoming, outgoing } = messagesOf(context)
@@ -36,16 +33,18 @@ export function cacheResponses(cache: Cache, options: CacheResponsesOptions = {}
     const { headers } = context.newResponse(null)
     for (const [name, value] of headers) outgoing.appendHeader(name, value)
     const said = new Set(headers.keys())
-    const hasRun = await responses.handled(incoming, outgoing, async () => {
+    const { surroundings, lend } = honoSurroundings(context, incoming, outgoing)
+    const run = async (): Promise<void> => {
       for (const name of said) {
         if (outgoing.hasHeader(name)) outgoing.removeHeader(name)
         // A response for the cache alone, to which nobody has said it.
         else context.header(name)
       }
       context.req.raw = seenThrough(context.req.raw, incoming)
+      lend()
       await next()
-    })
-    return hasRun ? undefined : alreadySent(outgoing)
+    }
+    return (await responses.handled(incoming, outgoing, run, surroundings)) ? undefined : alreadySent(outgoing)
   }
 }
 

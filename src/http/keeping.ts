@@ -3,14 +3,14 @@ import type { LoadContext } from '../core/load.ts'
 import type { CallOptions } from '../core/options.ts'
 import { quietly } from '../core/quietly.ts'
 import type { Sibling } from '../core/sibling.ts'
-import type { Decision, Old } from './decision.ts'
+import type { Decision } from './decision.ts'
 import type { Fill } from './fill.ts'
 import { placeOfVariant, type Place } from './place.ts'
-import type { Fields } from './policy/fields.ts'
 import type { StaleRules } from './policy/stale.ts'
 import type { ResponsePlan } from './response-options.ts'
+import type { Selection } from './selection.ts'
 import type { Streams } from './streams.ts'
-import { ageNow, type StoredHead, type StoredResponse, type Variants } from './stored-response.ts'
+import { ageNow, type StoredHead, type StoredResponse, type Variants, type Old } from './stored-response.ts'
 import { conditionsOf, withTag } from './validators.ts'
 
 /** What there is under a key: `null` where nothing may be kept. */
@@ -34,8 +34,7 @@ export interface Keeping {
   readonly streams: Streams
   /** That of the address. */
   readonly key: string
-  /** As the client sent them. */
-  readonly fields: Fields
+  readonly selection: Selection
   readonly options: CallOptions
 }
 
@@ -119,10 +118,10 @@ async function keptAsVariant(
   { names }: Place,
   decision: Decision & { readonly names: readonly string[] },
 ): Promise<Variants> {
-  const { sibling, key, fields, options } = keeping
+  const { sibling, key, selection, options } = keeping
   const all = [...new Set([...names, ...decision.names])].sort()
   const variants: Variants = { kind: 'variants', names: all, generation: randomUUID() }
-  const place = placeOfVariant(key, variants, fields)
+  const place = placeOfVariant(key, variants, selection)
   // It has its lease before others can ask for it.
   await new Promise<void>((resolve) => {
     const loader = (inner: LoadContext): Promise<Kept | null> => {

@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache.ts'
+import { messagePart, responsePart } from './express-surroundings.ts'
+import { own } from './harmless.ts'
 import { ResponseCache } from './response-cache.ts'
 import type { CacheResponsesOptions } from './response-options.ts'
+import type { Part, Surroundings } from './surroundings.ts'
 
 export { cachedServer } from './cached-server.ts'
 export { purge, type Purge } from './purge.ts'
@@ -13,6 +16,8 @@ export interface KoaContext {
   readonly req: IncomingMessage & { originalUrl?: string }
   readonly res: ServerResponse
   readonly request: { accept: unknown }
+  readonly response: object
+  readonly state: object
   readonly originalUrl: string
   respond?: boolean | undefined
 }
@@ -24,23 +29,41 @@ export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) 
  * A middleware that caches whole responses: what stands behind it runs once for the whole fleet. `Cache-Control` of a response
  * decides (RFC 9111, for a shared cache).
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
- * @param options each with a default; functions are given requests of node:http (`ctx.req`)
+ * @param options each with a default; `user` is given the context, other functions the request of node:http (`ctx.req`)
  * @throws TypeError for what is no such cache, an unknown option or a value it cannot have
  */
-export function cacheResponses(cache: Cache, options: CacheResponsesOptions = {}): KoaMiddleware {
+export function cacheResponses<Context extends KoaContext = KoaContext>(
+  cache: Cache,
+  options: CacheResponsesOptions<IncomingMessage, Context> = {},
+): KoaMiddleware {
   const responses = new ResponseCache('cacheResponses', cache, options)
   return async (context, next) => {
     const { req, res } = context
     const { statusCode } = res
     // What mounts an app takes the beginning off the URL.
     req.originalUrl ??= context.originalUrl
-    const hasRun = await responses.handled(req, res, async () => {
+    const run = async (): Promise<void> => {
       // What it has kept of the fields is from before the handler: what the handler asks of it would not be seen.
       context.request.accept = undefined
       // A response for the cache alone says 200 until it is told otherwise, and Koa's 404.
       res.statusCode = statusCode
       await next()
-    })
-    if (!hasRun) context.respond = false
+    }
+    if (!(await responses.handled(req, res, run, surroundingsOf(context)))) context.respond = false
   }
+}
+
+function surroundingsOf(context: KoaContext): Surroundings {
+  const { request, response, state } = context
+  const parts = [
+    { name: 'ctx', object: context, isOwn: own.koaContext },
+    { name: 'ctx.state', object: state, isOwn: own.nothing },
+    { name: 'ctx.request', object: request, isOwn: own.koaRequest },
+    messagePart('ctx.req', context.req),
+  ]
+  const others = (): Part[] => [
+    { name: 'ctx.response', object: response, isOwn: own.koaResponse },
+    responsePart('ctx.res', context.res),
+  ]
+  return { parts, others, asker: context }
 }

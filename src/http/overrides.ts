@@ -1,13 +1,13 @@
 /** Properties of an object that are others for a while. */
 export class Overrides {
   readonly #target: object
-  readonly #before = new Map<string, PropertyDescriptor | undefined>()
+  readonly #before = new Map<PropertyKey, PropertyDescriptor | undefined>()
 
   constructor(target: object) {
     this.#target = target
   }
 
-  set(name: string, descriptor: PropertyDescriptor): void {
+  set(name: PropertyKey, descriptor: PropertyDescriptor): void {
     if (!this.#before.has(name)) this.#before.set(name, Object.getOwnPropertyDescriptor(this.#target, name))
     Object.defineProperty(this.#target, name, { configurable: true, enumerable: false, ...descriptor })
   }
@@ -20,7 +20,7 @@ export class Overrides {
   }
 
   /** A property that may be assigned to. */
-  value(name: string, value: unknown): void {
+  value(name: PropertyKey, value: unknown): void {
     this.set(name, { value, writable: true })
   }
 

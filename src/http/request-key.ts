@@ -22,6 +22,16 @@ export function addressOf(request: IncomingMessage): string | null {
   return `${scheme}://${host.toLowerCase()}${originalUrl}`
 }
 
+/** The URL that handlers go by, where an earlier middleware has made it another than the client's; `null` where it is that. */
+export function rewrittenUrl(request: IncomingMessage): string | null {
+  const { url = '/' } = request
+  const { originalUrl = url, baseUrl = '' } = request as { originalUrl?: string; baseUrl?: string }
+  if (baseUrl === '' && url === originalUrl) return null
+  // What mounts a router takes the beginning off, and leaves a slash.
+  const rest = originalUrl.startsWith(baseUrl) ? originalUrl.slice(baseUrl.length) : null
+  return rest !== null && url === (rest.startsWith('/') ? rest : `/${rest}`) ? null : `${baseUrl}${url}`
+}
+
 /** The same without the parameters that a rule leaves out; the others as they were sent, in their order. */
 export function withoutIgnored(address: string, rule: QueryRule | null): string {
   if (rule === null) return address

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache.ts'
 import { loadFailed } from '../core/errors.ts'
@@ -5,17 +6,20 @@ import { siblingOf, type Sibling } from '../core/sibling.ts'
 import { tellHandler } from './cache-info.ts'
 import { cacheStatusText } from './cache-status.ts'
 import { Capture, type Head } from './capture.ts'
-import { Client } from './client.ts'
+import { Client, type ClientAbout } from './client.ts'
 import { Exchange } from './exchange.ts'
 import { preconditionOf } from './policy/conditional.ts'
+import { directivesOf } from './policy/directives.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
 import { Overrides } from './overrides.ts'
-import { addressOf, responseKey, withoutIgnored } from './request-key.ts'
+import { addressOf, responseKey, rewrittenUrl, withoutIgnored } from './request-key.ts'
 import type { ResponseShared } from './response-load.ts'
 import { responsePlan, type CacheResponsesOptions, type ResponsePlan } from './response-options.ts'
 import { responseCodec } from './stored-response.ts'
 import { Streams } from './streams.ts'
+import { Standing, textOf, type Surroundings } from './surroundings.ts'
+import { fillBefore, visited } from './visit.ts'
 import { Waiters } from './waiters.ts'
 
 /** The responses of a handler, kept in a cache. */
@@ -25,7 +29,7 @@ export class ResponseCache {
   readonly #shared: ResponseShared
 
   /** @param who the name of the function that was called with these options */
-  constructor(who: string, cache: Cache, options: CacheResponsesOptions<never>) {
+  constructor(who: string, cache: Cache, options: CacheResponsesOptions<never, never>) {
     this.#plan = responsePlan(who, options)
     this.#sibling = siblingOf(cache, { codec: responseCodec })
     this.#shared = {
@@ -34,40 +38,71 @@ export class ResponseCache {
       streams: new Streams(),
       waiters: new Waiters(),
       refreshing: new Set(),
+      standing: new Standing(this.#plan.shared),
+      outside: new AsyncResource('herdless.responses'),
     }
   }
 
   /**
    * Answers a request from what is stored, or has the handler answer, for this client and for whoever else asks.
    * @param run has the handler answer, once at most: now, or later, or when the client has been answered already
+   * @param surroundings what the framework knows of the request
    * @returns when it is over, one way or another; `undefined` for now
    */
-  handle(request: IncomingMessage, response: ServerResponse, run: () => void): Promise<void> | undefined {
-    const key = this.#keyFor(request, response)
-    if (key === null) {
+  handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    run: () => void,
+    surroundings: Surroundings,
+  ): Promise<void> | undefined {
+    const address = addressOf(request)
+    const visit = address === null || this.#plan.skip(request) ? null : visited(request, this)
+    const fill = visit === null ? null : fillBefore(visit)
+    const isLeft = visit !== null && fill?.leave() !== 'handler'
+    const key = isLeft && address !== null ? this.#keyFor(request, response, address) : null
+    if (visit === null || key === null) {
       run()
       return undefined
     }
     const honor = this.#plan.honorRequestDirectives(request)
-    return new Exchange(this.#shared, new Client({ request, response, run, honor }), key).begin()
+    const user = this.#plan.user?.(surroundings.asker) ?? null
+    const before = this.#before({ request, response, surroundings, user, visit })
+    const client = new Client({ request, response, run, honor, surroundings, before, user, visit })
+    const exchange = new Exchange(this.#shared, client, key)
+    // Until then a cache before this one holds the lease of the address.
+    return fill === null ? exchange.begin() : fill.settled.then(() => exchange.begin())
+  }
+
+  /** What stood before the cache, as a text. */
+  #before({ request, response, surroundings, user, visit }: Omit<ClientAbout, 'run' | 'honor' | 'before'>): string {
+    const names = this.#shared.standing.names(surroundings.parts)
+    // The user's own key says what tells addresses apart.
+    const isKeyed = this.#plan.key !== null
+    const rewritten = isKeyed ? null : rewrittenUrl(request)
+    const url = rewritten === null ? null : withoutIgnored(rewritten, this.#plan.query(request))
+    const path = isKeyed ? null : (surroundings.path ?? null)
+    return textOf({ url, path, user, said: forItsClient(response), names, depth: visit.depth })
   }
 
   /**
    * The same for a `run` that says when the handler has answered.
    * @returns then, or when it is over without a run, whether there was one
    */
-  async handled(request: IncomingMessage, response: ServerResponse, run: () => Promise<unknown>): Promise<boolean> {
+  async handled(
+    request: IncomingMessage,
+    response: ServerResponse,
+    run: () => Promise<unknown>,
+    surroundings: Surroundings,
+  ): Promise<boolean> {
     return await new Promise((resolve, reject) => {
-      const over = this.handle(request, response, () => resolve(run().then(() => true)))
+      const over = this.handle(request, response, () => resolve(run().then(() => true)), surroundings)
       Promise.resolve(over).then(() => resolve(false), reject)
     })
   }
 
   /** Under which key the answer to a request may be; `null` if that is for the handler alone. */
-  #keyFor(request: IncomingMessage, response: ServerResponse): string | null {
+  #keyFor(request: IncomingMessage, response: ServerResponse, address: string): string | null {
     const { method = 'GET' } = request
-    const address = addressOf(request)
-    if (address === null || this.#plan.skip(request)) return null
     const key = responseKey(this.#plan.key?.(request) ?? withoutIgnored(address, this.#plan.query(request)))
     if (method !== 'GET' && method !== 'HEAD') {
       this.#invalidateAfter(request, response, address, key)
@@ -120,4 +155,16 @@ export class ResponseCache {
     })
     void new Capture(response, (head) => ((said = head), { to: 'client', with: [] }), 0)
   }
+}
+
+/** Whether an earlier middleware has said already that the answer is for its client alone. */
+function forItsClient(response: ServerResponse): 'private' | 'no-store' | null {
+  for (const name of ['Cache-Control', 'CDN-Cache-Control']) {
+    const said = response.getHeader(name)
+    if (said === undefined) continue
+    const directives = directivesOf(String(said))
+    if (directives.has('no-store')) return 'no-store'
+    if (directives.has('private')) return 'private'
+  }
+  return null
 }

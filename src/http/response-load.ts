@@ -1,21 +1,23 @@
+import type { AsyncResource } from 'node:async_hooks'
+import type { ServerResponse } from 'node:http'
 import type { LoadContext } from '../core/load.ts'
 import type { CacheError, CacheErrorCode } from '../core/errors.ts'
 import type { CallOptions } from '../core/options.ts'
 import type { Sibling } from '../core/sibling.ts'
 import { known, type Client } from './client.ts'
-import type { Old } from './decision.ts'
 import { detached } from './detached.ts'
 import { Fill } from './fill.ts'
 import { follow } from './follow.ts'
 import { filled, type Keeping, type Kept } from './keeping.ts'
-import { isSelected, type Place } from './place.ts'
+import type { Place } from './place.ts'
 import { usableOnError } from './policy/reuse.ts'
 import type { FieldLine } from './policy/fields.ts'
 import { linesOf } from './response-arguments.ts'
 import type { ResponsePlan } from './response-options.ts'
 import { wantsPart } from './serve.ts'
-import type { StoredHead } from './stored-response.ts'
+import type { StoredHead, Old } from './stored-response.ts'
 import type { Streams } from './streams.ts'
+import type { Standing } from './surroundings.ts'
 import type { Waiters } from './waiters.ts'
 
 /** What the requests of one cache of responses share. */
@@ -26,6 +28,9 @@ export interface ResponseShared {
   readonly waiters: Waiters
   /** The keys that this process refreshes in the background. */
   readonly refreshing: Set<string>
+  readonly standing: Standing
+  /** Where the middleware was made: outside of all requests. */
+  readonly outside: AsyncResource
 }
 
 /**
@@ -40,6 +45,16 @@ const detailOf: Partial<Record<CacheErrorCode, string>> = { OVERLOADED: 'overloa
 /** Responses up to this many bytes travel in the message that wakes those who wait. */
 const inlineLimit = 65_536
 
+/** Which request, and where its answer belongs. */
+export interface ResponseLoadAbout {
+  readonly client: Client
+  /** That of the address. */
+  readonly key: string
+  readonly place: Place
+  readonly old: Old | null
+  readonly isOfOthers: boolean
+}
+
 /** One request whose answer is not at hand: the handler answers it, or another like it, for all who wait. */
 export class ResponseLoad {
   readonly #shared: ResponseShared
@@ -51,13 +66,16 @@ export class ResponseLoad {
   /** What stands before the cache has said already. */
   readonly #before: readonly FieldLine[]
 
-  /** @param key that of the address */
-  constructor(shared: ResponseShared, about: { client: Client; key: string; place: Place; old: Old | null }) {
-    const { client, key, place, old } = about
+  /** Whether what is at its place is for others, before whose cache something else has stood. */
+  readonly #isOfOthers: boolean
+
+  constructor(shared: ResponseShared, about: ResponseLoadAbout) {
+    const { client, key, place, old, isOfOthers } = about
     const { sibling, plan, streams } = shared
     this.#shared = shared
     this.#client = client
     this.#old = old
+    this.#isOfOthers = isOfOthers
     this.#before = linesOf(client.response)
     this.#place = old === null ? place : { ...place, forwarded: 'stale' }
     const options: CallOptions = {
@@ -66,29 +84,30 @@ export class ResponseLoad {
       // Where there is something to serve instead, a handler that fails is left alone for a while.
       ...(this.#isUsableOnError ? {} : { failureCooldown: 0 }),
     }
-    this.#keeping = { sibling, plan, streams, key, fields: client.fields, options }
+    this.#keeping = { sibling, plan, streams, key, selection: client.selection, options }
   }
 
   /** @param verb `refresh` to replace what is fresh for the store, too; `load` where nothing was found */
   async answer(verb: 'getOrLoad' | 'refresh' | 'load'): Promise<Loaded> {
-    const { request, response, run } = this.#client
-    const { sibling, plan } = this.#shared
-    const fill = new Fill({ request, response, plan, defaultTtl: sibling.defaultTtl, run })
+    const { request, response } = this.#client
+    const fill = this.#fill(response)
     const loaded = this.#loaded(verb, fill)
     return this.#old === null && !wantsPart(request) ? await this.#orFollowed(fill, loaded) : await loaded
   }
 
   /** Refreshes what is served stale, for nobody in particular, when its client has it; resolves when that is over. */
   async behind(): Promise<void> {
-    const { refreshing, sibling, plan } = this.#shared
-    const { request, response, run } = this.#client
+    const { refreshing, sibling } = this.#shared
+    const { request, response } = this.#client
     const { key } = this.#place
     if (refreshing.has(key)) return
     refreshing.add(key)
     const load = (context: LoadContext): Promise<Kept | null> => {
-      const about = { request, response: detached(request, response), plan, defaultTtl: sibling.defaultTtl, run }
-      return filled(this.#keeping, context, new Fill({ ...about, isBehind: true }), this.#place, this.#old)
+      const fill = this.#fill(detached(request, response, this.#before), true)
+      return filled(this.#keeping, context, fill, this.#place, this.#old)
     }
+    // Node.js knows the address of a connection that has ended only if it was asked before.
+    void request.socket.remoteAddress
     if (!response.closed) await new Promise<unknown>((resolve) => response.once('close', resolve))
     try {
       await sibling.cache.getOrLoad(key, load, this.#keeping.options)
@@ -97,6 +116,17 @@ export class ResponseLoad {
     } finally {
       refreshing.delete(key)
     }
+  }
+
+  #fill(response: ServerResponse, isBehind = false): Fill {
+    const { plan, sibling, standing, outside } = this.#shared
+    const client = this.#client
+    // A refresh is for no client in particular: what an earlier middleware has entered for one is left.
+    const run = isBehind ? (): void => outside.runInAsyncScope(client.run) : client.run
+    const isApart = this.#isOfOthers || client.user !== null || client.visit.depth > 0
+    const fill = new Fill({ client, response, plan, standing, defaultTtl: sibling.defaultTtl, run, isBehind, isApart })
+    client.visit.fill = fill
+    return fill
   }
 
   async #loaded(verb: 'getOrLoad' | 'refresh' | 'load', fill: Fill): Promise<Loaded> {
@@ -113,6 +143,8 @@ export class ResponseLoad {
     } catch (error) {
       // It was told as an event. Whose handler has begun is answered by it.
       if (fill.forgo()) return this.#withoutLoad((error as CacheError).code, isOwn)
+    } finally {
+      fill.settle()
     }
     if (fill.isClientOurs) await this.#answerInstead(fill)
     return 'answered'
@@ -120,13 +152,13 @@ export class ResponseLoad {
 
   /** Where the handler answers another request of this process meanwhile, the client is sent that as it grows. */
   async #orFollowed(fill: Fill, loaded: Promise<Loaded>): Promise<Loaded> {
-    const { response, fields, askedAt } = this.#client
+    const { response, selection, askedAt } = this.#client
     const { key, forwarded } = this.#place
     let leave = (): void => undefined
     const followed = new Promise<Loaded>((resolve) => {
       const join = (stream: Fill, head: StoredHead): void => {
-        if (this.#client.isDone || !isSelected(head, fields) || !fill.forgo()) return
-        follow(response, fields, stream, { head, status: { forwarded, collapsed: true } })
+        if (this.#client.isDone || !selection.mayHave(head) || !fill.forgo()) return
+        follow(response, selection, stream, { head, status: { forwarded, collapsed: true } })
         resolve('answered')
       }
       leave = this.#shared.streams.join(key, { askedAt, follow: join })

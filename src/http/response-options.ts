@@ -1,15 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { checked, life, oneOf, timer, whole, yesOrNo, type Check } from '../core/checks.ts'
-import { shown, type Duration } from '../core/duration.ts'
+import type { Duration } from '../core/duration.ts'
 import { checkedTags } from '../core/tags.ts'
-import { statusRule, type StatusRule } from './policy/lifetime.ts'
+import { aFunction, aKey, aUser, checkedStatuses, fieldNames, perRequest, someOf, strings } from './option-checks.ts'
+import type { StatusRule } from './policy/lifetime.ts'
+import { queryRule, type QueryPlan } from './query-rule.ts'
 import type { QueryRule } from './request-key.ts'
 
 /** A value, or what gives one for a request. */
 export type PerRequest<Value, Request> = Value | ((request: Request) => Value)
 
 /** What may be said of the responses that are cached; most of it also as a function of the request, where `undefined` is the default. */
-export interface CacheResponsesOptions<Request = IncomingMessage> {
+export interface CacheResponsesOptions<Request = IncomingMessage, Asker = object> {
   /**
    * How long a response is fresh that does not say so itself (`Cache-Control`, `Expires`); 0 for not at all: then only those
    * are stored that do; `'heuristic'` for a tenth of the time since its `Last-Modified`, up to a day (RFC 9111, section 4.2.2).
@@ -22,6 +24,16 @@ export interface CacheResponsesOptions<Request = IncomingMessage> {
   readonly staleIfError?: PerRequest<Duration | undefined, Request> | undefined
   /** What tells responses apart, instead of the address. Default: scheme, host, path and query as they were sent. */
   readonly key?: ((request: Request) => string) | undefined
+  /**
+   * Whose the response is: a part of the key, so that what it is made of may be read by the handler; `null` and `undefined` for
+   * everybody. Default: everybody, so that what identifies a client must not be read.
+   */
+  readonly user?: ((asker: Asker) => string | number | bigint | null | undefined) | undefined
+  /**
+   * What earlier middleware puts on each request that is the same for all, or matters to no response, as `Cache-Status` names
+   * it (`req.tenant`) or without its part (`tenant`). Default: none but ids, loggers and timers that are well known.
+   */
+  readonly shared?: readonly string[] | undefined
   /** Names of request fields that responses differ by, whatever they say themselves. Default: none. */
   readonly vary?: PerRequest<readonly string[] | undefined, Request> | undefined
   /**
@@ -77,6 +89,8 @@ export interface ResponsePlan {
   readonly grace: Of<number>
   readonly staleIfError: Of<number>
   readonly key: Of<string> | null
+  readonly user: ((asker: object) => string | null) | null
+  readonly shared: readonly string[]
   readonly vary: Of<readonly string[]>
   readonly undeclared: Of<'key' | 'refuse' | 'ignore'>
   readonly skip: Of<boolean>
@@ -106,6 +120,8 @@ const defaults: Omit<ResponsePlan, 'query'> = {
   grace: () => 0,
   staleIfError: () => 0,
   key: null,
+  user: null,
+  shared: [],
   vary: () => [],
   undeclared: () => 'key',
   skip: () => false,
@@ -126,6 +142,8 @@ const checks: Record<keyof CacheResponsesOptions, Check> = {
   grace: perRequest(life(0)),
   staleIfError: perRequest(life(0)),
   key: aKey,
+  user: aUser,
+  shared: strings,
   vary: perRequest(fieldNames),
   undeclared: perRequest(oneOf('key', 'refuse', 'ignore')),
   skip: aFunction,
@@ -144,7 +162,10 @@ const checks: Record<keyof CacheResponsesOptions, Check> = {
 }
 
 /** The plan of a cache of responses. Throws TypeError for what is not an option or not a value it can have. */
-export function responsePlan<Request>(who: string, options: CacheResponsesOptions<Request>): ResponsePlan {
+export function responsePlan<Request, Asker>(
+  who: string,
+  options: CacheResponsesOptions<Request, Asker>,
+): ResponsePlan {
   const given = checked(who, options, checks) as Partial<ResponsePlan> & QueryPlan
   const { ignoreQuery, allowQuery, ...rest } = given
   if (ignoreQuery !== undefined && allowQuery !== undefined) {
@@ -162,78 +183,4 @@ function orDefault(given: Partial<ResponsePlan>): Partial<ResponsePlan> {
     return [name, (request: IncomingMessage) => value(request) ?? usual(request)]
   })
   return Object.fromEntries(complete) as Partial<ResponsePlan>
-}
-
-interface QueryPlan {
-  readonly ignoreQuery?: Of<true | readonly string[] | undefined>
-  readonly allowQuery?: Of<readonly string[] | undefined>
-}
-
-function queryRule(
-  ignore: true | readonly string[] | undefined,
-  allow: readonly string[] | undefined,
-): QueryRule | null {
-  if (allow !== undefined) return { keeps: (name) => allow.includes(name) }
-  if (ignore === undefined) return null
-  return { keeps: (name) => ignore !== true && !ignore.includes(name) }
-}
-
-/** What is a value, or a function of the request that returns one: checked when it is given, or each time. */
-function perRequest(check: Check): Check {
-  return (name, value) => {
-    if (typeof value !== 'function') {
-      const same = check(name, value)
-      return () => same
-    }
-    return (request: unknown) => {
-      const result: unknown = value(request)
-      return result === undefined ? undefined : check(`${name}(request)`, result)
-    }
-  }
-}
-
-function aFunction(name: string, value: unknown): unknown {
-  if (typeof value === 'function') return value
-  throw new TypeError(`Expected \`${name}\` to be a function of the request, got ${shown(value)}`)
-}
-
-function aKey(name: string, value: unknown): unknown {
-  const keyOf = aFunction(name, value) as (request: unknown) => unknown
-  return (request: unknown) => {
-    const key = keyOf(request)
-    if (typeof key === 'string') return key
-    throw new TypeError(`Expected \`${name}(request)\` to be a string, got ${shown(key)}`)
-  }
-}
-
-function strings(name: string, value: unknown): unknown {
-  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value
-  throw new TypeError(`Expected \`${name}\` to be an array of strings, got ${shown(value)}`)
-}
-
-function fieldNames(name: string, value: unknown): unknown {
-  const names = strings(name, value) as readonly string[]
-  const odd = names.find((each) => !/^[!#$%&'*+.^_`|~\dA-Za-z-]+$/.test(each))
-  if (odd === undefined) return names.map((each) => each.toLowerCase())
-  throw new TypeError(`Expected \`${name}\` to be names of header fields, got ${shown(odd)}`)
-}
-
-function someOf(...choices: readonly string[]): Check {
-  return (name, value) => {
-    const some = strings(name, value) as readonly string[]
-    if (some.length > 0 && some.every((each) => choices.includes(each))) return some
-    throw new TypeError(`Expected \`${name}\` to be some of ${choices.join(', ')}, got ${shown(value)}`)
-  }
-}
-
-function checkedStatuses(name: string, value: unknown): unknown {
-  if (value === 'standard') return statusRule
-  const isStatus = (each: unknown): boolean => Number.isInteger(each) && Number(each) >= 200 && Number(each) <= 599
-  if (Array.isArray(value) && value.every(isStatus)) {
-    const statuses = new Set(value)
-    return (status: number) => (statuses.has(status) ? 'always' : 'never')
-  }
-  throw new TypeError(
-    `Expected \`${name}\` to be 'standard' or an array of statuses from 200 to 599, got ${shown(value)}`,
-  )
 }

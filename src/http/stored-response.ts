@@ -13,7 +13,9 @@ export interface StoredHead {
   readonly initialAge: number
   readonly lifetime: number
   readonly rules: StaleRules
-  /** The names of the request fields that it was selected by, and what they said. */
+  /** What stood before the cache when it was made, as `textOf` says it. */
+  readonly before: string
+  /** The names of the request fields and of what else it was selected by, and what they said. */
   readonly vary: readonly string[]
   readonly selected: string
 }
@@ -22,6 +24,12 @@ export interface StoredHead {
 export interface StoredResponse extends StoredHead {
   readonly kind: 'response'
   readonly body: Buffer
+}
+
+/** What is stored and may be validated, and how old it is. */
+export interface Old {
+  readonly stored: StoredResponse
+  readonly age: number
 }
 
 /** Says by which request fields the responses of a URL differ; each is kept under a key of its own. */

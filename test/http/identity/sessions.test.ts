@@ -135,6 +135,8 @@ tellsApart('a token of csurf at a first visit, with a session', {
     },
     (req) => req.csrfToken(),
   ),
+  // It makes a session for each visitor, whose cookie is set with the head.
+  shares: false,
 })
 
 tellsApart('a token of csurf at a first visit, with a cookie', {

@@ -104,7 +104,7 @@ type IsOwn = (name: string, reply: Reply) => boolean
 
 /** A visitor without a name may be turned away. */
 const isFor: IsOwn = (name, { status, text }) =>
-  (status === 200 && text.includes(textFor(name))) || (name === 'nobody' && (status === 401 || status === 403))
+  (status === 200 && text.includes(textFor(name))) || (name === 'nobody' && [400, 401, 403].includes(status))
 
 const strangers: Visitors = { one: {}, another: {}, third: {} }
 

@@ -1,0 +1,104 @@
+import { IncomingMessage, OutgoingMessage, ServerResponse } from 'node:http'
+import { EventEmitter } from 'node:events'
+import { Socket } from 'node:net'
+import { Stream } from 'node:stream'
+
+/** Whether a name is one that a framework gives to every object of a kind. Symbols go by their descriptions. */
+export type IsOwn = (name: string) => boolean
+
+/**
+ * What well-known middleware puts on a request, a response or a context that is of no client: ids of requests, loggers, timers,
+ * marks of parsers and stores that the whole process shares.
+ */
+export const harmless: ReadonlySet<string> = setOf(
+  // pino-http, Fastify, express-request-id
+  'id log allLogs',
+  // pino-http, morgan, response-time
+  'startTime _startAt _startTime',
+  // on-finished, body-parser, connect-timeout
+  '__onFinished _body timedout clearTimedout',
+  // cookie-parser, express-session
+  'secret sessionStore',
+  // OpenTelemetry's instrumentation of Express
+  '__ot_middlewares',
+  // @koa/router: all of them are made of the path
+  'router params matched captures _matchedRoute _matchedRouteName',
+)
+
+/** All that a request or a response of node:http has by itself. */
+const ofRequest = setOf(
+  ownNames(touched(new IncomingMessage(new Socket()))),
+  '_eventsCount _host timeoutCb on',
+  // Ours, each of which is watched in its own way.
+  'headers headersDistinct cache herdless.responses',
+)
+const ofResponse = setOf(
+  ownNames(new ServerResponse(new IncomingMessage(new Socket()))),
+  ...[ServerResponse, OutgoingMessage, Stream, EventEmitter].map(({ prototype }) => ownNames(prototype as object)),
+  'kUniqueHeaders _maxRequestsPerSocket statusCode statusMessage timeout',
+)
+
+// What node:http replaces, and compression, sends what is captured already.
+const ofExpressResponse = setOf([...ofResponse].join(' '), 'locals flush')
+const ofExpressRequest = setOf(
+  [...ofRequest].join(' '),
+  'res next baseUrl originalUrl _parsedUrl _parsedOriginalUrl route params query router.tracing.matchedRoute',
+)
+const ofKoa = {
+  context: setOf('app req res request response originalUrl state respond context#cookies'),
+  request: setOf('app req res ctx response originalUrl memoizedURL _querycache _accept'),
+  // Not its body: what an earlier middleware has set may be the answer.
+  response: setOf('app req res ctx request header _explicitStatus _explicitNullBody'),
+}
+const ofFastify = { request: setOf('id params raw query log body'), reply: setOf('raw request log') }
+const ofHono = {
+  context: setOf(
+    'env finalized error render setLayout getLayout setRenderer header status set get newResponse',
+    'body text json html redirect notFound',
+  ),
+  request: setOf('raw routeIndex path bodyCache'),
+  env: setOf('incoming outgoing server'),
+}
+
+/** Objects on which frameworks put something by themselves. */
+type Owned =
+  | 'message'
+  | 'response'
+  | 'nothing'
+  | `koa${'Context' | 'Request' | 'Response'}`
+  | `fastify${'Request' | 'Reply'}`
+  | `hono${'Context' | 'Request' | 'Env'}`
+
+/** What each framework puts there by itself. */
+export const own: Readonly<Record<Owned, IsOwn>> = {
+  message: (name) => ofExpressRequest.has(name),
+  response: (name) => ofExpressResponse.has(name),
+  nothing: () => false,
+  koaContext: (name) => ofKoa.context.has(name),
+  koaRequest: (name) => ofKoa.request.has(name),
+  koaResponse: (name) => ofKoa.response.has(name),
+  fastifyRequest: (name) => ofFastify.request.has(name) || name.startsWith('fastify.'),
+  fastifyReply: (name) => ofFastify.reply.has(name) || name.startsWith('fastify.'),
+  honoContext: (name) => ofHono.context.has(name),
+  honoRequest: (name) => ofHono.request.has(name),
+  honoEnv: (name) => ofHono.env.has(name),
+}
+
+/** A property by its name, and a symbol by its description. */
+export function nameOf(key: PropertyKey): string {
+  return typeof key === 'symbol' ? (key.description ?? '') : String(key)
+}
+
+/** Node.js adds what it has not been asked for yet. */
+function touched(message: IncomingMessage): IncomingMessage {
+  void [message.headers, message.headersDistinct, message.trailers, message.trailersDistinct]
+  return message
+}
+
+function ownNames(object: object): string {
+  return Reflect.ownKeys(object).map(nameOf).join(' ')
+}
+
+function setOf(...names: readonly string[]): ReadonlySet<string> {
+  return new Set(names.join(' ').split(' '))
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { messagePart, responsePart } from './express-surroundings.ts'
+import { own } from './harmless.ts'
+import { Overrides } from './overrides.ts'
+import type { Surroundings } from './surroundings.ts'
+
+/** What is used of a context of Hono 4. */
+export interface HonoContext {
+  readonly env: unknown
+  readonly req: { raw: Request; readonly path: string }
+  readonly var: object
+  header(name: string): void
+  newResponse(body: null): Response
+}
+
+/** The variables of a context of Hono, in an object that can be watched. */
+export interface Variables {
+  readonly surroundings: Surroundings
+  /** Has the context take them from there. */
+  readonly lend: () => void
+}
+
+/** What Hono knows of a request. */
+export function honoSurroundings(context: HonoContext, incoming: IncomingMessage, outgoing: ServerResponse): Variables {
+  const variables = context.var as Record<PropertyKey, unknown>
+  const parts = [
+    { name: 'c.var', object: variables, isOwn: own.nothing },
+    { name: 'c', object: context, isOwn: own.honoContext },
+    { name: 'c.req', object: context.req, isOwn: own.honoRequest },
+    { name: 'c.env', object: context.env as object, isOwn: own.honoEnv },
+    messagePart('c.env.incoming', incoming),
+  ]
+  const surroundings = { parts, others: () => [responsePart('c.env.outgoing', outgoing)], asker: context }
+  return {
+    surroundings: { ...surroundings, path: pathOf(context.req.path, incoming.url) },
+    lend: () => lent(context, variables),
+  }
+}
+
+/** The path by which Hono routes, where that is not the one of the address. */
+function pathOf(path: string, url = '/'): string | undefined {
+  const next = url.charAt(path.length)
+  return url.startsWith(path) && (next === '' || next === '?' || next === '#') ? undefined : path
+}
+
+/** The context has them in a private field, which it shows in copies only. */
+function lent(context: HonoContext, variables: Record<PropertyKey, unknown>): void {
+  const overrides = new Overrides(context)
+  const set = overrides.method('set', (name: PropertyKey, value: unknown) => {
+    set([name, value])
+    variables[name] = value
+  })
+  const get = overrides.method('get', (name: PropertyKey) => {
+    return Object.hasOwn(variables, name) ? variables[name] : get([name])
+  })
+  overrides.set('var', { get: () => variables })
+}

@@ -1,0 +1,84 @@
+import type { ServerResponse } from 'node:http'
+import { CleanRequest, type SeenFields } from './clean-request.ts'
+import type { Client } from './client.ts'
+import type { ResponsePlan } from './response-options.ts'
+import type { Old } from './stored-response.ts'
+import { isPlain, type Standing } from './surroundings.ts'
+import { conditionsOf } from './validators.ts'
+import { WatchedSurroundings } from './watched-surroundings.ts'
+
+/** How a request is watched. */
+export interface WatchedRequestAbout {
+  readonly client: Client
+  /** Where the handler answers. */
+  readonly response: ServerResponse
+  readonly plan: ResponsePlan
+  readonly standing: Standing
+  /** What the handler is asked about. */
+  readonly old: Old | null
+  /** Told the name of what is first read; `null` for all fields. */
+  readonly onSee: (name: string | null) => void
+}
+
+const none: ReadonlySet<string> = new Set()
+
+/** A request and all that stands around it, as a handler sees it that fills. */
+export class WatchedRequest {
+  readonly fields: CleanRequest
+  readonly #surroundings: WatchedSurroundings
+  readonly #ignoresUndeclared: boolean
+
+  /** Throws what an option throws, before anything is changed. */
+  constructor({ client, response, plan, standing, old, onSee }: WatchedRequestAbout) {
+    const { request, surroundings } = client
+    this.#ignoresUndeclared = plan.undeclared(request) === 'ignore'
+    const hides = [
+      ...(plan.cookies(request) === 'hide' ? ['cookie'] : []),
+      ...(plan.honorRequestDirectives(request) && old === null ? [] : ['cache-control', 'pragma']),
+    ]
+    // The user's own key may leave the host out.
+    const keyed = plan.key === null ? ['host'] : []
+    const conditions = old === null ? {} : conditionsOf(old.stored)
+    const isKeyable = (name: string): boolean => client.selection.isKeyable(name)
+    client.selection.detach()
+    this.fields = new CleanRequest(request, { hides, keyed, conditions, onSee, isKeyable })
+    this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, this.fields.seeOther)
+    this.#declare(client, plan)
+  }
+
+  /** Of what the handler has read, what counts. */
+  get seen(): SeenFields {
+    return this.#ignoresUndeclared ? none : this.fields.seen
+  }
+
+  /** What the answer depends on does not matter any more. */
+  releaseSurroundings(): void {
+    this.#surroundings.release()
+  }
+
+  /** All is as it was. */
+  release(): void {
+    this.#surroundings.release()
+    this.fields.release()
+  }
+
+  /** What the key is made of may be read. */
+  #declare({ request, surroundings }: Client, { key, user }: ResponsePlan): void {
+    try {
+      if (user !== null) {
+        this.fields.declare(
+          () => user(surroundings.asker),
+          () => true,
+        )
+      }
+      if (key !== null) {
+        this.fields.declare(
+          () => key(request),
+          (name) => isPlain(surroundings, name),
+        )
+      }
+    } catch {
+      // It has not thrown before: what it would have read goes for undeclared.
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { Socket } from 'node:net'
+
+/** By which a handler may know a client: its address, its certificate, its connection. */
+const ofPeer: ReadonlySet<string> = new Set([
+  ...'remoteAddress remoteFamily remotePort localAddress localPort localFamily address'.split(' '),
+  ...'_peername _getpeername _sockname _getsockname _handle _parent _tlsOptions ssl'.split(' '),
+  ...'authorized authorizationError getPeerCertificate getPeerX509Certificate getSession getTLSTicket'.split(' '),
+  ...'isSessionReused getFinished getPeerFinished getSharedSigalgs getEphemeralKeyInfo getCipher getProtocol'.split(
+    ' ',
+  ),
+  ...'exportKeyingMaterial servername alpnProtocol bytesRead bytesWritten _bytesDispatched'.split(' '),
+])
+
+/** What node:net, node:tls and node:http put on each connection by themselves. */
+const ofNode: ReadonlySet<string> = new Set([
+  ...Object.getOwnPropertyNames(new Socket()),
+  ...'parser on addListener prependListener setEncoding encrypted timeout secureConnecting'.split(' '),
+  ...'_paused _httpMessage _secureEstablished _securePending _newSessionPending _controlReleased'.split(' '),
+  ...'_SNICallback _requestCert _rejectUnauthorized'.split(' '),
+])
+
+/**
+ * A connection that tells what a handler reads of its client. Its methods are those of the connection itself.
+ * @param onRead told the name of what is read
+ */
+export function watchedSocket(socket: Socket, onRead: (name: string) => void): Socket {
+  return new Proxy(socket, {
+    get(target, name) {
+      if (typeof name === 'string' && isTelling(target, name)) onRead(name)
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+    set: (target, name, value) => Reflect.set(target, name, value, target),
+  })
+}
+
+/** Whether it tells one client from another: what a listener of the server has put there may do so. */
+function isTelling(socket: Socket, name: string): boolean {
+  if (ofPeer.has(name)) return true
+  return Object.hasOwn(socket, name) && !ofNode.has(name)
+}
