@@ -18,13 +18,12 @@ export interface CacheStatus {
 /** The member of the list that is ours, as text. */
 export function cacheStatusText(status: CacheStatus): string {
   const { hit, forwarded, forwardedStatus, stored, collapsed, detail } = status
-  return [
-    'herdless',
-    ...(hit === undefined ? [] : ['hit', `ttl=${Math.floor(hit.ttl / 1_000)}`]),
-    ...(forwarded === undefined ? [] : [`fwd=${forwarded}`]),
-    ...(forwardedStatus === undefined ? [] : [`fwd-status=${forwardedStatus}`]),
-    ...(stored === true ? ['stored'] : []),
-    ...(collapsed === true ? ['collapsed'] : []),
-    ...(detail === undefined ? [] : [`detail=${detail}`]),
-  ].join('; ')
+  const parts = ['herdless']
+  if (hit !== undefined) parts.push('hit', `ttl=${Math.floor(hit.ttl / 1_000)}`)
+  if (forwarded !== undefined) parts.push(`fwd=${forwarded}`)
+  if (forwardedStatus !== undefined) parts.push(`fwd-status=${forwardedStatus}`)
+  if (stored === true) parts.push('stored')
+  if (collapsed === true) parts.push('collapsed')
+  if (detail !== undefined) parts.push(`detail=${detail}`)
+  return parts.join('; ')
 }

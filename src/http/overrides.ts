@@ -27,8 +27,8 @@ export class Overrides {
   /** The object is as it was. */
   undo(): void {
     for (const [name, before] of this.#before) {
-      Reflect.deleteProperty(this.#target, name)
-      if (before !== undefined) Object.defineProperty(this.#target, name, before)
+      if (before === undefined) Reflect.deleteProperty(this.#target, name)
+      else Object.defineProperty(this.#target, name, before)
     }
     this.#before.clear()
   }

@@ -8,7 +8,6 @@ import { cacheStatusText } from './cache-status.ts'
 import { Capture, type Head } from './capture.ts'
 import { Client, type ClientAbout } from './client.ts'
 import { Exchange } from './exchange.ts'
-import { preconditionOf } from './policy/conditional.ts'
 import { directivesOf } from './policy/directives.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
@@ -129,9 +128,8 @@ export class ResponseCache {
     if (headers.upgrade !== undefined) return 'upgrade'
     if (headers.cookie !== undefined && this.#plan.cookies(request) === 'pass') return 'cookie'
     if (headers.authorization !== undefined && this.#plan.authorization(request) === 'pass') return 'authorization'
-    return preconditionOf({ method, fields: headers }, { status: 200, fields: {} }, 0) === 'forward'
-      ? 'condition'
-      : null
+    // RFC 9111 section 4.3.2: they are for the handler, whatever is stored.
+    return headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined ? 'condition' : null
   }
 
   /**

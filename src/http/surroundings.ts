@@ -41,6 +41,8 @@ interface Names {
   readonly foreign: readonly PropertyKey[]
 }
 
+const none: readonly string[] = []
+
 /** Looks for what earlier middleware has put on the parts of a request. */
 export class Standing {
   readonly #shared: ReadonlySet<string>
@@ -55,15 +57,16 @@ export class Standing {
 
   /** The names of what stands there and is something, sorted. */
   names(parts: readonly Part[]): readonly string[] {
-    const names: string[] = []
+    let names = none
     for (const part of parts) {
       // Of the many that node:http has, those that cannot be enumerated would take long.
       const all = part.isLarge === true ? Object.keys(part.object) : Reflect.ownKeys(part.object)
+      if (all.length === 0) continue
       for (const key of this.#foreignAmong(part, all, this.#last)) {
-        if (isSomething(part.object, key)) names.push(`${part.name}.${nameOf(key)}`)
+        if (isSomething(part.object, key)) names = [...names, `${part.name}.${nameOf(key)}`]
       }
     }
-    return names.length > 1 ? names.sort() : names
+    return names.length > 1 ? names.toSorted() : names
   }
 
   /** All of a part that is of no framework, is something, and may be of one client. */

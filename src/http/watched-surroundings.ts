@@ -64,9 +64,8 @@ export class WatchedSurroundings {
       },
     })
     this.#undo.push(() => {
-      Reflect.deleteProperty(message, name)
-      if (before === undefined) return
-      Object.defineProperty(message, name, before.get === undefined ? { ...before, value: current } : before)
+      if (before === undefined) Reflect.deleteProperty(message, name)
+      else Object.defineProperty(message, name, before.get === undefined ? { ...before, value: current } : before)
     })
   }
 
