@@ -77,7 +77,7 @@ export class CleanRequest {
     this.#overrides.value('headers', this.#watched(shown))
     const visible = (name: string): boolean => !this.#isHidden(name.toLowerCase())
     this.#whole('headersDistinct', () => ({
-      ...Object.fromEntries(Object.entries(distinctOf(request)).filter(([name]) => visible(name))),
+      ...Object.fromEntries(Object.entries(distinctOf(rawHeaders)).filter(([name]) => visible(name))),
       ...Object.fromEntries(Object.entries(conditions).map(([name, value]) => [name, [value]])),
     }))
     this.#whole('rawHeaders', () => {
@@ -175,10 +175,12 @@ export class CleanRequest {
   }
 }
 
-/** All values of each field. Where a request was made up there may be none. */
-function distinctOf(request: IncomingMessage): Record<string, unknown> {
-  return (Reflect.get(Object.getPrototypeOf(request) as object, 'headersDistinct', request) ?? {}) as Record<
-    string,
-    unknown
-  >
+/** All values of each field, as `headersDistinct` of node:http has them. */
+function distinctOf(rawHeaders: readonly string[]): Record<string, string[]> {
+  const distinct: Record<string, string[]> = {}
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = (rawHeaders[index] ?? '').toLowerCase()
+    distinct[name] = [...(distinct[name] ?? []), rawHeaders[index + 1] ?? '']
+  }
+  return distinct
 }
