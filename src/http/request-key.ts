@@ -1,12 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
-/** What of a query makes a response another one. */
-export interface QueryRule {
-  /** Whether a parameter of this name is part of the key. */
-  readonly keeps: (name: string) => boolean
-}
-
 // RFC 3986 section 3.2: with a delimiter in it, another host and target would make the same address.
 const hostCharacters = /^[\w.:[\]~!$&'()*+,;=%-]*$/
 
@@ -32,18 +26,6 @@ export function rewrittenUrl(request: IncomingMessage): string | null {
   return rest !== null && url === (rest.startsWith('/') ? rest : `/${rest}`) ? null : `${baseUrl}${url}`
 }
 
-/** The same without the parameters that a rule leaves out; the others as they were sent, in their order. */
-export function withoutIgnored(address: string, rule: QueryRule | null): string {
-  if (rule === null) return address
-  const start = address.indexOf('?')
-  if (start === -1) return address
-  const kept = address
-    .slice(start + 1)
-    .split('&')
-    .filter((each) => rule.keeps(parameterName(each)))
-  return kept.length === 0 ? address.slice(0, start) : `${address.slice(0, start)}?${kept.join('&')}`
-}
-
 /** The key of the responses of an address. No value of the user's has such a key but by purpose. */
 export function responseKey(address: string): string {
   return `response ${address}`
@@ -53,13 +35,4 @@ export function responseKey(address: string): string {
 export function variantKey(key: string, selected: string): string {
   // No address has a blank in it.
   return `${key} ${createHash('sha256').update(selected).digest('base64url').slice(0, 27)}`
-}
-
-function parameterName(parameter: string): string {
-  const name = parameter.split('=', 1)[0] ?? ''
-  try {
-    return decodeURIComponent(name.replaceAll('+', ' '))
-  } catch {
-    return name
-  }
 }

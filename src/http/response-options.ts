@@ -4,8 +4,7 @@ import type { Duration } from '../core/duration.ts'
 import { checkedTags } from '../core/tags.ts'
 import { aFunction, aKey, aUser, checkedStatuses, fieldNames, perRequest, someOf, strings } from './option-checks.ts'
 import type { StatusRule } from './policy/lifetime.ts'
-import { queryRule, type QueryPlan } from './query-rule.ts'
-import type { QueryRule } from './request-key.ts'
+import { queryRule, type QueryPlan, type QueryRule } from './query-rule.ts'
 
 /** A value, or what gives one for a request. */
 export type PerRequest<Value, Request> = Value | ((request: Request) => Value)

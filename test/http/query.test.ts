@@ -1,0 +1,119 @@
+import { createServer, type Server } from 'node:http'
+import { createAdaptorServer } from '@hono/node-server'
+import express from 'express'
+import express4 from 'express4'
+import { fastify } from 'fastify'
+import { fastify as ofVersion4 } from 'fastify4'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { describe, expect, test } from 'vitest'
+import { cacheResponses as ofExpress, type CacheResponsesOptions } from '../../src/http/express.ts'
+import { cacheResponses as ofFastify } from '../../src/http/fastify.ts'
+import { cacheResponses as ofHono } from '../../src/http/hono.ts'
+import { cacheResponses as ofKoa } from '../../src/http/koa.ts'
+import type { Cache } from '../../src/index.ts'
+import { siteOn } from './support/site.ts'
+
+type MakeShop = (cache: Cache | null, options: CacheResponsesOptions) => Promise<Server>
+
+/** Shops that answer which item they were asked for, each as it is told by its framework. */
+const shops: readonly (readonly [string, MakeShop])[] = [
+  ['Express 5', async (...cached) => shopOfExpress(express, 'simple', ...cached)],
+  ['Express 5, extended', async (...cached) => shopOfExpress(express, 'extended', ...cached)],
+  ['Express 4', async (...cached) => shopOfExpress(express4, 'extended', ...cached)],
+  ['Express 4, simple', async (...cached) => shopOfExpress(express4, 'simple', ...cached)],
+  [
+    'Koa',
+    async (cache, options) => {
+      const app = new Koa()
+      if (cache !== null) app.use(ofKoa(cache, options))
+      app.use((context) => (context.body = shown(context.query['id'])))
+      return createServer(app.callback())
+    },
+  ],
+  ['Fastify 5', async (...cached) => await shopOfFastify(fastify, ...cached)],
+  ['Fastify 4', async (...cached) => await shopOfFastify(ofVersion4 as unknown as typeof fastify, ...cached)],
+  [
+    'Hono',
+    async (cache, options) => {
+      const app = new Hono()
+      if (cache !== null) app.use(ofHono(cache, options))
+      app.get('*', (context) => context.text(shown(context.req.queries('id'))))
+      return createAdaptorServer(app) as Server
+    },
+  ],
+]
+
+function shopOfExpress(
+  framework: typeof express,
+  parser: string,
+  cache: Cache | null,
+  options: CacheResponsesOptions,
+): Server {
+  const app = framework().set('query parser', parser)
+  if (cache !== null) app.use(ofExpress(cache, options))
+  app.use((req, res) => void res.send(shown(req.query['id'])))
+  return createServer(app)
+}
+
+async function shopOfFastify(
+  framework: typeof fastify,
+  cache: Cache | null,
+  options: CacheResponsesOptions,
+): Promise<Server> {
+  const app = framework()
+  if (cache !== null) app.addHook('onRequest', ofFastify(cache, options))
+  app.get('*', async (request) => shown((request.query as Record<string, unknown>)['id']))
+  await app.ready()
+  return app.server
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value) ?? 'no item'
+}
+
+/** An odd target, and one that is asked for in good faith. */
+const pairs: readonly (readonly [string, string])[] = [
+  ['/item?utm=1#&id=7', '/item?id=7'],
+  ['/item?id=8#&utm=1', '/item?id=8'],
+  ['/item?id[]=7', '/item'],
+  ['/item?id%5B%5D=7', '/item'],
+  ['/item?id[$gt]=', '/item'],
+  ['/item?[id]=7', '/item'],
+  ['/item?id.x=7', '/item'],
+  ['/item?utm=1;id=7', '/item'],
+  ['/item?utm=1;id=7', '/item?utm=1'],
+  ['/item?id=1&id=2', '/item?id=2&id=1'],
+  ['/item?%69d=7', '/item'],
+  ['/item?i%64=7&id=8', '/item?id=8&i%64=7'],
+  [`/item?${'utm=1&'.repeat(1_200)}id=7`, '/item?id=7'],
+  ['/item?utm=]=&id=7', '/item?id=7'],
+  ['/item??id=7', '/item'],
+]
+
+describe.each(shops)('%s', (_, make) => {
+  test.each([
+    ['ignoreQuery', { ignoreQuery: ['utm'] }],
+    ['allowQuery', { allowQuery: ['id'] }],
+  ] as const)('no odd query is answered with, or answers, another item (%s)', async (_, options) => {
+    await using plain = await siteOn(async () => await make(null, {}))
+    await using site = await siteOn(async (cache) => await make(cache, { ttl: '1m', ...options }))
+    const bothWays = [...pairs, ...pairs.map(([odd, usual]) => [usual, odd] as const)]
+    for (const [index, pair] of bothWays.entries()) {
+      for (const item of [...pair, ...pair]) {
+        const target = item.replace('/item', `/${index}`)
+        const { status, text } = await site.get(target)
+        expect([target, status, text]).toEqual([target, 200, (await plain.get(target)).text])
+        await site.stored()
+      }
+    }
+  })
+
+  test('what is left out is no part of the key', async () => {
+    await using site = await siteOn(async (cache) => await make(cache, { ttl: '1m', ignoreQuery: ['utm'] }))
+    await site.get('/item?id=7')
+    await site.stored()
+    const hit = await site.get('/item?utm=1&id=7&utm=2')
+    expect([hit.text, hit.cache]).toEqual([(await site.get('/item?id=7')).text, expect.stringContaining('hit')])
+  })
+})
