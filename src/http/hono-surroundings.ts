@@ -13,15 +13,12 @@ export interface HonoContext {
   newResponse(body: null): Response
 }
 
-/** The variables of a context of Hono, in an object that can be watched. */
-export interface Variables {
-  readonly surroundings: Surroundings
-  /** Has the context take them from there. */
-  readonly lend: () => void
-}
-
 /** What Hono knows of a request. */
-export function honoSurroundings(context: HonoContext, incoming: IncomingMessage, outgoing: ServerResponse): Variables {
+export function honoSurroundings(
+  context: HonoContext,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Surroundings {
   const variables = context.var as Record<PropertyKey, unknown>
   const parts = [
     { name: 'c.var', object: variables, isOwn: own.nothing },
@@ -30,10 +27,12 @@ export function honoSurroundings(context: HonoContext, incoming: IncomingMessage
     { name: 'c.env', object: context.env as object, isOwn: own.honoEnv },
     messagePart('c.env.incoming', incoming),
   ]
-  const surroundings = { parts, others: () => [responsePart('c.env.outgoing', outgoing)], asker: context }
   return {
-    surroundings: { ...surroundings, path: pathOf(context.req.path, incoming.url) },
-    lend: () => lent(context, variables),
+    parts,
+    others: () => [responsePart('c.env.outgoing', outgoing)],
+    asker: context,
+    path: pathOf(context.req.path, incoming.url),
+    lend: () => lend(context, variables),
   }
 }
 
@@ -43,8 +42,8 @@ function pathOf(path: string, url = '/'): string | undefined {
   return url.startsWith(path) && (next === '' || next === '?' || next === '#') ? undefined : path
 }
 
-/** The context has them in a private field, which it shows in copies only. */
-function lent(context: HonoContext, variables: Record<PropertyKey, unknown>): void {
+/** The context has its variables in a private field, which it shows in copies only: from now on it shows these. */
+function lend(context: HonoContext, variables: Record<PropertyKey, unknown>): void {
   const overrides = new Overrides(context)
   const set = overrides.method('set', (name: PropertyKey, value: unknown) => {
     set([name, value])

@@ -33,7 +33,7 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
     const { headers } = context.newResponse(null)
     for (const [name, value] of headers) outgoing.appendHeader(name, value)
     const said = new Set(headers.keys())
-    const { surroundings, lend } = honoSurroundings(context, incoming, outgoing)
+    const surroundings = honoSurroundings(context, incoming, outgoing)
     const run = async (): Promise<void> => {
       for (const name of said) {
         if (outgoing.hasHeader(name)) outgoing.removeHeader(name)
@@ -41,7 +41,6 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
         else context.header(name)
       }
       context.req.raw = seenThrough(context.req.raw, incoming)
-      lend()
       await next()
     }
     return (await responses.handled(incoming, outgoing, run, surroundings)) ? undefined : alreadySent(outgoing)

@@ -27,6 +27,8 @@ export interface Surroundings {
   /** On which something is watched, and not looked for at a hit. */
   readonly others?: () => readonly Part[]
   readonly outcomes?: () => Outcomes | undefined
+  /** Has the framework take what it shows from the parts: they are watched from now on. */
+  readonly lend?: () => void
   /** Whether a library reads what it has put there itself, for no answer: asked while something is read. */
   readonly isSaving?: () => boolean
   /** What the option `user` is a function of. */

@@ -19,7 +19,7 @@ export class WatchedSurroundings {
 
   constructor(
     messages: { readonly request: IncomingMessage; readonly response: ServerResponse },
-    { parts, others, outcomes, isSaving }: Surroundings,
+    { parts, others, outcomes, lend, isSaving }: Surroundings,
     standing: Standing,
     onRead: OnRead,
   ) {
@@ -28,6 +28,7 @@ export class WatchedSurroundings {
       const read = (key: PropertyKey): void => void (isSaving?.() === true || onRead(`:${part.name}.${nameOf(key)}`))
       return new WatchedProperties(part.object, standing.watchable(part), read)
     })
+    lend?.()
     this.#watchSocket(messages)
     const known = outcomes?.()
     if (known !== undefined) this.#watchOutcomes(known)

@@ -36,6 +36,7 @@ const byCookie = {
 
 tellsApart('a translation of i18next, by Accept-Language', {
   visitors: byField,
+  ofUsers: {},
   apps: {
     ...inExpress(
       (app) => void app.use(handle(i18next)),

@@ -22,6 +22,7 @@ function userOf(token: string): Express.User | false {
 tellsApart('passport with a session', {
   visitors: signedIn,
   options: withCookies,
+  ofUsers: { cookies: 'show' },
   apps: inExpress(
     (app) => {
       const own = passport()
@@ -45,6 +46,7 @@ tellsApart('passport with a bearer token', {
     nobody: {},
   },
   shares: false,
+  ofUsers: { authorization: 'share' },
   apps: inExpress(
     (app) => {
       const own = passport()
@@ -70,5 +72,6 @@ tellsApart('passport with an API key', {
     ada: { headers: { 'x-api-key': 'token-of-ada' } },
     bob: { headers: { 'x-api-key': 'token-of-bob' } },
   },
+  ofUsers: {},
   apps: inExpress(withApiKey, (req) => req.user?.name),
 })

@@ -28,6 +28,7 @@ describe.skipIf(findOpenssl() === undefined)('mutual TLS (without openssl there 
 
   tellsApart('the certificate of a client', {
     visitors,
+    ofUsers: {},
     apps: {
       ...inExpress(() => undefined, peer, serverOf),
       ...inKoa(
@@ -55,6 +56,7 @@ describe.skipIf(findOpenssl() === undefined)('mutual TLS (without openssl there 
 
   tellsApart('req.user, from the certificate of a client', {
     visitors,
+    ofUsers: {},
     apps: {
       ...inExpress(
         (app) => void app.use((req, _res, next) => ((req.user = { name: peer(req) ?? 'nobody' }), next())),

@@ -6,6 +6,7 @@ import csurf from 'csurf'
 import session from 'express-session'
 import fastifyCookie9 from 'fastify-cookie9'
 import fastifySession10 from 'fastify-session10'
+import type { FastifyInstance } from 'fastify'
 import koaSession from 'koa-session'
 import { inExpress, inFastify, inKoa } from '../support/identity-frames.ts'
 import { tellsApart } from '../support/identity.ts'
@@ -32,18 +33,21 @@ const ofExpress = { secret, resave: false, saveUninitialized: false }
 
 type Register = Parameters<typeof inFastify>[0]
 
-const sessionOfFastify: Register = async (app, version) => {
+const sessionOfFastify: Register = async (app, version) => await registerSession(app, version)
+
+async function registerSession(app: FastifyInstance, version: 4 | 5, more: object = {}): Promise<void> {
   const [cookie, sessions] =
     version === 5
       ? [fastifyCookie, fastifySession]
       : [fastifyCookie9 as unknown as typeof fastifyCookie, fastifySession10 as unknown as typeof fastifySession]
   await app.register(cookie)
-  await app.register(sessions, { secret, cookie: { secure: false }, saveUninitialized: false })
+  await app.register(sessions, { secret, cookie: { secure: false }, saveUninitialized: false, ...more })
 }
 
 tellsApart('a session', {
   visitors: signedIn,
   options: withCookies,
+  ofUsers: { cookies: 'show' },
   apps: {
     ...inExpress(
       (app) => {
@@ -68,9 +72,21 @@ tellsApart('a session', {
       },
       (ctx) => ctx.session?.['name'],
     ),
-    ...inFastify(
+  },
+})
+
+for (const [title, more, ofUsers] of [
+  ['a session', {}, {}],
+  // Otherwise each answer sets the cookie anew, and none is stored.
+  ['a session that does not roll', { rolling: false }, { ofUsers: { cookies: 'show' } }],
+] as const) {
+  tellsApart(title, {
+    visitors: signedIn,
+    options: withCookies,
+    ...ofUsers,
+    apps: inFastify(
       async (app, version) => {
-        await sessionOfFastify(app, version)
+        await registerSession(app, version, more)
         app.get<{ Params: { name: string } }>('/login/:name', async (request, reply) => {
           request.session.name = request.params.name
           return await reply.code(204).send()
@@ -78,8 +94,8 @@ tellsApart('a session', {
       },
       ({ session: { name } }) => name,
     ),
-  },
-})
+  })
+}
 
 // A stranger has no cookie yet, so requests of strangers are all alike.
 tellsApart('a token in the session of a first visit', {

@@ -29,6 +29,7 @@ for (const field of ['authorization', 'x-access-token'] as const) {
   tellsApart(`express-jwt and a token in ${field}`, {
     visitors,
     shares: isOwn,
+    ofUsers: { authorization: 'share' },
     apps: inExpress(
       (app) => {
         const getToken = isOwn
@@ -43,6 +44,7 @@ for (const field of ['authorization', 'x-access-token'] as const) {
   tellsApart(`koa-jwt and a token in ${field}`, {
     visitors,
     shares: isOwn,
+    ofUsers: { authorization: 'share' },
     apps: inKoa(
       (app) => {
         const getToken = isOwn ? { getToken: (ctx: { get(name: string): string }) => ctx.get(field) || null } : {}
@@ -56,6 +58,7 @@ for (const field of ['authorization', 'x-access-token'] as const) {
     // It demands the word Bearer in any field.
     visitors: await bearers(field, 'Bearer '),
     shares: isOwn,
+    ofUsers: { authorization: 'share' },
     apps: inHono(
       (app) => app.use(jwt({ secret, alg: 'HS256', headerName: field })),
       (c) => (c.get('jwtPayload' as never) as Claims).name,
@@ -65,6 +68,7 @@ for (const field of ['authorization', 'x-access-token'] as const) {
   tellsApart(`@fastify/jwt and a token in ${field}`, {
     visitors,
     shares: isOwn,
+    ofUsers: { authorization: 'share' },
     apps: inFastify(
       async (app, version) => {
         const verify = isOwn

@@ -24,6 +24,13 @@ declare global {
 type Apps = Readonly<Record<string, MakeApp>>
 type Name = string | undefined
 
+type Make = (...args: Parameters<MakeApp>) => Promise<Server>
+
+/** An app with the function by which the option `user` names its visitors. */
+function naming<Asker>(user: (asker: Asker) => Name, make: Make): MakeApp {
+  return Object.assign(make, { user: user as MakeApp['user'] })
+}
+
 const fastify4 = ofVersion4 as unknown as typeof fastify
 
 /** Makes the server of an app, for TLS. */
@@ -35,17 +42,19 @@ export function inExpress(
   who: (req: Request, res: Response) => Name,
   serverOf: ServerOf = createServer,
 ): Apps {
-  const make = (framework: typeof express): MakeApp => {
-    return async (cache, options, pageFor) => {
-      const app = framework()
-      app.set('env', 'test')
-      await before(app)
-      app.use(ofExpress(cache, options))
-      app.get('/who', async (req, res) => void res.send(await pageFor(who(req, res))))
-      app.get('/same', async (_req, res) => void res.send(await pageFor('all')))
-      return serverOf(app)
-    }
-  }
+  const make = (framework: typeof express): MakeApp =>
+    naming(
+      (req: Request) => who(req, req.res as Response),
+      async (cache, options, pageFor) => {
+        const app = framework()
+        app.set('env', 'test')
+        await before(app)
+        app.use(ofExpress(cache, options))
+        app.get('/who', async (req, res) => void res.send(await pageFor(who(req, res))))
+        app.get('/same', async (_req, res) => void res.send(await pageFor('all')))
+        return serverOf(app)
+      },
+    )
   return { 'Express 5': make(express), 'Express 4': make(express4) }
 }
 
@@ -54,8 +63,8 @@ export function inKoa(
   who: (ctx: KoaContext) => Name,
   serverOf: ServerOf = createServer,
 ): Apps {
-  const make = (Framework: typeof Koa): MakeApp => {
-    return async (cache, options, pageFor) => {
+  const make = (Framework: typeof Koa): MakeApp =>
+    naming(who, async (cache, options, pageFor) => {
       const app = new Framework()
       app.silent = true
       before(app)
@@ -65,8 +74,7 @@ export function inKoa(
         else if (ctx.path === '/same') ctx.body = await pageFor('all')
       })
       return serverOf(app.callback())
-    }
-  }
+    })
   return { 'Koa 3': make(Koa), 'Koa 2': make(Koa2) }
 }
 
@@ -75,8 +83,8 @@ export function inFastify(
   who: (request: FastifyRequest) => Name,
   options: { serverFactory?: ServerOf; rewriteUrl?: (request: IncomingMessage) => string; trustProxy?: string } = {},
 ): Apps {
-  const make = (framework: typeof fastify, version: 4 | 5): MakeApp => {
-    return async (cache, cached, pageFor) => {
+  const make = (framework: typeof fastify, version: 4 | 5): MakeApp =>
+    naming(who, async (cache, cached, pageFor) => {
       const app = framework(options)
       await before(app, version)
       app.addHook('onRequest', ofFastify(cache, cached))
@@ -84,8 +92,7 @@ export function inFastify(
       app.get('/same', async () => await pageFor('all'))
       await app.ready()
       return app.server
-    }
-  }
+    })
   return { 'Fastify 5': make(fastify, 5), 'Fastify 4': make(fastify4, 4) }
 }
 
@@ -100,7 +107,7 @@ export function inHono(
 ): Apps {
   const { getPath, route = '/who', serverOf } = options
   return {
-    Hono: async (cache, cached, pageFor) => {
+    Hono: naming(who, async (cache, cached, pageFor) => {
       const app: HonoApp = new Hono(getPath === undefined ? {} : { getPath })
       before(app)
       app.use(ofHono(cache, cached))
@@ -111,14 +118,14 @@ export function inHono(
           ? {}
           : { createServer: (_options: unknown, listener: unknown) => serverOf(listener as RequestListener) }
       return createAdaptorServer({ fetch: app.fetch, ...(server as object) }) as Server
-    },
+    }),
   }
 }
 
 /** @param before identifies the visitor, on the request */
 export function inNode(before: (request: IncomingMessage) => unknown, who: (request: IncomingMessage) => Name): Apps {
   return {
-    'node:http': async (cache, options, pageFor) => {
+    'node:http': naming(who, async (cache, options, pageFor) => {
       const middleware = ofExpress(cache, options)
       return createServer((request, response) => {
         before(request)
@@ -127,6 +134,6 @@ export function inNode(before: (request: IncomingMessage) => unknown, who: (requ
           response.end(await pageFor(isSame ? 'all' : who(request)))
         })
       })
-    },
+    }),
   }
 }

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../scripts/until.mjs'
 import type { CacheResponsesOptions } from '../../../src/http/express.ts'
@@ -12,7 +12,11 @@ export type PageFor = (name: string | undefined) => Promise<string>
  * An app with a library before its cache, and two pages: `/who` names the visitor as the library knows them; `/same` is
  * `pageFor('all')` and reads nothing. It does not listen yet.
  */
-export type MakeApp = (cache: Cache, options: CacheResponsesOptions, pageFor: PageFor) => Promise<Server>
+export interface MakeApp {
+  (cache: Cache, options: CacheResponsesOptions, pageFor: PageFor): Promise<Server>
+  /** Names the visitor, as the option `user` of the cache. */
+  readonly user?: CacheResponsesOptions<IncomingMessage, never>['user']
+}
 
 /** The request of one visitor. */
 export interface Ask extends Asked {
@@ -30,6 +34,8 @@ export interface Identity {
   readonly visitors: Visitors | ((site: Site) => Promise<Visitors>) | 'strangers'
   /** Options of the cache, tried one after the other. Default: none. */
   readonly options?: readonly CacheResponsesOptions[]
+  /** Options with which the page of each visitor is stored for them alone, once `user` names them. Default: not tried. */
+  readonly ofUsers?: CacheResponsesOptions
   /** Whether the last visitor may be answered from the cache at `/same`. Default: true. */
   readonly shares?: boolean
 }
@@ -40,7 +46,8 @@ export function textFor(name: string | undefined): string {
 }
 
 /** No visitor is given the page of another: cold, warm, at once and during a refresh. */
-export function tellsApart(name: string, { apps, visitors, options = [{}], shares = true }: Identity): void {
+export function tellsApart(name: string, identity: Identity): void {
+  const { apps, visitors, options = [{}], ofUsers, shares = true } = identity
   const all = Object.entries(apps).flatMap(([frame, make]) => options.map((each) => ({ frame, make, options: each })))
   describe.each(all.map((app) => [titleOf(name, app), app] as const))('%s', (_title, app) => {
     /** A site and its visitors. */
@@ -87,6 +94,22 @@ export function tellsApart(name: string, { apps, visitors, options = [{}], share
         for (let round = 0; round < 3; round++) expect(await app.visits.inTurn(first)).toEqual([])
       }
     })
+
+    if (ofUsers !== undefined && app.options === options[0]) {
+      test('`user` has a page stored for each visitor', async () => {
+        const user = app.make.user as CacheResponsesOptions['user']
+        await using site = await open({ ...ofUsers, user })
+        // What is stored at the address of a page for everybody moves when a page of one user comes.
+        for (const expected of [/stored/, /stored|hit/, /hit/]) {
+          for (const name of site.visits.names) {
+            const { wrong, status, cache } = await site.visits.visit(name)
+            expect([name, wrong]).toEqual([name, null])
+            if (status === 200) expect([name, cache]).toEqual([name, expect.stringMatching(expected)])
+            await site.site.stored()
+          }
+        }
+      })
+    }
 
     if (!shares) return
     test('a page that reads no identity is shared', async () => {
@@ -154,16 +177,29 @@ class Visits {
     return wrong.filter((each) => each !== null)
   }
 
+  /** Sends one of them; returns the answer and what is wrong with it. */
+  async visit(name: string): Promise<Reply & { readonly wrong: string | null }> {
+    const reply = await this.#send(name)
+    return { ...reply, wrong: this.#wrongIn(name, reply) }
+  }
+
   /** Asks for `/same` as the last visitor. */
   async same(): Promise<Reply> {
     return await this.#site.ask('/same', this.#visitors[this.names.at(-1) ?? ''])
   }
 
-  /** Describes a wrong answer; `null` for a right one. */
   async #ask(name: string, query = ''): Promise<string | null> {
+    return this.#wrongIn(name, await this.#send(name, query))
+  }
+
+  async #send(name: string, query = ''): Promise<Reply> {
     this.#asked++
     const { path = '/who', ...asked } = this.#visitors[name] ?? {}
-    const reply = await this.#site.ask(query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`, asked)
+    return await this.#site.ask(query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`, asked)
+  }
+
+  /** Describes a wrong answer; `null` for a right one. */
+  #wrongIn(name: string, reply: Reply): string | null {
     return this.#isOwn(name, reply) ? null : `${name} is given: ${reply.status} ${reply.text} (${reply.cache})`
   }
 }
