@@ -6,7 +6,7 @@
 export const adapterMutations = [
   ...breaks('koa', [
     ['what is run behind an answer begins with 200', 'res.statusCode = statusCode', ''],
-    ['Koa answers once more what the cache has answered', 'if (!hasRun) context.respond = false', 'void hasRun'],
+    ['Koa answers once more what the cache has answered', 'context.respond = false', ''],
     ['a mounted app has the addresses that it sees', 'req.originalUrl ??= context.originalUrl', ''],
     ['what Koa has kept of Accept is believed', 'context.request.accept = undefined', ''],
     ['nobody waits for the handler', 'await next()', 'void next()'],
@@ -15,7 +15,6 @@ export const adapterMutations = [
     ['what hooks have said is not said by the cache', 'raw.setHeader(name, value)', 'void value'],
     ['what hooks have said cannot be taken back', 'raw.removeHeader(name)', 'void name'],
     ['what hooks have said is stored behind an answer', 'else reply.removeHeader(name)', ''],
-    ['the version of a route is not seen', 'void request.routeOptions', ''],
     [
       'the cache hijacks the reply',
       'void responses.handle(',

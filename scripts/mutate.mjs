@@ -12,6 +12,7 @@ import { parseArgs, promisify } from 'node:util'
 import { checkout } from './command.mjs'
 import { adapterMutations } from './adapter-mutations.mjs'
 import { httpMutations } from './http-mutations.mjs'
+import { identityMutations } from './identity-mutations.mjs'
 import { lockMutations } from './lock-mutations.mjs'
 import { nearMutations } from './near-mutations.mjs'
 import { mutations } from './mutations.mjs'
@@ -27,6 +28,7 @@ try {
     ...lockMutations,
     ...nearMutations,
     ...httpMutations,
+    ...identityMutations,
     ...adapterMutations,
   ].filter(({ name }) => name.includes(options.only))) {
     const started = performance.now()
