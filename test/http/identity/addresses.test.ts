@@ -3,8 +3,10 @@ import { Agent } from 'node:http'
 import { cacheResponses as ofFastify } from '../../../src/http/fastify.ts'
 import { fastify } from 'fastify'
 import { fastify as fastify4 } from 'fastify4'
+import { expect, test } from 'vitest'
 import { inExpress, inFastify, inHono, inKoa, inNode } from '../support/identity-frames.ts'
-import { tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
+import { tellsApart, textFor, type MakeApp, type Visitors } from '../support/identity.ts'
+import { siteOn } from '../support/site.ts'
 
 /** Tenants of one site, by a field of a proxy. */
 const byField: Visitors = {
@@ -167,6 +169,25 @@ const direct: Visitors = { ada: from('127.0.0.1'), bob: from('127.0.0.2'), nobod
 function neighbourAt(address = ''): string | undefined {
   return { '127.0.0.1': 'ada', '127.0.0.2': 'bob' }[address.replace('::ffff:', '')]
 }
+
+// Express asks the connection for both, whose proxy could say otherwise.
+test.each(
+  Object.entries(
+    inExpress(
+      () => undefined,
+      (req) => `${req.protocol}://${req.hostname}`,
+    ),
+  ),
+)(
+  '%s: a page that reads req.protocol and req.hostname is shared by clients of different addresses',
+  async (_, make) => {
+    await using site = await siteOn(async (cache) => await make(cache, {}, async (name) => textFor(name)))
+    const [ada, bob] = [direct['ada'], direct['bob']]
+    expect((await site.ask('/who', ada)).cache).toContain('stored')
+    await site.stored()
+    expect((await site.ask('/who', bob)).cache).toContain('hit')
+  },
+)
 
 tellsApart('the address of the client', {
   visitors: direct,
