@@ -48,8 +48,8 @@ export const identityMutations = [
     name: 'what is said with the head is not heard',
     rule: null,
     file: 'src/http/late-head.ts',
-    from: 'if (changed === undefined) return',
-    to: 'if (changed !== undefined) return',
+    from: 'onChange(changed)',
+    to: 'void onChange',
     tests: ['test/http/identity/late.test.ts'],
   },
   {
@@ -57,7 +57,7 @@ export const identityMutations = [
     rule: null,
     file: 'src/http/response-cache.ts',
     from: 'said: forItsClient(response)',
-    to: 'said: null',
+    to: 'said: forItsClient(response) && null',
     tests: ['test/http/identity/late.test.ts'],
   },
   {

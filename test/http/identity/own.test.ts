@@ -163,6 +163,37 @@ tellsApart('the request fields, kept before the cache', {
   },
 })
 
+/** The fields of each request, where no property of it leads. */
+const kept = new WeakMap<object, IncomingMessage['headers']>()
+
+function keep(request: IncomingMessage): void {
+  kept.set(request, request.headers)
+}
+
+function holderIn(request: IncomingMessage): string | undefined {
+  return keys[String(kept.get(request)?.['x-api-key'])]
+}
+
+tellsApart('the request fields, kept elsewhere before the cache', {
+  visitors: withKeys,
+  apps: {
+    ...inExpress((app) => void app.use((req, _res, next) => (keep(req), next())), holderIn),
+    ...inKoa(
+      (app) => void app.use((ctx, next) => (keep(ctx.req), next())),
+      (ctx) => holderIn(ctx.req),
+    ),
+    ...inFastify(
+      (app) => void app.addHook('onRequest', async ({ raw }) => keep(raw)),
+      ({ raw }) => holderIn(raw),
+    ),
+    ...inHono(
+      (app) => app.use(async (c, next) => (keep(c.env.incoming), await next())),
+      (c: HonoContext) => holderIn(c.env.incoming),
+    ),
+    ...inNode(keep, holderIn),
+  },
+})
+
 function setUser(request: Known, name: string | undefined): void {
   request.user = name === undefined ? undefined : { name }
 }
