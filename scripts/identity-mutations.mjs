@@ -66,7 +66,7 @@ export const identityMutations = [
     file: 'src/http/detached.ts',
     from: 'if (isOfTheAnswer(name)) behind.appendHeader(name, value)',
     to: 'if (name === undefined) behind.appendHeader(name, value)',
-    tests: ['test/http/identity/late.test.ts'],
+    tests: ['test/http/freshness.test.ts'],
   },
   {
     name: 'a refresh runs in what was entered for its client',

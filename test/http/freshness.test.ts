@@ -360,6 +360,24 @@ test.for(['private', 'no-store'])('what is still right but %s from now on is not
   expect(runs).toBe(3)
 })
 
+test('a refresh keeps what earlier middleware has said of the answer', async () => {
+  const source = counted((run, _req, res) => res.end(`run ${run}`))
+  await using site = await siteWith((app, cache) => {
+    app.use((_req, res, next) => (res.set('Cache-Control', stale), next()))
+    app.use(cacheResponses(cache, { ttl: '1h' }))
+    app.use(source.handler)
+  })
+  const ttlOf = ({ cache }: { readonly cache: string }): number => Number(/ttl=(-?\d+)/.exec(cache)?.[1])
+  await site.get()
+  const refreshed = await until('the page is refreshed', async () => {
+    const reply = await site.get()
+    await site.stored()
+    return reply.text !== 'run 1' && reply
+  })
+  expect(refreshed.cache).toContain('hit')
+  expect(ttlOf(refreshed)).toBeLessThanOrEqual(0)
+})
+
 test('a hit is told as one of the store, or of a copy in this process', async () => {
   await using site = await siteOf((_req, res) => void res.send('page'), { cache: { near: {} } })
   const heard: string[] = []
