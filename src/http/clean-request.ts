@@ -63,7 +63,7 @@ export class CleanRequest {
       isKeyable?: (name: string) => boolean
     } = {},
   ) {
-    const { headers, rawHeaders } = request
+    const { headers } = request
     this.#onSee = onSee
     this.#isHidden = (name) => hidden.has(name) || hides.includes(name)
     this.#isSelective = (name) => !this.#isHidden(name) && !forCaches.has(name) && !keyed.includes(name)
@@ -74,21 +74,33 @@ export class CleanRequest {
       if (this.isWatched && !isKeyable(name)) for (const each of hides) if (each in secret) shown[each] = secret[each]
     }
     this.#overrides = new Overrides(request)
+    this.#releaseKept = this.#overrides.allOrNone(() => {
+      this.#replaceFields(request, shown, conditions)
+      return watchedWhereKept(headers, (name) => {
+        // By another way than this it is not there.
+        if (this.#isHidden(name)) this.seeOther(`:req.headers.${name}`)
+        else this.#see(name)
+      })
+    })
+  }
+
+  /** @param shown by `request.headers` @param conditions that are not the client's */
+  #replaceFields(
+    request: IncomingMessage,
+    shown: IncomingHttpHeaders,
+    conditions: Readonly<Record<string, string>>,
+  ): void {
+    const { rawHeaders } = request
+    const raw = (): string[] => {
+      const visible = rawHeaders.filter((_, index) => {
+        return !this.#isHidden((rawHeaders[index - (index % 2)] ?? '').toLowerCase())
+      })
+      return [...visible, ...Object.entries(conditions).flat()]
+    }
     this.#overrides.value('headers', this.#watched(shown))
-    const visible = (name: string): boolean => !this.#isHidden(name.toLowerCase())
-    this.#whole('headersDistinct', () => ({
-      ...Object.fromEntries(Object.entries(distinctOf(request)).filter(([name]) => visible(name))),
-      ...Object.fromEntries(Object.entries(conditions).map(([name, value]) => [name, [value]])),
-    }))
-    this.#whole('rawHeaders', () => {
-      const raw = rawHeaders.filter((_, index) => visible(rawHeaders[index - (index % 2)] ?? ''))
-      return [...raw, ...Object.entries(conditions).flat()]
-    })
-    this.#releaseKept = watchedWhereKept(headers, (name) => {
-      // By another way than this it is not there.
-      if (this.#isHidden(name)) this.seeOther(`:req.headers.${name}`)
-      else this.#see(name)
-    })
+    this.#whole('rawHeaders', raw)
+    // One that was made up, or has come by HTTP/2, has none.
+    if ('headersDistinct' in request) this.#whole('headersDistinct', () => distinctIn(raw()))
   }
 
   /** What has been read so far that may select the answer. */
@@ -175,10 +187,11 @@ export class CleanRequest {
   }
 }
 
-/** All values of each field. Where a request was made up there may be none. */
-function distinctOf(request: IncomingMessage): Record<string, unknown> {
-  return (Reflect.get(Object.getPrototypeOf(request) as object, 'headersDistinct', request) ?? {}) as Record<
-    string,
-    unknown
-  >
+/** All values of each field. @param raw names and values in turn */
+function distinctIn(raw: readonly string[]): Record<string, string[]> {
+  const distinct = Object.create(null) as Record<string, string[]>
+  raw.forEach((name, index) => {
+    if (index % 2 === 0) (distinct[name.toLowerCase()] ??= []).push(raw[index + 1] ?? '')
+  })
+  return distinct
 }

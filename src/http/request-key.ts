@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { hostField } from './http2.ts'
 
 /** What of a query makes a response another one. */
 export interface QueryRule {
@@ -15,10 +16,10 @@ const hostCharacters = /^[\w.:[\]~!$&'()*+,;=%-]*$/
  * for what is none.
  */
 export function addressOf(request: IncomingMessage): string | null {
-  const { host = '' } = request.headers
+  const { [hostField(request)]: host = '' } = request.headers
   const { originalUrl = request.url ?? '/' } = request as { originalUrl?: string }
   const scheme = (request.socket as { encrypted?: boolean } | null)?.encrypted === true ? 'https' : 'http'
-  if (!originalUrl.startsWith('/') || !hostCharacters.test(host)) return null
+  if (!originalUrl.startsWith('/') || typeof host !== 'string' || !hostCharacters.test(host)) return null
   return `${scheme}://${host.toLowerCase()}${originalUrl}`
 }
 
