@@ -6,10 +6,13 @@ import { watchedWhereKept } from './kept-headers.ts'
 /** What a client asks of a cache, or of a part or a state of the answer: whoever fills is not misled by it. */
 const asked = 'range if-range if-match if-none-match if-modified-since if-unmodified-since'.split(' ')
 
-/** How the message came, and what is said of a body that it has not: nothing that may be in an answer for others. */
+/**
+ * How the message came, and what is said of a body that it has not: nothing that may be in an answer for others. Not its
+ * Content-Type: some servers reject a GET without one, against requests that any page can send.
+ */
 const ofTheMessage = [
   ...'connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect'.split(' '),
-  ...'content-length content-type content-encoding'.split(' '),
+  ...'content-length content-encoding'.split(' '),
 ]
 
 const hidden: ReadonlySet<string> = new Set([...asked, ...ofTheMessage])
@@ -46,6 +49,7 @@ export class CleanRequest {
    * @param conditions fields that ask it whether a stored answer is still right
    * @param onSee told the name of each field when it is first read; `null` for all
    * @param isKeyable whether something that is no field can be part of the key
+   * @param isHeard whether it matters what is read
    */
   constructor(
     request: IncomingMessage,
@@ -55,12 +59,14 @@ export class CleanRequest {
       conditions = {},
       onSee = () => undefined,
       isKeyable = () => false,
+      isHeard = true,
     }: {
       hides?: readonly string[]
       keyed?: readonly string[]
       conditions?: Readonly<Record<string, string>>
       onSee?: (name: string | null) => void
       isKeyable?: (name: string) => boolean
+      isHeard?: boolean
     } = {},
   ) {
     const { headers } = request
@@ -75,7 +81,8 @@ export class CleanRequest {
     }
     this.#overrides = new Overrides(request)
     this.#releaseKept = this.#overrides.allOrNone(() => {
-      this.#replaceFields(request, shown, conditions)
+      // No proxy can be copied by structuredClone.
+      this.#replaceFields(request, isHeard ? this.#watched(shown) : shown, conditions)
       return watchedWhereKept(headers, (name) => {
         // By another way than this it is not there.
         if (this.#isHidden(name)) this.seeOther(`:req.headers.${name}`)
@@ -97,7 +104,7 @@ export class CleanRequest {
       })
       return [...visible, ...Object.entries(conditions).flat()]
     }
-    this.#overrides.value('headers', this.#watched(shown))
+    this.#overrides.value('headers', shown)
     this.#whole('rawHeaders', raw)
     // One that was made up, or has come by HTTP/2, has none.
     if ('headersDistinct' in request) this.#whole('headersDistinct', () => distinctIn(raw()))

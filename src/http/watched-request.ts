@@ -41,8 +41,9 @@ export class WatchedRequest {
     const keyed = [...lineFields(request), ...(plan.key === null ? [hostField(request)] : [])]
     const conditions = old === null ? {} : conditionsOf(old.stored)
     const isKeyable = (name: string): boolean => client.selection.isKeyable(name)
+    const isHeard = !this.#ignoresUndeclared
     client.selection.detach()
-    this.fields = new CleanRequest(request, { hides, keyed, conditions, onSee, isKeyable })
+    this.fields = new CleanRequest(request, { hides, keyed, conditions, onSee, isKeyable, isHeard })
     try {
       this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, this.fields.seeOther)
     } catch (error) {
