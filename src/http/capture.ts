@@ -14,8 +14,13 @@ export interface Head {
   readonly lines: readonly FieldLine[]
 }
 
-/** What becomes of an answer: it goes on to the client, with some more lines; or to nobody, for something else is sent. */
-export type Course = ({ readonly to: 'client' } & MoreLines) | { readonly to: 'nobody' }
+/**
+ * What becomes of an answer: it goes on to the client, with some more lines, and of each chunk what `cut` leaves; or to nobody,
+ * for something else is sent.
+ */
+export type Course =
+  | ({ readonly to: 'client'; readonly cut?: (chunk: Buffer) => Buffer } & MoreLines)
+  | { readonly to: 'nobody' }
 
 /**
  * How long a handler is waited for whose client has gone, in milliseconds, before it says anything and, where others are sent
@@ -138,10 +143,11 @@ export class Capture {
       this.#sayHead()
       // Before it is sent on, for from then on its bytes may change.
       const { chunk, done } = argumentsOf(args, this.recording.isHeard)
-      const more = this.#isUnsent ? true : this.#sent(() => write(args))
+      const part = this.#partOf(args)
+      const more = part === null ? true : this.#sent(() => write(part))
       if (this.#abandoned !== undefined) this.#waitOn()
       if (chunk !== null) this.recording.write(chunk)
-      if (this.#isUnsent && done !== null) process.nextTick(done)
+      if (part === null && done !== null) process.nextTick(done)
       return more
     })
     const end = this.#replace('end', (...args) => {
@@ -156,7 +162,7 @@ export class Capture {
       }
       if (chunk !== null) this.recording.write(chunk)
       if (this.#isUnsent) this.#pretendEnded()
-      else this.#sent(() => end(args))
+      else this.#sent(() => end(this.#partOf(args) ?? [done]))
       this.recording.end(isBodiless(response) ? null : this.#declared)
       this.#reader.isWatched = false
       if (this.#isUnsent && done !== null) process.nextTick(done)
@@ -183,6 +189,16 @@ export class Capture {
   #replace(name: string, method: (...args: never[]) => unknown): (args: readonly unknown[]) => unknown {
     const before = this.#overrides.method(name, method)
     return (args) => this.#reader.unwatched(() => before(args))
+  }
+
+  /** What of a chunk is sent; `null` for nothing. */
+  #partOf(args: readonly unknown[]): readonly unknown[] | null {
+    if (this.#course?.to !== 'client') return null
+    const { cut } = this.#course
+    if (cut === undefined) return args
+    const { chunk, done } = argumentsOf(args, true)
+    const sent = chunk === null ? null : cut(chunk)
+    return sent === null || sent.length === 0 ? null : [sent, done]
   }
 
   /** Sends a part of the body. What sends it may do so by another of these methods, and then it is no other part. */

@@ -8,6 +8,7 @@ import { Decider, type Decision } from './decision.ts'
 import { finished, isOfTheAnswer } from './detached.ts'
 import { cutOff } from './http2.ts'
 import type { FieldLine } from './policy/fields.ts'
+import { cutting, partFor, sayPart } from './part.ts'
 import type { Ended, Follower } from './recording.ts'
 import { linesOf } from './response-arguments.ts'
 import type { ResponsePlan } from './response-options.ts'
@@ -249,7 +250,12 @@ export class Fill {
     this.#decision = decision
     if (decision.to === 'pass') this.#pass()
     if (this.#isBehind || decision.to === 'drop' || decision.to === 'store again') return { to: 'nobody' }
-    return { to: 'client', with: this.#said(decision), late: (name) => this.#refuse(name) }
+    const course = { to: 'client', with: this.#said(decision), late: (name: string) => this.#refuse(name) } as const
+    // What it has asked of the cache was hidden from the handler.
+    const part = decision.to === 'pass' ? partFor(this.#client.asked, head, Date.now()) : null
+    if (part === null) return course
+    sayPart(this.#response, part)
+    return { ...course, cut: cutting(part) }
   }
 
   /** What stands before the cache has changed a field when the head was decided upon. */

@@ -108,7 +108,8 @@ export interface Before {
 
 /** What stood before the cache, as a text that is the same where others may be given the answer; `''` for nothing. */
 export function textOf({ protocol, url, path, user, said, names, depth }: Before): string {
-  const isUsual = [protocol, url, path, user, said].every((each) => each === null) && depth === 0
+  const isAddressed = protocol === null && url === null && path === null
+  const isUsual = isAddressed && user === null && said === null && depth === 0
   if (isUsual) return names.join('\n')
   return JSON.stringify([protocol, url, path, user, said, names, depth])
 }

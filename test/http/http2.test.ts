@@ -351,6 +351,20 @@ describe('a handler of node:http2', () => {
     expect(runs).toBe(1)
   })
 
+  test('is sent to its own client as without a cache, or a part of it', async () => {
+    await using site = await siteFor((request, response) => {
+      response.setHeader('Date', new Date().toUTCString())
+      response.setHeader('ETag', '"one"')
+      response.writeHead(200, { 'Cache-Control': 'private', 'Accept-Ranges': 'bytes', 'Content-Length': 10 })
+      response.write('01234')
+      response.end('56789')
+    })
+    await using connection = new Connection(site)
+    expect(await connection.get('/1', { 'if-none-match': '"one"' })).toMatchObject({ status: 304, text: '', code: 0 })
+    expect(await connection.get('/2', { range: 'bytes=4-6' })).toMatchObject({ status: 206, text: '456', code: 0 })
+    expect(await connection.get('/3', { range: 'bytes=10-' })).toMatchObject({ status: 416, text: '', code: 0 })
+  })
+
   test('that reads the scheme has an answer for each', async () => {
     await using site = await siteFor((request, response) => {
       response.end(String((request as { scheme?: string }).scheme))
