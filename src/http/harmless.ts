@@ -39,7 +39,7 @@ const ofResponse = setOf(
   ...[ServerResponse, OutgoingMessage, Stream, EventEmitter].map(({ prototype }) => ownNames(prototype as object)),
   'kUniqueHeaders _maxRequestsPerSocket statusCode statusMessage timeout',
   // The same of HTTP/2.
-  'state headers trailers stream writable',
+  'state headers trailers stream writable herdless.destroyed',
 )
 
 // What node:http replaces, and compression, sends what is captured already.

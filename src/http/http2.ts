@@ -4,8 +4,8 @@ import { Overrides } from './overrides.ts'
 /** RFC 9113 section 8.3.1 and RFC 8441 section 4: what is said of a request in place of its first line. */
 const pseudoFields: ReadonlySet<string> = new Set(':method :path :authority :scheme :protocol'.split(' '))
 
-/** RFC 9113 section 8.1: a client that has enough of an answer says so by this. */
-const cancelled = 0x8
+/** Of a response: that its handler has ended it. A client may end it with any code. */
+const destroyed: unique symbol = Symbol.for('herdless.destroyed') as never
 
 /** RFC 9113 section 7: the answer is not whole. */
 const internalError = 0x2
@@ -13,7 +13,6 @@ const internalError = 0x2
 /** What is used of a stream of node:http2. */
 interface Stream {
   readonly closed: boolean
-  readonly rstCode: number
   close(code: number): void
 }
 
@@ -51,15 +50,15 @@ export function hasEnded(response: ServerResponse): boolean {
 /** Ends an answer that is not whole, so that its client hears of that. */
 export function cutOff(response: ServerResponse, error?: Error): void {
   const stream = streamOf(response)
-  // By itself it would say that this is the end of the answer.
   if (stream === null) response.destroy(error)
-  else stream.close(internalError)
+  // By itself it would say that this is the end of the answer. Later, for where another stream of the same connection has just
+  // been closed by its client, node:http2 would never return.
+  else setImmediate(() => stream.close(internalError))
 }
 
 /** Whether it was the client that ended the exchange, and not the handler. */
 export function hasClientLeft(response: ServerResponse): boolean {
-  const stream = streamOf(response)
-  if (stream !== null) return stream.rstCode === cancelled
+  if (streamOf(response) !== null) return Reflect.get(response, destroyed) !== true
   const { socket } = response.req
   return socket.readableEnded || socket.errored !== null
 }
@@ -67,7 +66,10 @@ export function hasClientLeft(response: ServerResponse): boolean {
 /** What a connection is known by for as long as it is asked. */
 const lasting = 'encrypted remoteAddress remoteFamily remotePort localAddress localFamily localPort'.split(' ')
 
-/** Has a request know its connection when that has ended, too: node:http2 forgets it, and node:http what it was not asked for. */
+/**
+ * Has a request know its connection when that has ended, too, and a response by whom it was: node:http2 forgets that, and
+ * node:http the address that it was not asked for.
+ */
 export function rememberConnection(request: IncomingMessage, response: ServerResponse): void {
   if (!isHttp2(request)) return void request.socket?.remoteAddress
   const socket = request.socket as object
@@ -75,6 +77,10 @@ export function rememberConnection(request: IncomingMessage, response: ServerRes
   const properties = known.map((name) => [name, { value: Reflect.get(socket, name) as unknown, writable: true }])
   const remembered: unknown = Object.create(socket, Object.fromEntries(properties) as PropertyDescriptorMap)
   for (const message of [request, response]) new Overrides(message).value('socket', remembered)
+  const destroy = new Overrides(response).method('destroy', (...args) => {
+    Reflect.set(response, destroyed, true)
+    return destroy(args)
+  })
 }
 
 /** What streams are asked for by those who write to them; nothing of it differs between clients. */

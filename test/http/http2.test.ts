@@ -322,6 +322,16 @@ describe.each(Object.entries(frames))('%s by HTTP/2', (_name, make) => {
   })
 })
 
+test('Hono finds all fields but those that HTTP/2 has in place of a first line', async () => {
+  await using site = await siteBy(async (cache) => {
+    const app = new Hono().use(ofHono(cache)).get('/', (c) => c.json([...c.req.raw.headers]))
+    return createAdaptorServer({ fetch: app.fetch, createServer: createServer as never }) as Server
+  })
+  await using connection = new Connection(site)
+  const answer = await connection.get('/', { 'x-one': '1' })
+  expect([answer.text, answer.cache]).toEqual(['[["x-one","1"]]', 'herdless; fwd=uri-miss; detail=undeclared:*'])
+})
+
 describe('a handler of node:http2', () => {
   const siteFor = async (listener: RequestListener): Promise<Site> => {
     return await siteBy(async (cache) => {
@@ -349,6 +359,50 @@ describe('a handler of node:http2', () => {
     gate.open()
     expect(await cut).toMatchObject({ text: 'begun', code: 2 })
     expect(runs).toBe(1)
+  })
+
+  test.each([8, 2, 0])(
+    'goes on for those who follow when its own client goes away in mid-body, with code %i',
+    async (code) => {
+      const gate = new Gate()
+      let runs = 0
+      let isClosed = false
+      await using site = await siteFor(async (request, response) => {
+        if (request.method === 'OPTIONS') return void response.end()
+        runs++
+        response.once('close', () => (isClosed = true))
+        response.write('begun, ')
+        await gate.opened
+        response.end('done')
+      })
+      await using connection = new Connection(site)
+      const leader = connection.open()
+      leader.end()
+      await once(leader, 'data')
+      const follower = connection.open()
+      const whole = answerOf(follower)
+      await once(follower, 'data')
+      leader.close(code)
+      await new Promise((resolve) => leader.once('close', resolve))
+      // What this asks comes to the server after that.
+      await connection.get('/', { ':method': 'OPTIONS' })
+      gate.open()
+      expect(await whole).toMatchObject({ text: 'begun, done', code: 0 })
+      await until('the handler hears of it', () => isClosed)
+      expect(runs).toBe(1)
+    },
+  )
+
+  test('that never ends is no trouble when a connection ends with its leader and who follows it', async () => {
+    await using site = await siteFor((_request, response) => void response.write('begun'))
+    const connection = new Connection(site)
+    const [leader, follower] = [connection.open('/'), connection.open('/')]
+    await Promise.all([once(leader, 'data'), once(follower, 'data')])
+    await connection[Symbol.asyncDispose]()
+    await site.stored()
+    await using another = new Connection(site)
+    const next = another.open('/')
+    expect(String(await once(next, 'data'))).toBe('begun')
   })
 
   test('is sent to its own client as without a cache, or a part of it', async () => {
