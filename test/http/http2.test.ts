@@ -484,7 +484,8 @@ describe('a handler of node:http2', () => {
       const listener: RequestListener = (request, response) => {
         middleware(request, response, () => {
           const { encrypted } = request.socket as { encrypted?: boolean }
-          response.end(`${request.httpVersion} ${request.headers.host} ${String(encrypted)}`)
+          const host = request.url === '/host' ? request.headers.host : 'any'
+          response.end(`${request.httpVersion} ${host} ${String(encrypted)}`)
         })
       }
       cache.on('miss', ({ key }) => void urls.push(key))
@@ -493,8 +494,10 @@ describe('a handler of node:http2', () => {
     await using connection = new Connection(site, 'https', { ca, servername: 'site' })
     const agent = new Agent({ ca, servername: 'site' })
     for (let round = 0; round < 2; round++) {
-      expect((await connection.get()).text).toBe('2.0 undefined true')
-      expect((await site.get('/', {}, { agent })).text).toBe('1.1 site true')
+      expect((await connection.get('/')).text).toBe('2.0 any true')
+      expect((await site.get('/', {}, { agent })).text).toBe('1.1 any true')
+      expect((await connection.get('/host')).text).toBe('2.0 undefined true')
+      expect((await site.get('/host', {}, { agent })).text).toBe('1.1 site true')
       await site.stored()
     }
     expect(urls).toContain('response https://site/')
