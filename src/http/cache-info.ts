@@ -11,7 +11,16 @@ export interface CacheInfo {
   readonly background: boolean
 }
 
-/** Tells the handler that runs next. */
-export function tellHandler(request: IncomingMessage & { cache?: CacheInfo }, info: CacheInfo): void {
-  request.cache = info
+// Of the two module systems, each has its own classes.
+const ours: unique symbol = Symbol.for('herdless.cache-info') as never
+
+/** Tells the handler that runs next, unless the app has a property of that name itself. */
+export function tellHandler(request: IncomingMessage & { cache?: unknown }, info: CacheInfo): void {
+  if ('cache' in request && !isCacheInfo(request.cache)) return
+  request.cache = Object.defineProperty({ ...info }, ours, { value: true })
+}
+
+/** Whether a value is what a cache has told, and not what the app has. */
+export function isCacheInfo(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && ours in value
 }

@@ -1,5 +1,6 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { CleanRequest } from './clean-request.ts'
+import { hasClientLeft, streamOf } from './http2.ts'
 import { sendHead, type MoreLines } from './late-head.ts'
 import { Overrides } from './overrides.ts'
 import { argumentsOf, applyHead, isChunk, linesOf } from './response-arguments.ts'
@@ -13,8 +14,13 @@ export interface Head {
   readonly lines: readonly FieldLine[]
 }
 
-/** What becomes of an answer: it goes on to the client, with some more lines; or to nobody, for something else is sent. */
-export type Course = ({ readonly to: 'client' } & MoreLines) | { readonly to: 'nobody' }
+/**
+ * What becomes of an answer: it goes on to the client, with some more lines, and of each chunk what `cut` leaves; or to nobody,
+ * for something else is sent.
+ */
+export type Course =
+  | ({ readonly to: 'client'; readonly cut?: (chunk: Buffer) => Buffer } & MoreLines)
+  | { readonly to: 'nobody' }
 
 /**
  * How long a handler is waited for whose client has gone, in milliseconds, before it says anything and, where others are sent
@@ -46,6 +52,8 @@ export class Capture {
   /** What `Content-Length` says. */
   #declared: number | null = null
   #abandoned: NodeJS.Timeout | undefined
+  /** Whether a part of the body that was heard is being sent. */
+  #isSending = false
 
   /**
    * @param decide called once, when all has been said that comes before the body
@@ -59,7 +67,7 @@ export class Capture {
     this.#overrides = new Overrides(response)
     this.head = new Promise((resolve) => (this.#onHead = resolve))
     void this.recording.ended.then(() => this.#over())
-    this.#replaceMethods()
+    this.#overrides.allOrNone(() => this.#replaceMethods())
     response.once('close', this.#onClose)
   }
 
@@ -93,8 +101,7 @@ export class Capture {
 
   /** Whether it was the client that ended the connection, and not the handler. */
   get #hasClientGone(): boolean {
-    const { socket } = this.#response.req
-    return socket.readableEnded || socket.errored !== null
+    return hasClientLeft(this.#response)
   }
 
   /** The client has gone, and others are sent the answer: the handler does not hear of it before it has ended. */
@@ -132,18 +139,20 @@ export class Capture {
       if (!this.#isUnsent) flushHeaders([])
     })
     const write = this.#replace('write', (...args) => {
-      if (!isChunk(args[0])) return write(args)
+      if (this.#isSending || !isChunk(args[0])) return write(args)
       this.#sayHead()
       // Before it is sent on, for from then on its bytes may change.
       const { chunk, done } = argumentsOf(args, this.recording.isHeard)
-      const more = this.#isUnsent ? true : write(args)
+      const part = this.#partOf(args)
+      const more = part === null ? true : this.#sent(() => write(part))
       if (this.#abandoned !== undefined) this.#waitOn()
       if (chunk !== null) this.recording.write(chunk)
-      if (this.#isUnsent && done !== null) process.nextTick(done)
+      if (part === null && done !== null) process.nextTick(done)
       return more
     })
     const end = this.#replace('end', (...args) => {
       const [first] = args as unknown[]
+      if (this.#isSending) return end(args)
       if (Boolean(first) && typeof first !== 'function' && !isChunk(first)) return end(args)
       const { chunk, done } = argumentsOf(args, this.recording.isHeard)
       if (this.#course === null) {
@@ -153,7 +162,7 @@ export class Capture {
       }
       if (chunk !== null) this.recording.write(chunk)
       if (this.#isUnsent) this.#pretendEnded()
-      else end(args)
+      else this.#sent(() => end(this.#partOf(args) ?? [done]))
       this.recording.end(isBodiless(response) ? null : this.#declared)
       this.#reader.isWatched = false
       if (this.#isUnsent && done !== null) process.nextTick(done)
@@ -166,16 +175,40 @@ export class Capture {
       this.#goOnWithout(() => emit(args))
       return true
     })
-    const addTrailers = this.#replace('addTrailers', (trailers: OutgoingHttpHeaders) => {
-      if (!this.#isUnsent) addTrailers([trailers])
-      this.recording.refuse('it has trailers')
-    })
+    // The other is of HTTP/2.
+    for (const name of ['addTrailers', 'setTrailer']) {
+      if (!(name in response)) continue
+      const add = this.#replace(name, (...trailers) => {
+        if (!this.#isUnsent) add(trailers)
+        this.recording.refuse('it has trailers')
+      })
+    }
   }
 
   /** Replaces a method; returns what calls the one that was there, which is not the handler's. */
   #replace(name: string, method: (...args: never[]) => unknown): (args: readonly unknown[]) => unknown {
     const before = this.#overrides.method(name, method)
     return (args) => this.#reader.unwatched(() => before(args))
+  }
+
+  /** What of a chunk is sent; `null` for nothing. */
+  #partOf(args: readonly unknown[]): readonly unknown[] | null {
+    if (this.#course?.to !== 'client') return null
+    const { cut } = this.#course
+    if (cut === undefined) return args
+    const { chunk, done } = argumentsOf(args, true)
+    const sent = chunk === null ? null : cut(chunk)
+    return sent === null || sent.length === 0 ? null : [sent, done]
+  }
+
+  /** Sends a part of the body. What sends it may do so by another of these methods, and then it is no other part. */
+  #sent<T>(send: () => T): T {
+    this.#isSending = true
+    try {
+      return send()
+    } finally {
+      this.#isSending = false
+    }
   }
 
   /** Sends the head with some more lines; if that cannot be, nothing has been said yet. */
@@ -205,7 +238,9 @@ export class Capture {
   }
 
   #decideNow(): Head {
-    const { statusCode: status, statusMessage: message } = this.#response
+    const { statusCode: status } = this.#response
+    // HTTP/2 has none (RFC 9113 section 8.3.2), and warns of being asked.
+    const message = streamOf(this.#response) === null ? this.#response.statusMessage : undefined
     const head = { status, message, lines: linesOf(this.#response) }
     const declared = this.#response.getHeader('content-length')
     this.#declared = declared === undefined ? null : Number(declared)

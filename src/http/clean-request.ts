@@ -6,10 +6,13 @@ import { watchedWhereKept } from './kept-headers.ts'
 /** What a client asks of a cache, or of a part or a state of the answer: whoever fills is not misled by it. */
 const asked = 'range if-range if-match if-none-match if-modified-since if-unmodified-since'.split(' ')
 
-/** How the message came, and what is said of a body that it has not: nothing that may be in an answer for others. */
+/**
+ * How the message came, and what is said of a body that it has not: nothing that may be in an answer for others. Not its
+ * Content-Type: some servers reject a GET without one, against requests that any page can send.
+ */
 const ofTheMessage = [
   ...'connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect'.split(' '),
-  ...'content-length content-type content-encoding'.split(' '),
+  ...'content-length content-encoding'.split(' '),
 ]
 
 const hidden: ReadonlySet<string> = new Set([...asked, ...ofTheMessage])
@@ -46,6 +49,7 @@ export class CleanRequest {
    * @param conditions fields that ask it whether a stored answer is still right
    * @param onSee told the name of each field when it is first read; `null` for all
    * @param isKeyable whether something that is no field can be part of the key
+   * @param isHeard whether it matters what is read
    */
   constructor(
     request: IncomingMessage,
@@ -55,15 +59,17 @@ export class CleanRequest {
       conditions = {},
       onSee = () => undefined,
       isKeyable = () => false,
+      isHeard = true,
     }: {
       hides?: readonly string[]
       keyed?: readonly string[]
       conditions?: Readonly<Record<string, string>>
       onSee?: (name: string | null) => void
       isKeyable?: (name: string) => boolean
+      isHeard?: boolean
     } = {},
   ) {
-    const { headers, rawHeaders } = request
+    const { headers } = request
     this.#onSee = onSee
     this.#isHidden = (name) => hidden.has(name) || hides.includes(name)
     this.#isSelective = (name) => !this.#isHidden(name) && !forCaches.has(name) && !keyed.includes(name)
@@ -74,21 +80,34 @@ export class CleanRequest {
       if (this.isWatched && !isKeyable(name)) for (const each of hides) if (each in secret) shown[each] = secret[each]
     }
     this.#overrides = new Overrides(request)
-    this.#overrides.value('headers', this.#watched(shown))
-    const visible = (name: string): boolean => !this.#isHidden(name.toLowerCase())
-    this.#whole('headersDistinct', () => ({
-      ...Object.fromEntries(Object.entries(distinctOf(rawHeaders)).filter(([name]) => visible(name))),
-      ...Object.fromEntries(Object.entries(conditions).map(([name, value]) => [name, [value]])),
-    }))
-    this.#whole('rawHeaders', () => {
-      const raw = rawHeaders.filter((_, index) => visible(rawHeaders[index - (index % 2)] ?? ''))
-      return [...raw, ...Object.entries(conditions).flat()]
+    this.#releaseKept = this.#overrides.allOrNone(() => {
+      // No proxy can be copied by structuredClone.
+      this.#replaceFields(request, isHeard ? this.#watched(shown) : shown, conditions)
+      return watchedWhereKept(headers, (name) => {
+        // By another way than this it is not there.
+        if (this.#isHidden(name)) this.seeOther(`:req.headers.${name}`)
+        else this.#see(name)
+      })
     })
-    this.#releaseKept = watchedWhereKept(headers, (name) => {
-      // By another way than this it is not there.
-      if (this.#isHidden(name)) this.seeOther(`:req.headers.${name}`)
-      else this.#see(name)
-    })
+  }
+
+  /** @param shown by `request.headers` @param conditions that are not the client's */
+  #replaceFields(
+    request: IncomingMessage,
+    shown: IncomingHttpHeaders,
+    conditions: Readonly<Record<string, string>>,
+  ): void {
+    const { rawHeaders } = request
+    const raw = (): string[] => {
+      const visible = rawHeaders.filter((_, index) => {
+        return !this.#isHidden((rawHeaders[index - (index % 2)] ?? '').toLowerCase())
+      })
+      return [...visible, ...Object.entries(conditions).flat()]
+    }
+    this.#overrides.value('headers', shown)
+    this.#whole('rawHeaders', raw)
+    // One that was made up, or has come by HTTP/2, has none.
+    if ('headersDistinct' in request) this.#whole('headersDistinct', () => distinctIn(raw()))
   }
 
   /** What has been read so far that may select the answer. */
@@ -175,12 +194,11 @@ export class CleanRequest {
   }
 }
 
-/** All values of each field, as `headersDistinct` of node:http has them. */
-function distinctOf(rawHeaders: readonly string[]): Record<string, string[]> {
-  const distinct: Record<string, string[]> = {}
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = (rawHeaders[index] ?? '').toLowerCase()
-    distinct[name] = [...(distinct[name] ?? []), rawHeaders[index + 1] ?? '']
-  }
+/** All values of each field. @param raw names and values in turn */
+function distinctIn(raw: readonly string[]): Record<string, string[]> {
+  const distinct = Object.create(null) as Record<string, string[]>
+  raw.forEach((name, index) => {
+    if (index % 2 === 0) (distinct[name.toLowerCase()] ??= []).push(raw[index + 1] ?? '')
+  })
   return distinct
 }

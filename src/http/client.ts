@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tellHandler } from './cache-info.ts'
 import { cacheStatusText, type CacheStatus, type Forwarded } from './cache-status.ts'
+import { hasEnded } from './http2.ts'
 import type { Request } from './policy/message.ts'
 import type { Stored } from './policy/reuse.ts'
 import { Selection } from './selection.ts'
@@ -54,7 +55,7 @@ export class Client {
 
   /** Whether it has been answered, or has gone away. */
   get isDone(): boolean {
-    return this.response.destroyed || this.response.headersSent
+    return hasEnded(this.response) || this.response.headersSent
   }
 
   serve(stored: StoredResponse, age: number, status: CacheStatus): void {

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { OutgoingMessage, ServerResponse, type IncomingMessage } from 'node:http'
 import { Stream } from 'node:stream'
+import { isHttp2 } from './http2.ts'
 import { Overrides } from './overrides.ts'
 import type { FieldLine } from './policy/fields.ts'
 
@@ -27,7 +28,8 @@ export function detached(
   const behind = new ServerResponse(request)
   for (const [name, value] of before) if (isOfTheAnswer(name)) behind.appendHeader(name, value)
   const overrides = new Overrides(response)
-  for (const name of new Set([...members, ...Object.getOwnPropertyNames(behind)])) {
+  const ofHttp2 = isHttp2(request) ? ['stream', 'setTrailer'] : []
+  for (const name of new Set([...members, ...Object.getOwnPropertyNames(behind), ...ofHttp2])) {
     if (name === 'req') continue
     overrides.set(name, {
       get: () => {

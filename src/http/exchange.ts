@@ -1,5 +1,6 @@
 import type { Peeked } from '../core/cache.ts'
 import { known, type Client } from './client.ts'
+import { cutOff } from './http2.ts'
 import { variantsTtl, type Kept } from './keeping.ts'
 import { firstPlace, placeOfVariant, type Place } from './place.ts'
 import { reuse } from './policy/reuse.ts'
@@ -32,7 +33,7 @@ export class Exchange {
     if (!(looked instanceof Promise) && this.#serveFound(looked, place, true)) return this.#behind
     return this.#seek(place, looked).then(
       () => this.#behind,
-      (error: unknown) => void this.#client.response.destroy(error as Error),
+      (error: unknown) => cutOff(this.#client.response, error as Error),
     )
   }
 

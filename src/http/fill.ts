@@ -6,7 +6,9 @@ import type { SeenFields } from './clean-request.ts'
 import type { Client } from './client.ts'
 import { Decider, type Decision } from './decision.ts'
 import { finished, isOfTheAnswer } from './detached.ts'
+import { cutOff } from './http2.ts'
 import type { FieldLine } from './policy/fields.ts'
+import { cutting, partFor, sayPart } from './part.ts'
 import type { Ended, Follower } from './recording.ts'
 import { linesOf } from './response-arguments.ts'
 import type { ResponsePlan } from './response-options.ts'
@@ -78,8 +80,7 @@ export class Fill {
 
   /** Whether the handler may be run: its client waits, and nobody else has answered it meanwhile. */
   get isOpen(): boolean {
-    const { headersSent, destroyed } = this.#response
-    return this.#state === 'open' && (this.#isBehind || !(headersSent || destroyed))
+    return this.#state === 'open' && (this.#isBehind || !this.#client.isDone)
   }
 
   /** What becomes of the answer; `null` if it is not known yet, or never will be. */
@@ -96,21 +97,42 @@ export class Fill {
   async begin(old: Old | null, forwarded: Forwarded): Promise<Decision | null> {
     this.#old = old
     this.#forwarded = forwarded
-    const { response, plan, standing } = this.#about
-    const most = plan.maxBody(this.#request)
-    const onSee = (name: string | null): void => this.#seenLate(name)
-    this.#watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee })
-    // From here on none of the user's options can throw, and leave its client without an answer.
+    const capture = this.#watch(old)
+    // From here on nothing can throw, and leave its client without an answer.
     this.#state = 'begun'
-    this.#capture = new Capture(response, (head) => this.#courseOf(head), most, this.#watched.fields)
-    if (this.#isBehind)
-      void this.#capture.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
-    tellHandler(this.#request, { forwarded, detail: null, background: this.#isBehind })
-    this.#run()
-    await this.#capture.head
+    if (this.#isBehind) void capture.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
+    this.#runOrCutOff()
+    await capture.head
     this.#onDecided()
     if (this.#error !== null) throw this.#error
     return this.#decision
+  }
+
+  /** Where the handler cannot be run at all, its client is not to wait for it. */
+  #runOrCutOff(): void {
+    try {
+      this.#run()
+    } catch (error) {
+      cutOff(this.#response, error as Error)
+      throw error
+    }
+  }
+
+  /** Watches what the handler reads and answers. Where that cannot be, the handler can still be run as if there were no cache. */
+  #watch(old: Old | null): Capture {
+    const { response, plan, standing } = this.#about
+    const most = plan.maxBody(this.#request)
+    const onSee = (name: string | null): void => this.#seenLate(name)
+    const watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee })
+    try {
+      tellHandler(this.#request, { forwarded: this.#forwarded, detail: null, background: this.#isBehind })
+      const capture = new Capture(response, (head) => this.#courseOf(head), most, watched.fields)
+      ;[this.#watched, this.#capture] = [watched, capture]
+      return capture
+    } catch (error) {
+      watched.release()
+      throw error
+    }
   }
 
   /**
@@ -228,7 +250,12 @@ export class Fill {
     this.#decision = decision
     if (decision.to === 'pass') this.#pass()
     if (this.#isBehind || decision.to === 'drop' || decision.to === 'store again') return { to: 'nobody' }
-    return { to: 'client', with: this.#said(decision), late: (name) => this.#refuse(name) }
+    const course = { to: 'client', with: this.#said(decision), late: (name: string) => this.#refuse(name) } as const
+    // What it has asked of the cache was hidden from the handler.
+    const part = decision.to === 'pass' ? partFor(this.#client.asked, head, Date.now()) : null
+    if (part === null) return course
+    sayPart(this.#response, part)
+    return { ...course, cut: cutting(part) }
   }
 
   /** What stands before the cache has changed a field when the head was decided upon. */

@@ -29,13 +29,17 @@ export const harmless: ReadonlySet<string> = setOf(
 const ofRequest = setOf(
   ownNames(touched(new IncomingMessage(new Socket()))),
   '_eventsCount _host timeoutCb on',
+  // The same of HTTP/2.
+  'state stream trailers rawTrailers aborted',
   // Ours, each of which is watched in its own way.
-  'headers headersDistinct cache herdless.responses',
+  'headers headersDistinct herdless.responses',
 )
 const ofResponse = setOf(
   ownNames(new ServerResponse(new IncomingMessage(new Socket()))),
   ...[ServerResponse, OutgoingMessage, Stream, EventEmitter].map(({ prototype }) => ownNames(prototype as object)),
   'kUniqueHeaders _maxRequestsPerSocket statusCode statusMessage timeout',
+  // The same of HTTP/2.
+  'state headers trailers stream writable herdless.destroyed',
 )
 
 // What node:http replaces, and compression, sends what is captured already.

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { isPseudoField } from './http2.ts'
 
 /**
  * A request of Hono whose fields are read from that of node:http, one by one, when they are asked for: what is read is seen, and
@@ -44,7 +45,9 @@ function fieldOf({ headers }: IncomingMessage, field: string): string | null {
 
 function allOf({ rawHeaders }: IncomingMessage): Headers {
   const headers = new Headers()
-  rawHeaders.forEach((name, index) => index % 2 === 0 && headers.append(name, rawHeaders[index + 1] ?? ''))
+  rawHeaders.forEach((name, index) => {
+    if (index % 2 === 0 && !isPseudoField(name)) headers.append(name, rawHeaders[index + 1] ?? '')
+  })
   return headers
 }
 

@@ -9,7 +9,7 @@ export interface HonoContext {
   readonly env: unknown
   readonly req: { raw: Request; readonly path: string }
   readonly var: object
-  header(name: string): void
+  header(name: string, value?: string): void
   newResponse(body: null): Response
 }
 

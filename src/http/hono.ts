@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { shown } from '../core/duration.ts'
 import type { Cache } from '../core/cache.ts'
+import { cacheStatusText } from './cache-status.ts'
 import { seenThrough } from './hono-request.ts'
 import { honoSurroundings, type HonoContext } from './hono-surroundings.ts'
 import { ResponseCache } from './response-cache.ts'
@@ -12,12 +12,13 @@ export type { CacheInfo } from './cache-info.ts'
 export type { HonoContext }
 export type { CacheResponsesOptions, PerRequest } from './response-options.ts'
 
-/** A middleware of Hono, on a server of @hono/node-server. */
+/** A middleware of Hono, for servers of @hono/node-server. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
 /**
  * A middleware that caches whole responses: what stands behind it runs once for the whole fleet. `Cache-Control` of a response
- * decides (RFC 9111, for a shared cache). Needs @hono/node-server: a request that came otherwise is a TypeError.
+ * decides (RFC 9111, for a shared cache). A request that came by no server of @hono/node-server, as with `app.request()`, is
+ * answered by the handler, as if there were no cache.
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
  * @param options each with a default; `user` is given the context, other functions the request of node:http (`c.env.incoming`)
  * @throws TypeError for what is no such cache, an unknown option or a value it cannot have
@@ -28,7 +29,9 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
 ): HonoMiddleware {
   const responses = new ResponseCache('cacheResponses', cache, options)
   return async (context, next) => {
-    const { incoming, outgoing } = messagesOf(context)
+    const messages = messagesOf(context)
+    if (messages === null) return await passed(context, next)
+    const { incoming, outgoing } = messages
     // What middleware before it has said is said with each answer, and Hono keeps it to itself until the handler's is sent.
     const { headers } = context.newResponse(null)
     for (const [name, value] of headers) outgoing.appendHeader(name, value)
@@ -47,12 +50,19 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
   }
 }
 
-function messagesOf({ env }: HonoContext): { incoming: IncomingMessage; outgoing: ServerResponse } {
+/** The messages of node:http behind a request; `null` where there are none. */
+function messagesOf({ env }: HonoContext): { incoming: IncomingMessage; outgoing: ServerResponse } | null {
   const { incoming, outgoing } = (env ?? {}) as { incoming?: IncomingMessage; outgoing?: ServerResponse }
-  if (incoming !== undefined && outgoing !== undefined) return { incoming, outgoing }
-  throw new TypeError(
-    `Expected a request of @hono/node-server, with \`incoming\` and \`outgoing\` in c.env, got ${shown(env)}`,
-  )
+  return incoming === undefined || outgoing === undefined ? null : { incoming, outgoing }
+}
+
+/** Has the handler answer, and says so. */
+async function passed(context: HonoContext, next: () => Promise<void>): Promise<undefined> {
+  await next()
+  const { method } = context.req.raw
+  // Only then: a response that a handler has made by itself does not take what was said before.
+  if (method === 'GET' || method === 'HEAD')
+    context.header('Cache-Status', cacheStatusText({ forwarded: 'bypass', detail: 'no-server' }))
 }
 
 /** What tells @hono/node-server that there is nothing more to send. */

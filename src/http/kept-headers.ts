@@ -19,9 +19,10 @@ export function watchedWhereKept(headers: IncomingHttpHeaders, onRead: (name: st
     }
     Object.defineProperty(headers, name, { configurable: true, enumerable: true, get, set })
   }
+  const prototype: unknown = Object.getPrototypeOf(headers)
   Object.setPrototypeOf(headers, prototypeThatTells(onRead))
   return () => {
-    Object.setPrototypeOf(headers, Object.prototype)
+    Object.setPrototypeOf(headers, prototype as object | null)
     for (const name of Object.keys(headers)) {
       if (Object.hasOwn(values, name) && !assigned.has(name)) define(headers, name, values[name])
     }

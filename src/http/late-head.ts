@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { streamOf } from './http2.ts'
 import { Overrides } from './overrides.ts'
 import type { FieldLine } from './policy/fields.ts'
 
@@ -54,10 +55,12 @@ function sentWatching(response: ServerResponse, send: () => void, onChange: (nam
     isHeard = true
     onChange(changed)
   }
-  // By this node:http makes bytes of the head, when all others have had their say. It stays: to delete it would be dear.
-  const store = new Overrides(response).method('_storeHeader', (...args) => {
+  // By this a head goes out, when all others have had their say. It stays: to delete it would be dear.
+  const stream = streamOf(response)
+  const overrides = new Overrides(stream ?? response)
+  const sent = overrides.method(stream === null ? '_storeHeader' : 'respond', (...args) => {
     look()
-    return store(args)
+    return sent(args)
   })
   send()
   look()

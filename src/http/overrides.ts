@@ -24,6 +24,16 @@ export class Overrides {
     this.set(name, { value, writable: true })
   }
 
+  /** Has all that `work` sets, or else nothing of it, where it throws. */
+  allOrNone<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      this.undo()
+      throw error
+    }
+  }
+
   /** The object is as it was. */
   undo(): void {
     for (const [name, before] of this.#before) {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { hostField } from './http2.ts'
 
 // RFC 3986 section 3.2: with a delimiter in it, another host and target would make the same address.
 const hostCharacters = /^[\w.:[\]~!$&'()*+,;=%-]*$/
@@ -9,10 +10,10 @@ const hostCharacters = /^[\w.:[\]~!$&'()*+,;=%-]*$/
  * for what is none.
  */
 export function addressOf(request: IncomingMessage): string | null {
-  const { host = '' } = request.headers
+  const { [hostField(request)]: host = '' } = request.headers
   const { originalUrl = request.url ?? '/' } = request as { originalUrl?: string }
   const scheme = (request.socket as { encrypted?: boolean } | null)?.encrypted === true ? 'https' : 'http'
-  if (!originalUrl.startsWith('/') || !hostCharacters.test(host)) return null
+  if (!originalUrl.startsWith('/') || typeof host !== 'string' || !hostCharacters.test(host)) return null
   return `${scheme}://${host.toLowerCase()}${originalUrl}`
 }
 

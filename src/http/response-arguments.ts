@@ -37,17 +37,27 @@ export function applyHead(response: ServerResponse, args: readonly unknown[]): v
     return
   }
   const lines = Array.isArray(fields[0]) ? (fields as [string, string][]) : pairs(fields)
-  for (const [name] of lines) response.removeHeader(name)
-  for (const [name, value] of lines) response.appendHeader(name, value)
+  const begun = new Set<string>()
+  for (const [name, value] of lines) {
+    // By HTTP/2 a Date that is there cannot be removed.
+    if (begun.has(name.toLowerCase())) response.appendHeader(name, value)
+    else response.setHeader(name, value)
+    begun.add(name.toLowerCase())
+  }
 }
 
 /** The field lines that a response has so far, as they will be sent. */
 export function linesOf(response: ServerResponse): FieldLine[] {
-  // Its types do not say so.
-  return (response as ServerResponse & { getRawHeaderNames(): string[] }).getRawHeaderNames().flatMap((name) => {
+  return namesOf(response).flatMap((name) => {
     const value = response.getHeader(name)
     return (Array.isArray(value) ? value : [value]).map((each): FieldLine => [name, String(each)])
   })
+}
+
+/** The names of fields as they were spelled, which HTTP/2 does not know. */
+function namesOf(response: ServerResponse & { getRawHeaderNames?: () => string[] }): string[] {
+  // Among those of HTTP/2 that have been sent is the status.
+  return response.getRawHeaderNames?.() ?? response.getHeaderNames().filter((name) => !name.startsWith(':'))
 }
 
 /** Names and values in turn, as pairs. */

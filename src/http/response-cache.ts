@@ -11,6 +11,7 @@ import { Exchange } from './exchange.ts'
 import { directivesOf } from './policy/directives.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
+import { isHttp2, rememberConnection } from './http2.ts'
 import { Overrides } from './overrides.ts'
 import { withoutIgnored } from './query-rule.ts'
 import { addressOf, responseKey, rewrittenUrl } from './request-key.ts'
@@ -67,6 +68,7 @@ export class ResponseCache {
     const honor = this.#plan.honorRequestDirectives(request)
     const user = this.#plan.user?.(surroundings.asker) ?? null
     const before = this.#before({ request, response, surroundings, user, visit })
+    rememberConnection(request, response)
     const client = new Client({ request, response, run, honor, surroundings, before, user, visit })
     const exchange = new Exchange(this.#shared, client, key)
     // Until then a cache before this one holds the lease of the address.
@@ -81,7 +83,8 @@ export class ResponseCache {
     const rewritten = isKeyed ? null : rewrittenUrl(request)
     const url = rewritten === null ? null : withoutIgnored(rewritten, this.#plan.query(request))
     const path = isKeyed ? null : (surroundings.path ?? null)
-    return textOf({ url, path, user, said: forItsClient(response), names, depth: visit.depth })
+    const protocol = isHttp2(request) ? 'HTTP/2' : null
+    return textOf({ protocol, url, path, user, said: forItsClient(response), names, depth: visit.depth })
   }
 
   /**

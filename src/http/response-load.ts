@@ -8,6 +8,7 @@ import { known, type Client } from './client.ts'
 import { detached } from './detached.ts'
 import { Fill } from './fill.ts'
 import { follow } from './follow.ts'
+import { hasEnded } from './http2.ts'
 import { filled, type Keeping, type Kept } from './keeping.ts'
 import type { Place } from './place.ts'
 import { usableOnError } from './policy/reuse.ts'
@@ -106,9 +107,8 @@ export class ResponseLoad {
       const fill = this.#fill(detached(request, response, this.#before), true)
       return filled(this.#keeping, context, fill, this.#place, this.#old)
     }
-    // Node.js knows the address of a connection that has ended only if it was asked before.
-    void request.socket.remoteAddress
-    if (!response.closed) await new Promise<unknown>((resolve) => response.once('close', resolve))
+    if (!response.closed && !hasEnded(response))
+      await new Promise<unknown>((resolve) => response.once('close', resolve))
     try {
       await sibling.cache.getOrLoad(key, load, this.#keeping.options)
     } catch {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { isPseudoField } from './http2.ts'
 import type { Fields } from './policy/fields.ts'
 import { selectedBy } from './policy/vary.ts'
 import type { StoredHead } from './stored-response.ts'
@@ -38,7 +39,7 @@ export class Selection {
 
   /** What the request says in what goes by these names, as a text. */
   by(names: readonly string[]): string {
-    const others = names.filter((name) => name.startsWith(':'))
+    const others = names.filter((name) => name.startsWith(':') && !isPseudoField(name))
     if (others.length === 0) return selectedBy(names, this.#fields)
     const fields = Object.fromEntries(others.map((name) => [name, this.#other(name)]))
     return selectedBy(names, { ...this.#fields, ...fields })
@@ -51,7 +52,8 @@ export class Selection {
 
   /** Whether something that was read can be part of a key. */
   isKeyable(name: string): boolean {
-    return !name.startsWith(':') || name === beforeName || name === addressName || this.#outcomeOf(name) !== null
+    if (!name.startsWith(':') || isPseudoField(name)) return true
+    return name === beforeName || name === addressName || this.#outcomeOf(name) !== null
   }
 
   /** In quotes, so that it is compared as it is. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cacheStatusText, type CacheStatus } from './cache-status.ts'
+import { streamOf } from './http2.ts'
 import { ageText } from './policy/age.ts'
 import { notModifiedFields, preconditionOf } from './policy/conditional.ts'
 import { fieldOf, fieldsOf, type FieldLine, type Fields } from './policy/fields.ts'
@@ -41,7 +42,7 @@ export function serve(
   const { fields, whole, text } = partsOf(stored)
   const ours = ['Age', ageText(age), 'Cache-Status', listed(fields, status)]
   if (wantsPart(request) && servePart(request, response, stored, ours)) return
-  if (stored.statusMessage !== undefined) response.statusMessage = stored.statusMessage
+  sayReason(response, stored.statusMessage)
   sayHead(response, stored.status, whole.concat(ours))
   if (request.method === 'HEAD' || isBodiless(stored.status)) response.end()
   // What stands before and has replaced it may not heed the encoding.
@@ -87,10 +88,17 @@ function servePart(
   return false
 }
 
+/** RFC 9113 section 8.3.2: in HTTP/2 there is none. */
+export function sayReason(response: ServerResponse, reason: string | undefined): void {
+  if (reason !== undefined && streamOf(response) === null) response.statusMessage = reason
+}
+
 /** Says what stands before the body. @param lines names and values in turn */
 export function sayHead(response: ServerResponse, status: number, lines: string[]): void {
-  if (!Object.hasOwn(response, 'writeHead')) return void response.writeHead(status, lines)
-  // What stands before has replaced it by one that may know less of its arguments.
+  if (!Object.hasOwn(response, 'writeHead') && streamOf(response) === null) {
+    return void response.writeHead(status, lines)
+  }
+  // What stands before has replaced it by one that may know less of its arguments, as that of HTTP/2 does.
   applyHead(response, [status, lines])
   response.writeHead(status)
 }

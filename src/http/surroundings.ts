@@ -1,3 +1,4 @@
+import { isCacheInfo } from './cache-info.ts'
 import { harmless, nameOf, type IsOwn } from './harmless.ts'
 
 /** An object on which an earlier middleware may have put something for the handler. */
@@ -94,6 +95,8 @@ export class Standing {
 
 /** What makes the answers at one address differ, besides what is read of the request. */
 export interface Before {
+  /** In which messages look otherwise to handlers than in HTTP/1; `null` for that. */
+  readonly protocol: 'HTTP/2' | null
   /** The URL and the path that handlers go by, where they are not those of the address. */
   readonly url: string | null
   readonly path: string | null
@@ -106,10 +109,11 @@ export interface Before {
 }
 
 /** What stood before the cache, as a text that is the same where others may be given the answer; `''` for nothing. */
-export function textOf({ url, path, user, said, names, depth }: Before): string {
-  const isUsual = url === null && path === null && user === null && said === null && depth === 0
+export function textOf({ protocol, url, path, user, said, names, depth }: Before): string {
+  const isAddressed = protocol === null && url === null && path === null
+  const isUsual = isAddressed && user === null && said === null && depth === 0
   if (isUsual) return names.join('\n')
-  return JSON.stringify([url, path, user, said, names, depth])
+  return JSON.stringify([protocol, url, path, user, said, names, depth])
 }
 
 /** Whether something that stands there is no object, of which a key may be made of a part alone. */
@@ -140,7 +144,7 @@ function isSomething(object: object, key: PropertyKey): boolean {
   if (property.get !== undefined) return true
   const value: unknown = property.value
   if (typeof value !== 'object') return value !== undefined
-  if (value === null) return false
+  if (value === null || isCacheInfo(value)) return false
   if (Array.isArray(value)) return value.length > 0
   const prototype: unknown = Object.getPrototypeOf(value)
   return (prototype !== null && prototype !== Object.prototype) || Reflect.ownKeys(value).length > 0

@@ -3,6 +3,7 @@ import { CleanRequest, type SeenFields } from './clean-request.ts'
 import type { Client } from './client.ts'
 import type { ResponsePlan } from './response-options.ts'
 import type { Old } from './stored-response.ts'
+import { hostField, lineFields } from './http2.ts'
 import { isPlain, type Standing } from './surroundings.ts'
 import { conditionsOf } from './validators.ts'
 import { WatchedSurroundings } from './watched-surroundings.ts'
@@ -37,12 +38,18 @@ export class WatchedRequest {
       ...(plan.honorRequestDirectives(request) && old === null ? [] : ['cache-control', 'pragma']),
     ]
     // The user's own key may leave the host out.
-    const keyed = plan.key === null ? ['host'] : []
+    const keyed = [...lineFields(request), ...(plan.key === null ? [hostField(request)] : [])]
     const conditions = old === null ? {} : conditionsOf(old.stored)
     const isKeyable = (name: string): boolean => client.selection.isKeyable(name)
+    const isHeard = !this.#ignoresUndeclared
     client.selection.detach()
-    this.fields = new CleanRequest(request, { hides, keyed, conditions, onSee, isKeyable })
-    this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, this.fields.seeOther)
+    this.fields = new CleanRequest(request, { hides, keyed, conditions, onSee, isKeyable, isHeard })
+    try {
+      this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, this.fields.seeOther)
+    } catch (error) {
+      this.fields.release()
+      throw error
+    }
     this.#declare(client, plan)
   }
 

@@ -24,9 +24,10 @@ const ofNode: ReadonlySet<string> = new Set([
  * @param onRead told the name of what is read
  */
 export function watchedSocket(socket: Socket, onRead: (name: string) => void): Socket {
+  const kind = kindOf(socket)
   return new Proxy(socket, {
     get(target, name) {
-      if (typeof name === 'string' && isTelling(target, name)) onRead(name)
+      if (typeof name === 'string' && isTelling(target, name, kind)) onRead(name)
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
@@ -35,7 +36,14 @@ export function watchedSocket(socket: Socket, onRead: (name: string) => void): S
 }
 
 /** Whether it tells one client from another: what a listener of the server has put there may do so. */
-function isTelling(socket: Socket, name: string): boolean {
+function isTelling(socket: Socket, name: string, kind: object): boolean {
   if (ofPeer.has(name)) return true
-  return Object.hasOwn(socket, name) && !ofNode.has(name)
+  return name in socket && !(name in kind) && !ofNode.has(name)
+}
+
+/** What all connections of a kind have. That of a request may stand before the true one. */
+function kindOf(socket: object): object {
+  const next: unknown = Object.getPrototypeOf(socket)
+  if (next === null) return Socket.prototype
+  return Object.hasOwn(socket, 'constructor') ? socket : kindOf(next as object)
 }

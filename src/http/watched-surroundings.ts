@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { nameOf } from './harmless.ts'
+import { isHttp2, watchedStream } from './http2.ts'
 import { Overrides } from './overrides.ts'
 import { type Outcomes, type Standing, type Surroundings } from './surroundings.ts'
 import { WatchedProperties } from './watched-properties.ts'
@@ -30,6 +31,7 @@ export class WatchedSurroundings {
     })
     lend?.()
     this.#watchSocket(messages)
+    if (isHttp2(messages.request)) for (const message of Object.values(messages)) this.#watchStream(message)
     const known = outcomes?.()
     if (known !== undefined) this.#watchOutcomes(known)
   }
@@ -44,12 +46,19 @@ export class WatchedSurroundings {
     const socket = request.socket as Socket | null | undefined
     // There is none where a request was made up.
     if (socket === undefined || socket === null) return
-    // Node.js knows the address of a connection that has ended only if it was asked before.
-    void socket.remoteAddress
     const watched = watchedSocket(socket, (name) => this.#isMuted || this.#onRead(`:socket.${name}`))
     this.#replaceSocket(request, 'socket', socket, watched)
     this.#replaceSocket(request, 'client', socket, watched)
     this.#replaceSocket(response, 'socket', socket, watched)
+  }
+
+  /** That of HTTP/2 leads to the connection, and to all that was sent on it. */
+  #watchStream(message: object): void {
+    const stream: unknown = Reflect.get(message, 'stream')
+    const watched = watchedStream(stream ?? {}, (name) => this.#onRead(`:stream.${name}`))
+    const overrides = new Overrides(message)
+    overrides.set('stream', { get: () => watched, set: (value) => overrides.value('stream', value) })
+    this.#undo.push(() => overrides.undo())
   }
 
   /** Node.js assigns it to a response whose turn has come, and takes it away when the answer is sent. */

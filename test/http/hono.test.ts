@@ -9,7 +9,6 @@ import { createAdaptorServer as createAdaptorServer1 } from 'node-server1'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
 import { cachedServer, cacheResponses } from '../../src/http/hono.ts'
-import { createCache } from '../../src/index.ts'
 import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { siteOn } from './support/site.ts'
 
@@ -254,16 +253,4 @@ describe.each([
     expect((await site.get('/nowhere')).status).toBe(404)
     expect(seen).toEqual(['/page', '/page'])
   })
-})
-
-test('a request that did not come over node:http is refused with what is expected', async () => {
-  const app = new Hono()
-  app.onError((error, c) => c.text(`${error.name}: ${error.message}`, 500))
-  app.use(cacheResponses(createCache()))
-  app.get('/', (c) => c.text('page'))
-  const answer = await app.request('/')
-  expect([answer.status, await answer.text()]).toEqual([
-    500,
-    'TypeError: Expected a request of @hono/node-server, with `incoming` and `outgoing` in c.env, got undefined',
-  ])
 })

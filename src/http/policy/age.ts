@@ -1,5 +1,5 @@
 import { deltaSeconds, mostSeconds } from './directives.ts'
-import { fieldOf } from './fields.ts'
+import { fieldOf, membersOf } from './fields.ts'
 import { dateOf } from './http-date.ts'
 import type { Response } from './message.ts'
 
@@ -14,8 +14,7 @@ export interface Exchange {
 export const oldest: number = mostSeconds * 1_000
 
 /**
- * RFC 9111 section 4.2.3: how old a response is when it comes, in milliseconds (corrected_initial_age). One whose Age field
- * is not valid is as old as can be told.
+ * RFC 9111 section 4.2.3: how old a response is when it comes, in milliseconds (corrected_initial_age).
  */
 export function initialAgeOf({ fields }: Response, { requestedAt, receivedAt }: Exchange): number {
   const date = dateOf(fieldOf(fields, 'date'), receivedAt)
@@ -34,17 +33,8 @@ export function ageText(age: number): string {
   return String(Math.min(Math.floor(age / 1_000), mostSeconds))
 }
 
-/**
- * RFC 9111 section 5.1: of a list the first member counts. A list with a space in it was several lines, of which nobody
- * knows which one is right: it is not valid, as anything but a whole number is not.
- */
+/** RFC 9111 section 5.1: of several values the first counts, and one that is no whole number is ignored. */
 function ageFieldOf(field: string | null): number {
-  if (field === null) return 0
-  const comma = field.indexOf(',')
-  if (comma === -1) return ageOfText(field)
-  return /^[\d,]*$/.test(field) ? ageOfText(field.slice(0, comma)) : oldest
-}
-
-function ageOfText(text: string): number {
-  return (deltaSeconds(text) ?? mostSeconds) * 1_000
+  const [first = null] = membersOf(field ?? '')
+  return (deltaSeconds(first) ?? 0) * 1_000
 }

@@ -3,10 +3,10 @@ const month = `(${months.join('|')})`
 const day = '(?:mon|tue|wed|thu|fri|sat|sun)'
 const time = String.raw`(\d{2}):(\d{2}):(\d{2})`
 
-// RFC 9111 section 4.2: for a cache, letters may be of either case, and UTC says the same as GMT.
-const fixed = new RegExp(String.raw`^${day}, (\d{2}) ${month} (\d{4}) ${time} (?:gmt|utc)$`, 'i')
+// RFC 9111 section 4.2: for a cache, letters may be of either case, and whatever zone is not called GMT is none.
+const fixed = new RegExp(String.raw`^${day}, (\d{2}) ${month} (\d{4}) ${time} gmt$`, 'i')
 const rfc850 = new RegExp(
-  String.raw`^(?:mon|tues|wednes|thurs|fri|satur|sun)day, (\d{2})-${month}-(\d{2}) ${time} (?:gmt|utc)$`,
+  String.raw`^(?:mon|tues|wednes|thurs|fri|satur|sun)day, (\d{2})-${month}-(\d{2}) ${time} gmt$`,
   'i',
 )
 const asctime = new RegExp(String.raw`^${day} ${month} (\d{2}| \d) ${time} (\d{4})$`, 'i')

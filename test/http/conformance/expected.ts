@@ -27,6 +27,24 @@ export const expected: readonly Miss[] = [
     because: 'A response with Set-Cookie is not stored: its cookie would be given to others.',
     ids: ['other-set-cookie'],
   },
+  // required: 9
+  {
+    outcome: 'failed',
+    because:
+      'Of several ages the first counts, and one that is no number is ignored (RFC 9111 section 5.1). The suite has taken ' +
+      'that up since it was last published; its newest state wants the opposite of these.',
+    ids: [
+      'age-parse-nonnumeric',
+      'age-parse-negative',
+      'age-parse-float',
+      'age-parse-prefix-twoline',
+      'age-parse-dup-0',
+      'age-parse-dup-0-twoline',
+      'age-parse-dup-old',
+      'age-parse-parameter',
+      'age-parse-numeric-parameter',
+    ],
+  },
   // optimal: 9
   {
     outcome: 'failed',

@@ -57,6 +57,11 @@ export function forward({ host, port }: { readonly host: string; readonly port: 
     if (req.headers['transfer-encoding'] !== undefined) headers.push('Transfer-Encoding', 'chunked')
     const upstream = request({ host, port, agent, method: req.method, path: req.originalUrl, headers })
     let answered = false
+    upstream.on('information', ({ statusCode, headers: hints }) => {
+      if (statusCode === 102) res.writeProcessing()
+      // Without a link it would send none.
+      if (statusCode === 103) res.writeEarlyHints(hints as Record<string, string>)
+    })
     upstream.on('response', (answer) => {
       answered = true
       res.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer.rawHeaders))
