@@ -1,10 +1,11 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { OutgoingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
 import type { CleanRequest } from './clean-request.ts'
+import { Departure } from './departure.ts'
 import { sendHead, type MoreLines } from './late-head.ts'
 import { Overrides } from './overrides.ts'
 import { argumentsOf, applyHead, isChunk, linesOf } from './response-arguments.ts'
 import type { FieldLine } from './policy/fields.ts'
-import { Recording } from './recording.ts'
+import { mostWaiting, Recording } from './recording.ts'
 
 /** What a handler says before its body. */
 export interface Head {
@@ -16,11 +17,15 @@ export interface Head {
 /** What becomes of an answer: it goes on to the client, with some more lines; or to nobody, for something else is sent. */
 export type Course = ({ readonly to: 'client' } & MoreLines) | { readonly to: 'nobody' }
 
-/**
- * How long a handler is waited for whose client has gone, in milliseconds, before it says anything and, where others are sent
- * its answer, whenever it stands still: it may not have heard that it has, or may have given up.
- */
-const patience = 1_000
+/** Whom there is an answer for: its client, and others should that go away. */
+export interface Audience {
+  /** The connection of its client, and nothing that stands for it. */
+  readonly socket: unknown
+  /** Whether anybody else of this process waits for it. */
+  readonly isAwaited: () => boolean
+  /** How long a handler without a client may stand still, in milliseconds. */
+  readonly patience: number
+}
 
 /** Who is watched for what it reads of a request, and is told when what happens is not the handler's. */
 type Reader = Pick<CleanRequest, 'isWatched' | 'unwatched'>
@@ -32,6 +37,10 @@ const nobody: Reader = { isWatched: false, unwatched: (work) => work() }
  *
  * The methods by which a response sends anything are replaced by ones that call those that were there. So whatever stands
  * before (compression, a session) sees what goes to the client as ever, and what stands behind is heard as it leaves there.
+ *
+ * While others are to have the answer, its client is one among them: the handler does not wait for a client that reads slowly,
+ * for what is kept is kept anyway, and beyond that goes at the pace of the fastest; and it does not hear that its client has
+ * gone, for it would stop, or answer something else.
  */
 export class Capture {
   /** Resolves with what is said before the body, when it is decided what becomes of it; with `null` if nothing ever is. */
@@ -41,24 +50,38 @@ export class Capture {
   readonly #decide: (head: Head) => Course
   readonly #reader: Reader
   readonly #overrides: Overrides
+  readonly #departure: Departure | null
+  readonly #audience: Audience | null
   #onHead!: (head: Head | null) => void
   #course: Course | null = null
   /** What `Content-Length` says. */
   #declared: number | null = null
+  /** Whether the client has gone, and nobody hears of that. */
+  #isGone = false
   #abandoned: NodeJS.Timeout | undefined
 
   /**
    * @param decide called once, when all has been said that comes before the body
-   * @param most bytes of a body that is kept
+   * @param about.most bytes of a body that is kept
+   * @param about.audience `null` where the answer has no client
    */
-  constructor(response: ServerResponse, decide: (head: Head) => Course, most: number, reader: Reader = nobody) {
+  constructor(
+    response: ServerResponse,
+    decide: (head: Head) => Course,
+    {
+      most,
+      reader = nobody,
+      audience = null,
+    }: { readonly most: number; readonly reader?: Reader; readonly audience?: Audience | null },
+  ) {
     this.#response = response
     this.#decide = decide
-    this.recording = new Recording(most)
+    this.#audience = audience
+    this.recording = new Recording(most, () => this.#over())
     this.#reader = reader
     this.#overrides = new Overrides(response)
     this.head = new Promise((resolve) => (this.#onHead = resolve))
-    void this.recording.ended.then(() => this.#over())
+    this.#departure = audience === null ? null : new Departure(audience.socket, () => this.#goOnWithout(audience))
     this.#replaceMethods()
     response.once('close', this.#onClose)
   }
@@ -79,40 +102,39 @@ export class Capture {
     this.recording.break('it is for its own client alone')
   }
 
-  readonly #onClose = (): void => {
-    if (this.#course === null) this.#waitOn()
-    else this.recording.break('it was cut off')
+  /** The handler ends the connection. */
+  breakOff(): void {
+    this.recording.break('it was cut off')
   }
 
-  /** Gives the handler up, unless it says something soon. */
+  /** Somebody who follows can take more: whoever waits for that goes on. */
+  goOn(): void {
+    if (this.recording.isHeard && !this.recording.isWhole) this.#response.emit('drain')
+  }
+
+  readonly #onClose = (): void => this.breakOff()
+
+  /** The client has gone: nobody hears of it before the answer has ended, if others are to have that. */
+  #goOnWithout({ isAwaited }: Audience): void {
+    if (this.#isGone) return
+    if (!this.recording.isFollowed && !isAwaited()) return this.breakOff()
+    this.#isGone = true
+    this.#waitOn()
+    // It may have waited for its client to be ready for more.
+    process.nextTick(() => this.goOn())
+  }
+
+  /** Gives the handler up, unless it says something in time. */
   #waitOn(): void {
     clearTimeout(this.#abandoned)
-    this.#abandoned = setTimeout(() => this.recording.break('it was cut off'), patience)
+    this.#abandoned = setTimeout(() => this.breakOff(), this.#audience?.patience)
     this.#abandoned.unref()
-  }
-
-  /** Whether it was the client that ended the connection, and not the handler. */
-  get #hasClientGone(): boolean {
-    const { socket } = this.#response.req
-    return socket.readableEnded || socket.errored !== null
-  }
-
-  /** The client has gone, and others are sent the answer: the handler does not hear of it before it has ended. */
-  #goOnWithout(close: () => void): void {
-    this.#course = { to: 'nobody' }
-    this.#overrides.value('destroyed', false)
-    this.#waitOn()
-    void this.recording.ended.then(() => {
-      this.#overrides.value('destroyed', true)
-      close()
-    })
-    // It may have waited for its client to be ready for more.
-    process.nextTick(() => this.#response.emit('drain'))
   }
 
   #over(): void {
     this.#reader.isWatched = false
     clearTimeout(this.#abandoned)
+    this.#departure?.release()
     this.#onHead(null)
   }
 
@@ -134,13 +156,17 @@ export class Capture {
     const write = this.#replace('write', (...args) => {
       if (!isChunk(args[0])) return write(args)
       this.#sayHead()
+      const { isHeard } = this.recording
+      if (!isHeard && !this.#isUnsent) return write(args)
       // Before it is sent on, for from then on its bytes may change.
-      const { chunk, done } = argumentsOf(args, this.recording.isHeard)
-      const more = this.#isUnsent ? true : write(args)
-      if (this.#abandoned !== undefined) this.#waitOn()
+      const { chunk, done } = argumentsOf(args, isHeard)
+      const isReady =
+        !this.#isUnsent && write((args as unknown[]).filter((each) => typeof each !== 'function')) === true
       if (chunk !== null) this.recording.write(chunk)
-      if (this.#isUnsent && done !== null) process.nextTick(done)
-      return more
+      if (this.#isGone) this.#waitOn()
+      if (done !== null) process.nextTick(done)
+      this.#cutOffSlow()
+      return this.#isUnsent && !this.recording.isHeard ? true : isReady || this.#isAnyReady
     })
     const end = this.#replace('end', (...args) => {
       const [first] = args as unknown[]
@@ -159,12 +185,13 @@ export class Capture {
       if (this.#isUnsent && done !== null) process.nextTick(done)
       return response
     })
-    const emit = this.#replace('emit', (...args) => {
-      const isClose = (args as unknown[])[0] === 'close'
-      const isHidden = isClose && this.#course?.to === 'client' && this.recording.isFollowed && this.#hasClientGone
-      if (!isHidden) return emit(args)
-      this.#goOnWithout(() => emit(args))
-      return true
+    const destroy = this.#replace('destroy', (...args) => {
+      this.breakOff()
+      return destroy(args)
+    })
+    const needsDrain = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, 'writableNeedDrain')
+    this.#overrides.set('writableNeedDrain', {
+      get: () => needsDrain?.get?.call(response) === true && !(this.recording.isHeard && this.#isAnyReady),
     })
     const addTrailers = this.#replace('addTrailers', (trailers: OutgoingHttpHeaders) => {
       if (!this.#isUnsent) addTrailers([trailers])
@@ -194,9 +221,21 @@ export class Capture {
     this.#overrides.value('finished', true)
   }
 
-  /** Whether the answer goes to nobody. */
+  /** Whether nothing is sent to the client. */
   get #isUnsent(): boolean {
-    return this.#course?.to === 'nobody'
+    return this.#isGone || this.#course?.to === 'nobody'
+  }
+
+  /** Whether there is somebody besides the client who can take more at once; what is kept waits for nobody. */
+  get #isAnyReady(): boolean {
+    return this.recording.isWhole || this.recording.isAnyReady
+  }
+
+  /** As a client that follows, one that leads is cut off when it is too far behind. */
+  #cutOffSlow(): void {
+    const { isFollowed, isWhole } = this.recording
+    if (isFollowed && !isWhole && !this.#isUnsent && this.#response.writableLength > mostWaiting)
+      this.#departure?.cutOff()
   }
 
   /** By the method of the response itself, which what stands behind may have replaced, to say more at this moment. */
@@ -210,7 +249,7 @@ export class Capture {
     const declared = this.#response.getHeader('content-length')
     this.#declared = declared === undefined ? null : Number(declared)
     this.#course = this.#decide(head)
-    if (this.#isUnsent) this.#overrides.value('headersSent', true)
+    if (this.#course.to === 'nobody') this.#overrides.value('headersSent', true)
     return head
   }
 }

@@ -103,13 +103,14 @@ export class Exchange {
     const old = this.#oldIn(found)
     const load = this.#loadFor(place, old, this.#isOfOthers(found))
     const { plan, waiters } = this.#shared
-    if (!waiters.enter(place.key, plan.maxWaiters)) return load.overloaded()
+    const leave = waiters.enter(place.key, this.#client, plan.maxWaiters)
+    if (leave === null) return load.overloaded()
     try {
       // What is fresh for the store is to be asked about all the same.
       const isRefresh = found.state === 'fresh' || old?.stored.rules.noCache === true
       return await load.answer(isRefresh ? 'refresh' : found.state === 'missing' ? 'load' : 'getOrLoad')
     } finally {
-      waiters.leave(place.key)
+      leave()
     }
   }
 

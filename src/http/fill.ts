@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tellHandler } from './cache-info.ts'
 import { cacheStatusText, type Forwarded } from './cache-status.ts'
-import { Capture, type Course, type Head } from './capture.ts'
+import { Capture, type Audience, type Course, type Head } from './capture.ts'
 import type { SeenFields } from './clean-request.ts'
 import type { Client } from './client.ts'
 import { Decider, type Decision } from './decision.ts'
@@ -13,6 +13,7 @@ import type { ResponsePlan } from './response-options.ts'
 import { beforeName, type Selection } from './selection.ts'
 import type { Old, StoredHead } from './stored-response.ts'
 import type { Standing } from './surroundings.ts'
+import type { Waiters } from './waiters.ts'
 import { WatchedRequest } from './watched-request.ts'
 
 const none: ReadonlySet<string> = new Set()
@@ -31,6 +32,9 @@ export interface FillAbout {
   readonly isBehind: boolean
   /** Whether what stood before the cache is to be part of the key. */
   readonly isApart: boolean
+  readonly waiters: Waiters
+  /** How long a handler may run, in milliseconds. */
+  readonly hardTimeout: number
 }
 
 /** One run of the handler, whose answer is for more than its client. */
@@ -60,6 +64,8 @@ export class Fill {
   /** What an option has thrown. */
   #error: Error | null = null
   readonly #followers = new Map<Follower, Selection>()
+  /** Those of its places so far. */
+  readonly #keys: string[] = []
 
   constructor(about: FillAbout) {
     this.#about = about
@@ -79,7 +85,9 @@ export class Fill {
   /** Whether the handler may be run: its client waits, and nobody else has answered it meanwhile. */
   get isOpen(): boolean {
     const { headersSent, destroyed } = this.#response
-    return this.#state === 'open' && (this.#isBehind || !(headersSent || destroyed))
+    // The response to a request behind another is not told that its connection has ended.
+    const isGone = destroyed || this.#request.socket?.destroyed === true
+    return this.#state === 'open' && (this.#isBehind || !(headersSent || isGone))
   }
 
   /** What becomes of the answer; `null` if it is not known yet, or never will be. */
@@ -99,10 +107,13 @@ export class Fill {
     const { response, plan, standing } = this.#about
     const most = plan.maxBody(this.#request)
     const onSee = (name: string | null): void => this.#seenLate(name)
-    this.#watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee })
+    const onEnd = (): void => this.#capture?.breakOff()
+    const audience = this.#audience
+    this.#watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee, onEnd })
     // From here on none of the user's options can throw, and leave its client without an answer.
     this.#state = 'begun'
-    this.#capture = new Capture(response, (head) => this.#courseOf(head), most, this.#watched.fields)
+    const reader = this.#watched.fields
+    this.#capture = new Capture(response, (head) => this.#courseOf(head), { most, reader, audience })
     if (this.#isBehind)
       void this.#capture.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
     tellHandler(this.#request, { forwarded, detail: null, background: this.#isBehind })
@@ -150,10 +161,26 @@ export class Fill {
     return this.#capture?.recording.isWhole === true ? decision.head : null
   }
 
+  /** Others wait for it at this key, too. */
+  awaitedAt(key: string): void {
+    this.#keys.push(key)
+  }
+
   /** Sends the answer to the client of another request, too. @param selection of that request */
   follow(follower: Follower, selection: Selection): void {
     this.#followers.set(follower, selection)
     this.#capture?.recording.follow(follower)
+  }
+
+  /** A client that follows has gone. */
+  unfollow(follower: Follower): void {
+    this.#followers.delete(follower)
+    this.#capture?.recording.leave(follower)
+  }
+
+  /** A client that follows can take more. */
+  goOn(): void {
+    this.#capture?.goOn()
   }
 
   /** Has the handler answer this client alone, as if there were no cache. */
@@ -171,7 +198,8 @@ export class Fill {
     const ended = await this.#capture.recording.ended
     const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
     const late = this.#seen === 'all' ? ['all'] : [...this.#seen].filter((name) => !names.includes(name))
-    this.#watched?.release()
+    // What is too large to be kept is watched for those who follow it.
+    void this.#capture.recording.over.then(() => this.#watched?.release())
     if (late.length === 0 || ended.state !== 'complete') return ended
     return { state: 'unfit', why: `it has read ${late.join(', ')} after its head` }
   }
@@ -182,6 +210,12 @@ export class Fill {
     this.#watched?.release()
     for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name)
     for (const [name, value] of before) this.#response.appendHeader(name, value)
+  }
+
+  get #audience(): Audience | null {
+    const { waiters, hardTimeout: patience, isBehind } = this.#about
+    const isAwaited = (): boolean => this.#keys.some((key) => waiters.hasOther(key, this.#client))
+    return isBehind ? null : { socket: this.#request.socket, isAwaited, patience }
   }
 
   get #seen(): SeenFields {

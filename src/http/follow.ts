@@ -2,12 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cacheStatusText, type CacheStatus } from './cache-status.ts'
 import type { Fill } from './fill.ts'
 import { ageText } from './policy/age.ts'
+import { mostWaiting } from './recording.ts'
 import type { Selection } from './selection.ts'
 import { sayHead } from './serve.ts'
 import { ageNow, type StoredHead } from './stored-response.ts'
-
-/** How much of an answer may wait for a client that is slower than the handler, in bytes; it is then cut off. */
-const mostWaiting = 16_777_216
 
 /** Answers a request with what the handler answers to another, as it grows. @param selection of the request */
 export function follow(
@@ -21,13 +19,18 @@ export function follow(
   if (head.statusMessage !== undefined) response.statusMessage = head.statusMessage
   sayHead(response, head.status, [...lines.flat(), ...ours])
   const follower = {
+    get isReady() {
+      return !response.writableNeedDrain
+    },
     write(chunk: Buffer) {
       response.write(chunk)
-      // The handler goes at the pace of its own client.
+      // The handler goes at the pace of the fastest.
       if (response.writableLength > mostWaiting) response.destroy()
     },
     end: () => void response.end(),
     cut: () => void response.destroy(),
   }
+  response.on('drain', () => fill.goOn())
+  response.once('close', () => fill.unfollow(follower))
   fill.follow(follower, selection)
 }

@@ -68,6 +68,7 @@ async function streamed<T>(
   { key }: Place,
   work: () => Promise<T>,
 ): Promise<T> {
+  fill.awaitedAt(key)
   if (fence === null) return await work()
   const close = streams.open(key, fill, async () => (await sibling.cache.explain(key)).load?.fence === fence)
   try {

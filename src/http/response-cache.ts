@@ -151,7 +151,7 @@ export class ResponseCache {
       void invalidated().then(() => end(args))
       return response
     })
-    void new Capture(response, (head) => ((said = head), { to: 'client', with: [] }), 0)
+    void new Capture(response, (head) => ((said = head), { to: 'client', with: [] }), { most: 0 })
   }
 }
 

@@ -119,12 +119,14 @@ export class ResponseLoad {
   }
 
   #fill(response: ServerResponse, isBehind = false): Fill {
-    const { plan, sibling, standing, outside } = this.#shared
+    const { plan, sibling, standing, outside, waiters } = this.#shared
     const client = this.#client
     // A refresh is for no client in particular: what an earlier middleware has entered for one is left.
     const run = isBehind ? (): void => outside.runInAsyncScope(client.run) : client.run
     const isApart = this.#isOfOthers || client.user !== null || client.visit.depth > 0
-    const fill = new Fill({ client, response, plan, standing, defaultTtl: sibling.defaultTtl, run, isBehind, isApart })
+    const { defaultTtl, defaultHardTimeout: hardTimeout } = sibling
+    const shared = { plan, standing, waiters, defaultTtl, hardTimeout }
+    const fill = new Fill({ ...shared, client, response, run, isBehind, isApart })
     client.visit.fill = fill
     return fill
   }

@@ -18,6 +18,8 @@ export interface WatchedRequestAbout {
   readonly old: Old | null
   /** Told the name of what is first read; `null` for all fields. */
   readonly onSee: (name: string | null) => void
+  /** Told that the handler is about to end the connection. */
+  readonly onEnd: () => void
 }
 
 const none: ReadonlySet<string> = new Set()
@@ -29,7 +31,7 @@ export class WatchedRequest {
   readonly #ignoresUndeclared: boolean
 
   /** Throws what an option throws, before anything is changed. */
-  constructor({ client, response, plan, standing, old, onSee }: WatchedRequestAbout) {
+  constructor({ client, response, plan, standing, old, onSee, onEnd }: WatchedRequestAbout) {
     const { request, surroundings } = client
     this.#ignoresUndeclared = plan.undeclared(request) === 'ignore'
     const hides = [
@@ -42,7 +44,10 @@ export class WatchedRequest {
     const isKeyable = (name: string): boolean => client.selection.isKeyable(name)
     client.selection.detach()
     this.fields = new CleanRequest(request, { hides, keyed, conditions, onSee, isKeyable })
-    this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, this.fields.seeOther)
+    this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, {
+      onRead: this.fields.seeOther,
+      onEnd,
+    })
     this.#declare(client, plan)
   }
 
