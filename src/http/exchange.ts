@@ -7,7 +7,7 @@ import { ResponseLoad, type Loaded, type ResponseShared } from './response-load.
 import { ageNow, type Old } from './stored-response.ts'
 
 /** How often a request starts over because what it waited for was another variant, or came to nothing. */
-const mostTurns = 4
+const mostTurns = 8
 
 /** One request, on its way to an answer: stored, another's, or its own. */
 export class Exchange {

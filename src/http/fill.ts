@@ -53,6 +53,8 @@ export class Fill {
   readonly #outer: ReadonlySet<string>
   #onDecided!: () => void
   #onSettled!: () => void
+  /** Called when more is known of what the answer depends on. */
+  #onTold: () => void = () => undefined
   #watched: WatchedRequest | null = null
   #capture: Capture | null = null
   #old: Old | null = null
@@ -63,7 +65,7 @@ export class Fill {
   #isLeft = false
   /** What an option has thrown. */
   #error: Error | null = null
-  readonly #followers = new Map<Follower, Selection>()
+  readonly #followers = new Set<Follower>()
   /** Those of its places so far. */
   readonly #keys: string[] = []
 
@@ -106,7 +108,10 @@ export class Fill {
     this.#forwarded = forwarded
     const { response, plan, standing } = this.#about
     const most = plan.maxBody(this.#request)
-    const onSee = (name: string | null): void => this.#seenLate(name)
+    const onSee = (name: string | null): void => {
+      this.#seenLate(name)
+      this.#onTold()
+    }
     const onEnd = (): void => this.#capture?.breakOff()
     const audience = this.#audience
     this.#watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee, onEnd })
@@ -119,9 +124,27 @@ export class Fill {
     tellHandler(this.#request, { forwarded, detail: null, background: this.#isBehind })
     this.#run()
     await this.#capture.head
+    this.#onTold = () => undefined
     this.#onDecided()
     if (this.#error !== null) throw this.#error
     return this.#decision
+  }
+
+  /**
+   * Resolves when the handler takes its time, and it is known by what it has read that answers differ by more than these names.
+   * @returns all names that are known by then
+   */
+  async tellsApart(known: readonly string[]): Promise<readonly string[]> {
+    return await new Promise((resolve) => {
+      const look = (): void => {
+        if (this.#decision !== null || this.#old !== null || this.#capture?.recording.isWhole !== true) return
+        const names = this.#watched?.fields.unwatched(() => this.#decider.namesSoFar(this.#seen)) ?? '*'
+        if (names !== '*' && names.some((name) => !known.includes(name))) resolve(names)
+      }
+      // One that answers at once says all of it then.
+      this.#onTold = () => void setImmediate(look)
+      this.#onTold()
+    })
   }
 
   /**
@@ -161,14 +184,19 @@ export class Fill {
     return this.#capture?.recording.isWhole === true ? decision.head : null
   }
 
+  /** Whether the client of another request may be sent the answer as it grows. @param selection of that request */
+  mayFollow(selection: Selection, head: StoredHead): boolean {
+    return selection.mayHave(head) && this.#watched?.isAlike(this.#client.selection, selection) === true
+  }
+
   /** Others wait for it at this key, too. */
   awaitedAt(key: string): void {
     this.#keys.push(key)
   }
 
-  /** Sends the answer to the client of another request, too. @param selection of that request */
-  follow(follower: Follower, selection: Selection): void {
-    this.#followers.set(follower, selection)
+  /** Sends the answer to the client of another request, too. */
+  follow(follower: Follower): void {
+    this.#followers.add(follower)
     this.#capture?.recording.follow(follower)
   }
 
@@ -226,15 +254,15 @@ export class Fill {
   #seenLate(name: string | null): void {
     if (this.#decision === null || this.#followers.size === 0 || this.#seen === none) return
     const { selection } = this.#client
-    const own = name === null || !selection.isKeyable(name) ? null : selection.by([name])
-    this.#capture?.recording.cut((follower) => {
-      return name === null || own === null || this.#followers.get(follower)?.by([name]) !== own
-    })
+    // In their fields they are alike.
+    if (name === null || selection.isKeyable(name)) return
+    this.#capture?.recording.cut(() => true)
   }
 
   #passed(why: string): Decision {
+    const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
     const isAlike = this.#client.selection.before === '' && !this.#isLeft
-    return { to: 'pass', why, names: isAlike ? [] : [beforeName] }
+    return { to: 'pass', why, names: isAlike || names.includes(beforeName) ? names : [...names, beforeName] }
   }
 
   /** It is for its own client alone. */

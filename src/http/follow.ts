@@ -3,14 +3,12 @@ import { cacheStatusText, type CacheStatus } from './cache-status.ts'
 import type { Fill } from './fill.ts'
 import { ageText } from './policy/age.ts'
 import { mostWaiting } from './recording.ts'
-import type { Selection } from './selection.ts'
 import { sayHead } from './serve.ts'
 import { ageNow, type StoredHead } from './stored-response.ts'
 
-/** Answers a request with what the handler answers to another, as it grows. @param selection of the request */
+/** Answers a request with what the handler answers to another, as it grows. */
 export function follow(
   response: ServerResponse<IncomingMessage>,
-  selection: Selection,
   fill: Fill,
   { head, status }: { readonly head: StoredHead; readonly status: CacheStatus },
 ): void {
@@ -32,5 +30,5 @@ export function follow(
   }
   response.on('drain', () => fill.goOn())
   response.once('close', () => fill.unfollow(follower))
-  fill.follow(follower, selection)
+  fill.follow(follower)
 }

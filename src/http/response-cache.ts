@@ -18,6 +18,7 @@ import { responsePlan, type CacheResponsesOptions, type ResponsePlan } from './r
 import { responseCodec } from './stored-response.ts'
 import { Streams } from './streams.ts'
 import { Standing, textOf, type Surroundings } from './surroundings.ts'
+import { VariantLimit } from './variant-limit.ts'
 import { fillBefore, visited } from './visit.ts'
 import { Waiters } from './waiters.ts'
 
@@ -36,6 +37,7 @@ export class ResponseCache {
       plan: this.#plan,
       streams: new Streams(),
       waiters: new Waiters(),
+      limit: new VariantLimit(this.#sibling, this.#plan.maxVariants),
       refreshing: new Set(),
       standing: new Standing(this.#plan.shared),
       outside: new AsyncResource('herdless.responses'),

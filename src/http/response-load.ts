@@ -18,6 +18,7 @@ import { wantsPart } from './serve.ts'
 import type { StoredHead, Old } from './stored-response.ts'
 import type { Streams } from './streams.ts'
 import type { Standing } from './surroundings.ts'
+import type { VariantLimit } from './variant-limit.ts'
 import type { Waiters } from './waiters.ts'
 
 /** What the requests of one cache of responses share. */
@@ -26,6 +27,7 @@ export interface ResponseShared {
   readonly plan: ResponsePlan
   readonly streams: Streams
   readonly waiters: Waiters
+  readonly limit: VariantLimit
   /** The keys that this process refreshes in the background. */
   readonly refreshing: Set<string>
   readonly standing: Standing
@@ -71,7 +73,7 @@ export class ResponseLoad {
 
   constructor(shared: ResponseShared, about: ResponseLoadAbout) {
     const { client, key, place, old, isOfOthers } = about
-    const { sibling, plan, streams } = shared
+    const { sibling, plan, streams, limit } = shared
     this.#shared = shared
     this.#client = client
     this.#old = old
@@ -84,7 +86,8 @@ export class ResponseLoad {
       // Where there is something to serve instead, a handler that fails is left alone for a while.
       ...(this.#isUsableOnError ? {} : { failureCooldown: 0 }),
     }
-    this.#keeping = { sibling, plan, streams, key, selection: client.selection, options }
+    const isOfUser = client.user !== null
+    this.#keeping = { sibling, plan, streams, limit, key, selection: client.selection, options, isOfUser }
   }
 
   /** @param verb `refresh` to replace what is fresh for the store, too; `load` where nothing was found */
@@ -159,8 +162,9 @@ export class ResponseLoad {
     let leave = (): void => undefined
     const followed = new Promise<Loaded>((resolve) => {
       const join = (stream: Fill, head: StoredHead): void => {
-        if (this.#client.isDone || !selection.mayHave(head) || !fill.forgo()) return
-        follow(response, selection, stream, { head, status: { forwarded, collapsed: true } })
+        // Who says something else waits for the whole: what the handler reads late may tell them apart.
+        if (this.#client.isDone || !stream.mayFollow(selection, head) || !fill.forgo()) return
+        follow(response, stream, { head, status: { forwarded, collapsed: true } })
         resolve('answered')
       }
       leave = this.#shared.streams.join(key, { askedAt, follow: join })

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { CleanRequest, type SeenFields } from './clean-request.ts'
 import type { Client } from './client.ts'
 import type { ResponsePlan } from './response-options.ts'
+import type { Selection } from './selection.ts'
 import type { Old } from './stored-response.ts'
 import { isPlain, type Standing } from './surroundings.ts'
 import { conditionsOf } from './validators.ts'
@@ -54,6 +55,12 @@ export class WatchedRequest {
   /** Of what the handler has read, what counts. */
   get seen(): SeenFields {
     return this.#ignoresUndeclared ? none : this.fields.seen
+  }
+
+  /** Whether whatever the handler may still read is the same in another request. */
+  isAlike(own: Selection, other: Selection): boolean {
+    if (this.#ignoresUndeclared) return true
+    return this.fields.unwatched(() => own.isAlike(other, (name) => this.fields.selects(name)))
   }
 
   /** What the answer depends on does not matter any more. */
