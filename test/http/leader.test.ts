@@ -176,7 +176,7 @@ describe.for(Object.keys(apps))('%s: a client that leads and', (app) => {
       }
       for (const { status, body } of await Promise.all(followers)) expect([status, body.length]).toEqual([200, length])
       // What is too large may be so before all have found it.
-      if (maxBody !== undefined) expect(runs).toBe(1)
+      expect(runs).toBeLessThanOrEqual(maxBody === undefined ? 4 : 1)
     })
   })
 })

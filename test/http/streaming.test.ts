@@ -207,8 +207,7 @@ describe('whoever waits in the process of the handler', () => {
     const all = await Promise.all(asked)
     responses[0]?.write(' all, ')
     await until('the first words are there', () => all.every(({ body }) => body === 'for all, '))
-    const { remotePort } = requests[0]?.socket as { remotePort?: number }
-    responses[0]?.end(`for ${remotePort}`)
+    responses[0]?.end(`for ${requests[0]?.socket.remotePort}`)
     await until('all is over', () => all.every(({ ended }) => ended !== 'not'))
     expect(all.map(({ ended }) => ended).sort()).toEqual(['cut', 'whole'])
     expect(all.find(({ ended }) => ended === 'cut')?.body).toBe('for all, ')

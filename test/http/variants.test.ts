@@ -4,7 +4,8 @@ import type { Request, Response } from 'express'
 import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
-import { Gate, siteOf } from './support/site.ts'
+import { cacheResponses } from '../../src/http/express.ts'
+import { Gate, siteOf, siteWith } from './support/site.ts'
 
 function reads(read: (req: Request, res: Response) => unknown): {
   handler: (req: Request, res: Response) => void
@@ -260,8 +261,8 @@ describe('one client and the others', () => {
 
   test('variants of users are not counted: no client makes them up', async () => {
     const source = reads((req) => req.get('x-user'))
-    const options = { maxVariants: 2, user: (req: object) => (req as Request).get('x-user') }
-    await using site = await siteOf(source.handler, { options })
+    const options = { maxVariants: 2, user: (req: Request) => req.get('x-user') }
+    await using site = await siteWith((app, cache) => void app.use(cacheResponses(cache, options), source.handler))
     for (const hit of [false, true]) {
       for (const user of ['1', '2', '3', '4']) {
         const { text, cache } = await site.get('/', { 'x-user': user })
