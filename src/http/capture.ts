@@ -1,11 +1,12 @@
 import { OutgoingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
 import type { CleanRequest } from './clean-request.ts'
+import { Backlog } from './backlog.ts'
 import { Departure } from './departure.ts'
 import { sendHead, type MoreLines } from './late-head.ts'
 import { Overrides } from './overrides.ts'
 import { argumentsOf, applyHead, isChunk, linesOf } from './response-arguments.ts'
 import type { FieldLine } from './policy/fields.ts'
-import { mostWaiting, Recording } from './recording.ts'
+import { Recording } from './recording.ts'
 
 /** What a handler says before its body. */
 export interface Head {
@@ -51,6 +52,7 @@ export class Capture {
   readonly #reader: Reader
   readonly #overrides: Overrides
   readonly #departure: Departure | null
+  readonly #backlog: Backlog
   readonly #audience: Audience | null
   #onHead!: (head: Head | null) => void
   #course: Course | null = null
@@ -77,6 +79,7 @@ export class Capture {
     this.#response = response
     this.#decide = decide
     this.#audience = audience
+    this.#backlog = new Backlog(response)
     this.recording = new Recording(most, () => this.#over())
     this.#reader = reader
     this.#overrides = new Overrides(response)
@@ -160,8 +163,7 @@ export class Capture {
       if (!isHeard && !this.#isUnsent) return write(args)
       // Before it is sent on, for from then on its bytes may change.
       const { chunk, done } = argumentsOf(args, isHeard)
-      const isReady =
-        !this.#isUnsent && write((args as unknown[]).filter((each) => typeof each !== 'function')) === true
+      const isReady = !this.#isUnsent && this.#writeOn(args, chunk, write)
       if (chunk !== null) this.recording.write(chunk)
       if (this.#isGone) this.#waitOn()
       if (done !== null) process.nextTick(done)
@@ -199,6 +201,13 @@ export class Capture {
     })
   }
 
+  /** @returns whether the client can take more at once */
+  #writeOn(args: readonly unknown[], chunk: Buffer | null, write: (args: readonly unknown[]) => unknown): boolean {
+    // Whoever waits for a callback would wait for the client.
+    const more = write(args.filter((each) => typeof each !== 'function'))
+    return this.#backlog.write(chunk?.length ?? 0, more)
+  }
+
   /** Replaces a method; returns what calls the one that was there, which is not the handler's. */
   #replace(name: string, method: (...args: never[]) => unknown): (args: readonly unknown[]) => unknown {
     const before = this.#overrides.method(name, method)
@@ -234,8 +243,7 @@ export class Capture {
   /** As a client that follows, one that leads is cut off when it is too far behind. */
   #cutOffSlow(): void {
     const { isFollowed, isWhole } = this.recording
-    if (isFollowed && !isWhole && !this.#isUnsent && this.#response.writableLength > mostWaiting)
-      this.#departure?.cutOff()
+    if (isFollowed && !isWhole && !this.#isUnsent && this.#backlog.isTooLong) this.#departure?.cutOff()
   }
 
   /** By the method of the response itself, which what stands behind may have replaced, to say more at this moment. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cacheStatusText, type CacheStatus } from './cache-status.ts'
 import type { Fill } from './fill.ts'
 import { ageText } from './policy/age.ts'
-import { mostWaiting } from './recording.ts'
+import { Backlog } from './backlog.ts'
 import { sayHead } from './serve.ts'
 import { ageNow, type StoredHead } from './stored-response.ts'
 
@@ -16,19 +16,21 @@ export function follow(
   const lines = head.lines.filter(([name]) => !['age', 'cache-status'].includes(name.toLowerCase()))
   if (head.statusMessage !== undefined) response.statusMessage = head.statusMessage
   sayHead(response, head.status, [...lines.flat(), ...ours])
+  const backlog = new Backlog(response)
   const follower = {
-    get isReady() {
-      return !response.writableNeedDrain
-    },
+    isReady: true,
     write(chunk: Buffer) {
-      response.write(chunk)
+      follower.isReady = backlog.write(chunk.length, response.write(chunk))
       // The handler goes at the pace of the fastest.
-      if (response.writableLength > mostWaiting) response.destroy()
+      if (backlog.isTooLong) response.destroy()
     },
     end: () => void response.end(),
     cut: () => void response.destroy(),
   }
-  response.on('drain', () => fill.goOn())
+  response.on('drain', () => {
+    follower.isReady = true
+    fill.goOn()
+  })
   response.once('close', () => fill.unfollow(follower))
   fill.follow(follower)
 }

@@ -5,9 +5,6 @@ export type Ended =
   | { readonly state: 'unfit'; readonly why: string }
   | { readonly state: 'broken'; readonly why: string }
 
-/** How much of an answer may wait for a client that is slower than others, in bytes; it is then cut off. */
-export const mostWaiting = 16_777_216
-
 /** Another client that is sent the same body, as it grows. */
 export interface Follower {
   /** Whether it can take more at once. */

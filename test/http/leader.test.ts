@@ -1,12 +1,15 @@
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
+import { gunzipSync } from 'node:zlib'
 import { createAdaptorServer } from '@hono/node-server'
+import compression from 'compression'
 import express, { type Response } from 'express'
 import express4 from 'express4'
 import { fastify } from 'fastify'
@@ -115,6 +118,32 @@ const apps: Record<string, MakeApp> = {
   'Hono, server 1': inHono(createAdaptorServer1 as unknown as typeof createAdaptorServer),
 }
 
+test('a client that leads and never reads, behind compression, leaves the others an answer that is too large to be stored', async () => {
+  const text = randomBytes(length).toString('base64')
+  const gate = new Gate()
+  let runs = 0
+  await using site = await siteOn(async (cache) => {
+    const app = express().use(compression(), ofExpress(cache))
+    app.get('/', async (_req, res) => {
+      runs++
+      await gate.opened
+      Readable.from(pieces(text)).pipe(res.type('text'))
+    })
+    return createServer(app)
+  })
+  using socket = disposable(await asking(site, '/'))
+  await until('the handler runs', () => runs === 1)
+  const followers = site.crowd(3, '/', () => ({ headers: { 'accept-encoding': 'gzip' } }))
+  await site.missed(4)
+  gate.open()
+  await once(socket, 'readable')
+  for (const { body } of await Promise.all(followers)) expect(gunzipSync(body).length).toBe(text.length)
+}, 15_000)
+
+function* pieces(text: string): Generator<string> {
+  for (let start = 0; start < text.length; start += 65_536) yield text.slice(start, start + 65_536)
+}
+
 /** Writes the file piece by piece, each when the one before is said to be sent. */
 async function called(res: Response): Promise<void> {
   for await (const chunk of createReadStream(file))
@@ -127,7 +156,7 @@ async function asking(site: Site, ...paths: string[]): Promise<Socket> {
   const socket = connect({ port: site.ports[0] as number, host: '127.0.0.1' })
   socket.on('error', () => undefined)
   await once(socket, 'connect')
-  for (const path of paths) socket.write(`GET ${path} HTTP/1.1\r\nHost: site\r\n\r\n`)
+  for (const path of paths) socket.write(`GET ${path} HTTP/1.1\r\nHost: site\r\nAccept-Encoding: gzip\r\n\r\n`)
   return socket
 }
 
@@ -163,7 +192,7 @@ describe.for(Object.keys(apps))('%s: a client that leads and', (app) => {
       const { paths = ['/'], before, within } = leaders[leader] as (typeof leaders)[string]
       using socket = disposable(await asking(site, ...paths))
       await until('the handler runs', () => runs === 1)
-      const followers = site.crowd(3)
+      const followers = site.crowd(3, '/', () => ({ headers: { 'accept-encoding': 'gzip' } }))
       await site.missed(4)
       if (before !== undefined) {
         before(socket)
