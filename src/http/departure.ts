@@ -5,7 +5,7 @@ import { Overrides } from './overrides.ts'
 const departing: ReadonlySet<unknown> = new Set(['end', 'error', 'close'])
 
 /** How a connection looks whose client is there. */
-const present: Readonly<Record<string, unknown>> = {
+export const present: Readonly<Record<string, unknown>> = {
   destroyed: false,
   closed: false,
   errored: null,
