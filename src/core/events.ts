@@ -51,6 +51,8 @@ export interface CacheEvents {
   replayed: { invalidations: number; after: number }
   /** While the store was away, a load was refused because too many queued for a place. */
   overloaded: { key: string; queued: number }
+  /** An address had more than so many responses that differ by request fields: the one stored first was voided. */
+  crowdedOut: { key: string; variants: number }
 }
 
 const names: Record<keyof CacheEvents, true> = {
@@ -77,6 +79,7 @@ const names: Record<keyof CacheEvents, true> = {
   kept: true,
   replayed: true,
   overloaded: true,
+  crowdedOut: true,
 }
 
 /** The names of all events. */

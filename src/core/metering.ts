@@ -30,6 +30,11 @@ const counted: readonly (readonly [event: keyof CacheEvents, name: string, help:
   ['garbage', 'garbage', 'Values in the store that could not be decoded'],
   ['storeFailure', 'store_failures', 'Commands to the store that failed or were not answered in time'],
   ['overloaded', 'overloads', 'Loads that were refused while the store was away, because too many queued'],
+  [
+    'crowdedOut',
+    'crowded_out',
+    'Responses that were voided because an address had too many that differ by request fields',
+  ],
 ]
 
 /** Has the metrics of a cache made, from now on; returns what stops it. None of them names a key. */

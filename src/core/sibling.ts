@@ -23,21 +23,23 @@ export interface SiblingChanges {
 export class Sibling {
   readonly cache: SiblingCache
   readonly events: Events
-  /** The `ttl` and the `waitTimeout` of the cache that it is beside, in milliseconds. */
+  /** The `ttl`, the `waitTimeout` and the `hardTimeout` of the cache that it is beside, in milliseconds. */
   readonly defaultTtl: number
   readonly defaultWaitTimeout: number
+  readonly defaultHardTimeout: number
   readonly #near: Near | null
   readonly #store: { readonly away: boolean }
 
   constructor(
     cache: SiblingCache,
     { events, near, store }: Pick<Shared, 'events' | 'near'> & { store: { away: boolean } },
-    { ttl, waitTimeout }: Pick<CachePlan, 'ttl' | 'waitTimeout'>,
+    { ttl, waitTimeout, hardTimeout }: Pick<CachePlan, 'ttl' | 'waitTimeout' | 'hardTimeout'>,
   ) {
     this.cache = cache
     this.events = events
     this.defaultTtl = ttl
     this.defaultWaitTimeout = waitTimeout
+    this.defaultHardTimeout = hardTimeout
     this.#store = store
     this.#near = near
   }

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { CleanRequest } from './clean-request.ts'
-import { hasClientLeft, streamOf } from './http2.ts'
+import { Backlog } from './backlog.ts'
+import { Departure } from './departure.ts'
+import { cutOff, hasClientLeft, streamOf } from './http2.ts'
 import { sendHead, type MoreLines } from './late-head.ts'
 import { Overrides } from './overrides.ts'
 import { argumentsOf, applyHead, isChunk, linesOf } from './response-arguments.ts'
@@ -22,11 +24,15 @@ export type Course =
   | ({ readonly to: 'client'; readonly cut?: (chunk: Buffer) => Buffer } & MoreLines)
   | { readonly to: 'nobody' }
 
-/**
- * How long a handler is waited for whose client has gone, in milliseconds, before it says anything and, where others are sent
- * its answer, whenever it stands still: it may not have heard that it has, or may have given up.
- */
-const patience = 1_000
+/** Whom there is an answer for: its client, and others should that go away. */
+export interface Audience {
+  /** The connection of its client, and nothing that stands for it. */
+  readonly socket: unknown
+  /** Whether anybody else of this process waits for it. */
+  readonly isAwaited: () => boolean
+  /** How long a handler without a client may stand still, in milliseconds. */
+  readonly patience: number
+}
 
 /** Who is watched for what it reads of a request, and is told when what happens is not the handler's. */
 type Reader = Pick<CleanRequest, 'isWatched' | 'unwatched'>
@@ -38,6 +44,10 @@ const nobody: Reader = { isWatched: false, unwatched: (work) => work() }
  *
  * The methods by which a response sends anything are replaced by ones that call those that were there. So whatever stands
  * before (compression, a session) sees what goes to the client as ever, and what stands behind is heard as it leaves there.
+ *
+ * While others are to have the answer, its client is one among them: the handler does not wait for a client that reads slowly,
+ * for what is kept is kept anyway, and beyond that goes at the pace of the fastest; and it does not hear that its client has
+ * gone, for it would stop, or answer something else.
  */
 export class Capture {
   /** Resolves with what is said before the body, when it is decided what becomes of it; with `null` if nothing ever is. */
@@ -47,27 +57,43 @@ export class Capture {
   readonly #decide: (head: Head) => Course
   readonly #reader: Reader
   readonly #overrides: Overrides
+  readonly #departure: Departure | null
+  readonly #backlog: Backlog
+  readonly #audience: Audience | null
   #onHead!: (head: Head | null) => void
   #course: Course | null = null
   /** What `Content-Length` says. */
   #declared: number | null = null
+  /** Whether the client has gone, and nobody hears of that. */
+  #isGone = false
   #abandoned: NodeJS.Timeout | undefined
   /** Whether a part of the body that was heard is being sent. */
   #isSending = false
 
   /**
    * @param decide called once, when all has been said that comes before the body
-   * @param most bytes of a body that is kept
+   * @param about.most bytes of a body that is kept
+   * @param about.audience `null` where the answer has no client
    */
-  constructor(response: ServerResponse, decide: (head: Head) => Course, most: number, reader: Reader = nobody) {
+  constructor(
+    response: ServerResponse,
+    decide: (head: Head) => Course,
+    {
+      most,
+      reader = nobody,
+      audience = null,
+    }: { readonly most: number; readonly reader?: Reader; readonly audience?: Audience | null },
+  ) {
     this.#response = response
     this.#decide = decide
-    this.recording = new Recording(most)
+    this.#audience = audience
+    this.#backlog = new Backlog(response)
+    this.recording = new Recording(most, () => this.#over())
     this.#reader = reader
     this.#overrides = new Overrides(response)
     this.head = new Promise((resolve) => (this.#onHead = resolve))
-    void this.recording.ended.then(() => this.#over())
     this.#overrides.allOrNone(() => this.#replaceMethods())
+    this.#departure = audience === null ? null : new Departure(audience.socket, () => this.#goOnWithout(audience))
     response.once('close', this.#onClose)
   }
 
@@ -87,39 +113,39 @@ export class Capture {
     this.recording.break('it is for its own client alone')
   }
 
-  readonly #onClose = (): void => {
-    if (this.#course === null) this.#waitOn()
-    else this.recording.break('it was cut off')
+  /** The handler ends the connection. */
+  breakOff(): void {
+    this.recording.break('it was cut off')
   }
 
-  /** Gives the handler up, unless it says something soon. */
+  /** Somebody who follows can take more: whoever waits for that goes on. */
+  goOn(): void {
+    if (this.recording.isHeard && !this.recording.isWhole) this.#response.emit('drain')
+  }
+
+  readonly #onClose = (): void => this.breakOff()
+
+  /** The client has gone: nobody hears of it before the answer has ended, if others are to have that. */
+  #goOnWithout({ isAwaited }: Audience): void {
+    if (this.#isGone) return
+    if (!this.recording.isFollowed && !isAwaited()) return this.breakOff()
+    this.#isGone = true
+    this.#waitOn()
+    // It may have waited for its client to be ready for more.
+    process.nextTick(() => this.goOn())
+  }
+
+  /** Gives the handler up, unless it says something in time. */
   #waitOn(): void {
     clearTimeout(this.#abandoned)
-    this.#abandoned = setTimeout(() => this.recording.break('it was cut off'), patience)
+    this.#abandoned = setTimeout(() => this.breakOff(), this.#audience?.patience)
     this.#abandoned.unref()
-  }
-
-  /** Whether it was the client that ended the connection, and not the handler. */
-  get #hasClientGone(): boolean {
-    return hasClientLeft(this.#response)
-  }
-
-  /** The client has gone, and others are sent the answer: the handler does not hear of it before it has ended. */
-  #goOnWithout(close: () => void): void {
-    this.#course = { to: 'nobody' }
-    this.#overrides.value('destroyed', false)
-    this.#waitOn()
-    void this.recording.ended.then(() => {
-      this.#overrides.value('destroyed', true)
-      close()
-    })
-    // It may have waited for its client to be ready for more.
-    process.nextTick(() => this.#response.emit('drain'))
   }
 
   #over(): void {
     this.#reader.isWatched = false
     clearTimeout(this.#abandoned)
+    this.#departure?.release()
     this.#onHead(null)
   }
 
@@ -141,14 +167,17 @@ export class Capture {
     const write = this.#replace('write', (...args) => {
       if (this.#isSending || !isChunk(args[0])) return write(args)
       this.#sayHead()
+      const { isHeard } = this.recording
       // Before it is sent on, for from then on its bytes may change.
-      const { chunk, done } = argumentsOf(args, this.recording.isHeard)
+      const { chunk, done } = argumentsOf(args, isHeard)
       const part = this.#partOf(args)
-      const more = part === null ? true : this.#sent(() => write(part))
-      if (this.#abandoned !== undefined) this.#waitOn()
+      if (!isHeard && part !== null) return this.#sent(() => write(part))
+      const isReady = part !== null && this.#writeOn(part, chunk, write)
       if (chunk !== null) this.recording.write(chunk)
-      if (part === null && done !== null) process.nextTick(done)
-      return more
+      if (this.#isGone) this.#waitOn()
+      if (done !== null) process.nextTick(done)
+      this.#cutOffSlow()
+      return part === null && !this.recording.isHeard ? true : isReady || this.#isAnyReady
     })
     const end = this.#replace('end', (...args) => {
       const [first] = args as unknown[]
@@ -168,13 +197,17 @@ export class Capture {
       if (this.#isUnsent && done !== null) process.nextTick(done)
       return response
     })
-    const emit = this.#replace('emit', (...args) => {
-      const isClose = (args as unknown[])[0] === 'close'
-      const isHidden = isClose && this.#course?.to === 'client' && this.recording.isFollowed && this.#hasClientGone
-      if (!isHidden) return emit(args)
-      this.#goOnWithout(() => emit(args))
-      return true
+    const destroy = this.#replace('destroy', (...args) => {
+      this.breakOff()
+      return destroy(args)
     })
+    const needsDrain = (): boolean => {
+      return Reflect.get(Object.getPrototypeOf(response) as object, 'writableNeedDrain', response) === true
+    }
+    this.#overrides.set('writableNeedDrain', {
+      get: () => needsDrain() && !(this.recording.isHeard && this.#isAnyReady),
+    })
+    if (streamOf(response) !== null) this.#withholdClose()
     // The other is of HTTP/2.
     for (const name of ['addTrailers', 'setTrailer']) {
       if (!(name in response)) continue
@@ -185,6 +218,30 @@ export class Capture {
     }
   }
 
+  /** With HTTP/2 a client ends its stream, and not the connection: the response tells of that, and nobody hears it. */
+  #withholdClose(): void {
+    const response = this.#response
+    const emit = this.#replace('emit', (...args) => {
+      const isClose = (args as unknown[])[0] === 'close' && this.#course?.to === 'client' && !this.#isGone
+      if (!isClose || !this.recording.isFollowed || !hasClientLeft(response) || this.#audience === null)
+        return emit(args)
+      this.#overrides.value('destroyed', false)
+      this.#goOnWithout(this.#audience)
+      void this.recording.over.then(() => {
+        this.#overrides.value('destroyed', true)
+        emit(args)
+      })
+      return true
+    })
+  }
+
+  /** @returns whether the client can take more at once */
+  #writeOn(args: readonly unknown[], chunk: Buffer | null, write: (args: readonly unknown[]) => unknown): boolean {
+    // Whoever waits for a callback would wait for the client.
+    const more = this.#sent(() => write(args.filter((each) => typeof each !== 'function')))
+    return this.#backlog.write(chunk?.length ?? 0, more)
+  }
+
   /** Replaces a method; returns what calls the one that was there, which is not the handler's. */
   #replace(name: string, method: (...args: never[]) => unknown): (args: readonly unknown[]) => unknown {
     const before = this.#overrides.method(name, method)
@@ -193,7 +250,7 @@ export class Capture {
 
   /** What of a chunk is sent; `null` for nothing. */
   #partOf(args: readonly unknown[]): readonly unknown[] | null {
-    if (this.#course?.to !== 'client') return null
+    if (this.#isUnsent || this.#course?.to !== 'client') return null
     const { cut } = this.#course
     if (cut === undefined) return args
     const { chunk, done } = argumentsOf(args, true)
@@ -227,9 +284,22 @@ export class Capture {
     this.#overrides.value('finished', true)
   }
 
-  /** Whether the answer goes to nobody. */
+  /** Whether nothing is sent to the client. */
   get #isUnsent(): boolean {
-    return this.#course?.to === 'nobody'
+    return this.#isGone || this.#course?.to === 'nobody'
+  }
+
+  /** Whether there is somebody besides the client who can take more at once; what is kept waits for nobody. */
+  get #isAnyReady(): boolean {
+    return this.recording.isWhole || this.recording.isAnyReady
+  }
+
+  /** As a client that follows, one that leads is cut off when it is too far behind. */
+  #cutOffSlow(): void {
+    const { isFollowed, isWhole } = this.recording
+    if (!isFollowed || isWhole || this.#isUnsent || !this.#backlog.isTooLong) return
+    if (streamOf(this.#response) === null) this.#departure?.cutOff()
+    else cutOff(this.#response)
   }
 
   /** By the method of the response itself, which what stands behind may have replaced, to say more at this moment. */
@@ -245,7 +315,7 @@ export class Capture {
     const declared = this.#response.getHeader('content-length')
     this.#declared = declared === undefined ? null : Number(declared)
     this.#course = this.#decide(head)
-    if (this.#isUnsent) this.#overrides.value('headersSent', true)
+    if (this.#course.to === 'nobody') this.#overrides.value('headersSent', true)
     return head
   }
 }

@@ -115,6 +115,11 @@ export class CleanRequest {
     return this.#all ? 'all' : this.#seen
   }
 
+  /** Whether a handler that reads this field may answer otherwise for others. */
+  selects(name: string): boolean {
+    return this.#isSelective(name)
+  }
+
   /** Does something that is not the handler's. */
   unwatched<T>(work: () => T): T {
     const { isWatched } = this

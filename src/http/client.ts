@@ -58,6 +58,22 @@ export class Client {
     return hasEnded(this.response) || this.response.headersSent
   }
 
+  /**
+   * Calls back when it has gone away, or its answer is sent.
+   * @returns what has nobody called back
+   */
+  whenGone(back: () => void): () => void {
+    const { request, response } = this
+    // The answer to a request behind another is not told; a request is closed when it is read, too.
+    const onClose = (): void => void (request.socket?.destroyed !== false && back())
+    response.once('close', back)
+    request.once('close', onClose)
+    return () => {
+      response.off('close', back)
+      request.off('close', onClose)
+    }
+  }
+
   serve(stored: StoredResponse, age: number, status: CacheStatus): void {
     if (!this.isDone) serve(this.request, this.response, stored, { age, status })
   }

@@ -82,14 +82,27 @@ export class Decider {
       selected: names === '*' ? '' : this.#client.selection.by(names),
     }
     if (names === '*') {
-      // Others, before whose cache nothing of the kind has stood, may be given what there is for them.
-      const apart = this.#client.selection.before === '' ? [] : [beforeName]
-      return { to: 'pass', why: why ?? undeclaredText(undeclaredOf(fields, seen)), names: apart }
+      return { to: 'pass', why: why ?? undeclaredText(undeclaredOf(fields, seen)), names: this.#apart(seen) }
     }
     if (why === null) return { to: 'store', head, names, tags: this.#tags(fields) ?? [] }
     const isHarmless = why === 'status' || why === 'no-freshness' || why === 'no-validator'
     if (status >= 500 && isHarmless && !('set-cookie' in fields)) return { to: 'share', head, names }
     return { to: 'pass', why, names }
+  }
+
+  /** All request fields that select the response by what is known before its head; `'*'` if that cannot be told. */
+  namesSoFar(seen: SeenFields): readonly string[] | '*' {
+    return this.#names({}, seen)
+  }
+
+  /** By what others may be told apart from a request whose answer nobody may be given: there may be one for them. */
+  #apart(seen: SeenFields): readonly string[] {
+    const { selection } = this.#client
+    // Before their cache nothing of the kind may have stood.
+    const before = selection.before === '' ? [] : [beforeName]
+    if (seen === 'all' || this.#plan.undeclared(this.#request) !== 'key') return before
+    const read = [...seen].filter((name) => selection.isKeyable(name) && !credentials.has(name))
+    return [...new Set([...before, ...read])].sort()
   }
 
   /** The handler, asked whether what is stored is still right, says so. */

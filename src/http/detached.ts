@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import { OutgoingMessage, ServerResponse, type IncomingMessage } from 'node:http'
 import { Stream } from 'node:stream'
 import { isHttp2 } from './http2.ts'
+import { present } from './departure.ts'
 import { Overrides } from './overrides.ts'
 import type { FieldLine } from './policy/fields.ts'
 
@@ -44,9 +45,14 @@ export function detached(
     if (!behind.destroyed) finished(behind, ['close'])
     return behind
   }
-  const destroy = { value: () => behind.destroy(), configurable: true, writable: true }
-  const socket: unknown = Object.create(request.socket, { destroy })
-  new Overrides(request).value('socket', socket)
+  const properties = Object.entries({ ...present, destroy: () => behind.destroy() })
+  const descriptors = properties.map(([name, value]) => [name, { value, configurable: true, writable: true }] as const)
+  // They are not its own: what is would be taken for what a listener of the server has put there.
+  const socket: unknown = Object.create(Object.create(request.socket, Object.fromEntries(descriptors)) as object)
+  // A handler whose client has gone may answer something else.
+  const asked = new Overrides(request)
+  for (const name of ['destroyed', 'closed', 'aborted', 'readable']) asked.value(name, false)
+  asked.value('socket', socket)
   return behind
 }
 

@@ -8,7 +8,7 @@ import { ResponseLoad, type Loaded, type ResponseShared } from './response-load.
 import { ageNow, type Old } from './stored-response.ts'
 
 /** How often a request starts over because what it waited for was another variant, or came to nothing. */
-const mostTurns = 4
+const mostTurns = 8
 
 /** One request, on its way to an answer: stored, another's, or its own. */
 export class Exchange {
@@ -104,13 +104,14 @@ export class Exchange {
     const old = this.#oldIn(found)
     const load = this.#loadFor(place, old, this.#isOfOthers(found))
     const { plan, waiters } = this.#shared
-    if (!waiters.enter(place.key, plan.maxWaiters)) return load.overloaded()
+    const leave = waiters.enter(place.key, this.#client, plan.maxWaiters)
+    if (leave === null) return load.overloaded()
     try {
       // What is fresh for the store is to be asked about all the same.
       const isRefresh = found.state === 'fresh' || old?.stored.rules.noCache === true
       return await load.answer(isRefresh ? 'refresh' : found.state === 'missing' ? 'load' : 'getOrLoad')
     } finally {
-      waiters.leave(place.key)
+      leave()
     }
   }
 

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tellHandler } from './cache-info.ts'
 import { cacheStatusText, type Forwarded } from './cache-status.ts'
-import { Capture, type Course, type Head } from './capture.ts'
+import { Capture, type Audience, type Course, type Head } from './capture.ts'
 import type { SeenFields } from './clean-request.ts'
 import type { Client } from './client.ts'
 import { Decider, type Decision } from './decision.ts'
 import { finished, isOfTheAnswer } from './detached.ts'
-import { cutOff } from './http2.ts'
+import { cutOff, isHttp2 } from './http2.ts'
 import type { FieldLine } from './policy/fields.ts'
 import { cutting, partFor, sayPart } from './part.ts'
 import type { Ended, Follower } from './recording.ts'
@@ -15,6 +15,7 @@ import type { ResponsePlan } from './response-options.ts'
 import { beforeName, type Selection } from './selection.ts'
 import type { Old, StoredHead } from './stored-response.ts'
 import type { Standing } from './surroundings.ts'
+import type { Waiters } from './waiters.ts'
 import { WatchedRequest } from './watched-request.ts'
 
 const none: ReadonlySet<string> = new Set()
@@ -33,6 +34,9 @@ export interface FillAbout {
   readonly isBehind: boolean
   /** Whether what stood before the cache is to be part of the key. */
   readonly isApart: boolean
+  readonly waiters: Waiters
+  /** How long a handler may run, in milliseconds. */
+  readonly hardTimeout: number
 }
 
 /** One run of the handler, whose answer is for more than its client. */
@@ -51,6 +55,8 @@ export class Fill {
   readonly #outer: ReadonlySet<string>
   #onDecided!: () => void
   #onSettled!: () => void
+  /** Called when more is known of what the answer depends on. */
+  #onTold: () => void = () => undefined
   #watched: WatchedRequest | null = null
   #capture: Capture | null = null
   #old: Old | null = null
@@ -61,7 +67,9 @@ export class Fill {
   #isLeft = false
   /** What an option has thrown. */
   #error: Error | null = null
-  readonly #followers = new Map<Follower, Selection>()
+  readonly #followers = new Set<Follower>()
+  /** Those of its places so far. */
+  readonly #keys: string[] = []
 
   constructor(about: FillAbout) {
     this.#about = about
@@ -80,7 +88,9 @@ export class Fill {
 
   /** Whether the handler may be run: its client waits, and nobody else has answered it meanwhile. */
   get isOpen(): boolean {
-    return this.#state === 'open' && (this.#isBehind || !this.#client.isDone)
+    // The response to a request behind another is not told that its connection has ended.
+    const isDone = this.#client.isDone || this.#request.socket?.destroyed === true
+    return this.#state === 'open' && (this.#isBehind || !isDone)
   }
 
   /** What becomes of the answer; `null` if it is not known yet, or never will be. */
@@ -103,6 +113,7 @@ export class Fill {
     if (this.#isBehind) void capture.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
     this.#runOrCutOff()
     await capture.head
+    this.#onTold = () => undefined
     this.#onDecided()
     if (this.#error !== null) throw this.#error
     return this.#decision
@@ -122,17 +133,40 @@ export class Fill {
   #watch(old: Old | null): Capture {
     const { response, plan, standing } = this.#about
     const most = plan.maxBody(this.#request)
-    const onSee = (name: string | null): void => this.#seenLate(name)
-    const watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee })
+    const onSee = (name: string | null): void => {
+      this.#seenLate(name)
+      this.#onTold()
+    }
+    const onEnd = (): void => this.#capture?.breakOff()
+    const audience = this.#audience
+    const watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee, onEnd })
     try {
       tellHandler(this.#request, { forwarded: this.#forwarded, detail: null, background: this.#isBehind })
-      const capture = new Capture(response, (head) => this.#courseOf(head), most, watched.fields)
+      const reader = watched.fields
+      const capture = new Capture(response, (head) => this.#courseOf(head), { most, reader, audience })
       ;[this.#watched, this.#capture] = [watched, capture]
       return capture
     } catch (error) {
       watched.release()
       throw error
     }
+  }
+
+  /**
+   * Resolves when the handler takes its time, and it is known by what it has read that answers differ by more than these names.
+   * @returns all names that are known by then
+   */
+  async tellsApart(known: readonly string[]): Promise<readonly string[]> {
+    return await new Promise((resolve) => {
+      const look = (): void => {
+        if (this.#decision !== null || this.#old !== null || this.#capture?.recording.isWhole !== true) return
+        const names = this.#watched?.fields.unwatched(() => this.#decider.namesSoFar(this.#seen)) ?? '*'
+        if (names !== '*' && names.some((name) => !known.includes(name))) resolve(names)
+      }
+      // One that answers at once says all of it then.
+      this.#onTold = () => void setImmediate(look)
+      this.#onTold()
+    })
   }
 
   /**
@@ -172,10 +206,31 @@ export class Fill {
     return this.#capture?.recording.isWhole === true ? decision.head : null
   }
 
-  /** Sends the answer to the client of another request, too. @param selection of that request */
-  follow(follower: Follower, selection: Selection): void {
-    this.#followers.set(follower, selection)
+  /** Whether the client of another request may be sent the answer as it grows. @param selection of that request */
+  mayFollow(selection: Selection, head: StoredHead): boolean {
+    return selection.mayHave(head) && this.#watched?.isAlike(this.#client.selection, selection) === true
+  }
+
+  /** Others wait for it at this key, too. */
+  awaitedAt(key: string): void {
+    this.#keys.push(key)
+  }
+
+  /** Sends the answer to the client of another request, too. */
+  follow(follower: Follower): void {
+    this.#followers.add(follower)
     this.#capture?.recording.follow(follower)
+  }
+
+  /** A client that follows has gone. */
+  unfollow(follower: Follower): void {
+    this.#followers.delete(follower)
+    this.#capture?.recording.leave(follower)
+  }
+
+  /** A client that follows can take more. */
+  goOn(): void {
+    this.#capture?.goOn()
   }
 
   /** Has the handler answer this client alone, as if there were no cache. */
@@ -193,7 +248,8 @@ export class Fill {
     const ended = await this.#capture.recording.ended
     const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
     const late = this.#seen === 'all' ? ['all'] : [...this.#seen].filter((name) => !names.includes(name))
-    this.#watched?.release()
+    // What is too large to be kept is watched for those who follow it.
+    void this.#capture.recording.over.then(() => this.#watched?.release())
     if (late.length === 0 || ended.state !== 'complete') return ended
     return { state: 'unfit', why: `it has read ${late.join(', ')} after its head` }
   }
@@ -206,6 +262,14 @@ export class Fill {
     for (const [name, value] of before) this.#response.appendHeader(name, value)
   }
 
+  get #audience(): Audience | null {
+    const { waiters, hardTimeout: patience, isBehind } = this.#about
+    const isAwaited = (): boolean => this.#keys.some((key) => waiters.hasOther(key, this.#client))
+    // With HTTP/2 a connection is that of many requests.
+    const socket = isHttp2(this.#request) ? null : this.#request.socket
+    return isBehind ? null : { socket, isAwaited, patience }
+  }
+
   get #seen(): SeenFields {
     return this.#watched?.seen ?? none
   }
@@ -214,15 +278,15 @@ export class Fill {
   #seenLate(name: string | null): void {
     if (this.#decision === null || this.#followers.size === 0 || this.#seen === none) return
     const { selection } = this.#client
-    const own = name === null || !selection.isKeyable(name) ? null : selection.by([name])
-    this.#capture?.recording.cut((follower) => {
-      return name === null || own === null || this.#followers.get(follower)?.by([name]) !== own
-    })
+    // In their fields they are alike.
+    if (name === null || selection.isKeyable(name)) return
+    this.#capture?.recording.cut(() => true)
   }
 
   #passed(why: string): Decision {
+    const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
     const isAlike = this.#client.selection.before === '' && !this.#isLeft
-    return { to: 'pass', why, names: isAlike ? [] : [beforeName] }
+    return { to: 'pass', why, names: isAlike || names.includes(beforeName) ? names : [...names, beforeName] }
   }
 
   /** It is for its own client alone. */

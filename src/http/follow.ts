@@ -3,17 +3,13 @@ import { cacheStatusText, type CacheStatus } from './cache-status.ts'
 import type { Fill } from './fill.ts'
 import { cutOff } from './http2.ts'
 import { ageText } from './policy/age.ts'
-import type { Selection } from './selection.ts'
+import { Backlog } from './backlog.ts'
 import { sayHead, sayReason } from './serve.ts'
 import { ageNow, type StoredHead } from './stored-response.ts'
 
-/** How much of an answer may wait for a client that is slower than the handler, in bytes; it is then cut off. */
-const mostWaiting = 16_777_216
-
-/** Answers a request with what the handler answers to another, as it grows. @param selection of the request */
+/** Answers a request with what the handler answers to another, as it grows. */
 export function follow(
   response: ServerResponse<IncomingMessage>,
-  selection: Selection,
   fill: Fill,
   { head, status }: { readonly head: StoredHead; readonly status: CacheStatus },
 ): void {
@@ -21,14 +17,21 @@ export function follow(
   const lines = head.lines.filter(([name]) => !['age', 'cache-status'].includes(name.toLowerCase()))
   sayReason(response, head.statusMessage)
   sayHead(response, head.status, [...lines.flat(), ...ours])
+  const backlog = new Backlog(response)
   const follower = {
+    isReady: true,
     write(chunk: Buffer) {
-      response.write(chunk)
-      // The handler goes at the pace of its own client.
-      if (response.writableLength > mostWaiting) cutOff(response)
+      follower.isReady = backlog.write(chunk.length, response.write(chunk))
+      // The handler goes at the pace of the fastest.
+      if (backlog.isTooLong) cutOff(response)
     },
     end: () => void response.end(),
     cut: () => cutOff(response),
   }
-  fill.follow(follower, selection)
+  response.on('drain', () => {
+    follower.isReady = true
+    fill.goOn()
+  })
+  response.once('close', () => fill.unfollow(follower))
+  fill.follow(follower)
 }

@@ -46,6 +46,8 @@ const ofResponse = setOf(
 const ofExpressResponse = setOf([...ofResponse].join(' '), 'locals flush')
 const ofExpressRequest = setOf(
   [...ofRequest].join(' '),
+  // A request without a client has these of its own.
+  'destroyed closed readable',
   'res next baseUrl originalUrl _parsedUrl _parsedOriginalUrl route params query router.tracing.matchedRoute',
 )
 const ofKoa = {

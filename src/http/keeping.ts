@@ -11,6 +11,7 @@ import type { ResponsePlan } from './response-options.ts'
 import type { Selection } from './selection.ts'
 import type { Streams } from './streams.ts'
 import { ageNow, type StoredHead, type StoredResponse, type Variants, type Old } from './stored-response.ts'
+import type { VariantLimit } from './variant-limit.ts'
 import { conditionsOf, withTag } from './validators.ts'
 
 /** What there is under a key: `null` where nothing may be kept. */
@@ -36,6 +37,9 @@ export interface Keeping {
   readonly key: string
   readonly selection: Selection
   readonly options: CallOptions
+  readonly limit: VariantLimit
+  /** Whether the answer is of one user, in the words of the option. */
+  readonly isOfUser: boolean
 }
 
 /** Loads what is to be kept at a place: has the handler answer, and keeps of it what may be kept. */
@@ -53,11 +57,28 @@ export async function filled(
     fill.pass(place.forwarded)
     return passed(context, keeping.plan.passFor)
   }
-  return await streamed(keeping, context, fill, place, async () => {
-    const decision = await fill.begin(old, place.forwarded)
-    if (decision === null) throw new Error('The handler said nothing')
-    return await kept(keeping, context, fill, place, decision)
+  return await streamed(keeping, context, fill, place, () => {
+    return decided(keeping, context, fill, place, fill.begin(old, place.forwarded))
   })
+}
+
+/** Others do not wait for a handler that takes its time with what is for some: that is made in a place of its own. */
+async function decided(
+  keeping: Keeping,
+  context: LoadContext,
+  fill: Fill,
+  place: Place,
+  begun: Promise<Decision | null>,
+): Promise<Kept | null> {
+  const names = await Promise.race([begun.then(() => null), fill.tellsApart(place.names)])
+  if (names !== null) {
+    return await keptAsVariant(keeping, context, fill, { place, names }, (inner, own) => {
+      return decided(keeping, inner, fill, own, begun)
+    })
+  }
+  const decision = await begun
+  if (decision === null) throw new Error('The handler said nothing')
+  return await kept(keeping, context, fill, place, decision)
 }
 
 /** Others in this process may have the answer as it grows, as long as its lease is there. */
@@ -68,6 +89,7 @@ async function streamed<T>(
   { key }: Place,
   work: () => Promise<T>,
 ): Promise<T> {
+  fill.awaitedAt(key)
   if (fence === null) return await work()
   const close = streams.open(key, fill, async () => (await sibling.cache.explain(key)).load?.fence === fence)
   try {
@@ -85,7 +107,9 @@ async function kept(
   decision: Decision,
 ): Promise<Kept | null> {
   if ('names' in decision && decision.names.some((name) => !place.names.includes(name))) {
-    return await keptAsVariant(keeping, context, fill, place, decision)
+    return await keptAsVariant(keeping, context, fill, { place, names: decision.names }, (inner, own) => {
+      return kept(keeping, inner, fill, own, decision)
+    })
   }
   const { passFor } = keeping.plan
   if (decision.to === 'pass') return passed(context, isOfItsRequest.has(decision.why) ? 1 : passFor)
@@ -107,6 +131,8 @@ async function kept(
   context.tags(...(decision.tags ?? []))
   context.ttl(Math.max(1, stored.lifetime - stored.initialAge))
   context.grace(retention(stored))
+  // Whose an answer is, the app knows, and no client makes it up.
+  if (place.names.length > 0 && !keeping.isOfUser) keeping.limit.stored(keeping.key, place.key)
   return stored
 }
 
@@ -115,18 +141,18 @@ async function keptAsVariant(
   keeping: Keeping,
   context: LoadContext,
   fill: Fill,
-  { names }: Place,
-  decision: Decision & { readonly names: readonly string[] },
+  { place: { names }, names: more }: { readonly place: Place; readonly names: readonly string[] },
+  work: (inner: LoadContext, place: Place) => Promise<Kept | null>,
 ): Promise<Variants> {
   const { sibling, key, selection, options } = keeping
-  const all = [...new Set([...names, ...decision.names])].sort()
+  const all = [...new Set([...names, ...more])].sort()
   const variants: Variants = { kind: 'variants', names: all, generation: randomUUID() }
   const place = placeOfVariant(key, variants, selection)
   // It has its lease before others can ask for it.
   await new Promise<void>((resolve) => {
     const loader = (inner: LoadContext): Promise<Kept | null> => {
       resolve()
-      return streamed(keeping, inner, fill, place, () => kept(keeping, inner, fill, place, decision))
+      return streamed(keeping, inner, fill, place, () => work(inner, place))
     }
     quietly(sibling.cache.getOrLoad(place.key, loader, options).finally(resolve))
   })

@@ -20,6 +20,7 @@ import { responsePlan, type CacheResponsesOptions, type ResponsePlan } from './r
 import { responseCodec } from './stored-response.ts'
 import { Streams } from './streams.ts'
 import { Standing, textOf, type Surroundings } from './surroundings.ts'
+import { VariantLimit } from './variant-limit.ts'
 import { fillBefore, visited } from './visit.ts'
 import { Waiters } from './waiters.ts'
 
@@ -38,6 +39,7 @@ export class ResponseCache {
       plan: this.#plan,
       streams: new Streams(),
       waiters: new Waiters(),
+      limit: new VariantLimit(this.#sibling, this.#plan.maxVariants),
       refreshing: new Set(),
       standing: new Standing(this.#plan.shared),
       outside: new AsyncResource('herdless.responses'),
@@ -155,7 +157,7 @@ export class ResponseCache {
       void invalidated().then(() => end(args))
       return response
     })
-    void new Capture(response, (head) => ((said = head), { to: 'client', with: [] }), 0)
+    void new Capture(response, (head) => ((said = head), { to: 'client', with: [] }), { most: 0 })
   }
 }
 

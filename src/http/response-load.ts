@@ -19,6 +19,7 @@ import { wantsPart } from './serve.ts'
 import type { StoredHead, Old } from './stored-response.ts'
 import type { Streams } from './streams.ts'
 import type { Standing } from './surroundings.ts'
+import type { VariantLimit } from './variant-limit.ts'
 import type { Waiters } from './waiters.ts'
 
 /** What the requests of one cache of responses share. */
@@ -27,6 +28,7 @@ export interface ResponseShared {
   readonly plan: ResponsePlan
   readonly streams: Streams
   readonly waiters: Waiters
+  readonly limit: VariantLimit
   /** The keys that this process refreshes in the background. */
   readonly refreshing: Set<string>
   readonly standing: Standing
@@ -72,7 +74,7 @@ export class ResponseLoad {
 
   constructor(shared: ResponseShared, about: ResponseLoadAbout) {
     const { client, key, place, old, isOfOthers } = about
-    const { sibling, plan, streams } = shared
+    const { sibling, plan, streams, limit } = shared
     this.#shared = shared
     this.#client = client
     this.#old = old
@@ -85,7 +87,8 @@ export class ResponseLoad {
       // Where there is something to serve instead, a handler that fails is left alone for a while.
       ...(this.#isUsableOnError ? {} : { failureCooldown: 0 }),
     }
-    this.#keeping = { sibling, plan, streams, key, selection: client.selection, options }
+    const isOfUser = client.user !== null
+    this.#keeping = { sibling, plan, streams, limit, key, selection: client.selection, options, isOfUser }
   }
 
   /** @param verb `refresh` to replace what is fresh for the store, too; `load` where nothing was found */
@@ -119,12 +122,14 @@ export class ResponseLoad {
   }
 
   #fill(response: ServerResponse, isBehind = false): Fill {
-    const { plan, sibling, standing, outside } = this.#shared
+    const { plan, sibling, standing, outside, waiters } = this.#shared
     const client = this.#client
     // A refresh is for no client in particular: what an earlier middleware has entered for one is left.
     const run = isBehind ? (): void => outside.runInAsyncScope(client.run) : client.run
     const isApart = this.#isOfOthers || client.user !== null || client.visit.depth > 0
-    const fill = new Fill({ client, response, plan, standing, defaultTtl: sibling.defaultTtl, run, isBehind, isApart })
+    const { defaultTtl, defaultHardTimeout: hardTimeout } = sibling
+    const shared = { plan, standing, waiters, defaultTtl, hardTimeout }
+    const fill = new Fill({ ...shared, client, response, run, isBehind, isApart })
     client.visit.fill = fill
     return fill
   }
@@ -157,8 +162,9 @@ export class ResponseLoad {
     let leave = (): void => undefined
     const followed = new Promise<Loaded>((resolve) => {
       const join = (stream: Fill, head: StoredHead): void => {
-        if (this.#client.isDone || !selection.mayHave(head) || !fill.forgo()) return
-        follow(response, selection, stream, { head, status: { forwarded, collapsed: true } })
+        // Who says something else waits for the whole: what the handler reads late may tell them apart.
+        if (this.#client.isDone || !stream.mayFollow(selection, head) || !fill.forgo()) return
+        follow(response, stream, { head, status: { forwarded, collapsed: true } })
         resolve('answered')
       }
       leave = this.#shared.streams.join(key, { askedAt, follow: join })

@@ -76,6 +76,11 @@ export interface CacheResponsesOptions<Request = IncomingMessage, Asker = object
    * what is stale where that may be served instead of an error. Default 10000.
    */
   readonly maxWaiters?: number | undefined
+  /**
+   * How many answers of one address that differ by request fields each process stores; the one it stored first is voided then.
+   * Those that differ by `user` do not count. Default 100.
+   */
+  readonly maxVariants?: number | undefined
   /** How long a request waits for what another is loading before it goes to the handler itself. Default: as of the cache. */
   readonly waitTimeout?: Duration | undefined
 }
@@ -103,6 +108,7 @@ export interface ResponsePlan {
   readonly query: Of<QueryRule | null>
   readonly passFor: number
   readonly maxWaiters: number
+  readonly maxVariants: number
   readonly waitTimeout: number | undefined
 }
 
@@ -133,6 +139,7 @@ const defaults: Omit<ResponsePlan, 'query'> = {
   authorization: () => 'pass',
   passFor: 5_000,
   maxWaiters: 10_000,
+  maxVariants: 100,
   waitTimeout: undefined,
 }
 
@@ -157,6 +164,7 @@ const checks: Record<keyof CacheResponsesOptions, Check> = {
   allowQuery: perRequest(strings),
   passFor: timer(1),
   maxWaiters: whole(1),
+  maxVariants: whole(1),
   waitTimeout: timer(1),
 }
 

@@ -50,6 +50,21 @@ export class Selection {
     return before === this.before && (vary.length === 0 || this.by(vary) === selected)
   }
 
+  /**
+   * Whether another request is the same in whatever a handler may read of it: nothing stood before the cache, it comes from the
+   * same address, and says the same in all fields.
+   * @param counts whether a field does
+   */
+  isAlike(other: Selection, counts: (name: string) => boolean): boolean {
+    if (this.before !== '' || other.before !== '') return false
+    const names = new Set([...Object.keys(this.#fields), ...Object.keys(other.#fields)])
+    const all = [...names].filter(counts)
+    return (
+      this.by([addressName]) === other.by([addressName]) &&
+      all.every((name) => isSame(this.#fields, other.#fields, name))
+    )
+  }
+
   /** Whether something that was read can be part of a key. */
   isKeyable(name: string): boolean {
     if (!name.startsWith(':') || isPseudoField(name)) return true
@@ -71,4 +86,8 @@ export class Selection {
     const property = name.startsWith(`:${part}.`) ? name.slice(part.length + 2) : ''
     return properties.has(property) ? { object, property } : null
   }
+}
+
+function isSame(one: Fields, other: Fields, name: string): boolean {
+  return JSON.stringify(one[name]) === JSON.stringify(other[name])
 }

@@ -1,18 +1,30 @@
-/** How many requests of this process wait for the answer at each key. */
-export class Waiters {
-  readonly #counts = new Map<string, number>()
+import type { Client } from './client.ts'
 
-  /** @returns whether there was room for one more, who has to `leave` then */
-  enter(key: string, most: number): boolean {
-    const count = this.#counts.get(key) ?? 0
-    if (count >= most) return false
-    this.#counts.set(key, count + 1)
-    return true
+/** The clients of this process that wait for the answer at each key. */
+export class Waiters {
+  readonly #clients = new Map<string, Set<Client>>()
+
+  /**
+   * Counts a client among those who wait, until it leaves or goes away.
+   * @param most how many may wait
+   * @returns what has it leave; `null` if there is no room for one more
+   */
+  enter(key: string, client: Client, most: number): (() => void) | null {
+    const clients = this.#clients.get(key) ?? new Set()
+    if (clients.size >= most) return null
+    clients.add(client)
+    this.#clients.set(key, clients)
+    const leave = (): void => {
+      stop()
+      if (clients.delete(client) && clients.size === 0 && this.#clients.get(key) === clients) this.#clients.delete(key)
+    }
+    const stop = client.whenGone(leave)
+    return leave
   }
 
-  leave(key: string): void {
-    const count = (this.#counts.get(key) ?? 0) - 1
-    if (count > 0) this.#counts.set(key, count)
-    else this.#counts.delete(key)
+  /** Whether anybody else than a client waits. */
+  hasOther(key: string, client: Client): boolean {
+    const clients = this.#clients.get(key)
+    return clients !== undefined && clients.size > (clients.has(client) ? 1 : 0)
   }
 }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { CleanRequest, type SeenFields } from './clean-request.ts'
 import type { Client } from './client.ts'
 import type { ResponsePlan } from './response-options.ts'
+import type { Selection } from './selection.ts'
 import type { Old } from './stored-response.ts'
 import { hostField, lineFields } from './http2.ts'
 import { isPlain, type Standing } from './surroundings.ts'
@@ -19,6 +20,8 @@ export interface WatchedRequestAbout {
   readonly old: Old | null
   /** Told the name of what is first read; `null` for all fields. */
   readonly onSee: (name: string | null) => void
+  /** Told that the handler is about to end the connection. */
+  readonly onEnd: () => void
 }
 
 const none: ReadonlySet<string> = new Set()
@@ -30,7 +33,7 @@ export class WatchedRequest {
   readonly #ignoresUndeclared: boolean
 
   /** Throws what an option throws, before anything is changed. */
-  constructor({ client, response, plan, standing, old, onSee }: WatchedRequestAbout) {
+  constructor({ client, response, plan, standing, old, onSee, onEnd }: WatchedRequestAbout) {
     const { request, surroundings } = client
     this.#ignoresUndeclared = plan.undeclared(request) === 'ignore'
     const hides = [
@@ -45,7 +48,8 @@ export class WatchedRequest {
     client.selection.detach()
     this.fields = new CleanRequest(request, { hides, keyed, conditions, onSee, isKeyable, isHeard })
     try {
-      this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, this.fields.seeOther)
+      const heard = { onRead: this.fields.seeOther, onEnd }
+      this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, heard)
     } catch (error) {
       this.fields.release()
       throw error
@@ -56,6 +60,12 @@ export class WatchedRequest {
   /** Of what the handler has read, what counts. */
   get seen(): SeenFields {
     return this.#ignoresUndeclared ? none : this.fields.seen
+  }
+
+  /** Whether whatever the handler may still read is the same in another request. */
+  isAlike(own: Selection, other: Selection): boolean {
+    if (this.#ignoresUndeclared) return true
+    return this.fields.unwatched(() => own.isAlike(other, (name) => this.fields.selects(name)))
   }
 
   /** What the answer depends on does not matter any more. */

@@ -1,4 +1,5 @@
 import { Socket } from 'node:net'
+import { withheld } from './departure.ts'
 
 /** By which a handler may know a client: its address, its certificate, its connection. */
 const ofPeer: ReadonlySet<string> = new Set([
@@ -14,22 +15,33 @@ const ofPeer: ReadonlySet<string> = new Set([
 /** What node:net, node:tls and node:http put on each connection by themselves. */
 const ofNode: ReadonlySet<string> = new Set([
   ...Object.getOwnPropertyNames(new Socket()),
-  ...'parser on addListener prependListener setEncoding encrypted timeout secureConnecting'.split(' '),
+  ...'parser emit on addListener prependListener setEncoding encrypted timeout secureConnecting'.split(' '),
   ...'_paused _httpMessage _secureEstablished _securePending _newSessionPending _controlReleased'.split(' '),
   ...'_SNICallback _requestCert _rejectUnauthorized'.split(' '),
 ])
 
+/** By these a handler ends a connection. */
+const ending: ReadonlySet<PropertyKey> = new Set(['destroy', 'destroySoon', 'end', 'resetAndDestroy'])
+
 /**
  * A connection that tells what a handler reads of its client. Its methods are those of the connection itself.
  * @param onRead told the name of what is read
+ * @param onEnd told that the handler is about to end it
  */
-export function watchedSocket(socket: Socket, onRead: (name: string) => void): Socket {
+export function watchedSocket(socket: Socket, onRead: (name: string) => void, onEnd: () => void): Socket {
   const kind = kindOf(socket)
   return new Proxy(socket, {
     get(target, name) {
       if (typeof name === 'string' && isTelling(target, name, kind)) onRead(name)
+      const seen = typeof name === 'string' ? withheld(target, name) : undefined
+      if (seen !== undefined) return seen.value
       const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+      if (typeof value !== 'function') return value
+      if (!ending.has(name)) return value.bind(target) as unknown
+      return (...args: unknown[]) => {
+        onEnd()
+        return Reflect.apply(value, target, args) as unknown
+      }
     },
     set: (target, name, value) => Reflect.set(target, name, value, target),
   })

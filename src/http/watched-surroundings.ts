@@ -10,6 +10,13 @@ import { watchedSocket } from './watched-socket.ts'
 /** Hears what is read of a request that is no field, under a name that begins with a colon. */
 export type OnRead = (name: string) => void
 
+/** Who is told of what happens to a request that is watched. */
+export interface SurroundingsHeard {
+  readonly onRead: OnRead
+  /** Told that the handler is about to end the connection. */
+  readonly onEnd: () => void
+}
+
 /** What stood before the cache, and where the request comes from, watched while the handler fills. */
 export class WatchedSurroundings {
   readonly #properties: readonly WatchedProperties[]
@@ -22,7 +29,7 @@ export class WatchedSurroundings {
     messages: { readonly request: IncomingMessage; readonly response: ServerResponse },
     { parts, others, outcomes, lend, isSaving }: Surroundings,
     standing: Standing,
-    onRead: OnRead,
+    { onRead, onEnd }: SurroundingsHeard,
   ) {
     this.#onRead = onRead
     this.#properties = [...parts, ...(others?.() ?? [])].map((part) => {
@@ -30,7 +37,7 @@ export class WatchedSurroundings {
       return new WatchedProperties(part.object, standing.watchable(part), read)
     })
     lend?.()
-    this.#watchSocket(messages)
+    this.#watchSocket(messages, onEnd)
     if (isHttp2(messages.request)) for (const message of Object.values(messages)) this.#watchStream(message)
     const known = outcomes?.()
     if (known !== undefined) this.#watchOutcomes(known)
@@ -42,11 +49,14 @@ export class WatchedSurroundings {
     for (const undo of this.#undo.splice(0)) undo()
   }
 
-  #watchSocket({ request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse }): void {
+  #watchSocket(
+    { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+    onEnd: () => void,
+  ): void {
     const socket = request.socket as Socket | null | undefined
     // There is none where a request was made up.
     if (socket === undefined || socket === null) return
-    const watched = watchedSocket(socket, (name) => this.#isMuted || this.#onRead(`:socket.${name}`))
+    const watched = watchedSocket(socket, (name) => this.#isMuted || this.#onRead(`:socket.${name}`), onEnd)
     this.#replaceSocket(request, 'socket', socket, watched)
     this.#replaceSocket(request, 'client', socket, watched)
     this.#replaceSocket(response, 'socket', socket, watched)

@@ -240,10 +240,9 @@ describe('a first one that does not get to its end', () => {
     const crowd = site.crowd(20)
     await site.missed(21)
     raw.drop()
-    await source.began(2)
     source.letGo()
-    expect(texts(await Promise.all(crowd)).size).toBe(1)
-    expect(source.runs).toBe(2)
+    expect(texts(await Promise.all(crowd))).toEqual(new Set(['200 1']))
+    expect(source.runs).toBe(1)
   })
 
   test.for([
@@ -272,7 +271,7 @@ describe('a first one that does not get to its end', () => {
       res.write(`${run}`)
       if (run > 1) res.end(' whole')
     })
-    await using site = await siteOf(source.handler)
+    await using site = await siteOf(source.handler, { cache: { hardTimeout: 500 } })
     const asked = message(['GET / HTTP/1.1', 'Host: site'])
     await using first = await site.raw()
     first.send(asked)
@@ -420,6 +419,60 @@ describe('a first one that does not get to its end', () => {
     expect((await patient).text).toBe('2')
     expect((await first).text).toBe('1')
     expect(source.runs).toBe(2)
+  })
+
+  test('a client that has gone does not count among those who wait', async () => {
+    const source = new Held((run, res) => res.send(`${run}`))
+    await using site = await siteOf(source.handler, { options: { maxWaiters: 2 } })
+    const first = site.get()
+    await source.began(1)
+    const asked = message(['GET / HTTP/1.1', 'Host: site'])
+    for (let round = 0; round < 3; round++) {
+      await using raw = await site.raw()
+      raw.send(asked)
+      await site.missed(2 + round)
+      raw.drop()
+    }
+    const patient = site.get()
+    await site.missed(5)
+    source.letGo()
+    expect(texts(await Promise.all([first, patient]))).toEqual(new Set(['200 1']))
+  })
+
+  test.for<[string, (req: Request, told: () => void) => unknown]>([
+    ['close of the response', (req, told) => req.res?.on('close', told)],
+    ['close of the request', (req, told) => req.on('close', told)],
+    ['aborted', (req, told) => req.on('aborted', told)],
+    ['close of the connection', (req, told) => req.socket.on('close', told)],
+  ])('what a handler answers because its client has gone is for nobody: %s', async ([, listen]) => {
+    const gate = new Gate()
+    const tables: Gate[] = []
+    await using site = await siteOf(async (req, res) => {
+      const table = new Gate()
+      tables.push(table)
+      const rows: number[] = []
+      listen(req, table.open)
+      void gate.opened.then(() => (rows.push(1), table.open()))
+      await table.opened
+      res.json(rows)
+    })
+    const asked = message(['GET / HTTP/1.1', 'Host: site'])
+    await using alone = await site.raw()
+    alone.send(asked)
+    await until('it runs', () => tables.length === 1)
+    alone.drop()
+    // Nobody else waits: it is told, and somebody else has it run again.
+    await tables[0]?.opened
+    await using leader = await site.raw()
+    leader.send(asked)
+    await until('it runs again', () => tables.length === 2)
+    const others = site.crowd(3)
+    await site.missed(5)
+    leader.drop()
+    gate.open()
+    expect(texts(await Promise.all(others))).toEqual(new Set(['200 [1]']))
+    expect((await site.get()).text).toBe('[1]')
+    expect(tables).toHaveLength(2)
   })
 
   test('no more than so many wait', async () => {

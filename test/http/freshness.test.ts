@@ -212,6 +212,21 @@ describe('stale-while-revalidate', () => {
     agent.destroy()
   })
 
+  test('a refresh does not find its client gone', async () => {
+    const found: unknown[] = []
+    const source = counted((run, req, res) => {
+      const { destroyed, aborted, closed, socket } = req
+      found.push({ destroyed, aborted, closed, socket: [socket.destroyed, socket.writable, socket.readyState] })
+      res.set('Cache-Control', run === 1 ? stale : 'max-age=60').send(`${run}`)
+    })
+    await using site = await siteOf(source.handler)
+    await site.get()
+    await site.get()
+    await until('there is a new one', async () => (await site.get()).text === '2', 5_000)
+    const there = { destroyed: false, aborted: false, closed: false, socket: [false, true, 'open'] }
+    expect(found).toEqual([there, there])
+  })
+
   test('a client that is gone already does not keep the others from a new one', async () => {
     const source = counted((run, _req, res) =>
       res.set('Cache-Control', run === 1 ? stale : 'max-age=60').send(`${run}`),

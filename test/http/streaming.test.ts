@@ -173,22 +173,44 @@ describe('whoever waits in the process of the handler', () => {
     expect((await next).response.headers['cache-status']).toMatch(/detail=pass/)
   })
 
-  test('is sent no more when the handler reads what they say differently, and the others are', async () => {
+  test.for([
+    ['', {}],
+    [', in one that is too large to be stored', { maxBody: 12 }],
+  ] as const)(
+    'has a whole answer of its own where the handler reads late what they say differently%s',
+    async ([, options]) => {
+      const { handler, responses, requests, begun } = typewriter()
+      const { ask } = await serving(handler, options)
+      const asked = ['a', 'b', 'a', 'b'].map((tenant) => ask({ 'x-tenant': tenant }))
+      let answered = 0
+      for (const each of asked) void each.then(() => answered++)
+      await begun(1)
+      responses[0]?.type('text').write('for all, ')
+      await until('those who say the same have the head', () => answered === 2)
+      const tenant = requests[0]?.headers['x-tenant'] as string
+      responses[0]?.end(`for ${tenant}`)
+      await begun(3)
+      for (const index of [1, 2]) responses[index]?.type('text').end(`own, for ${requests[index]?.headers['x-tenant']}`)
+      const all = await Promise.all(asked)
+      await until('all is there', () => all.every(({ ended }) => ended !== 'not'))
+      expect(all.every(({ ended }) => ended === 'whole')).toBe(true)
+      expect(all.map(({ body }) => body.split(', ')[1])).toEqual(['for a', 'for b', 'for a', 'for b'])
+    },
+  )
+
+  test('is sent no more when the handler reads what cannot be told, also past what is stored', async () => {
     const { handler, responses, requests, begun } = typewriter()
-    const { ask } = await serving(handler)
-    const asked = ['a', 'b', 'a', 'b'].map((tenant) => ask({ 'x-tenant': tenant }))
+    const { ask } = await serving(handler, { maxBody: 4 })
+    const asked = [ask(), ask()]
     await begun(1)
-    responses[0]?.type('text').write('for all, ')
+    responses[0]?.type('text').write('for')
     const all = await Promise.all(asked)
+    responses[0]?.write(' all, ')
     await until('the first words are there', () => all.every(({ body }) => body === 'for all, '))
-    const tenant = requests[0]?.headers['x-tenant'] as string
-    responses[0]?.end(`for ${tenant}`)
-    await until('all is there', () => all.every(({ ended }) => ended !== 'not'))
-    const own = all.filter(({ body }) => body === `for all, for ${tenant}`)
-    const others = all.filter(({ body }) => body === 'for all, ')
-    expect([own.length, others.length]).toEqual([2, 2])
-    expect(own.every(({ ended }) => ended === 'whole')).toBe(true)
-    expect(others.every(({ ended }) => ended === 'cut')).toBe(true)
+    responses[0]?.end(`for ${requests[0]?.socket.remotePort}`)
+    await until('all is over', () => all.every(({ ended }) => ended !== 'not'))
+    expect(all.map(({ ended }) => ended).sort()).toEqual(['cut', 'whole'])
+    expect(all.find(({ ended }) => ended === 'cut')?.body).toBe('for all, ')
   })
 
   test('has an answer of its own at once, where the first one turns out to be for its client alone', async () => {

@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { format, inspect } from 'node:util'
 import type { Request, Response } from 'express'
-import { describe, expect, test } from 'vitest'
-import { siteOf } from './support/site.ts'
+import { Redis } from 'ioredis'
+import { describe, expect, inject, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { cacheResponses } from '../../src/http/express.ts'
+import { Gate, siteOf, siteWith } from './support/site.ts'
 
 function reads(read: (req: Request, res: Response) => unknown): {
   handler: (req: Request, res: Response) => void
@@ -194,6 +198,87 @@ describe('undeclared', () => {
     }
   })
 })
+
+describe('one client and the others', () => {
+  test('an answer that cannot be stored for what one client says leaves the others theirs', async () => {
+    const source = reads((req, res) => {
+      const kind = req.get('x-kind')
+      if (kind === 'missing') res.status(404)
+      if (kind === 'wrong') res.status(400)
+      if (kind === 'own') return [kind, req.get('authorization'), req.socket.remotePort]
+      return kind
+    })
+    await using site = await siteOf(source.handler, { options: { authorization: 'share' } })
+    for (const kind of ['missing', 'wrong', 'own']) {
+      await site.get(`/${kind}`, { 'x-kind': kind })
+      await site.stored()
+      await site.get(`/${kind}`, { 'x-kind': 'usual' })
+      await site.stored()
+      expect((await site.get(`/${kind}`, { 'x-kind': 'usual' })).cache).toContain('hit')
+      expect((await site.get(`/${kind}`, { 'x-kind': kind })).cache).toContain('detail=pass')
+    }
+  })
+
+  test('a slow variant does not hold up the others', async () => {
+    const gate = new Gate()
+    let runs = 0
+    await using site = await siteOf(async (req, res) => {
+      runs++
+      const kind = req.get('x-kind')
+      if (kind === 'slow') await gate.opened
+      res.send(kind)
+    })
+    const slow = site.get('/', { 'x-kind': 'slow' })
+    await until('it runs', () => runs === 1)
+    const fast = await Promise.all(site.crowd(5, '/', () => ({ headers: { 'x-kind': 'fast' } })))
+    expect(fast.map(({ text }) => text)).toEqual(Array.from({ length: 5 }, () => 'fast'))
+    const same = site.get('/', { 'x-kind': 'slow' })
+    await site.missed(3)
+    gate.open()
+    expect((await Promise.all([slow, same])).map(({ text }) => text)).toEqual(['slow', 'slow'])
+    expect(runs).toBe(2)
+  })
+
+  test('variants of an address are so many at most in each app, and it is told', async () => {
+    const source = reads((req) => req.get('x-a'))
+    const redis = new Redis(inject('redisUrl'))
+    const namespace = randomUUID()
+    await using site = await siteOf(source.handler, { apps: 2, namespace, options: { maxVariants: 5 } })
+    const told: string[] = []
+    for (const cache of site.caches) cache.on('crowdedOut', ({ key }) => told.push(key))
+    await Promise.all(site.crowd(40, '/', (index) => ({ headers: { 'x-a': `made up ${index}` } })))
+    await site.stored()
+    // One more says how they differ.
+    await until('no more are stored', async () => (await values(redis, namespace)).length <= 11)
+    expect(told.length).toBeGreaterThanOrEqual(30)
+    expect(new Set(told)).toEqual(new Set(['response http://site/']))
+    // The last ones are there, and whoever was crowded out is stored anew.
+    expect((await site.get('/', { 'x-a': 'made up 0' })).text).toBe('"made up 0"')
+    await site.stored()
+    expect((await site.get('/', { 'x-a': 'made up 0' })).cache).toContain('hit')
+    redis.disconnect()
+  })
+
+  test('variants of users are not counted: no client makes them up', async () => {
+    const source = reads((req) => req.get('x-user'))
+    const options = { maxVariants: 2, user: (req: Request) => req.get('x-user') }
+    await using site = await siteWith((app, cache) => void app.use(cacheResponses(cache, options), source.handler))
+    for (const hit of [false, true]) {
+      for (const user of ['1', '2', '3', '4']) {
+        const { text, cache } = await site.get('/', { 'x-user': user })
+        expect([text, cache.includes('hit')]).toEqual([`"${user}"`, hit])
+        await site.stored()
+      }
+    }
+  })
+})
+
+/** The keys of stored values. */
+async function values(redis: Redis, namespace: string): Promise<string[]> {
+  const keys = await redis.keys(`*${namespace}*response*`)
+  const types = await Promise.all(keys.map((key) => redis.type(key)))
+  return keys.filter((_, index) => types[index] === 'string')
+}
 
 describe('addresses', () => {
   test('a query in another order, an empty one and another case are other addresses', async () => {

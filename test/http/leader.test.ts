@@ -1,0 +1,215 @@
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline, Readable } from 'node:stream'
+import { gunzipSync } from 'node:zlib'
+import { createAdaptorServer } from '@hono/node-server'
+import compression from 'compression'
+import express, { type Response } from 'express'
+import express4 from 'express4'
+import { fastify } from 'fastify'
+import { fastify as fastify4 } from 'fastify4'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import Koa2 from 'koa2'
+import morgan from 'morgan'
+import { createAdaptorServer as createAdaptorServer1 } from 'node-server1'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../../scripts/until.mjs'
+import { cacheResponses as ofExpress, type CacheResponsesOptions } from '../../src/http/express.ts'
+import { cacheResponses as ofFastify } from '../../src/http/fastify.ts'
+import { cacheResponses as ofHono } from '../../src/http/hono.ts'
+import { cacheResponses as ofKoa } from '../../src/http/koa.ts'
+import type { Cache } from '../../src/index.ts'
+import { Gate, siteOn, type Site } from './support/site.ts'
+
+/** More than the buffers of a connection take. */
+const length = 12_582_912
+let folder: string
+let file: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'leader-'))
+  file = join(folder, 'page.txt')
+  await writeFile(file, Buffer.alloc(length, '0123456789abcdef'))
+})
+afterAll(async () => await rm(folder, { recursive: true }))
+
+/** A server that sends the file at `/` once it may, and answers nothing at `/hang`. */
+type MakeApp = (cache: Cache, options: CacheResponsesOptions, may: () => Promise<void>) => Promise<Server>
+
+const inExpress =
+  (framework: typeof express, send: (res: Response) => void, ...before: express.RequestHandler[]): MakeApp =>
+  async (cache, options, may) => {
+    const app = framework()
+    app.set('env', 'test')
+    app.get('/hang', () => undefined)
+    for (const each of before) app.use(each)
+    app.use(ofExpress(cache, options))
+    app.get('/', async (_req, res) => {
+      await may()
+      send(res)
+    })
+    return createServer(app)
+  }
+
+const inKoa =
+  (Framework: typeof Koa): MakeApp =>
+  async (cache, options, may) => {
+    const app = new Framework()
+    app.silent = true
+    app.use(async (ctx, next) => (ctx.path === '/hang' ? await new Promise(() => undefined) : await next()))
+    app.use(ofKoa(cache, options))
+    app.use(async (ctx) => {
+      await may()
+      ctx.type = 'text'
+      ctx.body = createReadStream(file)
+    })
+    return createServer(app.callback())
+  }
+
+const inFastify =
+  (framework: typeof fastify): MakeApp =>
+  async (cache, options, may) => {
+    const app = framework()
+    app.get('/hang', () => new Promise(() => undefined))
+    app.get('/', { onRequest: ofFastify(cache, options) }, async (_request, reply) => {
+      await may()
+      return reply.type('text/plain').send(createReadStream(file))
+    })
+    await app.ready()
+    return app.server
+  }
+
+const inHono =
+  (serverOf: typeof createAdaptorServer): MakeApp =>
+  async (cache, options, may) => {
+    const app = new Hono()
+    app.get('/hang', () => new Promise(() => undefined))
+    app.get('/', ofHono(cache, options), async (c) => {
+      await may()
+      return c.body(Readable.toWeb(createReadStream(file)) as ReadableStream)
+    })
+    return serverOf(app) as Server
+  }
+
+const pipes = (res: Response): void => void createReadStream(file).pipe(res.type('text'))
+const sends = (res: Response): void => res.sendFile(file)
+
+const apps: Record<string, MakeApp> = {
+  'Express 5, sendFile': inExpress(express, sends),
+  'Express 4, sendFile': inExpress(express4, sends),
+  'Express 5, sendFile behind morgan': inExpress(express, sends, morgan('tiny', { stream: { write: () => true } })),
+  'Express 5, pipe': inExpress(express, pipes),
+  'Express 4, pipe': inExpress(express4, pipes),
+  'Express 5, pipeline': inExpress(express, (res) => {
+    pipeline(createReadStream(file), res.type('text'), () => undefined)
+  }),
+  'Express 5, callbacks of write': inExpress(express, (res) => void called(res)),
+  'Koa 3': inKoa(Koa),
+  'Koa 2': inKoa(Koa2 as unknown as typeof Koa),
+  'Fastify 5': inFastify(fastify),
+  'Fastify 4': inFastify(fastify4 as unknown as typeof fastify),
+  Hono: inHono(createAdaptorServer),
+  'Hono, server 1': inHono(createAdaptorServer1 as unknown as typeof createAdaptorServer),
+}
+
+test('a client that leads and never reads, behind compression, leaves the others an answer that is too large to be stored', async () => {
+  const text = randomBytes(length).toString('base64')
+  const gate = new Gate()
+  let runs = 0
+  await using site = await siteOn(async (cache) => {
+    const app = express().use(compression(), ofExpress(cache))
+    app.get('/', async (_req, res) => {
+      runs++
+      await gate.opened
+      Readable.from(pieces(text)).pipe(res.type('text'))
+    })
+    return createServer(app)
+  })
+  using socket = disposable(await asking(site, '/'))
+  await until('the handler runs', () => runs === 1)
+  const followers = site.crowd(3, '/', () => ({ headers: { 'accept-encoding': 'gzip' } }))
+  await site.missed(4)
+  gate.open()
+  await once(socket, 'readable')
+  for (const { body } of await Promise.all(followers)) expect(gunzipSync(body).length).toBe(text.length)
+}, 15_000)
+
+function* pieces(text: string): Generator<string> {
+  for (let start = 0; start < text.length; start += 65_536) yield text.slice(start, start + 65_536)
+}
+
+/** Writes the file piece by piece, each when the one before is said to be sent. */
+async function called(res: Response): Promise<void> {
+  for await (const chunk of createReadStream(file))
+    await new Promise<void>((sent) => void res.write(chunk, () => sent()))
+  res.end()
+}
+
+/** A client that leads: it asks, and may read nothing of the answer. */
+async function asking(site: Site, ...paths: string[]): Promise<Socket> {
+  const socket = connect({ port: site.ports[0] as number, host: '127.0.0.1' })
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  for (const path of paths) socket.write(`GET ${path} HTTP/1.1\r\nHost: site\r\nAccept-Encoding: gzip\r\n\r\n`)
+  return socket
+}
+
+/** What becomes of the client that leads: before the handler may answer, and after it. */
+const leaders: Record<
+  string,
+  { paths?: string[]; before?: (socket: Socket) => unknown; within?: (socket: Socket) => unknown }
+> = {
+  'never reads': {},
+  'waits behind a request that hangs': { paths: ['/hang', '/'] },
+  'waits behind a request that hangs, and goes away': { paths: ['/hang', '/'], before: (socket) => socket.destroy() },
+  'goes away before the head': { before: (socket) => socket.destroy() },
+  'resets before the head': { before: (socket) => socket.resetAndDestroy() },
+  'goes away within the body': { within: (socket) => socket.destroy() },
+  'resets within the body': { within: (socket) => socket.resetAndDestroy() },
+}
+
+describe.for(Object.keys(apps))('%s: a client that leads and', (app) => {
+  describe.for(Object.keys(leaders))('%s', (leader) => {
+    test.for([
+      ['can be stored', { maxBody: 2 * length }],
+      ['is too large to be stored', { maxBody: undefined }],
+    ] as const)('leaves the others an answer that %s', { timeout: 10_000 }, async ([, { maxBody }]) => {
+      const options = maxBody === undefined ? {} : { maxBody }
+      const gate = new Gate()
+      let runs = 0
+      const may = async (): Promise<void> => (runs++, await gate.opened)
+      const connections: Socket[] = []
+      await using site = await siteOn(async (cache) => {
+        const server = await (apps[app] as MakeApp)(cache, options, may)
+        return server.on('connection', (socket) => connections.push(socket))
+      })
+      const { paths = ['/'], before, within } = leaders[leader] as (typeof leaders)[string]
+      using socket = disposable(await asking(site, ...paths))
+      await until('the handler runs', () => runs === 1)
+      const followers = site.crowd(3, '/', () => ({ headers: { 'accept-encoding': 'gzip' } }))
+      await site.missed(4)
+      if (before !== undefined) {
+        before(socket)
+        await until('the server has noticed', () => connections[0]?.destroyed || connections[0]?.readableEnded)
+      }
+      gate.open()
+      if (within !== undefined) {
+        await once(socket, 'readable')
+        within(socket)
+      }
+      for (const { status, body } of await Promise.all(followers)) expect([status, body.length]).toEqual([200, length])
+      // What is too large may be so before all have found it.
+      expect(runs).toBeLessThanOrEqual(maxBody === undefined ? 4 : 1)
+    })
+  })
+})
+
+function disposable(socket: Socket): Socket & Disposable {
+  return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() })
+}
