@@ -7,7 +7,7 @@ import { sendHead, type MoreLines } from './late-head.ts'
 import { Overrides } from './overrides.ts'
 import { argumentsOf, applyHead, isChunk, linesOf } from './response-arguments.ts'
 import type { FieldLine } from './policy/fields.ts'
-import { Recording } from './recording.ts'
+import { Recording, type Follower } from './recording.ts'
 
 /** What a handler says before its body. */
 export interface Head {
@@ -67,8 +67,8 @@ export class Capture {
   /** Whether the client has gone, and nobody hears of that. */
   #isGone = false
   #abandoned: NodeJS.Timeout | undefined
-  /** Whether a part of the body that was heard is being sent. */
-  #isSending = false
+  /** What is being sent of the body, which was heard already. */
+  #sending: 'a part' | 'the end' | null = null
 
   /**
    * @param decide called once, when all has been said that comes before the body
@@ -123,7 +123,16 @@ export class Capture {
     if (this.recording.isHeard && !this.recording.isWhole) this.#response.emit('drain')
   }
 
-  readonly #onClose = (): void => this.breakOff()
+  /** One of those who follow has gone; where nobody is left, the handler hears of that. */
+  leave(follower: Follower): void {
+    this.recording.leave(follower)
+    if (this.#isGone && !this.recording.isFollowed && this.#audience?.isAwaited() !== true) this.breakOff()
+  }
+
+  readonly #onClose = (): void => {
+    // A response that is made up may close before its end is heard.
+    if (this.#sending !== 'the end') this.breakOff()
+  }
 
   /** The client has gone: nobody hears of it before the answer has ended, if others are to have that. */
   #goOnWithout({ isAwaited }: Audience): void {
@@ -165,13 +174,13 @@ export class Capture {
       if (!this.#isUnsent) flushHeaders([])
     })
     const write = this.#replace('write', (...args) => {
-      if (this.#isSending || !isChunk(args[0])) return write(args)
+      if (this.#sending !== null || !isChunk(args[0])) return write(args)
       this.#sayHead()
       const { isHeard } = this.recording
       // Before it is sent on, for from then on its bytes may change.
       const { chunk, done } = argumentsOf(args, isHeard)
       const part = this.#partOf(args)
-      if (!isHeard && part !== null) return this.#sent(() => write(part))
+      if (!isHeard && part !== null) return this.#sent('a part', () => write(part))
       const isReady = part !== null && this.#writeOn(part, chunk, write)
       if (chunk !== null) this.recording.write(chunk)
       if (this.#isGone) this.#waitOn()
@@ -181,7 +190,7 @@ export class Capture {
     })
     const end = this.#replace('end', (...args) => {
       const [first] = args as unknown[]
-      if (this.#isSending) return end(args)
+      if (this.#sending !== null) return end(args)
       if (Boolean(first) && typeof first !== 'function' && !isChunk(first)) return end(args)
       const { chunk, done } = argumentsOf(args, this.recording.isHeard)
       if (this.#course === null) {
@@ -191,14 +200,14 @@ export class Capture {
       }
       if (chunk !== null) this.recording.write(chunk)
       if (this.#isUnsent) this.#pretendEnded()
-      else this.#sent(() => end(this.#partOf(args) ?? [done]))
+      else this.#sent('the end', () => end(this.#partOf(args) ?? [done]))
       this.recording.end(isBodiless(response) ? null : this.#declared)
       this.#reader.isWatched = false
       if (this.#isUnsent && done !== null) process.nextTick(done)
       return response
     })
     const destroy = this.#replace('destroy', (...args) => {
-      this.breakOff()
+      this.#onClose()
       return destroy(args)
     })
     const needsDrain = (): boolean => {
@@ -238,7 +247,7 @@ export class Capture {
   /** @returns whether the client can take more at once */
   #writeOn(args: readonly unknown[], chunk: Buffer | null, write: (args: readonly unknown[]) => unknown): boolean {
     // Whoever waits for a callback would wait for the client.
-    const more = this.#sent(() => write(args.filter((each) => typeof each !== 'function')))
+    const more = this.#sent('a part', () => write(args.filter((each) => typeof each !== 'function')))
     return this.#backlog.write(chunk?.length ?? 0, more)
   }
 
@@ -259,12 +268,12 @@ export class Capture {
   }
 
   /** Sends a part of the body. What sends it may do so by another of these methods, and then it is no other part. */
-  #sent<T>(send: () => T): T {
-    this.#isSending = true
+  #sent<T>(what: 'a part' | 'the end', send: () => T): T {
+    this.#sending = what
     try {
       return send()
     } finally {
-      this.#isSending = false
+      this.#sending = null
     }
   }
 

@@ -225,7 +225,7 @@ export class Fill {
   /** A client that follows has gone. */
   unfollow(follower: Follower): void {
     this.#followers.delete(follower)
-    this.#capture?.recording.leave(follower)
+    this.#capture?.leave(follower)
   }
 
   /** A client that follows can take more. */

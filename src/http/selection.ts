@@ -3,7 +3,7 @@ import { isPseudoField } from './http2.ts'
 import type { Fields } from './policy/fields.ts'
 import { selectedBy } from './policy/vary.ts'
 import type { StoredHead } from './stored-response.ts'
-import type { Outcomes, Surroundings } from './surroundings.ts'
+import { isBare, type Outcomes, type Surroundings } from './surroundings.ts'
 
 /** The name of what stood before the cache, beside those of request fields, which have no colon. */
 export const beforeName = ':before'
@@ -56,7 +56,7 @@ export class Selection {
    * @param counts whether a field does
    */
   isAlike(other: Selection, counts: (name: string) => boolean): boolean {
-    if (this.before !== '' || other.before !== '') return false
+    if (this.before !== other.before || !isBare(this.before)) return false
     const names = new Set([...Object.keys(this.#fields), ...Object.keys(other.#fields)])
     const all = [...names].filter(counts)
     return (

@@ -116,6 +116,15 @@ export function textOf({ protocol, url, path, user, said, names, depth }: Before
   return JSON.stringify([protocol, url, path, user, said, names, depth])
 }
 
+/** Whether nothing has stood there that could be of one client, by its text. */
+export function isBare(text: string): boolean {
+  if (text === '') return true
+  // A list of names is no array.
+  if (!text.startsWith('[')) return false
+  const [, , , user, said, names, depth] = JSON.parse(text) as readonly unknown[]
+  return user === null && said === null && (names as readonly string[]).length === 0 && depth === 0
+}
+
 /** Whether something that stands there is no object, of which a key may be made of a part alone. */
 export function isPlain({ parts, outcomes }: Surroundings, name: string): boolean {
   const known = outcomes?.()

@@ -55,7 +55,7 @@ describe.each([
 })
 
 /** Has a method of the response be one that nobody can replace. */
-function fixed(method: 'end' | 'writeHead' | 'emit'): RequestHandler {
+function fixed(method: 'end' | 'writeHead' | 'write'): RequestHandler {
   return (_req, res, next) => {
     const value = res[method].bind(res)
     Object.defineProperty(res, method, { value, configurable: false, writable: false })
@@ -68,7 +68,7 @@ const frozen: RequestHandler = (req, _res, next) => (Object.freeze(req.headers),
 describe('what cannot be watched', () => {
   test.each([
     ['a response whose `end` cannot be replaced', fixed('end')],
-    ['a response whose `emit` cannot be replaced', fixed('emit')],
+    ['a response whose `write` cannot be replaced', fixed('write')],
     ['a request whose fields cannot be changed', frozen],
   ])('%s: the handler answers as without a cache', async (_name, middleware) => {
     let runs = 0

@@ -63,29 +63,10 @@ function used(read: Record<string, unknown>, isUsed: (name: string) => boolean):
 }
 
 const pieces = [
-  ...['id', 'utm', 'a', '7', '8', '%69d', '%75tm', 'i%64'],
-  ...['=', '=', '&', '&', '&', '[', ']', '[]', '[$gt]', '%5B', '%5D', '%5b%5d', ']=', '%5D='],
-  ...[
-    '.',
-    ';',
-    '+',
-    '%20',
-    '%26',
-    '%3D',
-    '%3B',
-    '%',
-    '%zz',
-    '%00',
-    '%ff',
-    '#',
-    '%23',
-    '?',
-    ',',
-    '__proto__',
-    '/',
-    '\\',
-  ],
-]
+  'id utm a 7 8 %69d %75tm i%64',
+  '= = & & & [ ] [] [$gt] %5B %5D %5b%5d ]= %5D=',
+  '. ; + %20 %26 %3D %3B % %zz %00 %ff # %23 ? , __proto__ / \\',
+].flatMap((some) => some.split(' '))
 
 const targets = fc.array(fc.constantFrom(...pieces), { maxLength: 14 }).map((some) => `/item?${some.join('')}`)
 
