@@ -63,7 +63,7 @@ describe('the options on the page are those that there are', () => {
   test('of getOrLoad', async () => {
     const cache = createCache()
     const there = await known((given) => cache.getOrLoad('key', () => 1, given))
-    const [, forCalls = ''] = section(options, 'createCache').split('Here, and for one call')
+    const [, forCalls = ''] = section(options, 'createCache').split('Per cache, or for one call')
     const onPage = [...first(forCalls, 'option'), ...first(section(options, 'getOrLoad'), 'option')]
     expect(onPage.toSorted()).toEqual(there.toSorted())
   })
@@ -271,7 +271,7 @@ test('the contract of a store has as many methods as the page says', () => {
   const [property, missing, ...methods] = members('core/store.ts', 'Store')
   expect([property, missing]).toEqual(['sharded', 'inspection'])
   expect(methods).toHaveLength(15)
-  expect(section(options, 'A store of your own')).toContain(
+  expect(section(options, 'Custom stores')).toContain(
     'two properties, of which `inspection` may be missing, and fifteen methods',
   )
 })
@@ -289,7 +289,7 @@ test('each member of a trace has a row', () => {
 })
 
 test('each option of the contract suite has a row', () => {
-  expect(first(section(options, 'A store of your own'), 'option')).toEqual(
+  expect(first(section(options, 'Custom stores'), 'option')).toEqual(
     members('testing/store-contract.ts', 'StoreContract'),
   )
 })
