@@ -113,7 +113,7 @@ describe('the options of locks on their page are those that there are', () => {
 
   test('of redlock and memoryLock', async () => {
     const clients = [1, 2, 3].map(() => new Redis({ lazyConnect: true }))
-    const [, ofRedlock, ofMemory] = /^`(\w+)` besides, `memoryLock` has `(\w+)`/.exec(ofTheOthers) ?? []
+    const [, ofRedlock, ofMemory] = /^`(\w+)` as well, and `memoryLock` has `(\w+)`/.exec(ofTheOthers) ?? []
     expect([...made.filter((name) => name !== 'fair'), ofRedlock]).toEqual(
       await known((given) => redlock(clients, given)),
     )
@@ -133,12 +133,12 @@ describe('the options of locks on their page are those that there are', () => {
 
   test('and so are the members of a lease, and the methods of a lock', () => {
     expect(first(section(locks, 'The lease'), 'member')).toEqual(members('core/lock.ts', 'LockLease'))
-    const methods = rows(section(locks, 'In code'), 'method').map(([cell]) => named(cell).replace(/^lock\.|\(.*/g, ''))
+    const methods = rows(section(locks, 'Usage'), 'method').map(([cell]) => named(cell).replace(/^lock\.|\(.*/g, ''))
     expect(methods).toEqual([...new Set(members('core/lock.ts', 'Lock'))])
   })
 
   test('and those of the contract suite', () => {
-    const page = first(section(locks, 'A lock of your own'), 'option')
+    const page = first(section(locks, 'Custom locks'), 'option')
     expect(page).toEqual(members('testing/lock-contract.ts', 'LockContract'))
   })
 })
