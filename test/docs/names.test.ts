@@ -278,13 +278,13 @@ test('the contract of a store has as many methods as the page says', () => {
 
 test.for([
   ['core/explain.ts', 'Explanation', 'explain'],
-  ['core/leases.ts', 'HeldLease', 'Who loads'],
+  ['core/leases.ts', 'HeldLease', 'Loads under way'],
 ] as const)('each member that %s tells has a row', ([path, type, heading]) => {
   expect(first(section(doc('docs/explain.md').text, heading), 'member')).toEqual(members(path, type))
 })
 
 test('each member of a trace has a row', () => {
-  const there = first(section(doc('docs/tracing.md').text, 'A tracer of your own'), 'member')
+  const there = first(section(doc('docs/tracing.md').text, 'Custom tracers'), 'member')
   expect(there).toEqual(members('core/tracing.ts', 'Trace'))
 })
 
