@@ -69,7 +69,7 @@ function head(source, outcomes) {
 function cell(outcome) {
   if (outcome === undefined) return ''
   const { source, queries, ratio, commands, errors, callers } = outcome
-  const figures = `${queries} / ${ratio.toFixed(ratio < 9.95 ? 1 : 0)} × / ${commands}`
+  const figures = `${queries} / ${ratio.toFixed(ratio < 9.95 ? 1 : 0)} / ${commands}`
   // A failing source is right to give every caller its error.
   const wrong = errors > 0 && source !== 'failing'
   return wrong ? `${figures}; **${errors} of ${callers} callers got an error**` : figures
