@@ -41,15 +41,15 @@ function table({ setting, outcomes }) {
     return row([way === 'herdless' ? `**${ways[way].title}**` : ways[way].title, ...cells])
   })
   const callers = Number(setting['processes']) * Number(setting['callersPerProcess'])
-  return `${callers} callers in ${setting['processes']} processes ask for one cold key at the same instant. In each cell: queries that reached the database, when the last caller
-had its answer ÷ the time that the source takes alone, and commands that reached Redis.
+  return `${callers} callers in ${setting['processes']} processes ask for one cold key at the same instant.
+Each cell holds the queries that reached the database, the time until the last caller had its answer (as a multiple of the time that the source takes alone), and the commands that Redis received.
 
 ${row(['', ...columns.map((source) => head(source, outcomes))])}
 ${row(Array(columns.length + 1).fill('---'))}
 ${lines.join('\n')}
 
-*Slower than its lease*: the load takes three times as long as lock and lease live. *A failing source*: every caller is right to get its error.
-*A killed leader*: the process that loads dies half-way (\`kill -9\`), with a lock and a lease of 10 s; its own callers are not counted.
+*Slower than its lease*: the load takes three times as long as the lock and the lease live. *Failing source*: the error is the right answer for every caller.
+*Killed leader*: the process that loads is killed half-way (\`kill -9\`), with a lock and a lease of 10 s; its own callers are not counted.
 
 PostgreSQL ${setting['postgres']} (PGlite), Redis ${setting['redis']}, Node.js ${setting['node']}, ${setting['cores']} cores, all on one machine; [how it is measured](examples/stampede-lab/README.md).
 `
@@ -61,21 +61,18 @@ PostgreSQL ${setting['postgres']} (PGlite), Redis ${setting['redis']}, Node.js $
  */
 function head(source, outcomes) {
   const { alone = Number.NaN } = outcomes.find((outcome) => outcome.source === source) ?? {}
-  return `${sources[source].title.toLowerCase()} (alone ${Math.round(alone)} ms)`
+  const title = sources[source].title.replace(/^an? /i, '')
+  return `${title[0]?.toUpperCase()}${title.slice(1)} (${Math.round(alone)} ms alone)<br>queries / × alone / commands`
 }
 
 /** @param {Outcome | undefined} outcome */
 function cell(outcome) {
   if (outcome === undefined) return ''
   const { source, queries, ratio, commands, errors, callers } = outcome
-  const figures = [
-    `${queries} ${queries === 1 ? 'query' : 'queries'}`,
-    `${ratio.toFixed(ratio < 9.95 ? 1 : 0)} ×`,
-    `${commands} commands`,
-  ]
+  const figures = `${queries} / ${ratio.toFixed(ratio < 9.95 ? 1 : 0)} / ${commands}`
   // A failing source is right to give every caller its error.
-  if (errors > 0 && source !== 'failing') figures.push(`**${errors} of ${callers} callers got an error**`)
-  return figures.join(', ')
+  const wrong = errors > 0 && source !== 'failing'
+  return wrong ? `${figures}; **${errors} of ${callers} callers got an error**` : figures
 }
 
 /** @param {string[]} cells */

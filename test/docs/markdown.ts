@@ -10,7 +10,7 @@ export interface Doc {
   readonly blocks: readonly Block[]
   /** Targets of links, as they stand. */
   readonly links: readonly string[]
-  /** Anchors that a link can lead to. */
+  /** Anchors that a link can lead to: those of the headings, and the older ones that stand above them. */
   readonly anchors: readonly string[]
 }
 
@@ -42,7 +42,8 @@ export function doc(path: string): Doc {
   const words = prose.replaceAll(/`[^`\n]*`/g, '')
   const links = [...words.matchAll(/\]\(([^()\s]+)\)/g)].map((match) => match[1] as string)
   const headings = [...prose.matchAll(/^#+ +(.*)$/gm)].map((match) => match[1] as string)
-  return { path, text, blocks, links, anchors: headings.map(anchor) }
+  const ids = [...prose.matchAll(/^<a id="([\w-]+)"><\/a>$/gm)].map((match) => match[1] as string)
+  return { path, text, blocks, links, anchors: [...headings.map(anchor), ...ids] }
 }
 
 /** The fences of the CommonMark specification, but only those at the beginning of a line: none can be overlooked. */

@@ -63,7 +63,7 @@ describe('the options on the page are those that there are', () => {
   test('of getOrLoad', async () => {
     const cache = createCache()
     const there = await known((given) => cache.getOrLoad('key', () => 1, given))
-    const [, forCalls = ''] = section(options, 'createCache').split('Here, and for one call')
+    const [, forCalls = ''] = section(options, 'createCache').split('Per cache, or for one call')
     const onPage = [...first(forCalls, 'option'), ...first(section(options, 'getOrLoad'), 'option')]
     expect(onPage.toSorted()).toEqual(there.toSorted())
   })
@@ -113,7 +113,7 @@ describe('the options of locks on their page are those that there are', () => {
 
   test('of redlock and memoryLock', async () => {
     const clients = [1, 2, 3].map(() => new Redis({ lazyConnect: true }))
-    const [, ofRedlock, ofMemory] = /^`(\w+)` besides, `memoryLock` has `(\w+)`/.exec(ofTheOthers) ?? []
+    const [, ofRedlock, ofMemory] = /^`(\w+)` as well, and `memoryLock` has `(\w+)`/.exec(ofTheOthers) ?? []
     expect([...made.filter((name) => name !== 'fair'), ofRedlock]).toEqual(
       await known((given) => redlock(clients, given)),
     )
@@ -133,12 +133,12 @@ describe('the options of locks on their page are those that there are', () => {
 
   test('and so are the members of a lease, and the methods of a lock', () => {
     expect(first(section(locks, 'The lease'), 'member')).toEqual(members('core/lock.ts', 'LockLease'))
-    const methods = rows(section(locks, 'In code'), 'method').map(([cell]) => named(cell).replace(/^lock\.|\(.*/g, ''))
+    const methods = rows(section(locks, 'Usage'), 'method').map(([cell]) => named(cell).replace(/^lock\.|\(.*/g, ''))
     expect(methods).toEqual([...new Set(members('core/lock.ts', 'Lock'))])
   })
 
   test('and those of the contract suite', () => {
-    const page = first(section(locks, 'A lock of your own'), 'option')
+    const page = first(section(locks, 'Custom locks'), 'option')
     expect(page).toEqual(members('testing/lock-contract.ts', 'LockContract'))
   })
 })
@@ -271,25 +271,25 @@ test('the contract of a store has as many methods as the page says', () => {
   const [property, missing, ...methods] = members('core/store.ts', 'Store')
   expect([property, missing]).toEqual(['sharded', 'inspection'])
   expect(methods).toHaveLength(15)
-  expect(section(options, 'A store of your own')).toContain(
+  expect(section(options, 'Custom stores')).toContain(
     'two properties, of which `inspection` may be missing, and fifteen methods',
   )
 })
 
 test.for([
   ['core/explain.ts', 'Explanation', 'explain'],
-  ['core/leases.ts', 'HeldLease', 'Who loads'],
+  ['core/leases.ts', 'HeldLease', 'Loads under way'],
 ] as const)('each member that %s tells has a row', ([path, type, heading]) => {
   expect(first(section(doc('docs/explain.md').text, heading), 'member')).toEqual(members(path, type))
 })
 
 test('each member of a trace has a row', () => {
-  const there = first(section(doc('docs/tracing.md').text, 'A tracer of your own'), 'member')
+  const there = first(section(doc('docs/tracing.md').text, 'Custom tracers'), 'member')
   expect(there).toEqual(members('core/tracing.ts', 'Trace'))
 })
 
 test('each option of the contract suite has a row', () => {
-  expect(first(section(options, 'A store of your own'), 'option')).toEqual(
+  expect(first(section(options, 'Custom stores'), 'option')).toEqual(
     members('testing/store-contract.ts', 'StoreContract'),
   )
 })

@@ -300,7 +300,7 @@ describe('the connections', () => {
       'a miss, loaded elsewhere': [(await elsewhere('short', 10)) - fill, (await elsewhere('long', 10_000)) - fill],
       '`set`, `invalidate`': await counted(() => cache.set('key', 3)),
     }
-    const shown = rows(page.text, 'what is done').map(([what, commands = '']) => {
+    const shown = rows(page.text, 'operation').map(([what, commands = '']) => {
       const numbers = (commands.match(/\d+/g) ?? []).map(Number)
       return [what, numbers.length === 1 ? numbers[0] : numbers]
     })
