@@ -36,7 +36,6 @@ const byCookie = {
 
 tellsApart('a translation of i18next, by Accept-Language', {
   visitors: byField,
-  ofUsers: {},
   apps: {
     ...inExpress(
       (app) => void app.use(handle(i18next)),
