@@ -36,7 +36,7 @@ export const adapterMutations = [
       'new Response(null, { status, headers',
       'new Response(null, { status: status && 200, headers',
     ],
-    ['nobody waits for the handler', 'await next()', 'void next()'],
+    ['nobody waits for the handler', '      await next()', '      void next()'],
   ]),
   ...breaks('hono-request', [
     [

@@ -24,8 +24,8 @@ export const identityMutations = [
     name: 'the connection is not watched',
     rule: null,
     file: 'src/http/watched-surroundings.ts',
-    from: 'this.#watchSocket(messages)',
-    to: '',
+    from: 'this.#watchSocket(messages, onEnd)',
+    to: 'void this.#watchSocket',
     tests: ['test/http/identity/peers.test.ts'],
   },
   {

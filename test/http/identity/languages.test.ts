@@ -63,6 +63,7 @@ tellsApart('a translation of i18next, by a cookie', {
 
 tellsApart('the language that i18next has detected', {
   visitors: byField,
+  ofUsers: {},
   apps: {
     ...inExpress(
       (app) => void app.use(handle(i18next)),
