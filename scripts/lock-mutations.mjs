@@ -23,7 +23,7 @@ export const lockMutations = [
   {
     name: 'a lock is not renewed',
     rule: null,
-    file: 'src/core/watchdog.ts',
+    file: 'src/core/lease/watchdog.ts',
     from: 'if (due.length > 0) this.#renewAll(due, now)',
     to: 'if (due.length > 1e9) this.#renewAll(due, now)',
     tests: ['test/contract/memory-lock.test.ts'],
@@ -31,7 +31,7 @@ export const lockMutations = [
   {
     name: 'a lock that comes late is handed out before it is renewed',
     rule: null,
-    file: 'src/core/fleet-lock.ts',
+    file: 'src/core/lock/fleet-lock.ts',
     from: 'if (this.#clock.now() >= askedAt + hold.ttl * plan.renew.at)',
     to: 'if (this.#clock.now() >= askedAt + hold.ttl)',
     tests: ['test/unit/fleet-lock.test.ts'],
@@ -39,7 +39,7 @@ export const lockMutations = [
   {
     name: 'a lock is closed over the head of a renewal',
     rule: null,
-    file: 'src/core/fleet-lock.ts',
+    file: 'src/core/lock/fleet-lock.ts',
     from: 'renew: (hold) => this.#seen(this.#commands.run(async () => (await provider.renew([hold])[0]) === true)),',
     to: 'renew: (hold) => this.#commands.run(async () => (await provider.renew([hold])[0]) === true),',
     tests: ['test/unit/fleet-lock.test.ts'],
@@ -55,7 +55,7 @@ export const lockMutations = [
   {
     name: 'a renewal that is overdue waits for a timer',
     rule: null,
-    file: 'src/core/watchdog.ts',
+    file: 'src/core/lease/watchdog.ts',
     from: 'if (at <= this.#clock.now()) return queueMicrotask(this.#round)',
     to: '',
     tests: ['test/unit/watchdog.test.ts'],
@@ -103,7 +103,7 @@ export const lockMutations = [
   {
     name: 'a request that got no answer is followed by the same',
     rule: null,
-    file: 'src/core/fleet-lock.ts',
+    file: 'src/core/lock/fleet-lock.ts',
     from: '          token = this.#token()\n',
     to: '          token = `${token}`\n',
     tests: ['test/integration/redis-lock.test.ts'],
@@ -111,7 +111,7 @@ export const lockMutations = [
   {
     name: 'a lease that ran out on its way is handed out',
     rule: null,
-    file: 'src/core/fleet-lock.ts',
+    file: 'src/core/lock/fleet-lock.ts',
     from: 'if (this.#clock.now() >= askedAt + taken.hold.ttl) throw',
     to: 'if (this.#clock.now() >= askedAt + taken.hold.ttl * 1e9) throw',
     tests: ['test/unit/fleet-lock.test.ts'],
@@ -119,7 +119,7 @@ export const lockMutations = [
   {
     name: 'work that has lost its lock is not told so',
     rule: null,
-    file: 'src/core/fleet-lock.ts',
+    file: 'src/core/lock/fleet-lock.ts',
     from: 'for (const lease of held) lease.assertValid()\n      return result',
     to: 'for (const lease of held) lease.isValid()\n      return result',
     tests: ['test/contract/memory-lock.test.ts'],
@@ -127,7 +127,7 @@ export const lockMutations = [
   {
     name: 'what the work leaves running may ask for the lock that it held',
     rule: null,
-    file: 'src/core/reentry.ts',
+    file: 'src/core/lock/fleet-lock.ts',
     from: 'held.lease.name === name && held.lease.isValid()',
     to: 'held.lease.name === name',
     tests: ['test/contract/memory-lock.test.ts'],
@@ -135,7 +135,7 @@ export const lockMutations = [
   {
     name: 'a lease that is over is asked about when it is given back',
     rule: null,
-    file: 'src/core/held-lock.ts',
+    file: 'src/core/lock/held-lock.ts',
     from: "this.#lost('its ttl has ended')\n      return 'lost'",
     to: "await this.#keeper.release(this.#hold)\n      return 'lost'",
     tests: ['test/integration/lock-time.test.ts'],
@@ -223,7 +223,7 @@ export const lockMutations = [
   {
     name: 'a fill of a locked store does not look who holds the lease',
     rule: 2,
-    file: 'src/core/locked.ts',
+    file: 'src/core/key-value/locked.ts',
     from: 'if (!isHeldBy(record, lease, now)) return { record: null, answer: record.value?.token === lease.token }',
     to: 'if (record.held === undefined) return { record: null, answer: false }',
     tests: ['test/contract/locked.test.ts'],

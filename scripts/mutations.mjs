@@ -15,7 +15,7 @@ export const mutations = [
   {
     name: 'every load of a process has the same token',
     rule: 1,
-    file: 'src/core/token.ts',
+    file: 'src/core/lease/token.ts',
     from: 'return this.#prefix + (this.#count++).toString(36)',
     to: 'return this.#prefix + (0).toString(36)',
     tests: ['test/unit', 'test/contract'],
@@ -31,7 +31,7 @@ export const mutations = [
   {
     name: 'callers are answered before their fill is accepted',
     rule: 2,
-    file: 'src/core/settle.ts',
+    file: 'src/core/load/complete.ts',
     from: "plan.answer === 'loaded' ?",
     to: 'plan.answer.length > 0 ?',
     tests: ['test/unit'],
@@ -47,7 +47,7 @@ export const mutations = [
   {
     name: 'a lost lease does not abort the signal',
     rule: 3,
-    file: 'src/core/load.ts',
+    file: 'src/core/load/loader.ts',
     from: "    abortWith(error)\n    return { state: 'lost'",
     to: "    return { state: 'lost'",
     tests: ['test/unit'],
@@ -55,7 +55,7 @@ export const mutations = [
   {
     name: 'a loader runs for a lease that ran out on its way',
     rule: 3,
-    file: 'src/core/flight.ts',
+    file: 'src/core/load/flight.ts',
     from: 'if (clock.now() < claimedAt + plan.leaseTtl) return',
     to: 'if (clock.now() < claimedAt + plan.leaseTtl * 1e9) return',
     tests: ['test/unit/one-load.test.ts'],
@@ -71,7 +71,7 @@ export const mutations = [
   {
     name: 'whoever asks while an outcome is awaited is given it, whenever it asked',
     rule: 4,
-    file: 'src/core/get-or-load.ts',
+    file: 'src/core/cache/call.ts',
     from: 'if (asked < settlement.asOf) return settlement.value',
     to: 'if (asked < settlement.asOf + 1e9) return settlement.value',
     tests: ['test/unit', 'test/integration'],
@@ -79,7 +79,7 @@ export const mutations = [
   {
     name: 'reads are joined after they were sent',
     rule: 4,
-    file: 'src/core/reads.ts',
+    file: 'src/core/cache/reads.ts',
     from: 'process.nextTick(this.#endTick)',
     to: 'setTimeout(this.#endTick, 5)',
     tests: ['test/unit', 'test/contract', 'test/integration'],
@@ -87,7 +87,7 @@ export const mutations = [
   {
     name: 'a failed load gives its lease up instead of sharing its error',
     rule: 5,
-    file: 'src/core/settle.ts',
+    file: 'src/core/load/complete.ts',
     from: 'await store.fail(lease, failureOf(error), plan.failureCooldown)',
     to: '(failureOf(error), await store.release(lease))',
     tests: ['test/unit'],
@@ -111,7 +111,7 @@ export const mutations = [
   {
     name: 'an error that was waited for is for those who asked when it had ended',
     rule: 4,
-    file: 'src/core/flight.ts',
+    file: 'src/core/load/flight.ts',
     from: 'asOf: waiting ?? asOf',
     to: 'asOf',
     tests: ['test/unit/failure.test.ts'],
@@ -119,7 +119,7 @@ export const mutations = [
   {
     name: 'a value that has expired on its way is not for those who joined its wait',
     rule: 6,
-    file: 'src/core/get-or-load.ts',
+    file: 'src/core/cache/call.ts',
     from: '?? awaitedIn(read, awaited, clock.now() - joinedAt)',
     to: '',
     tests: ['test/unit/one-load.test.ts'],
@@ -127,7 +127,7 @@ export const mutations = [
   {
     name: 'a value that a tag voids is for those who joined its wait',
     rule: 4,
-    file: 'src/core/reads.ts',
+    file: 'src/core/cache/reads.ts',
     from: 'isVoided(read.entry) || read.entry.freshFor',
     to: 'read.entry.freshFor',
     tests: ['test/unit/one-load.test.ts'],
@@ -143,7 +143,7 @@ export const mutations = [
   {
     name: 'nobody asks again when a message was lost',
     rule: 7,
-    file: 'src/core/backoff.ts',
+    file: 'src/core/load/pacing.ts',
     from: 'const base = pushed ? 350 :',
     to: 'const base = pushed ? 35_000 :',
     tests: ['test/unit'],
@@ -159,7 +159,7 @@ export const mutations = [
   {
     name: 'no wait ends by itself',
     rule: 8,
-    file: 'src/core/get-or-load.ts',
+    file: 'src/core/cache/call.ts',
     from: 'this.#patience.after(plan.waitTimeout, () => {',
     to: 'this.#patience.after(plan.waitTimeout + 1e6, () => {',
     tests: ['test/unit'],
@@ -167,7 +167,7 @@ export const mutations = [
   {
     name: 'a loader may wait for its own load',
     rule: 9,
-    file: 'src/core/circle.ts',
+    file: 'src/core/load/circular-load.ts',
     from: 'if (node.key === key && node.cache === cache) return circular(chain)',
     to: 'if (chain.length > 1e6) return circular(chain)',
     tests: ['test/unit'],
@@ -183,7 +183,7 @@ export const mutations = [
   {
     name: 'leases are not renewed',
     rule: 10,
-    file: 'src/core/watchdog.ts',
+    file: 'src/core/lease/watchdog.ts',
     from: 'if (due.length > 0) this.#renewAll(due, now)',
     to: '',
     tests: ['test/unit'],
@@ -191,7 +191,7 @@ export const mutations = [
   {
     name: 'a result that must not be stored makes the next callers queue',
     rule: 11,
-    file: 'src/core/settle.ts',
+    file: 'src/core/load/complete.ts',
     from: 'quietly(store.pass(lease, loaded.passFor))',
     to: 'quietly(store.release(lease))',
     tests: ['test/unit'],
@@ -199,7 +199,7 @@ export const mutations = [
   {
     name: 'commands have no deadline',
     rule: 12,
-    file: 'src/core/under-way.ts',
+    file: 'src/core/time/deadline.ts',
     from: 'if (this.#sweep === null) this.#sweepIn(this.#timeout)',
     to: '',
     tests: ['test/unit'],
@@ -207,7 +207,7 @@ export const mutations = [
   {
     name: 'loads without a lease are not collapsed',
     rule: 12,
-    file: 'src/core/unleased.ts',
+    file: 'src/core/load/leaseless-queue.ts',
     from: 'const generation = (line.next ??= this.#generation(key, line, run))',
     to: 'const generation = (line.next = this.#generation(key, line, run))',
     tests: ['test/unit'],
@@ -215,7 +215,7 @@ export const mutations = [
   {
     name: 'the queue for loads without a lease has no end',
     rule: 12,
-    file: 'src/core/unleased.ts',
+    file: 'src/core/load/leaseless-queue.ts',
     from: 'if (this.#queue.size >= this.#mostQueued) return refuse()',
     to: '',
     tests: ['test/unit'],
@@ -223,7 +223,7 @@ export const mutations = [
   {
     name: 'a key whose invalidation is kept is read all the same',
     rule: 4,
-    file: 'src/core/guard.ts',
+    file: 'src/core/outage/guarded-store.ts',
     from: '(key === undefined ? undefined : this.#kept.why(key))',
     to: 'undefined',
     tests: ['test/unit'],
@@ -231,7 +231,7 @@ export const mutations = [
   {
     name: 'invalidations that are kept are not carried out',
     rule: 12,
-    file: 'src/core/kept-invalidations.ts',
+    file: 'src/core/outage/pending-invalidations.ts',
     from: 'await this.#invalidate(key)',
     to: 'await null',
     tests: ['test/unit'],
@@ -239,7 +239,7 @@ export const mutations = [
   {
     name: 'close keeps the leases it has',
     rule: 13,
-    file: 'src/core/flight.ts',
+    file: 'src/core/load/flight.ts',
     from: 'await this.#shared.store.release(lease).catch(() => false)',
     to: '',
     tests: ['test/unit', 'test/integration'],
@@ -247,7 +247,7 @@ export const mutations = [
   {
     name: 'a release is tried once',
     rule: 14,
-    file: 'src/core/own-leases.ts',
+    file: 'src/core/outage/own-leases.ts',
     from: 'this.#owed.add(lease.token, ended)',
     to: '',
     tests: ['test/integration/ended-leases.test.ts'],
@@ -255,7 +255,7 @@ export const mutations = [
   {
     name: 'a process waits for a lease of its own that is over',
     rule: 14,
-    file: 'src/core/guard.ts',
+    file: 'src/core/outage/guarded-store.ts',
     from: "if (claim.state !== 'wait' || !this.#leases.isOver(claim.token)) return claim",
     to: 'if (claim) return claim',
     tests: ['test/integration/ended-leases.test.ts'],
@@ -271,7 +271,7 @@ export const mutations = [
   {
     name: 'a holder gives a lease back under which it loads',
     rule: 14,
-    file: 'src/core/own-leases.ts',
+    file: 'src/core/outage/own-leases.ts',
     from: 'return !this.#live.has(token) && this.#tokens.issued(token)',
     to: 'return this.#tokens.issued(token)',
     tests: ['test/integration/ended-leases.test.ts'],
@@ -287,7 +287,7 @@ export const mutations = [
   {
     name: 'of the leases that came back only the one that was seen is given back',
     rule: 14,
-    file: 'src/core/own-leases.ts',
+    file: 'src/core/outage/own-leases.ts',
     from: 'this.#cameBackAt = now\n    this.giveBackAgain()',
     to: 'this.#cameBackAt = now',
     tests: ['test/integration/ended-leases.test.ts'],
@@ -311,7 +311,7 @@ export const mutations = [
   {
     name: 'a claim that is never answered is not given back',
     rule: 14,
-    file: 'src/core/guard.ts',
+    file: 'src/core/outage/guarded-store.ts',
     from: 'if (!this.#closed && this.#leases.isLive(token)) quietly(this.release({ key, token, ttl }))',
     to: '',
     tests: ['test/unit/guard.test.ts'],
@@ -319,7 +319,7 @@ export const mutations = [
   {
     name: 'a cache that is closed does not wait for the ends of its loads',
     rule: 13,
-    file: 'src/core/guard.ts',
+    file: 'src/core/outage/guarded-store.ts',
     from: 'while (this.#endings.size > 0) await Promise.allSettled(this.#endings)',
     to: '',
     tests: ['test/unit/guard.test.ts'],
@@ -327,7 +327,7 @@ export const mutations = [
   {
     name: 'a waiter is given what had expired before it waited',
     rule: 6,
-    file: 'src/core/get-or-load.ts',
+    file: 'src/core/cache/call.ts',
     from: 'if (settlement.freshUntil <= joinedAt - clocksDiffer) break',
     to: '',
     tests: ['test/integration/expired.test.ts'],
@@ -343,7 +343,7 @@ export const mutations = [
   {
     name: 'a lease is not held before its load in a storm of invalidations',
     rule: 2,
-    file: 'src/core/flight.ts',
+    file: 'src/core/load/flight.ts',
     from: 'return lost ?? (await this.#outlast(pacing.pause(this.key)))',
     to: 'return lost',
     tests: ['test/unit/pacing.test.ts'],
@@ -351,7 +351,7 @@ export const mutations = [
   {
     name: 'a load does not wait for one that was voided',
     rule: 2,
-    file: 'src/core/flight.ts',
+    file: 'src/core/load/flight.ts',
     from: 'const voided = unleased.voided(this.key)',
     to: 'const voided = null as ReturnType<typeof unleased.voided>',
     tests: ['test/unit/pacing.test.ts'],
@@ -359,7 +359,7 @@ export const mutations = [
   {
     name: 'after an outage an older value is served',
     rule: null,
-    file: 'src/core/reads.ts',
+    file: 'src/core/cache/reads.ts',
     from: "this.#shared.unstored.isOlder(key, entry) ? 'older' : 'entry'",
     to: "'entry'",
     tests: ['test/unit/never-older.test.ts'],
@@ -415,7 +415,7 @@ export const mutations = [
   {
     name: 'a call at its first read is refused when the cache closes',
     rule: 13,
-    file: 'src/core/fleet-cache.ts',
+    file: 'src/core/cache/fleet-cache.ts',
     from: "if (this.#state === 'closed') throw closed(key)",
     to: 'this.#checkOpen(key)',
     tests: ['test/unit/close.test.ts'],
@@ -423,7 +423,7 @@ export const mutations = [
   {
     name: 'a value whose tag was invalidated is served',
     rule: 4,
-    file: 'src/core/tags.ts',
+    file: 'src/core/entry/tags.ts',
     from: 'epoch === null || epoch > since',
     to: 'epoch === null',
     tests: ['test/unit/tags.test.ts'],
@@ -455,7 +455,7 @@ export const mutations = [
   {
     name: 'whoever has waited is served what a tag has voided',
     rule: 4,
-    file: 'src/core/flight.ts',
+    file: 'src/core/load/flight.ts',
     from: 'if (entry === null || isVoided(entry)) return',
     to: 'if (entry === null) return',
     tests: ['test/simulation/seeds.test.ts'],

@@ -23,7 +23,7 @@ export const nearMutations = [
   {
     name: 'what goes while it is read is kept',
     rule: 4,
-    file: 'src/core/near.ts',
+    file: 'src/core/near/near.ts',
     from: 'expected !== null && this.#expected.get(key) === expected && this.#expected.delete(key)',
     to: '(this.#expected.delete(key), true)',
     tests: ['test/unit/near.test.ts'],
@@ -31,7 +31,7 @@ export const nearMutations = [
   {
     name: 'copies are served without the promise that they are told',
     rule: 4,
-    file: 'src/core/near.ts',
+    file: 'src/core/near/near.ts',
     from: 'now >= kept.until || now >= this.#watch.until',
     to: 'now >= kept.until',
     tests: ['test/unit/near.test.ts'],

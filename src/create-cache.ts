@@ -1,6 +1,6 @@
-import type { Cache } from './core/cache.ts'
-import { openCache } from './core/open-cache.ts'
-import type { CacheOptions } from './core/options.ts'
+import type { Cache } from './core/cache/cache.ts'
+import { openCache } from './core/cache/create.ts'
+import type { CacheOptions } from './core/options/options.ts'
 import { memoryStore } from './memory/memory-store.ts'
 
 /**

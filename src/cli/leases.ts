@@ -1,5 +1,5 @@
-import { keyspace } from '../core/key.ts'
-import { toldLease, type HeldLease } from '../core/leases.ts'
+import { namespacePrefix } from '../core/entry/key.ts'
+import { toldLease, type HeldLease } from '../core/cache/explain.ts'
 import { redisStore } from '../redis/index.ts'
 import { connected } from './connected.ts'
 import { asJson, asLine } from './lines.ts'
@@ -31,7 +31,8 @@ export async function leases(args: readonly string[]): Promise<number> {
   const { values, positionals } = parsed(args, options)
   if (values.help === true) return (console.log(help), 0)
   const target = targetIn(values, positionals)
-  const prefix = values.namespace === undefined ? '' : keyspace(planned({ namespace: values.namespace }).namespace)
+  const prefix =
+    values.namespace === undefined ? '' : namespacePrefix(planned({ namespace: values.namespace }).namespace)
   const count = await connected(target, async (client) => {
     let found = 0
     const steps = redisStore(client, { wakeUp: 'poll' }).inspection?.leases?.(prefix)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import type { CacheOptions } from '../core/options.ts'
-import { planOf } from '../core/plan.ts'
+import type { CacheOptions } from '../core/options/options.ts'
+import { planOf } from '../core/options/plan.ts'
 import { UsageError } from './usage-error.ts'
 
 /** What a command is about: a server; or the nodes of a cluster, or the sentinels, any of which may answer. */

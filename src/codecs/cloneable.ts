@@ -1,6 +1,5 @@
 import { types } from 'node:util'
-import { builtInAt } from '../core/built-in.ts'
-import { described, refusal, type Trail } from '../core/refusal.ts'
+import { builtInAt, describeKind, refusal, type Trail } from '../core/codec/built-in.ts'
 
 const deepest = 1_000
 
@@ -22,7 +21,7 @@ export function refuseWhatChanges(value: unknown): void {
 }
 
 function visit(value: unknown, walk: Walk, depth: number): void {
-  if (typeof value === 'function' || typeof value === 'symbol') throw refusal(described(value), walk, depth)
+  if (typeof value === 'function' || typeof value === 'symbol') throw refusal(describeKind(value), walk, depth)
   if (typeof value !== 'object' || value === null || walk.seen.has(value)) return
   if (types.isProxy(value)) throw refusal('a proxy', walk, depth)
   // Without a bound a value could be written that, from deeper in the stack, cannot be read.
@@ -78,7 +77,7 @@ function visitMembers(members: Iterable<unknown>, of: 'keys' | 'values', walk: W
 }
 
 function visitError(value: Error, walk: Walk, depth: number): void {
-  if (!errors.includes(nativeClassOf(value))) throw refusal(described(value), walk, depth)
+  if (!errors.includes(nativeClassOf(value))) throw refusal(describeKind(value), walk, depth)
   for (const [key, { value: held }] of Object.entries(Object.getOwnPropertyDescriptors(value))) {
     walk.steps[depth] = key
     if (key === 'cause') visit(held, walk, depth + 1)
@@ -89,7 +88,7 @@ function visitError(value: Error, walk: Walk, depth: number): void {
 }
 
 function visitRegExp(value: RegExp, walk: Walk, depth: number): void {
-  if (nativeClassOf(value) !== 'RegExp') throw refusal(described(value), walk, depth)
+  if (nativeClassOf(value) !== 'RegExp') throw refusal(describeKind(value), walk, depth)
   if (Reflect.ownKeys(value).length > 1 || value.lastIndex !== 0) {
     throw refusal('a RegExp with a lastIndex or a property of its own', walk, depth)
   }

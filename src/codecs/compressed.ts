@@ -1,6 +1,6 @@
 import * as zlib from 'node:zlib'
-import { checked, oneOf, shape, whole } from '../core/checks.ts'
-import type { Codec } from '../core/codec.ts'
+import { checkOptions, oneOf, shape, integer } from '../core/options/checks.ts'
+import type { Codec } from '../core/codec/codec.ts'
 import { bytesReturned } from './returned.ts'
 
 /** How `compressed` works. */
@@ -79,12 +79,12 @@ const packings: Record<'gzip' | 'brotli' | 'zstd', Packing | null> = {
  */
 export function compressed(codec: Codec, options: CompressedOptions = {}): Codec {
   shape('an object with encode() and decode()', ['encode', 'decode'])('codec', codec)
-  const given: CompressedOptions = checked('compressed', options, {
-    above: whole(0),
+  const given: CompressedOptions = checkOptions('compressed', options, {
+    above: integer(0),
     algorithm: oneOf(...Object.keys(packings)),
     // What it may be depends on the algorithm.
     level: (_, value) => value,
-    maxInflated: whole(1, longest),
+    maxInflated: integer(1, longest),
   })
   const { above = 1_024, algorithm = 'gzip', maxInflated = 64 * 2 ** 20 } = given
   const packing = packings[algorithm]
@@ -93,7 +93,7 @@ export function compressed(codec: Codec, options: CompressedOptions = {}): Codec
     throw new TypeError(`Expected \`algorithm\` to be 'gzip' or 'brotli', got "zstd" (string): ${why}`)
   }
   const { level = packing.level } = given
-  whole(1, packing.highest)('level', level)
+  integer(1, packing.highest)('level', level)
   return {
     encode: (value) => {
       const bytes = bytesReturned('encode() of the wrapped codec', codec.encode(value))
@@ -118,7 +118,7 @@ function packed(bytes: Uint8Array, packing: Packing, level: number): Buffer | nu
 }
 
 function inflated(payload: Buffer, maxInflated: number): Buffer {
-  const packing = Object.values(packings).find((packing) => packing?.mark === payload[0])
+  const packing = Object.values(packings).find((each) => each?.mark === payload[0])
   const unread = `Cannot read a stored value: its ${payload.length} bytes`
   if (!packing || payload.length <= headerLength) {
     throw new Error(`${unread} are not what this codec writes, or are packed in a way that this Node.js does not know`)

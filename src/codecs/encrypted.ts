@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, createSecretKey, randomBytes, type KeyObject } from 'node:crypto'
 import { types } from 'node:util'
-import { checked, shape, type Check } from '../core/checks.ts'
-import type { Codec } from '../core/codec.ts'
-import { shown } from '../core/duration.ts'
+import { checkOptions, shape, type Check } from '../core/options/checks.ts'
+import type { Codec } from '../core/codec/codec.ts'
+import { formatValue } from '../core/time/duration.ts'
 import { quoted } from '../core/errors.ts'
 import { bytesReturned } from './returned.ts'
 
@@ -44,7 +44,7 @@ export function encrypted(codec: Codec, options: EncryptedOptions): Codec {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError(`Expected the options of encrypted to be an object, got ${kindOf(options)}`)
   }
-  const given = checked('encrypted', options, { keys: asGiven, context: checkContext }) as EncryptedOptions
+  const given = checkOptions('encrypted', options, { keys: asGiven, context: checkContext }) as EncryptedOptions
   checkKeys(given.keys)
   const keys = new Map(given.keys.map(({ id, key }) => [id, secretOf(key)]))
   const context = Buffer.from(given.context ?? '')
@@ -102,7 +102,7 @@ function checkKeys(keys: unknown): void {
     if (typeof entry !== 'object' || entry === null) {
       throw new TypeError(`Expected \`${place}\` to be an object with id and key, got ${kindOf(entry)}`)
     }
-    const { id, key }: Partial<EncryptionKey> = checked(place, entry, { id: asGiven, key: asGiven })
+    const { id, key }: Partial<EncryptionKey> = checkOptions(place, entry, { id: asGiven, key: asGiven })
     checkId(`${place}.id`, id)
     checkKey(`${place}.key`, key)
     const first = ids.get(id)
@@ -129,7 +129,7 @@ function checkKey(name: string, key: unknown): void {
 
 const checkContext: Check = (name, value) => {
   if (typeof value === 'string' && value.isWellFormed()) return value
-  const got = typeof value === 'string' ? 'one with half a surrogate pair' : shown(value)
+  const got = typeof value === 'string' ? 'one with half a surrogate pair' : formatValue(value)
   throw new TypeError(`Expected \`${name}\` to be a text, got ${got}`)
 }
 

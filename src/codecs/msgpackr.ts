@@ -1,5 +1,5 @@
-import { shape } from '../core/checks.ts'
-import type { Codec } from '../core/codec.ts'
+import { shape } from '../core/options/checks.ts'
+import type { Codec } from '../core/codec/codec.ts'
 import { bytesReturned } from './returned.ts'
 
 /** What is used of a `Packr` of msgpackr. It stays the user's: it is never configured. */

@@ -1,7 +1,7 @@
 import { DefaultDeserializer, serialize, type Deserializer } from 'node:v8'
-import { bytesOf, fromBytes } from '../core/built-in.ts'
-import type { Codec } from '../core/codec.ts'
-import { said } from '../core/errors.ts'
+import { bytesOf, fromBytes } from '../core/codec/built-in.ts'
+import type { Codec } from '../core/codec/codec.ts'
+import { messageOf } from '../core/errors.ts'
 import { refuseWhatChanges } from './cloneable.ts'
 
 /**
@@ -27,7 +27,7 @@ function encode(value: unknown): Uint8Array {
   } catch (error) {
     if (error instanceof TypeError) throw error
     // The stack was nearly full before the call, or the bytes are more than there can be.
-    throw new TypeError(`Cannot store the value: ${said(error)}`, { cause: error })
+    throw new TypeError(`Cannot store the value: ${messageOf(error)}`, { cause: error })
   }
 }
 

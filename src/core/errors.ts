@@ -45,7 +45,7 @@ export interface Failure {
 const longestMessage = 1_000
 
 /** The part of a load's error that other processes are told. */
-export function failureOf(error: CacheError): Failure {
+export function toFailure(error: CacheError): Failure {
   const { code, message, cause } = error
   return { code, message: cut(message), cause: cause === undefined ? null : causeOf(cause) }
 }
@@ -54,13 +54,13 @@ function causeOf(thrown: unknown): NonNullable<Failure['cause']> {
   const { name, code } = (thrown ?? {}) as { name?: unknown; code?: unknown }
   return {
     name: typeof name === 'string' ? cut(name) : 'Error',
-    message: cut(said(thrown)),
+    message: cut(messageOf(thrown)),
     ...(typeof code === 'string' ? { code: cut(code) } : typeof code === 'number' ? { code } : {}),
   }
 }
 
 /** The error that callers in other processes get for a load that failed. */
-export function errorOf({ code, message, cause }: Failure, key: string): CacheError {
+export function fromFailure({ code, message, cause }: Failure, key: string): CacheError {
   return new CacheError(code, cut(message), cause ? { key, cause: rebuilt(cause) } : { key })
 }
 
@@ -77,41 +77,41 @@ function rebuilt(cause: NonNullable<Failure['cause']>): Error {
 }
 
 /** The error of whatever is asked of a cache that has been closed, or was under way when it was. */
-export function closed(key?: string): CacheError {
+export function closedError(key?: string): CacheError {
   return new CacheError('CLOSED', 'The cache is closed', { key })
 }
 
 /** The same of a lock. */
-export function lockClosed(name?: string): CacheError {
+export function lockClosedError(name?: string): CacheError {
   return new CacheError('CLOSED', 'The lock is closed', { key: name })
 }
 
 /** The same error, about this key. */
-export function about(key: string, { code, message, cause }: CacheError): CacheError {
+export function withKey(key: string, { code, message, cause }: CacheError): CacheError {
   return new CacheError(code, message, { key, cause })
 }
 
 /** The error of a load whose loader threw `cause`. */
-export function loadFailed(key: string, cause: unknown): CacheError {
+export function loadFailedError(key: string, cause: unknown): CacheError {
   // A circle is the caller's own doing: every level of it shows the chain, not a pile of wrappers.
   if (cause instanceof CacheError && cause.code === 'CIRCULAR_LOAD') return cause
-  return new CacheError('LOAD_FAILED', `Loading ${quoted(key)} failed: ${said(cause)}`, { key, cause })
+  return new CacheError('LOAD_FAILED', `Loading ${quoted(key)} failed: ${messageOf(cause)}`, { key, cause })
 }
 
 /**
  * What a store's own error becomes. Only name, message and code are kept: a client hangs the whole command on its
  * errors, with the value or the password in it.
  */
-export function unavailable(error: unknown): CacheError {
+export function unavailableError(error: unknown): CacheError {
   if (error instanceof CacheError) return error
   const { name = 'Error', code } = (error ?? {}) as { name?: unknown; code?: unknown }
-  const message = said(error)
+  const message = messageOf(error)
   const cause = Object.assign(new Error(message), { name }, code === undefined ? {} : { code })
   return new CacheError('STORE_UNAVAILABLE', `The store failed: ${message}`, { cause })
 }
 
 /** What a thrown thing says, whatever it is: it comes from the user's code, or from a client. */
-export function said(thrown: unknown): string {
+export function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown)
   } catch {
@@ -121,4 +121,9 @@ export function said(thrown: unknown): string {
 
 function cut(text: string): string {
   return text.length > longestMessage ? `${text.slice(0, longestMessage)}…` : text
+}
+
+/** For what nobody waits for: where it fails, something else makes up for it, and whoever calls this knows what. */
+export function ignoreRejection(work: Promise<unknown>): void {
+  work.catch(() => undefined)
 }

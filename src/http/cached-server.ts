@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
-import type { Cache } from '../core/cache.ts'
-import { shown } from '../core/duration.ts'
+import type { Cache } from '../core/cache/cache.ts'
+import { formatValue } from '../core/time/duration.ts'
 import { createServer, isExpressApp, type ExpressApp } from './express-server.ts'
 import { freshSurroundings } from './express-surroundings.ts'
 import { ResponseCache } from './response-cache.ts'
@@ -21,7 +21,7 @@ export function cachedServer(
   options: CacheResponsesOptions<IncomingMessage, IncomingMessage> = {},
 ): Server {
   if (typeof app !== 'function')
-    throw new TypeError(`Expected \`app\` to be a listener for requests, got ${shown(app)}`)
+    throw new TypeError(`Expected \`app\` to be a listener for requests, got ${formatValue(app)}`)
   const responses = new ResponseCache('cachedServer', cache, options)
   const listener: RequestListener = (request, response) => {
     const run = (): void => {

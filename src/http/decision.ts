@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Client } from './client.ts'
-import { checkedTags } from '../core/tags.ts'
+import { checkedTags } from '../core/entry/tags.ts'
 import type { Head } from './capture.ts'
 import type { SeenFields } from './clean-request.ts'
 import { initialAgeOf } from './policy/age.ts'

@@ -1,4 +1,4 @@
-import type { Peeked } from '../core/cache.ts'
+import type { Peeked } from '../core/cache/cache.ts'
 import { known, type Client } from './client.ts'
 import { cutOff } from './http2.ts'
 import { variantsTtl, type Kept } from './keeping.ts'

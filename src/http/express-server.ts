@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import type { Server, ServerOptions } from 'node:http'
-import { shown } from '../core/duration.ts'
+import { formatValue } from '../core/time/duration.ts'
 
 /**
  * What is used of an application of Express 4.18 or newer. What `express()` returns has both prototypes; its type
@@ -37,12 +37,14 @@ export interface MessageClasses {
 export function createServer(app: ExpressApp, options: ExpressServerOptions = {}): Server {
   const classes = messageClasses(app)
   if (typeof options !== 'object' || options === null) {
-    throw new TypeError(`Expected the options of createServer to be an object, got ${shown(options)}`)
+    throw new TypeError(`Expected the options of createServer to be an object, got ${formatValue(options)}`)
   }
   for (const name of Object.keys(classes)) {
     const given = (options as Record<string, unknown>)[name]
     if (given === undefined) continue
-    throw new TypeError(`Expected no \`${name}\` in the options of createServer, which makes it, got ${shown(given)}`)
+    throw new TypeError(
+      `Expected no \`${name}\` in the options of createServer, which makes it, got ${formatValue(given)}`,
+    )
   }
   return createHttpServer({ ...options, ...classes }, app)
 }
@@ -55,7 +57,7 @@ export function createServer(app: ExpressApp, options: ExpressServerOptions = {}
  * @throws TypeError for what is no Express application
  */
 export function messageClasses(app: ExpressApp): MessageClasses {
-  if (!isExpressApp(app)) throw new TypeError(`Expected \`app\` to be an Express application, got ${shown(app)}`)
+  if (!isExpressApp(app)) throw new TypeError(`Expected \`app\` to be an Express application, got ${formatValue(app)}`)
   const { request, response } = app
   return {
     IncomingMessage: Object.assign(heirOf(IncomingMessage), { prototype: request }),

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Cache } from '../core/cache.ts'
+import type { Cache } from '../core/cache/cache.ts'
 import type { CacheInfo } from './cache-info.ts'
 import { expressSurroundings } from './express-surroundings.ts'
 import { ResponseCache } from './response-cache.ts'

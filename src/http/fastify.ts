@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Cache } from '../core/cache.ts'
+import type { Cache } from '../core/cache/cache.ts'
 import { fastifySurroundings, readConstraints, type HookReply, type HookRequest } from './fastify-surroundings.ts'
 import { ResponseCache } from './response-cache.ts'
 import type { CacheResponsesOptions } from './response-options.ts'

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Cache } from '../core/cache.ts'
+import type { Cache } from '../core/cache/cache.ts'
 import { cacheStatusText } from './cache-status.ts'
 import { seenThrough } from './hono-request.ts'
 import { honoSurroundings, type HonoContext } from './hono-surroundings.ts'

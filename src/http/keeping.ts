@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { LoadContext } from '../core/load.ts'
-import type { CallOptions } from '../core/options.ts'
-import { quietly } from '../core/quietly.ts'
-import type { Sibling } from '../core/sibling.ts'
+import type { LoadContext } from '../core/load/loader.ts'
+import type { CallOptions } from '../core/options/options.ts'
+import { ignoreRejection } from '../core/errors.ts'
+import type { Sibling } from '../core/cache/sibling.ts'
 import type { Decision } from './decision.ts'
 import type { Fill } from './fill.ts'
 import { placeOfVariant, type Place } from './place.ts'
@@ -154,7 +154,7 @@ async function keptAsVariant(
       resolve()
       return streamed(keeping, inner, fill, place, () => work(inner, place))
     }
-    quietly(sibling.cache.getOrLoad(place.key, loader, options).finally(resolve))
+    ignoreRejection(sibling.cache.getOrLoad(place.key, loader, options).finally(resolve))
   })
   // Whoever waits here asks again there; those who come later find it at the address.
   const isAtAddress = names.length === 0

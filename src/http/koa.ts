@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Cache } from '../core/cache.ts'
+import type { Cache } from '../core/cache/cache.ts'
 import { messagePart, responsePart } from './express-surroundings.ts'
 import { own } from './harmless.ts'
 import { ResponseCache } from './response-cache.ts'

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Cache } from '../core/cache.ts'
+import type { Cache } from '../core/cache/cache.ts'
 import { CacheError } from '../core/errors.ts'
-import { shown } from '../core/duration.ts'
+import { formatValue } from '../core/time/duration.ts'
 import { responseKey } from './request-key.ts'
 
 /** What is to go: responses of addresses, of tags, or of all addresses that begin alike. */
@@ -48,7 +48,7 @@ export function purgeRouter(
   { token }: PurgeRouterOptions,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   if (typeof token !== 'string' || token.length < 16) {
-    const got = typeof token === 'string' ? `one of ${token.length}` : shown(token)
+    const got = typeof token === 'string' ? `one of ${token.length}` : formatValue(token)
     throw new TypeError(`Expected \`token\` to be a string of at least 16 characters, got ${got}`)
   }
   const expected = digest(`Bearer ${token}`)
@@ -79,7 +79,7 @@ function askedIn(target: string): Purge {
 
 function checkAddress(url: unknown): void {
   if (typeof url === 'string' && /^https?:\/\/[^/]+\//.test(url)) return
-  throw new TypeError(`Expected an address with scheme, host and path to be purged, got ${shown(url)}`)
+  throw new TypeError(`Expected an address with scheme, host and path to be purged, got ${formatValue(url)}`)
 }
 
 /** Of one length, whatever it is of: so that the time it takes to compare tells nothing. */

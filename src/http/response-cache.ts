@@ -1,8 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Cache } from '../core/cache.ts'
-import { loadFailed } from '../core/errors.ts'
-import { siblingOf, type Sibling } from '../core/sibling.ts'
+import type { Cache } from '../core/cache/cache.ts'
+import { loadFailedError } from '../core/errors.ts'
+import { siblingOf, type Sibling } from '../core/cache/sibling.ts'
 import { tellHandler } from './cache-info.ts'
 import { cacheStatusText } from './cache-status.ts'
 import { Capture, type Head } from './capture.ts'
@@ -123,7 +123,7 @@ export class ResponseCache {
   /** Tells whoever listens that an option has thrown for a request. */
   failed(request: IncomingMessage, cause: unknown): void {
     const key = responseKey(addressOf(request) ?? request.url ?? '')
-    this.#sibling.events.emit('failure', { key, error: loadFailed(key, cause), duration: 0 })
+    this.#sibling.events.emit('failure', { key, error: loadFailedError(key, cause), duration: 0 })
   }
 
   /** Why a request has nothing to do with what is stored; `null` if it has. */

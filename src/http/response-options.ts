@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { checked, life, oneOf, timer, whole, yesOrNo, type Check } from '../core/checks.ts'
-import type { Duration } from '../core/duration.ts'
-import { checkedTags } from '../core/tags.ts'
+import { checkOptions, lifetime, oneOf, timeout, integer, boolean, type Check } from '../core/options/checks.ts'
+import type { Duration } from '../core/time/duration.ts'
+import { checkedTags } from '../core/entry/tags.ts'
 import { aFunction, aKey, aUser, checkedStatuses, fieldNames, perRequest, someOf, strings } from './option-checks.ts'
 import type { StatusRule } from './policy/lifetime.ts'
 import { queryRule, type QueryPlan, type QueryRule } from './query-rule.ts'
@@ -144,9 +144,9 @@ const defaults: Omit<ResponsePlan, 'query'> = {
 }
 
 const checks: Record<keyof CacheResponsesOptions, Check> = {
-  ttl: perRequest((name, value) => (value === 'heuristic' ? value : life(0)(name, value))),
-  grace: perRequest(life(0)),
-  staleIfError: perRequest(life(0)),
+  ttl: perRequest((name, value) => (value === 'heuristic' ? value : lifetime(0)(name, value))),
+  grace: perRequest(lifetime(0)),
+  staleIfError: perRequest(lifetime(0)),
   key: aKey,
   user: aUser,
   shared: strings,
@@ -156,16 +156,16 @@ const checks: Record<keyof CacheResponsesOptions, Check> = {
   methods: perRequest(someOf('GET', 'HEAD')),
   statuses: perRequest(checkedStatuses),
   tags: perRequest(checkedTags),
-  maxBody: perRequest(whole(0)),
-  honorRequestDirectives: perRequest(yesOrNo),
+  maxBody: perRequest(integer(0)),
+  honorRequestDirectives: perRequest(boolean),
   cookies: perRequest(oneOf('pass', 'hide', 'show')),
   authorization: perRequest(oneOf('pass', 'share')),
   ignoreQuery: perRequest((name, value) => (value === true ? value : strings(name, value))),
   allowQuery: perRequest(strings),
-  passFor: timer(1),
-  maxWaiters: whole(1),
-  maxVariants: whole(1),
-  waitTimeout: timer(1),
+  passFor: timeout(1),
+  maxWaiters: integer(1),
+  maxVariants: integer(1),
+  waitTimeout: timeout(1),
 }
 
 /** The plan of a cache of responses. Throws TypeError for what is not an option or not a value it can have. */
@@ -173,7 +173,7 @@ export function responsePlan<Request, Asker>(
   who: string,
   options: CacheResponsesOptions<Request, Asker>,
 ): ResponsePlan {
-  const given = checked(who, options, checks) as Partial<ResponsePlan> & QueryPlan
+  const given = checkOptions(who, options, checks) as Partial<ResponsePlan> & QueryPlan
   const { ignoreQuery, allowQuery, ...rest } = given
   if (ignoreQuery !== undefined && allowQuery !== undefined) {
     throw new TypeError(`Expected one of \`ignoreQuery\` and \`allowQuery\` for ${who}, got both`)

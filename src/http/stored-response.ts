@@ -1,4 +1,4 @@
-import type { Codec } from '../core/codec.ts'
+import type { Codec } from '../core/codec/codec.ts'
 import type { FieldLine } from './policy/fields.ts'
 import type { StaleRules } from './policy/stale.ts'
 

@@ -1,4 +1,4 @@
-import { quietly } from '../core/quietly.ts'
+import { ignoreRejection } from '../core/errors.ts'
 import type { Fill } from './fill.ts'
 import type { StoredHead } from './stored-response.ts'
 
@@ -64,7 +64,7 @@ export class Streams {
       this.#send(joiners, stream, (joiner) => present.has(joiner))
       this.#offer(key)
     })
-    quietly(sent)
+    ignoreRejection(sent)
   }
 
   #send(joiners: Set<Joiner>, stream: Stream, isSure: (joiner: Joiner) => boolean): void {

@@ -1,5 +1,5 @@
-import type { Sibling } from '../core/sibling.ts'
-import { quietly } from '../core/quietly.ts'
+import type { Sibling } from '../core/cache/sibling.ts'
+import { ignoreRejection } from '../core/errors.ts'
 
 /** Of how many addresses it is known which variants they have. */
 const mostAddresses = 10_000
@@ -36,7 +36,7 @@ export class VariantLimit {
     if (first === undefined) return
     this.#sibling.events.emit('crowdedOut', { key, variants: this.#most })
     // Where the store is away it is kept, or expires.
-    quietly(this.#sibling.cache.invalidate(first))
+    ignoreRejection(this.#sibling.cache.invalidate(first))
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Failure } from '../core/errors.ts'
-import type { Outcome } from '../core/store.ts'
+import type { Outcome } from '../core/contract/store.ts'
 
 /** A load under way, and whom to tell of its end. */
 export interface HeldLease {

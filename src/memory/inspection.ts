@@ -1,7 +1,7 @@
 import type { LRUCache } from 'lru-cache'
-import type { Clock } from '../core/clock.ts'
-import { seen, type StoredValue } from '../core/record.ts'
-import type { Inspection, Seen, SeenLease } from '../core/store.ts'
+import type { Clock } from '../core/time/clock.ts'
+import { seen, type StoredValue } from '../core/key-value/record.ts'
+import type { Inspection, Seen, SeenLease } from '../core/contract/store.ts'
 import type { HeldLease, Rest } from './held-lease.ts'
 import type { MemoryTags } from './tags.ts'
 

@@ -1,6 +1,6 @@
-import { micros, systemClock, type Clock } from '../core/clock.ts'
-import { busyUntold, placeKeptOnceTold } from '../core/lock-provider.ts'
-import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
+import { microseconds, systemClock, type Clock } from '../core/time/clock.ts'
+import { busyUntold, placeKeptOnceTold } from '../core/contract/lock-backend.ts'
+import type { Busy, Hold, LockBackend, TakeResult, TakeRequest } from '../core/contract/lock-backend.ts'
 
 interface Held {
   readonly hold: Hold
@@ -15,7 +15,7 @@ interface Waiter {
 }
 
 /** Locks in the memory of this process: they exclude whoever runs in it, and nobody else. */
-export class MemoryLocks implements LockProvider {
+export class MemoryLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
   readonly #clock: Clock
   readonly #held = new Map<string, Held>()
@@ -29,7 +29,7 @@ export class MemoryLocks implements LockProvider {
     this.#placeKept = placeKept
   }
 
-  async take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
+  async take({ name, token, ttl, waits }: TakeRequest): Promise<TakeResult> {
     const now = this.#clock.now()
     const held = this.#heldNow(name, now)
     if (held?.hold.token === token) return { state: 'held', hold: held.hold }
@@ -65,7 +65,7 @@ export class MemoryLocks implements LockProvider {
   async close(): Promise<void> {}
 
   #grant(name: string, token: string, ttl: number, now: number): Hold {
-    const least = BigInt(micros(this.#clock))
+    const least = BigInt(microseconds(this.#clock))
     this.#fence = least > this.#fence ? least : this.#fence + 1n
     const hold: Hold = { name, token, ttl, fence: this.#fence }
     this.#held.set(name, { hold, until: now + ttl })

@@ -1,8 +1,8 @@
-import { checked, shape } from '../core/checks.ts'
-import { systemClock, type Clock } from '../core/clock.ts'
-import { FleetLock } from '../core/fleet-lock.ts'
-import { acquireChecks, lockDefaults, type LockPlan } from '../core/lock-plan.ts'
-import type { AcquireOptions, Lock } from '../core/lock.ts'
+import { checkOptions, shape } from '../core/options/checks.ts'
+import { systemClock, type Clock } from '../core/time/clock.ts'
+import { FleetLock } from '../core/lock/fleet-lock.ts'
+import { acquireChecks, lockDefaults, type LockPlan } from '../core/options/lock-plan.ts'
+import type { AcquireOptions, Lock } from '../core/contract/lock.ts'
 import { MemoryLocks } from './lock.ts'
 
 /** How a `memoryLock` works: what is not said when it is asked for, and its clock. */
@@ -19,7 +19,11 @@ const checks = { ...ofEach, clock: shape('an object with now() and after()', ['n
  * @throws TypeError for an unknown option or a value it cannot have
  */
 export function memoryLock(options: MemoryLockOptions = {}): Lock {
-  const { clock = systemClock, ...plan }: Partial<LockPlan> & { clock?: Clock } = checked('memoryLock', options, checks)
+  const { clock = systemClock, ...plan }: Partial<LockPlan> & { clock?: Clock } = checkOptions(
+    'memoryLock',
+    options,
+    checks,
+  )
   // Memory answers at once, or never: then it is this process that stands still.
   return new FleetLock(new MemoryLocks(clock), { plan: { ...lockDefaults, ...plan }, commandTimeout: 60_000, clock })
 }

@@ -1,6 +1,6 @@
-import { checked, shape, whole } from '../core/checks.ts'
-import { systemClock, type Clock } from '../core/clock.ts'
-import type { Store } from '../core/store.ts'
+import { checkOptions, shape, integer } from '../core/options/checks.ts'
+import { systemClock, type Clock } from '../core/time/clock.ts'
+import type { Store } from '../core/contract/store.ts'
 import { MemoryStore } from './store.ts'
 
 /** Bounds of a `memoryStore`. */
@@ -17,8 +17,8 @@ export interface MemoryStoreOptions {
 const mostValues = 16_777_216
 
 const checks = {
-  max: whole(1, mostValues),
-  maxSize: whole(1),
+  max: integer(1, mostValues),
+  maxSize: integer(1),
   clock: shape('an object with now() and after()', ['now', 'after']),
 }
 
@@ -28,7 +28,7 @@ const checks = {
  * @throws TypeError for an unknown option or a value it cannot have
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  const given: MemoryStoreOptions = checked('memoryStore', options, checks)
+  const given: MemoryStoreOptions = checkOptions('memoryStore', options, checks)
   const { max = 10_000, maxSize = 67_108_864, clock = systemClock } = given
   return new MemoryStore(max, maxSize, clock)
 }

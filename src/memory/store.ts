@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import { micros, type Clock } from '../core/clock.ts'
+import { microseconds, type Clock } from '../core/time/clock.ts'
 import type { Failure } from '../core/errors.ts'
-import { seen, type StoredValue } from '../core/record.ts'
-import { voided } from '../core/tags.ts'
+import { seen, type StoredValue } from '../core/key-value/record.ts'
+import { voided } from '../core/entry/tags.ts'
 import type {
   Claim,
   ClaimRequest,
@@ -14,7 +14,7 @@ import type {
   Outcome,
   Store,
   Watch,
-} from '../core/store.ts'
+} from '../core/contract/store.ts'
 import type { HeldLease, Rest } from './held-lease.ts'
 import { MemoryInspection } from './inspection.ts'
 import { MemoryTags } from './tags.ts'
@@ -71,7 +71,7 @@ export class MemoryStore implements Store {
       return rest.answer.state === 'pass' ? rest.answer : { ...rest.answer, stale }
     }
     this.#resting.delete(key)
-    const version = held?.version ?? (this.#version = Math.max(micros(this.#clock), this.#version + 1))
+    const version = held?.version ?? (this.#version = Math.max(microseconds(this.#clock), this.#version + 1))
     let tellHolder!: () => void
     const lost = new Promise<void>((resolve) => (tellHolder = resolve))
     const since = held?.since ?? this.#tags.now
@@ -122,7 +122,7 @@ export class MemoryStore implements Store {
 
   async set(key: string, token: string, value: NewValue): Promise<void> {
     this.#void(key)
-    this.#version = Math.max(micros(this.#clock), this.#version + 1)
+    this.#version = Math.max(microseconds(this.#clock), this.#version + 1)
     this.#tags.mark(value.tags ?? [], this.#tags.now)
     this.#write(key, { token, version: this.#version, since: this.#tags.now }, value)
   }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { StoredValue } from '../core/record.ts'
-import { isVoid } from '../core/tags.ts'
+import type { StoredValue } from '../core/key-value/record.ts'
+import { isVoid } from '../core/entry/tags.ts'
 
 /** So many tags are remembered even by a store of few values: none must be forgotten while a load is under way. */
 const leastTags = 10_000

@@ -1,7 +1,7 @@
 import { metrics, trace, type MeterProvider, type TracerProvider } from '@opentelemetry/api'
-import { ascending, checked, yesOrNo, shape } from '../core/checks.ts'
-import type { Cache } from '../core/cache.ts'
-import { defaultBuckets, metered } from '../core/metering.ts'
+import { ascending, checkOptions, boolean, shape } from '../core/options/checks.ts'
+import type { Cache } from '../core/cache/cache.ts'
+import { defaultBuckets, metered } from '../core/observe/metering.ts'
 import { Instruments } from './meters.ts'
 import { Spans } from './spans.ts'
 
@@ -29,10 +29,10 @@ export interface InstrumentOptions {
  * @throws TypeError for an unknown option or a value it cannot have, or if the cache has a tracer already
  */
 export function instrument(cache: Pick<Cache, 'on' | 'stats' | 'trace'>, options: InstrumentOptions = {}): () => void {
-  const given: InstrumentOptions = checked('instrument', options, {
-    keys: yesOrNo,
-    spans: yesOrNo,
-    metrics: yesOrNo,
+  const given: InstrumentOptions = checkOptions('instrument', options, {
+    keys: boolean,
+    spans: boolean,
+    metrics: boolean,
     tracerProvider: shape('a TracerProvider of OpenTelemetry', ['getTracer']),
     meterProvider: shape('a MeterProvider of OpenTelemetry', ['getMeter']),
     buckets: ascending,

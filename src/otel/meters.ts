@@ -1,5 +1,5 @@
 import type { Attributes, Counter, Meter } from '@opentelemetry/api'
-import type { Meters } from '../core/metering.ts'
+import type { Meters } from '../core/observe/metering.ts'
 
 /** The metrics of one cache as instruments of a meter. */
 export class Instruments implements Meters {

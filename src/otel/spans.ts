@@ -8,7 +8,7 @@ import {
   type Tracer as SpanTracer,
 } from '@opentelemetry/api'
 import type { CacheError } from '../core/errors.ts'
-import type { Trace, TraceOutcome, Tracer } from '../core/tracing.ts'
+import type { Trace, TraceOutcome, Tracer } from '../core/observe/tracing.ts'
 
 /** A span for each load and each wait of a cache, and for each claim that came to neither. */
 export class Spans implements Tracer {

@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto'
-import { systemClock } from '../core/clock.ts'
-import { inTime } from '../core/deadline.ts'
-import { busyUntold, type Hold, type LockProvider, type Taken, type TakeRequest } from '../core/lock-provider.ts'
-import { quietly } from '../core/quietly.ts'
+import { systemClock } from '../core/time/clock.ts'
+import { withDeadline } from '../core/time/deadline.ts'
+import {
+  busyUntold,
+  type Hold,
+  type LockBackend,
+  type TakeResult,
+  type TakeRequest,
+} from '../core/contract/lock-backend.ts'
+import { ignoreRejection } from '../core/errors.ts'
 import type { Session } from './client.ts'
 
 /** A session that has not answered for so long is given up, in milliseconds, and with it what it holds. */
@@ -26,7 +32,7 @@ interface OpenSession {
  * Advisory locks of one session, which is a connection of our own: the server frees them when it ends. A session may have
  * the same one twice, so who has it in this process is known here.
  */
-export class AdvisoryLocks implements LockProvider {
+export class AdvisoryLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
   readonly #open: (lost: () => void) => Promise<Session>
   readonly #held = new Map<string, Held>()
@@ -44,10 +50,10 @@ export class AdvisoryLocks implements LockProvider {
     if (session === null) return
     this.#lost(session)
     // It may be opening still, for as long as the server likes.
-    quietly(session.then((open) => open.end()))
+    ignoreRejection(session.then((open) => open.end()))
   }
 
-  async take({ name, token, ttl }: TakeRequest): Promise<Taken> {
+  async take({ name, token, ttl }: TakeRequest): Promise<TakeResult> {
     const session = await this.#opened()
     const other = this.#held.get(name)
     if (other !== undefined) return other.hold.token === token ? { state: 'held', hold: other.hold } : busyUntold()
@@ -101,7 +107,7 @@ export class AdvisoryLocks implements LockProvider {
   #endOf(hold: Hold): NodeJS.Timeout {
     const timer = setTimeout(() => {
       this.#heldAs(hold)?.lose()
-      quietly(this.release(hold))
+      ignoreRejection(this.release(hold))
     }, hold.ttl)
     timer.unref()
     return timer
@@ -148,7 +154,7 @@ function asking(session: Session, lost: () => void): OpenSession {
   return {
     ask: async (text, values = []) => {
       try {
-        const [row] = await inTime(() => session.query(text, values), { most: silence, clock: systemClock })
+        const [row] = await withDeadline(() => session.query(text, values), { most: silence, clock: systemClock })
         return row?.[0]
       } catch (error) {
         lost()

@@ -1,13 +1,20 @@
-import { placeKept, placeKeptOnceTold } from '../core/lock-provider.ts'
-import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
-import { quietly } from '../core/quietly.ts'
-import { shortName } from '../core/short-name.ts'
+import {
+  placeKept,
+  placeKeptOnceTold,
+  type Busy,
+  type Hold,
+  type LockBackend,
+  type TakeResult,
+  type TakeRequest,
+} from '../core/contract/lock-backend.ts'
+import { ignoreRejection } from '../core/errors.ts'
+import { shortName } from '../core/entry/key.ts'
 import type { Database } from './client.ts'
 import { Inbox } from './inbox.ts'
 import { postgresLockSchema, quotedName } from './schema.ts'
 
 /** Locks in a table of leases, by the clock of the database. */
-export class PostgresLocks implements LockProvider {
+export class PostgresLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
   readonly #database: Database
   readonly #schema: string | undefined
@@ -22,31 +29,31 @@ export class PostgresLocks implements LockProvider {
   }
 
   open(): void {
-    quietly(this.#at())
+    ignoreRejection(this.#at())
   }
 
   async close(): Promise<void> {
     this.#inbox?.close()
   }
 
-  take(request: TakeRequest): Promise<Taken> {
+  take(request: TakeRequest): Promise<TakeResult> {
     const inbox = this.#inbox
     return inbox === null || request.waits === 'no' ? this.#take(request) : inbox.asking(() => this.#take(request))
   }
 
-  async #take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
+  async #take({ name, token, ttl, waits }: TakeRequest): Promise<TakeResult> {
     const inbox = waits === 'no' ? '' : (this.#inbox?.name ?? '')
     const at = await this.#at()
     const values = [shortName(name), token, inbox, ttl, waits, placeKept]
     const query = `SELECT state, its_fence, rest FROM ${at}herdless_lock_take($1, $2, $3, $4, $5, $6)`
     const [row = []] = await this.#database.query(query, values).catch((error: unknown) => {
       // Unless the database itself said no, it may have granted a lock that nobody will ever hear of.
-      if (!saidByDatabase(error)) quietly(this.#giveBack(name, token, token))
+      if (!saidByDatabase(error)) ignoreRejection(this.#giveBack(name, token, token))
       throw error
     })
     const [state, fence, rest] = row
     if (state === 'held') return { state: 'held', hold: { name, token, ttl, fence: BigInt(String(fence)) } }
-    return this.#busy(name, token, waits !== 'no', rest, inbox !== '')
+    return this.#busy(name, token, { waits: waits !== 'no', rest, pushed: inbox !== '' })
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
@@ -75,7 +82,8 @@ export class PostgresLocks implements LockProvider {
     return row?.[0] === true
   }
 
-  #busy(name: string, token: string, waits: boolean, rest: unknown, pushed: boolean): Busy {
+  #busy(name: string, token: string, about: { waits: boolean; rest: unknown; pushed: boolean }): Busy {
+    const { waits, rest, pushed } = about
     const left = typeof rest === 'number' ? rest : Number.POSITIVE_INFINITY
     let leave = (): void => undefined
     const freed = new Promise<void>((resolve) => {

@@ -1,8 +1,8 @@
-import { checked, oneOf, timer, yesOrNo } from '../core/checks.ts'
-import { shown, type Duration } from '../core/duration.ts'
-import { FleetLock } from '../core/fleet-lock.ts'
-import { acquireChecks, lockDefaults, type LockPlan } from '../core/lock-plan.ts'
-import type { AcquireOptions, Lock } from '../core/lock.ts'
+import { checkOptions, oneOf, timeout, boolean } from '../core/options/checks.ts'
+import { formatValue, type Duration } from '../core/time/duration.ts'
+import { FleetLock } from '../core/lock/fleet-lock.ts'
+import { acquireChecks, lockDefaults, type LockPlan } from '../core/options/lock-plan.ts'
+import type { AcquireOptions, Lock } from '../core/contract/lock.ts'
 import { AdvisoryLocks } from './advisory-locks.ts'
 import { databaseOf, type PostgresClient } from './client.ts'
 import { PostgresLocks } from './locks.ts'
@@ -31,8 +31,8 @@ const checks = {
   ...ofEach,
   schema: checkedSchema,
   wakeUp: oneOf('push', 'poll'),
-  advisory: yesOrNo,
-  commandTimeout: timer(1),
+  advisory: boolean,
+  commandTimeout: timeout(1),
 }
 
 type Options = Partial<LockPlan> & { schema?: string; wakeUp?: 'push' | 'poll' } & {
@@ -47,7 +47,7 @@ type Options = Partial<LockPlan> & { schema?: string; wakeUp?: 'push' | 'poll' }
  */
 export function postgresLock(client: PostgresClient, options: PostgresLockOptions = {}): Lock {
   const database = databaseOf(client)
-  const given: Options = checked('postgresLock', options, checks)
+  const given: Options = checkOptions('postgresLock', options, checks)
   const { schema, wakeUp = 'push', advisory = false, commandTimeout = 1_000, ...plan } = given
   if (advisory && (schema !== undefined || given.wakeUp !== undefined || plan.fair === true)) {
     throw new TypeError(
@@ -64,5 +64,5 @@ export function postgresLock(client: PostgresClient, options: PostgresLockOption
 
 function checkedSchema(name: string, value: unknown): string {
   if (typeof value === 'string' && value !== '' && Buffer.byteLength(value) <= 63 && !value.includes('\0')) return value
-  throw new TypeError(`Expected \`${name}\` to be the name of a schema, got ${shown(value)}`)
+  throw new TypeError(`Expected \`${name}\` to be the name of a schema, got ${formatValue(value)}`)
 }

@@ -1,4 +1,4 @@
-import type { Meters } from '../core/metering.ts'
+import type { Meters } from '../core/observe/metering.ts'
 
 /** What is used of the module prom-client. It stays the user's: nothing of it is configured. */
 export interface MetricsClient {

@@ -1,7 +1,7 @@
-import type { Cache } from '../core/cache.ts'
-import { ascending, checked } from '../core/checks.ts'
-import { shown } from '../core/duration.ts'
-import { defaultBuckets, metered } from '../core/metering.ts'
+import type { Cache } from '../core/cache/cache.ts'
+import { ascending, checkOptions } from '../core/options/checks.ts'
+import { formatValue } from '../core/time/duration.ts'
+import { defaultBuckets, metered } from '../core/observe/metering.ts'
 import { Metrics, type MetricsClient, type MetricsRegister } from './client.ts'
 
 /** What `collectMetrics` is told. */
@@ -35,7 +35,7 @@ interface Plan {
 }
 
 function planOf(options: MetricsOptions): Plan {
-  const given: Partial<Plan> = checked('collectMetrics', options, {
+  const given: Partial<Plan> = checkOptions('collectMetrics', options, {
     client: checkedClient,
     register: checkedRegister,
     prefix: checkedPrefix,
@@ -49,12 +49,12 @@ function checkedClient(name: string, value: unknown): MetricsClient {
   const { Counter, Gauge, Histogram, register } = (value ?? {}) as Partial<Record<keyof MetricsClient, unknown>>
   const isClient = [Counter, Gauge, Histogram].every((made) => typeof made === 'function')
   if (isClient && isRegister(register)) return value as MetricsClient
-  throw new TypeError(`Expected \`${name}\` to be the module prom-client, got ${shown(value)}`)
+  throw new TypeError(`Expected \`${name}\` to be the module prom-client, got ${formatValue(value)}`)
 }
 
 function checkedRegister(name: string, value: unknown): unknown {
   if (isRegister(value)) return value
-  throw new TypeError(`Expected \`${name}\` to be a Registry of prom-client, got ${shown(value)}`)
+  throw new TypeError(`Expected \`${name}\` to be a Registry of prom-client, got ${formatValue(value)}`)
 }
 
 function isRegister(value: unknown): boolean {
@@ -64,5 +64,7 @@ function isRegister(value: unknown): boolean {
 
 function checkedPrefix(name: string, value: unknown): unknown {
   if (typeof value === 'string' && /^([a-zA-Z_:][a-zA-Z0-9_:]*)?$/.test(value)) return value
-  throw new TypeError(`Expected \`${name}\` to be letters, digits, _ and :, and no digit first, got ${shown(value)}`)
+  throw new TypeError(
+    `Expected \`${name}\` to be letters, digits, _ and :, and no digit first, got ${formatValue(value)}`,
+  )
 }

@@ -1,7 +1,7 @@
-import type { Copies, Watch } from '../core/store.ts'
-import { quietly } from '../core/quietly.ts'
-import { namespaceOf } from '../core/tags.ts'
-import { tokens } from '../core/token.ts'
+import type { Copies, Watch } from '../core/contract/store.ts'
+import { ignoreRejection } from '../core/errors.ts'
+import { namespaceOf } from '../core/entry/tags.ts'
+import { tokens } from '../core/lease/token.ts'
 import type { RedisClient } from './client.ts'
 import { goneIn, type Gone } from './gone.ts'
 import type { Message } from './inbox.ts'
@@ -83,7 +83,7 @@ export class Coherence {
   /** Has nobody wait for this process; when its inbox is closed for good, lest a sign that is asked for be overtaken. */
   leave(): void {
     const inbox = this.#inbox()
-    for (const namespace of this.#listed) quietly(send(this.#client, 'hdel', [copiesKey(namespace), inbox]))
+    for (const namespace of this.#listed) ignoreRejection(send(this.#client, 'hdel', [copiesKey(namespace), inbox]))
     this.#listed.clear()
   }
 
@@ -101,7 +101,7 @@ export class Coherence {
     this.#watchers.get(namespaceOf([...gone.keys, ...gone.tags][0] ?? ''))?.told(token, gone)
     const inbox = this.#inbox()
     if (gone.from === inbox) this.#waiting.get(token)?.(inbox)
-    else if (gone.from !== '') quietly(this.#client.publish(gone.from, `k${token}${inbox}`))
+    else if (gone.from !== '') ignoreRejection(this.#client.publish(gone.from, `k${token}${inbox}`))
   }
 
   #askForSign(namespace: string): string | null {
@@ -109,7 +109,7 @@ export class Coherence {
     if (inbox === '') return null
     const token = this.#token()
     this.#listed.add(namespace)
-    quietly(runScript(this.#client, scripts.keepCopies, [copiesKey(namespace)], [inbox, window, token]))
+    ignoreRejection(runScript(this.#client, scripts.keepCopies, [copiesKey(namespace)], [inbox, window, token]))
     return token
   }
 }

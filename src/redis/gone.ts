@@ -1,4 +1,4 @@
-import { tokenLength } from '../core/token.ts'
+import { tokenLength } from '../core/lease/token.ts'
 import { inboxPrefix } from './inbox.ts'
 
 /** What goes: keys or tags of one namespace. */

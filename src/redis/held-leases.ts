@@ -1,5 +1,5 @@
-import { systemClock } from '../core/clock.ts'
-import type { Lease } from '../core/store.ts'
+import { systemClock } from '../core/time/clock.ts'
+import type { Lease } from '../core/contract/store.ts'
 import type { Inbox } from './inbox.ts'
 
 interface Held {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { tokenLength } from '../core/token.ts'
+import { tokenLength } from '../core/lease/token.ts'
 import type { RedisClient, RedisSubscriber } from './client.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Inspection, Seen, SeenLease } from '../core/store.ts'
+import type { Inspection, Seen, SeenLease } from '../core/contract/store.ts'
 import { keyPrefixOf, type RedisClient } from './client.ts'
 import { entryIn } from './entry.ts'
 import { failureIn } from './failure.ts'

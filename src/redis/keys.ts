@@ -1,4 +1,4 @@
-import { namespaceOf } from '../core/tags.ts'
+import { namespaceOf } from '../core/entry/tags.ts'
 
 /** The braces make a cluster keep the two keys of an entry together; the namespace before the key keeps them filled. */
 export function valueKey(key: string): string {

@@ -1,6 +1,6 @@
-import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
-import { quietly } from '../core/quietly.ts'
-import { tokenLength } from '../core/token.ts'
+import type { Busy, Hold, LockBackend, TakeResult, TakeRequest } from '../core/contract/lock-backend.ts'
+import { ignoreRejection } from '../core/errors.ts'
+import { tokenLength } from '../core/lease/token.ts'
 import type { RedisClient } from './client.ts'
 import { Inbox } from './inbox.ts'
 import { lockKey, lockKeys, type LockKeys } from './lock-keys.ts'
@@ -23,7 +23,7 @@ export interface RedisLocksOptions {
 }
 
 /** Locks on one Redis, or on a Cluster. The lock is a plain string, so that holders who use `SET NX PX` are excluded, too. */
-export class RedisLocks implements LockProvider {
+export class RedisLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
   readonly #client: RedisClient
   readonly #options: RedisLocksOptions
@@ -43,7 +43,7 @@ export class RedisLocks implements LockProvider {
   open(): void {
     this.#inbox?.open()
     for (const script of [scripts.take, scripts.giveBack, scripts.prolong]) {
-      quietly(this.#client.script('LOAD', script.lua))
+      ignoreRejection(this.#client.script('LOAD', script.lua))
     }
   }
 
@@ -51,14 +51,14 @@ export class RedisLocks implements LockProvider {
     this.#inbox?.close()
   }
 
-  take(request: TakeRequest): Promise<Taken> {
+  take(request: TakeRequest): Promise<TakeResult> {
     const inbox = this.#inbox
     // Who neither waits nor can be replaced need not be told of anything.
     if (inbox === null || (request.waits === 'no' && !this.#steals)) return this.#take(request)
     return inbox.asking(() => this.#take(request))
   }
 
-  async #take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
+  async #take({ name, token, ttl, waits }: TakeRequest): Promise<TakeResult> {
     const keys = lockKeys(this.#options.prefix + name)
     const inbox = this.#inbox?.name ?? ''
     const me = token + inbox
@@ -69,7 +69,7 @@ export class RedisLocks implements LockProvider {
       reply = (await this.#run(scripts.take, its, [me, Math.ceil(ttl), waits])) as unknown[]
     } catch (error) {
       // Unless the server itself said no, it may have granted a lock that nobody will ever hear of.
-      if ((error as Error).name !== 'ReplyError') quietly(this.#giveBack(keys, token, me))
+      if ((error as Error).name !== 'ReplyError') ignoreRejection(this.#giveBack(keys, token, me))
       throw error
     }
     if (Number(reply[0]) === 1) {
@@ -129,7 +129,7 @@ export class RedisLocks implements LockProvider {
       if (known >= minReplicas) return
       throw new Error(`${known} of ${minReplicas} replicas acknowledged the lock within ${replicaTimeout} ms`)
     } catch (error) {
-      quietly(this.release(hold))
+      ignoreRejection(this.release(hold))
       throw error
     }
   }

@@ -1,8 +1,14 @@
-import { systemClock, type Clock } from '../core/clock.ts'
-import { inTime } from '../core/deadline.ts'
-import { busyUntold, type Hold, type LockProvider, type Taken, type TakeRequest } from '../core/lock-provider.ts'
-import { quietly } from '../core/quietly.ts'
-import { tokens } from '../core/token.ts'
+import { systemClock, type Clock } from '../core/time/clock.ts'
+import { withDeadline } from '../core/time/deadline.ts'
+import {
+  busyUntold,
+  type Hold,
+  type LockBackend,
+  type TakeResult,
+  type TakeRequest,
+} from '../core/contract/lock-backend.ts'
+import { ignoreRejection } from '../core/errors.ts'
+import { tokens } from '../core/lease/token.ts'
 
 /** What one of the nodes said. */
 type Vote = 'yes' | 'no' | 'nothing'
@@ -12,15 +18,15 @@ type Vote = 'yes' | 'no' | 'nothing'
  * clients/patterns/distributed-locks). It is decided as soon as a majority has spoken, either way, and no node is waited
  * for longer than a small part of the ttl.
  */
-export class Majority implements LockProvider {
+export class Majority implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
-  readonly #nodes: readonly LockProvider[]
+  readonly #nodes: readonly LockBackend[]
   readonly #quorum: number
   readonly #clock: Clock
   readonly #token = tokens()
   readonly #held = new Set<string>()
 
-  constructor(nodes: readonly LockProvider[], clock: Clock = systemClock) {
+  constructor(nodes: readonly LockBackend[], clock: Clock = systemClock) {
     this.#nodes = nodes
     this.#quorum = Math.floor(nodes.length / 2) + 1
     this.#clock = clock
@@ -34,7 +40,7 @@ export class Majority implements LockProvider {
     await Promise.all(this.#nodes.map((node) => node.close()))
   }
 
-  async take({ name, ttl }: TakeRequest): Promise<Taken> {
+  async take({ name, ttl }: TakeRequest): Promise<TakeResult> {
     // Another for each try: what was sent to a slow server for the last one must not undo this one.
     const token = this.#token()
     const request = { name, token, ttl: kept(ttl), waits: 'no' } as const
@@ -52,8 +58,8 @@ export class Majority implements LockProvider {
     const decided = await this.#decision(asked, 'no')
     if (decided === 'yes') this.#held.add(token)
     // These hear of it behind the request, however slow they are with it, and even if this process is gone by then.
-    else for (const node of silent) quietly(node.release(hold))
-    for (const { node, take } of takes) quietly(take.then((taken) => this.#giveBackUnheld(node, taken)))
+    else for (const node of silent) ignoreRejection(node.release(hold))
+    for (const { node, take } of takes) ignoreRejection(take.then((taken) => this.#giveBackUnheld(node, taken)))
     if (decided === 'yes') return { state: 'held', hold }
     if (decided === 'nothing') throw new Error(`No majority of ${this.#nodes.length} servers answered`)
     return busyUntold(left)
@@ -72,7 +78,7 @@ export class Majority implements LockProvider {
   }
 
   /** A server that did not know the script was sent it anew, which may be behind the release. */
-  async #giveBackUnheld(node: LockProvider, taken: Taken): Promise<void> {
+  async #giveBackUnheld(node: LockBackend, taken: TakeResult): Promise<void> {
     if (taken.state === 'held' && !this.#held.has(taken.hold.token)) await node.release(taken.hold)
   }
 
@@ -104,7 +110,7 @@ export class Majority implements LockProvider {
 
   #inTime<T>(ttl: number, run: () => Promise<T>): Promise<T> {
     const most = Math.min(50, Math.max(5, ttl / 20))
-    return inTime(run, { most, clock: this.#clock })
+    return withDeadline(run, { most, clock: this.#clock })
   }
 }
 

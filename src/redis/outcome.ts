@@ -1,4 +1,4 @@
-import type { Outcome } from '../core/store.ts'
+import type { Outcome } from '../core/contract/store.ts'
 import { entryIn, type RedisEntry } from './entry.ts'
 import { failureIn } from './failure.ts'
 import type { Inbox, Message } from './inbox.ts'

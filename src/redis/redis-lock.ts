@@ -1,8 +1,8 @@
-import { checked, oneOf, timer, whole, yesOrNo } from '../core/checks.ts'
-import { shown, type Duration } from '../core/duration.ts'
-import { FleetLock } from '../core/fleet-lock.ts'
-import { acquireChecks, lockDefaults, type LockPlan } from '../core/lock-plan.ts'
-import type { AcquireOptions, Lock } from '../core/lock.ts'
+import { checkOptions, oneOf, timeout, integer, boolean } from '../core/options/checks.ts'
+import { formatValue, type Duration } from '../core/time/duration.ts'
+import { FleetLock } from '../core/lock/fleet-lock.ts'
+import { acquireChecks, lockDefaults, type LockPlan } from '../core/options/lock-plan.ts'
+import type { AcquireOptions, Lock } from '../core/contract/lock.ts'
 import type { RedisClient } from './client.ts'
 import { RedisLocks } from './locks.ts'
 import { checkClient } from './redis-store.ts'
@@ -32,9 +32,9 @@ const checks = {
   ...ofEach,
   prefix: checkedPrefix,
   wakeUp: oneOf('push', 'poll'),
-  stealFromDead: yesOrNo,
-  minReplicas: whole(0),
-  commandTimeout: timer(1),
+  stealFromDead: boolean,
+  minReplicas: integer(0),
+  commandTimeout: timeout(1),
 }
 
 /**
@@ -56,7 +56,7 @@ export function redisLock(client: RedisClient, options: RedisLockOptions = {}): 
   }: Partial<LockPlan> & { prefix?: string; wakeUp?: 'push' | 'poll'; stealFromDead?: boolean } & {
     minReplicas?: number
     commandTimeout?: number
-  } = checked('redisLock', options, checks)
+  } = checkOptions('redisLock', options, checks)
   if (minReplicas > 0 && client.isCluster) {
     throw new TypeError('Expected `minReplicas` to be 0 on a cluster: WAIT names no key, so it may ask another node')
   }
@@ -74,5 +74,5 @@ function checkPrefix(client: RedisClient): void {
 /** What stands before the names of locks. */
 export function checkedPrefix(name: string, value: unknown): string {
   if (typeof value === 'string' && value.length <= 200 && value.isWellFormed()) return value
-  throw new TypeError(`Expected \`${name}\` to be a string of up to 200 characters, got ${shown(value)}`)
+  throw new TypeError(`Expected \`${name}\` to be a string of up to 200 characters, got ${formatValue(value)}`)
 }

@@ -1,6 +1,6 @@
-import { checked, oneOf } from '../core/checks.ts'
-import { shown } from '../core/duration.ts'
-import type { Store } from '../core/store.ts'
+import { checkOptions, oneOf } from '../core/options/checks.ts'
+import { formatValue } from '../core/time/duration.ts'
+import type { Store } from '../core/contract/store.ts'
 import type { RedisClient } from './client.ts'
 import { RedisStore } from './store.ts'
 
@@ -25,14 +25,16 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const { scaleReads = 'master' } = (client as { options?: { scaleReads?: unknown } }).options ?? {}
   if (client.isCluster && scaleReads !== 'master') {
     // A replica may not have heard of an invalidation that has been acknowledged.
-    throw new TypeError(`Expected a Cluster that reads from masters (scaleReads: 'master'), got ${shown(scaleReads)}`)
+    throw new TypeError(
+      `Expected a Cluster that reads from masters (scaleReads: 'master'), got ${formatValue(scaleReads)}`,
+    )
   }
-  const { wakeUp = 'push' }: RedisStoreOptions = checked('redisStore', options, { wakeUp: oneOf('push', 'poll') })
+  const { wakeUp = 'push' }: RedisStoreOptions = checkOptions('redisStore', options, { wakeUp: oneOf('push', 'poll') })
   return new RedisStore(client, wakeUp)
 }
 
 /** Throws TypeError for something that is not a client. */
 export function checkClient(client: RedisClient): void {
   if (methods.every((method) => typeof client?.[method] === 'function')) return
-  throw new TypeError(`Expected an ioredis Redis or Cluster, got ${shown(client)}`)
+  throw new TypeError(`Expected an ioredis Redis or Cluster, got ${formatValue(client)}`)
 }

@@ -1,8 +1,8 @@
-import { checked } from '../core/checks.ts'
-import { shown } from '../core/duration.ts'
-import { FleetLock } from '../core/fleet-lock.ts'
-import { acquireChecks, lockDefaults, type LockPlan } from '../core/lock-plan.ts'
-import type { AcquireOptions, Lock } from '../core/lock.ts'
+import { checkOptions } from '../core/options/checks.ts'
+import { formatValue } from '../core/time/duration.ts'
+import { FleetLock } from '../core/lock/fleet-lock.ts'
+import { acquireChecks, lockDefaults, type LockPlan } from '../core/options/lock-plan.ts'
+import type { AcquireOptions, Lock } from '../core/contract/lock.ts'
 import type { RedisClient } from './client.ts'
 import { RedisLocks } from './locks.ts'
 import { Majority } from './majority.ts'
@@ -27,12 +27,16 @@ const checks = { ...ofEach, prefix: checkedPrefix }
 export function redlock(clients: readonly RedisClient[], options: RedlockOptions = {}): Lock {
   if (!Array.isArray(clients) || clients.length < 3) {
     throw new TypeError(
-      `Expected three clients or more, got ${Array.isArray(clients) ? clients.length : shown(clients)}`,
+      `Expected three clients or more, got ${Array.isArray(clients) ? clients.length : formatValue(clients)}`,
     )
   }
   for (const client of clients) checkClient(client)
   if (new Set(clients).size < clients.length) throw new TypeError('Expected clients of different servers')
-  const { prefix = 'lock:', ...plan }: Partial<LockPlan> & { prefix?: string } = checked('redlock', options, checks)
+  const { prefix = 'lock:', ...plan }: Partial<LockPlan> & { prefix?: string } = checkOptions(
+    'redlock',
+    options,
+    checks,
+  )
   const how = { prefix, wakeUp: 'poll', stealFromDead: false, minReplicas: 0, replicaTimeout: 0 } as const
   const majority = new Majority(clients.map((client) => new RedisLocks(client, how)))
   return new FleetLock(majority, { plan: { ...lockDefaults, ...plan }, commandTimeout: 1_000, ordered: false })

@@ -1,4 +1,4 @@
-import type { Lease } from '../core/store.ts'
+import type { Lease } from '../core/contract/store.ts'
 import type { RedisClient } from './client.ts'
 import { leaseKey } from './keys.ts'
 import { isYes } from './reply.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts'
+import type { Clock } from '../core/time/clock.ts'
 
 /**
  * How long a sample within a millisecond is good, in milliseconds: two clocks hardly drift apart by more in that time.

@@ -1,6 +1,6 @@
-import { systemClock } from '../core/clock.ts'
-import type { Failure } from '../core/errors.ts'
-import { quietly } from '../core/quietly.ts'
+import * as scripts from './scripts.ts'
+import { systemClock } from '../core/time/clock.ts'
+import { type Failure, ignoreRejection } from '../core/errors.ts'
 import type {
   Claim,
   ClaimRequest,
@@ -12,7 +12,7 @@ import type {
   Store,
   StoreUser,
   Watch,
-} from '../core/store.ts'
+} from '../core/contract/store.ts'
 import { Batch } from './batch.ts'
 import { keyPrefixOf, type RedisClient } from './client.ts'
 import { Coherence } from './coherence.ts'
@@ -27,7 +27,6 @@ import { Reader } from './reader.ts'
 import { renewed } from './renewal.ts'
 import { isYes } from './reply.ts'
 import { runScript } from './run-script.ts'
-import * as scripts from './scripts.ts'
 import { ServerChange } from './server-change.ts'
 import { ServerClock } from './server-clock.ts'
 import { epochIn, Tags } from './tags.ts'
@@ -95,8 +94,8 @@ export class RedisStore implements Store {
     this.#serverChange.open()
     this.#inbox?.open()
     // Ahead of need, so that the first miss costs no more than any other. Where it fails, the first use makes up for it.
-    for (const script of Object.values(scripts)) quietly(this.#client.script('LOAD', script.lua))
-    quietly(this.#clock.ask())
+    for (const script of Object.values(scripts)) ignoreRejection(this.#client.script('LOAD', script.lua))
+    ignoreRejection(this.#clock.ask())
   }
 
   async close(user: StoreUser = nobody): Promise<void> {
@@ -190,7 +189,7 @@ export class RedisStore implements Store {
     ]
     const [filled] = (await this.#fills.run([valueKey(lease.key), leaseKey(lease.key)], args)) as unknown[]
     // It was still fresh: nobody has to be sure that its copies are gone, but they need not be served to their end.
-    if (replaces && isYes(filled)) quietly(this.#coherence.drop({ keys: [lease.key], tags: [] }))
+    if (replaces && isYes(filled)) ignoreRejection(this.#coherence.drop({ keys: [lease.key], tags: [] }))
     return isYes(filled)
   }
 

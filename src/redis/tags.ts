@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import { systemClock } from '../core/clock.ts'
-import { inTime } from '../core/deadline.ts'
-import { isVoid, tagKept, voided } from '../core/tags.ts'
-import { quietly } from '../core/quietly.ts'
-import type { Entry } from '../core/store.ts'
+import { systemClock } from '../core/time/clock.ts'
+import { withDeadline } from '../core/time/deadline.ts'
+import { isVoid, tagKept, voided } from '../core/entry/tags.ts'
+import { ignoreRejection } from '../core/errors.ts'
+import type { Entry } from '../core/contract/store.ts'
 import type { RedisClient } from './client.ts'
 import type { RedisEntry } from './entry.ts'
 import { copiesKey, epochKey, tagKey } from './keys.ts'
@@ -71,7 +71,7 @@ export class Tags {
     const asked = async (): Promise<number> => {
       return epochIn((await runScript(this.#client, scripts.epoch, [epochKey(key)], [])) as Buffer) ?? 0
     }
-    return await inTime(asked, { most: patience, clock: systemClock }).catch(() => 0)
+    return await withDeadline(asked, { most: patience, clock: systemClock }).catch(() => 0)
   }
 
   /**
@@ -106,7 +106,7 @@ export class Tags {
       tags.map((tag) => {
         const epoch = this.#reader.read(tagKey(tag), epochIn)
         // The value may turn out not to have it.
-        quietly(epoch)
+        ignoreRejection(epoch)
         return [tag, epoch]
       }),
     )

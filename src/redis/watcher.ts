@@ -1,5 +1,5 @@
-import { systemClock } from '../core/clock.ts'
-import type { Copies, Watch } from '../core/store.ts'
+import { systemClock } from '../core/time/clock.ts'
+import type { Copies, Watch } from '../core/contract/store.ts'
 import type { Gone } from './gone.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
-import type { Cache } from '../core/cache.ts'
-import { openCache } from '../core/open-cache.ts'
-import type { CacheOptions } from '../core/options.ts'
+import type { Cache } from '../core/cache/cache.ts'
+import { openCache } from '../core/cache/create.ts'
+import type { CacheOptions } from '../core/options/options.ts'
 import type { ContractTest, Scene } from './scene.ts'
 
 /** A cache on each of the stores, as that many processes would have. */

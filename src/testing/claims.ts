@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import type { Lease } from '../core/store.ts'
+import type { Lease } from '../core/contract/store.ts'
 import { expected, failure, holds, value, type ContractTest } from './scene.ts'
 
 /** What a claim is answered. */

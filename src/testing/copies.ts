@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
-import { keyspace } from '../core/key.ts'
-import type { Copies, Store, Watch } from '../core/store.ts'
+import { namespacePrefix } from '../core/entry/key.ts'
+import type { Copies, Store, Watch } from '../core/contract/store.ts'
 import { value, type ContractTest, type Scene } from './scene.ts'
 
 /** Copies of which only is noted what they are told. */
@@ -23,7 +23,7 @@ class Told implements Copies {
 async function watched(
   scene: Scene,
   store: Store,
-  namespace = keyspace('contract'),
+  namespace = namespacePrefix('contract'),
 ): Promise<{ told: Told; watch: Watch }> {
   const told = new Told()
   assert(store.watch !== undefined, 'the store has a method `watch`')

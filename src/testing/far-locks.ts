@@ -1,9 +1,9 @@
-import type { Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
+import type { Hold, LockBackend, TakeResult, TakeRequest } from '../core/contract/lock-backend.ts'
 import type { Server } from './virtual-server.ts'
 import type { Way } from './way.ts'
 
 /** The locks of the server, as one process reaches them. */
-export class FarLocks implements LockProvider {
+export class FarLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
   readonly #way: Way
   readonly #server: Server
@@ -13,7 +13,7 @@ export class FarLocks implements LockProvider {
     this.#server = server
   }
 
-  async take(request: TakeRequest): Promise<Taken> {
+  async take(request: TakeRequest): Promise<TakeResult> {
     const taken = await this.#way.carry(`take ${request.name}`, () => this.#server.locks.take(request))
     if (taken.state === 'held') return taken
     const giveUp = (): Promise<void> => this.#way.carry(`give up ${request.name}`, () => taken.giveUp())

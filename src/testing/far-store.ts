@@ -11,7 +11,7 @@ import type {
   Store,
   StoreUser,
   Watch,
-} from '../core/store.ts'
+} from '../core/contract/store.ts'
 
 /** The methods of a store that are commands. */
 export type Command =

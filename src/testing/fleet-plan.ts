@@ -1,9 +1,9 @@
-import { checked, timer, whole } from '../core/checks.ts'
-import { longestTimer, milliseconds, shown, type Duration } from '../core/duration.ts'
-import { acquireChecks, lockDefaults, type LockPlan } from '../core/lock-plan.ts'
-import type { AcquireOptions } from '../core/lock.ts'
-import type { CacheOptions } from '../core/options.ts'
-import { planOf, type CachePlan } from '../core/plan.ts'
+import { checkOptions, timeout, integer } from '../core/options/checks.ts'
+import { longestTimer, parseDuration, formatValue, type Duration } from '../core/time/duration.ts'
+import { acquireChecks, lockDefaults, type LockPlan } from '../core/options/lock-plan.ts'
+import type { AcquireOptions } from '../core/contract/lock.ts'
+import type { CacheOptions } from '../core/options/options.ts'
+import { planOf, type CachePlan } from '../core/options/plan.ts'
 import type { MemoryStoreOptions } from '../memory/memory-store.ts'
 import { checkedTrouble, type Trouble, type VirtualTrouble } from './virtual-trouble.ts'
 import type { VirtualEvent } from './way.ts'
@@ -56,20 +56,20 @@ export interface FleetPlan {
 const { signal: _, ...lockChecks } = acquireChecks
 
 const checks = {
-  processes: whole(1, 1_000),
-  seed: whole(0),
+  processes: integer(1, 1_000),
+  seed: integer(0),
   latency: checkedLatency,
   ordered: yesOrNo,
   trouble: checkedTrouble,
   cache: withoutOurs,
-  lock: (name: string, value: unknown) => checked(name, value as object, lockChecks),
+  lock: (name: string, value: unknown) => checkOptions(name, value as object, lockChecks),
   store: withoutOurs,
   trace: callable,
 }
 
 /** The plan of a fleet. Throws TypeError for whatever is not an option or not a value it can have. */
 export function fleetPlan(options: VirtualFleetOptions): FleetPlan {
-  const given: Partial<FleetPlan> = checked('virtualFleet', options, checks)
+  const given: Partial<FleetPlan> = checkOptions('virtualFleet', options, checks)
   return {
     processes: 3,
     seed: 1,
@@ -88,10 +88,10 @@ export function fleetPlan(options: VirtualFleetOptions): FleetPlan {
 function checkedLatency(name: string, value: unknown): FleetPlan['latency'] {
   if (typeof value === 'function') return value as FleetPlan['latency']
   if (typeof value !== 'object' || value === null) {
-    const ms = milliseconds(name, value, { least: 0, most: longestTimer })
+    const ms = parseDuration(name, value, { least: 0, most: longestTimer })
     return () => ms
   }
-  const range: { min?: number; max?: number } = checked(name, value, { min: timer(0), max: timer(0) })
+  const range: { min?: number; max?: number } = checkOptions(name, value, { min: timeout(0), max: timeout(0) })
   const { min = Number.NaN, max = Number.NaN } = range
   if (min <= max) return (random) => min + Math.floor(random() * (max - min + 1))
   throw new TypeError(`Expected \`${name}\` to have a \`min\` and a \`max\` that is not less, got ${min} and ${max}`)
@@ -100,7 +100,7 @@ function checkedLatency(name: string, value: unknown): FleetPlan['latency'] {
 /** What there is one of in a fleet is not an option of a part of it. */
 function withoutOurs(name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) {
-    throw new TypeError(`Expected \`${name}\` to be an object, got ${shown(value)}`)
+    throw new TypeError(`Expected \`${name}\` to be an object, got ${formatValue(value)}`)
   }
   for (const ours of ['store', 'clock']) {
     if (ours in value) throw new TypeError(`Expected \`${name}\` to have no \`${ours}\`: it has that of the fleet`)
@@ -110,10 +110,10 @@ function withoutOurs(name: string, value: unknown): unknown {
 
 function yesOrNo(name: string, value: unknown): unknown {
   if (typeof value === 'boolean') return value
-  throw new TypeError(`Expected \`${name}\` to be true or false, got ${shown(value)}`)
+  throw new TypeError(`Expected \`${name}\` to be true or false, got ${formatValue(value)}`)
 }
 
 function callable(name: string, value: unknown): unknown {
   if (typeof value === 'function') return value
-  throw new TypeError(`Expected \`${name}\` to be a function, got ${shown(value)}`)
+  throw new TypeError(`Expected \`${name}\` to be a function, got ${formatValue(value)}`)
 }

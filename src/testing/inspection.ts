@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import type { Inspection, SeenLease, Store } from '../core/store.ts'
+import type { Inspection, SeenLease, Store } from '../core/contract/store.ts'
 import { expected, failure, found, holds, value, type ContractTest, type Scene } from './scene.ts'
 
 /** What operators may ask of a store, where they may ask anything. */

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { CacheErrorCode } from '../core/errors.ts'
-import type { Lock, LockLease } from '../core/lock.ts'
+import type { Lock, LockLease } from '../core/contract/lock.ts'
 
 /** Locks for one test, and what closes whatever they are on. */
 export interface OpenLocks {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import type { LockLease } from '../core/lock.ts'
+import type { LockLease } from '../core/contract/lock.ts'
 import { pause, rejects, type LockTest } from './lock-scene.ts'
 
 /** Who waits for a lock, and what runs under it. */

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import type { Lease } from '../core/store.ts'
+import type { Lease } from '../core/contract/store.ts'
 import { expected, failure, holds, value, type ContractTest, type Scene } from './scene.ts'
 
 /** Ways to lose a lease, and what is in the store then. */

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock, Timer } from '../core/time/clock.ts'
 
 /** What a process does first when it goes on: run the timers that are overdue, or read what has arrived. */
 export type Lane = 'timers' | 'answers'

@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert'
 import { randomBytes } from 'node:crypto'
 import type { Failure } from '../core/errors.ts'
-import { keyspace } from '../core/key.ts'
-import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store, Wait } from '../core/store.ts'
-import { tokens } from '../core/token.ts'
+import { namespacePrefix } from '../core/entry/key.ts'
+import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store, Wait } from '../core/contract/store.ts'
+import { tokens } from '../core/lease/token.ts'
 
 /** Stores that share one backing. */
 export interface OpenStores {
@@ -42,7 +42,7 @@ export class Scene {
   readonly token: () => string = tokens()
   readonly #end: () => Promise<void>
   /** What all its keys begin with. */
-  readonly prefix: string = `${keyspace('contract')}${randomBytes(9).toString('base64url')}:`
+  readonly prefix: string = `${namespacePrefix('contract')}${randomBytes(9).toString('base64url')}:`
   #keys = 0
 
   private constructor({ stores, close }: OpenStores, options: { pushes: boolean; patience: number }) {
@@ -102,9 +102,9 @@ export class Scene {
   }
 
   /** Loads a key: a lease, and a fill that must be accepted. */
-  async load(store: Store, key: string, value: NewValue): Promise<Lease> {
+  async load(store: Store, key: string, filled: NewValue): Promise<Lease> {
     const lease = await this.lease(store, key)
-    assert.equal(await store.fill(lease, value), true, 'a held lease fills')
+    assert.equal(await store.fill(lease, filled), true, 'a held lease fills')
     return lease
   }
 

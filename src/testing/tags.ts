@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import type { Entry } from '../core/store.ts'
+import type { Entry } from '../core/contract/store.ts'
 import { expected, found, holds, value, type ContractTest, type Scene } from './scene.ts'
 
 /** A value that nobody must be given any more. */

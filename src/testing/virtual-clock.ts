@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock, Timer } from '../core/time/clock.ts'
 
 /** More timers than any test needs to let some time pass: what never comes to rest is found out. */
 const mostTimers = 1_000_000

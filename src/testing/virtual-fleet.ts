@@ -1,6 +1,6 @@
-import type { Clock } from '../core/clock.ts'
-import { longestTimer, milliseconds, shown, type Duration } from '../core/duration.ts'
-import { keyspace } from '../core/key.ts'
+import type { Clock } from '../core/time/clock.ts'
+import { longestTimer, parseDuration, formatValue, type Duration } from '../core/time/duration.ts'
+import { namespacePrefix } from '../core/entry/key.ts'
 import { fleetPlan, type FleetPlan, type VirtualFleetOptions } from './fleet-plan.ts'
 import { Process } from './process.ts'
 import { Random } from './random.ts'
@@ -77,7 +77,7 @@ class Fleet<Count extends number> implements VirtualFleet<Count> {
   constructor(plan: FleetPlan) {
     const { seed, latency, ordered, trouble, trace } = plan
     const world = this.#clock
-    const namespace = keyspace(plan.cachePlan.namespace)
+    const namespace = namespacePrefix(plan.cachePlan.namespace)
     const server = new Server(world, plan.store, (key) => namespace + key)
     const network: Network = { latency, ordered, trouble }
     this.#all = Array.from({ length: plan.processes }, (_, index) => {
@@ -102,15 +102,15 @@ class Fleet<Count extends number> implements VirtualFleet<Count> {
   }
 
   async advance(duration: Duration): Promise<void> {
-    const ms = milliseconds('duration', duration, { least: 0, most: longestTimer })
+    const ms = parseDuration('duration', duration, { least: 0, most: longestTimer })
     await this.#pass(() => this.#clock.advance(ms))
   }
 
   async until<T>(promise: PromiseLike<T>, { within = '1h' }: { readonly within?: Duration } = {}): Promise<T> {
     if (typeof (promise as { then?: unknown } | null)?.then !== 'function') {
-      throw new TypeError(`Expected a promise to wait for, got ${shown(promise)}`)
+      throw new TypeError(`Expected a promise to wait for, got ${formatValue(promise)}`)
     }
-    const most = milliseconds('within', within, { most: longestTimer })
+    const most = parseDuration('within', within, { most: longestTimer })
     const how = await this.#pass(() => this.#clock.until(promise, most))
     if (how === 'settled') return await promise
     const why = how === 'too long' ? `within ${most} ms` : 'and nothing is left to happen'

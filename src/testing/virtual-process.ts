@@ -1,11 +1,11 @@
-import type { Cache } from '../core/cache.ts'
-import { oneOf } from '../core/checks.ts'
-import type { Clock } from '../core/clock.ts'
-import { longestTimer, milliseconds, shown, type Duration } from '../core/duration.ts'
-import { openCache } from '../core/open-cache.ts'
-import { FleetLock } from '../core/fleet-lock.ts'
-import type { Lock } from '../core/lock.ts'
-import type { Store } from '../core/store.ts'
+import type { Cache } from '../core/cache/cache.ts'
+import { oneOf } from '../core/options/checks.ts'
+import type { Clock } from '../core/time/clock.ts'
+import { longestTimer, parseDuration, formatValue, type Duration } from '../core/time/duration.ts'
+import { openCache } from '../core/cache/create.ts'
+import { FleetLock } from '../core/lock/fleet-lock.ts'
+import type { Lock } from '../core/contract/lock.ts'
+import type { Store } from '../core/contract/store.ts'
 import { memoryStore } from '../memory/memory-store.ts'
 import { FarLocks } from './far-locks.ts'
 import type { FleetPlan } from './fleet-plan.ts'
@@ -90,7 +90,7 @@ export class FleetProcess implements VirtualProcess {
 
   // Not a method, so that code can be given it alone.
   readonly sleep = (duration: Duration): Promise<void> => {
-    const ms = milliseconds('duration', duration, { least: 0, most: longestTimer })
+    const ms = parseDuration('duration', duration, { least: 0, most: longestTimer })
     return new Promise((resolve) => this.#process.after(ms, resolve))
   }
 
@@ -107,7 +107,7 @@ export class FleetProcess implements VirtualProcess {
   }
 
   run<T>(work: () => T | PromiseLike<T>): Promise<T> {
-    if (typeof work !== 'function') throw new TypeError(`Expected the work to be a function, got ${shown(work)}`)
+    if (typeof work !== 'function') throw new TypeError(`Expected the work to be a function, got ${formatValue(work)}`)
     return new Promise((resolve) => this.#process.receive(() => resolve((async () => work())())))
   }
 

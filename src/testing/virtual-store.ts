@@ -1,4 +1,4 @@
-import type { Claim, Copies, Entry, NewValue, Store, Watch } from '../core/store.ts'
+import type { Claim, Copies, Entry, NewValue, Store, Watch } from '../core/contract/store.ts'
 import { FarStore, type Command } from './far-store.ts'
 import type { Server } from './virtual-server.ts'
 import type { Way } from './way.ts'

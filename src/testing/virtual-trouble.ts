@@ -1,5 +1,5 @@
-import { checked, part, timer } from '../core/checks.ts'
-import type { Duration } from '../core/duration.ts'
+import { checkOptions, fraction, timeout } from '../core/options/checks.ts'
+import type { Duration } from '../core/time/duration.ts'
 
 /** What befalls commands and messages at random on their way; each is a part of all, from 0 to 1, and none by default. */
 export interface VirtualTrouble {
@@ -24,10 +24,10 @@ export interface Trouble {
   readonly lostMessages: number
 }
 
-const checks = { lost: part, cut: part, repeated: part, reconnect: timer(0), lostMessages: part }
+const checks = { lost: fraction, cut: fraction, repeated: fraction, reconnect: timeout(0), lostMessages: fraction }
 
 /** Throws TypeError for what is no trouble. */
 export function checkedTrouble(name: string, value: unknown): Trouble {
-  const given = checked(name, value as object, checks)
+  const given = checkOptions(name, value as object, checks)
   return { lost: 0, cut: 0, repeated: 0, reconnect: 40, lostMessages: 0, ...given }
 }

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import type { Lease, Wait } from '../core/store.ts'
+import type { Lease, Wait } from '../core/contract/store.ts'
 import { expected, failure, holds, value, type ContractTest, type Scene } from './scene.ts'
 
 /** Where those who wait are told what came of it. */

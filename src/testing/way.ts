@@ -1,6 +1,6 @@
-import { oneOf } from '../core/checks.ts'
-import type { Clock } from '../core/clock.ts'
-import { shown } from '../core/duration.ts'
+import { oneOf } from '../core/options/checks.ts'
+import type { Clock } from '../core/time/clock.ts'
+import { formatValue } from '../core/time/duration.ts'
 import type { Process } from './process.ts'
 import type { Random } from './random.ts'
 import type { Trouble } from './virtual-trouble.ts'
@@ -179,7 +179,8 @@ export class Way {
     if (this.#is('stall')) return void this.#stalled.push(() => this.#leg(lane, what, false, go))
     const now = this.#world.now()
     const ms = this.#network.latency(this.#random.next)
-    if (!(ms >= 0)) throw new TypeError(`Expected \`latency\` to return a number of milliseconds, got ${shown(ms)}`)
+    if (!(ms >= 0))
+      throw new TypeError(`Expected \`latency\` to return a number of milliseconds, got ${formatValue(ms)}`)
     const at = this.#network.ordered ? Math.max(this.#latest[lane], now + ms) : now + ms
     this.#latest[lane] = at
     if (at <= now) go()

@@ -1,6 +1,6 @@
-import type { Busy, Hold, LockProvider, Taken, TakeRequest } from '../core/lock-provider.ts'
-import { quietly } from '../core/quietly.ts'
-import { shortName } from '../core/short-name.ts'
+import type { Busy, Hold, LockBackend, TakeResult, TakeRequest } from '../core/contract/lock-backend.ts'
+import { ignoreRejection } from '../core/errors.ts'
+import { shortName } from '../core/entry/key.ts'
 import type { ZooKeeperClient } from './client.ts'
 import { Places, type Place } from './places.ts'
 import { Session } from './session.ts'
@@ -12,7 +12,7 @@ interface Held {
 }
 
 /** Locks in ZooKeeper: a place in a queue that is there as long as the session of this process. */
-export class ZooKeeperLocks implements LockProvider {
+export class ZooKeeperLocks implements LockBackend {
   readonly #session: Session
   readonly #places: Places
   /** The places of those who have asked and not given up, by their tokens. */
@@ -38,7 +38,7 @@ export class ZooKeeperLocks implements LockProvider {
     return this.#session.timeout / 3
   }
 
-  async take({ name, token, ttl, waits }: TakeRequest): Promise<Taken> {
+  async take({ name, token, ttl, waits }: TakeRequest): Promise<TakeResult> {
     const before = this.#asking.get(token)
     const place = before ?? (await this.#places.enlist(pathOf(name), token))
     this.#asking.set(token, place)
@@ -49,18 +49,21 @@ export class ZooKeeperLocks implements LockProvider {
     } catch (error) {
       // Whoever asks again has a place of its own, behind the others.
       this.#asking.delete(token)
-      quietly(this.#places.remove(place))
+      ignoreRejection(this.#places.remove(place))
       throw error
     }
   }
 
-  async #ask(place: Place, { name, token, ttl, waits }: TakeRequest): Promise<Taken> {
+  async #ask(place: Place, { name, token, ttl, waits }: TakeRequest): Promise<TakeResult> {
     for (;;) {
       const found = await this.#places.before(place)
       if (found === 'gone') throw gone()
       const { before, czxid } = found
       if (before === null)
-        return { state: 'held', hold: this.#hold(place, name, token, Math.min(ttl, this.longest), czxid) }
+        return {
+          state: 'held',
+          hold: this.#hold(place, { name, token, ttl: Math.min(ttl, this.longest), fence: czxid }),
+        }
       if (waits === 'no') return this.#busy(token, place, new Promise(() => undefined), () => undefined)
       let tell!: () => void
       const freed = new Promise<void>((resolve) => (tell = resolve))
@@ -85,12 +88,13 @@ export class ZooKeeperLocks implements LockProvider {
     return held === undefined ? false : await this.#places.remove(held.place)
   }
 
-  #hold(place: Place, name: string, token: string, ttl: number, fence: bigint): Hold {
+  #hold(place: Place, hold: Omit<Hold, 'lost'>): Hold {
+    const { token, ttl } = hold
     let lose!: () => void
     const lost = new Promise<void>((resolve) => (lose = resolve))
     this.#asking.delete(token)
     this.#held.set(token, { place, lose, timer: this.#endOf(token, ttl) })
-    return { name, token, ttl, fence, lost }
+    return { ...hold, lost }
   }
 
   #busy(token: string, place: Place, freed: Promise<void>, leave: () => void): Busy {
@@ -108,7 +112,7 @@ export class ZooKeeperLocks implements LockProvider {
       const held = this.#forget(token)
       if (held === undefined) return
       held.lose()
-      quietly(this.#places.remove(held.place))
+      ignoreRejection(this.#places.remove(held.place))
     }, ttl)
     timer.unref()
     return timer

@@ -1,4 +1,4 @@
-import { quietly } from '../core/quietly.ts'
+import { ignoreRejection } from '../core/errors.ts'
 import { answer, createModes, says, type Stat, type ZooKeeperClient } from './client.ts'
 import type { Session } from './session.ts'
 
@@ -36,7 +36,7 @@ export class Places {
       return { path: await this.#create(client, parent, `${parent}/${token}-`), parent }
     } catch (error) {
       // It may have been made all the same, and would block all who come after it.
-      if (says(error, 'connectionLoss')) quietly(this.#sweep(parent, token))
+      if (says(error, 'connectionLoss')) ignoreRejection(this.#sweep(parent, token))
       throw error
     }
   }

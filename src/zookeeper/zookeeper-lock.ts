@@ -1,8 +1,8 @@
-import { checked, timer } from '../core/checks.ts'
-import { shown, type Duration } from '../core/duration.ts'
-import { FleetLock } from '../core/fleet-lock.ts'
-import { acquireChecks, lockDefaults, type LockPlan } from '../core/lock-plan.ts'
-import type { AcquireOptions, Lock } from '../core/lock.ts'
+import { checkOptions, timeout } from '../core/options/checks.ts'
+import { formatValue, type Duration } from '../core/time/duration.ts'
+import { FleetLock } from '../core/lock/fleet-lock.ts'
+import { acquireChecks, lockDefaults, type LockPlan } from '../core/options/lock-plan.ts'
+import type { AcquireOptions, Lock } from '../core/contract/lock.ts'
 import type { ZooKeeperClient } from './client.ts'
 import { ZooKeeperLocks } from './locks.ts'
 
@@ -15,7 +15,7 @@ export interface ZooKeeperLockOptions extends Omit<AcquireOptions, 'signal' | 'f
 }
 
 const { signal: _, fair: __, ...ofEach } = acquireChecks
-const checks = { ...ofEach, root: checkedRoot, commandTimeout: timer(1) }
+const checks = { ...ofEach, root: checkedRoot, commandTimeout: timeout(1) }
 
 /**
  * A lock in ZooKeeper, held as long as the session of this process: at most for its timeout once the process is dead.
@@ -29,10 +29,10 @@ export function zookeeperLock(
 ): Lock {
   if (typeof client !== 'function' && !isClient(client)) {
     throw new TypeError(
-      `Expected a client of node-zookeeper-client, or a function that makes one, got ${shown(client)}`,
+      `Expected a client of node-zookeeper-client, or a function that makes one, got ${formatValue(client)}`,
     )
   }
-  const given: Partial<LockPlan> & { root?: string; commandTimeout?: number } = checked(
+  const given: Partial<LockPlan> & { root?: string; commandTimeout?: number } = checkOptions(
     'zookeeperLock',
     options,
     checks,
@@ -59,5 +59,7 @@ function isClient(client: unknown): boolean {
 
 function checkedRoot(name: string, value: unknown): string {
   if (typeof value === 'string' && /^(?:\/[^/\0]+)+$/.test(value) && !/\/\.\.?(?:\/|$)/.test(value)) return value
-  throw new TypeError(`Expected \`${name}\` to be the path of a node, such as '/herdless/locks', got ${shown(value)}`)
+  throw new TypeError(
+    `Expected \`${name}\` to be the path of a node, such as '/herdless/locks', got ${formatValue(value)}`,
+  )
 }

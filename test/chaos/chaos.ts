@@ -1,7 +1,7 @@
 /** `npm run chaos`: plays scenarios of the fault suite by name, with any seed, any number of times. */
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
-import { milliseconds, longestTimer } from '../../src/core/duration.ts'
+import { parseDuration, longestTimer } from '../../src/core/time/duration.ts'
 import { endure } from './endure.ts'
 import { shownFigures } from './figures.ts'
 import { play, type Report } from './play.ts'
@@ -62,7 +62,7 @@ async function main(): Promise<void> {
       const reason = scenario.without?.[settings]
       if (reason !== undefined) console.log(`left out ${scenario.name}, ${settings}: ${reason}`)
       else if (values.for)
-        failed += await again(scenario, { ...how, lasts: milliseconds('--for', values.for, { most: longestTimer }) })
+        failed += await again(scenario, { ...how, lasts: parseDuration('--for', values.for, { most: longestTimer }) })
       else failed += await onceOrMore(scenario, { ...how, times, ...(values.history && { file: values.history }) })
     }
   }

@@ -1,4 +1,4 @@
-import { planOf } from '../../src/core/plan.ts'
+import { planOf } from '../../src/core/options/plan.ts'
 import type { InForce, Work } from './work.ts'
 
 /**

@@ -1,7 +1,7 @@
 /** `npm run soak`: a fleet under one fault after the other for as long as you like, and a report in Markdown. */
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
-import { milliseconds, longestTimer } from '../../src/core/duration.ts'
+import { parseDuration, longestTimer } from '../../src/core/time/duration.ts'
 import { endure, growthOf, isRepeatable, type Endured } from './endure.ts'
 import { scenarios } from './scenarios/index.ts'
 import { settingsIn, type Settings } from './settings.ts'
@@ -49,7 +49,7 @@ async function main(): Promise<void> {
     throw new TypeError(`Expected --on to be node, tls, clock, sentinel or cluster, got ${values.on}`)
   const how = {
     settings,
-    lasts: milliseconds('--for', values.for, { most: longestTimer }),
+    lasts: parseDuration('--for', values.for, { most: longestTimer }),
     seed: Number(values.seed),
     rate: Number(values.rate),
   }

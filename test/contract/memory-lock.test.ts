@@ -1,6 +1,6 @@
 import { test } from 'vitest'
-import { FleetLock } from '../../src/core/fleet-lock.ts'
-import { lockDefaults } from '../../src/core/lock-plan.ts'
+import { FleetLock } from '../../src/core/lock/fleet-lock.ts'
+import { lockDefaults } from '../../src/core/options/lock-plan.ts'
 import { MemoryLocks } from '../../src/memory/lock.ts'
 import { lockContract } from '../../src/testing/lock-contract.ts'
 

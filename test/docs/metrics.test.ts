@@ -1,7 +1,7 @@
 import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import client from 'prom-client'
 import { describe, expect, test } from 'vitest'
-import { eventNames } from '../../src/core/events.ts'
+import { eventNames } from '../../src/core/observe/events.ts'
 import { createCache } from '../../src/index.ts'
 import { instrument } from '../../src/otel/index.ts'
 import { collectMetrics } from '../../src/prometheus/index.ts'

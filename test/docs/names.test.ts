@@ -5,10 +5,10 @@ import { createClient } from 'node-zookeeper-client'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { checkout } from '../../scripts/command.mjs'
-import { milliseconds } from '../../src/core/duration.ts'
+import { parseDuration } from '../../src/core/time/duration.ts'
 import { compressed, encrypted, type EncryptedOptions } from '../../src/codecs/index.ts'
-import { planOf } from '../../src/core/plan.ts'
-import { lockDefaults } from '../../src/core/lock-plan.ts'
+import { planOf } from '../../src/core/options/plan.ts'
+import { lockDefaults } from '../../src/core/options/lock-plan.ts'
 import { cacheResponses } from '../../src/http/express.ts'
 import { responsePlan } from '../../src/http/response-options.ts'
 import { createCache, jsonCodec, memoryLock, memoryStore } from '../../src/index.ts'
@@ -127,7 +127,10 @@ describe('the options of locks on their page are those that there are', () => {
     expect(told.map(([name]) => name)).toEqual(made)
     const wanted = made.map((name) => [name, given[name]])
     expect(
-      told.map(([name, text]) => [name, /^\d/.test(text) ? milliseconds(name, text, { most: Infinity }) : plain(text)]),
+      told.map(([name, text]) => [
+        name,
+        /^\d/.test(text) ? parseDuration(name, text, { most: Infinity }) : plain(text),
+      ]),
     ).toEqual(wanted)
   })
 
@@ -189,7 +192,7 @@ describe('what is said of whole responses is what holds', () => {
     for (const [option, cell] of told) {
       const name = named(option)
       const said: unknown = JSON.parse(named(cell).replaceAll("'", '"'))
-      expect(name === 'passFor' ? milliseconds(name, said, { most: Infinity }) : said).toEqual(usual(name))
+      expect(name === 'passFor' ? parseDuration(name, said, { most: Infinity }) : said).toEqual(usual(name))
     }
   })
 
@@ -227,7 +230,7 @@ describe('a default on a page is the one that holds', () => {
     const name = named(option)
     const text = named(shown).replaceAll(`'`, '')
     const wanted = plan[name]
-    const inUnits = /^\d+(ms|s|m|h|d)$/.test(text) ? milliseconds(name, text, { most: Infinity }) : Number(text)
+    const inUnits = /^\d+(ms|s|m|h|d)$/.test(text) ? parseDuration(name, text, { most: Infinity }) : Number(text)
     expect(typeof wanted === 'number' ? inUnits : text).toBe(wanted)
   })
 })

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
-import type { Lock } from '../../src/core/lock.ts'
+import type { Lock } from '../../src/core/contract/lock.ts'
 import { redlock, type RedlockOptions } from '../../src/redis/index.ts'
 import { giveBack } from '../../src/redis/scripts.ts'
 import { startProxy, type Proxy } from '../support/proxy.ts'

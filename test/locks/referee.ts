@@ -1,4 +1,4 @@
-import type { AcquireOptions } from '../../src/core/lock.ts'
+import type { AcquireOptions } from '../../src/core/contract/lock.ts'
 
 /** What a process is told before anything else. */
 export interface Opening {

@@ -10,13 +10,13 @@ import { createClient } from 'node-zookeeper-client'
 import pg from 'pg'
 import { obey, postgresLock, processIndex, redisLock, redlock, tell, zookeeperLock } from '../support/fleet-base.mjs'
 
-/** @type {import('../../src/core/lock.ts').Lock} */
+/** @type {import('../../src/core/contract/lock.ts').Lock} */
 let lock
 let turns = 0
 
 /**
  * Each kind of lock, from where its servers are and its options.
- * @type {Record<string, (addresses: readonly object[], options: object) => Promise<import('../../src/core/lock.ts').Lock>>}
+ * @type {Record<string, (addresses: readonly object[], options: object) => Promise<import('../../src/core/contract/lock.ts').Lock>>}
  */
 const kinds = {
   async redis([address], options) {
@@ -85,7 +85,7 @@ obey({
 })
 
 /**
- * @param {import('../../src/core/lock.ts').LockLease} lease
+ * @param {import('../../src/core/contract/lock.ts').LockLease} lease
  * @param {number} hold
  */
 async function have(lease, hold) {

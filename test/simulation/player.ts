@@ -1,6 +1,6 @@
 import { CacheError, type Cache, type CallOptions, type SetOptions } from '../../src/index.ts'
-import type { LoadContext } from '../../src/core/load.ts'
-import { refined, type CachePlan } from '../../src/core/plan.ts'
+import type { LoadContext } from '../../src/core/load/loader.ts'
+import { refinePlan, type CachePlan } from '../../src/core/options/plan.ts'
 import type { Happening, Made } from '../support/history.ts'
 import type { Asked, Closing, Life, Loading, Notes } from './notes.ts'
 import type { LoaderPlan, Operation } from './schedule.ts'
@@ -102,7 +102,7 @@ export class Player implements Notes {
     options: CallOptions,
     { leaves = null, by = null }: { leaves?: number | null; by?: string | null } = {},
   ): Promise<unknown> {
-    const plan = refined(this.#plan, options)
+    const plan = refinePlan(this.#plan, options)
     const call = this.#id(member, 'c')
     this.asked.set(call, { options, by, peek: false, leaves })
     return await this.#answer(member, call, key, plan.waitTimeout, () => {
@@ -174,7 +174,7 @@ export class Player implements Notes {
     const { signal, fence } = context
     const process = member.number
     const load = this.#id(member, 'l')
-    const { ttl, grace, failureCooldown } = refined(this.#plan, options)
+    const { ttl, grace, failureCooldown } = refinePlan(this.#plan, options)
     this.loading.set(load, { plan, ttl: plan.ttl ?? ttl, grace, failureCooldown })
     this.happenings.push({
       what: 'load',
@@ -234,7 +234,7 @@ export class Player implements Notes {
   ): Promise<void> {
     const process = member.number
     const write = this.#id(member, 'w')
-    const { ttl, grace } = refined(this.#plan, options)
+    const { ttl, grace } = refinePlan(this.#plan, options)
     if (kind === 'set') this.setting.set(write, { ttl, grace })
     this.#opened(member, 1)
     this.happenings.push({

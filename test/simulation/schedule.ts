@@ -1,4 +1,4 @@
-import type { CallOptions, CacheOptions, SetOptions } from '../../src/core/options.ts'
+import type { CallOptions, CacheOptions, SetOptions } from '../../src/core/options/options.ts'
 import { Random } from '../../src/testing/random.ts'
 
 /** What a loader does. */

@@ -1,4 +1,4 @@
-import type { Claim, Entry } from '../../src/core/store.ts'
+import type { Claim, Entry } from '../../src/core/contract/store.ts'
 import type { VirtualEvent } from '../../src/testing/index.ts'
 
 /** What happened on the way to the store, in words. */

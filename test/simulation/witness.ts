@@ -1,4 +1,4 @@
-import type { Claim, ClaimRequest, Lease, Outcome, Store } from '../../src/core/store.ts'
+import type { Claim, ClaimRequest, Lease, Outcome, Store } from '../../src/core/contract/store.ts'
 import { FarStore, type Command } from '../../src/testing/far-store.ts'
 import type { Random } from '../../src/testing/random.ts'
 import type { Network } from './schedule.ts'

@@ -16,7 +16,7 @@ trace.setGlobalTracerProvider(provider)
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
 const tracer = trace.getTracer('user')
 
-/** @type {import('../../src/core/cache.ts').Cache} */
+/** @type {import('../../src/core/cache/cache.ts').Cache} */
 let cache
 /** @type {(value: string) => void} */
 let finish = () => {}

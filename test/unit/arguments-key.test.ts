@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { argumentsKey, copied } from '../../src/core/arguments-key.ts'
+import { argumentsKey, copied } from '../../src/core/entry/arguments-key.ts'
 
 describe('a key reads like the call', () => {
   test.for<[string, unknown[]]>([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { reaskDelay } from '../../src/core/backoff.ts'
+import { reaskDelay } from '../../src/core/load/pacing.ts'
 
 const justBelowOne = 1 - Number.EPSILON
 

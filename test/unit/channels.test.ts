@@ -1,6 +1,6 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, test } from 'vitest'
-import { eventNames, Events } from '../../src/core/events.ts'
+import { eventNames, Events } from '../../src/core/observe/events.ts'
 import type { CacheEvents } from '../../src/index.ts'
 import { settled } from '../support/fake-clock.ts'
 import { answerOf } from './answer.ts'

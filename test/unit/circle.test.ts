@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { circleAbove, circleThrough, type Loading } from '../../src/core/circle.ts'
+import { circleAbove, circleThrough, type LoadNode } from '../../src/core/load/circular-load.ts'
 
 const cache = {}
 
-function loading(key: string, parent: Loading | null = null): Loading {
+function loading(key: string, parent: LoadNode | null = null): LoadNode {
   return { key, cache, parent, running: true, waitsFor: new Set() }
 }
 
-function wait(from: Loading, to: Loading): void {
+function wait(from: LoadNode, to: LoadNode): void {
   from.waitsFor.add({ to })
 }
 

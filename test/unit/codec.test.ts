@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { jsonCodec } from '../../src/core/codec.ts'
+import { jsonCodec } from '../../src/core/codec/codec.ts'
 
 const codec = jsonCodec()
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { longestLife, longestTimer, milliseconds, shown } from '../../src/core/duration.ts'
+import { longestLife, longestTimer, parseDuration, formatValue } from '../../src/core/time/duration.ts'
 
 const most = longestLife
 
@@ -17,7 +17,7 @@ describe('a duration', () => {
     ['1d', 86_400_000],
     ['0.5d', 43_200_000],
   ] as const)('of %j is %d milliseconds', ([given, expected]) => {
-    expect(milliseconds('ttl', given, { most })).toBe(expected)
+    expect(parseDuration('ttl', given, { most })).toBe(expected)
   })
 
   test.for([
@@ -53,43 +53,43 @@ describe('a duration', () => {
     ['a function', () => 5],
   ] as const)('is refused when it is %s, and the error says what was expected and what came', ([got, given]) => {
     const expected = "Expected `ttl` to be a positive number of milliseconds or a duration such as '5m', got "
-    expect(() => milliseconds('ttl', given, { most })).toThrow(new TypeError(expected + got))
+    expect(() => parseDuration('ttl', given, { most })).toThrow(new TypeError(expected + got))
   })
 
   test.for([Infinity, longestLife + 1, 2 ** 53, '36526d'] as const)(
     'is refused when it is %j, and the error says the most',
     (given) => {
       const expected = `or a duration such as '5m' of at most ${longestLife} ms, got `
-      expect(() => milliseconds('ttl', given, { most })).toThrow(expected)
-      expect(() => milliseconds('ttl', given, { most })).toThrow(TypeError)
+      expect(() => parseDuration('ttl', given, { most })).toThrow(expected)
+      expect(() => parseDuration('ttl', given, { most })).toThrow(TypeError)
     },
   )
 
   test('may be zero where zero means something', () => {
-    expect(milliseconds('grace', 0, { least: 0, most })).toBe(0)
-    expect(milliseconds('grace', '0ms', { least: 0, most })).toBe(0)
+    expect(parseDuration('grace', 0, { least: 0, most })).toBe(0)
+    expect(parseDuration('grace', '0ms', { least: 0, most })).toBe(0)
     const expected =
       "Expected `grace` to be a number of milliseconds, 0 or more, or a duration such as '5m', got -1 (number)"
-    expect(() => milliseconds('grace', -1, { least: 0, most })).toThrow(new TypeError(expected))
+    expect(() => parseDuration('grace', -1, { least: 0, most })).toThrow(new TypeError(expected))
   })
 
   test('may be as long as its bounds say, and no longer', () => {
-    expect(milliseconds('waitTimeout', longestTimer, { most: longestTimer })).toBe(2_147_483_647)
-    expect(() => milliseconds('waitTimeout', longestTimer + 1, { most: longestTimer })).toThrow(TypeError)
-    expect(milliseconds('leaseTtl', 30, { least: 30, most })).toBe(30)
-    expect(() => milliseconds('leaseTtl', 29, { least: 30, most })).toThrow(TypeError)
+    expect(parseDuration('waitTimeout', longestTimer, { most: longestTimer })).toBe(2_147_483_647)
+    expect(() => parseDuration('waitTimeout', longestTimer + 1, { most: longestTimer })).toThrow(TypeError)
+    expect(parseDuration('leaseTtl', 30, { least: 30, most })).toBe(30)
+    expect(() => parseDuration('leaseTtl', 29, { least: 30, most })).toThrow(TypeError)
   })
 })
 
 test('a value in an error is cut, so that a key of a megabyte does not fill the log', () => {
-  expect(shown('x'.repeat(1_000_000))).toBe(`"${'x'.repeat(60)}" (string)`)
+  expect(formatValue('x'.repeat(1_000_000))).toBe(`"${'x'.repeat(60)}" (string)`)
 })
 
 test.for([
   ['a bigint', 10n ** 1_000n],
   ['a symbol', Symbol('x'.repeat(1_000))],
 ] as const)('so is %s, which may be as long', ([, value]) => {
-  expect(shown(value).length).toBeLessThan(80)
+  expect(formatValue(value).length).toBeLessThan(80)
 })
 
 test.for([
@@ -99,11 +99,11 @@ test.for([
   [':hunter2@localhost:6379', '"…" (string)'],
   ['user:hunter2@localhost', '"…" (string)'],
 ] as const)('of the URL %s in an error nothing is shown that could be a password', ([url, expected]) => {
-  expect(shown(url)).toBe(expected)
+  expect(formatValue(url)).toBe(expected)
 })
 
 test('a proxy that was revoked is an object like any other', () => {
   const { proxy, revoke } = Proxy.revocable([], {})
   revoke()
-  expect(shown(proxy)).toBe('an object')
+  expect(formatValue(proxy)).toBe('an object')
 })

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { CacheError, errorOf, failureOf, loadFailed, quoted, type Failure } from '../../src/core/errors.ts'
+import { CacheError, fromFailure, toFailure, loadFailedError, quoted, type Failure } from '../../src/core/errors.ts'
 
 /** What another process gets of an error. */
 function travelled(error: CacheError): CacheError {
-  const failure: Failure = JSON.parse(JSON.stringify(failureOf(error)))
-  return errorOf(failure, error.key ?? '')
+  const failure: Failure = JSON.parse(JSON.stringify(toFailure(error)))
+  return fromFailure(failure, error.key ?? '')
 }
 
 describe('a cache error', () => {
@@ -33,7 +33,7 @@ describe('an error that travels to other processes', () => {
       code = '57P01'
       password = 'secret'
     }
-    const error = travelled(loadFailed('k', new DatabaseError('terminating connection')))
+    const error = travelled(loadFailedError('k', new DatabaseError('terminating connection')))
     expect(error).toBeInstanceOf(CacheError)
     expect(error).toMatchObject({
       code: 'LOAD_FAILED',
@@ -46,7 +46,7 @@ describe('an error that travels to other processes', () => {
   })
 
   test('keeps a code that is a number', () => {
-    const error = travelled(loadFailed('k', Object.assign(new Error('Not Found'), { code: 404 })))
+    const error = travelled(loadFailedError('k', Object.assign(new Error('Not Found'), { code: 404 })))
     expect(error.cause).toMatchObject({ code: 404 })
   })
 
@@ -57,38 +57,41 @@ describe('an error that travels to other processes', () => {
     ['a bigint', 7n],
     ['a function', () => 7],
   ] as const)('drops a code that is %s', ([, code]) => {
-    expect(failureOf(loadFailed('k', Object.assign(new Error('x'), { code }))).cause).toEqual({
+    expect(toFailure(loadFailedError('k', Object.assign(new Error('x'), { code }))).cause).toEqual({
       name: 'Error',
       message: 'x',
     })
   })
 
   test('never carries a stack', () => {
-    const text = JSON.stringify(failureOf(loadFailed('k', new Error('down'))))
+    const text = JSON.stringify(toFailure(loadFailedError('k', new Error('down'))))
     expect(text).not.toMatch(/\bat\b|errors\.test/)
-    const { cause } = travelled(loadFailed('k', new Error('down')))
+    const { cause } = travelled(loadFailedError('k', new Error('down')))
     expect((cause as Error).stack).toBe('Error: down\n    at the loader, in another process')
   })
 
   test('is bounded, however long its parts are', () => {
     const long = 'x'.repeat(1_000_000)
     const cause = Object.assign(new Error(long), { name: long, code: long })
-    const text = JSON.stringify(failureOf(loadFailed('k', cause)))
+    const text = JSON.stringify(toFailure(loadFailedError('k', cause)))
     expect(text.length).toBeLessThan(5_000)
     expect(text).toContain('x…')
   })
 
   test('is bounded for whoever gets it, too, for anybody may have sent it', () => {
     const long = 'x'.repeat(1_000_000)
-    const error = errorOf({ code: 'LOAD_FAILED', message: long, cause: { name: long, message: long, code: long } }, 'k')
+    const error = fromFailure(
+      { code: 'LOAD_FAILED', message: long, cause: { name: long, message: long, code: long } },
+      'k',
+    )
     const { name, message, code, stack } = error.cause as Error & { code: string }
     for (const text of [error.message, name, message, code]) expect(text).toBe(`${'x'.repeat(1_000)}…`)
     expect(stack?.length).toBeLessThan(2_100)
   })
 
   test('is cut no further on its second way', () => {
-    const once = failureOf(loadFailed('k', new Error('x'.repeat(2_000))))
-    const error = errorOf(once, 'k')
+    const once = toFailure(loadFailedError('k', new Error('x'.repeat(2_000))))
+    const error = fromFailure(once, 'k')
     expect(error.message).toBe(once.message)
     expect((error.cause as Error).message).toBe(once.cause?.message)
   })
@@ -102,7 +105,7 @@ describe('an error that travels to other processes', () => {
     ['a symbol', Symbol('s'), 'Symbol(s)'],
     ['an object that cannot be shown', Object.create(null), 'a value that cannot be shown was thrown'],
   ] as const)('says what was thrown when it was %s', ([, thrown, said]) => {
-    const error = loadFailed('k', thrown)
+    const error = loadFailedError('k', thrown)
     expect(error.message).toBe(`Loading "k" failed: ${said}`)
     expect(error.cause).toBe(thrown)
     expect(travelled(error).message).toBe(error.message)
@@ -123,14 +126,14 @@ test.for([
 ] as const)('an error whose message is %s fails its load like any other', ([, message]) => {
   const thrown = new Error('x')
   Object.defineProperty(thrown, 'message', { value: message })
-  const error = loadFailed('k', thrown)
+  const error = loadFailedError('k', thrown)
   expect(error.cause).toBe(thrown)
-  expect(() => failureOf(error)).not.toThrow()
+  expect(() => toFailure(error)).not.toThrow()
 })
 
 test('a circle is not wrapped at each of its levels (rule 9)', () => {
   const circle = new CacheError('CIRCULAR_LOAD', 'A → A', { key: 'A' })
-  expect(loadFailed('A', circle)).toBe(circle)
+  expect(loadFailedError('A', circle)).toBe(circle)
   const other = new CacheError('WAIT_TIMEOUT', 'x', { key: 'B' })
-  expect(loadFailed('A', other)).toMatchObject({ code: 'LOAD_FAILED', key: 'A', cause: other })
+  expect(loadFailedError('A', other)).toMatchObject({ code: 'LOAD_FAILED', key: 'A', cause: other })
 })

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
-import { FleetLock } from '../../src/core/fleet-lock.ts'
-import { lockDefaults } from '../../src/core/lock-plan.ts'
-import type { Hold, Taken } from '../../src/core/lock-provider.ts'
+import { FleetLock } from '../../src/core/lock/fleet-lock.ts'
+import { lockDefaults } from '../../src/core/options/lock-plan.ts'
+import type { Hold, TakeResult } from '../../src/core/contract/lock-backend.ts'
 import { MemoryLocks } from '../../src/memory/lock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -16,7 +16,7 @@ class SlowLocks extends MemoryLocks {
     this.#clock = clock
   }
 
-  override async take(...request: Parameters<MemoryLocks['take']>): Promise<Taken> {
+  override async take(...request: Parameters<MemoryLocks['take']>): Promise<TakeResult> {
     const taken = await super.take(...request)
     if (this.delay > 0) await new Promise<void>((resolve) => this.#clock.after(this.delay, resolve))
     return taken

@@ -1,4 +1,4 @@
-import type { CacheOptions } from '../../src/core/options.ts'
+import type { CacheOptions } from '../../src/core/options/options.ts'
 import { createCache, memoryStore, type Cache } from '../../src/index.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { UnreliableStore } from './unreliable-store.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { freshness, isDue, jittered, ttlOf } from '../../src/core/freshness.ts'
-import type { Entry } from '../../src/core/store.ts'
+import { freshnessOf, isRefreshDue, applyJitter, ttlOf } from '../../src/core/entry/freshness.ts'
+import type { Entry } from '../../src/core/contract/store.ts'
 
 function entry(freshFor: number, staleFor: number): Entry {
   return {
@@ -28,7 +28,7 @@ test.for([
   ['beyond the grace it was written with, though the reader would take more', -101, -1, 1_000, 'expired'],
   ['without grace, at the end of its ttl', 0, 0, 0, 'expired'],
 ] as const)('a value %s', ([, freshFor, staleFor, grace, expected]) => {
-  expect(freshness(entry(freshFor, staleFor), grace)).toBe(expected)
+  expect(freshnessOf(entry(freshFor, staleFor), grace)).toBe(expected)
 })
 
 test.for([
@@ -52,7 +52,7 @@ test.for([
     false,
   ],
 ] as const)('a fresh value is due %s', ([, seen, ahead, random, due]) => {
-  expect(isDue({ ...entry(0, 0), ...seen }, ahead, random)).toBe(due)
+  expect(isRefreshDue({ ...entry(0, 0), ...seen }, ahead, random)).toBe(due)
 })
 
 test('nothing is fresh for as long as is said of it, and anything else for its ttl', () => {
@@ -62,7 +62,10 @@ test('nothing is fresh for as long as is said of it, and anything else for its t
 })
 
 test('jitter takes nothing, or up to its part, and never all of a ttl', () => {
-  expect([jittered(100, 0, 0.9), jittered(100, 0.2, 0), jittered(100, 0.2, 0.5), jittered(100, 1, 0.999)]).toEqual([
-    100, 100, 90, 1,
-  ])
+  expect([
+    applyJitter(100, 0, 0.9),
+    applyJitter(100, 0.2, 0),
+    applyJitter(100, 0.2, 0.5),
+    applyJitter(100, 1, 0.999),
+  ]).toEqual([100, 100, 90, 1])
 })

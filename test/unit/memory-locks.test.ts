@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Busy, Taken } from '../../src/core/lock-provider.ts'
+import type { Busy, TakeResult } from '../../src/core/contract/lock-backend.ts'
 import { MemoryLocks } from '../../src/memory/lock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -7,7 +7,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 function asked(placeKept?: number) {
   const clock = new FakeClock()
   const locks = new MemoryLocks(clock, placeKept)
-  const take = (token: string): Promise<Taken> => locks.take({ name: 'job', token, ttl: 100, waits: 'fair' })
+  const take = (token: string): Promise<TakeResult> => locks.take({ name: 'job', token, ttl: 100, waits: 'fair' })
   return { clock, locks, take }
 }
 
@@ -28,7 +28,7 @@ describe('a place in the queue for a memory lock', () => {
     const held = await take('holder')
     const told = await take('told')
     await take('next')
-    await locks.release((held as Taken & { state: 'held' }).hold)
+    await locks.release((held as TakeResult & { state: 'held' }).hold)
     await (told as Busy).freed
     expect(await take('next')).toMatchObject({ state: 'busy', left: 250 })
     await clock.advance(250)

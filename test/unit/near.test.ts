@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Entry } from '../../src/core/store.ts'
+import type { Entry } from '../../src/core/contract/store.ts'
 import { createCache, type Cache, type CacheOptions, type Copies, type Watch } from '../../src/index.ts'
 import { MemoryStore } from '../../src/memory/store.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { Backlog } from '../../src/core/backlog.ts'
-import { OwnLeases } from '../../src/core/own-leases.ts'
-import type { LeaseName } from '../../src/core/store.ts'
+import { Backlog } from '../../src/core/outage/backlog.ts'
+import { OwnLeases } from '../../src/core/outage/own-leases.ts'
+import type { LeaseName } from '../../src/core/contract/store.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 
 function owned({ sharded = false } = {}) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Pacing } from '../../src/core/pacing.ts'
+import { Pacing } from '../../src/core/load/pacing.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { answerOf } from './answer.ts'
 import { fleet } from './fleet.ts'

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
-import { jsonCodec } from '../../src/core/codec.ts'
-import { checkKey, keyspace } from '../../src/core/key.ts'
-import type { CacheOptions, CallOptions } from '../../src/core/options.ts'
-import { planOf, refined } from '../../src/core/plan.ts'
+import { systemClock } from '../../src/core/time/clock.ts'
+import { jsonCodec } from '../../src/core/codec/codec.ts'
+import { checkKey, namespacePrefix } from '../../src/core/entry/key.ts'
+import type { CacheOptions, CallOptions } from '../../src/core/options/options.ts'
+import { planOf, refinePlan } from '../../src/core/options/plan.ts'
 import { memoryStore } from '../../src/index.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -25,7 +25,7 @@ function plan(options: object): unknown {
 }
 
 function call(options: object): unknown {
-  return refined(planOf({}), options as CallOptions)
+  return refinePlan(planOf({}), options as CallOptions)
 }
 
 describe('the plan of a cache', () => {
@@ -212,7 +212,7 @@ test('says when to refresh ahead, and for how long nothing is remembered', () =>
 describe('the plan of a call', () => {
   test('is that of the cache, with what the call says over it', () => {
     const base = planOf({ ttl: '5m', grace: '1m' })
-    expect(refined(base, { ttl: '1s' })).toEqual({ ...base, ttl: 1_000 })
+    expect(refinePlan(base, { ttl: '1s' })).toEqual({ ...base, ttl: 1_000 })
     expect(base.ttl).toBe(300_000)
   })
 
@@ -284,9 +284,9 @@ describe('the wait timeout', () => {
     expect(planOf({ hardTimeout: '2s', waitTimeout: 100 }).waitTimeout).toBe(100)
     expect(planOf({ hardTimeout: 2_147_483_647 }).waitTimeout).toBe(2_147_483_647)
     const base = planOf({ waitTimeout: 100 })
-    expect(refined(base, {}).waitTimeout).toBe(100)
-    expect(refined(base, { hardTimeout: '5s' }).waitTimeout).toBe(100)
-    expect(refined(base, { hardTimeout: '5s', waitTimeout: 7 }).waitTimeout).toBe(7)
+    expect(refinePlan(base, {}).waitTimeout).toBe(100)
+    expect(refinePlan(base, { hardTimeout: '5s' }).waitTimeout).toBe(100)
+    expect(refinePlan(base, { hardTimeout: '5s', waitTimeout: 7 }).waitTimeout).toBe(7)
   })
 })
 
@@ -329,11 +329,11 @@ describe('a key', () => {
     fc.assert(
       fc.property(namespace, key, namespace, key, (space, name, otherSpace, otherName) => {
         const same = space === otherSpace && name === otherName
-        expect(keyspace(space) + name === keyspace(otherSpace) + otherName).toBe(same)
+        expect(namespacePrefix(space) + name === namespacePrefix(otherSpace) + otherName).toBe(same)
       }),
       { numRuns: 5_000 },
     )
-    expect(`${keyspace('a')}b:c`).not.toBe(`${keyspace('a:b')}c`)
-    expect(`${keyspace('a%3Ab')}c`).not.toBe(`${keyspace('a:b')}c`)
+    expect(`${namespacePrefix('a')}b:c`).not.toBe(`${namespacePrefix('a:b')}c`)
+    expect(`${namespacePrefix('a%3Ab')}c`).not.toBe(`${namespacePrefix('a:b')}c`)
   })
 })

@@ -1,6 +1,6 @@
 import client from 'prom-client'
 import { describe, expect, test } from 'vitest'
-import { Events } from '../../src/core/events.ts'
+import { Events } from '../../src/core/observe/events.ts'
 import { collectMetrics, type MetricsOptions } from '../../src/prometheus/index.ts'
 import { settled } from '../support/fake-clock.ts'
 import { answerOf, answersOf } from './answer.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { siblingOf } from '../../src/core/sibling.ts'
+import { siblingOf } from '../../src/core/cache/sibling.ts'
 import { createCache, memoryStore, type Cache } from '../../src/index.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { answerOf } from './answer.ts'

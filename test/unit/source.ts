@@ -1,4 +1,4 @@
-import type { LoadContext, Loader } from '../../src/core/load.ts'
+import type { LoadContext, Loader } from '../../src/core/load/loader.ts'
 
 /** One run of a loader; it goes on until the test ends it. */
 export interface Run<T> {

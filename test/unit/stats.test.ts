@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { TopKeys } from '../../src/core/top-keys.ts'
+import { TopKeys } from '../../src/core/observe/counters.ts'
 import { createCache } from '../../src/index.ts'
 import { settled } from '../support/fake-clock.ts'
 import { answerOf, answersOf } from './answer.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tokenLength, tokens } from '../../src/core/token.ts'
+import { tokenLength, tokens } from '../../src/core/lease/token.ts'
 
 test('no two loads have the same token, of one source or of two (rule 1)', () => {
   const [one, other] = [tokens(), tokens()]

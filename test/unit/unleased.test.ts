@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { Events, type CacheEvents } from '../../src/core/events.ts'
-import type { Loaded } from '../../src/core/load.ts'
-import { moments } from '../../src/core/moment.ts'
-import { Unleased } from '../../src/core/unleased.ts'
+import { Events, type CacheEvents } from '../../src/core/observe/events.ts'
+import type { LoadRun } from '../../src/core/load/loader.ts'
+import { causalClock } from '../../src/core/load/causal-order.ts'
+import { LeaselessQueue } from '../../src/core/load/leaseless-queue.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { answerOf } from './answer.ts'
 
@@ -14,15 +14,15 @@ function loads(most = 64, mostQueued = 1_000) {
   const refused: CacheEvents['overloaded'][] = []
   events.on('overloaded', (event) => void refused.push(event))
   const clock = new FakeClock()
-  const moment = moments()
-  const unleased = new Unleased({ most, mostQueued, patience, clock, events, moment })
+  const causalNow = causalClock()
+  const unleased = new LeaselessQueue({ most, mostQueued, patience, clock, events, causalNow })
   const running = new Map<string, (value: string) => void>()
   const began: string[] = []
   const leave = new Map<string, () => void>()
-  const ask = (key: string, name: string, { nested = false, asked = moment() } = {}) => {
+  const ask = (key: string, name: string, { nested = false, asked = causalNow() } = {}) => {
     const share = unleased.share(key, asked, nested, () => {
       began.push(name)
-      return new Promise<Loaded>((resolve) => {
+      return new Promise<LoadRun>((resolve) => {
         running.set(name, (value) => {
           running.delete(name)
           resolve({ state: 'value', value, ttl: 1, grace: 0, loadTime: 0, tags: [], validators: null })
@@ -38,7 +38,7 @@ function loads(most = 64, mostQueued = 1_000) {
     finish(`value of ${name}`)
     await settled()
   }
-  return { clock, moment, unleased, running, began, refused, ask, end, leave: (name: string) => leave.get(name)?.() }
+  return { clock, causalNow, unleased, running, began, refused, ask, end, leave: (name: string) => leave.get(name)?.() }
 }
 
 function valueOf(name: string) {
@@ -52,8 +52,8 @@ const pending = { state: 'pending' }
 
 describe('loads without a lease', () => {
   test('of those who ask together are one (rule 12)', async () => {
-    const { ask, end, began, moment } = loads()
-    const [one, two, three] = [moment(), moment(), moment()]
+    const { ask, end, began, causalNow } = loads()
+    const [one, two, three] = [causalNow(), causalNow(), causalNow()]
     const answers = [
       ask('k', 'first', { asked: one }),
       ask('k', 'second', { asked: two }),
@@ -89,8 +89,8 @@ describe('loads without a lease', () => {
   })
 
   test('may be joined by a caller who asked before they began, and comes late', async () => {
-    const { ask, end, moment } = loads()
-    const asked = moment()
+    const { ask, end, causalNow } = loads()
+    const asked = causalNow()
     ask('k', 'first')
     await settled()
     const late = ask('k', 'late', { asked })

@@ -1,4 +1,4 @@
-import type { Store, StoreUser } from '../../src/core/store.ts'
+import type { Store, StoreUser } from '../../src/core/contract/store.ts'
 import { FarStore, type Command } from '../../src/testing/far-store.ts'
 
 interface Gate {

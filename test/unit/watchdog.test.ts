@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Lease } from '../../src/core/store.ts'
-import { Watchdog } from '../../src/core/watchdog.ts'
+import type { Lease } from '../../src/core/contract/store.ts'
+import { Watchdog } from '../../src/core/lease/watchdog.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 /** One renewal that was sent, to be answered by the test. */

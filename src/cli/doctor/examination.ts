@@ -1,5 +1,5 @@
-import { keyspace } from '../../core/key.ts'
-import { tokens } from '../../core/token.ts'
+import { namespacePrefix } from '../../core/entry/key.ts'
+import { tokens } from '../../core/lease/token.ts'
 import { valueKey } from '../../redis/keys.ts'
 import { access } from './access.ts'
 import { clients } from './clients.ts'
@@ -38,20 +38,20 @@ export async function examine(
   addresses: readonly Address[],
   database: number,
 ): Promise<Found> {
-  const about = { question, connections, database }
+  const examination = { question, connections, database }
   const [only] = addresses as [Address]
-  if (question.kind === 'server') return new Map([['', (await examined(about, only)).findings]])
+  if (question.kind === 'server') return new Map([['', (await examined(examination, only)).findings]])
   if (question.kind === 'sentinel') {
     const { master, findings } = await sentinel(connections, addresses, question.master)
     return new Map([
       ['', findings],
-      [nameOf(master), (await examined(about, master)).findings],
+      [nameOf(master), (await examined(examination, master)).findings],
     ])
   }
-  return examinedCluster(about, addresses)
+  return examinedCluster(examination, addresses)
 }
 
-interface About {
+interface Examination {
   readonly question: Question
   readonly connections: Connections
   readonly database: number
@@ -62,15 +62,15 @@ interface Examined {
   readonly timing: Timing | null
 }
 
-async function examinedCluster(about: About, seeds: readonly Address[]): Promise<Found> {
-  const { seed, connection } = await firstOf(about.connections, seeds)
+async function examinedCluster(examination: Examination, seeds: readonly Address[]): Promise<Found> {
+  const { seed, connection } = await firstOf(examination.connections, seeds)
   const { masters, findings } = await cluster(connection, seed)
   const ofAll = [...findings]
   const found = new Map<string, readonly Finding[]>([['', ofAll]])
   const timings = new Map<string, Timing>()
   for (const master of masters) {
     const name = nameOf(master)
-    const result = await examined(about, master).catch(unreached)
+    const result = await examined(examination, master).catch(unreached)
     found.set(name, result.findings)
     if (result.timing !== null) timings.set(name, result.timing)
   }
@@ -103,7 +103,7 @@ async function firstOf(
 }
 
 /** @throws Unreachable */
-async function examined({ question, connections, database }: About, address: Address): Promise<Examined> {
+async function examined({ question, connections, database }: Examination, address: Address): Promise<Examined> {
   const connection = await connections.open(address)
   const facts = await Facts.of(connection)
   const { settings, aclUser, kind } = question
@@ -137,8 +137,8 @@ async function tried(subject: Subject): Promise<readonly Finding[]> {
 async function keyOn(connection: Connection, namespace: string, kind: Subject['kind']): Promise<string> {
   const token = tokens()
   let key = ''
-  for (let tried = 0; tried < (kind === 'cluster' ? mostKeys : 1); tried++) {
-    key = `${keyspace(namespace)}doctor:${token()}`
+  for (let attempt = 0; attempt < (kind === 'cluster' ? mostKeys : 1); attempt++) {
+    key = `${namespacePrefix(namespace)}doctor:${token()}`
     if (kind !== 'cluster') return key
     const answer = await connection.ask('GET', valueKey(key))
     if (!('refused' in answer && /^(MOVED|ASK|CLUSTERDOWN Hash slot not served)/.test(answer.refused))) return key

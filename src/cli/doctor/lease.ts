@@ -1,4 +1,4 @@
-import { tokens } from '../../core/token.ts'
+import { tokens } from '../../core/lease/token.ts'
 import { redisStore, type RedisClient } from '../../redis/index.ts'
 import type { Answer } from './connection.ts'
 import { about, type Finding } from './finding.ts'

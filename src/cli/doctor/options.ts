@@ -1,4 +1,4 @@
-import type { CacheOptions } from '../../core/options.ts'
+import type { CacheOptions } from '../../core/options/options.ts'
 import { parsed, planned, targetIn, targetOptions, type Target } from '../target.ts'
 import { UsageError } from '../usage-error.ts'
 

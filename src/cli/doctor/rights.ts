@@ -1,4 +1,4 @@
-import { keyspace } from '../../core/key.ts'
+import { namespacePrefix } from '../../core/entry/key.ts'
 import type { Answer } from './connection.ts'
 import { about, type Finding } from './finding.ts'
 import { inboxOf, needs, type Need } from './needs.ts'
@@ -46,9 +46,9 @@ export async function rights(subject: Subject): Promise<Finding[]> {
 
 /** What is missing, in a sentence; `''` for nothing. */
 function lacks({ words, unknown }: Missing, who: string): string {
-  const rights = words.size === 0 ? '' : `User ${who} has no right to ${[...words].join(' ')}`
+  const forbidden = words.size === 0 ? '' : `User ${who} has no right to ${[...words].join(' ')}`
   const commands = unknown.size === 0 ? '' : `The server has no ${[...unknown].join(', no ')}`
-  return [rights, commands].filter((text) => text !== '').join('. ')
+  return [forbidden, commands].filter((text) => text !== '').join('. ')
 }
 
 function isNeeded(where: Need['where'], { settings, kind, database }: Subject): boolean {
@@ -90,7 +90,7 @@ function note({ words, unknown }: Missing, { word }: Need, refused: string, name
   }
   if (!isPermission(refused)) return false
   // The ends of the sentences of Redis 6.2, 7.0 and 7.2; what they name may hold any word.
-  if (/\bkeys?( used as arguments)?$/.test(refused)) words.add(`~{${keyspace(namespace)}*`)
+  if (/\bkeys?( used as arguments)?$/.test(refused)) words.add(`~{${namespacePrefix(namespace)}*`)
   else if (/\bchannels?( used as arguments)?$/.test(refused)) words.add('&herdless:inbox:*')
   else words.add(word)
   return true

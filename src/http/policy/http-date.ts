@@ -20,21 +20,30 @@ export function dateOf(text: string | null, now: number): number | null {
   // The longest has 33 characters.
   if (text === null || text.length > 40) return null
   let match = fixed.exec(text)
-  if (match) return instant(match[3], match[2], match[1], match[4], match[5], match[6])
+  if (match) return instant({ year: match[3], name: match[2], date: match[1], clock: match.slice(4) })
   match = asctime.exec(text)
-  if (match) return instant(match[6], match[1], match[2], match[3], match[4], match[5])
+  if (match) return instant({ year: match[6], name: match[1], date: match[2], clock: match.slice(3) })
   match = rfc850.exec(text)
-  return match && instant(fullYear(Number(match[3]), now), match[2], match[1], match[4], match[5], match[6])
+  if (match === null) return null
+  return instant({ year: fullYear(Number(match[3]), now), name: match[2], date: match[1], clock: match.slice(4) })
 }
 
-/** An instant as a date of a header, in the preferred format. @param instant milliseconds since the epoch */
-export function dateText(instant: number): string {
-  return new Date(instant).toUTCString()
+/** An instant as a date of a header, in the preferred format. @param at milliseconds since the epoch */
+export function dateText(at: number): string {
+  return new Date(at).toUTCString()
 }
 
 type Part = string | number | undefined
 
-function instant(year: Part, name: Part, date: Part, hour: Part, minute: Part, second: Part): number | null {
+/** The parts of a date; `clock`: hour, minute and second. */
+interface Parts {
+  readonly year: Part
+  readonly name: Part
+  readonly date: Part
+  readonly clock: readonly string[]
+}
+
+function instant({ year, name, date, clock: [hour, minute, second] }: Parts): number | null {
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null
   const at = new Date(0)
   at.setUTCFullYear(Number(year), months.indexOf(String(name).toLowerCase()), Number(date))

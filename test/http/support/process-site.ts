@@ -4,7 +4,7 @@ import { inject } from 'vitest'
 import { until } from '../../../scripts/until.mjs'
 import type { CacheResponsesOptions } from '../../../src/http/express.ts'
 import type { CacheEvents, CacheOptions } from '../../../src/index.ts'
-import { quietly } from '../../../src/core/quietly.ts'
+import { ignoreRejection } from '../../../src/core/errors.ts'
 import { ProcessStarter, type FleetProcess } from '../../support/fleet-process.ts'
 import { Visitor, type Reply } from './visitor.ts'
 
@@ -161,7 +161,7 @@ export class ProcessSite extends Visitor implements AsyncDisposable {
 
   /** Has all runs answered that have begun, from this number on, and all that will. */
   letGo(answer: (run: Run) => Answer | Promise<Answer>, from = 1): void {
-    const say = (run: Run): void => quietly(Promise.resolve(answer(run)).then((said) => run.answer(said)))
+    const say = (run: Run): void => ignoreRejection(Promise.resolve(answer(run)).then((said) => run.answer(said)))
     this.#runs.slice(from - 1).forEach(say)
     this.#runs.push = (...begun) => (begun.forEach(say), Array.prototype.push.apply(this.#runs, begun))
   }

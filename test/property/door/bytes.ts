@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { jsonCodec } from '../../../src/core/codec.ts'
+import { jsonCodec } from '../../../src/core/codec/codec.ts'
 import { areSame, samples } from './values.ts'
 
 const codec = jsonCodec()

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { milliseconds } from '../../../src/core/duration.ts'
+import { parseDuration } from '../../../src/core/time/duration.ts'
 
 const units = [
   ['ms', 1n],
@@ -107,7 +107,7 @@ export function wronglyTaken(given: unknown, within: { least: number; most: numb
   if (ms !== null && isOnEdge(ms, within)) return null
   const isOne = ms !== null && ms >= within.least && ms <= within.most
   try {
-    const told = milliseconds('ttl', given, within)
+    const told = parseDuration('ttl', given, within)
     return isOne && Math.abs(told - ms) <= 1e-9 + 1e-12 * ms ? null : { told, ms }
   } catch (error) {
     if (!(error instanceof TypeError) || isOne) return error

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { jsonCodec, memoryStore, type Clock, type Codec } from '../../../src/index.ts'
-import { systemClock } from '../../../src/core/clock.ts'
+import { systemClock } from '../../../src/core/time/clock.ts'
 import { bounds, durations, isOnEdge, worth } from './durations.ts'
 import type { Outcome } from './outcome.ts'
 import { anything } from './values.ts'

@@ -1,0 +1,77 @@
+import type { Clock } from '../time/clock.ts'
+import type { Codec } from '../codec/codec.ts'
+import type { Lease, Store } from '../contract/store.ts'
+import { Keyspace } from '../entry/key.ts'
+import { Watchdog } from '../lease/watchdog.ts'
+import { causalClock } from '../load/causal-order.ts'
+import { LeaseCompletion } from '../load/complete.ts'
+import type { FlightParts } from '../load/flight.ts'
+import { Flights } from '../load/flights.ts'
+import { LeaselessLoads, LeaselessQueue } from '../load/leaseless-queue.ts'
+import { Pacing } from '../load/pacing.ts'
+import { UnstoredValues } from '../load/payload.ts'
+import { Near } from '../near/near.ts'
+import { Events } from '../observe/events.ts'
+import { Tracing } from '../observe/tracing.ts'
+import type { CachePlan } from '../options/plan.ts'
+import { GuardedStore } from '../outage/guarded-store.ts'
+import type { Call, CallParts } from './call.ts'
+import { describeHolder, type ExplainParts } from './explain.ts'
+import { Reads } from './reads.ts'
+import type { WriteParts } from './writes.ts'
+
+/** All parts of one cache. */
+export interface CacheParts extends CallParts, ExplainParts, WriteParts, FlightParts {
+  readonly store: GuardedStore
+  readonly openCalls: Set<Call>
+  readonly near: Near | null
+  readonly copies: Set<Near>
+}
+
+/** Makes the parts of a cache by its plan. @param elder those of the cache that it is a sibling of */
+export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | null = null): CacheParts {
+  const { clock, codec, commandTimeout, maxConcurrentLoads: most, maxQueuedLoads: mostQueued } = plan
+  const keyspace = new Keyspace(plan.namespace, plan.prefixes)
+  const causalNow = causalClock()
+  const events = elder?.events ?? new Events(plan.namespace, plan.stats.topKeys)
+  const tracing = elder?.tracing ?? new Tracing()
+  const keeps = plan.onInvalidateFailure === 'replay'
+  const store = elder?.store ?? new GuardedStore(backing, { timeout: commandTimeout, keeps, clock, events })
+
+  const near = nearOf(plan, backing, { namespace: keyspace.prefix, clock, codec, events })
+  const copies = elder?.copies ?? new Set()
+  if (near !== null) copies.add(near)
+
+  const unstored = new UnstoredValues(clock)
+  const base = { store, keyspace, codec, events, unstored, clock, causalNow, tracing, near, copies }
+  const completionParts = { ...base, pacing: new Pacing(clock) }
+  const flightParts = {
+    ...completionParts,
+    completion: new LeaseCompletion(completionParts),
+    watchdog: new Watchdog<Lease>((leases) => store.renew(leases), clock),
+    leaselessQueue: new LeaselessQueue({ most, mostQueued, patience: commandTimeout, clock, events, causalNow }),
+    holder: describeHolder(),
+  }
+  return {
+    ...flightParts,
+    flights: new Flights(flightParts, (key) => near?.forget(key)),
+    reads: new Reads(base),
+    leaselessLoads: new LeaselessLoads(base),
+    openCalls: new Set(),
+  }
+}
+
+function nearOf(
+  { near }: CachePlan,
+  store: Store,
+  parts: { namespace: string; clock: Clock; codec: Codec; events: Events },
+): Near | null {
+  if (near === null) return null
+  const watch = store.watch?.bind(store)
+  if (watch === undefined) {
+    throw new TypeError(
+      'Expected a store that tells what goes, such as redisStore(client), for `near`; got one without watch()',
+    )
+  }
+  return new Near(near, watch, parts)
+}

@@ -1,0 +1,257 @@
+import { circleAbove, currentLoad, type LoadNode, waitNested, type TooLong } from '../load/circular-load.ts'
+import { CacheError, quoted } from '../errors.ts'
+import type { Flight } from '../load/flight.ts'
+import type { Flights } from '../load/flights.ts'
+import { freshnessOf } from '../entry/freshness.ts'
+import { type CallRequest, type LoadRequest, valueOf, type LoadRun, type Stale } from '../load/loader.ts'
+import type { LeaselessLoads } from '../load/leaseless-queue.ts'
+import { PendingAnswer } from './pending-answer.ts'
+import { awaitedValue, clocksDiffer, type ReadResult, type Reads } from './reads.ts'
+import type { FlightOutcome } from '../load/causal-order.ts'
+import type { Clock } from '../time/clock.ts'
+import type { Near } from '../near/near.ts'
+import type { Events } from '../observe/events.ts'
+import type { LeaselessQueue } from '../load/leaseless-queue.ts'
+
+/** What the calls of one cache work with. */
+export interface CallParts {
+  /** Names the cache: two caches may use the same key for different things. */
+  readonly store: object
+  readonly reads: Reads
+  readonly flights: Flights
+  readonly leaselessQueue: LeaselessQueue
+  readonly leaselessLoads: LeaselessLoads
+  readonly near: Pick<Near, 'spare'> | null
+  readonly events: Events
+  readonly clock: Clock
+  /** The calls that have no answer yet. */
+  readonly openCalls: Set<Call>
+}
+
+/** How often a caller takes part in a load that is then voided, before it loads for itself. */
+const mostFlights = 5
+
+/**
+ * One call that has no answer at hand: reads, joins or starts the flight of its key until one brings an answer that is
+ * good for it, within its own patience.
+ */
+export class Call {
+  readonly #parts: CallParts
+  readonly #request: CallRequest
+  readonly #parent: LoadNode | null
+  readonly #patience: PendingAnswer
+  #read: LoadRequest['read'] = null
+  /** The token of the value that is to be replaced, however fresh it is. */
+  #replaced: string | null = null
+  #stale: (Stale & { readonly until: number }) | null = null
+  #leave: () => void = () => undefined
+  #missed = false
+
+  constructor(parts: CallParts, request: CallRequest) {
+    const { clock, openCalls } = parts
+    const { plan, askedAtMs: since } = request
+    this.#parts = parts
+    this.#request = request
+    this.#parent = currentLoad()
+    this.#patience = new PendingAnswer({
+      clock,
+      since,
+      signal: plan.signal,
+      onEnd: () => {
+        openCalls.delete(this)
+        this.#leave()
+        if (this.#missed) parts.events.emit('answer', { key: this.key, duration: clock.now() - since })
+      },
+    })
+  }
+
+  get key(): string {
+    return this.#request.key
+  }
+
+  /** Settles when this caller has its answer. */
+  get answered(): Promise<unknown> {
+    return this.#patience.answer
+  }
+
+  /** @param read what the caller has read already, or how that failed; `null` if it has yet to */
+  answer(read: ReadResult | CacheError | null): Promise<unknown> {
+    const { key, plan } = this.#request
+    this.#parts.openCalls.add(this)
+    this.#patience.after(plan.waitTimeout, () => {
+      if (this.#serveStale()) return
+      this.giveUp(new CacheError('WAIT_TIMEOUT', `No answer for ${quoted(key)} within ${plan.waitTimeout} ms`, { key }))
+    })
+    this.#seek(read).then(
+      (value) => this.#patience.resolve(value),
+      (error: unknown) => {
+        const own = error instanceof CacheError && (error.code === 'CLOSED' || error.code === 'CIRCULAR_LOAD')
+        if (own || !this.#serveStale()) this.giveUp(error)
+      },
+    )
+    return this.answered
+  }
+
+  /** Ends this call, whatever it waits for. */
+  giveUp(error: unknown): void {
+    this.#patience.reject(error)
+  }
+
+  /** Flight after flight, until one brings an answer that is good for whoever asked when this caller did. */
+  async #seek(read: ReadResult | CacheError | null): Promise<unknown> {
+    const { flights, events, clock } = this.#parts
+    const { key, askedAt, refresh } = this.#request
+    if (read === null && (refresh || flights.joinable(key)?.hasStale !== false)) read = await this.#readNow()
+    if (refresh && read !== null && 'entry' in read) this.#replaced = read.entry.token
+    const atOnce = this.#atOnce(read)
+    if (atOnce !== null) return atOnce.value
+    this.#missed = true
+    events.emit('miss', { key })
+    let awaited: string | null = null
+    for (let flown = 0; flown < mostFlights && !this.#patience.over; flown++) {
+      if (read instanceof CacheError) return await this.#away(read)
+      this.#checkCircle()
+      const joinedAt = clock.now()
+      const settlement = await this.#join(this.#joinable() ?? flights.start(this.#loadRequest(this.#parent)))
+      if (this.#patience.over) break
+      switch (settlement.state) {
+        case 'value':
+          // It may have expired on its way, but not before this caller joined: a fill may arrive late.
+          if (settlement.freshUntil <= joinedAt - clocksDiffer) break
+          if (askedAt < settlement.currentAsOf) return settlement.value
+          awaited = settlement.token
+          break
+        case 'failed':
+          if (askedAt < settlement.currentAsOf) throw settlement.error
+          break
+        case 'pass':
+          return settlement.own?.caller === askedAt ? settlement.own.value : valueOf(await this.#loadAlone())
+        case 'away':
+          return await this.#away(settlement.error)
+        case 'too long':
+          return await this.#collapsed()
+        case 'again':
+          break
+      }
+      read = await this.#readNow()
+      const found = this.#atOnce(read) ?? awaitedValue(read, awaited, clock.now() - joinedAt)
+      if (found !== null) return found.value
+    }
+    // Whoever has an answer by now does not start another load.
+    return this.#patience.over ? undefined : await this.#collapsed()
+  }
+
+  #readNow(): Promise<ReadResult | CacheError> {
+    return this.#parts.reads.read(this.#request.key, this.#request.plan.tags).catch((error: CacheError) => error)
+  }
+
+  /** What can be served without waiting: a fresh value, or a stale one that somebody then refreshes. */
+  #atOnce(read: ReadResult | CacheError | null): { value: unknown } | null {
+    if (read === null || read instanceof CacheError) return null
+    const { flights, events } = this.#parts
+    const { key, plan } = this.#request
+    const isNew = read.state === 'entry' && read.entry.token !== this.#replaced
+    if (isNew && freshnessOf(read.entry, 0) === 'fresh') {
+      events.hit(key, this.#missed)
+      flights.refreshAhead(this.#request, read.entry, read.value)
+      return read
+    }
+    this.#keep(read)
+    const stale = this.#servable()
+    if (stale === null || plan.softTimeout > 0) return null
+    flights.refresh(this.#request, this.#read)
+    events.stale(key, stale.age, this.#missed)
+    return stale
+  }
+
+  /** What this call may join: one that wants a new value, only what will not end with a value that is there already. */
+  #joinable(): Flight | null {
+    const flight = this.#parts.flights.joinable(this.key)
+    return this.#request.refresh && flight?.state === 'claiming' ? null : flight
+  }
+
+  #join(flight: Flight): Promise<FlightOutcome | TooLong> {
+    const leave = flight.join()
+    this.#leave = leave
+    if (this.#parent === null) return flight.outcome
+    const wait = waitNested(this.#parent, flight, this.#request.plan.waitTimeout / 2, this.#parts.clock)
+    this.#leave = () => (wait.over(), leave())
+    return wait.outcome
+  }
+
+  /** The store is away. */
+  async #away(error: CacheError): Promise<unknown> {
+    const { key, plan, refresh } = this.#request
+    if (error.code === 'CLOSED') throw error
+    if (plan.onStoreFailure === 'throw') {
+      throw new CacheError('STORE_UNAVAILABLE', error.message, { key, cause: error.cause })
+    }
+    const copy = refresh ? undefined : this.#parts.near?.spare(key)
+    if (copy !== undefined) return copy.value
+    return await this.#collapsed()
+  }
+
+  /** Loads without a lease, together with those of this process who ask for the same key in time. */
+  async #collapsed(): Promise<unknown> {
+    const { key, askedAt } = this.#request
+    for (;;) {
+      let own = false
+      this.#checkCircle()
+      const share = this.#parts.leaselessQueue.share(key, askedAt, this.#parent !== null, () => {
+        own = true
+        return this.#loadAlone()
+      })
+      this.#leave = share.leave
+      const loaded = await share.loaded
+      if (loaded !== null) return valueOf(loaded.state === 'pass' && !own ? await this.#loadAlone() : loaded)
+    }
+  }
+
+  #loadAlone(): Promise<LoadRun> {
+    return this.#parts.leaselessLoads.run(this.#request, this.#stale, this.#parent)
+  }
+
+  #checkCircle(): void {
+    const circle = circleAbove(this.#parent, this.#parts.store, this.#request.key)
+    if (circle !== null) throw circle
+  }
+
+  #loadRequest(parent: LoadNode | null): LoadRequest {
+    const { key, loader, plan, askedAt } = this.#request
+    return { key, loader, plan, askedAt, parent, read: this.#read, refresh: false }
+  }
+
+  /** Remembers what was read: what a new load will replace, and what may be served until then. */
+  #keep(read: ReadResult): void {
+    const { plan, refresh } = this.#request
+    this.#read = read.state === 'nothing' ? null : { token: read.entry.token, value: null, fresh: false }
+    this.#stale = null
+    if (read.state !== 'entry') return
+    const { entry, value, at } = read
+    const seen = freshnessOf(entry, plan.grace)
+    if (seen === 'expired') return
+    const old = {
+      value,
+      age: entry.age,
+      ...entry.validators,
+      until: at + Math.min(entry.staleFor, plan.grace + entry.freshFor),
+    }
+    this.#read = { token: entry.token, value: old, fresh: seen === 'fresh' }
+    // Whoever wants a new one is not served the old one.
+    if (refresh) return
+    this.#stale = old
+    if (plan.softTimeout > 0) this.#patience.after(plan.softTimeout, () => void this.#serveStale())
+  }
+
+  #serveStale(): boolean {
+    const stale = this.#servable()
+    if (stale === null) return false
+    this.#parts.events.stale(this.key, stale.age, this.#missed)
+    this.#patience.resolve(stale.value)
+    return true
+  }
+
+  #servable(): Stale | null {
+    return this.#stale !== null && this.#parts.clock.now() < this.#stale.until ? this.#stale : null
+  }
+}

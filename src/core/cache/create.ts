@@ -1,0 +1,21 @@
+import { jsonCodec } from '../codec/codec.ts'
+import type { Store } from '../contract/store.ts'
+import type { CacheOptions } from '../options/options.ts'
+import { planOf } from '../options/plan.ts'
+import type { Clock } from '../time/clock.ts'
+import type { Cache } from './cache.ts'
+import { FleetCache } from './fleet-cache.ts'
+import { ObservingCache } from './observing-cache.ts'
+
+/**
+ * A cache as the options say.
+ * @param options each with a default
+ * @param defaultStore makes the store if the options name none, with the clock of the cache
+ * @throws TypeError for an unknown option or a value it cannot have
+ */
+export function openCache(options: CacheOptions, defaultStore: (clock: Clock) => Store): Cache {
+  const plan = planOf(options)
+  if (plan.mode === 'cache') return new FleetCache(plan, plan.store ?? defaultStore(plan.clock))
+  const shadow = new FleetCache({ ...plan, codec: jsonCodec(), near: null }, defaultStore(plan.clock))
+  return new ObservingCache(plan, shadow)
+}

@@ -1,0 +1,274 @@
+import { CacheError, fromFailure, quoted, withKey, ignoreRejection } from '../errors.ts'
+import type { Flight } from '../load/flight.ts'
+import { freshnessOf } from '../entry/freshness.ts'
+import type { Codec } from '../codec/codec.ts'
+import type { Keyspace } from '../entry/key.ts'
+import type { Flights } from '../load/flights.ts'
+import type { LeaselessQueue } from '../load/leaseless-queue.ts'
+import type { Events } from '../observe/events.ts'
+import type { GuardedStore } from '../outage/guarded-store.ts'
+import { decodeEntry } from '../load/payload.ts'
+import type { Entry, Seen, SeenLease } from '../contract/store.ts'
+import { checkToken } from '../lease/token.ts'
+import { hostname } from 'node:os'
+
+/** What `explain` tells of a key. All durations are milliseconds. */
+export interface Explanation {
+  readonly key: string
+  /** What a call would find at this moment; `unknown` while the store does not answer. */
+  readonly state: 'fresh' | 'stale' | 'missing' | 'unknown'
+  /** Why that is so, and what goes on, in sentences for people; no more than is known. */
+  readonly because: readonly string[]
+  /** The value that is there, although it may not be served any more; `null` if there is none. */
+  readonly value: ExplainedValue | null
+  /** Who loads it now. */
+  readonly load: HeldLease | null
+  /** What the last load left behind instead of a value, and for how long that is the answer. */
+  readonly rest:
+    | { readonly state: 'failed'; readonly error: CacheError; readonly left: number }
+    | { readonly state: 'pass'; readonly left: number }
+    | null
+  readonly here: ExplainedHere
+}
+
+/** A value, without itself. */
+export interface ExplainedValue {
+  readonly age: number
+  /** What is left of its ttl; 0 when it is over. */
+  readonly ttl: number
+  /** For how long after its ttl it may be served, or may be still. */
+  readonly grace: number
+  /** The bytes of its payload. */
+  readonly size: number
+  readonly loadTime: number
+  readonly tags: readonly string[]
+  /** What was invalidated since its load began, or has been lost by the store, so that it is void. */
+  readonly voidedBy: readonly { readonly by: 'tag' | 'prefix'; readonly name: string }[]
+}
+
+/** What this process does with a key. */
+export interface ExplainedHere {
+  /** `resting`: a load failed, and until its cool-down is over nobody here asks for another while there is a stale value. */
+  readonly flight: 'none' | Exclude<Flight['state'], 'over'>
+  /** How many callers have no answer yet. */
+  readonly callers: number
+  /** How many loads run or queue without a lease. */
+  readonly loadsWithoutLease: number
+  /** Why the store is not asked for anything at the moment. */
+  readonly storeAway: CacheError | null
+  /** Whether an invalidation is kept that the store has yet to be told of: until then the key is not read here. */
+  readonly keptInvalidation: boolean
+}
+
+/** What an explanation is made of. */
+export interface ExplainParts {
+  readonly store: GuardedStore
+  readonly keyspace: Keyspace
+  readonly flights: Flights
+  readonly leaselessQueue: LeaselessQueue
+  /** The calls that have no answer yet. */
+  readonly openCalls: ReadonlySet<{ readonly key: string }>
+  readonly codec: Codec
+  readonly events: Events
+}
+
+/** All that is known of a key. @param grace that of the cache */
+export async function explainKey(key: string, grace: number, parts: ExplainParts): Promise<Explanation> {
+  const seen = await look(key, parts)
+  const here = hereOf(key, parts)
+  if (seen instanceof CacheError) {
+    const because = [`The store does not answer: ${seen.message}`]
+    return { key, state: 'unknown', because, value: null, load: null, rest: null, here }
+  }
+  const { entry, rest } = seen
+  const value = entry === null ? null : valueOf(entry, seen.voidedBy, grace, parts)
+  const load = seen.lease === null ? null : toldLease(key, seen.lease)
+  const left = rest?.left ?? 0
+  const error = rest?.failure ? fromFailure(rest.failure, key) : null
+  const found = verdict({ key, grace, entry, value }, parts)
+  const state = here.keptInvalidation ? 'missing' : found.state
+  const because = [
+    here.keptInvalidation
+      ? 'It was invalidated here, and the store has yet to be told: until then this process does not read it'
+      : found.because,
+    ...(load === null ? [] : [`${leaseOf(load)}`]),
+    ...(error === null
+      ? []
+      : [`Its last load failed, and that is the answer for another ${ms(left)}: ${error.message}`]),
+    ...(rest !== null && error === null
+      ? [`Its last loader said doNotStore(): for another ${ms(left)} nobody queues`]
+      : []),
+    ...(here.flight === 'resting'
+      ? ['A load failed: until its cool-down is over, this process asks for no refresh']
+      : []),
+    ...(here.storeAway === null ? [] : [`The store is away for this process: ${here.storeAway.message}`]),
+  ]
+  const told = error === null ? { state: 'pass' as const, left } : { state: 'failed' as const, error, left }
+  return { key, state, because, value, load, rest: rest === null ? null : told, here }
+}
+
+async function look(key: string, { store, keyspace }: ExplainParts): Promise<Seen | CacheError> {
+  const name = keyspace.keyOf(key)
+  return await store
+    .ask(async (backing) => {
+      if (backing.inspection !== undefined) return await backing.inspection.look(name)
+      return { entry: await backing.read(name), voidedBy: [], lease: null, rest: null }
+    })
+    .catch((error: CacheError) => error)
+}
+
+function hereOf(key: string, { store, keyspace, flights, leaselessQueue, openCalls }: ExplainParts): ExplainedHere {
+  return {
+    flight: flights.stateOf(key),
+    callers: [...openCalls].filter((call) => call.key === key).length,
+    loadsWithoutLease: leaselessQueue.count(key),
+    storeAway: store.silence,
+    keptInvalidation: store.keeps(keyspace.keyOf(key)),
+  }
+}
+
+function valueOf(entry: Entry, voidedBy: readonly string[], grace: number, { keyspace }: ExplainParts): ExplainedValue {
+  const { age, freshFor, staleFor, payload, loadTime, tags } = entry
+  return {
+    age,
+    ttl: Math.max(0, freshFor),
+    grace: Math.max(0, Math.min(staleFor - Math.max(0, freshFor), grace + Math.min(0, freshFor))),
+    size: payload.byteLength,
+    loadTime,
+    tags: tags.map((tag) => keyspace.describeTag(tag)).flatMap(({ by, name }) => (by === 'tag' ? [name] : [])),
+    voidedBy: voidedBy.map((tag) => keyspace.describeTag(tag)),
+  }
+}
+
+/** What of a value is served, and why. */
+function verdict(
+  { key, grace, entry, value }: { key: string; grace: number; entry: Entry | null; value: ExplainedValue | null },
+  parts: ExplainParts,
+): Pick<Explanation, 'state'> & { readonly because: string } {
+  if (entry === null || value === null) {
+    const because = 'There is no value: it was never stored, or has expired, or was invalidated or evicted'
+    return { state: 'missing', because }
+  }
+  if (value.voidedBy.length > 0) {
+    const names = value.voidedBy.map(({ by, name }) => `${by} ${quoted(name)}`).join(', ')
+    return {
+      state: 'missing',
+      because: `There is a value, but it is void: invalidated since its load began, or lost by the store: ${names}`,
+    }
+  }
+  const { age, freshFor, staleFor } = entry
+  const over = `its ttl ended ${ms(-freshFor)} ago`
+  switch (freshnessOf(entry, grace)) {
+    case 'fresh':
+      if (decodeEntry(entry, key, parts) === null)
+        return { state: 'missing', because: 'There is a value that this codec cannot decode' }
+      return {
+        state: 'fresh',
+        because: `There is a value, written ${ms(age)} ago and fresh for another ${ms(freshFor)}`,
+      }
+    case 'stale':
+      return {
+        state: 'stale',
+        because: `There is a value, but ${over}; it may be served for another ${ms(value.grace)}`,
+      }
+    case 'expired': {
+      const why = staleFor > 0 ? `the grace of this cache is ${ms(grace)}` : 'so did its grace'
+      return { state: 'missing', because: `There is a value, but ${over}, and ${why}` }
+    }
+  }
+}
+
+function ms(duration: number): string {
+  return `${Math.round(duration)} ms`
+}
+
+/** A load that is under way somewhere in the fleet. Durations are milliseconds. */
+export interface HeldLease {
+  readonly key: string
+  /** Names this very load; for `breakLease`. */
+  readonly token: string
+  /** What the loader was told as its `fence`. */
+  readonly fence: bigint
+  /** The process that loads, if it is known. */
+  readonly holder: Holder | null
+  /** What a tracer in that process calls this load, such as a `traceparent`; `null` without one. */
+  readonly context: string | null
+  /** How long it has been held. */
+  readonly age: number
+  /** How long it is held at least, unless it is released or broken. */
+  readonly left: number
+  readonly renewals: number
+  /** How many processes wait for it; `null` where the store does not know. */
+  readonly waiting: number | null
+}
+
+/** A lease, told of a key as callers know it. */
+export function toldLease(key: string, seen: SeenLease): HeldLease {
+  const { token, fence, holder, context, age, left, renewals, waiting } = seen
+  return { key, token, fence, holder: parseHolder(holder), context: context || null, age, left, renewals, waiting }
+}
+
+/** The leases that are held now, as the store finds them. */
+export async function* listLeases({
+  store,
+  keyspace,
+}: Pick<ExplainParts, 'store' | 'keyspace'>): AsyncGenerator<HeldLease, void> {
+  const namespace = keyspace.prefix
+  const steps = await store.ask(async ({ inspection }) => inspection?.leases?.(namespace))
+  if (steps === undefined) {
+    throw new TypeError('Expected a store that can list its leases, which no plain key-value store can')
+  }
+  try {
+    for (;;) {
+      // Each step has a deadline, and the whole has none.
+      const step = await store.ask(() => steps.next())
+      if (step.done === true) return
+      for (const lease of step.value) yield toldLease(lease.key.slice(namespace.length), lease)
+    }
+  } finally {
+    // Not awaited: it would wait for a step that the store has not answered.
+    ignoreRejection(Promise.resolve(steps.return?.()))
+  }
+}
+
+/** Voids one load; see `Cache.breakLease`. */
+export async function breakLease(
+  key: string,
+  token: string,
+  { store, keyspace }: Pick<ExplainParts, 'store' | 'keyspace'>,
+): Promise<boolean> {
+  checkToken(token)
+  return await store
+    .ask(async ({ inspection }) => (await inspection?.breakLease(keyspace.keyOf(key), token)) ?? false)
+    .catch((error: CacheError) => {
+      throw withKey(key, error)
+    })
+}
+
+/** A lease in a sentence. */
+export function leaseOf({ holder, age, left, renewals, waiting }: HeldLease): string {
+  const who = holder === null ? 'Somebody' : `Process ${holder.pid} on ${holder.host}`
+  const times = `for ${Math.round(age)} ms (renewed ${renewals} times, ${Math.round(left)} ms left)`
+  const others = waiting === null ? '' : `; processes that wait: ${waiting}`
+  return `${who} has loaded it ${times}${others}`
+}
+
+/** The process that holds a lease. */
+export interface Holder {
+  readonly host: string
+  readonly pid: number
+}
+
+/** The longest name of a host that is told; with it, a lease stays in the small encoding of Redis (64 bytes a field). */
+const longestHost = 56
+
+/** What this process says of itself with its claims: `<pid>@<host>`. */
+export function describeHolder(): string {
+  return `${process.pid}@${hostname().slice(0, longestHost)}`
+}
+
+/** What such a text says; `null` for any other, which a stranger may have written. */
+export function parseHolder(text: string): Holder | null {
+  const [, pid, host] = /^(\d{1,10})@(.{1,256})$/s.exec(text) ?? []
+  return pid === undefined || host === undefined ? null : { host, pid: Number(pid) }
+}

@@ -1,0 +1,258 @@
+import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
+import { currentLoad } from '../load/circular-load.ts'
+import { waitAtMost } from '../time/deadline.ts'
+import { withKey, closedError, type CacheError } from '../errors.ts'
+import type { CacheEvents, Events } from '../observe/events.ts'
+import { explainKey, type Explanation, breakLease, listLeases, type HeldLease } from './explain.ts'
+import { freshnessOf } from '../entry/freshness.ts'
+import { Call } from './call.ts'
+import { checkedKey, checkKey } from '../entry/key.ts'
+import { checkLoader, type CallRequest, type Loader } from '../load/loader.ts'
+import { loadTogether, type BatchLoader } from './many.ts'
+import type { Near } from '../near/near.ts'
+import type { CallOptions, CloseOptions, SetOptions } from '../options/options.ts'
+import { toPeeked, type ReadResult } from './reads.ts'
+import { closeTimeout, siblingPlan, type CachePlan } from '../options/plan.ts'
+import { Sibling, type SiblingChanges } from './sibling.ts'
+import type { Store } from '../contract/store.ts'
+import { checkedTags } from '../entry/tags.ts'
+import type { CacheStats } from '../observe/counters.ts'
+import type { Tracer } from '../observe/tracing.ts'
+import { assemble, type CacheParts } from './assembly.ts'
+import { Writes } from './writes.ts'
+import { Wraps } from './wrap.ts'
+
+/** A cache whose misses are loaded once in the whole fleet. */
+export class FleetCache implements Cache {
+  readonly #plan: CachePlan
+  readonly #backing: Store
+  readonly #parts: CacheParts
+  /** The copies that may be served without a further thought. */
+  #near: Near | null
+  readonly #wraps: Wraps
+  readonly #writes: Writes
+  readonly #siblings: FleetCache[] = []
+  #state: 'open' | 'closing' | 'closed' = 'open'
+  #closing: Promise<void> | null = null
+  /** How many calls are at their first read, which most of them end with. */
+  #reading = 0
+  #readsOver: () => void = () => undefined
+
+  /** @param elder that of which this one is a sibling: it opens and closes the store */
+  constructor(plan: CachePlan, backing: Store, elder: FleetCache | null = null) {
+    this.#plan = plan
+    this.#backing = backing
+    this.#wraps = new Wraps(this, plan)
+    this.#parts = assemble(plan, backing, elder === null ? null : elder.#parts)
+    this.#near = plan.refreshAhead === null ? this.#parts.near : null
+    this.#writes = new Writes(plan, this.#parts)
+    if (elder === null) this.#parts.store.open()
+  }
+
+  getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    // A hit of the near tier of which there is no more to say costs no more than it must.
+    if (this.#near !== null && options === undefined && typeof loader === 'function') {
+      const copy = this.#near.get(key)
+      if (copy !== undefined) {
+        this.#parts.events.nearHit(key)
+        return Promise.resolve(copy.value as T)
+      }
+    }
+    return this.#getOrLoad(key, loader, options)
+  }
+
+  async #getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    const question = this.#question('getOrLoad', key, loader, options)
+    const { plan } = question
+    const { flights, reads, events, near } = this.#parts
+    const copy = near?.get(key)
+    if (copy !== undefined && near !== null) {
+      events.nearHit(key)
+      if (plan.refreshAhead !== null) flights.refreshAhead(question, near.aged(copy), copy.value)
+      return copy.value as T
+    }
+    // A hit takes the short way, unless the caller might not have the patience for a read. Where this process is loading
+    // the key already and there is nothing stale to serve, there is nothing to read.
+    const short = plan.signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
+    if (!short || flights.joinable(key)?.hasStale === false)
+      return (await new Call(this.#parts, question).answer(null)) as T
+    let read: ReadResult | CacheError
+    this.#reading++
+    try {
+      read = await reads.read(key, plan.tags)
+      if (read.state === 'entry' && freshnessOf(read.entry, 0) === 'fresh') {
+        events.hit(key)
+        if (plan.refreshAhead !== null) flights.refreshAhead(question, read.entry, read.value)
+        return read.value as T
+      }
+    } catch (error) {
+      read = error as CacheError
+    } finally {
+      if (--this.#reading === 0) this.#readsOver()
+    }
+    if (this.#state === 'closed') throw closedError(key)
+    return (await new Call(this.#parts, question).answer(read)) as T
+  }
+
+  async getOrLoadMany<T>(
+    keys: readonly string[],
+    loadMany: BatchLoader<T>,
+    options?: CallOptions,
+  ): Promise<(T | CacheError)[]> {
+    return await loadTogether(keys, loadMany, (key, loader) => this.getOrLoad(key, loader, options))
+  }
+
+  async refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    const question = this.#question('refresh', key, loader, options)
+    return (await new Call(this.#parts, question).answer(null)) as T
+  }
+
+  /** As `getOrLoad`, for what has just been looked for in vain. */
+  async load<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    const call = new Call(this.#parts, this.#question('getOrLoad', key, loader, options))
+    return (await call.answer({ state: 'nothing' })) as T
+  }
+
+  wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F> {
+    return this.#wraps.wrap(fn, options)
+  }
+
+  async peek<T = unknown>(key: string): Promise<Peeked<T>> {
+    this.#checkOpen(checkedKey(key))
+    const found = await this.#parts.reads.read(key, this.#plan.tags).catch((error: CacheError) => {
+      throw withKey(key, error)
+    })
+    return toPeeked(found, this.#plan.grace)
+  }
+
+  async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
+    this.#checkOpen(checkedKey(key))
+    await this.#writes.set(key, value, options)
+  }
+
+  async invalidate(key: string): Promise<void> {
+    this.#checkOpen(checkedKey(key))
+    await this.#writes.invalidate(key)
+  }
+
+  async invalidateTags(tags: readonly string[]): Promise<void> {
+    const checked = checkedTags('tags', tags)
+    this.#checkOpen()
+    if (checked.length === 0) return
+    const { keyspace, events } = this.#parts
+    await this.#writes.invalidateTags(keyspace.tagKeys(checked))
+    events.emit('invalidateTags', { tags: checked })
+  }
+
+  async invalidatePrefix(prefix: string): Promise<void> {
+    const { keyspace, events } = this.#parts
+    const tag = keyspace.prefixTag(prefix)
+    this.#checkOpen()
+    await this.#writes.invalidateTags([tag])
+    events.emit('invalidatePrefix', { prefix })
+  }
+
+  async clear(): Promise<void> {
+    await this.invalidatePrefix('')
+  }
+
+  async explain(key: string): Promise<Explanation> {
+    this.#checkOpen(checkedKey(key))
+    return await explainKey(key, this.#plan.grace, this.#parts)
+  }
+
+  leases(): AsyncIterable<HeldLease> {
+    this.#checkOpen()
+    return listLeases(this.#parts)
+  }
+
+  async breakLease(key: string, token: string): Promise<boolean> {
+    this.#checkOpen(checkedKey(key))
+    return await breakLease(key, token, this.#parts)
+  }
+
+  on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
+    return this.#parts.events.on(name, listener)
+  }
+
+  get events(): Events {
+    return this.#parts.events
+  }
+
+  trace(tracer: Tracer): () => void {
+    return this.#parts.tracing.follow(tracer)
+  }
+
+  stats(): CacheStats {
+    return this.#parts.events.stats()
+  }
+
+  /** A cache for values of another kind; see `siblingOf`. */
+  sibling(changes: SiblingChanges): Sibling {
+    this.#checkOpen()
+    const cache = new FleetCache(siblingPlan(this.#plan, changes), this.#backing, this)
+    this.#siblings.push(cache)
+    return new Sibling(cache, cache.#parts, this.#plan)
+  }
+
+  async close(options: CloseOptions = {}): Promise<void> {
+    const timeout = closeTimeout(options)
+    return (this.#closing ??= this.#closeAll(timeout))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** What is asked, checked. */
+  #question<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): CallRequest {
+    checkKey(key)
+    checkLoader(key, loader)
+    const plan = this.#wraps.planOf(options, who)
+    this.#checkOpen(key)
+    plan.signal?.throwIfAborted()
+    const { causalNow, clock } = this.#parts
+    return { key, loader, plan, refresh: who === 'refresh', askedAt: causalNow(), askedAtMs: clock.now() }
+  }
+
+  async #closeAll(timeout: number): Promise<void> {
+    await Promise.all([this, ...this.#siblings].map((cache) => cache.#end(timeout)))
+    const { store } = this.#parts
+    await store.settle()
+    await store.close()
+  }
+
+  async #end(timeout: number): Promise<void> {
+    this.#state = 'closing'
+    this.#near = null
+    await waitAtMost(timeout, this.#idle(), this.#parts.clock)
+    this.#state = 'closed'
+    await abandonAll(this.#parts)
+  }
+
+  /** Resolves when nothing is under way any more, nor what has come of it meanwhile. */
+  async #idle(): Promise<void> {
+    const { flights, openCalls } = this.#parts
+    do {
+      if (this.#reading > 0) await new Promise<void>((resolve) => (this.#readsOver = resolve))
+      await Promise.allSettled([flights.landed(), ...this.#writes.open, ...[...openCalls].map((call) => call.answered)])
+    } while (this.#reading > 0 || openCalls.size > 0 || this.#writes.open.size > 0)
+  }
+
+  /** A loader that may end may also ask for what it needs. */
+  #checkOpen(key?: string): void {
+    if (this.#state === 'open' || (this.#state === 'closing' && currentLoad() !== null)) return
+    throw closedError(key)
+  }
+}
+
+/** Gives up whatever is under way in a cache. */
+export async function abandonAll({ flights, openCalls, leaselessLoads, watchdog, near }: CacheParts): Promise<void> {
+  flights.giveUp()
+  leaselessLoads.giveUp()
+  for (const call of openCalls) call.giveUp(closedError(call.key))
+  await flights.landed()
+  flights.close()
+  watchdog.close()
+  near?.close()
+}

@@ -1,0 +1,94 @@
+import { loadContextStorage, type LoadNode } from '../load/circular-load.ts'
+import { formatValue } from '../time/duration.ts'
+import { CacheError } from '../errors.ts'
+import { checkKey } from '../entry/key.ts'
+import type { LoadContext, Loader } from '../load/loader.ts'
+
+/**
+ * Gets the values of several keys from the source, in their order; an `Error` in place of a value is that key's failure.
+ * Each key has a context of its own.
+ */
+export type BatchLoader<T> = (
+  keys: readonly string[],
+  contexts: readonly LoadContext[],
+) => readonly (T | Error)[] | Promise<readonly (T | Error)[]>
+
+interface Wanted<T> {
+  readonly context: LoadContext
+  /** The load of its key. */
+  readonly load: LoadNode | undefined
+  readonly resolve: (value: T) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Gathers the loads that begin in one tick, and has them done together. */
+class Batches<T> {
+  readonly #loader: BatchLoader<T>
+  #thisTick: Wanted<T>[] = []
+
+  constructor(loader: BatchLoader<T>) {
+    this.#loader = loader
+  }
+
+  /** Loads one key, together with others. */
+  load(context: LoadContext): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#thisTick.length === 0) process.nextTick(this.#endTick)
+      this.#thisTick.push({ context, load: loadContextStorage.getStore(), resolve, reject })
+    })
+  }
+
+  readonly #endTick = (): void => {
+    const wanted = this.#thisTick
+    this.#thisTick = []
+    const [first] = wanted
+    // The loader runs in the context of the first load: what that waits for, the others wait for.
+    for (const { load } of wanted) {
+      if (first?.load !== undefined && load !== first.load) load?.waitsFor.add({ to: first.load })
+    }
+    const contexts = wanted.map(({ context }) => context)
+    const run = async (): Promise<readonly (T | Error)[]> => {
+      const values = await this.#loader(
+        contexts.map(({ key }) => key),
+        contexts,
+      )
+      if (Array.isArray(values) && values.length === contexts.length) return values as readonly (T | Error)[]
+      const got = Array.isArray(values) ? `one of ${values.length}` : formatValue(values)
+      throw new TypeError(`Expected loadMany to return an array of ${contexts.length} values, got ${got}`)
+    }
+    run().then(
+      (values) => {
+        for (const [index, { resolve, reject }] of wanted.entries()) {
+          const value = values[index] as T | Error
+          if (value instanceof Error) reject(value)
+          else resolve(value)
+        }
+      },
+      (error: unknown) => {
+        for (const { reject } of wanted) reject(error)
+      },
+    )
+  }
+}
+
+/**
+ * See `Cache.getOrLoadMany`.
+ * @param ask asks for one of them
+ */
+export async function loadTogether<T>(
+  keys: readonly string[],
+  loadMany: BatchLoader<T>,
+  ask: (key: string, loader: Loader<T>) => Promise<T>,
+): Promise<(T | CacheError)[]> {
+  if (!Array.isArray(keys)) throw new TypeError(`Expected an array of keys, got ${formatValue(keys)}`)
+  for (const key of keys as readonly unknown[]) checkKey(key)
+  if (typeof loadMany !== 'function')
+    throw new TypeError(`Expected loadMany to be a function, got ${formatValue(loadMany)}`)
+  const batches = new Batches(loadMany)
+  const answers = await Promise.allSettled(keys.map((key) => ask(key, (context) => batches.load(context))))
+  return answers.map((answer) => {
+    if (answer.status === 'fulfilled') return answer.value
+    if (answer.reason instanceof CacheError) return answer.reason
+    throw answer.reason
+  })
+}

@@ -1,0 +1,168 @@
+import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
+import { loadContextStorage, currentLoad, type LoadNode } from '../load/circular-load.ts'
+import { closedError, type CacheError, ignoreRejection } from '../errors.ts'
+import type { CacheEvents } from '../observe/events.ts'
+import type { Explanation, HeldLease } from './explain.ts'
+import { checkKey } from '../entry/key.ts'
+import type { FleetCache } from './fleet-cache.ts'
+import { checkLoader, runLoader, valueOf, type LoadContext, type LoadRun, type Loader } from '../load/loader.ts'
+import { loadTogether, type BatchLoader } from './many.ts'
+import type { CallOptions, CloseOptions, SetOptions } from '../options/options.ts'
+import { PendingAnswer } from './pending-answer.ts'
+import type { CachePlan } from '../options/plan.ts'
+import type { CacheStats } from '../observe/counters.ts'
+import { Sibling } from './sibling.ts'
+import type { Tracer } from '../observe/tracing.ts'
+import { Wraps } from './wrap.ts'
+
+/**
+ * A cache that changes nothing: each call runs its loader, and no store is asked. Beside it a cache in the memory of this
+ * process is asked the same, for values that say nothing: what it counts is what would have been.
+ */
+export class ObservingCache implements Cache {
+  readonly #plan: CachePlan
+  readonly #shadow: FleetCache
+  readonly #wraps: Wraps
+  #closed = false
+
+  /** @param shadow loads nothing but marks */
+  constructor(plan: CachePlan, shadow: FleetCache) {
+    this.#plan = plan
+    this.#shadow = shadow
+    this.#wraps = new Wraps(this, plan)
+  }
+
+  async getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    return (await this.#ask('getOrLoad', key, loader, options)) as T
+  }
+
+  load<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    return this.getOrLoad(key, loader, options)
+  }
+
+  async refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+    return (await this.#ask('refresh', key, loader, options)) as T
+  }
+
+  async getOrLoadMany<T>(
+    keys: readonly string[],
+    loadMany: BatchLoader<T>,
+    options?: CallOptions,
+  ): Promise<(T | CacheError)[]> {
+    return await loadTogether(keys, loadMany, (key, loader) => this.getOrLoad(key, loader, options))
+  }
+
+  wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F> {
+    return this.#wraps.wrap(fn, options)
+  }
+
+  /** There is never anything. */
+  async peek<T = unknown>(key: string): Promise<Peeked<T>> {
+    await this.#shadow.peek(key)
+    return { state: 'missing' }
+  }
+
+  async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
+    await this.#shadow.set(key, markOf(value), options)
+  }
+
+  invalidate(key: string): Promise<void> {
+    return this.#shadow.invalidate(key)
+  }
+
+  invalidateTags(tags: readonly string[]): Promise<void> {
+    return this.#shadow.invalidateTags(tags)
+  }
+
+  invalidatePrefix(prefix: string): Promise<void> {
+    return this.#shadow.invalidatePrefix(prefix)
+  }
+
+  clear(): Promise<void> {
+    return this.#shadow.clear()
+  }
+
+  explain(key: string): Promise<Explanation> {
+    return this.#shadow.explain(key)
+  }
+
+  leases(): AsyncIterable<HeldLease> {
+    return this.#shadow.leases()
+  }
+
+  breakLease(key: string, token: string): Promise<boolean> {
+    return this.#shadow.breakLease(key, token)
+  }
+
+  on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
+    return this.#shadow.on(name, listener)
+  }
+
+  trace(tracer: Tracer): () => void {
+    return this.#shadow.trace(tracer)
+  }
+
+  stats(): CacheStats {
+    return this.#shadow.stats()
+  }
+
+  /** A cache for values of another kind; see `siblingOf`. */
+  sibling(): Sibling {
+    return new Sibling(this, { events: this.#shadow.events, near: null, store: { away: true } }, this.#plan)
+  }
+
+  close(options?: CloseOptions): Promise<void> {
+    this.#closed = true
+    return this.#shadow.close(options)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #ask(
+    verb: 'getOrLoad' | 'refresh',
+    key: string,
+    loader: Loader<unknown>,
+    options?: CallOptions,
+  ): Promise<unknown> {
+    checkKey(key)
+    checkLoader(key, loader)
+    const plan = this.#wraps.planOf(options, verb)
+    const { signal } = plan
+    if (this.#closed) throw closedError(key)
+    signal?.throwIfAborted()
+    const { clock } = this.#plan
+    const lost = new Promise<never>(() => undefined)
+    const node: LoadNode = { key, cache: this, parent: currentLoad(), waitsFor: new Set(), running: true }
+    const loaded = loadContextStorage.run(node, () =>
+      runLoader({ key, loader, plan, clock, fence: null, stale: null, lost }),
+    )
+    const { signal: _, ...rest } = options ?? {}
+    // Its error is that of the caller's own load, or nobody's.
+    ignoreRejection(this.#shadow[verb](key, (context) => mark(loaded, context), rest))
+    const patience = new PendingAnswer({ clock, since: clock.now(), signal, onEnd: () => undefined })
+    loaded.then(valueOf).then(
+      (value) => patience.resolve(value),
+      (error: unknown) => patience.reject(error),
+    )
+    return await patience.answer
+  }
+}
+
+/** The same end as that of a load, but for the value. */
+async function mark(loaded: Promise<LoadRun>, context: LoadContext): Promise<unknown> {
+  const ended = await loaded
+  if (ended.state === 'pass') context.doNotStore(ended.passFor)
+  if (ended.state === 'value') {
+    context.ttl(ended.ttl)
+    context.grace(ended.grace)
+    context.tags(...ended.tags)
+  }
+  return markOf(valueOf(ended))
+}
+
+/** Nothing has a ttl of its own. */
+function markOf(value: unknown): unknown {
+  return value === null || value === undefined ? value : true
+}

@@ -1,0 +1,58 @@
+import type { Clock, Timer } from '../time/clock.ts'
+
+/** A promise that its owner settles, that an AbortSignal may reject, and that no timer outlives. */
+export class PendingAnswer {
+  readonly answer: Promise<unknown>
+  readonly #clock: Clock
+  readonly #since: number
+  readonly #signal: AbortSignal | undefined
+  readonly #onEnd: () => void
+  readonly #timers: Timer[] = []
+  #over = false
+  #resolve!: (value: unknown) => void
+  #reject!: (error: unknown) => void
+
+  /**
+   * @param since when the caller asked, by the clock: spans are counted from there
+   * @param onEnd called once, when there is an answer
+   */
+  constructor(options: { clock: Clock; since: number; signal: AbortSignal | undefined; onEnd: () => void }) {
+    this.#clock = options.clock
+    this.#since = options.since
+    this.#signal = options.signal
+    this.#onEnd = options.onEnd
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    this.#signal?.addEventListener('abort', this.#aborted)
+  }
+
+  get over(): boolean {
+    return this.#over
+  }
+
+  /** Calls `run` when so many milliseconds have passed since the caller asked, unless there is an answer by then. */
+  after(ms: number, run: () => void): void {
+    this.#timers.push(this.#clock.after(Math.max(0, this.#since + ms - this.#clock.now()), run))
+  }
+
+  resolve(value: unknown): void {
+    if (this.#ended()) this.#resolve(value)
+  }
+
+  reject(error: unknown): void {
+    if (this.#ended()) this.#reject(error)
+  }
+
+  readonly #aborted = (): void => this.reject(this.#signal?.reason)
+
+  #ended(): boolean {
+    if (this.#over) return false
+    this.#over = true
+    for (const timer of this.#timers) timer.cancel()
+    this.#signal?.removeEventListener('abort', this.#aborted)
+    this.#onEnd()
+    return true
+  }
+}

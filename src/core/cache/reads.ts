@@ -1,0 +1,128 @@
+import type { Clock } from '../time/clock.ts'
+import type { Codec } from '../codec/codec.ts'
+import type { Keyspace } from '../entry/key.ts'
+import type { Near } from '../near/near.ts'
+import type { Events } from '../observe/events.ts'
+import type { GuardedStore } from '../outage/guarded-store.ts'
+import type { CacheError } from '../errors.ts'
+import { decodeEntry, type UnstoredValues } from '../load/payload.ts'
+import type { Entry } from '../contract/store.ts'
+import { isVoided } from '../entry/tags.ts'
+import type { Peeked } from './cache.ts'
+import { freshnessOf } from '../entry/freshness.ts'
+
+/**
+ * What a read found, and when it was sent: an entry and its value; the same, but older than a value that callers here have
+ * been given; bytes that are no value of ours; or nothing.
+ */
+export type ReadResult =
+  | { readonly state: 'entry' | 'older'; readonly entry: Entry; readonly value: unknown; readonly at: number }
+  | { readonly state: 'garbage'; readonly entry: Entry }
+  | { readonly state: 'nothing' }
+
+interface Read {
+  readonly found: Promise<ReadResult>
+  readonly send: (now: number) => void
+}
+
+/** What the reads of one cache work with. */
+export interface ReadParts {
+  readonly store: GuardedStore
+  readonly keyspace: Keyspace
+  readonly codec: Codec
+  readonly events: Events
+  readonly unstored: UnstoredValues
+  readonly clock: Clock
+  readonly near: Near | null
+}
+
+/**
+ * Reads of one cache, one per key and tick: callers of the same tick share the read and its decoded value.
+ * Nobody joins a read that has been sent: an invalidation could lie between it and the question. So none is sent
+ * before its tick has ended.
+ */
+export class Reads {
+  readonly #parts: ReadParts
+  #thisTick = new Map<string, Read>()
+
+  constructor(parts: ReadParts) {
+    this.#parts = parts
+  }
+
+  /** @param tags those that its value probably has */
+  read(key: string, tags: readonly string[]): Promise<ReadResult> {
+    const joined = this.#thisTick.get(key)
+    if (joined !== undefined) return joined.found
+    if (this.#thisTick.size === 0) process.nextTick(this.#endTick)
+    let send!: (now: number) => void
+    const found = new Promise<ReadResult>((resolve, reject) => {
+      send = (now) => {
+        const { store, keyspace, near } = this.#parts
+        const all = keyspace.tagsOf(key, tags)
+        if (near === null) {
+          return store.readInto(keyspace.keyOf(key), all, now, {
+            resolve: (entry) => resolve(this.#found(key, entry, now)),
+            reject,
+          })
+        }
+        const expected = near.expect(key)
+        const seen = (entry: Entry | null): void => {
+          const result = this.#found(key, entry, now)
+          near.found(key, expected, result.state === 'entry' ? result : null)
+          resolve(result)
+        }
+        const failed = (error: CacheError): void => {
+          near.forgo(key, expected)
+          reject(error)
+        }
+        store.readInto(keyspace.keyOf(key), all, now, { resolve: seen, reject: failed })
+      }
+    })
+    this.#thisTick.set(key, { found, send })
+    return found
+  }
+
+  readonly #endTick = (): void => {
+    const reads = this.#thisTick
+    this.#thisTick = new Map()
+    const now = this.#parts.clock.now()
+    for (const { send } of reads.values()) send(now)
+  }
+
+  #found(key: string, entry: Entry | null, at: number): ReadResult {
+    if (entry === null) return { state: 'nothing' }
+    const value = decodeEntry(entry, key, this.#parts)
+    if (value === null) return { state: 'garbage', entry }
+    const state = this.#parts.unstored.isOlder(key, entry) ? 'older' : 'entry'
+    return { state, entry, value: value.value, at }
+  }
+}
+
+/**
+ * How far estimates of the store's clock may be off, in milliseconds: by so much a value may have expired before a caller
+ * began to wait for it. A ttl shorter than that would else make a load for each process.
+ */
+export const clocksDiffer = 25
+
+/**
+ * The value that was waited for, by the token of its load: it counts even if it has expired since the caller joined the
+ * wait, and as long as it is there, nothing was invalidated.
+ * @param waited for how long the caller has waited, in milliseconds
+ */
+export function awaitedValue(
+  read: ReadResult | CacheError,
+  token: string | null,
+  waited: number,
+): { readonly value: unknown } | null {
+  if (!('entry' in read) || read.state !== 'entry' || read.entry.token !== token) return null
+  return isVoided(read.entry) || read.entry.freshFor <= -waited - clocksDiffer ? null : read
+}
+
+/** What `peek` says of what was read. @param grace that of the cache */
+export function toPeeked<T>(found: ReadResult, grace: number): Peeked<T> {
+  if (!('value' in found)) return { state: 'missing' }
+  const { entry, value } = found
+  const state = freshnessOf(entry, grace)
+  if (state === 'expired') return { state: 'missing' }
+  return { state, value: value as T, age: entry.age, ttl: Math.max(0, entry.freshFor) }
+}

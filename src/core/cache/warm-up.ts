@@ -1,0 +1,134 @@
+import type { Cache } from './cache.ts'
+import { checkOptions, fraction, integer } from '../options/checks.ts'
+import { longestTimer, formatValue } from '../time/duration.ts'
+import type { LoadContext, Loader } from '../load/loader.ts'
+import type { CallOptions } from '../options/options.ts'
+import { planOf, refinePlan } from '../options/plan.ts'
+
+/** What may be said of a warm-up: all that may be said of a call, with other defaults where the call has none. */
+export interface WarmUpOptions extends Omit<CallOptions, 'jitter'> {
+  /** How many keys are asked for at once. Default 8. */
+  readonly concurrency?: number | undefined
+  /** Shortens each ttl by a random part of up to this, so that what is warmed together does not expire together. Default 0.1. */
+  readonly spread?: number | undefined
+  /** Ends the warm-up with the signal's reason: no further key is asked for. Loads that run go on. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What came of a warm-up, in numbers of keys. */
+export interface WarmedUp {
+  /** Loaded by this call. */
+  readonly loaded: number
+  /** There already, or loaded by somebody else meanwhile. */
+  readonly present: number
+  /** Not loaded, nor there. */
+  readonly failed: number
+  /** The first 100 of those that failed, with what `getOrLoad` threw. */
+  readonly failures: readonly { readonly key: string; readonly error: unknown }[]
+}
+
+const mostFailures = 100
+
+/**
+ * Loads what is missing of these keys, once in the fleet, however many processes warm up at the same time. A key that fails
+ * does not stop the others.
+ * @param keys asked for one by one, as there is room: they may be millions
+ * @throws TypeError for a wrong argument; the signal's reason; what `keys` throws
+ */
+export async function warmUp(
+  cache: Pick<Cache, 'getOrLoad'>,
+  keys: Iterable<string> | AsyncIterable<string>,
+  loader: Loader<unknown>,
+  options: WarmUpOptions = {},
+): Promise<WarmedUp> {
+  checkArguments(cache, keys, loader)
+  const { concurrency, signal, call } = planned(options)
+  signal?.throwIfAborted()
+  const failures: { key: string; error: unknown }[] = []
+  let [loaded, present, failed, running] = [0, 0, 0, 0]
+  let ended = (): void => undefined
+
+  const ask = async (key: string): Promise<void> => {
+    let own = false
+    const noted = async (context: LoadContext): Promise<unknown> => {
+      const value = await loader(context)
+      own = true
+      return value
+    }
+    try {
+      await cache.getOrLoad(key, noted, call)
+      if (own) loaded++
+      else present++
+    } catch (error) {
+      if (++failed <= mostFailures) failures.push({ key, error })
+    }
+    running--
+    ended()
+  }
+  const oneEnds = (): Promise<void> => new Promise((resolve) => (ended = resolve))
+  const askAll = async (): Promise<WarmedUp> => {
+    for await (const key of keys) {
+      if (running === concurrency) await oneEnds()
+      if (signal?.aborted === true) break
+      running++
+      void ask(key)
+    }
+    while (running > 0) await oneEnds()
+    return { loaded, present, failed, failures }
+  }
+  return signal === undefined ? askAll() : unlessAborted(signal, askAll())
+}
+
+/** The outcome, or the reason of the signal if that comes first: `keys` may take its time with the next. */
+async function unlessAborted<T>(signal: AbortSignal, outcome: Promise<T>): Promise<T> {
+  let abort = (): void => undefined
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort)
+  })
+  try {
+    return await Promise.race([outcome, aborted])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+function checkArguments(cache: unknown, keys: unknown, loader: unknown): void {
+  if (typeof (cache as Cache | null)?.getOrLoad !== 'function') {
+    throw new TypeError(`Expected a cache to warm up, got ${formatValue(cache)}`)
+  }
+  const { [Symbol.iterator]: each, [Symbol.asyncIterator]: next } = Object(keys) as Partial<
+    Iterable<string> & AsyncIterable<string>
+  >
+  // A string is an iterable of its characters, which hardly are the keys.
+  if (typeof keys === 'string' || (each === undefined && next === undefined)) {
+    throw new TypeError(`Expected an iterable of keys, or an asynchronous one, got ${formatValue(keys)}`)
+  }
+  if (typeof loader !== 'function') throw new TypeError(`Expected a loader function, got ${formatValue(loader)}`)
+}
+
+/** Checked before the first key is asked for: what is wrong would fail them all, one by one. */
+function planned(options: WarmUpOptions): {
+  concurrency: number
+  signal: AbortSignal | undefined
+  call: CallOptions
+} {
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError(`Expected the options of warmUp to be an object, got ${formatValue(options)}`)
+  }
+  const { concurrency = 8, spread = 0.1, signal, ...rest } = options
+  checkOptions('warmUp', { concurrency, spread }, { concurrency: integer(1), spread: fraction })
+  if ('jitter' in rest) throw new TypeError('Unknown option `jitter` of warmUp; expected `spread`')
+  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  const call: CallOptions = {
+    // A stale value is one to be replaced, and a refresh behind it would not count as running.
+    softTimeout: longestTimer,
+    refreshAhead: false,
+    // While the store is away nothing can be warmed: the source would be asked for nothing.
+    onStoreFailure: 'throw',
+    ...given,
+    jitter: spread,
+  }
+  refinePlan(planOf({}), signal === undefined ? call : { ...call, signal }, 'warmUp')
+  return { concurrency, signal, call }
+}

@@ -1,0 +1,80 @@
+import { drawRandom } from '../time/clock.ts'
+import { withKey, CacheError } from '../errors.ts'
+import { applyJitter, ttlOf } from '../entry/freshness.ts'
+import type { Keyspace } from '../entry/key.ts'
+import type { Flights } from '../load/flights.ts'
+import type { Near } from '../near/near.ts'
+import type { Events } from '../observe/events.ts'
+import type { GuardedStore } from '../outage/guarded-store.ts'
+import type { SetOptions } from '../options/options.ts'
+import { encodeValue } from '../load/payload.ts'
+import { refineSetPlan, type CachePlan } from '../options/plan.ts'
+
+/** What the writes of one cache work with. */
+export interface WriteParts {
+  readonly store: GuardedStore
+  readonly keyspace: Keyspace
+  readonly flights: Flights
+  readonly events: Events
+  readonly near: Near | null
+  /** The near tiers of this cache and of its siblings. */
+  readonly copies: ReadonlySet<Near>
+}
+
+/** What is set and invalidated through one cache: in the store, and before that here. */
+export class Writes {
+  readonly #plan: CachePlan
+  readonly #parts: WriteParts
+  /** Those under way, which the end of the cache waits for. */
+  readonly open: Set<Promise<void>> = new Set()
+
+  constructor(plan: CachePlan, parts: WriteParts) {
+    this.#plan = plan
+    this.#parts = parts
+  }
+
+  async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
+    const plan = options === undefined ? this.#plan : refineSetPlan(this.#plan, options)
+    const { grace, maxValueSize, inlineLimit } = plan
+    const said = options?.ttl === undefined ? ttlOf(value, plan) : plan.ttl
+    const ttl = applyJitter(said, plan.jitter, drawRandom(this.#plan.clock))
+    const { store, keyspace } = this.#parts
+    const tags = keyspace.tagsOf(key, plan.tags)
+    const payload = encodeValue(value, key, maxValueSize, this.#plan.codec)
+    if (payload instanceof CacheError) throw payload
+    const written = { payload, ttl, grace, loadTime: 0, inlineLimit, tags }
+    await this.#overwrite(key, () => store.set(keyspace.keyOf(key), store.newToken(), written))
+  }
+
+  async invalidate(key: string): Promise<void> {
+    const { store, keyspace } = this.#parts
+    await this.#overwrite(key, () => store.invalidate(keyspace.keyOf(key)))
+  }
+
+  /** @param tags as the store knows them */
+  async invalidateTags(tags: readonly string[]): Promise<void> {
+    const { store, copies } = this.#parts
+    for (const near of copies) near.dropTags(tags)
+    await this.#written(store.invalidateTags(tags))
+  }
+
+  async #overwrite(key: string, write: () => Promise<void>): Promise<void> {
+    const { flights, events, near } = this.#parts
+    // Calls from here on do not join what began before.
+    flights.detach(key)
+    near?.forget(key)
+    await this.#written(write()).catch((error: CacheError) => {
+      throw withKey(key, error)
+    })
+    events.emit('invalidate', { key })
+  }
+
+  async #written(write: Promise<void>): Promise<void> {
+    this.open.add(write)
+    try {
+      await write
+    } finally {
+      this.open.delete(write)
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import { types } from 'node:util'
+import { builtInAt, describeKind } from '../codec/built-in.ts'
+
+/** The longest key that is written out, in characters; what is longer nobody reads, and each command would carry it. */
+const longest = 1_000
+
+/** How many levels of arrays and objects arguments may have. */
+const deepest = 100
+
+/** The way from the arguments down to the value a walk has come to. */
+interface Way {
+  readonly name: string
+  readonly steps: (string | number)[]
+  readonly holders: object[]
+}
+
+/**
+ * The key of a function's name and its arguments, as they would stand in a call: `user(42,"de")`. Two lists of arguments
+ * have one key exactly if they are deeply equal by `Object.is`; the order of properties does not matter, nor do
+ * `undefined`s at the end of the list. A key of more than 1 000 characters has the SHA-256 of the arguments in their place.
+ * @param name has no parentheses, so that two names never make one key
+ * @throws TypeError that names the argument and why no key can be made of it
+ */
+export function argumentsKey(name: string, args: readonly unknown[]): string {
+  const way: Way = { name, steps: [], holders: [] }
+  const text = args
+    .slice(0, args.findLastIndex((arg) => arg !== undefined) + 1)
+    .map((arg, index) => below(arg, index, way))
+    .join()
+  if (name.length + text.length + 2 <= longest) return `${name}(${text})`
+  // No list of arguments reads like this, so it is apart from all keys that are written out.
+  return `${name}(sha256:${createHash('sha256').update(text).digest('base64url')})`
+}
+
+/** What a key was made of, apart from what its caller may do to the objects afterwards. */
+export function copied<T>(value: T): T
+export function copied(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(copied)
+  if (types.isDate(value)) return new Date(value)
+  return Object.fromEntries(Object.entries(value).map(([property, held]) => [property, copied(held)]))
+}
+
+function below(value: unknown, step: string | number, way: Way): string {
+  way.steps.push(step)
+  const text = written(value, way)
+  way.steps.pop()
+  return text
+}
+
+function written(value: unknown, way: Way): string {
+  switch (typeof value) {
+    case 'string':
+      // Half of a surrogate pair becomes an escape, which Redis has bytes for.
+      return JSON.stringify(value)
+    case 'number':
+      return Object.is(value, -0) ? '-0' : String(value)
+    case 'bigint':
+      return `${value}n`
+    case 'boolean':
+    case 'undefined':
+      return String(value)
+    case 'object':
+      return value === null ? 'null' : writtenObject(value, way)
+    default:
+      throw refused(way, describeKind(value))
+  }
+}
+
+function writtenObject(value: object, way: Way): string {
+  if (types.isProxy(value)) throw refused(way, 'a proxy')
+  if (way.holders.includes(value)) throw refused(way, 'a cyclic reference')
+  if (way.holders.length === deepest) throw refused(way, `below ${deepest} levels of nesting`)
+  const kind = kindOf(value)
+  if (kind === 'Date') return Number.isNaN(Number(value)) ? 'Invalid Date' : (value as Date).toISOString()
+  if (kind !== 'Array' && kind !== 'Object') throw refused(way, describeKind(value))
+  if (Object.getOwnPropertySymbols(value).length > 0) throw refused(way, 'an object with a symbol-keyed property')
+  way.holders.push(value)
+  const text = kind === 'Array' ? writtenArray(value as unknown[], way) : writtenRecord(value, way)
+  way.holders.pop()
+  return text
+}
+
+function writtenArray(value: readonly unknown[], way: Way): string {
+  const extra = Object.keys(value).find((key, index) => key !== String(index))
+  if (extra !== undefined || Object.keys(value).length < value.length) {
+    throw refused(way, 'an array with holes or named properties')
+  }
+  return `[${value.map((_, index) => below(heldBy(value, index, way), index, way)).join()}]`
+}
+
+function writtenRecord(value: object, way: Way): string {
+  const properties = Object.keys(value).toSorted()
+  return `{${properties.map((name) => `${propertyName(name)}:${below(heldBy(value, name, way), name, way)}`).join()}}`
+}
+
+// What a getter returns may be another thing each time.
+function heldBy(holder: object, step: string | number, way: Way): unknown {
+  const property = Object.getOwnPropertyDescriptor(holder, step)
+  if (property !== undefined && 'value' in property) return property.value
+  way.steps.push(step)
+  throw refused(way, 'an accessor')
+}
+
+function propertyName(name: string): string {
+  return isIdentifier(name) ? name : JSON.stringify(name)
+}
+
+function isIdentifier(step: string | number): boolean {
+  return /^[A-Za-z_$][\w$]*$/.test(String(step))
+}
+
+/** The name of the built-in class that an object is an instance of, and nothing more; also of one without a prototype. */
+function kindOf(value: object): string | null {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === null || prototype === Object.prototype) return 'Object'
+  if (prototype === Array.prototype && Array.isArray(value)) return 'Array'
+  try {
+    return builtInAt(value, { steps: [], holders: [] }, 0)
+  } catch {
+    return null
+  }
+}
+
+function refused({ name, steps }: Way, what: string): TypeError {
+  const place = steps.map((step) => (isIdentifier(step) ? `.${step}` : `[${JSON.stringify(step)}]`)).join('')
+  return new TypeError(
+    `Cannot make a key of the arguments of ${name}: args${place.slice(0, 200)} is ${what}; ` +
+      'give `key` as a function that makes the key',
+  )
+}

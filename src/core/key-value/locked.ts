@@ -1,0 +1,302 @@
+import type { Failure } from '../errors.ts'
+import { formatValue } from '../time/duration.ts'
+import {
+  type KeyValue,
+  bytesOf,
+  endOf,
+  entryOf,
+  lookedAt,
+  recordFrom,
+  seen,
+  type KeyRecord,
+  type StoredValue,
+} from './record.ts'
+import type { Lock, LockLease } from '../contract/lock.ts'
+import { shortName } from '../entry/key.ts'
+import { voided, isVoid, namespaceOf, tagKept } from '../entry/tags.ts'
+import type { Claim, ClaimRequest, Entry, Inspection, Lease, LeaseName, NewValue, Store } from '../contract/store.ts'
+
+/** A record is kept for so much longer than it matters, in milliseconds: what has just happened may be asked once more. */
+const remembered = 1_000
+
+/** How long the lock of a key is asked for, in milliseconds: for one get and one set. */
+const ttl = 10_000
+
+/** For how long the lock must still be ours when a record is written, in milliseconds. */
+const margin = 1_000
+
+/**
+ * A store made of any key-value store, guarded by any lock: what must be done in one step is done under the lock of the
+ * key. A hit costs one get, whatever else two commands of the lock, a get and a set; whoever waits for a load asks again.
+ * @param lock excludes all processes that share the key-value store; it stays yours
+ * @throws TypeError for something that is neither
+ */
+export function locked(keyValue: KeyValue, lock: Lock): Store {
+  for (const method of ['get', 'set'] as const) {
+    if (typeof (keyValue as KeyValue | null)?.[method] !== 'function') {
+      throw new TypeError(`Expected a key-value store with get() and set(), got ${formatValue(keyValue)}`)
+    }
+  }
+  if (typeof (lock as Lock | null)?.run !== 'function') throw new TypeError(`Expected a lock, got ${formatValue(lock)}`)
+  return new LockedStore(keyValue, lock)
+}
+
+/** What is to become of a record, and the answer. `null`: it stays as it is. */
+interface Change<T> {
+  readonly record: KeyRecord | null
+  readonly answer: T
+}
+
+class LockedStore implements Store {
+  readonly sharded = false
+  readonly inspection: Inspection
+  readonly #keyValue: KeyValue
+  readonly #lock: Lock
+  readonly #tags: LockedTags
+
+  constructor(keyValue: KeyValue, lock: Lock) {
+    this.#keyValue = keyValue
+    this.#lock = lock
+    this.#tags = new LockedTags(keyValue, lock)
+    this.inspection = {
+      look: async (key) => {
+        const record = recordFrom(await keyValue.get(key))
+        return lookedAt(key, record, await this.#tags.voiding(record.value), Date.now())
+      },
+      breakLease: (key, token) => this.#giveUp(key, token),
+    }
+  }
+
+  async read(key: string): Promise<Entry | null> {
+    const record = recordFrom(await this.#keyValue.get(key))
+    const entry = entryOf(record, Date.now())
+    return entry !== null && (await this.#isVoid(record)) ? voided(entry) : entry
+  }
+
+  claim(request: ClaimRequest): Promise<Claim> {
+    return this.#change(request.key, async (record, now) => {
+      // As of before the load: what is invalidated from here on voids it.
+      const since = await this.#tags.now(request.key)
+      const value = (await this.#isVoid(record)) ? undefined : record.value
+      return claimed({ ...record, value }, now, request, since)
+    })
+  }
+
+  fill(lease: Lease, value: NewValue): Promise<boolean> {
+    const { tags = [], ttl: fresh, grace } = value
+    return this.#change<boolean>(lease.key, async (record, now) => {
+      if (!isHeldBy(record, lease, now)) return { record: null, answer: record.value?.token === lease.token }
+      const since = record.held.since
+      if (tags.length > 0 && !(await this.#tags.mark(tags, since, fresh + grace))) {
+        return { record: { ...record, held: undefined }, answer: false }
+      }
+      return { record: written({ version: Number(lease.fence), token: lease.token, since, now }, value), answer: true }
+    })
+  }
+
+  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
+    return this.#endWithout(lease, failure, cooldown)
+  }
+
+  pass(lease: Lease, duration: number): Promise<boolean> {
+    return this.#endWithout(lease, null, duration)
+  }
+
+  release({ key, token }: LeaseName): Promise<boolean> {
+    return this.#giveUp(key, token)
+  }
+
+  #giveUp(key: string, token: string): Promise<boolean> {
+    return this.#change(key, (record, now) => {
+      if (!isHeldBy(record, { token }, now)) return { record: null, answer: false }
+      return { record: { ...record, held: undefined }, answer: true }
+    })
+  }
+
+  renew(leases: readonly Lease[]): Promise<boolean>[] {
+    return leases.map((lease) =>
+      this.#change(lease.key, (record, now) => {
+        if (!isHeldBy(record, lease, now)) return { record: null, answer: false }
+        const held = { ...record.held, until: now + lease.ttl, renewals: (record.held.renewals ?? 0) + 1 }
+        return { record: { ...record, held }, answer: true }
+      }),
+    )
+  }
+
+  set(key: string, token: string, value: NewValue, within: number = Number.POSITIVE_INFINITY): Promise<void> {
+    const sentAt = performance.now()
+    const { tags = [], ttl: fresh, grace } = value
+    return this.#change<void>(key, async (record, now) => {
+      const version = nextVersion(record, now)
+      const since = await this.#tags.now(key)
+      const good = tags.length === 0 || (await this.#tags.mark(tags, since, fresh + grace))
+      const late = performance.now() - sentAt > within
+      return { record: late || !good ? { version } : written({ version, token, since, now }, value), answer: undefined }
+    })
+  }
+
+  invalidate(key: string): Promise<void> {
+    return this.#change<void>(key, (record) => ({ record: { version: record.version }, answer: undefined }))
+  }
+
+  invalidateTags(tags: readonly string[]): Promise<void> {
+    return this.#tags.invalidate(tags)
+  }
+
+  async ping(): Promise<void> {
+    await this.#keyValue.get('herdless:ping')
+  }
+
+  open(): void {}
+
+  async close(): Promise<void> {}
+
+  #endWithout(lease: Lease, failure: Failure | null, duration: number): Promise<boolean> {
+    return this.#change(lease.key, (record, now) => {
+      if (!isHeldBy(record, lease, now)) return { record: null, answer: record.rest?.token === lease.token }
+      const rest = { token: lease.token, until: now + duration, failure }
+      return { record: { ...record, held: undefined, rest }, answer: true }
+    })
+  }
+
+  async #isVoid({ value }: KeyRecord): Promise<boolean> {
+    return (await this.#tags.voiding(value)).length > 0
+  }
+
+  /** Reads a record, and writes what is to become of it, while nobody else does. */
+  #change<T>(key: string, change: (record: KeyRecord, now: number) => Change<T> | Promise<Change<T>>): Promise<T> {
+    const work = async (lease: LockLease): Promise<T> => {
+      const { record, answer } = await change(recordFrom(await this.#keyValue.get(key)), Date.now())
+      if (record === null) return answer
+      lease.assertValid(margin)
+      await this.#keyValue.set(key, bytesOf(record), Math.max(0, endOf(record) - Date.now()) + remembered)
+      return answer
+    }
+    return this.#lock.run(shortName(`cache:${key}`), work, { ttl })
+  }
+}
+
+function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: number): Change<Claim> {
+  const { key, token, leaseTtl, unwanted, awaited, holder = '', context } = request
+  const { value, held, rest } = record
+  if (value !== undefined && value.token !== unwanted && (value.token === awaited || value.freshUntil > now)) {
+    return { record: null, answer: { state: 'fresh', entry: seen(value, now) } }
+  }
+  const stale = entryOf(record, now)
+  if (held !== undefined && held.until > now && held.token !== token) {
+    const nothing = (): void => undefined
+    const wait = { outcome: new Promise<never>(nothing), pushed: false, leaseLeft: held.until - now, leave: nothing }
+    return { record: null, answer: { state: 'wait', token: held.token, context: held.context, stale, ...wait } }
+  }
+  if (rest !== undefined && (rest.token === awaited || rest.until > now) && held === undefined) {
+    const { failure } = rest
+    return { record: null, answer: failure === null ? { state: 'pass' } : { state: 'failed', failure, stale } }
+  }
+  const version = held?.token === token ? record.version : nextVersion(record, now)
+  const since = held?.token === token ? held.since : epoch
+  const granted = held?.token === token ? held : { grantedAt: now, renewals: 0 }
+  const lost = new Promise<void>(() => undefined)
+  return {
+    record: { version, value, held: { ...granted, token, until: now + leaseTtl, since, holder, context } },
+    answer: { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale },
+  }
+}
+
+function written(
+  { version, token, since, now }: { version: number; token: string; since: number; now: number },
+  value: NewValue,
+): KeyRecord {
+  const { ttl: freshFor, grace, loadTime, tags = [], validators = null } = value
+  const payload = Buffer.from(value.payload)
+  const freshUntil = now + freshFor
+  return {
+    version,
+    value: {
+      token,
+      version,
+      loadTime,
+      tags,
+      validators,
+      since,
+      writtenAt: now,
+      freshUntil,
+      staleUntil: freshUntil + grace,
+      payload,
+    },
+  }
+}
+
+function isHeldBy(
+  record: KeyRecord,
+  { token }: Pick<Lease, 'token'>,
+  now: number,
+): record is KeyRecord & { held: NonNullable<KeyRecord['held']> } {
+  const { held } = record
+  return held !== undefined && held.token === token && held.until > now
+}
+
+function nextVersion({ version }: KeyRecord, now: number): number {
+  return Math.max(now * 1_000, version + 1)
+}
+
+/** The epochs of tags in a plain key-value store: each under its name behind a colon, which no key begins with. */
+export class LockedTags {
+  readonly #keyValue: KeyValue
+  readonly #lock: Lock
+
+  constructor(keyValue: KeyValue, lock: Lock) {
+    this.#keyValue = keyValue
+    this.#lock = lock
+  }
+
+  /** The epoch that loads begin with in the namespace of this name. */
+  async now(name: string): Promise<number> {
+    // Less than that of an invalidation that comes within the same millisecond.
+    return (await this.#get(namespaceOf(name))) ?? Date.now() * 1_000 - 1
+  }
+
+  /** Those of tags; `null` for one that is not there. */
+  epochs(tags: readonly string[]): Promise<(number | null)[]> {
+    return Promise.all(tags.map((tag) => this.#get(tag)))
+  }
+
+  /** Those tags of a value that void it. */
+  async voiding({ tags, since }: Pick<StoredValue, 'tags' | 'since'> = { tags: [], since: 0 }): Promise<string[]> {
+    const epochs = await this.epochs(tags)
+    return tags.filter((_, index) => isVoid(since, epochs.slice(index, index + 1)))
+  }
+
+  /** Sees to it that they are there for so long; `false` if one was invalidated since. */
+  mark(tags: readonly string[], since: number, life: number): Promise<boolean> {
+    return this.#alone(tags, async (namespace) => {
+      if (((await this.#get(namespace)) ?? 0) < since) await this.#set(namespace, since, tagKept + life)
+      const epochs = await this.epochs(tags)
+      if (epochs.some((epoch) => epoch !== null && epoch > since)) return false
+      await Promise.all(tags.map((tag, index) => this.#set(tag, epochs[index] ?? since, life)))
+      return true
+    })
+  }
+
+  invalidate(tags: readonly string[]): Promise<void> {
+    return this.#alone(tags, async (namespace) => {
+      const epoch = Math.max(Date.now() * 1_000, ((await this.#get(namespace)) ?? 0) + 1)
+      await this.#set(namespace, epoch, 2 * tagKept)
+      await Promise.all(tags.map((tag) => this.#set(tag, epoch, tagKept)))
+    })
+  }
+
+  #alone<T>(tags: readonly string[], work: (namespace: string) => Promise<T>): Promise<T> {
+    const namespace = namespaceOf(tags[0] as string)
+    return this.#lock.run(shortName(`cache-tags:${namespace}`), () => work(namespace))
+  }
+
+  async #get(name: string): Promise<number | null> {
+    const bytes = await this.#keyValue.get(`:${name}`)
+    const epoch = bytes == null ? Number.NaN : Number(Buffer.from(bytes).toString())
+    return Number.isSafeInteger(epoch) ? epoch : null
+  }
+
+  async #set(name: string, epoch: number, life: number): Promise<void> {
+    await this.#keyValue.set(`:${name}`, Buffer.from(String(epoch)), Math.max(life, tagKept))
+  }
+}

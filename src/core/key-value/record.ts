@@ -1,0 +1,134 @@
+import type { Failure } from '../errors.ts'
+import type { Entry, Seen, Validators } from '../contract/store.ts'
+
+/** All that a plain key-value store keeps of a key. Moments are milliseconds since 1970, by the clocks of the processes. */
+export interface KeyRecord {
+  /** That of the last lease or value; the next is greater. */
+  readonly version: number
+  readonly value?: StoredValue | undefined
+  /** The load under way. */
+  readonly held?: HeldRecord | undefined
+  /** What a load without a value has left behind for a while. */
+  readonly rest?: { readonly token: string; readonly until: number; readonly failure: Failure | null } | undefined
+}
+
+/** A load under way: `since` is the epoch of tags when it was granted. */
+export interface HeldRecord {
+  readonly token: string
+  readonly until: number
+  readonly since: number
+  /** Not there if a version of this library wrote it that did not know of them yet. */
+  readonly holder?: string
+  readonly context?: string | undefined
+  readonly grantedAt?: number
+  readonly renewals?: number
+}
+
+/** A value, with what is known of it. */
+export interface StoredValue {
+  readonly token: string
+  readonly version: number
+  readonly loadTime: number
+  readonly writtenAt: number
+  readonly freshUntil: number
+  readonly staleUntil: number
+  readonly payload: Buffer
+  readonly tags: readonly string[]
+  readonly validators: Validators | null
+  /** The epoch of its namespace when its load began. */
+  readonly since: number
+}
+
+/** The first byte of a record; text cannot begin with it. */
+const mark = 0xb2
+
+const nothing: KeyRecord = { version: 0 }
+
+/** A record as bytes: a mark, the length of the rest of it as JSON, that, and the payload. */
+export function bytesOf({ value, ...rest }: KeyRecord): Buffer {
+  const { payload = Buffer.alloc(0), ...about } = value ?? {}
+  const head = Buffer.from(JSON.stringify({ ...rest, ...(value === undefined ? {} : { value: about }) }))
+  const start = Buffer.alloc(5)
+  start.writeUInt8(mark)
+  start.writeUInt32BE(head.length, 1)
+  return Buffer.concat([start, head, payload])
+}
+
+/** What bytes say; whatever is not a record of ours is as good as nothing. */
+export function recordFrom(bytes: Uint8Array | null | undefined): KeyRecord {
+  if (bytes === null || bytes === undefined || bytes.length < 5 || bytes[0] !== mark) return nothing
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const end = 5 + buffer.readUInt32BE(1)
+  try {
+    const { value, ...rest } = JSON.parse(buffer.toString('utf8', 5, end)) as KeyRecord
+    if (!(rest.version >= 0) || (value !== undefined && !Array.isArray(value.tags))) return nothing
+    // A copy: what is handed out must not change when the store's buffer does.
+    return value === undefined ? rest : { ...rest, value: { ...value, payload: Buffer.from(buffer.subarray(end)) } }
+  } catch {
+    return nothing
+  }
+}
+
+/** Until when anything of a record matters; 0 if nothing does. */
+export function endOf({ value, held, rest }: KeyRecord): number {
+  return Math.max(value?.staleUntil ?? 0, held?.until ?? 0, rest?.until ?? 0)
+}
+
+/** A value as it is seen at a moment, if it may still be served. */
+export function entryOf({ value }: KeyRecord, now: number): Entry | null {
+  return value !== undefined && value.staleUntil > now ? seen(value, now) : null
+}
+
+/** A value as it is seen at a moment. */
+export function seen(value: StoredValue, now: number): Entry {
+  const { payload, token, version, loadTime, tags, validators, writtenAt, freshUntil, staleUntil } = value
+  return {
+    payload,
+    token,
+    version,
+    loadTime,
+    tags,
+    validators,
+    age: now - writtenAt,
+    freshFor: freshUntil - now,
+    staleFor: staleUntil - now,
+  }
+}
+
+/** A record as operators see it; who waits, nobody knows. */
+export function lookedAt(
+  key: string,
+  { value, held, rest, version }: KeyRecord,
+  voidedBy: readonly string[],
+  now: number,
+): Seen {
+  const entry = value === undefined ? null : seen(value, now)
+  const restLeft = rest === undefined || held !== undefined ? 0 : rest.until - now
+  const left = (held?.until ?? 0) - now
+  const { token = '', holder = '', context = '', grantedAt = now, renewals = 0 } = held ?? {}
+  const lease = {
+    key,
+    token,
+    fence: BigInt(version),
+    holder,
+    context,
+    age: Math.max(0, now - grantedAt),
+    left,
+    renewals,
+    waiting: null,
+  }
+  return {
+    entry,
+    voidedBy,
+    lease: left > 0 ? lease : null,
+    rest: rest !== undefined && restLeft > 0 ? { failure: rest.failure, left: restLeft } : null,
+  }
+}
+
+/** What is used of a key-value store. */
+export interface KeyValue {
+  /** What was set last and has not been forgotten; `null` or `undefined` if there is nothing. */
+  get(key: string): Promise<Uint8Array | null | undefined>
+  /** @param ttl after how many milliseconds it may be forgotten; not before that, unless memory is short */
+  set(key: string, value: Uint8Array, ttl: number): Promise<unknown>
+}

@@ -1,0 +1,130 @@
+import { CacheError, ignoreRejection, toFailure } from '../errors.ts'
+import { drawRandom, type Clock } from '../time/clock.ts'
+import type { Lease } from '../contract/store.ts'
+import type { Codec } from '../codec/codec.ts'
+import { applyJitter } from '../entry/freshness.ts'
+import type { Keyspace } from '../entry/key.ts'
+import type { Events } from '../observe/events.ts'
+import type { GuardedStore } from '../outage/guarded-store.ts'
+import type { CausalTime, FlightOutcome } from './causal-order.ts'
+import type { LoadRequest, LoadResult } from './loader.ts'
+import type { Pacing } from './pacing.ts'
+import { encodeValue, type UnstoredValues } from './payload.ts'
+
+/** What completes the loads of one cache. */
+export interface CompletionParts {
+  readonly store: GuardedStore
+  readonly keyspace: Keyspace
+  readonly codec: Codec
+  readonly events: Events
+  readonly pacing: Pacing
+  readonly unstored: UnstoredValues
+  readonly clock: Clock
+  readonly causalNow: () => CausalTime
+}
+
+/** A load under a lease, whose loader has ended. */
+export interface EndedLoad {
+  readonly request: LoadRequest
+  readonly lease: Lease
+  /** When its loader was started. */
+  readonly beganAt: CausalTime
+}
+
+/** The result of a fill: `refused` where the lease was lost; an error where the value cannot be stored, or the store is away. */
+type FillResult =
+  | { readonly state: 'filled' | 'refused' }
+  | { readonly state: 'unfit' | 'unknown'; readonly error: CacheError }
+
+/** A caller cannot join a load that has ended: its value was fresh for all its callers. */
+const always = Number.POSITIVE_INFINITY
+
+/** Ends leases with the results of their loads: a value, an error, or nothing to store. */
+export class LeaseCompletion {
+  readonly #parts: CompletionParts
+
+  constructor(parts: CompletionParts) {
+    this.#parts = parts
+  }
+
+  /** Tells the store how a load ended; resolves with what that means for its callers. */
+  async complete(load: EndedLoad, result: LoadResult): Promise<FlightOutcome> {
+    const endedAt = this.#parts.causalNow()
+    switch (result.state) {
+      case 'value':
+        return await this.#completeWithValue(load, result, endedAt)
+      case 'pass':
+        ignoreRejection(this.#parts.store.pass(load.lease, result.passFor))
+        return { state: 'pass', own: { value: result.value, caller: load.request.askedAt } }
+      case 'failed':
+        return await this.#completeWithError(load, result.error)
+    }
+  }
+
+  /** Callers are answered when the store has accepted their value. */
+  async #completeWithValue(
+    load: EndedLoad,
+    result: LoadResult & { state: 'value' },
+    endedAt: CausalTime,
+  ): Promise<FlightOutcome> {
+    const { pacing } = this.#parts
+    const { key, plan } = load.request
+    const { token } = load.lease
+    const { value } = result
+    const filling = this.#fill(load, result)
+    const filled = plan.answer === 'loaded' ? { state: 'filled' as const } : await filling
+    switch (filled.state) {
+      case 'filled':
+        pacing.accepted(key)
+        return { state: 'value', value, currentAsOf: endedAt, freshUntil: always, token }
+      case 'refused':
+        pacing.voided(key)
+        return { state: 'again' }
+      case 'unfit':
+        return await this.#completeWithError(load, filled.error)
+      case 'unknown':
+        // Only a caller that asked before the load began can be sure that the value is not too old.
+        if (plan.onStoreFailure === 'throw') return { state: 'away', error: filled.error }
+        return { state: 'value', value, currentAsOf: load.beganAt, freshUntil: always, token }
+    }
+  }
+
+  /** An error is shared when the store has accepted it as the outcome, as a value is. */
+  async #completeWithError({ request, lease, beganAt }: EndedLoad, error: CacheError): Promise<FlightOutcome> {
+    const { store, causalNow, pacing } = this.#parts
+    const { key, plan } = request
+    try {
+      if (await store.fail(lease, toFailure(error), plan.failureCooldown)) {
+        pacing.accepted(key)
+        return { state: 'failed', error, currentAsOf: causalNow() }
+      }
+      pacing.voided(key)
+      return { state: 'again' }
+    } catch {
+      return { state: 'failed', error, currentAsOf: beganAt }
+    }
+  }
+
+  /** Encodes the value and offers it to the store. */
+  async #fill({ request, lease }: EndedLoad, result: LoadResult & { state: 'value' }): Promise<FillResult> {
+    const { store, codec, events, keyspace, clock, unstored } = this.#parts
+    const { key, plan } = request
+    const { value, grace, loadTime, validators } = result
+    const tags = keyspace.tagsOf(key, result.tags)
+    const ttl = applyJitter(result.ttl, plan.jitter, drawRandom(clock))
+    const payload = encodeValue(value, key, plan.maxValueSize, codec)
+    if (payload instanceof CacheError) return { state: 'unfit', error: payload }
+    try {
+      const { inlineLimit } = plan
+      if (await store.fill(lease, { payload, ttl, grace, loadTime, inlineLimit, tags, validators })) {
+        events.emit('fill', { key, bytes: payload.byteLength, loadTime })
+        return { state: 'filled' }
+      }
+      events.emit('refused', { key })
+      return { state: 'refused' }
+    } catch (error) {
+      unstored.add(key, clock.now() - loadTime, payload)
+      return { state: 'unknown', error: error as CacheError }
+    }
+  }
+}

@@ -1,0 +1,286 @@
+import { reaskDelay } from './pacing.ts'
+import { loadContextStorage, type LoadNode } from './circular-load.ts'
+import { drawRandom, type Timer } from '../time/clock.ts'
+import { CacheError, fromFailure, quoted, ignoreRejection } from '../errors.ts'
+import { decodeEntry, decodeUsable } from './payload.ts'
+import { runLoader, type LoadRequest } from './loader.ts'
+import type { CausalTime, FlightOutcome } from './causal-order.ts'
+import type { CompletionParts, LeaseCompletion } from './complete.ts'
+import type { LeaselessQueue } from './leaseless-queue.ts'
+import type { Watchdog } from '../lease/watchdog.ts'
+import type { Entry, Lease, Wait } from '../contract/store.ts'
+import { isVoided } from '../entry/tags.ts'
+import { boundContext, endTrace, FlightTrace, type Tracing } from '../observe/tracing.ts'
+
+/** After so many loads elsewhere that it waited for and that were voided, a flight has come to nothing. */
+const mostVoided = 5
+
+/** For how long a load waits for one of its key that was voided and goes on all the same, in milliseconds. */
+const longestHold = 250
+
+/** What the flights of one cache work with. */
+export interface FlightParts extends CompletionParts {
+  readonly completion: LeaseCompletion
+  readonly watchdog: Watchdog<Lease>
+  readonly leaselessQueue: LeaselessQueue
+  readonly tracing: Tracing
+  /** What this process says of itself with its claims. */
+  readonly holder: string
+}
+
+/** One claim per key and process, what it leads to, and all the callers who wait for that. */
+export class Flight implements LoadNode {
+  readonly key: string
+  readonly cache: object
+  readonly parent: LoadNode | null
+  readonly waitsFor: Set<{ readonly to: LoadNode }> = new Set()
+  readonly outcome: Promise<FlightOutcome>
+
+  /**
+   * Up to `loading` it may be joined. `filling`: its outcome may be older than a newcomer's question. `resting`: over,
+   * and remembered only so that a source which just failed is not asked again too soon.
+   */
+  state: 'claiming' | 'waiting' | 'loading' | 'filling' | 'resting' | 'over' = 'claiming'
+  /** Whether callers may be served the old value instead of waiting, so that they should read before they join. */
+  hasStale: boolean
+  /** How many callers wait for it. */
+  callers = 0
+  /** Since when another process's load is waited for, or was until the lease came, by the clock. */
+  waitingSince: number | null = null
+
+  readonly #request: LoadRequest
+  readonly #parts: FlightParts
+  readonly #trace: FlightTrace
+
+  /** Ends what the flight waits for or loads. */
+  #end!: (error: CacheError) => void
+  readonly #ended = new Promise<CacheError>((resolve) => (this.#end = resolve))
+  #givenUp: CacheError | null = null
+
+  constructor(request: LoadRequest, parts: FlightParts) {
+    this.key = request.key
+    this.cache = parts.store
+    this.parent = request.parent
+    this.hasStale = request.read?.value != null
+    this.#request = request
+    this.#parts = parts
+    this.#trace = new FlightTrace(parts.tracing, request.key)
+    this.outcome = this.#fly().catch((error: unknown) => ({ state: 'away', error: error as CacheError }))
+  }
+
+  /** Whether its loader runs. */
+  get running(): boolean {
+    return this.state === 'loading'
+  }
+
+  /** It has settled. */
+  over(settlement: FlightOutcome): void {
+    endTrace(this.#trace, settlement)
+  }
+
+  /** One more caller waits for it; returns what ends that. */
+  join(): () => void {
+    const { events, tracing } = this.#parts
+    const others = this.callers++ > 0
+    if (others) events.joined(this.key)
+    // For whom it was begun, it is a part of what that one does.
+    if (!others && !this.#request.refresh) return () => void this.callers--
+    const trace = tracing.begin('wait', this.key)
+    trace.follows(this.#trace.context)
+    void this.outcome.then((settlement) => endTrace(trace, settlement))
+    return () => {
+      this.callers--
+      trace.end('left')
+    }
+  }
+
+  /** Gives the flight up: a lease that it has, or is about to get, is released; its callers get `error`. */
+  giveUp(error: CacheError): void {
+    this.#givenUp = error
+    this.#end(error)
+  }
+
+  /** Claims until there is an outcome. Rejects only with STORE_UNAVAILABLE. */
+  async #fly(): Promise<FlightOutcome> {
+    const { store, keyspace, causalNow, clock, pacing, holder } = this.#parts
+    const { key, plan, refresh, read } = this.#request
+    const giveUpAt = clock.now() + plan.waitTimeout
+    const known = read?.token
+    let unwanted = read?.value === null || read?.fresh ? known : undefined
+    let awaited: string | undefined
+    let waiting: CausalTime | null = null
+    let voided = 0
+    for (let asked = 1; ; asked++) {
+      // Nobody is there to be answered any more, and a refresh is others' business too.
+      if (asked > 1 && this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
+      const currentAsOf = causalNow()
+      const claimedAt = clock.now()
+      const claim = await store.claim({
+        key: keyspace.keyOf(key),
+        token: store.newToken(),
+        leaseTtl: plan.leaseTtl,
+        known,
+        unwanted,
+        awaited,
+        holder,
+        context: boundContext(this.#trace.context),
+      })
+      switch (claim.state) {
+        case 'lease':
+          if (clock.now() < claimedAt + plan.leaseTtl) return await this.#load(claim.lease, claim.stale, claimedAt)
+          // It has run out on its way to us: another may load already.
+          ignoreRejection(store.release(claim.lease))
+          return { state: 'again' }
+        case 'pass':
+          return { state: 'pass' }
+        case 'failed':
+          this.hasStale ||= claim.stale !== null
+          // If it is what was waited for, those who have joined since may have asked when it had ended.
+          return { state: 'failed', error: fromFailure(claim.failure, key), currentAsOf: waiting ?? currentAsOf }
+        case 'fresh': {
+          const freshUntil = clock.now() + claim.entry.freshFor
+          const found = decodeUsable(claim.entry, key, this.#parts)
+          pacing.accepted(key)
+          if (found !== null)
+            return { state: 'value', value: found.value, currentAsOf, freshUntil, token: claim.entry.token }
+          // Refused once already: it cannot be got rid of.
+          if (unwanted === claim.entry.token) return { state: 'again' }
+          unwanted = claim.entry.token
+          awaited = undefined
+          break
+        }
+        case 'wait': {
+          if (claim.token !== awaited) this.#trace.waits(boundContext(claim.context))
+          if (awaited !== claim.token) waiting = currentAsOf
+          awaited = claim.token
+          const settlement = await this.#wait(claim, asked, currentAsOf)
+          // Not for ever: the callers count their flights.
+          if (settlement === 'voided' && ++voided === mostVoided) return { state: 'again' }
+          if (settlement !== 'ask again' && settlement !== 'voided') return settlement
+        }
+      }
+    }
+  }
+
+  /** Waits for another process's load: for the message, or until it is time to ask again. */
+  async #wait(claim: Wait, asked: number, currentAsOf: CausalTime): Promise<FlightOutcome | 'ask again' | 'voided'> {
+    const { clock, store, keyspace, events, causalNow, pacing } = this.#parts
+    if (this.state !== 'waiting') events.emit('wait', { key: this.key })
+    this.state = 'waiting'
+    this.waitingSince ??= clock.now()
+    this.hasStale ||= claim.stale !== null
+    const sleep = Math.min(reaskDelay(asked, claim.pushed, drawRandom(clock)), claim.leaseLeft + 1)
+    let timer: Timer | undefined
+    const timeout = new Promise<'ask again'>((resolve) => {
+      timer = clock.after(sleep, () => resolve('ask again'))
+    })
+    const outcome = await Promise.race([claim.outcome, timeout, this.#ended])
+    timer?.cancel()
+    claim.leave()
+    if (outcome === 'ask again') return outcome
+    if (outcome instanceof CacheError) return { state: 'failed', error: outcome, currentAsOf: causalNow() }
+    switch (outcome.state) {
+      case 'filled': {
+        pacing.accepted(this.key)
+        const { token, freshFor } = outcome.entry
+        const freshUntil = clock.now() + freshFor
+        // It is what was waited for, even if it has expired on its way.
+        const found = decodeUsable(outcome.entry, this.key, this.#parts)
+        return found === null
+          ? { state: 'again' }
+          : { state: 'value', value: found.value, currentAsOf, freshUntil, token }
+      }
+      case 'read': {
+        pacing.accepted(this.key)
+        const readAt = causalNow()
+        const entry = await store.read(keyspace.keyOf(this.key), keyspace.tagsOf(this.key, this.#request.plan.tags))
+        // As above, but not if a tag of it was invalidated.
+        if (entry === null || isVoided(entry)) return 'ask again'
+        if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'
+        const { token } = entry
+        const freshUntil = clock.now() + entry.freshFor
+        const found = decodeUsable(entry, this.key, this.#parts)
+        return found === null
+          ? { state: 'again' }
+          : { state: 'value', value: found.value, currentAsOf: readAt, freshUntil, token }
+      }
+      case 'failed':
+        return { state: 'failed', error: fromFailure(outcome.failure, this.key), currentAsOf }
+      case 'pass':
+        return { state: 'pass' }
+      case 'again':
+        this.#trace.again()
+        pacing.voided(this.key)
+        return 'voided'
+    }
+  }
+
+  /** The lease is ours: runs the loader and ends the lease with what comes of it. */
+  async #load(lease: Lease, stale: Entry | null, claimedAt: number): Promise<FlightOutcome> {
+    const { key, loader, plan, read } = this.#request
+    const { store, clock, events, causalNow, watchdog, leaselessQueue, completion } = this.#parts
+    if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
+    const watch = watchdog.watch(lease, claimedAt, (why) => {
+      this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
+    })
+    const lost = await this.#hold()
+    if (lost !== null) {
+      watch.end()
+      return this.#givenUp === null ? this.#voided(lease, lost) : await this.#surrender(lease, this.#givenUp)
+    }
+    if (this.waitingSince !== null) events.emit('waited', { key, duration: clock.now() - this.waitingSince })
+    this.state = 'loading'
+    this.#trace.loads()
+    const found = stale === null ? null : decodeEntry(stale, key, this.#parts)
+    const replaced = found === null ? null : { ...found, ...stale?.validators }
+    this.hasStale ||= replaced !== null
+    events.emit('load', { key, leased: true })
+    const beganAt = causalNow()
+    const context = { fence: lease.fence, stale: replaced ?? read?.value ?? null, lost: this.#ended }
+    const loaded = await this.#trace.run(() =>
+      loadContextStorage.run(this, () => runLoader({ key, loader, plan, clock, ...context })),
+    )
+    this.state = 'filling'
+    watch.end()
+    if (loaded.state !== 'lost') return await completion.complete({ request: this.#request, lease, beganAt }, loaded)
+    if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
+    leaselessQueue.adopt(key, store.away ? beganAt : null, loaded.ended)
+    events.emit('lost', { key, error: loaded.error })
+    this.#trace.end('lost', loaded.error)
+    return this.#voided(lease, loaded.error)
+  }
+
+  /** Holds the lease while its load has to wait; resolves with why it was lost meanwhile, if it was. */
+  async #hold(): Promise<CacheError | null> {
+    const { pacing, leaselessQueue } = this.#parts
+    const voided = leaselessQueue.voided(this.key)
+    const lost = voided === null ? null : await this.#outlast(longestHold, voided)
+    return lost ?? (await this.#outlast(pacing.pause(this.key)))
+  }
+
+  async #outlast(ms: number, over?: Promise<null>): Promise<CacheError | null> {
+    if (ms === 0) return null
+    let timer: Timer | undefined
+    const timeout = new Promise<null>((resolve) => {
+      timer = this.#parts.clock.after(ms, () => resolve(null))
+    })
+    const lost = await Promise.race([timeout, this.#ended, ...(over === undefined ? [] : [over])])
+    timer?.cancel()
+    return lost
+  }
+
+  /** The lease was lost before there was a result. */
+  #voided(lease: Lease, error: CacheError): FlightOutcome {
+    const { store, pacing } = this.#parts
+    // After a silence it may be ours still: then others need not wait for its end.
+    ignoreRejection(store.release(lease))
+    if (store.away) return { state: 'away', error }
+    pacing.voided(this.key)
+    return { state: 'again' }
+  }
+
+  async #surrender(lease: Lease, error: CacheError): Promise<FlightOutcome> {
+    await this.#parts.store.release(lease).catch(() => false)
+    return { state: 'failed', error, currentAsOf: this.#parts.causalNow() }
+  }
+}

@@ -1,0 +1,123 @@
+import { drawRandom, type Timer } from '../time/clock.ts'
+import { closedError } from '../errors.ts'
+import { Flight, type FlightParts } from './flight.ts'
+import type { CallRequest, LoadRequest } from './loader.ts'
+import { isRefreshDue, type EntryFacts } from '../entry/freshness.ts'
+
+/** The flights of one cache: at most one per key that may be joined. */
+export class Flights {
+  readonly #byKey = new Map<string, Flight>()
+  readonly #inTheAir = new Set<Flight>()
+  readonly #rests = new Set<Timer>()
+  readonly #parts: FlightParts
+  readonly #onValue: (key: string) => void
+
+  /** @param onValue told the key of each new value that callers here are given */
+  constructor(parts: FlightParts, onValue: (key: string) => void) {
+    this.#parts = parts
+    this.#onValue = onValue
+  }
+
+  /** The flight of a key that a caller may join now. */
+  joinable(key: string): Flight | null {
+    const flight = this.#byKey.get(key)
+    if (flight === undefined) return null
+    return flight.state === 'claiming' || flight.state === 'waiting' || flight.state === 'loading' ? flight : null
+  }
+
+  /** What goes on with a key. */
+  stateOf(key: string): 'none' | Exclude<Flight['state'], 'over'> {
+    const state = this.#byKey.get(key)?.state ?? 'over'
+    return state === 'over' ? 'none' : state
+  }
+
+  /** Starts a flight; callers from now on join this one. */
+  start(request: LoadRequest): Flight {
+    const { clock, events } = this.#parts
+    const since = clock.now()
+    const flight = new Flight(request, this.#parts)
+    this.#byKey.set(request.key, flight)
+    this.#inTheAir.add(flight)
+    void flight.outcome.then((settlement) => {
+      this.#inTheAir.delete(flight)
+      flight.over(settlement)
+      const { key, waitingSince } = flight
+      // A caller that has seen a new value must not be served an older one.
+      if (settlement.state === 'value') this.#onValue(key)
+      if (flight.state === 'waiting' && waitingSince !== null) {
+        events.emit('waited', { key, duration: clock.now() - waitingSince })
+      }
+      if (settlement.state === 'failed' && settlement.error.code !== 'CLOSED') {
+        events.emit('failure', { key, error: settlement.error, duration: clock.now() - since })
+        // While the source rests, its stale value is served without asking the store who may refresh it.
+        if (flight.hasStale && request.plan.failureCooldown > 0) {
+          return this.#rest(flight, request.plan.failureCooldown)
+        }
+      }
+      this.#over(flight)
+    })
+    return flight
+  }
+
+  /** Sees to it that what was read is replaced, by this process or by another; nobody here waits for that. */
+  refresh({ key, loader, plan, askedAt }: CallRequest, read: LoadRequest['read']): void {
+    if (this.#isBusy(key)) return
+    this.start({ key, loader, plan, askedAt, parent: null, read, refresh: true })
+  }
+
+  /** Likewise for a fresh value, if it is time for that. */
+  refreshAhead(question: CallRequest, entry: EntryFacts, value: unknown): void {
+    const { refreshAhead } = question.plan
+    if (
+      refreshAhead === null ||
+      !isRefreshDue(entry, refreshAhead, 1 - drawRandom(this.#parts.clock)) ||
+      this.#isBusy(question.key)
+    )
+      return
+    this.#parts.events.emit('refreshAhead', { key: question.key })
+    this.refresh(question, { token: entry.token, value: { value, age: entry.age, ...entry.validators }, fresh: true })
+  }
+
+  /** Lets nobody join the flight of a key any more: what it brings may be void. */
+  detach(key: string): void {
+    this.#byKey.delete(key)
+  }
+
+  /** Resolves when all flights that are in the air now have ended. */
+  async landed(): Promise<void> {
+    await Promise.all([...this.#inTheAir].map((flight) => flight.outcome))
+  }
+
+  /** Gives up the loads that are still running. */
+  giveUp(): void {
+    for (const flight of this.#inTheAir) flight.giveUp(closedError(flight.key))
+  }
+
+  close(): void {
+    for (const rest of this.#rests) rest.cancel()
+  }
+
+  /** Whether there is a flight of a key, or its source rests after one that failed. */
+  #isBusy(key: string): boolean {
+    const flight = this.#byKey.get(key)
+    return flight !== undefined && flight.state !== 'over'
+  }
+
+  #rest(flight: Flight, ms: number): void {
+    flight.state = 'resting'
+    const rest = this.#parts.clock.after(
+      ms,
+      () => {
+        this.#rests.delete(rest)
+        this.#over(flight)
+      },
+      'background',
+    )
+    this.#rests.add(rest)
+  }
+
+  #over(flight: Flight): void {
+    flight.state = 'over'
+    if (this.#byKey.get(flight.key) === flight) this.#byKey.delete(flight.key)
+  }
+}

@@ -1,0 +1,79 @@
+import { drawRandom, type Clock } from '../time/clock.ts'
+
+/** A row ends when nothing was voided for so long, in milliseconds. */
+const rowEndsAfter = 10_000
+
+/** The shortest and the longest pause, in milliseconds. */
+const shortest = 10
+const longest = 320
+
+/** The most keys whose voided loads are counted. */
+const mostKeys = 1_000
+
+/** Loads of a key that were voided one after the other. */
+interface Row {
+  readonly voided: number
+  /** When the last of them was, by the clock. */
+  readonly at: number
+}
+
+/**
+ * Keeps invalidations from multiplying loads. A load that is voided is void for all its callers, so they claim again at
+ * once: at a thousand invalidations a second that would be a thousand loads.
+ *
+ * So from the second voided load in a row on, whoever wins the lease holds it for a while before it loads, twice as long
+ * each time. If the key is invalidated meanwhile, no load was wasted on finding that out.
+ */
+export class Pacing {
+  readonly #clock: Clock
+  /** By key, the row that grew last at the end. */
+  readonly #rows = new Map<string, Row>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** A load of a key was voided, here or in the process that this one waited for. */
+  voided(key: string): void {
+    const at = this.#clock.now()
+    const voided = 1 + this.#voided(key)
+    this.#rows.delete(key)
+    this.#rows.set(key, { voided, at })
+    const [oldest] = this.#rows.keys()
+    if (this.#rows.size > mostKeys && oldest !== undefined) this.#rows.delete(oldest)
+  }
+
+  /** A load of a key was not voided. */
+  accepted(key: string): void {
+    if (this.#rows.size > 0) this.#rows.delete(key)
+  }
+
+  /** How long a lease is held before its load begins, in milliseconds. */
+  pause(key: string): number {
+    const voided = this.#voided(key)
+    if (voided < 2) return 0
+    return Math.min(longest, shortest * 2 ** (voided - 2)) * (0.75 + drawRandom(this.#clock) / 2)
+  }
+
+  #voided(key: string): number {
+    if (this.#rows.size === 0) return 0
+    const row = this.#rows.get(key)
+    return row !== undefined && this.#clock.now() < row.at + rowEndsAfter ? row.voided : 0
+  }
+}
+
+/**
+ * How long a waiter sleeps before it asks again, in milliseconds.
+ *
+ * With push the message wakes it, and asking again only covers a lost message or a dead holder: every 350 ms ± 25 %,
+ * so that neither costs more than half a second. Without push the asking is all there is: it starts at 25 ms and grows
+ * by half each time, up to the same 350 ms.
+ *
+ * @param asked how often this waiter has asked already, from 1
+ * @param pushed whether an outcome would be pushed to this process
+ * @param random a number in [0, 1)
+ */
+export function reaskDelay(asked: number, pushed: boolean, random: number): number {
+  const base = pushed ? 350 : Math.min(350, 25 * 1.5 ** (asked - 1))
+  return base * (0.75 + random / 2)
+}

@@ -1,0 +1,290 @@
+import { systemClock, type Clock } from '../time/clock.ts'
+import { formatValue } from '../time/duration.ts'
+import { CacheError, lockClosedError, quoted, ignoreRejection } from '../errors.ts'
+import { HeldLock, type Keeper } from './held-lock.ts'
+import { checkKey } from '../entry/key.ts'
+import { planToAcquire, planToHold, type LockPlan } from '../options/lock-plan.ts'
+import type { Busy, Hold, LockBackend, TakeResult, TakeRequest } from '../contract/lock-backend.ts'
+import { LockWaiters } from './lock-waiters.ts'
+import type { AcquireOptions, HoldOptions, Lock, LockLease } from '../contract/lock.ts'
+import { tokens } from '../lease/token.ts'
+import { InFlightCommands } from '../time/deadline.ts'
+import { Watchdog } from '../lease/watchdog.ts'
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** How a lock works, whatever its backend. */
+export interface FleetLockOptions {
+  /** What is not said when the lock is asked for. */
+  readonly plan: LockPlan
+  /** How long the backend may take to answer, in milliseconds. */
+  readonly commandTimeout: number
+  /** Whether it can keep the order of those who wait. Default true. */
+  readonly ordered?: boolean
+  readonly clock?: Clock
+}
+
+/** A lock over a backend: waiting, renewal, deadlines and re-entrancy are the same for all of them. */
+export class FleetLock implements Lock {
+  readonly #provider: LockBackend
+  readonly #plan: LockPlan
+  readonly #ordered: boolean
+  readonly #clock: Clock
+  readonly #watchdog: Watchdog<Hold>
+  readonly #keeper: Keeper
+  readonly #held = new Set<HeldLock>()
+  readonly #token = tokens()
+  readonly #waiters: LockWaiters
+  readonly #commands: InFlightCommands
+  /** What may still take or give back something, whether or not anybody waits for it. */
+  readonly #underWay = new Set<Promise<unknown>>()
+  #closed = false
+
+  constructor(provider: LockBackend, { plan, commandTimeout, ordered = true, clock = systemClock }: FleetLockOptions) {
+    this.#ordered = ordered
+    this.#provider = provider
+    this.#plan = plan
+    this.#clock = clock
+    this.#waiters = new LockWaiters(clock)
+    this.#commands = new InFlightCommands(commandTimeout, clock, (reject) => reject(silent(commandTimeout)))
+    this.#watchdog = new Watchdog((holds) => provider.renew(holds), clock)
+    this.#keeper = {
+      clock,
+      longest: () => provider.longest,
+      renew: (hold) => this.#seen(this.#commands.run(async () => (await provider.renew([hold])[0]) === true)),
+      release: (hold) => this.#seen(this.#commands.run(() => provider.release(hold))),
+      over: (lease) => void this.#held.delete(lease),
+    }
+    provider.open()
+  }
+
+  async tryAcquire(name: string, options: HoldOptions = {}): Promise<LockLease | null> {
+    checkKey(name)
+    const plan = planToHold(this.#plan, options)
+    return this.#ours(name, plan) ?? (await this.#seen(this.#once(name, plan)))
+  }
+
+  async acquire(name: string, options: AcquireOptions = {}): Promise<LockLease> {
+    checkKey(name)
+    const plan = this.#planned(options, 'acquire')
+    return await this.#had(name, plan, this.#clock.now() + plan.wait)
+  }
+
+  async run<T>(
+    name: string | readonly string[],
+    work: (held: never) => T | PromiseLike<T>,
+    options: AcquireOptions = {},
+  ): Promise<T> {
+    if (typeof work !== 'function') throw new TypeError(`Expected the work to be a function, got ${formatValue(work)}`)
+    return await (typeof name === 'string'
+      ? this.#runAll([name], ([lease]) => work(lease as never), options)
+      : this.#runAll(name, (leases) => work(leases as never), options))
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#waiters.callOff(lockClosedError())
+    await Promise.all([...this.#held].map((lease) => lease.surrender(lockClosedError(lease.name))))
+    this.#watchdog.close()
+    // What was granted to those who were asking is given back, too, while the client is still there.
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+    this.#commands.close()
+    await this.#provider.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #runAll<T>(
+    names: readonly string[],
+    work: (leases: readonly LockLease[]) => T | PromiseLike<T>,
+    options: AcquireOptions,
+  ): Promise<T> {
+    if (!Array.isArray(names) || names.length === 0) {
+      throw new TypeError(`Expected the name of a lock, or several in an array, got ${formatValue(names)}`)
+    }
+    for (const name of names) checkKey(name)
+    const plan = this.#planned(options, 'run')
+    const giveUpAt = this.#clock.now() + plan.wait
+    const leases = new Map<string, LockLease>()
+    try {
+      for (const name of [...new Set(names)].toSorted((one, other) => (one < other ? -1 : 1))) {
+        leases.set(name, await this.#had(name, plan, giveUpAt))
+      }
+      const held = [...leases.values()]
+      // The first may have ended while the last was waited for.
+      for (const lease of held) lease.assertValid()
+      const start = (): T | PromiseLike<T> => work(names.map((name) => leases.get(name) as LockLease))
+      const result = await held.reduce<() => T | PromiseLike<T>>(
+        (inner, lease) => () => runHolding(this, lease, inner),
+        start,
+      )()
+      // Whoever else had the lock meanwhile, the caller must know of it.
+      for (const lease of held) lease.assertValid()
+      return result
+    } finally {
+      await Promise.all([...leases.values()].map((lease) => lease.release()))
+    }
+  }
+
+  #planned(options: AcquireOptions, who: 'acquire' | 'run'): LockPlan {
+    const plan = planToAcquire(this.#plan, options, who)
+    if (plan.fair && !this.#ordered) throw new TypeError('Expected `fair` to be false: this lock keeps no order')
+    return plan
+  }
+
+  /** The caller's own, if it may ask for what it has. */
+  #ours(name: string, { reentrant }: LockPlan): LockLease | null {
+    const outer = reentrant ? heldHere(this, name) : null
+    return outer === null ? null : nested(outer)
+  }
+
+  #had(name: string, plan: LockPlan, giveUpAt: number): LockLease | Promise<LockLease> {
+    return this.#ours(name, plan) ?? this.#seen(this.#patiently(name, plan, giveUpAt))
+  }
+
+  async #once(name: string, plan: LockPlan): Promise<LockLease | null> {
+    const taken = await this.#take({ name, token: this.#token(), ttl: plan.ttl, waits: 'no' }, plan)
+    if (taken instanceof HeldLock) return taken
+    this.#decline(taken)
+    return null
+  }
+
+  /** Asks until it is ours, or the time is over. */
+  async #patiently(name: string, plan: LockPlan, giveUpAt: number): Promise<LockLease> {
+    let token = this.#token()
+    let busy: Busy | null = null
+    try {
+      for (;;) {
+        let trouble: CacheError | null = null
+        try {
+          const taken = await this.#take({ name, token, ttl: plan.ttl, waits: plan.fair ? 'fair' : 'any' }, plan)
+          if (taken instanceof HeldLock) return taken
+          busy = taken
+        } catch (error) {
+          if (busy !== null) this.#decline(busy)
+          busy = null
+          // A backend that is away may be back in time.
+          if (!(error instanceof CacheError) || error.code !== 'STORE_UNAVAILABLE') throw error
+          trouble = error
+          // What may still come of it is given back, which must not be what the next request is granted.
+          token = this.#token()
+        }
+        await this.#waiters.pause(busy, plan, giveUpAt - this.#clock.now())
+        if (this.#clock.now() >= giveUpAt) throw trouble ?? heldByOthers(name, plan.wait)
+        busy?.leave()
+      }
+    } catch (error) {
+      if (busy !== null) this.#decline(busy)
+      throw error
+    }
+  }
+
+  async #take(request: TakeRequest, plan: LockPlan): Promise<HeldLock | Busy> {
+    this.#checkWanted(plan, request.name)
+    const askedAt = this.#clock.now()
+    // Nobody is there any more to hold what comes late, or to wait.
+    const late = (taken: TakeResult): void => this.#decline(taken)
+    const taken = await this.#commands.run(() => this.#provider.take(request), late)
+    try {
+      this.#checkWanted(plan, request.name)
+      if (taken.state === 'busy') return taken
+      if (this.#clock.now() >= askedAt + taken.hold.ttl) throw ranOut(request.name)
+    } catch (error) {
+      this.#decline(taken)
+      throw error
+    }
+    const { hold } = taken
+    const lease = new HeldLock(hold, this.#keeper, (lose) => this.#watchdog.watch(hold, askedAt, lose, plan.renew))
+    this.#held.add(lease)
+    // Whoever is given a lease may stand still for all that a renewal leaves of it.
+    if (this.#clock.now() >= askedAt + hold.ttl * plan.renew.at) await this.#renewed(lease, plan)
+    return lease
+  }
+
+  async #renewed(lease: HeldLock, plan: LockPlan): Promise<void> {
+    try {
+      const ours = await lease.extend()
+      this.#checkWanted(plan, lease.name)
+      if (!ours) throw ranOut(lease.name)
+    } catch (error) {
+      void lease.release()
+      throw error
+    }
+  }
+
+  /** Throws if the caller, or the lock, wants nothing any more. */
+  #checkWanted({ signal }: LockPlan, name: string): void {
+    signal?.throwIfAborted()
+    if (this.#closed) throw lockClosedError(name)
+  }
+
+  #decline(taken: TakeResult): void {
+    const giveBack = (): Promise<unknown> => {
+      return taken.state === 'busy' ? taken.giveUp() : this.#provider.release(taken.hold)
+    }
+    ignoreRejection(this.#seen(this.#commands.run(giveBack)))
+  }
+
+  #seen<T>(work: Promise<T>): Promise<T> {
+    this.#underWay.add(work)
+    const over = (): void => void this.#underWay.delete(work)
+    work.then(over, over)
+    return work
+  }
+}
+
+function heldByOthers(name: string, wait: number): CacheError {
+  return new CacheError('LOCK_TIMEOUT', `The lock ${quoted(name)} was held by somebody else for ${wait} ms`, {
+    key: name,
+  })
+}
+
+function ranOut(name: string): CacheError {
+  return new CacheError('STORE_UNAVAILABLE', `The lock ${quoted(name)} ran out on its way here`, { key: name })
+}
+
+function silent(timeout: number): CacheError {
+  return new CacheError('STORE_UNAVAILABLE', `There was no answer within ${timeout} ms`)
+}
+
+/** A lock that the running work holds, as a link of the chain of all that it holds. */
+interface Holding {
+  readonly lock: object
+  readonly lease: LockLease
+  readonly outer: Holding | undefined
+}
+
+/** What the work holds that is running, in the asynchronous context of the caller. One chain for all locks. */
+const holding = new AsyncLocalStorage<Holding>()
+
+/** Runs `work` as the holder of a lease. */
+export function runHolding<T>(lock: object, lease: LockLease, work: () => T): T {
+  return holding.run({ lock, lease, outer: holding.getStore() }, work)
+}
+
+/** The lease of this name that the caller holds already; not one that has ended, though work that it began runs on. */
+export function heldHere(lock: object, name: string): LockLease | null {
+  for (let held = holding.getStore(); held !== undefined; held = held.outer) {
+    if (held.lock === lock && held.lease.name === name && held.lease.isValid()) return held.lease
+  }
+  return null
+}
+
+/** A lease within a lease of the same name: it is the same, but giving it back gives nothing back. */
+export function nested(outer: LockLease): LockLease {
+  return {
+    name: outer.name,
+    token: outer.token,
+    fence: outer.fence,
+    get signal() {
+      return outer.signal
+    },
+    remaining: () => outer.remaining(),
+    isValid: (margin) => outer.isValid(margin),
+    assertValid: (margin) => outer.assertValid(margin),
+    extend: (ttl) => outer.extend(ttl),
+    release: async () => (outer.isValid() ? 'released' : 'lost'),
+    [Symbol.asyncDispose]: async () => undefined,
+  }
+}

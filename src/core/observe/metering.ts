@@ -1,0 +1,107 @@
+import type { CacheErrorCode } from '../errors.ts'
+import type { CacheEvents, Events } from './events.ts'
+
+/** What makes the metrics of one cache; each is told under its namespace. A name says what is counted, without a unit. */
+export interface Meters {
+  /** Counts one, or as many as it is told; begins with zero. */
+  counter(name: string, help: string, labels?: Readonly<Record<string, string>>): (by?: number) => void
+  /** Counts bytes. */
+  bytes(name: string, help: string): (by: number) => void
+  gauge(name: string, help: string): (value: number) => void
+  /** A histogram, told in milliseconds. */
+  duration(name: string, help: string): (ms: number) => void
+}
+
+/** The upper bounds of histograms, in seconds. */
+export const defaultBuckets: readonly number[] = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60,
+]
+
+/** The events that are merely counted. */
+const counted: readonly (readonly [event: keyof CacheEvents, name: string, help: string])[] = [
+  ['hit', 'hits', 'Fresh values that were served'],
+  ['stale', 'stale_hits', 'Stale values that were served'],
+  ['miss', 'misses', 'Callers that found no value to serve at once'],
+  ['wait', 'waits', 'Loads of other processes that were waited for'],
+  ['refreshAhead', 'refreshes_ahead', 'Values whose refresh was asked for before their time'],
+  ['refused', 'refused_fills', 'Loads that ended after their lease was gone, so that nothing was written'],
+  ['lost', 'lost_leases', 'Leases that were lost while their load was running'],
+  ['garbage', 'garbage', 'Values in the store that could not be decoded'],
+  ['storeFailure', 'store_failures', 'Commands to the store that failed or were not answered in time'],
+  ['overloaded', 'overloads', 'Loads that were refused while the store was away, because too many queued'],
+  [
+    'crowdedOut',
+    'crowded_out',
+    'Responses that were voided because an address had too many that differ by request fields',
+  ],
+]
+
+/** Has the metrics of a cache made, from now on; returns what stops it. None of them names a key. */
+export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
+  const offs: (() => void)[] = []
+  const on = <Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): void => {
+    offs.push(cache.on(name, listener))
+  }
+
+  for (const [event, name, help] of counted) {
+    const count = meters.counter(name, help)
+    on(event, () => count())
+  }
+
+  const nearHits = meters.counter('near_hits', 'Those of them that were copies in this process')
+  on('hit', ({ near }) => near && nearHits())
+
+  const loads = (leased: boolean): (() => void) =>
+    meters.counter('loads', 'Loaders that were started', { leased: String(leased) })
+  const [withLease, without] = [loads(true), loads(false)]
+  on('load', ({ leased }) => (leased ? withLease() : without()))
+
+  const fills = meters.counter('fills', 'Loaded values that the store accepted')
+  const bytes = meters.bytes('fill_bytes', 'The bytes of the loaded values that the store accepted')
+  const loadTime = meters.duration('load', 'How long the loads took whose values were accepted')
+  on('fill', (fill) => {
+    fills()
+    bytes(fill.bytes)
+    loadTime(fill.loadTime)
+  })
+
+  const failures = new Map<CacheErrorCode, () => void>()
+  const failuresOf = (code: CacheErrorCode): (() => void) => {
+    const count = failures.get(code) ?? meters.counter('failures', 'Loads that failed, by code', { code })
+    failures.set(code, count)
+    return count
+  }
+  failuresOf('LOAD_FAILED')
+  failuresOf('LOAD_TIMEOUT')
+  on('failure', ({ error }) => failuresOf(error.code)())
+
+  const waitTime = meters.duration('wait', 'How long loads of other processes were waited for')
+  on('waited', ({ duration }) => waitTime(duration))
+  const answerTime = meters.duration('answer', 'How long callers that had missed waited for an answer')
+  on('answer', ({ duration }) => answerTime(duration))
+
+  const invalidations = (by: 'key' | 'tags' | 'prefix'): (() => void) =>
+    meters.counter('invalidations', 'Invalidations and sets of keys, invalidations of tags and of prefixes', {
+      by,
+    })
+  const [ofKey, ofTags, ofPrefix] = [invalidations('key'), invalidations('tags'), invalidations('prefix')]
+  on('invalidate', () => ofKey())
+  on('invalidateTags', () => ofTags())
+  on('invalidatePrefix', () => ofPrefix())
+
+  const degraded = meters.gauge('degraded', 'Whether the store does not answer')
+  degraded(0)
+  on('degraded', () => degraded(1))
+  on('recovered', () => degraded(0))
+  // Nothing is known of it before the store says so, and a store that does not push never does.
+  const push = meters.gauge('push_up', 'Whether outcomes are pushed to this process')
+  on('push', ({ up }) => push(up ? 1 : 0))
+  const kept = meters.gauge('kept_invalidations', 'Invalidations that the store has yet to be told of')
+  kept(0)
+  on('kept', ({ invalidations: count }) => kept(count))
+  on('replayed', () => kept(0))
+
+  return () => {
+    for (const off of offs.splice(0)) off()
+  }
+}

@@ -1,0 +1,245 @@
+import { checkOptions, lifetime, oneOf, fraction, shape, timeout, integer, type Check } from './checks.ts'
+import { systemClock, type Clock } from '../time/clock.ts'
+import { jsonCodec, type Codec } from '../codec/codec.ts'
+import { longestLife, longestTimer, formatValue } from '../time/duration.ts'
+import type { RefreshAhead } from '../entry/freshness.ts'
+import type { CacheOptions, CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
+import type { Store } from '../contract/store.ts'
+import { checkedTags } from '../entry/tags.ts'
+
+/** `LoadOptions`, complete and checked, in milliseconds and bytes. */
+export interface Plan {
+  readonly ttl: number
+  readonly grace: number
+  readonly jitter: number
+  readonly negativeTtl: { readonly null?: number; readonly undefined?: number }
+  readonly refreshAhead: RefreshAhead | null
+  readonly tags: readonly string[]
+  readonly leaseTtl: number
+  readonly waitTimeout: number
+  readonly softTimeout: number
+  readonly hardTimeout: number
+  readonly failureCooldown: number
+  readonly onStoreFailure: 'load' | 'throw'
+  readonly answer: 'filled' | 'loaded'
+  readonly inlineLimit: number
+  readonly maxValueSize: number
+}
+
+/** A plan with what may be said per call alone. */
+export interface CallPlan extends Plan {
+  readonly signal?: AbortSignal
+}
+
+/** `CacheOptions`, complete but for the store, and checked. */
+export interface CachePlan extends Plan {
+  readonly store?: Store
+  readonly namespace: string
+  readonly prefixes: string | null
+  readonly near: NearPlan | null
+  readonly mode: 'cache' | 'observe'
+  readonly maxConcurrentLoads: number
+  readonly maxQueuedLoads: number
+  readonly onInvalidateFailure: 'throw' | 'replay'
+  readonly commandTimeout: number
+  readonly codec: Codec
+  readonly stats: { readonly topKeys?: number }
+  readonly clock: Clock
+}
+
+const defaults: Plan = {
+  ttl: 60_000,
+  grace: 0,
+  jitter: 0,
+  negativeTtl: {},
+  refreshAhead: null,
+  tags: [],
+  leaseTtl: 10_000,
+  waitTimeout: 31_000,
+  softTimeout: 0,
+  hardTimeout: 30_000,
+  failureCooldown: 1_000,
+  onStoreFailure: 'load',
+  answer: 'filled',
+  inlineLimit: 4_096,
+  maxValueSize: 16_777_216,
+}
+
+const loadChecks: Record<keyof LoadOptions, Check> = {
+  ttl: lifetime(1),
+  grace: lifetime(0),
+  jitter: fraction,
+  negativeTtl: checkedNegative,
+  refreshAhead: checkedAhead,
+  tags: checkedTags,
+  // A lease is renewed every third of its ttl: below 30 ms that would be faster than timers are.
+  leaseTtl: timeout(30),
+  waitTimeout: timeout(1),
+  softTimeout: timeout(0),
+  hardTimeout: timeout(1),
+  failureCooldown: timeout(0),
+  onStoreFailure: oneOf('load', 'throw'),
+  answer: oneOf('filled', 'loaded'),
+  inlineLimit: integer(0),
+  maxValueSize: integer(1),
+}
+
+const callChecks: Record<keyof CallOptions, Check> = {
+  ...loadChecks,
+  signal: shape('an AbortSignal', ['throwIfAborted', 'addEventListener', 'removeEventListener']),
+}
+
+const setChecks: Record<keyof SetOptions, Check> = {
+  ttl: loadChecks.ttl,
+  grace: loadChecks.grace,
+  jitter: loadChecks.jitter,
+  tags: checkedTags,
+}
+
+const storeMethods: readonly (keyof Store)[] = [
+  ...(['read', 'claim', 'fill', 'fail', 'pass', 'release', 'renew', 'set', 'invalidate'] as const),
+  ...(['invalidateTags', 'ping', 'open', 'close'] as const),
+]
+
+const cacheChecks: Record<keyof CacheOptions, Check> = {
+  ...loadChecks,
+  store: shape('a store such as memoryStore() or redisStore(client)', storeMethods),
+  namespace: checkedNamespace,
+  prefixes: checkedSeparator,
+  near: checkedNear,
+  mode: oneOf('cache', 'observe'),
+  maxConcurrentLoads: integer(1),
+  maxQueuedLoads: integer(0),
+  onInvalidateFailure: oneOf('throw', 'replay'),
+  commandTimeout: timeout(1),
+  codec: shape('an object with encode() and decode()', ['encode', 'decode']),
+  stats: (name, value) => checkOptions(name, value as object, { topKeys: integer(0, 1_000) }),
+  clock: shape('an object with now() and after()', ['now', 'after']),
+}
+
+/** The plan of a cache. Throws TypeError for whatever is not an option or not a value it can have. */
+export function planOf(options: CacheOptions): CachePlan {
+  const given: Partial<CachePlan> = checkOptions('createCache', options, cacheChecks)
+  return {
+    ...defaults,
+    namespace: 'herdless',
+    prefixes: null,
+    near: null,
+    mode: 'cache',
+    maxConcurrentLoads: 64,
+    maxQueuedLoads: 1_000,
+    onInvalidateFailure: 'throw',
+    commandTimeout: 500,
+    codec: given.codec ?? jsonCodec(),
+    stats: {},
+    clock: systemClock,
+    ...given,
+    ...waitOf(given, defaults),
+  }
+}
+
+/** The plan of a sibling: any stale value that is there can be seen, and copies are shared as they are. */
+export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec }): CachePlan {
+  const near = plan.near === null ? null : { ...plan.near, values: 'shared' as const }
+  return {
+    ...plan,
+    ...changes,
+    near,
+    grace: longestLife,
+    softTimeout: 0,
+    refreshAhead: null,
+    negativeTtl: {},
+    tags: [],
+  }
+}
+
+/** The plan of one call: what the call says, over what the cache says. */
+export function refinePlan(
+  plan: Plan,
+  options: CallOptions,
+  who: 'getOrLoad' | 'refresh' | 'wrap' | 'warmUp' = 'getOrLoad',
+): CallPlan {
+  const given: Partial<CallPlan> = checkOptions(who, options, callChecks)
+  return { ...plan, ...given, ...waitOf(given, plan) }
+}
+
+/** Likewise for a value that is set. */
+export function refineSetPlan(plan: Plan, options: SetOptions): Plan {
+  return { ...plan, ...checkOptions('set', options, setChecks) }
+}
+
+const closeChecks = { timeout: timeout(0) }
+
+/** How long `close` lets things end, in milliseconds. */
+export function closeTimeout(options: CloseOptions): number {
+  const given: { timeout?: number } = checkOptions('close', options, closeChecks)
+  return given.timeout ?? 5_000
+}
+
+/** Unless somebody says how long a caller waits, it follows from how long a loader may run. */
+function waitOf(given: Partial<Plan>, base: Plan): { waitTimeout: number } {
+  const isDefault = base.waitTimeout === patienceFor(base.hardTimeout)
+  const { hardTimeout = base.hardTimeout } = given
+  return { waitTimeout: given.waitTimeout ?? (isDefault ? patienceFor(hardTimeout) : base.waitTimeout) }
+}
+
+/** A load's own timeout should be heard before its callers' patience ends. */
+function patienceFor(hardTimeout: number): number {
+  return Math.min(hardTimeout + 1_000, longestTimer)
+}
+
+function checkedNegative(name: string, value: unknown): Plan['negativeTtl'] {
+  if (value === null || typeof value !== 'object') return { null: lifetime(1)(name, value) as number }
+  return checkOptions(name, value, { null: lifetime(1), undefined: lifetime(1) })
+}
+
+function checkedAhead(name: string, value: unknown): RefreshAhead | null {
+  if (value === false) return null
+  if (value === 'xfetch') return { beta: 1 }
+  if (typeof value === 'number' && value > 0 && value < 1) return { after: value }
+  const { beta } = (value ?? {}) as { beta?: unknown }
+  if (typeof beta === 'number' && beta > 0 && beta < Number.POSITIVE_INFINITY) return { beta }
+  throw new TypeError(
+    `Expected \`${name}\` to be a number between 0 and 1, 'xfetch', { beta } or false, got ${formatValue(value)}`,
+  )
+}
+
+function checkedSeparator(name: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '' && value.length <= 10 && value.isWellFormed()) return value
+  throw new TypeError(`Expected \`${name}\` to be a separator of 1 to 10 characters, got ${formatValue(value)}`)
+}
+
+function checkedNamespace(name: string, value: unknown): string {
+  if (
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= 200 &&
+    value.isWellFormed() &&
+    !/[{}\p{Cc}]/u.test(value)
+  )
+    return value
+  throw new TypeError(
+    `Expected \`${name}\` to be 1 to 200 characters without braces or control characters, got ${formatValue(value)}`,
+  )
+}
+
+/** `NearOptions`, complete and checked, in milliseconds and bytes. */
+export interface NearPlan {
+  readonly max: number
+  readonly maxSize: number
+  readonly ttl: number
+  readonly values: 'frozen' | 'cloned' | 'shared'
+}
+
+const nearDefaults: NearPlan = { max: 10_000, maxSize: 67_108_864, ttl: 10_000, values: 'frozen' }
+
+/** Throws TypeError for an option that there is not, or a value it cannot have. */
+export function checkedNear(name: string, value: unknown): NearPlan {
+  const given: Partial<NearPlan> = checkOptions(`\`${name}\``, value as object, {
+    max: integer(1, 16_777_216),
+    maxSize: integer(1),
+    ttl: lifetime(1),
+    values: oneOf('frozen', 'cloned', 'shared'),
+  })
+  return { ...nearDefaults, ...given }
+}

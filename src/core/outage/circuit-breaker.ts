@@ -1,0 +1,89 @@
+import type { Clock, Timer } from '../time/clock.ts'
+import type { CacheError } from '../errors.ts'
+import type { Events } from '../observe/events.ts'
+
+/** How often a silent store is asked whether it is back, in milliseconds. */
+const probeEvery = 250
+
+/** After how many milliseconds without an answer another ping is sent: a client keeps every unanswered command in memory. */
+const pingLost = 5_000
+
+/**
+ * A circuit breaker that opens on silence, not on errors: a store that answers with an error costs nothing and may do
+ * the next command, one that does not answer costs every caller the whole deadline. While it is open a ping goes out
+ * four times a second; whatever is answered, be it an old command, closes it.
+ */
+export class CircuitBreaker {
+  readonly #ping: () => Promise<void>
+  readonly #closes: () => void
+  readonly #clock: Clock
+  readonly #events: Events
+  #open: { readonly since: number; readonly error: CacheError } | null = null
+  #probe: Timer | null = null
+  #pinging = false
+  #pingedAt = Number.NEGATIVE_INFINITY
+
+  /** How many answers there were; a command is met with silence if there was none since it was sent. */
+  answers = 0
+
+  /** @param closes called when the store answers again */
+  constructor(options: { ping: () => Promise<void>; closes: () => void; clock: Clock; events: Events }) {
+    this.#ping = options.ping
+    this.#closes = options.closes
+    this.#clock = options.clock
+    this.#events = options.events
+  }
+
+  /** Why no command is sent at the moment; `null` if commands are sent. */
+  get open(): CacheError | null {
+    return this.#open === null ? null : this.#open.error
+  }
+
+  trip(error: CacheError): void {
+    if (this.#open !== null) return
+    this.#open = { since: this.#clock.now(), error }
+    this.#events.emit('degraded', { error })
+    this.#probeLater()
+  }
+
+  answered(): void {
+    this.answers++
+    if (this.#open === null) return
+    const after = this.#clock.now() - this.#open.since
+    this.#open = null
+    this.#probe?.cancel()
+    this.#closes()
+    this.#events.emit('recovered', { after })
+  }
+
+  stop(): void {
+    this.#open = null
+    this.#probe?.cancel()
+  }
+
+  #probeLater(): void {
+    this.#probe = this.#clock.after(
+      probeEvery,
+      () => {
+        const now = this.#clock.now()
+        if (now - this.#pingedAt >= (this.#pinging ? pingLost : 0)) this.#askNow(now)
+        this.#probeLater()
+      },
+      'background',
+    )
+  }
+
+  #askNow(now: number): void {
+    this.#pingedAt = now
+    this.#pinging = true
+    this.#ping().then(
+      () => {
+        this.#pinging = false
+        this.answered()
+      },
+      () => {
+        this.#pinging = false
+      },
+    )
+  }
+}

@@ -1,0 +1,60 @@
+/** A span of time: a number is milliseconds, a string carries its unit (`'250ms'`, `'30s'`, `'5m'`, `'1h'`, `'1d'`). */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+
+const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** The longest a timer of Node.js can be set to, in milliseconds (2³¹ − 1, about 24.8 days). */
+export const longestTimer = 2_147_483_647
+
+/** The longest a value may live, in milliseconds: a hundred years; what is longer is a unit mistaken. */
+export const longestLife: number = 36_525 * 86_400_000
+
+/**
+ * Milliseconds of a duration.
+ * @param name what the duration is for, as it stands in the error
+ * @param value what the user gave
+ * @param bounds least and most milliseconds allowed; least is 1 unless told, so zero is refused
+ * @throws TypeError when it is not a duration or out of bounds
+ */
+export function parseDuration(name: string, value: unknown, bounds: { least?: number; most: number }): number {
+  const { least = 1, most } = bounds
+  const ms = typeof value === 'number' ? value : typeof value === 'string' ? parsed(value) : Number.NaN
+  if (ms >= least && ms <= most) return ms
+  const kind = least > 0 ? 'a positive number of milliseconds' : 'a number of milliseconds, 0 or more,'
+  throw new TypeError(
+    `Expected \`${name}\` to be ${kind} or a duration such as '5m'` +
+      `${ms > most ? ` of at most ${most} ms` : ''}, got ${formatValue(value)}`,
+  )
+}
+
+function parsed(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text)
+  return match ? Number(match[1]) * (units[match[2] as string] as number) : Number.NaN
+}
+
+const longestShown = 60
+
+/** A value of the user's as it stands in a TypeError: itself where short, and its type; of a URL no more than the scheme. */
+export function formatValue(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (typeof value === 'function') return 'a function'
+  if (typeof value === 'object') return isArray(value) ? 'an array' : 'an object'
+  if (typeof value === 'string') return `${JSON.stringify(withoutCredentials(value).slice(0, longestShown))} (string)`
+  // A bigint has as many digits as it likes.
+  return `${String(value as number | bigint | boolean | symbol).slice(0, longestShown)} (${typeof value})`
+}
+
+// Whoever gives a URL in place of a client must not find its password in a log.
+function withoutCredentials(text: string): string {
+  const end = text.indexOf('://')
+  if (end !== -1) return `${text.slice(0, end)}://…`
+  return text.includes('@') ? '…' : text
+}
+
+function isArray(value: object): boolean {
+  try {
+    return Array.isArray(value)
+  } catch {
+    return false // a proxy that was revoked
+  }
+}
