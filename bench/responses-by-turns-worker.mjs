@@ -24,7 +24,7 @@ const cache = await cacheOf()
 
 /** @param {(app: import('express').Express) => unknown} before */
 async function expressWith(before) {
-  const [{ default: express }, { cacheResponses }] = await Promise.all([import('express'), from('http/express.js')])
+  const [{ default: express }, { cacheResponses }] = await Promise.all([import('express'), from('express/index.js')])
   const app = express()
   before(app)
   app.use(cacheResponses(cache))
@@ -37,7 +37,7 @@ async function expressWith(before) {
 /** @type {Record<string, () => Promise<import('node:http').Server>>} */
 const ways = {
   Express: async () => createHttpServer(await expressWith(() => {})),
-  'Express, fast': async () => (await from('http/express.js')).createServer(await expressWith(() => {})),
+  'Express, fast': async () => (await from('express/index.js')).createServer(await expressWith(() => {})),
   'Express, session and user': async () => {
     const { default: session } = await import('express-session')
     return createHttpServer(
@@ -54,14 +54,14 @@ const ways = {
     const { default: express } = await import('express')
     const app = express()
     app.get('/page', (_request, response) => void response.send(page))
-    return (await from('http/express.js')).cachedServer(app, cache)
+    return (await from('express/index.js')).cachedServer(app, cache)
   },
   'node:http': async () => {
-    const middleware = (await from('http/express.js')).cacheResponses(cache)
+    const middleware = (await from('express/index.js')).cacheResponses(cache)
     return createHttpServer((request, response) => middleware(request, response, () => response.end(page)))
   },
   Koa: async () => {
-    const [{ default: Koa }, { cacheResponses }] = await Promise.all([import('koa'), from('http/koa.js')])
+    const [{ default: Koa }, { cacheResponses }] = await Promise.all([import('koa'), from('koa/index.js')])
     const app = new Koa()
     app.use(cacheResponses(cache))
     app.use((ctx) => {
@@ -70,7 +70,7 @@ const ways = {
     return createHttpServer(app.callback())
   },
   Fastify: async () => {
-    const [{ fastify }, { cacheResponses }] = await Promise.all([import('fastify'), from('http/fastify.js')])
+    const [{ fastify }, { cacheResponses }] = await Promise.all([import('fastify'), from('fastify/index.js')])
     const app = fastify()
     app.addHook('onRequest', cacheResponses(cache))
     app.get('/page', async () => page)
@@ -79,7 +79,7 @@ const ways = {
   },
   Hono: async () => {
     const [{ Hono }, { createAdaptorServer }] = await Promise.all([import('hono'), import('@hono/node-server')])
-    const { cacheResponses } = await from('http/hono.js')
+    const { cacheResponses } = await from('hono/index.js')
     const app = new Hono()
     app.use(cacheResponses(cache))
     app.get('/page', (c) => c.text(page))

@@ -559,7 +559,7 @@ export const httpMutations = [
   {
     name: 'a tag with a comma is two',
     rule: null,
-    file: 'src/http/policy/entity-tag.ts',
+    file: 'src/http/policy/conditional.ts',
     from: 'if (quote !== -1) at = quote + 1',
     to: '',
     tests: ['test/unit/http-conditional.test.ts'],
@@ -567,7 +567,7 @@ export const httpMutations = [
   {
     name: 'weak tags are strong',
     rule: null,
-    file: 'src/http/policy/entity-tag.ts',
+    file: 'src/http/policy/conditional.ts',
     from: "return one.strength === 'strong' && other.strength === 'strong' && one",
     to: 'return one',
     tests: ['test/unit/http-conditional.test.ts'],
@@ -647,7 +647,7 @@ export const httpMutations = [
   {
     name: 'a body is kept however long it is',
     rule: null,
-    file: 'src/http/recording.ts',
+    file: 'src/http/answer/recording.ts',
     from: "if (this.#length > this.#most) this.refuse('it is too large')",
     to: '',
     tests: ['test/http/streaming.test.ts'],
@@ -655,7 +655,7 @@ export const httpMutations = [
   {
     name: 'a HEAD refreshes a page',
     rule: null,
-    file: 'src/http/exchange.ts',
+    file: 'src/http/run/exchange.ts',
     from: " && asked.method === 'GET'",
     to: '',
     tests: ['test/http/head.test.ts'],
@@ -663,7 +663,7 @@ export const httpMutations = [
   {
     name: 'the answer to a HEAD is stored',
     rule: null,
-    file: 'src/http/exchange.ts',
+    file: 'src/http/run/exchange.ts',
     from: "if (this.#client.request.method === 'HEAD') {",
     to: "if (this.#client.request.method === 'NONE') {",
     tests: ['test/http/head.test.ts'],
@@ -671,7 +671,7 @@ export const httpMutations = [
   {
     name: 'the answer to another method than GET is stored',
     rule: null,
-    file: 'src/http/decision.ts',
+    file: 'src/http/run/decision.ts',
     from: "method: this.#request.method ?? ''",
     to: "method: 'GET'",
     tests: ['test/http/behaviour.test.ts'],
@@ -679,7 +679,7 @@ export const httpMutations = [
   {
     name: 'a handler waits for its own client',
     rule: null,
-    file: 'src/http/capture.ts',
+    file: 'src/http/answer/capture.ts',
     from: 'return part === null && !this.recording.isHeard ? true : isReady || this.#isAnyReady',
     to: 'return isReady',
     tests: ['test/http/leader.test.ts'],
@@ -687,7 +687,7 @@ export const httpMutations = [
   {
     name: 'a handler hears that its client has gone, though others wait',
     rule: null,
-    file: 'src/http/capture.ts',
+    file: 'src/http/answer/capture.ts',
     from: 'if (!this.recording.isFollowed && !isAwaited()) return this.breakOff()',
     to: 'return this.breakOff()',
     tests: ['test/http/leader.test.ts'],
@@ -695,7 +695,7 @@ export const httpMutations = [
   {
     name: 'what a handler answers because its client has gone is shared',
     rule: null,
-    file: 'src/http/capture.ts',
+    file: 'src/http/answer/capture.ts',
     from: 'if (!this.recording.isFollowed && !isAwaited()) return this.breakOff()',
     to: '',
     tests: ['test/http/collapsing.test.ts'],
@@ -703,7 +703,7 @@ export const httpMutations = [
   {
     name: 'a waiter that has gone counts',
     rule: null,
-    file: 'src/http/waiters.ts',
+    file: 'src/http/run/waiters.ts',
     from: 'const stop = client.whenGone(leave)',
     to: 'const stop = (): void => undefined',
     tests: ['test/http/collapsing.test.ts'],
@@ -711,7 +711,7 @@ export const httpMutations = [
   {
     name: 'an answer is sent to those for whom the handler may yet read something else',
     rule: null,
-    file: 'src/http/fill.ts',
+    file: 'src/http/run/handler-run.ts',
     from: 'return selection.mayHave(head) && this.#watched?.isAlike(this.#client.selection, selection) === true',
     to: 'return selection.mayHave(head)',
     tests: ['test/http/streaming.test.ts'],
@@ -719,7 +719,7 @@ export const httpMutations = [
   {
     name: 'followers are sent on what is of one client',
     rule: null,
-    file: 'src/http/fill.ts',
+    file: 'src/http/run/handler-run.ts',
     from: 'this.#capture?.recording.cut(() => true)',
     to: 'return',
     tests: ['test/http/streaming.test.ts'],
@@ -727,7 +727,7 @@ export const httpMutations = [
   {
     name: 'a slow variant holds up the others',
     rule: null,
-    file: 'src/http/fill.ts',
+    file: 'src/http/run/handler-run.ts',
     from: 'this.#onTold = () => void setImmediate(look)',
     to: 'this.#onTold = () => void look',
     tests: ['test/http/variants.test.ts'],
@@ -735,7 +735,7 @@ export const httpMutations = [
   {
     name: 'variants are without number',
     rule: null,
-    file: 'src/http/variant-limit.ts',
+    file: 'src/http/run/variant-limit.ts',
     from: 'if (variants.size > this.#most) this.#crowdOut(key, variants)',
     to: '',
     tests: ['test/http/variants.test.ts'],
@@ -743,7 +743,7 @@ export const httpMutations = [
   {
     name: 'what was read of one client switches off the cache for the others',
     rule: null,
-    file: 'src/http/decision.ts',
+    file: 'src/http/run/decision.ts',
     from: 'return [...new Set([...before, ...read])].sort()',
     to: 'return before',
     tests: ['test/http/variants.test.ts'],
@@ -751,7 +751,7 @@ export const httpMutations = [
   {
     name: 'a body is heard twice',
     rule: null,
-    file: 'src/http/capture.ts',
+    file: 'src/http/answer/capture.ts',
     from: 'if (this.#sending !== null || !isChunk(args[0])) return write(args)',
     to: 'if (!isChunk(args[0])) return write(args)',
     tests: ['test/http/inject.test.ts'],
@@ -767,7 +767,7 @@ export const httpMutations = [
   {
     name: 'the connection of a response of HTTP/2 is not watched',
     rule: null,
-    file: 'src/http/http2.ts',
+    file: 'src/http/message/http2.ts',
     from: 'for (const message of [request, response]) new Overrides(message)',
     to: 'for (const message of [request]) new Overrides(message)',
     tests: ['test/http/http2.test.ts'],
@@ -775,7 +775,7 @@ export const httpMutations = [
   {
     name: 'a stream of HTTP/2 is not watched',
     rule: null,
-    file: 'src/http/watched-surroundings.ts',
+    file: 'src/http/watch/watched-surroundings.ts',
     from: 'for (const message of Object.values(messages)) this.#watchStream(message)',
     to: 'void this.#watchStream',
     tests: ['test/http/http2.test.ts'],
@@ -783,7 +783,7 @@ export const httpMutations = [
   {
     name: 'what is said with the head is not heard over HTTP/2',
     rule: null,
-    file: 'src/http/late-head.ts',
+    file: 'src/http/message/late-head.ts',
     from: "stream === null ? '_storeHeader' : 'respond'",
     to: "stream === null ? '_storeHeader' : '_storeHeader'",
     tests: ['test/http/http2.test.ts'],
@@ -791,7 +791,7 @@ export const httpMutations = [
   {
     name: 'the cache that an app has on its requests is overwritten',
     rule: null,
-    file: 'src/http/cache-info.ts',
+    file: 'src/http/message/cache-info.ts',
     from: "if ('cache' in request && !isCacheInfo(request.cache)) return",
     to: 'void isCacheInfo',
     tests: ['test/http/wrappers.test.ts'],
@@ -799,7 +799,7 @@ export const httpMutations = [
   {
     name: 'a part of what is passed begins elsewhere',
     rule: null,
-    file: 'src/http/part.ts',
+    file: 'src/http/answer/part.ts',
     from: 'subarray(Math.max(0, from - begin)',
     to: 'subarray(Math.max(0, from)',
     tests: ['test/http/passed-parts.test.ts'],
@@ -807,7 +807,7 @@ export const httpMutations = [
   {
     name: 'a handler does not see Content-Type',
     rule: null,
-    file: 'src/http/clean-request.ts',
+    file: 'src/http/watch/watched-fields.ts',
     from: "'content-length content-encoding'",
     to: "'content-length content-type content-encoding'",
     tests: ['test/http/request-fields.test.ts'],

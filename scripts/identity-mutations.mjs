@@ -7,7 +7,7 @@ export const identityMutations = [
   {
     name: 'what earlier middleware has set is not watched',
     rule: null,
-    file: 'src/http/watched-surroundings.ts',
+    file: 'src/http/watch/watched-surroundings.ts',
     from: 'standing.watchable(part)',
     to: '[]',
     tests: ['test/http/identity/own.test.ts'],
@@ -15,7 +15,7 @@ export const identityMutations = [
   {
     name: 'what earlier middleware has set is not compared at a hit',
     rule: null,
-    file: 'src/http/selection.ts',
+    file: 'src/http/watch/selection.ts',
     from: 'before === this.before && ',
     to: '',
     tests: ['test/http/identity/own.test.ts'],
@@ -23,7 +23,7 @@ export const identityMutations = [
   {
     name: 'the connection is not watched',
     rule: null,
-    file: 'src/http/watched-surroundings.ts',
+    file: 'src/http/watch/watched-surroundings.ts',
     from: 'this.#watchSocket(messages, onEnd)',
     to: 'void this.#watchSocket',
     tests: ['test/http/identity/peers.test.ts'],
@@ -31,7 +31,7 @@ export const identityMutations = [
   {
     name: 'what a trusted proxy says is not watched',
     rule: null,
-    file: 'src/http/watched-surroundings.ts',
+    file: 'src/http/watch/watched-surroundings.ts',
     from: 'if (known !== undefined) this.#watchOutcomes(known)',
     to: '',
     tests: ['test/http/identity/addresses.test.ts'],
@@ -39,7 +39,7 @@ export const identityMutations = [
   {
     name: 'fields that earlier middleware has kept are not watched',
     rule: null,
-    file: 'src/http/kept-headers.ts',
+    file: 'src/http/watch/kept-headers.ts',
     from: 'onRead(name)\n      return values[name]',
     to: 'return values[name]',
     tests: ['test/http/identity/own.test.ts'],
@@ -47,7 +47,7 @@ export const identityMutations = [
   {
     name: 'what is said with the head is not heard',
     rule: null,
-    file: 'src/http/late-head.ts',
+    file: 'src/http/message/late-head.ts',
     from: 'onChange(changed)',
     to: 'void onChange',
     tests: ['test/http/identity/late.test.ts'],
@@ -63,7 +63,7 @@ export const identityMutations = [
   {
     name: 'a refresh forgets what earlier middleware has said',
     rule: null,
-    file: 'src/http/detached.ts',
+    file: 'src/http/answer/detached.ts',
     from: 'if (isOfTheAnswer(name)) behind.appendHeader(name, value)',
     to: 'if (name === undefined) behind.appendHeader(name, value)',
     tests: ['test/http/freshness.test.ts'],
@@ -71,7 +71,7 @@ export const identityMutations = [
   {
     name: 'a refresh runs in what was entered for its client',
     rule: null,
-    file: 'src/http/response-load.ts',
+    file: 'src/http/run/response-load.ts',
     from: 'outside.runInAsyncScope(client.run)',
     to: 'client.run()',
     tests: ['test/http/identity'],
@@ -87,7 +87,7 @@ export const identityMutations = [
   {
     name: 'the path of Hono is no part of the key',
     rule: null,
-    file: 'src/http/hono-surroundings.ts',
+    file: 'src/hono/surroundings.ts',
     from: 'path: pathOf(context.req.path, incoming.url),',
     to: '',
     tests: ['test/http/identity/addresses.test.ts'],
@@ -95,7 +95,7 @@ export const identityMutations = [
   {
     name: 'a constraint of Fastify is no part of the key',
     rule: null,
-    file: 'src/http/fastify.ts',
+    file: 'src/fastify/index.ts',
     from: 'readConstraints(request)',
     to: 'void readConstraints',
     tests: ['test/http/identity/addresses.test.ts', 'test/http/fastify.test.ts'],
@@ -103,7 +103,7 @@ export const identityMutations = [
   {
     name: 'the version of a route of Fastify is no part of the key',
     rule: null,
-    file: 'src/http/fastify-surroundings.ts',
+    file: 'src/fastify/surroundings.ts',
     from: 'void request.routeOptions',
     to: '',
     tests: ['test/http/fastify.test.ts'],
@@ -111,7 +111,7 @@ export const identityMutations = [
   {
     name: 'a guard behind the cache is asked once',
     rule: null,
-    file: 'src/http/decision.ts',
+    file: 'src/http/run/decision.ts',
     from: '(credentials.has(name) && !more.includes(name))',
     to: 'false',
     tests: ['test/http/identity', 'test/http/attacks.test.ts'],
@@ -135,7 +135,7 @@ export const identityMutations = [
   {
     name: 'a parameter is left out of a query with a fragment',
     rule: null,
-    file: 'src/http/query-rule.ts',
+    file: 'src/http/options/query-rule.ts',
     from: ' || odd.test(address)',
     to: '',
     tests: ['test/unit/query-rule.test.ts'],
@@ -143,7 +143,7 @@ export const identityMutations = [
   {
     name: 'a parameter is left out although some read it as two',
     rule: null,
-    file: 'src/http/query-rule.ts',
+    file: 'src/http/options/query-rule.ts',
     from: "parameter.includes(';') || ",
     to: '',
     tests: ['test/unit/query-rule.test.ts'],
@@ -151,7 +151,7 @@ export const identityMutations = [
   {
     name: 'a parameter with brackets is left out',
     rule: null,
-    file: 'src/http/query-rule.ts',
+    file: 'src/http/options/query-rule.ts',
     from: 'return outer === null ? null : outer[0]',
     to: 'return outer === null ? null : name',
     tests: ['test/unit/query-rule.test.ts'],
@@ -159,7 +159,7 @@ export const identityMutations = [
   {
     name: 'what is left out of a query makes room for more',
     rule: null,
-    file: 'src/http/query-rule.ts',
+    file: 'src/http/options/query-rule.ts',
     from: 'if (parameters.length > mostParameters) return address',
     to: '',
     tests: ['test/unit/query-rule.test.ts'],

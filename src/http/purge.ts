@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
 import { CacheError } from '../core/errors.ts'
 import { formatValue } from '../core/time/duration.ts'
-import { responseKey } from './request-key.ts'
+import { responseKey } from './stored/request-key.ts'
 
 /** What is to go: responses of addresses, of tags, or of all addresses that begin alike. */
 export interface Purge {

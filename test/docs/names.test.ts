@@ -9,8 +9,8 @@ import { parseDuration } from '../../src/core/time/duration.ts'
 import { compressed, encrypted, type EncryptedOptions } from '../../src/codecs/index.ts'
 import { planOf } from '../../src/core/options/plan.ts'
 import { lockDefaults } from '../../src/core/options/lock-plan.ts'
-import { cacheResponses } from '../../src/http/express.ts'
-import { responsePlan } from '../../src/http/response-options.ts'
+import { cacheResponses } from '../../src/express/index.ts'
+import { responsePlan } from '../../src/http/options/response-options.ts'
 import { createCache, jsonCodec, memoryLock, memoryStore } from '../../src/index.ts'
 import { postgresLock } from '../../src/postgres/index.ts'
 import { redisLock, redisStore, redlock } from '../../src/redis/index.ts'
@@ -300,10 +300,10 @@ test('each option of the contract suite has a row', () => {
 test.for([
   'index.ts',
   'codecs/index.ts',
-  'http/express.ts',
-  'http/fastify.ts',
-  'http/hono.ts',
-  'http/koa.ts',
+  'express/index.ts',
+  'fastify/index.ts',
+  'hono/index.ts',
+  'koa/index.ts',
   'otel/index.ts',
   'redis/index.ts',
   'postgres/index.ts',

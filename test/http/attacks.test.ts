@@ -6,7 +6,7 @@ import { startRedis } from '../support/servers.ts'
 import { message } from './attacks/raw.ts'
 import { frame } from './support/frames.ts'
 import { Gate, siteOf, siteWith, type Asked, type Reply } from './support/site.ts'
-import { cacheResponses } from '../../src/http/express.ts'
+import { cacheResponses } from '../../src/express/index.ts'
 
 /** Answers each run with what is its own. */
 function counted(answer: (run: number, req: Request, res: Response) => unknown): {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import express4 from 'express4'
 import { describe, expect, test } from 'vitest'
-import { cachedServer, cacheResponses, type CacheResponsesOptions, type ExpressApp } from '../../src/http/express.ts'
+import { cachedServer, cacheResponses, type CacheResponsesOptions, type ExpressApp } from '../../src/express/index.ts'
 import { createCache } from '../../src/index.ts'
 
 /** A listening server, and what it answers. */

@@ -5,7 +5,7 @@ import { until } from '../../scripts/until.mjs'
 import { startRedis } from '../support/servers.ts'
 import { message } from './attacks/raw.ts'
 import { Gate, siteOf, siteWith, whole, type Reply } from './support/site.ts'
-import { cacheResponses } from '../../src/http/express.ts'
+import { cacheResponses } from '../../src/express/index.ts'
 
 const two = { apps: 2 }
 

@@ -5,7 +5,7 @@ import cors from '@fastify/cors'
 import { fastify, type FastifyReply, type FastifyRequest } from 'fastify'
 import { fastify as fastify4 } from 'fastify4'
 import { describe, expect, test } from 'vitest'
-import { cachedServer, cacheResponses } from '../../src/http/fastify.ts'
+import { cachedServer, cacheResponses } from '../../src/fastify/index.ts'
 import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { siteOn } from './support/site.ts'
 

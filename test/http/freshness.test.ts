@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
-import { cacheResponses, type CacheResponsesOptions } from '../../src/http/express.ts'
+import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
 import { Gate, siteOf, siteWith, type Site } from './support/site.ts'
 
 /** A handler that counts its runs. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import CachePolicy from 'http-cache-semantics'
 import { expect, test } from 'vitest'
-import { cachedServer } from '../../src/http/express.ts'
+import { cachedServer } from '../../src/express/index.ts'
 import { createCache } from '../../src/index.ts'
 
 interface Asked {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
-import type { CacheResponsesOptions } from '../../src/http/express.ts'
+import type { CacheResponsesOptions } from '../../src/express/index.ts'
 import type { CacheOptions } from '../../src/index.ts'
 import { everyFrame } from './support/every-frame.ts'
 import { Gate, siteOn, type Reply, type Site } from './support/site.ts'

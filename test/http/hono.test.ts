@@ -8,7 +8,7 @@ import { stream } from 'hono/streaming'
 import { createAdaptorServer as createAdaptorServer1 } from 'node-server1'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
-import { cachedServer, cacheResponses } from '../../src/http/hono.ts'
+import { cachedServer, cacheResponses } from '../../src/hono/index.ts'
 import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { siteOn } from './support/site.ts'
 

@@ -9,9 +9,9 @@ import { Hono } from 'hono'
 import { testClient } from 'hono/testing'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
-import { cacheResponses as ofExpress } from '../../src/http/express.ts'
-import { cacheResponses as ofFastify } from '../../src/http/fastify.ts'
-import { cacheResponses as ofHono } from '../../src/http/hono.ts'
+import { cacheResponses as ofExpress } from '../../src/express/index.ts'
+import { cacheResponses as ofFastify } from '../../src/fastify/index.ts'
+import { cacheResponses as ofHono } from '../../src/hono/index.ts'
 import { createCache, memoryStore, type Cache } from '../../src/index.ts'
 
 function cacheOfOne(): Cache {

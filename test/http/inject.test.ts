@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { fastify, type FastifyInstance } from 'fastify'
 import { fastify as ofVersion4 } from 'fastify4'
 import { describe, expect, test } from 'vitest'
-import { cacheResponses } from '../../src/http/fastify.ts'
+import { cacheResponses } from '../../src/fastify/index.ts'
 import { createCache, memoryStore, type Cache } from '../../src/index.ts'
 
 const fastify4 = ofVersion4 as unknown as typeof fastify

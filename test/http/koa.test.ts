@@ -5,7 +5,7 @@ import compress from 'koa-compress'
 import Koa2 from 'koa2'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
-import { cachedServer, cacheResponses } from '../../src/http/koa.ts'
+import { cachedServer, cacheResponses } from '../../src/koa/index.ts'
 import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { siteOn } from './support/site.ts'
 

@@ -10,7 +10,7 @@ import helmet from 'helmet'
 import morgan from 'morgan'
 import serveStatic from 'serve-static'
 import { describe, expect, test } from 'vitest'
-import { cacheResponses } from '../../src/http/express.ts'
+import { cacheResponses } from '../../src/express/index.ts'
 import { until } from '../../scripts/until.mjs'
 import { Gate, siteWith, type Reply } from './support/site.ts'
 

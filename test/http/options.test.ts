@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cacheResponses } from '../../src/http/express.ts'
+import { cacheResponses } from '../../src/express/index.ts'
 import { createCache, memoryStore } from '../../src/index.ts'
 
 const cache = createCache({ store: memoryStore() })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import compression from 'compression'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cacheResponses } from '../../src/http/express.ts'
+import { cacheResponses } from '../../src/express/index.ts'
 import { siteOf, siteWith } from './support/site.ts'
 
 const digits = '0123456789'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import type { CacheInfo } from '../../src/http/express.ts'
+import type { CacheInfo } from '../../src/express/index.ts'
 import { siteOf } from './support/site.ts'
 
 function isAt(path: string, { url = '' }: IncomingMessage): boolean {

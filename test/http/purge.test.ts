@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { describe, expect, test } from 'vitest'
-import { cacheResponses, purge, purgeRouter, type Purge } from '../../src/http/express.ts'
+import { cacheResponses, purge, purgeRouter, type Purge } from '../../src/express/index.ts'
 import { createCache, memoryStore, type Store } from '../../src/index.ts'
 
 const token = 'a token of some length'

@@ -3,7 +3,7 @@ import { ApolloServerPluginCacheControl } from '@apollo/server/plugin/cacheContr
 import { expressMiddleware } from '@as-integrations/express5'
 import express from 'express'
 import { describe, expect, test } from 'vitest'
-import { cacheResponses, type CacheResponsesOptions } from '../../src/http/express.ts'
+import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
 import { siteOf, siteWith, type Site } from './support/site.ts'
 
 describe('Content-Type of a GET', () => {

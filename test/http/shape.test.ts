@@ -5,7 +5,7 @@ import request from 'supertest'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import { randomUUID } from 'node:crypto'
 import { until } from '../../scripts/until.mjs'
-import { cacheResponses } from '../../src/http/express.ts'
+import { cacheResponses } from '../../src/express/index.ts'
 import { createCache, type Cache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { CacheResponsesOptions } from '../../src/http/express.ts'
-import { cacheResponses } from '../../src/http/express.ts'
+import type { CacheResponsesOptions } from '../../src/express/index.ts'
+import { cacheResponses } from '../../src/express/index.ts'
 import { purge } from '../../src/http/purge.ts'
 import { Gate, siteWith, type Site } from './support/site.ts'
 

@@ -9,7 +9,7 @@ import { runInNewContext } from 'node:vm'
 import express, { type RequestHandler } from 'express'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
-import { cacheResponses, type CacheResponsesOptions } from '../../src/http/express.ts'
+import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
 import { createCache, type Cache } from '../../src/index.ts'
 import { framed } from './support/frames.ts'
 

@@ -4,7 +4,7 @@ import type { Request, Response } from 'express'
 import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
 import { until } from '../../scripts/until.mjs'
-import { cacheResponses } from '../../src/http/express.ts'
+import { cacheResponses } from '../../src/express/index.ts'
 import { Gate, siteOf, siteWith } from './support/site.ts'
 
 function reads(read: (req: Request, res: Response) => unknown): {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import express, { type RequestHandler } from 'express'
 import { describe, expect, test } from 'vitest'
-import { cacheResponses } from '../../src/http/express.ts'
+import { cacheResponses } from '../../src/express/index.ts'
 import { siteOn, siteWith } from './support/site.ts'
 
 /** Replaces `end` by one that writes what it is given, and then ends with nothing. */

@@ -34,8 +34,8 @@ export const { createCache } = await import(pathToFileURL(`${built}/index.js`).h
 export const { redisLock, redisStore, redlock } = await import(pathToFileURL(`${built}/redis/index.js`).href)
 /** @type {typeof import('../../src/postgres/index.ts')} */
 export const { postgresLock } = await import(pathToFileURL(`${built}/postgres/index.js`).href)
-/** @type {typeof import('../../src/http/express.ts')} */
-export const { cacheResponses, purgeRouter } = await import(pathToFileURL(`${built}/http/express.js`).href)
+/** @type {typeof import('../../src/express/index.ts')} */
+export const { cacheResponses, purgeRouter } = await import(pathToFileURL(`${built}/express/index.js`).href)
 /** @type {typeof import('../../src/zookeeper/index.ts')} */
 export const { zookeeperLock } = await import(pathToFileURL(`${built}/zookeeper/index.js`).href)
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { notModifiedFields, preconditionOf } from '../../src/http/policy/conditional.ts'
-import { entityTagOf, entityTagsOf } from '../../src/http/policy/entity-tag.ts'
+import { notModifiedFields, preconditionOf, entityTagOf, entityTagsOf } from '../../src/http/policy/conditional.ts'
 import type { Fields } from '../../src/http/policy/fields.ts'
 import { dateText } from '../../src/http/policy/http-date.ts'
 import { contentRange, rangeOf } from '../../src/http/policy/range.ts'

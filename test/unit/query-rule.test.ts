@@ -7,7 +7,7 @@ import { HonoRequest } from 'hono/request'
 import Koa from 'koa'
 import Koa2 from 'koa2'
 import { describe, expect, test } from 'vitest'
-import { queryRule, withoutIgnored } from '../../src/http/query-rule.ts'
+import { queryRule, withoutIgnored } from '../../src/http/options/query-rule.ts'
 
 type Read = (target: string) => Record<string, unknown>
 

@@ -1,4 +1,4 @@
-import { entityTagOf, sameStrongly, sameWeakly } from './entity-tag.ts'
+import { entityTagOf, sameStrongly, sameWeakly } from './conditional.ts'
 import { fieldOf, type FieldLine, type Fields } from './fields.ts'
 import { storedFields } from './stored-fields.ts'
 

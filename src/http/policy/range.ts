@@ -1,4 +1,4 @@
-import { entityTagOf, sameStrongly } from './entity-tag.ts'
+import { entityTagOf, sameStrongly } from './conditional.ts'
 import { fieldOf, trimmed, type Fields } from './fields.ts'
 import { dateOf } from './http-date.ts'
 import type { Request, Response } from './message.ts'

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { cacheResponses, type CacheResponsesOptions } from '../../../src/http/express.ts'
+import { cacheResponses, type CacheResponsesOptions } from '../../../src/express/index.ts'
 import { createCache, memoryStore, type Cache } from '../../../src/index.ts'
 import type { Frame } from '../support/frames.ts'
 import type { MakeServer } from './forwarding-app.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Agent } from 'node:http'
-import { cacheResponses as ofFastify } from '../../../src/http/fastify.ts'
+import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
 import { fastify } from 'fastify'
 import { fastify as fastify4 } from 'fastify4'
 import { expect, test } from 'vitest'

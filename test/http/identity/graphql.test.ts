@@ -4,7 +4,7 @@ import { expressMiddleware } from '@as-integrations/express5'
 import { createServer } from 'node:http'
 import express, { type Request } from 'express'
 import express4 from 'express4'
-import { cacheResponses } from '../../../src/http/express.ts'
+import { cacheResponses } from '../../../src/express/index.ts'
 import { tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
 
 interface Context {

@@ -14,8 +14,8 @@ import { NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify'
 import type { FastifyInstance } from 'fastify'
-import { cacheResponses as ofExpress } from '../../../src/http/express.ts'
-import { cacheResponses as ofFastify } from '../../../src/http/fastify.ts'
+import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
+import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
 import { tellsApart, type MakeApp, type PageFor, type Visitors } from '../support/identity.ts'
 
 /** A request of Express or Fastify, with the user that a guard has found. */

@@ -1,0 +1,46 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Cache } from '../core/cache/cache.ts'
+import type { CacheInfo } from '../http/message/cache-info.ts'
+import { expressSurroundings } from '../http/server/express-surroundings.ts'
+import { ResponseCache } from '../http/response-cache.ts'
+import type { CacheResponsesOptions } from '../http/options/response-options.ts'
+
+export { cachedServer } from '../http/server/cached-server.ts'
+export {
+  createServer,
+  messageClasses,
+  type ExpressApp,
+  type ExpressServerOptions,
+  type MessageClasses,
+} from '../http/server/express-server.ts'
+export { purge, purgeRouter, type Purge, type PurgeRouterOptions } from '../http/purge.ts'
+export type { CacheInfo }
+export type { CacheResponsesOptions, PerRequest } from '../http/options/response-options.ts'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** What a handler behind `cacheResponses` or `cachedServer` is told of the cache. */
+      cache?: CacheInfo
+    }
+  }
+}
+
+/** A middleware of Express 4 and 5, or of anything that has node's requests and responses. */
+export type Middleware<Request> = (request: Request, response: ServerResponse, next: (error?: unknown) => void) => void
+
+/**
+ * A middleware that caches whole responses: what stands behind it runs once for the whole fleet. `Cache-Control` of a response
+ * decides (RFC 9111, for a shared cache).
+ * @param cache made by `createCache`; responses live in its store, with its namespace and tags
+ * @param options each with a default
+ * @throws TypeError for what is no such cache, an unknown option or a value it cannot have
+ */
+export function cacheResponses<Request extends IncomingMessage = IncomingMessage>(
+  cache: Cache,
+  options: CacheResponsesOptions<Request, Request> = {},
+): Middleware<Request> {
+  const responses = new ResponseCache('cacheResponses', cache, options)
+  return (request, response, next) =>
+    void responses.handle(request, response, () => next(), expressSurroundings(request, response))
+}

@@ -1,0 +1,56 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { messagePart, responsePart } from '../http/server/express-surroundings.ts'
+import { own } from '../http/watch/harmless.ts'
+import { Overrides } from '../http/message/overrides.ts'
+import type { Surroundings } from '../http/watch/surroundings.ts'
+
+/** What is used of a context of Hono 4. */
+export interface HonoContext {
+  readonly env: unknown
+  readonly req: { raw: Request; readonly path: string }
+  readonly var: object
+  header(name: string, value?: string): void
+  newResponse(body: null): Response
+}
+
+/** What Hono knows of a request. */
+export function honoSurroundings(
+  context: HonoContext,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Surroundings {
+  const variables = context.var as Record<PropertyKey, unknown>
+  const parts = [
+    { name: 'c.var', object: variables, isOwn: own.nothing },
+    { name: 'c', object: context, isOwn: own.honoContext },
+    { name: 'c.req', object: context.req, isOwn: own.honoRequest },
+    { name: 'c.env', object: context.env as object, isOwn: own.honoEnv },
+    messagePart('c.env.incoming', incoming),
+  ]
+  return {
+    parts,
+    others: () => [responsePart('c.env.outgoing', outgoing)],
+    asker: context,
+    path: pathOf(context.req.path, incoming.url),
+    lend: () => lend(context, variables),
+  }
+}
+
+/** The path by which Hono routes, where that is not the one of the address. */
+function pathOf(path: string, url = '/'): string | undefined {
+  const next = url.charAt(path.length)
+  return url.startsWith(path) && (next === '' || next === '?' || next === '#') ? undefined : path
+}
+
+/** The context has its variables in a private field, which it shows in copies only: from now on it shows these. */
+function lend(context: HonoContext, variables: Record<PropertyKey, unknown>): void {
+  const overrides = new Overrides(context)
+  const set = overrides.method('set', (name: PropertyKey, value: unknown) => {
+    set([name, value])
+    variables[name] = value
+  })
+  const get = overrides.method('get', (name: PropertyKey) => {
+    return Object.hasOwn(variables, name) ? variables[name] : get([name])
+  })
+  overrides.set('var', { get: () => variables })
+}

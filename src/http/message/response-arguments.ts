@@ -1,0 +1,67 @@
+import type { ServerResponse } from 'node:http'
+import { isUint8Array } from 'node:util/types'
+import type { FieldLine } from '../policy/fields.ts'
+
+/** Whether `write` and `end` of a response take it for a part of the body; of other things they throw. */
+export function isChunk(value: unknown): boolean {
+  return typeof value === 'string' || isUint8Array(value)
+}
+
+/**
+ * What `write` and `end` of a response are called with: a chunk, and a callback.
+ * @param isKept whether the chunk is wanted, as bytes that nobody changes any more
+ */
+export function argumentsOf(
+  args: readonly unknown[],
+  isKept: boolean,
+): { chunk: Buffer | null; done: (() => void) | null } {
+  const done = args.find((each) => typeof each === 'function') as (() => void) | undefined
+  return { chunk: isKept ? chunkOf(args) : null, done: done ?? null }
+}
+
+function chunkOf([chunk, encoding]: readonly unknown[]): Buffer | null {
+  if (typeof chunk === 'string')
+    return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
+  return isUint8Array(chunk) ? Buffer.from(chunk) : null
+}
+
+/** Does what `writeHead` of a response does with its arguments, but for sending it. */
+export function applyHead(response: ServerResponse, args: readonly unknown[]): void {
+  const [status, ...rest] = args
+  const [message, fields] = typeof rest[0] === 'string' ? rest : [undefined, rest[0] ?? rest[1]]
+  if (typeof status === 'number') response.statusCode = status
+  if (typeof message === 'string') response.statusMessage = message
+  if (fields === undefined || fields === null) return
+  if (!Array.isArray(fields)) {
+    for (const [name, value] of Object.entries(fields)) if (value !== undefined) response.setHeader(name, value)
+    return
+  }
+  const lines = Array.isArray(fields[0]) ? (fields as [string, string][]) : pairs(fields)
+  const begun = new Set<string>()
+  for (const [name, value] of lines) {
+    // By HTTP/2 a Date that is there cannot be removed.
+    if (begun.has(name.toLowerCase())) response.appendHeader(name, value)
+    else response.setHeader(name, value)
+    begun.add(name.toLowerCase())
+  }
+}
+
+/** The field lines that a response has so far, as they will be sent. */
+export function linesOf(response: ServerResponse): FieldLine[] {
+  return namesOf(response).flatMap((name) => {
+    const value = response.getHeader(name)
+    return (Array.isArray(value) ? value : [value]).map((each): FieldLine => [name, String(each)])
+  })
+}
+
+/** The names of fields as they were spelled, which HTTP/2 does not know. */
+function namesOf(response: ServerResponse & { getRawHeaderNames?: () => string[] }): string[] {
+  // Among those of HTTP/2 that have been sent is the status.
+  return response.getRawHeaderNames?.() ?? response.getHeaderNames().filter((name) => !name.startsWith(':'))
+}
+
+/** Names and values in turn, as pairs. */
+function pairs(flat: readonly unknown[]): [string, string][] {
+  if (flat.length % 2 !== 0) throw new TypeError('Expected header names and values in turn, got a name without a value')
+  return Array.from({ length: flat.length / 2 }, (_, index) => [String(flat[2 * index]), String(flat[2 * index + 1])])
+}

@@ -1,0 +1,37 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { cacheStatusText, type CacheStatus } from '../message/cache-status.ts'
+import type { Fill } from './handler-run.ts'
+import { cutOff } from '../message/http2.ts'
+import { ageText } from '../policy/age.ts'
+import { Backlog } from '../answer/backlog.ts'
+import { sayHead, sayReason } from '../answer/serve.ts'
+import { ageNow, type StoredHead } from '../stored/stored-response.ts'
+
+/** Answers a request with what the handler answers to another, as it grows. */
+export function follow(
+  response: ServerResponse<IncomingMessage>,
+  fill: Fill,
+  { head, status }: { readonly head: StoredHead; readonly status: CacheStatus },
+): void {
+  const ours = ['Age', ageText(ageNow(head)), 'Cache-Status', cacheStatusText(status)]
+  const lines = head.lines.filter(([name]) => !['age', 'cache-status'].includes(name.toLowerCase()))
+  sayReason(response, head.statusMessage)
+  sayHead(response, head.status, [...lines.flat(), ...ours])
+  const backlog = new Backlog(response)
+  const follower = {
+    isReady: true,
+    write(chunk: Buffer) {
+      follower.isReady = backlog.write(chunk.length, response.write(chunk))
+      // The handler goes at the pace of the fastest.
+      if (backlog.isTooLong) cutOff(response)
+    },
+    end: () => void response.end(),
+    cut: () => cutOff(response),
+  }
+  response.on('drain', () => {
+    follower.isReady = true
+    fill.goOn()
+  })
+  response.once('close', () => fill.unfollow(follower))
+  fill.follow(follower)
+}

@@ -1,0 +1,118 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { nameOf } from './harmless.ts'
+import { isHttp2, watchedStream } from '../message/http2.ts'
+import { Overrides } from '../message/overrides.ts'
+import { type Outcomes, type Standing, type Surroundings } from './surroundings.ts'
+import { WatchedProperties } from './watched-properties.ts'
+import { watchedSocket } from './watched-socket.ts'
+
+/** Hears what is read of a request that is no field, under a name that begins with a colon. */
+export type OnRead = (name: string) => void
+
+/** Who is told of what happens to a request that is watched. */
+export interface SurroundingsHeard {
+  readonly onRead: OnRead
+  /** Told that the handler is about to end the connection. */
+  readonly onEnd: () => void
+}
+
+/** What stood before the cache, and where the request comes from, watched while the handler fills. */
+export class WatchedSurroundings {
+  readonly #properties: readonly WatchedProperties[]
+  readonly #undo: (() => void)[] = []
+  readonly #onRead: OnRead
+  /** Whether the connection is looked at for what is watched as a whole. */
+  #isMuted = false
+
+  constructor(
+    messages: { readonly request: IncomingMessage; readonly response: ServerResponse },
+    { parts, others, outcomes, lend, isSaving }: Surroundings,
+    standing: Standing,
+    { onRead, onEnd }: SurroundingsHeard,
+  ) {
+    this.#onRead = onRead
+    this.#properties = [...parts, ...(others?.() ?? [])].map((part) => {
+      const read = (key: PropertyKey): void => void (isSaving?.() === true || onRead(`:${part.name}.${nameOf(key)}`))
+      return new WatchedProperties(part.object, standing.watchable(part), read)
+    })
+    lend?.()
+    this.#watchSocket(messages, onEnd)
+    if (isHttp2(messages.request)) for (const message of Object.values(messages)) this.#watchStream(message)
+    const known = outcomes?.()
+    if (known !== undefined) this.#watchOutcomes(known)
+  }
+
+  /** All is as it was, but for what was assigned meanwhile. */
+  release(): void {
+    for (const properties of this.#properties) properties.release()
+    for (const undo of this.#undo.splice(0)) undo()
+  }
+
+  #watchSocket(
+    { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+    onEnd: () => void,
+  ): void {
+    const socket = request.socket as Socket | null | undefined
+    // There is none where a request was made up.
+    if (socket === undefined || socket === null) return
+    const watched = watchedSocket(socket, (name) => this.#isMuted || this.#onRead(`:socket.${name}`), onEnd)
+    this.#replaceSocket(request, 'socket', socket, watched)
+    this.#replaceSocket(request, 'client', socket, watched)
+    this.#replaceSocket(response, 'socket', socket, watched)
+  }
+
+  /** That of HTTP/2 leads to the connection, and to all that was sent on it. */
+  #watchStream(message: object): void {
+    const stream: unknown = Reflect.get(message, 'stream')
+    const watched = watchedStream(stream ?? {}, (name) => this.#onRead(`:stream.${name}`))
+    const overrides = new Overrides(message)
+    overrides.set('stream', { get: () => watched, set: (value) => overrides.value('stream', value) })
+    this.#undo.push(() => overrides.undo())
+  }
+
+  /** Node.js assigns it to a response whose turn has come, and takes it away when the answer is sent. */
+  #replaceSocket(message: object, name: string, socket: Socket, watched: Socket): void {
+    const before = Object.getOwnPropertyDescriptor(message, name)
+    let current: unknown = Reflect.get(message, name)
+    Object.defineProperty(message, name, {
+      configurable: true,
+      enumerable: true,
+      get: () => (current === socket ? watched : current),
+      set: (value) => {
+        current = value
+      },
+    })
+    this.#undo.push(() => {
+      if (before === undefined) Reflect.deleteProperty(message, name)
+      else Object.defineProperty(message, name, before.get === undefined ? { ...before, value: current } : before)
+    })
+  }
+
+  #watchOutcomes({ name: part, object, properties }: Outcomes): void {
+    const overrides = new Overrides(object)
+    const kind: unknown = Object.getPrototypeOf(object)
+    for (const [name, isOfClient] of properties) {
+      // An earlier middleware has replaced it: then it is watched as a property.
+      if (Object.hasOwn(object, name)) continue
+      const get = (): unknown => {
+        // In a mounted app of Express another app says what is trusted.
+        if (Object.getPrototypeOf(object) !== kind) this.#onRead(`:${part}.${name} of another app`)
+        else if (isOfClient) this.#onRead(`:${part}.${name}`)
+        return this.#muted(() => Reflect.get(Object.getPrototypeOf(object) as object, name, object) as unknown)
+      }
+      overrides.set(name, { enumerable: true, get, set: (value) => overrides.value(name, value) })
+    }
+    this.#undo.push(() => overrides.undo())
+  }
+
+  #muted<T>(work: () => T): T {
+    const isMuted = this.#isMuted
+    this.#isMuted = true
+    try {
+      return work()
+    } finally {
+      this.#isMuted = isMuted
+    }
+  }
+}
