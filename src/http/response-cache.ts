@@ -21,7 +21,7 @@ import { responseCodec } from './stored/stored-response.ts'
 import { Streams } from './run/streams.ts'
 import { Standing, textOf, type Surroundings } from './watch/surroundings.ts'
 import { VariantLimit } from './run/variant-limit.ts'
-import { fillBefore, visited } from './watch/visit.ts'
+import { runBefore, visited } from './watch/visit.ts'
 import { Waiters } from './run/waiters.ts'
 
 /** The responses of a handler, kept in a cache. */
@@ -60,7 +60,7 @@ export class ResponseCache {
   ): Promise<void> | undefined {
     const address = addressOf(request)
     const visit = address === null || this.#plan.skip(request) ? null : visited(request, this)
-    const fill = visit === null ? null : fillBefore(visit)
+    const fill = visit === null ? null : runBefore(visit)
     const isLeft = visit !== null && fill?.leave() !== 'handler'
     const key = isLeft && address !== null ? this.#keyFor(request, response, address) : null
     if (visit === null || key === null) {

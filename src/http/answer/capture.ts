@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { CleanRequest } from '../watch/watched-fields.ts'
+import type { WatchedFields } from '../watch/watched-fields.ts'
 import { Backlog } from './backlog.ts'
 import { Departure } from '../message/departure.ts'
 import { cutOff, hasClientLeft, streamOf } from '../message/http2.ts'
@@ -35,7 +35,7 @@ export interface Audience {
 }
 
 /** Who is watched for what it reads of a request, and is told when what happens is not the handler's. */
-type Reader = Pick<CleanRequest, 'isWatched' | 'unwatched'>
+type Reader = Pick<WatchedFields, 'isWatched' | 'unwatched'>
 
 const nobody: Reader = { isWatched: false, unwatched: (work) => work() }
 
@@ -159,6 +159,12 @@ export class Capture {
   }
 
   #replaceMethods(): void {
+    this.#hearHead()
+    this.#hearBody()
+    this.#hearRest()
+  }
+
+  #hearHead(): void {
     const response = this.#response
     const writeHead = this.#replace('writeHead', (...args) => {
       if (this.#course !== null) return this.#isUnsent ? response : writeHead(args)
@@ -173,6 +179,10 @@ export class Capture {
       this.#sayHead()
       if (!this.#isUnsent) flushHeaders([])
     })
+  }
+
+  #hearBody(): void {
+    const response = this.#response
     const write = this.#replace('write', (...args) => {
       if (this.#sending !== null || !isChunk(args[0])) return write(args)
       this.#sayHead()
@@ -206,6 +216,11 @@ export class Capture {
       if (this.#isUnsent && done !== null) process.nextTick(done)
       return response
     })
+  }
+
+  /** Whatever else a handler may say or ask of its response. */
+  #hearRest(): void {
+    const response = this.#response
     const destroy = this.#replace('destroy', (...args) => {
       this.#onClose()
       return destroy(args)

@@ -2,7 +2,7 @@ import type { Peeked } from '../../core/cache/cache.ts'
 import { known, type Client } from './client.ts'
 import { cutOff } from '../message/http2.ts'
 import { variantsTtl, type Kept } from './response-storing.ts'
-import { firstPlace, placeOfVariant, type Place } from './variant-slot.ts'
+import { firstSlot, slotOfVariant, type VariantSlot } from './variant-slot.ts'
 import { reuse } from '../policy/reuse.ts'
 import { ResponseLoad, type Loaded, type ResponseShared } from './response-load.ts'
 import { ageNow, type Old } from '../stored/stored-response.ts'
@@ -27,7 +27,7 @@ export class Exchange {
 
   /** @returns when the handler will not be run for this request any more; `undefined` for now */
   begin(): Promise<void> | undefined {
-    const place = firstPlace(this.#key)
+    const place = firstSlot(this.#key)
     const looked = this.#look(place)
     // A copy in this process is served within the same turn of the event loop.
     if (!(looked instanceof Promise) && this.#serveFound(looked, place, true)) return this.#behind
@@ -38,12 +38,12 @@ export class Exchange {
   }
 
   /** From place to place, until there is an answer. */
-  async #seek(place: Place, looked: Peeked<Kept> | Promise<Peeked<Kept>>): Promise<void> {
+  async #seek(place: VariantSlot, looked: Peeked<Kept> | Promise<Peeked<Kept>>): Promise<void> {
     for (let turn = 0; turn < mostTurns; turn++) {
       const isNear = !(looked instanceof Promise)
       const found = await looked
       if (found.state !== 'missing' && found.value.kind === 'variants') {
-        place = placeOfVariant(this.#key, found.value, this.#client.selection)
+        place = slotOfVariant(this.#key, found.value, this.#client.selection)
         looked = this.#look(place)
         continue
       }
@@ -59,21 +59,21 @@ export class Exchange {
       } else if (this.#client.selection.mayHave(loaded)) {
         return this.#client.serve(loaded, ageNow(loaded), { forwarded: place.forwarded, collapsed: true })
       } else {
-        place = firstPlace(this.#key)
+        place = firstSlot(this.#key)
         looked = this.#look(place)
       }
     }
     this.#client.goOn('again')
   }
 
-  #look({ key }: Place): Peeked<Kept> | Promise<Peeked<Kept>> {
+  #look({ key }: VariantSlot): Peeked<Kept> | Promise<Peeked<Kept>> {
     const looked = this.#shared.sibling.look<Kept>(key)
     // A store that is away keeps nothing from being answered.
     return looked instanceof Promise ? looked.catch(() => missing) : looked
   }
 
   /** Serves what was found, if that may be. @param isNear whether it is a copy in this process */
-  #serveFound(found: Peeked<Kept>, place: Place, isNear: boolean): boolean {
+  #serveFound(found: Peeked<Kept>, place: VariantSlot, isNear: boolean): boolean {
     const { sibling } = this.#shared
     const old = this.#oldIn(found)
     const { asked, honor } = this.#client
@@ -95,7 +95,7 @@ export class Exchange {
     return true
   }
 
-  async #load(place: Place, found: Peeked<Kept>): Promise<Loaded> {
+  async #load(place: VariantSlot, found: Peeked<Kept>): Promise<Loaded> {
     if (this.#client.request.method === 'HEAD') {
       // Its answer has no body that could be kept.
       this.#client.goOn('head', place.forwarded)
@@ -115,7 +115,7 @@ export class Exchange {
     }
   }
 
-  #loadFor(place: Place, old: Old | null, isOfOthers = false): ResponseLoad {
+  #loadFor(place: VariantSlot, old: Old | null, isOfOthers = false): ResponseLoad {
     return new ResponseLoad(this.#shared, { client: this.#client, key: this.#key, place, old, isOfOthers })
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cacheStatusText, type CacheStatus } from '../message/cache-status.ts'
-import type { Fill } from './handler-run.ts'
+import type { HandlerRun } from './handler-run.ts'
 import { cutOff } from '../message/http2.ts'
 import { ageText } from '../policy/age.ts'
 import { Backlog } from '../answer/backlog.ts'
@@ -10,7 +10,7 @@ import { ageNow, type StoredHead } from '../stored/stored-response.ts'
 /** Answers a request with what the handler answers to another, as it grows. */
 export function follow(
   response: ServerResponse<IncomingMessage>,
-  fill: Fill,
+  fill: HandlerRun,
   { head, status }: { readonly head: StoredHead; readonly status: CacheStatus },
 ): void {
   const ours = ['Age', ageText(ageNow(head)), 'Cache-Status', cacheStatusText(status)]

@@ -21,7 +21,7 @@ import { WatchedRequest } from '../watch/watched-request.ts'
 const none: ReadonlySet<string> = new Set()
 
 /** What a run of the handler needs. */
-export interface FillAbout {
+export interface HandlerRunAbout {
   readonly client: Client
   /** Where it answers, which need not be its client. */
   readonly response: ServerResponse
@@ -40,14 +40,14 @@ export interface FillAbout {
 }
 
 /** One run of the handler, whose answer is for more than its client. */
-export class Fill {
+export class HandlerRun {
   /** Resolves when it is known what becomes of the answer. */
   readonly decided: Promise<void>
   /** Resolves when it is over what was to be kept of the answer. */
   readonly settled: Promise<void>
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #about: FillAbout
+  readonly #about: HandlerRunAbout
   readonly #client: Client
   readonly #decider: Decider
   readonly #run: () => void
@@ -71,7 +71,7 @@ export class Fill {
   /** Those of its places so far. */
   readonly #keys: string[] = []
 
-  constructor(about: FillAbout) {
+  constructor(about: HandlerRunAbout) {
     this.#about = about
     this.#client = about.client
     this.#request = about.client.request

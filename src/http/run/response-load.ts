@@ -6,11 +6,11 @@ import type { CallOptions } from '../../core/options/options.ts'
 import type { Sibling } from '../../core/cache/sibling.ts'
 import { known, type Client } from './client.ts'
 import { detached } from '../answer/detached.ts'
-import { Fill } from './handler-run.ts'
+import { HandlerRun } from './handler-run.ts'
 import { follow } from './follow.ts'
 import { hasEnded } from '../message/http2.ts'
-import { filled, type Keeping, type Kept } from './response-storing.ts'
-import type { Place } from './variant-slot.ts'
+import { ResponseStoring, type Kept, type ResponseStoringParts } from './response-storing.ts'
+import type { VariantSlot } from './variant-slot.ts'
 import { usableOnError } from '../policy/reuse.ts'
 import type { FieldLine } from '../policy/fields.ts'
 import { linesOf } from '../message/response-arguments.ts'
@@ -53,7 +53,7 @@ export interface ResponseLoadAbout {
   readonly client: Client
   /** That of the address. */
   readonly key: string
-  readonly place: Place
+  readonly place: VariantSlot
   readonly old: Old | null
   readonly isOfOthers: boolean
 }
@@ -62,10 +62,10 @@ export interface ResponseLoadAbout {
 export class ResponseLoad {
   readonly #shared: ResponseShared
   readonly #client: Client
-  readonly #place: Place
+  readonly #place: VariantSlot
   /** What is stored, and may have to be replaced. */
   readonly #old: Old | null
-  readonly #keeping: Keeping
+  readonly #storing: ResponseStoringParts
   /** What stands before the cache has said already. */
   readonly #before: readonly FieldLine[]
 
@@ -88,7 +88,7 @@ export class ResponseLoad {
       ...(this.#isUsableOnError ? {} : { failureCooldown: 0 }),
     }
     const isOfUser = client.user !== null
-    this.#keeping = { sibling, plan, streams, limit, key, selection: client.selection, options, isOfUser }
+    this.#storing = { sibling, plan, streams, limit, key, selection: client.selection, options, isOfUser }
   }
 
   /** @param verb `refresh` to replace what is fresh for the store, too; `load` where nothing was found */
@@ -108,12 +108,12 @@ export class ResponseLoad {
     refreshing.add(key)
     const load = (context: LoadContext): Promise<Kept | null> => {
       const fill = this.#fill(detached(request, response, this.#before), true)
-      return filled(this.#keeping, context, fill, this.#place, this.#old)
+      return new ResponseStoring(this.#storing, fill).load(context, this.#place, this.#old)
     }
     if (!response.closed && !hasEnded(response))
       await new Promise<unknown>((resolve) => response.once('close', resolve))
     try {
-      await sibling.cache.getOrLoad(key, load, this.#keeping.options)
+      await sibling.cache.getOrLoad(key, load, this.#storing.options)
     } catch {
       // It was told as an event.
     } finally {
@@ -121,7 +121,7 @@ export class ResponseLoad {
     }
   }
 
-  #fill(response: ServerResponse, isBehind = false): Fill {
+  #fill(response: ServerResponse, isBehind = false): HandlerRun {
     const { plan, sibling, standing, outside, waiters } = this.#shared
     const client = this.#client
     // A refresh is for no client in particular: what an earlier middleware has entered for one is left.
@@ -129,20 +129,20 @@ export class ResponseLoad {
     const isApart = this.#isOfOthers || client.user !== null || client.visit.depth > 0
     const { defaultTtl, defaultHardTimeout: hardTimeout } = sibling
     const shared = { plan, standing, waiters, defaultTtl, hardTimeout }
-    const fill = new Fill({ ...shared, client, response, run, isBehind, isApart })
+    const fill = new HandlerRun({ ...shared, client, response, run, isBehind, isApart })
     client.visit.fill = fill
     return fill
   }
 
-  async #loaded(verb: 'getOrLoad' | 'refresh' | 'load', fill: Fill): Promise<Loaded> {
+  async #loaded(verb: 'getOrLoad' | 'refresh' | 'load', fill: HandlerRun): Promise<Loaded> {
     let isOwn = false
     try {
       const load = (context: LoadContext): Promise<Kept | null> => {
         isOwn = true
-        return filled(this.#keeping, context, fill, this.#place, this.#old)
+        return new ResponseStoring(this.#storing, fill).load(context, this.#place, this.#old)
       }
       const waitTimeout = Math.max(1, Math.ceil(this.#patience))
-      const options = { ...this.#keeping.options, waitTimeout }
+      const options = { ...this.#storing.options, waitTimeout }
       const value = await this.#shared.sibling.cache[verb](this.#place.key, load, options)
       if (fill.forgo()) return value ?? 'again'
     } catch (error) {
@@ -156,12 +156,12 @@ export class ResponseLoad {
   }
 
   /** Where the handler answers another request of this process meanwhile, the client is sent that as it grows. */
-  async #orFollowed(fill: Fill, loaded: Promise<Loaded>): Promise<Loaded> {
+  async #orFollowed(fill: HandlerRun, loaded: Promise<Loaded>): Promise<Loaded> {
     const { response, selection, askedAt } = this.#client
     const { key, forwarded } = this.#place
     let leave = (): void => undefined
     const followed = new Promise<Loaded>((resolve) => {
-      const join = (stream: Fill, head: StoredHead): void => {
+      const join = (stream: HandlerRun, head: StoredHead): void => {
         // Who says something else waits for the whole: what the handler reads late may tell them apart.
         if (this.#client.isDone || !stream.mayFollow(selection, head) || !fill.forgo()) return
         follow(response, stream, { head, status: { forwarded, collapsed: true } })
@@ -204,7 +204,7 @@ export class ResponseLoad {
   }
 
   /** The handler has said that what is stored is right, or has failed: the client is sent what is stored. */
-  async #answerInstead(fill: Fill): Promise<void> {
+  async #answerInstead(fill: HandlerRun): Promise<void> {
     await fill.ended()
     fill.reset(this.#before)
     const { decision } = fill

@@ -1,5 +1,5 @@
 import { ignoreRejection } from '../../core/errors.ts'
-import type { Fill } from './handler-run.ts'
+import type { HandlerRun } from './handler-run.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
 
 /** A request that waits for an answer that may be made in this process. */
@@ -7,12 +7,12 @@ export interface Joiner {
   /** When it asked, on the clock of `performance`. */
   readonly askedAt: number
   /** Sends it the answer as it grows. */
-  follow(fill: Fill, head: StoredHead): void
+  follow(fill: HandlerRun, head: StoredHead): void
 }
 
 /** An answer that is being made. */
 interface Stream {
-  readonly fill: Fill
+  readonly fill: HandlerRun
   readonly beganAt: number
   /** Whether it has been invalidated by nobody so far, as the store knows. */
   readonly isCurrent: () => Promise<boolean>
@@ -30,7 +30,7 @@ export class Streams {
   readonly #joiners = new Map<string, Set<Joiner>>()
 
   /** @returns what ends it */
-  open(key: string, fill: Fill, isCurrent: () => Promise<boolean>): () => void {
+  open(key: string, fill: HandlerRun, isCurrent: () => Promise<boolean>): () => void {
     const stream: Stream = { fill, beganAt: performance.now(), isCurrent, isBeingAsked: false }
     this.#streams.set(key, stream)
     void fill.decided.then(() => this.#offer(key))

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 const ours: unique symbol = Symbol.for('herdless.responses') as never
 
 /** A run of the handler that a cache has begun for a request. */
-export interface Filling {
+export interface RunningHandler {
   /** Resolves when it is over what was to be kept of the answer. */
   readonly settled: Promise<void>
   /** Leaves the answer to a cache behind it; returns by whom it is given. */
@@ -18,7 +18,7 @@ export interface Visit {
   readonly previous: Visit | undefined
   readonly depth: number
   /** What fills this cache with the answer. */
-  fill: Filling | null
+  fill: RunningHandler | null
 }
 
 /** Notes that a request has come to a cache; `null` if it has come there before. */
@@ -29,7 +29,7 @@ export function visited(request: IncomingMessage & { [ours]?: Visit }, cache: ob
 }
 
 /** What fills the nearest cache before this one, if any does. */
-export function fillBefore(visit: Visit): Filling | null {
+export function runBefore(visit: Visit): RunningHandler | null {
   for (let each = visit.previous; each !== undefined; each = each.previous) if (each.fill !== null) return each.fill
   return null
 }

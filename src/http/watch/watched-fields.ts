@@ -27,7 +27,7 @@ const forCaches: ReadonlySet<string> = new Set(['cache-control', 'pragma'])
 export type SeenFields = ReadonlySet<string> | 'all'
 
 /** A request as a handler sees it that fills: without what its client asks for itself alone, and heeding what is read. */
-export class CleanRequest {
+export class WatchedFields {
   /** Whether what is read now is read by the handler. */
   isWatched = true
   readonly #isHidden: (name: string) => boolean

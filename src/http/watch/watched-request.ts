@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { CleanRequest, type SeenFields } from './watched-fields.ts'
+import { WatchedFields, type SeenFields } from './watched-fields.ts'
 import type { ResponsePlan } from '../options/response-options.ts'
 import type { Selection } from './selection.ts'
 import type { Old } from '../stored/stored-response.ts'
@@ -34,7 +34,7 @@ const none: ReadonlySet<string> = new Set()
 
 /** A request and all that stands around it, as a handler sees it that fills. */
 export class WatchedRequest {
-  readonly fields: CleanRequest
+  readonly fields: WatchedFields
   readonly #surroundings: WatchedSurroundings
   readonly #ignoresUndeclared: boolean
 
@@ -52,7 +52,7 @@ export class WatchedRequest {
     const isKeyable = (name: string): boolean => client.selection.isKeyable(name)
     const isHeard = !this.#ignoresUndeclared
     client.selection.detach()
-    this.fields = new CleanRequest(request, { hides, keyed, conditions, onSee, isKeyable, isHeard })
+    this.fields = new WatchedFields(request, { hides, keyed, conditions, onSee, isKeyable, isHeard })
     try {
       const heard = { onRead: this.fields.seeOther, onEnd }
       this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, heard)
