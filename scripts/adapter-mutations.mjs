@@ -4,14 +4,14 @@
  * @type {import('./mutations.mjs').Mutation[]}
  */
 export const adapterMutations = [
-  ...breaks('koa', [
+  ...breaks('koa/index', [
     ['what is run behind an answer begins with 200', 'res.statusCode = statusCode', ''],
     ['Koa answers once more what the cache has answered', 'context.respond = false', ''],
     ['a mounted app has the addresses that it sees', 'req.originalUrl ??= context.originalUrl', ''],
     ['what Koa has kept of Accept is believed', 'context.request.accept = undefined', ''],
     ['nobody waits for the handler', 'await next()', 'void next()'],
   ]),
-  ...breaks('fastify', [
+  ...breaks('fastify/index', [
     ['what hooks have said is not said by the cache', 'raw.setHeader(name, value)', 'void value'],
     ['what hooks have said cannot be taken back', 'raw.removeHeader(name)', 'void name'],
     ['what hooks have said is stored behind an answer', 'else reply.removeHeader(name)', ''],
@@ -21,7 +21,7 @@ export const adapterMutations = [
       ';(reply as never as { hijack(): void }).hijack(); void responses.handle(',
     ],
   ]),
-  ...breaks('hono', [
+  ...breaks('hono/index', [
     ['what middleware has said is not said by the cache', 'outgoing.appendHeader(name, value)', 'void value'],
     ['what middleware has said cannot be taken back', 'outgoing.removeHeader(name)', 'void name'],
     ['what middleware has said is stored behind an answer', 'else context.header(name)', ''],
@@ -38,7 +38,7 @@ export const adapterMutations = [
     ],
     ['nobody waits for the handler', '      await next()', '      void next()'],
   ]),
-  ...breaks('hono-request', [
+  ...breaks('hono/request', [
     [
       'a request that is a true one keeps its fields',
       'return new Request(raw, { headers: [...headers] })',
@@ -57,8 +57,8 @@ export const adapterMutations = [
  * @returns {import('./mutations.mjs').Mutation[]}
  */
 function breaks(file, list) {
-  const tests = [`test/http/${file.split('-')[0]}.test.ts`]
+  const tests = [`test/http/${file.split('/')[0]}.test.ts`]
   return list.map(([name = '', from = '', to = '']) => {
-    return { name: `${file}: ${name}`, rule: null, file: `src/http/${file}.ts`, from, to, tests }
+    return { name: `${file}: ${name}`, rule: null, file: `src/${file}.ts`, from, to, tests }
   })
 }

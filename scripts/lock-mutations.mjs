@@ -152,8 +152,8 @@ export const lockMutations = [
     name: 'what a server grants too late stays with it',
     rule: null,
     file: 'src/redis/majority.ts',
-    from: 'for (const node of silent) quietly(node.release(hold))',
-    to: 'quietly(Promise.resolve())',
+    from: 'for (const node of silent) ignoreRejection(node.release(hold))',
+    to: 'ignoreRejection(Promise.resolve())',
     tests: ['test/integration/redlock.test.ts'],
   },
   {
@@ -200,8 +200,8 @@ export const lockMutations = [
     name: 'a place in ZooKeeper whose answer was lost stays',
     rule: null,
     file: 'src/zookeeper/places.ts',
-    from: "if (says(error, 'connectionLoss')) quietly(this.#sweep(parent, token))",
-    to: "if (says(error, 'noNode')) quietly(this.#sweep(parent, token))",
+    from: "if (says(error, 'connectionLoss')) ignoreRejection(this.#sweep(parent, token))",
+    to: "if (says(error, 'noNode')) ignoreRejection(this.#sweep(parent, token))",
     tests: ['test/integration/zookeeper-lock.test.ts'],
   },
   {
