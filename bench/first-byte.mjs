@@ -11,7 +11,7 @@ import { Agent, get } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { openRedis } from '../scripts/start-redis.mjs'
+import { openRedis } from '../tools/servers/start-redis.mjs'
 import { median, spread } from './median.mjs'
 
 const { values: options } = parseArgs({

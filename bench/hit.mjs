@@ -7,7 +7,7 @@
 import { parseArgs } from 'node:util'
 import { createCache } from 'herdless'
 import { redisStore } from 'herdless/redis'
-import { openRedis } from '../scripts/start-redis.mjs'
+import { openRedis } from '../tools/servers/start-redis.mjs'
 import { median, spread } from './median.mjs'
 
 const { values: options } = parseArgs({

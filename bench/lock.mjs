@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { redisLock } from 'herdless/redis'
 import { Redis } from 'ioredis'
-import { openRedis } from '../scripts/start-redis.mjs'
+import { openRedis } from '../tools/servers/start-redis.mjs'
 import { median, spread } from './median.mjs'
 
 /**

@@ -10,7 +10,7 @@ import { createCache } from 'herdless'
 import { redisStore } from 'herdless/redis'
 import { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
-import { openRedis } from '../scripts/start-redis.mjs'
+import { openRedis } from '../tools/servers/start-redis.mjs'
 import { median, spread } from './median.mjs'
 
 const { values: options } = parseArgs({

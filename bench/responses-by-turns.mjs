@@ -10,7 +10,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
-import { openRedis } from '../scripts/start-redis.mjs'
+import { openRedis } from '../tools/servers/start-redis.mjs'
 import { median } from './median.mjs'
 
 const { values: options } = parseArgs({

@@ -10,7 +10,7 @@ import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { openRedis } from '../scripts/start-redis.mjs'
+import { openRedis } from '../tools/servers/start-redis.mjs'
 import { median, spread } from './median.mjs'
 
 const { values: options } = parseArgs({

@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
-import { openRedis } from '../scripts/start-redis.mjs'
+import { openRedis } from '../tools/servers/start-redis.mjs'
 import { median } from './median.mjs'
 
 /** @typedef {{ last: number, loads: number, answers: number, errors: number }} Report */

@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { openRedis } from '../scripts/start-redis.mjs'
+import { openRedis } from '../tools/servers/start-redis.mjs'
 import { median } from './median.mjs'
 
 /** @typedef {{ loadedAt: number[], last: number, errors: number, loads: number }} Report */

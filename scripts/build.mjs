@@ -1,7 +1,7 @@
 /** `npm run build`: compiles src into dist, once for each module system, and tells Node which is which. */
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { checkout, command } from './command.mjs'
+import { checkout, command } from '../tools/command.mjs'
 
 const dist = join(checkout, 'dist')
 await rm(dist, { recursive: true, force: true })

@@ -5,8 +5,8 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkout, command } from './command.mjs'
-import { pack } from './pack.mjs'
+import { checkout, command } from '../tools/command.mjs'
+import { pack } from '../tools/pack.mjs'
 
 const consumers = join(checkout, 'test/types')
 const installed = join(consumers, 'node_modules/herdless')

@@ -6,9 +6,9 @@
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkout, command } from './command.mjs'
-import { pack } from './pack.mjs'
-import { openRedis } from './start-redis.mjs'
+import { checkout, command } from '../tools/command.mjs'
+import { pack } from '../tools/pack.mjs'
+import { openRedis } from '../tools/servers/start-redis.mjs'
 
 const folder = await mkdtemp(join(tmpdir(), 'herdless-'))
 const redis = await openRedis()

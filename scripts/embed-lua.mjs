@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { checkout } from './command.mjs'
+import { checkout } from '../tools/command.mjs'
 
 const folder = join(checkout, 'src/redis/lua')
 const target = join(checkout, 'src/redis/scripts.ts')

@@ -1,5 +1,5 @@
 /**
- * `npm run mutate`: breaks a copy of the code in each way that scripts/mutations.mjs and the lists beside it name, and runs the tests that must
+ * `npm run mutate`: breaks a copy of the code in each way that tools/mutations/core.mjs and the lists beside it name, and runs the tests that must
  * turn red. Fails if one of them stays green, or if a break no longer applies.
  *
  * npm run mutate [-- --only <part of a name>]
@@ -9,13 +9,13 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
-import { checkout } from './command.mjs'
-import { adapterMutations } from './adapter-mutations.mjs'
-import { httpMutations } from './http-mutations.mjs'
-import { identityMutations } from './identity-mutations.mjs'
-import { lockMutations } from './lock-mutations.mjs'
-import { nearMutations } from './near-mutations.mjs'
-import { mutations } from './mutations.mjs'
+import { checkout } from '../tools/command.mjs'
+import { adapterMutations } from '../tools/mutations/frameworks.mjs'
+import { httpMutations } from '../tools/mutations/http.mjs'
+import { identityMutations } from '../tools/mutations/identity.mjs'
+import { lockMutations } from '../tools/mutations/locks.mjs'
+import { nearMutations } from '../tools/mutations/near.mjs'
+import { mutations } from '../tools/mutations/core.mjs'
 
 const { values: options } = parseArgs({ options: { only: { type: 'string', default: '' } } })
 const execute = promisify(execFile)
@@ -61,7 +61,7 @@ async function copyOfCheckout() {
 }
 
 /**
- * @param {import('./mutations.mjs').Mutation} mutation
+ * @param {import('../tools/mutations/core.mjs').Mutation} mutation
  * @returns {Promise<{ caught: boolean, by: string }>}
  */
 async function judged({ file, from, to, tests }) {

@@ -1,7 +1,7 @@
 /** `npm run spec`: searches all that the model of the protocol (spec/lease.pml) can do. */
 import { parseArgs } from 'node:util'
 import { breaks, model, proofs } from '../spec/searches.mjs'
-import { provisionModelChecker, searched, trailOf } from './model-checker.mjs'
+import { provisionModelChecker, searched, trailOf } from '../tools/model-checker.mjs'
 
 /** @typedef {import('../spec/searches.mjs').Question} Question */
 
@@ -60,7 +60,7 @@ function named(name) {
 
 /**
  * @param {Question} question
- * @param {import('./model-checker.mjs').Found} found
+ * @param {import('../tools/model-checker.mjs').Found} found
  */
 function verdictOn({ shows }, { counterexample, incomplete }) {
   if (incomplete !== null) return 'WRONG'
@@ -68,7 +68,7 @@ function verdictOn({ shows }, { counterexample, incomplete }) {
   return shows.test(counterexample ?? '') ? 'found out' : 'WRONG'
 }
 
-/** @param {import('./model-checker.mjs').Found} found */
+/** @param {import('../tools/model-checker.mjs').Found} found */
 function sizeOf({ states, depth, megabytes, seconds }) {
   return `${states.toLocaleString('en').replaceAll(',', ' ')} states, runs of up to ${depth} steps, ${megabytes.toFixed(0)} MB, ${seconds.toFixed(1)} s`
 }

@@ -4,7 +4,7 @@
  */
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
-import { checkout, command } from './command.mjs'
+import { checkout, command } from '../tools/command.mjs'
 
 /**
  * @typedef {object} Step

@@ -14,7 +14,7 @@
 import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { openRedis } from '../../scripts/start-redis.mjs'
+import { openRedis } from '../../tools/servers/start-redis.mjs'
 import { startDatabase } from './database.mjs'
 
 const redis = await openRedis()

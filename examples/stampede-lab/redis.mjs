@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 
-import { openRedis } from '../../scripts/start-redis.mjs'
+import { openRedis } from '../../tools/servers/start-redis.mjs'
 
 /**
  * A Redis for the lab: a server of its own on a free port, or the one that REDIS_URL names, where everything goes into

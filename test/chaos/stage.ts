@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import type { ConnectOptions } from '../support/clients.ts'
 import { ProcessStarter } from '../support/fleet-process.ts'
 import type { Happening, SeenLease } from '../support/history.ts'

@@ -9,7 +9,7 @@
  */
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import { createCache, eventNames, obey, openClient, processIndex, redisStore, tell } from '../support/fleet-base.mjs'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { Random } from './random.mjs'
 import { unnoticed } from './unnoticed.mjs'
 

@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sources } from '../../examples/stampede-lab/sources.mjs'
 import { ways } from '../../examples/stampede-lab/ways.mjs'
-import { checkout } from '../../scripts/command.mjs'
+import { checkout } from '../../tools/command.mjs'
 
 /**
  * @typedef {import('../../examples/stampede-lab/stampede.mjs').Outcome & { alone: number, ratio: number }} Outcome

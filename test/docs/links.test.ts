@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { checkout } from '../../scripts/command.mjs'
+import { checkout } from '../../tools/command.mjs'
 import { doc, docs } from './markdown.ts'
 
 const pages = docs()

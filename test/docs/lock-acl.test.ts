@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { redisLock, type RedisLockOptions } from '../../src/redis/index.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
 import { allow, denied, named, refusedWithout, ruleOn, type Denied } from './acl.ts'

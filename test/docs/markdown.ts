@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkout } from '../../scripts/command.mjs'
+import { checkout } from '../../tools/command.mjs'
 
 /** One of the documents that are written for people, without those that belong to the lab. */
 export interface Doc {

@@ -1,7 +1,7 @@
 import { Agent } from 'node:http'
 import type { NextFunction, Request, Response } from 'express'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { startRedis } from '../support/servers.ts'
 import { message } from './attacks/raw.ts'
 import { frame } from './support/frames.ts'

@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import type { Request, Response } from 'express'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { startRedis } from '../support/servers.ts'
 import { message } from './attacks/raw.ts'
 import { Gate, siteOf, siteWith, whole, type Reply } from './support/site.ts'

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
 import { Gate, siteOf, siteWith, type Site } from './support/site.ts'
 

@@ -17,7 +17,7 @@ interface Said {
   readonly headers: Record<string, string | string[]>
 }
 
-// What the two libraries read in different ways is compared in test/unit/http-oracle.test.ts.
+// What the two libraries read in different ways is compared in test/unit/http/oracle.test.ts.
 const directive = fc.constantFrom(
   ...'public private no-store no-cache must-revalidate no-transform private="x-a" unknown=1 max-age=0 s-maxage=0'.split(
     ' ',

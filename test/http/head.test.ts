@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import type { CacheResponsesOptions } from '../../src/express/index.ts'
 import type { CacheOptions } from '../../src/index.ts'
 import { everyFrame } from './support/every-frame.ts'

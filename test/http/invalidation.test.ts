@@ -5,7 +5,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { createCache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { startRedis } from '../support/servers.ts'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { Gate, siteOf, type Site } from './support/site.ts'
 
 /** A page that is what was last written to it. */

@@ -11,7 +11,7 @@ import morgan from 'morgan'
 import serveStatic from 'serve-static'
 import { describe, expect, test } from 'vitest'
 import { cacheResponses } from '../../src/express/index.ts'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { Gate, siteWith, type Reply } from './support/site.ts'
 
 const long = 'a line of text that can be made smaller\n'.repeat(100)

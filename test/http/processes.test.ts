@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import type { FleetProcess } from '../support/fleet-process.ts'
 import { message } from './attacks/raw.ts'
 import { SiteProcesses, type ProcessSite, type Run } from './support/process-site.ts'

@@ -3,7 +3,7 @@ import { format, inspect } from 'node:util'
 import type { Request, Response } from 'express'
 import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { cacheResponses } from '../../src/express/index.ts'
 import { Gate, siteOf, siteWith } from './support/site.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { createCache, type CacheOptions } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { startFleet, tally, type Member } from '../support/fleet.ts'

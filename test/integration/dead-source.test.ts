@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { createCache, type LoadContext } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { startRedis } from '../support/servers.ts'

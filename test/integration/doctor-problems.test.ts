@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
 import { checksWith, examined, of } from './doctor.ts'

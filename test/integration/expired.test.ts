@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { createCache } from '../../src/index.ts'
 import { fill } from '../../src/redis/scripts.ts'
 import { redisStore } from '../../src/redis/index.ts'

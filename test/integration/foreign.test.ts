@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { startFleet, tally, type Fleet, type Member } from '../support/fleet.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
 

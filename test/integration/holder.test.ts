@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { startFleet, tally, type Fleet, type FleetShape, type Load, type Member } from '../support/fleet.ts'
 import { startCluster, startRedis } from '../support/servers.ts'
 

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCache, type Cache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { Caches } from '../support/caches.ts'
 import { startCluster } from '../support/servers.ts'
 

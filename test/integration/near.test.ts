@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { createCache, type Cache, type NearOptions } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { CommandCounter } from '../support/command-counts.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { startFleet, tally, type FleetShape, type Member } from '../support/fleet.ts'
 import { startProxy, type Proxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { mostAtOnce, startFleet, tally, type Answer, type Fleet, type Member } from '../support/fleet.ts'
 import { startRedis } from '../support/servers.ts'
 

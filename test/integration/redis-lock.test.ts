@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import { Cluster } from 'ioredis'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import type { Lock } from '../../src/core/contract/lock.ts'
 import { placeKept, placeKeptOnceTold } from '../../src/core/contract/lock-backend.ts'
 import { tokenLength } from '../../src/core/lease/token.ts'

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import type { Lock } from '../../src/core/contract/lock.ts'
 import { redlock, type RedlockOptions } from '../../src/redis/index.ts'
 import { giveBack } from '../../src/redis/scripts.ts'

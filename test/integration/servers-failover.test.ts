@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { startCluster, startSentinel, type RedisCluster, type RedisServer } from '../support/servers.ts'
 
 const ways = ['command', 'kill', 'freeze'] as const

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { startFleet } from '../support/fleet.ts'
 import { startNetwork } from '../support/network.ts'
 import { startProxy } from '../support/proxy.ts'

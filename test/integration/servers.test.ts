@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { describe, expect, inject, test, vi } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { startCluster, startRedis } from '../support/servers.ts'
 
 describe('a given Redis', () => {

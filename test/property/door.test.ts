@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { CacheError, createCache, memoryStore, type Cache, type CacheOptions } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { leaseKey, valueKey } from '../../src/redis/keys.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { provisionModelChecker, searched, trailOf, type ModelChecker } from '../../scripts/model-checker.mjs'
+import { provisionModelChecker, searched, trailOf, type ModelChecker } from '../../tools/model-checker.mjs'
 import { breaks, model, proofs } from '../../spec/searches.mjs'
 
 /** The page that gives the figures. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { createCache, type Cache, type CacheOptions } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { startRedis, type CommandCounts, type RedisServer } from './servers.ts'

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { findProgram, foldersOfPath } from '../../scripts/redis-program.mjs'
+import { findProgram, foldersOfPath } from '../../tools/servers/redis-program.mjs'
 
 /** An authority of our own, and what it vouches for: a server on the loopback interface. All are texts in PEM. */
 export interface Certificates {

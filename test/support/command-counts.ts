@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 
 /** How often clients sent each command, by its name in lower case, such as `{ get: 3, evalsha: 1 }`. */
 export type CommandCounts = Record<string, number>

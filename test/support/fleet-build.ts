@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { checkout, command } from '../../scripts/command.mjs'
+import { checkout, command } from '../../tools/command.mjs'
 
 /**
  * A folder with the package as `npm run build` would make it from `src` as it stands now. It is named after what is in

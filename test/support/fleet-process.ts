@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
-import { guardianOfThisProcess, type GuardedProcess } from '../../scripts/guarded-process.mjs'
+import { guardianOfThisProcess, type GuardedProcess } from '../../tools/servers/guarded-process.mjs'
 import { builtPackage } from './fleet-build.ts'
 
 /** Starts processes that run one script, which begins with fleet-base.mjs. */

@@ -3,7 +3,7 @@
  * hears what became of it. However the test process ends, they end too.
  */
 import { fileURLToPath } from 'node:url'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import type { CacheEvents, CacheOptions, CallOptions, Peeked } from '../../src/index.ts'
 import type { RedisStoreOptions } from '../../src/redis/index.ts'
 import type { ConnectOptions } from './clients.ts'

@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node'
-import { openRedis } from '../../scripts/start-redis.mjs'
+import { openRedis } from '../../tools/servers/start-redis.mjs'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,5 +1,5 @@
 /** A process that starts a server, says which one, and ends as its parent says, without stopping it. */
-import { startServer } from '../../scripts/start-redis.mjs'
+import { startServer } from '../../tools/servers/start-redis.mjs'
 
 const { pid, folder } = await startServer()
 process.send?.({ pid, folder })

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Cluster } from 'ioredis'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { Clients } from './clients.ts'
 import { startRedis, type RedisServer } from './redis-server.ts'
 import { roleOf, streamingAtOnce, type Failover } from './replication.ts'

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import type { RedisServer } from './redis-server.ts'
 
 /** What a script may take, in milliseconds, before Redis answers everybody else BUSY. */

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { until } from '../../scripts/until.mjs'
+import { until } from '../../tools/until.mjs'
 import { Clients, type ConnectOptions } from './clients.ts'
 import { startRedis, type RedisServer } from './redis-server.ts'
 import { roleOf, streamingAtOnce, type Failover } from './replication.ts'

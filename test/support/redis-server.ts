@@ -3,9 +3,15 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
-import { startServer, urlOf, type Address, type ServerOptions, type ServerProcess } from '../../scripts/start-redis.mjs'
-import { provisionFaketime } from '../../scripts/provision-faketime.mjs'
-import { until } from '../../scripts/until.mjs'
+import {
+  startServer,
+  urlOf,
+  type Address,
+  type ServerOptions,
+  type ServerProcess,
+} from '../../tools/servers/start-redis.mjs'
+import { provisionFaketime } from '../../tools/servers/provision-faketime.mjs'
+import { until } from '../../tools/until.mjs'
 import { findOpenssl } from './certificates.ts'
 import { Clients, type ConnectOptions } from './clients.ts'
 import { saveForLoading } from './redis-loading.ts'

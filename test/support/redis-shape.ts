@@ -1,5 +1,5 @@
-import { provisionFaketime } from '../../scripts/provision-faketime.mjs'
-import type { ServerOptions } from '../../scripts/start-redis.mjs'
+import { provisionFaketime } from '../../tools/servers/provision-faketime.mjs'
+import type { ServerOptions } from '../../tools/servers/start-redis.mjs'
 import { makeCertificates } from './certificates.ts'
 
 /** What a server of a test may be like. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { until } from '../../../scripts/until.mjs'
+import { until } from '../../../tools/until.mjs'
 import { figuresOf, gapsAfterClose, gapsAfterDeath, toldLate, tooLong } from '../figures.ts'
 import type { History } from '../../support/history.ts'
 import { scenario } from '../scenario.ts'

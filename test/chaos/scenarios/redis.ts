@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { until } from '../../../scripts/until.mjs'
+import { until } from '../../../tools/until.mjs'
 import { toldLate } from '../figures.ts'
 import { tokensOf } from '../sampler.ts'
 import { scenario, untilRenewal, type Scenario } from '../scenario.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { until } from '../../../scripts/until.mjs'
+import { until } from '../../../tools/until.mjs'
 import { failToSave, letSave, occupy, pauseWrites, refusalsOf } from '../../support/redis-refusals.ts'
 import { endedMeanwhile } from '../figures.ts'
 import { scenario, type Scenario, type Seen } from '../scenario.ts'

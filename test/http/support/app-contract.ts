@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../../scripts/until.mjs'
+import { until } from '../../../tools/until.mjs'
 import { purge, type CacheResponsesOptions } from '../../../src/express/index.ts'
 import type { Cache } from '../../../src/index.ts'
 import { Gate, siteOn, type Asked, type Reply, type Site } from './site.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../../scripts/until.mjs'
+import { until } from '../../../tools/until.mjs'
 import type { CacheResponsesOptions } from '../../../src/express/index.ts'
 import type { Cache } from '../../../src/index.ts'
 import { Gate, siteOn, type Asked, type Reply, type Site } from './site.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
-import { until } from '../../../scripts/until.mjs'
+import { until } from '../../../tools/until.mjs'
 import type { CacheResponsesOptions } from '../../../src/express/index.ts'
 import type { CacheEvents, CacheOptions } from '../../../src/index.ts'
 import { ignoreRejection } from '../../../src/core/errors.ts'

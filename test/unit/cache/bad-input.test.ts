@@ -1,0 +1,134 @@
+import { deepStrictEqual } from 'node:assert'
+import { describe, expect, test } from 'vitest'
+import type { Cache } from '../../../src/index.ts'
+import { settled } from '../../support/fake-clock.ts'
+import { answerOf } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+
+type Loose = { [Name in keyof Cache]: (...args: unknown[]) => Promise<unknown> }
+
+function loose(cache: Cache): Loose {
+  return cache as unknown as Loose
+}
+
+describe('options that are none', () => {
+  test.for([
+    ['getOrLoad', (cache: Loose, options: unknown) => cache.getOrLoad('k', () => 'v', options)],
+    ['set', (cache: Loose, options: unknown) => cache.set('k', 'v', options)],
+    ['close', (cache: Loose, options: unknown) => cache.close(options)],
+  ] as const)('are refused by %s, which does nothing', async ([name, ask]) => {
+    const { a, ways } = fleet()
+    for (const options of [null, 5, 'ttl', true, () => 5]) {
+      await expect(ask(loose(a), options)).rejects.toThrow(TypeError)
+      await expect(ask(loose(a), options)).rejects.toThrow(`Expected the options of ${name} to be an object, got `)
+    }
+    expect(ways.a.sent).toEqual([])
+    expect(await a.getOrLoad('k', () => 'open')).toBe('open')
+  })
+})
+
+describe('a loader that settles more than once', () => {
+  interface Settle {
+    (resolve: (value: string) => void, reject: (error: unknown) => void): void
+  }
+
+  test.for<[string, Settle, object]>([
+    ['with two values', (resolve) => (resolve('first'), resolve('second')), { state: 'value', value: 'first' }],
+    [
+      'with a value, then an error',
+      (resolve, reject) => (resolve('first'), reject(new Error('second'))),
+      { state: 'value', value: 'first' },
+    ],
+    [
+      'with an error, then a value',
+      (resolve, reject) => (reject(new Error('first')), resolve('second')),
+      { state: 'error' },
+    ],
+    [
+      'with a value, and then throws',
+      (resolve) => {
+        resolve('first')
+        throw new Error('second')
+      },
+      { state: 'value', value: 'first' },
+    ],
+    [
+      'with a value now and another later',
+      (resolve) => (resolve('first'), setImmediate(resolve, 'second')),
+      { state: 'value', value: 'first' },
+    ],
+  ])('%s, has settled with the first', async ([, settle, expected]) => {
+    const { a, b } = fleet({ failureCooldown: 0 })
+    let runs = 0
+    // oxlint-disable-next-line unicorn/no-thenable -- a promise settles once; not so what only looks like one
+    const thenable = { then: settle } as unknown as Promise<string>
+    const loader = (): Promise<string> => (runs++, thenable)
+    const answers = [answerOf(a.getOrLoad('k', loader)), answerOf(b.getOrLoad('k', loader))]
+    await settled()
+    await settled()
+    expect(answers).toMatchObject([expected, expected])
+    expect(runs).toBe(1)
+    expect(await b.getOrLoad('k', () => 'first')).toBe('first')
+  })
+
+  test('with a thenable that throws when it is looked at fails like any other', async () => {
+    const { a } = fleet()
+    const cause = new Error('no')
+    // oxlint-disable-next-line unicorn/no-thenable -- as above
+    const thenable = Object.defineProperty({}, 'then', {
+      get: () => {
+        throw cause
+      },
+    })
+    await expect(a.getOrLoad('k', () => thenable)).rejects.toMatchObject({ code: 'LOAD_FAILED', cause })
+  })
+})
+
+describe('a value of a hundred megabytes', () => {
+  test('is refused with VALUE_TOO_LARGE, loaded or set, and its key is free', { timeout: 60_000 }, async () => {
+    const { a, b } = fleet({ failureCooldown: 0, commandTimeout: '1m' })
+    const large = 'x'.repeat(100_000_000)
+    const error = {
+      code: 'VALUE_TOO_LARGE',
+      key: 'k',
+      message: 'The value of "k" has 100000002 bytes, more than the 16777216 that `maxValueSize` allows',
+    }
+    await expect(a.getOrLoad('k', () => large)).rejects.toMatchObject(error)
+    await expect(a.set('k', large)).rejects.toMatchObject(error)
+    expect(await b.getOrLoad('k', () => 'small')).toBe('small')
+  })
+
+  test('is no value of its key, but that which was there before stays', async () => {
+    const { a, b } = fleet({ maxValueSize: 100 })
+    await a.set('k', 'before')
+    await expect(a.set('k', 'x'.repeat(101))).rejects.toMatchObject({ code: 'VALUE_TOO_LARGE' })
+    expect(await b.peek('k')).toMatchObject({ state: 'fresh', value: 'before' })
+  })
+})
+
+describe('a hit has the type of the miss before it', () => {
+  const bytes = Uint8Array.of(0, 255, 1, 2, 3, 4, 5, 6)
+  test.for<[string, unknown]>([
+    ['a bigint', 2n ** 70n],
+    ['a Date', new Date(5)],
+    ['a Map', new Map<unknown, unknown>([[{ a: 1 }, new Set([1n])]])],
+    ['a Buffer', Buffer.from(bytes)],
+    ['a Uint8Array', bytes],
+    ['an ArrayBuffer', bytes.buffer],
+    ['a DataView', new DataView(bytes.buffer, 2, 4)],
+    ['minus zero', -0],
+    ['NaN', Number.NaN],
+    ['Infinity', Infinity],
+    ['undefined', undefined],
+    ['null', null],
+    ['an object without a prototype', Object.assign(Object.create(null), { a: [undefined, null] })],
+    ['an object whose keys are those of prototypes', JSON.parse('{"__proto__":1,"constructor":{"prototype":2}}')],
+  ])('where it is %s', async ([, value]) => {
+    const { a, b } = fleet()
+    const miss = await a.getOrLoad('k', () => value)
+    const hits = [await a.getOrLoad('k', () => 'wrong'), await b.getOrLoad('k', () => 'wrong')]
+    expect(() => deepStrictEqual([miss, ...hits], [value, value, value])).not.toThrow()
+    const { value: peeked } = (await b.peek('k')) as { value: unknown }
+    expect(() => deepStrictEqual(peeked, value)).not.toThrow()
+  })
+})

@@ -1,0 +1,295 @@
+import { describe, expect, test } from 'vitest'
+import { settled } from '../../support/fake-clock.ts'
+import { answerOf, answersOf } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+const closed = { state: 'error', error: { code: 'CLOSED' } }
+const pending = { state: 'pending' }
+const done = { state: 'value', value: undefined }
+
+describe('closing a cache', () => {
+  test('lets running loads end, fill, and answer (rule 13)', async () => {
+    const { a, b, clock } = fleet()
+    const source = new Source<string>()
+    const answers = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    await settled()
+    const close = answerOf(a.close())
+    await clock.advance(4_999)
+    expect([close, ...answers]).toEqual([pending, pending, pending])
+    source.run(0).resolve('v')
+    await settled()
+    expect([close, ...answers]).toEqual([done, { state: 'value', value: 'v' }, { state: 'value', value: 'v' }])
+    expect(await b.peek('k')).toMatchObject({ value: 'v' })
+    expect(source.run(0).context.signal.aborted).toBe(false)
+  })
+
+  test('resolves at once when nothing is under way', async () => {
+    const { a, clock } = fleet()
+    await a.getOrLoad('k', () => 'v')
+    await a.close()
+    expect(clock.now()).toBe(1_000)
+    expect(clock.holding).toBe(0)
+  })
+
+  test('leaves misuse a TypeError', async () => {
+    const { a } = fleet()
+    await a.close()
+    for (const call of [
+      a.getOrLoad('k', 'no loader' as never),
+      a.getOrLoad('k', () => 1, { tll: 1 } as never),
+      a.getOrLoad('', () => 1),
+      a.peek(undefined as never),
+      a.set('', 1),
+      a.invalidate(5 as never),
+    ])
+      await expect(call).rejects.toThrow(TypeError)
+  })
+
+  test('takes no more calls (rule 13)', async () => {
+    const { a, ways } = fleet()
+    const source = new Source<string>()
+    const running = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    ways.a.sent.length = 0
+    const close = a.close()
+    const late = [a.getOrLoad('k', source.loader), a.peek('k'), a.set('k', 'v'), a.invalidate('k')].map((call) =>
+      answerOf<unknown>(call),
+    )
+    await settled()
+    expect(late).toMatchObject(
+      Array.from({ length: 4 }, () => ({ state: 'error', error: { code: 'CLOSED', key: 'k' } })),
+    )
+    expect(ways.a.sent).toEqual([])
+    source.run(0).resolve('v')
+    await close
+    expect(running).toEqual({ state: 'value', value: 'v' })
+    await expect(a.getOrLoad('k', source.loader)).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+
+  test('gives up what runs too long: callers get CLOSED, the loader is told, the lease is free (rule 13)', async () => {
+    const { a, b, clock } = fleet()
+    const source = new Source<string>()
+    const mine = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    await settled()
+    const theirs = answerOf(b.getOrLoad('k', source.loader))
+    const close = answerOf(a.close({ timeout: '2s' }))
+    await clock.advance(1_999)
+    expect([...mine, close]).toEqual([pending, pending, pending])
+    await clock.advance(1)
+    expect([...mine, close]).toMatchObject([closed, closed, done])
+    expect(source.run(0).context.signal.reason).toMatchObject({ code: 'CLOSED' })
+    expect(source.runs).toHaveLength(2)
+    source.run(0).resolve('old')
+    source.run(1).resolve('v')
+    await settled()
+    expect(theirs).toEqual({ state: 'value', value: 'v' })
+    expect(await b.peek('k')).toMatchObject({ value: 'v' })
+  })
+
+  test('gives up at once with a timeout of zero', async () => {
+    const { a } = fleet()
+    const answer = answerOf(a.getOrLoad('k', new Source().loader))
+    await settled()
+    const close = answerOf(a.close({ timeout: 0 }))
+    await settled()
+    expect([answer, close]).toMatchObject([pending, pending])
+  })
+
+  test('ends the wait for another process with CLOSED, and leaves that load alone (rule 13)', async () => {
+    const { a, b, clock } = fleet()
+    const source = new Source<string>()
+    const theirs = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const mine = answerOf(b.getOrLoad('k', source.loader))
+    await settled()
+    const close = answerOf(b.close({ timeout: '1s' }))
+    await clock.advance(1_000)
+    expect([theirs, mine, close]).toMatchObject([pending, closed, done])
+    source.run(0).resolve('v')
+    await settled()
+    expect(theirs).toEqual({ state: 'value', value: 'v' })
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('lets a caller that is still at its first read have its load (rule 13)', async () => {
+    const { a, b, ways } = fleet()
+    const go = ways.a.hold('read', 'before')
+    const source = new Source<string>()
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const closed = answerOf(a.close())
+    await settled()
+    go()
+    await settled()
+    expect(closed).toEqual({ state: 'pending' })
+    source.run(0).resolve('v')
+    await settled()
+    expect([answer, closed]).toEqual([
+      { state: 'value', value: 'v' },
+      { state: 'value', value: undefined },
+    ])
+    expect(await b.peek('k')).toMatchObject({ state: 'fresh', value: 'v' })
+  })
+
+  test('lets a loader that is under way ask for what it needs, and nobody else (rule 13)', async () => {
+    const { a } = fleet()
+    let begin!: () => void
+    const begun = new Promise<void>((resolve) => (begin = resolve))
+    const answer = answerOf(
+      a.getOrLoad('page', async () => {
+        await begun
+        await a.set('noted', true)
+        return [await a.getOrLoad('part', async () => await a.getOrLoad('part of part', () => 'v'))]
+      }),
+    )
+    await settled()
+    const closed = answerOf(a.close())
+    await expect(a.getOrLoad('page', () => 'v')).rejects.toMatchObject({ code: 'CLOSED' })
+    begin()
+    await settled()
+    expect([answer, closed]).toEqual([
+      { state: 'value', value: ['v'] },
+      { state: 'value', value: undefined },
+    ])
+  })
+
+  test('waits for the refresh of a stale value, which has no caller', async () => {
+    const { a, b, clock } = fleet({ ttl: '1s', grace: '1m' })
+    await a.getOrLoad('k', () => 'old')
+    await clock.advance(2_000)
+    const source = new Source<string>()
+    expect(await a.getOrLoad('k', source.loader)).toBe('old')
+    await settled()
+    const close = answerOf(a.close())
+    await settled()
+    expect(close).toEqual(pending)
+    source.run(0).resolve('new')
+    await settled()
+    expect(close).toEqual(done)
+    expect(await b.peek('k')).toMatchObject({ state: 'fresh', value: 'new' })
+  })
+
+  test('waits for loads that run without a lease, and gives them up in the end (rule 13)', async () => {
+    const { a, ways, clock } = fleet()
+    ways.a.mode = 'silent'
+    const source = new Source<string>()
+    const answers = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('l', source.loader)])
+    await clock.advance(500)
+    expect(source.runs).toHaveLength(2)
+    const close = answerOf(a.close({ timeout: '1s' }))
+    source.run(0).resolve('v')
+    await clock.advance(999)
+    expect([...answers, close]).toEqual([{ state: 'value', value: 'v' }, pending, pending])
+    await clock.advance(1)
+    expect(answers[1]).toMatchObject(closed)
+    expect(source.run(1).context.signal.reason).toMatchObject({ code: 'CLOSED' })
+  })
+
+  test('does not leave a call behind that was still reading: it is answered or told CLOSED (rule 13)', async () => {
+    const { a } = fleet()
+    let runs = 0
+    const answer = answerOf(a.getOrLoad('k', () => ++runs))
+    await a.close()
+    const atTheEnd = runs
+    await settled()
+    expect(answer).not.toEqual(pending)
+    expect(runs).toBe(atTheEnd)
+  })
+
+  test('runs no loader for a call that was still reading when the store fell silent (rule 13)', async () => {
+    const { a, ways, clock } = fleet()
+    ways.a.mode = 'silent'
+    const source = new Source<string>()
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const close = answerOf(a.close({ timeout: 100 }))
+    await clock.advance(1_000)
+    expect([answer, close]).toMatchObject([closed, done])
+    expect(source.runs).toHaveLength(0)
+  })
+
+  test('runs no loader for a lease that is granted too late, and leaves it to the others (rule 13)', async () => {
+    const { a, b, ways, clock } = fleet()
+    const source = new Source<string>()
+    const letGo = ways.a.hold('claim', 'after')
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const close = answerOf(a.close({ timeout: 100 }))
+    await clock.advance(100)
+    letGo()
+    await settled()
+    expect([answer, close]).toMatchObject([closed, done])
+    expect(source.runs).toHaveLength(0)
+    expect(await b.getOrLoad('k', () => 'v')).toBe('v')
+  })
+
+  test('lets an invalidation and a set that were sent before have their answer', async () => {
+    const { a, b, ways, clock } = fleet()
+    await b.set('k', 'old')
+    const letGo = [ways.a.hold('invalidate', 'before'), ways.a.hold('set', 'before')]
+    const answers = [answerOf(a.invalidate('k')), answerOf(a.set('l', 'v'))]
+    await settled()
+    const close = answerOf(a.close())
+    await clock.advance(100)
+    for (const open of letGo) open()
+    await clock.advance(10)
+    expect([...answers, close]).toEqual([done, done, done])
+    expect(await b.peek('k')).toEqual({ state: 'missing' })
+  })
+
+  test('a second time is the same as the first', async () => {
+    const { a, ways } = fleet()
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const closes = [a.close(), a.close({ timeout: 0 }), Promise.resolve(a[Symbol.asyncDispose]())].map(answerOf)
+    await settled()
+    expect(closes).toEqual([pending, pending, pending])
+    source.run(0).resolve('v')
+    await settled()
+    expect(closes).toEqual([done, done, done])
+    await a.close()
+    expect(ways.a).toMatchObject({ opened: 1, closed: 1 })
+  })
+
+  test('leaves other caches on the same store alone', async () => {
+    const { a, b } = fleet()
+    const source = new Source<string>()
+    const answer = answerOf(b.getOrLoad('k', source.loader))
+    await settled()
+    await a.close()
+    source.run(0).resolve('v')
+    await settled()
+    expect(answer).toEqual({ state: 'value', value: 'v' })
+  })
+
+  test('leaves no timer behind that keeps the process alive, even when it gives up loads (rule 13)', async () => {
+    const { a, b, clock } = fleet({ ttl: '1s', grace: '1h' })
+    await a.getOrLoad('k', () => 'v')
+    const answers = answersOf([a.getOrLoad('l', new Source().loader), b.getOrLoad('l', new Source().loader)])
+    await settled()
+    const closes = [answerOf(a.close({ timeout: 1 })), answerOf(b.close({ timeout: 1 }))]
+    await clock.advance(10)
+    expect([...answers, ...closes]).toMatchObject([closed, closed, done, done])
+    expect(clock.holding).toBe(0)
+    await clock.advance(60_000)
+    expect(clock.pending).toBe(0)
+  })
+
+  test('is done by `await using` at the end of its block', async () => {
+    const { a } = fleet()
+    {
+      await using cache = a
+      await cache.getOrLoad('k', () => 'v')
+    }
+    await expect(a.peek('k')).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+
+  test('refuses a timeout that is none, and stays open', async () => {
+    const { a } = fleet()
+    await expect(a.close({ timeout: -1 })).rejects.toThrow(TypeError)
+    await expect(a.close({ timeout: '5 s' as '5s' })).rejects.toThrow('Expected `timeout` to be')
+    expect(await a.getOrLoad('k', () => 'v')).toBe('v')
+  })
+})

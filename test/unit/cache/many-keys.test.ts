@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest'
+import type { BatchLoader, CacheOptions, LoadContext } from '../../../src/index.ts'
+import { settled } from '../../support/fake-clock.ts'
+import { answerOf } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+
+/** What a source of many was asked for, and how it answers. */
+class Batches {
+  readonly asked: {
+    keys: readonly string[]
+    contexts: readonly LoadContext[]
+    resolve: (values: unknown[]) => void
+  }[] = []
+
+  readonly loadMany: BatchLoader<unknown> = (keys, contexts) =>
+    new Promise((resolve) => {
+      this.asked.push({ keys, contexts, resolve })
+    })
+
+  get keys(): (readonly string[])[] {
+    return this.asked.map(({ keys }) => keys)
+  }
+}
+
+const valuesOf: BatchLoader<string> = (keys) => keys.map((key) => `of ${key}`)
+
+function open(options: CacheOptions = {}) {
+  return { ...fleet(options), source: new Batches() }
+}
+
+describe('getOrLoadMany', () => {
+  test('loads what is missing together, and answers in the order of the keys', async () => {
+    const { a, source } = open()
+    await a.set('b', 'set')
+    const answer = answerOf(a.getOrLoadMany(['a', 'b', 'c', 'a'], source.loadMany))
+    await settled()
+    expect(source.keys).toEqual([['a', 'c']])
+    source.asked[0]?.resolve([1, 3])
+    await settled()
+    expect(answer).toEqual({ state: 'value', value: [1, 'set', 3, 1] })
+    expect(await a.getOrLoadMany(['c', 'a'], source.loadMany)).toEqual([3, 1])
+    expect(source.keys).toHaveLength(1)
+  })
+
+  test('loads exactly the keys that nobody else in the fleet loads, and waits for the others', async () => {
+    const { a, b, c, source } = open()
+    const one = answerOf(a.getOrLoadMany(['k1', 'k2', 'k3'], source.loadMany))
+    await settled()
+    const other = answerOf(b.getOrLoadMany(['k3', 'k4', 'k2', 'k5'], source.loadMany))
+    await settled()
+    const single = answerOf(c.getOrLoad('k4', () => 'never'))
+    await settled()
+    expect(source.keys).toEqual([
+      ['k1', 'k2', 'k3'],
+      ['k4', 'k5'],
+    ])
+    source.asked[1]?.resolve([4, 5])
+    await settled()
+    expect(single).toEqual({ state: 'value', value: 4 })
+    source.asked[0]?.resolve([1, 2, 3])
+    await settled()
+    expect(one).toEqual({ state: 'value', value: [1, 2, 3] })
+    expect(other).toEqual({ state: 'value', value: [3, 4, 2, 5] })
+  })
+
+  test('gives the error of a key in its place, and the values of the others', async () => {
+    const { a, b } = open()
+    const answers = await a.getOrLoadMany(['a', 'b', 'c'], (keys) =>
+      keys.map((key) => (key === 'b' ? new Error('no b') : key)),
+    )
+    expect(answers).toMatchObject(['a', { code: 'LOAD_FAILED', key: 'b', cause: { message: 'no b' } }, 'c'])
+    expect(await b.peek('c')).toMatchObject({ value: 'c' })
+    // Its error is remembered as that of any load.
+    expect(await b.getOrLoadMany(['b'], valuesOf)).toMatchObject([{ code: 'LOAD_FAILED' }])
+  })
+
+  test('gives each key the error of a loader that fails altogether', async () => {
+    const { a } = open()
+    const failing = a.getOrLoadMany(['a', 'b'], () => {
+      throw new Error('no source')
+    })
+    expect(await failing).toMatchObject([
+      { code: 'LOAD_FAILED', key: 'a', cause: { message: 'no source' } },
+      { code: 'LOAD_FAILED', key: 'b', cause: { message: 'no source' } },
+    ])
+  })
+
+  test.for([
+    [[1], 'an array of 2 values, got one of 1'],
+    [[1, 2, 3], 'an array of 2 values, got one of 3'],
+    [undefined, 'an array of 2 values, got undefined'],
+    [{ a: 1, b: 2 }, 'an array of 2 values, got an object'],
+  ] as const)('takes a loader that answers %j for one that fails', async ([bad, message]) => {
+    const { a } = open()
+    const answers = await a.getOrLoadMany(['a', 'b'], () => bad as unknown as unknown[])
+    const cause = { name: 'TypeError', message: `Expected loadMany to return ${message}` }
+    expect(answers).toMatchObject([
+      { code: 'LOAD_FAILED', cause },
+      { code: 'LOAD_FAILED', cause },
+    ])
+  })
+
+  test('gives each key its own context', async () => {
+    const { a, b, source } = open()
+    const answer = answerOf(a.getOrLoadMany(['short', 'tagged', 'private'], source.loadMany))
+    await settled()
+    const [short, tagged, own] = source.asked[0]?.contexts ?? []
+    expect([short?.key, tagged?.key, own?.key]).toEqual(['short', 'tagged', 'private'])
+    short?.ttl('5s')
+    tagged?.tags('t')
+    own?.doNotStore()
+    source.asked[0]?.resolve([1, 2, 3])
+    await settled()
+    expect(answer).toEqual({ state: 'value', value: [1, 2, 3] })
+    expect(await b.peek('short')).toMatchObject({ ttl: 5_000 })
+    expect(await b.peek('private')).toEqual({ state: 'missing' })
+    await b.invalidateTags(['t'])
+    expect(await b.peek('tagged')).toEqual({ state: 'missing' })
+  })
+
+  test('finds that a loader of many waits for one of its own', async () => {
+    const { a } = open()
+    const answers = await a.getOrLoadMany(['a', 'b'], async (keys) => {
+      await a.getOrLoad(keys.at(-1) as string, () => 'nested')
+      return keys
+    })
+    expect(answers).toMatchObject([{ code: 'CIRCULAR_LOAD' }, { code: 'CIRCULAR_LOAD' }])
+  })
+
+  test('rejects with the reason of its signal, and the load goes on for the others', async () => {
+    const { a, b, source } = open()
+    const controller = new AbortController()
+    const left = answerOf(a.getOrLoadMany(['a', 'b'], source.loadMany, { signal: controller.signal }))
+    await settled()
+    controller.abort(new Error('enough'))
+    await settled()
+    expect(left).toMatchObject({ state: 'error', error: { message: 'enough' } })
+    source.asked[0]?.resolve([1, 2])
+    await settled()
+    expect(await b.getOrLoadMany(['a', 'b'], source.loadMany)).toEqual([1, 2])
+  })
+
+  test('answers no keys with no values, and asks nobody', async () => {
+    const { a, ways, source } = open()
+    expect(await a.getOrLoadMany([], source.loadMany)).toEqual([])
+    expect([ways.a.sent, source.asked]).toEqual([[], []])
+  })
+
+  test('refuses what is no array of keys, or no loader, at once', async () => {
+    const { a } = open()
+    const refused = (keys: unknown, loader: unknown = valuesOf): Promise<unknown> =>
+      a.getOrLoadMany(keys as string[], loader as typeof valuesOf)
+    await expect(refused('abc')).rejects.toThrow(new TypeError('Expected an array of keys, got "abc" (string)'))
+    await expect(refused(['a', 7])).rejects.toThrow(TypeError)
+    await expect(refused(['a'], 'loader')).rejects.toThrow('Expected loadMany to be a function, got "loader" (string)')
+    await expect(a.getOrLoadMany(['a'], valuesOf, { tll: 5 } as object)).rejects.toThrow(TypeError)
+  })
+})

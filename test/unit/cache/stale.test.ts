@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest'
+import { settled } from '../../support/fake-clock.ts'
+import { answerOf, answersOf } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+import type { CacheOptions } from '../../../src/index.ts'
+
+/** A fleet with a value `old`, fresh for 10 s and then stale for 60 s, that has been stale for one second. */
+async function stale(options: CacheOptions = {}) {
+  const all = fleet({ ttl: '10s', grace: '60s', ...options })
+  await all.a.getOrLoad('k', () => 'old')
+  await all.clock.advance(11_000)
+  return { ...all, source: new Source<string>() }
+}
+
+const old = { state: 'value', value: 'old' }
+
+describe('a stale value', () => {
+  test('is served at once to all, while one of them refreshes it', async () => {
+    const { a, all, source } = await stale()
+    const answers = answersOf(
+      all.flatMap((cache) => Array.from({ length: 5 }, () => cache.getOrLoad('k', source.loader))),
+    )
+    await settled()
+    expect(answers).toEqual(Array.from({ length: 15 }, () => old))
+    expect(source.runs).toHaveLength(1)
+    source.run(0).resolve('new')
+    await settled()
+    expect(await a.getOrLoad('k', source.loader)).toBe('new')
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('is shown to the loader that replaces it, with its age', async () => {
+    const { b, source } = await stale()
+    answerOf(b.getOrLoad('k', source.loader))
+    await settled()
+    expect(source.run(0).context.stale).toMatchObject({ value: 'old', age: 11_000 })
+  })
+
+  test('is served for no longer than its loader has said', async () => {
+    const { a, b, clock } = fleet({ ttl: '10s', grace: '60s' })
+    await a.getOrLoad('k', ({ grace }) => (grace('5s'), 'old'))
+    await a.getOrLoad('never', ({ grace }) => (grace(0), 'old'))
+    await clock.advance(14_999)
+    expect(await b.peek('k')).toMatchObject({ state: 'stale' })
+    expect(await b.peek('never')).toEqual({ state: 'missing' })
+    await clock.advance(1)
+    expect(await b.getOrLoad('k', () => 'new')).toBe('new')
+    const failed = answerOf(a.getOrLoad('bad', ({ grace }) => grace(-1)))
+    await settled()
+    expect(failed).toMatchObject({ error: { code: 'LOAD_FAILED', cause: expect.any(TypeError) } })
+  })
+
+  test('is served until its grace ends, and then waited for', async () => {
+    const { a, b, source, clock } = await stale({ hardTimeout: '5m' })
+    answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(58_999)
+    const last = answerOf(b.getOrLoad('k', source.loader))
+    await settled()
+    expect(last).toEqual(old)
+    await clock.advance(1)
+    const waiting = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await settled()
+    expect(waiting).toEqual([{ state: 'pending' }, { state: 'pending' }])
+    source.run(0).resolve('new')
+    await settled()
+    expect(waiting).toEqual([
+      { state: 'value', value: 'new' },
+      { state: 'value', value: 'new' },
+    ])
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('is served instead of an error while the source rests, without asking it (rule 5)', async () => {
+    const { a, b, source, clock } = await stale({ failureCooldown: '5s' })
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    source.run(0).reject(new Error('down'))
+    for (let second = 0; second < 4; second++) {
+      const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+      await settled()
+      expect(answers).toEqual([old, old])
+      await clock.advance(1_000)
+    }
+    expect(source.runs).toHaveLength(1)
+    await clock.advance(1_000)
+    const next = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    expect(next).toEqual(old)
+    expect(source.runs).toHaveLength(2)
+  })
+
+  test('is served while the source rests without asking the store who may refresh it', async () => {
+    const { a, ways, source } = await stale({ failureCooldown: '5s' })
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    source.run(0).reject(new Error('down'))
+    await settled()
+    const claims = ways.a.count('claim')
+    for (let count = 0; count < 10; count++) {
+      expect(await a.getOrLoad('k', source.loader)).toBe('old')
+      await settled()
+    }
+    expect(ways.a.count('claim')).toBe(claims)
+  })
+
+  test('of a call that accepts none is not served', async () => {
+    const { a, source } = await stale()
+    const strict = answerOf(a.getOrLoad('k', source.loader, { grace: 0 }))
+    await settled()
+    expect(strict).toEqual({ state: 'pending' })
+    source.run(0).resolve('new')
+    await settled()
+    expect(strict).toEqual({ state: 'value', value: 'new' })
+  })
+
+  test('that is gone with an invalidation is served to nobody (rule 4)', async () => {
+    const { a, b, source } = await stale()
+    await b.invalidate('k')
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    expect(answer).toEqual({ state: 'pending' })
+    expect(source.run(0).context.stale).toBeNull()
+  })
+
+  test('is refreshed by another process when the one that refreshes it dies (rule 10)', async () => {
+    const { a, b, ways, source, clock } = await stale({ leaseTtl: '2s', hardTimeout: '10s' })
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    ways.a.mode = 'silent'
+    await clock.advance(2_100)
+    const answer = answerOf(b.getOrLoad('k', source.loader))
+    await settled()
+    expect(answer).toEqual(old)
+    expect(source.runs).toHaveLength(2)
+  })
+})
+
+describe('the soft timeout', () => {
+  test('is how long a caller waits for the fresh value before it takes the stale one', async () => {
+    const { a, b, source, clock } = await stale({ softTimeout: 200 })
+    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await clock.advance(199)
+    expect(answers).toEqual([{ state: 'pending' }, { state: 'pending' }])
+    await clock.advance(1)
+    expect(answers).toEqual([old, old])
+    source.run(0).resolve('new')
+    await settled()
+    expect(await b.getOrLoad('k', source.loader)).toBe('new')
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('does not keep the fresh value from those it comes to in time', async () => {
+    const { a, b, source, clock } = await stale({ softTimeout: 200 })
+    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await clock.advance(199)
+    source.run(0).resolve('new')
+    await settled()
+    expect(answers).toEqual([
+      { state: 'value', value: 'new' },
+      { state: 'value', value: 'new' },
+    ])
+  })
+
+  test('does nothing for a caller that has no stale value', async () => {
+    const { a, clock } = fleet({ softTimeout: 200, grace: '60s' })
+    const source = new Source<string>()
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(10_000)
+    expect(answer).toEqual({ state: 'pending' })
+    source.run(0).resolve('v')
+    await settled()
+    expect(answer).toEqual({ state: 'value', value: 'v' })
+  })
+
+  test('lets the stale value be served instead of the error of a load that fails before (rule 5)', async () => {
+    const { a, b, source } = await stale({ softTimeout: '10s' })
+    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await settled()
+    source.run(0).reject(new Error('down'))
+    await settled()
+    expect(answers).toEqual([old, old])
+  })
+
+  test('does not serve a value whose grace has ended while it was waited for (rule 5)', async () => {
+    const { a, source, clock } = await stale({ softTimeout: '2m', hardTimeout: '5m' })
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(59_001)
+    source.run(0).reject(new Error('down'))
+    await settled()
+    expect(answer).toMatchObject({ state: 'error', error: { code: 'LOAD_FAILED' } })
+  })
+
+  test('serves the stale value when the patience of the caller ends first', async () => {
+    const { a, source, clock } = await stale({ softTimeout: '10s', waitTimeout: 300 })
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(300)
+    expect(answer).toEqual(old)
+  })
+})

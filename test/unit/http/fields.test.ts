@@ -1,0 +1,193 @@
+import { expect, test } from 'vitest'
+import { fieldsOf, type FieldLine } from '../../../src/http/policy/fields.ts'
+import { freshen, headAgrees, isAbout } from '../../../src/http/policy/freshen.ts'
+import { dated, storedFields } from '../../../src/http/policy/stored-fields.ts'
+
+const kept: FieldLine[] = [
+  ['Content-Type', 'text/plain'],
+  ['content-TYPE', 'text/html'],
+  ['Link', '<a>'],
+  ['X-One', '1'],
+  ['Link', '<b>'],
+  ['__proto__', '1'],
+]
+
+test('the fields of one connection are not stored, and all others are, in order and as they are spelled', () => {
+  const dropped = [
+    'Connection',
+    'Keep-Alive',
+    'Proxy-Authenticate',
+    'Proxy-Authentication-Info',
+    'Proxy-Authorization',
+    'Proxy-Connection',
+    'TE',
+    'Trailer',
+    'Transfer-Encoding',
+    'uPGRADE',
+  ]
+  const lines = kept.flatMap((line, index): FieldLine[] => [line, [dropped[index] as string, 'x']])
+  const rest = dropped.slice(kept.length).map((name): FieldLine => [name, 'x'])
+  expect(storedFields([...lines, ...rest], { setCookie: 'drop' })).toEqual(kept)
+})
+
+test('what Connection names is not stored, wherever it stands', () => {
+  const lines: FieldLine[] = [
+    ['A', '1'],
+    ['Connection', 'a, , B'],
+    ['b', '2'],
+    ['c', '3'],
+    ['connection', 'd'],
+    ['D', '4'],
+    ['a', '5'],
+  ]
+  expect(storedFields(lines, { setCookie: 'drop' })).toEqual([['c', '3']])
+})
+
+test('Set-Cookie is kept or dropped, as told', () => {
+  const lines: FieldLine[] = [
+    ['Set-Cookie', 'a=b'],
+    ['A', '1'],
+    ['set-cookie', 'c=d'],
+  ]
+  expect(storedFields(lines, { setCookie: 'keep' })).toEqual(lines)
+  expect(storedFields(lines, { setCookie: 'drop' })).toEqual([['A', '1']])
+})
+
+test('what comes without a Date has that of when it came', () => {
+  expect(dated([['A', '1']], 784_111_777_000)).toEqual([
+    ['A', '1'],
+    ['Date', 'Sun, 06 Nov 1994 08:49:37 GMT'],
+  ])
+  expect(dated([['dAtE', 'x']], 784_111_777_000)).toEqual([['dAtE', 'x']])
+})
+
+test('a 304 replaces the fields it has, all lines of each, and leaves the others', () => {
+  const stored: FieldLine[] = [
+    ['Link', '<a>'],
+    ['A', '1'],
+    ['Date', 'then'],
+    ['Link', '<b>'],
+    ['B', '2'],
+    ['Age', '500'],
+  ]
+  const update: FieldLine[] = [
+    ['date', 'now'],
+    ['X', '1'],
+    ['LINK', '<c>'],
+    ['link', '<d>'],
+    ['x', '2'],
+    ['Connection', 'b'],
+    ['b', '3'],
+  ]
+  expect(freshen(stored, update, { setCookie: 'drop' })).toEqual([
+    ['LINK', '<c>'],
+    ['link', '<d>'],
+    ['A', '1'],
+    ['date', 'now'],
+    ['B', '2'],
+    ['X', '1'],
+    ['x', '2'],
+  ])
+})
+
+test.for([
+  'Content-Encoding',
+  'Content-Length',
+  'Content-MD5',
+  'Content-Range',
+  'Content-Digest',
+  'ETag',
+  'Transfer-Encoding',
+  'Connection',
+])('a 304 does not replace %s', (name) => {
+  expect(
+    freshen(
+      [
+        [name, 'a'],
+        ['A', '1'],
+      ],
+      [[name, 'b']],
+      { setCookie: 'keep' },
+    ),
+  ).toEqual([
+    [name, 'a'],
+    ['A', '1'],
+  ])
+  expect(freshen([['A', '1']], [[name, 'b']], { setCookie: 'keep' })).toEqual([['A', '1']])
+})
+
+test.for([
+  'Cache-Control',
+  'Content-Foo',
+  'Content-Location',
+  'Content-Security-Policy',
+  'Content-Type',
+  'Clear-Site-Data',
+  'Expires',
+  'Public-Key-Pins',
+  'Set-Cookie',
+  'Set-Cookie2',
+  'X-Content-Foo',
+  'X-Frame-Options',
+  'X-XSS-Protection',
+  'Age',
+  'Vary',
+  'Last-Modified',
+])('a 304 replaces %s', (name) => {
+  expect(
+    freshen(
+      [
+        [name, 'a'],
+        [name, 'b'],
+      ],
+      [[name, 'c']],
+      { setCookie: 'keep' },
+    ),
+  ).toEqual([[name, 'c']])
+})
+
+test('a 304 sets no cookie where cookies are not stored', () => {
+  expect(freshen([['A', '1']], [['Set-Cookie', 'a=b']], { setCookie: 'drop' })).toEqual([['A', '1']])
+})
+
+const modified = { 'last-modified': 'Sun, 06 Nov 1994 08:49:37 GMT' }
+const later = { 'last-modified': 'Sun, 06 Nov 1994 08:49:38 GMT' }
+
+test.for([
+  ['the same strong tag', { etag: '"a"' }, { etag: '"a"' }, true],
+  ['another strong tag', { etag: '"a"' }, { etag: '"b"' }, false],
+  ['another strong tag and the same Last-Modified', { etag: '"a"', ...modified }, { etag: '"b"', ...modified }, false],
+  ['the same strong tag and another Last-Modified', { etag: '"a"', ...modified }, { etag: '"a"', ...later }, true],
+  ['a strong tag, where the stored one is weak', { etag: 'W/"a"' }, { etag: '"a"' }, false],
+  ['a strong tag, where there was none', modified, { etag: '"a"', ...modified }, false],
+  ['a weak tag, where the stored one is strong', { etag: '"a"' }, { etag: 'W/"a"' }, true],
+  ['another weak tag', { etag: 'W/"a"' }, { etag: 'W/"b"' }, false],
+  ['a weak tag, where there was none', modified, { etag: 'W/"a"' }, false],
+  ['a weak tag, where there was none, and the same Last-Modified', modified, { etag: 'W/"a"', ...modified }, true],
+  ['the same weak tag and another Last-Modified', { etag: 'W/"a"', ...modified }, { etag: 'W/"a"', ...later }, false],
+  ['the same Last-Modified', modified, modified, true],
+  ['another Last-Modified', modified, later, false],
+  ['a Last-Modified, where there was none', { etag: '"a"' }, modified, false],
+  ['the same tag without quotes', { etag: 'a' }, { etag: 'a' }, true],
+  ['nothing', { etag: '"a"', ...modified }, {}, true],
+] as const)('a 304 is about the stored response or not, with %s', ([, stored, update, expected]) => {
+  expect(isAbout(stored, update)).toBe(expected)
+})
+
+test.for([
+  ['nothing', {}, true],
+  ['the same', { etag: '"a"', ...modified, 'content-length': '5' }, true],
+  ['another ETag', { etag: '"b"' }, false],
+  ['another Last-Modified', later, false],
+  ['another length', { etag: '"a"', 'content-length': '6' }, false],
+] as const)('a HEAD agrees with the stored response or not, with %s', ([, head, expected]) => {
+  expect(headAgrees({ etag: '"a"', ...modified, 'content-length': '5' }, head)).toBe(expected)
+})
+
+test('a HEAD with a validator that the stored response has not does not agree with it', () => {
+  expect(headAgrees({}, { etag: '"a"' })).toBe(false)
+})
+
+test('fields can be read from what is stored', () => {
+  expect(fieldsOf(kept)['link']).toEqual(['<a>', '<b>'])
+})

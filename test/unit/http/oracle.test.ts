@@ -1,0 +1,420 @@
+import fc from 'fast-check'
+import CachePolicy from 'http-cache-semantics'
+import { expect, test } from 'vitest'
+import { ageAt, initialAgeOf } from '../../../src/http/policy/age.ts'
+import { dateText } from '../../../src/http/policy/http-date.ts'
+import { lifetimeOf, statusRule } from '../../../src/http/policy/lifetime.ts'
+import { responseOf } from '../../../src/http/policy/message.ts'
+import { reuse } from '../../../src/http/policy/reuse.ts'
+import { staleRules } from '../../../src/http/policy/stale.ts'
+import { storable, type StoreRules } from '../../../src/http/policy/storable.ts'
+import { selectedBy, varyOf } from '../../../src/http/policy/vary.ts'
+
+/*
+ * The rules beside http-cache-semantics, over random exchanges: where they differ, a difference that is listed here has to
+ * apply; and each that is listed has a witness, to which it alone applies.
+ */
+
+type Plain = Record<string, string>
+
+interface Exchange {
+  readonly method: string
+  readonly request: Plain
+  readonly status: number
+  readonly response: Plain
+}
+
+interface Later {
+  readonly request: Plain
+  /** Milliseconds after the response came. */
+  readonly after: number
+}
+
+const receivedAt = Date.UTC(2026, 5, 1)
+const at = (seconds: number): string => dateText(receivedAt + seconds * 1_000)
+const quoted = 'x="a, no-store, b"'
+const standard: StoreRules = {
+  statuses: statusRule,
+  defaultTtl: null,
+  authorization: 'explicit',
+  cookie: 'always',
+  setCookie: 'always',
+  honor: true,
+}
+
+class Policy extends CachePolicy {
+  static clock = receivedAt
+
+  // Which the types do not know.
+  now(): number {
+    return Policy.clock
+  }
+}
+
+const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined, freq: 2 })
+const seldom = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ arbitrary: fc.constant(undefined), weight: 6 }, { arbitrary: value, weight: 1 })
+
+function plain(fields: Record<string, string | undefined>): Plain {
+  return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+const cacheControl = (directives: readonly string[]): fc.Arbitrary<string | undefined> =>
+  maybe(fc.shuffledSubarray([...directives], { minLength: 1, maxLength: 3 }).map((chosen) => chosen.join(', ')))
+
+const exchanges: fc.Arbitrary<Exchange> = fc.record({
+  method: fc.constantFrom('GET', 'GET', 'GET', 'GET', 'GET', 'GET', 'GET', 'HEAD', 'POST'),
+  request: fc
+    .record({
+      'cache-control': seldom(fc.constantFrom('no-store', 'no-cache', 'max-age=0')),
+      authorization: seldom(fc.constant('Basic eA==')),
+      foo: seldom(fc.constantFrom('1', '2')),
+    })
+    .map(plain),
+  status: fc.constantFrom(200, 200, 200, 200, 200, 200, 204, 206, 299, 301, 302, 304, 404, 410, 416, 500, 503, 599),
+  response: fc
+    .record({
+      'cache-control': cacheControl([
+        'max-age=0',
+        'max-age=60',
+        'max-age=3600',
+        's-maxage=0',
+        's-maxage=120',
+        'public',
+        'private',
+        'no-store',
+        'no-cache',
+        'must-revalidate',
+        'proxy-revalidate',
+        'immutable',
+        'must-understand',
+        'stale-while-revalidate=30',
+        'stale-if-error=30',
+        'max-age=60s',
+        'No-Store',
+        quoted,
+      ]),
+      expires: maybe(fc.constantFrom(at(-60), at(90), '0')),
+      date: fc.constantFrom(at(0), at(0), at(0), at(0), at(0), at(-30)),
+      'last-modified': maybe(fc.constantFrom(at(-600), at(-100 * 86_400))),
+      etag: maybe(fc.constant('"a"')),
+      age: seldom(fc.constantFrom('0', '40', '5000', 'x')),
+      vary: seldom(fc.constantFrom('Foo', '*', 'Foo, *')),
+      'set-cookie': seldom(fc.constant('a=b')),
+      pragma: seldom(fc.constant('no-cache')),
+    })
+    .map(plain),
+})
+
+const laters: fc.Arbitrary<Later> = fc.record({
+  request: fc
+    .record({
+      'cache-control': cacheControl([
+        'max-age=0',
+        'max-age=50',
+        'max-age=9999',
+        'min-fresh=20',
+        'max-stale',
+        'max-stale=45',
+        'no-cache',
+        'no-store',
+        'max-age=x',
+      ]),
+      pragma: seldom(fc.constantFrom('no-cache', 'x')),
+      foo: seldom(fc.constantFrom('1', '2')),
+    })
+    .map(plain),
+  // Never at the very end of a time, where one of the two counts it in and the other out.
+  after: fc.constantFrom(0, 500, 10_500, 61_500, 75_500, 121_500, 4_000_500, 90_000_500),
+})
+
+interface Reused extends Omit<Exchange, 'method'> {
+  readonly later: Later
+}
+
+interface Difference<Case> {
+  readonly because: string
+  readonly when: (known: Case) => boolean
+  /** Whether we do it in this case, and they do not; or else they do. */
+  readonly ours: boolean
+  readonly witness: Partial<Case>
+}
+
+function says(value: string | undefined, ...directives: string[]): boolean {
+  return directives.some((directive) => (value ?? '').split(', ').includes(directive))
+}
+
+function repeats(field: string | undefined): boolean {
+  const names = (field ?? '').split(', ').map((member) => member.split('=')[0])
+  return new Set(names).size < names.length
+}
+
+function responseSays({ response }: Pick<Exchange, 'response'>, ...directives: string[]): boolean {
+  return says(response['cache-control'], ...directives)
+}
+
+function hasValidator({ response }: Pick<Exchange, 'response'>): boolean {
+  return 'etag' in response || 'last-modified' in response
+}
+
+function acceptsStale({ later: { request } }: Reused): boolean {
+  return says(request['cache-control'], 'max-stale', 'max-stale=45')
+}
+
+const fresh = { 'cache-control': 'max-age=60' }
+
+const storeDifferences: readonly Difference<Exchange>[] = [
+  {
+    because: 'only what GET asks for is stored',
+    when: ({ method }) => method !== 'GET',
+    ours: false,
+    witness: { method: 'HEAD', response: fresh },
+  },
+  {
+    because: 'a status that nobody knows may be stored if it says for how long (RFC 9111 section 3)',
+    when: ({ status }) => [299, 500, 503, 599].includes(status),
+    ours: true,
+    witness: { status: 599, response: fresh },
+  },
+  {
+    because: 'what varies by anything is never found again',
+    when: ({ response }) => (response['vary'] ?? '').includes('*'),
+    ours: false,
+    witness: { response: { ...fresh, vary: '*' } },
+  },
+  {
+    because: 'what has to be validated each time is not stored without a validator',
+    when: (exchange) => responseSays(exchange, 'no-cache') && !hasValidator(exchange),
+    ours: false,
+    witness: { response: { 'cache-control': 'max-age=60, no-cache' } },
+  },
+  {
+    because: 'must-understand stands above no-store (RFC 9111 section 5.2.2.3)',
+    when: (exchange) => responseSays(exchange, 'must-understand'),
+    ours: true,
+    witness: { response: { 'cache-control': 'max-age=60, no-store, must-understand' } },
+  },
+  {
+    because: 'directives are of either case (RFC 9111 section 5.2)',
+    when: (exchange) => responseSays(exchange, 'No-Store'),
+    ours: false,
+    witness: { response: { 'cache-control': 'max-age=60, No-Store' } },
+  },
+  {
+    because: 'what is quoted is no directive (RFC 9110 section 5.6.4)',
+    when: ({ response }) => (response['cache-control'] ?? '').includes(quoted),
+    ours: true,
+    witness: { response: { 'cache-control': `max-age=60, ${quoted}` } },
+  },
+  {
+    because: 'a directive with several values has none (RFC 9111 section 4.2.1)',
+    when: ({ request, response }) =>
+      'authorization' in request && repeats(response['cache-control']) && responseSays({ response }, 's-maxage=120'),
+    ours: false,
+    witness: {
+      request: { authorization: 'x' },
+      response: { 'cache-control': 's-maxage=0, s-maxage=120', etag: '"a"' },
+    },
+  },
+  {
+    because: 'what is never fresh, may not be served stale and was not said to be asked for again is not stored',
+    when: ({ status, response }) => {
+      const known = responseOf(status, response)
+      const { whileRevalidate, ifError } = staleRules(known)
+      const { ms, from } = lifetimeOf(known, standard, receivedAt)
+      const isAsked = hasValidator({ response }) && (from !== 'none' || responseSays({ response }, 'no-cache'))
+      return ms === 0 && whileRevalidate === 0 && !ifError && !isAsked && !responseSays({ response }, 'no-cache')
+    },
+    ours: false,
+    witness: {},
+  },
+]
+
+const reuseDifferences: readonly Difference<Reused>[] = [
+  {
+    because: 'a directive with several values has none (RFC 9111 section 4.2.1)',
+    when: ({ response, later }) => repeats(response['cache-control']) || repeats(later.request['cache-control']),
+    ours: false,
+    witness: { response: { 'cache-control': 'max-age=60, max-age=3600', etag: '"a"' } },
+  },
+  {
+    because: 'the time since Date counts as age (RFC 9111 section 4.2.3)',
+    when: ({ response }) => response['date'] === at(-30),
+    ours: false,
+    witness: { response: { ...fresh, date: at(-30) }, later: { request: {}, after: 40_500 } },
+  },
+  {
+    because: 'a max-age that is no number is none (RFC 9111 section 4.2.1)',
+    when: (exchange) => responseSays(exchange, 'max-age=60s'),
+    ours: false,
+    witness: { response: { 'cache-control': 'max-age=60s', etag: '"a"' } },
+  },
+  {
+    because: 'must-revalidate is about stale responses (RFC 9111 section 5.2.2.2)',
+    when: (exchange) => responseSays(exchange, 'must-revalidate'),
+    ours: true,
+    witness: { response: { 'cache-control': 'max-age=60, must-revalidate' } },
+  },
+  {
+    because: 'proxy-revalidate is about stale responses (RFC 9111 section 5.2.2.8)',
+    when: (exchange) => responseSays(exchange, 'proxy-revalidate'),
+    ours: true,
+    witness: { response: { 'cache-control': 'max-age=60, proxy-revalidate' } },
+  },
+  {
+    because: 'max-stale does not stand above s-maxage (RFC 9111 section 4.2.4)',
+    when: (exchange) => responseSays(exchange, 's-maxage=0', 's-maxage=120') && acceptsStale(exchange),
+    ours: false,
+    witness: {
+      response: { 'cache-control': 's-maxage=120' },
+      later: { request: { 'cache-control': 'max-stale' }, after: 121_500 },
+    },
+  },
+  {
+    because: 'max-stale does not stand above no-cache (RFC 9111 section 5.2.2.4)',
+    when: (exchange) => responseSays(exchange, 'no-cache') && acceptsStale(exchange),
+    ours: false,
+    witness: {
+      response: { 'cache-control': 'no-cache', etag: '"a"' },
+      later: { request: { 'cache-control': 'max-stale' }, after: 500 },
+    },
+  },
+  {
+    because: 'whether what sets a cookie is stored is decided before',
+    when: ({ response }) => 'set-cookie' in response,
+    ours: true,
+    witness: { response: { ...fresh, 'set-cookie': 'a=b' } },
+  },
+  {
+    because: 'Pragma means nothing in a response (RFC 9111 section 5.4)',
+    when: ({ response }) => response['pragma'] === 'no-cache' && !('cache-control' in response),
+    ours: true,
+    witness: { response: { expires: at(90), pragma: 'no-cache' } },
+  },
+  {
+    because: 'Pragma means nothing beside Cache-Control (RFC 9111 section 5.4)',
+    when: ({ later: { request } }) => 'cache-control' in request && request['pragma'] === 'no-cache',
+    ours: true,
+    witness: {
+      response: fresh,
+      later: { request: { 'cache-control': 'max-age=9999', pragma: 'no-cache' }, after: 500 },
+    },
+  },
+  {
+    because: 'immutable says nothing of how long (RFC 8246 section 2)',
+    when: (exchange) => responseSays(exchange, 'immutable') && !responseSays(exchange, 'max-age=60', 'max-age=3600'),
+    ours: false,
+    witness: {
+      response: { 'cache-control': 'immutable', 'last-modified': at(-600) },
+      later: { request: {}, after: 75_500 },
+    },
+  },
+  {
+    because: 'a guess is a day at most',
+    when: ({ response }) => response['last-modified'] === at(-100 * 86_400),
+    ours: false,
+    witness: { response: { 'last-modified': at(-100 * 86_400) }, later: { request: {}, after: 90_000_500 } },
+  },
+  {
+    because: 'max-age=0 asks to validate, however young the response is',
+    when: ({ later: { request } }) => says(request['cache-control'], 'max-age=0', 'max-age=x'),
+    ours: false,
+    witness: { response: fresh, later: { request: { 'cache-control': 'max-age=0' }, after: 0 } },
+  },
+]
+
+const example: Exchange & Reused = {
+  method: 'GET',
+  request: {},
+  status: 200,
+  response: {},
+  later: { request: {}, after: 500 },
+}
+
+function completed<Case>(witness: Partial<Case>): Case & Exchange & Reused {
+  const whole = { ...example, ...witness } as Case & Exchange & Reused
+  return { ...whole, response: { date: at(0), ...whole.response } }
+}
+
+function reasons<Case>(differences: readonly Difference<Case>[], known: Case): string[] {
+  return differences.filter(({ when }) => when(known)).map(({ because }) => because)
+}
+
+interface Verdicts {
+  readonly ours: boolean
+  readonly theirs: boolean
+}
+
+function stored({ method, request, status, response }: Exchange): Verdicts {
+  Policy.clock = receivedAt
+  return {
+    ours: storable({ method, fields: request }, responseOf(status, response), standard, receivedAt).store,
+    theirs: new Policy({ method, headers: request }, { status, headers: response }).storable(),
+  }
+}
+
+function reused({ request, status, response, later }: Reused): Verdicts {
+  Policy.clock = receivedAt
+  const policy = new Policy({ method: 'GET', headers: request }, { status, headers: response })
+  Policy.clock = receivedAt + later.after
+  const theirs = policy.satisfiesWithoutRevalidation({ method: 'GET', headers: later.request })
+  return { ours: isServed({ request, status, response, later }), theirs }
+}
+
+function isServed({ request, status, response, later }: Reused): boolean {
+  const known = responseOf(status, response)
+  const names = varyOf(response)
+  if (names === '*' || selectedBy(names, request) !== selectedBy(names, later.request)) return false
+  const initialAge = initialAgeOf(known, { requestedAt: receivedAt, receivedAt })
+  const age = ageAt(receivedAt + later.after, initialAge, receivedAt)
+  const lifetime = lifetimeOf(known, standard, receivedAt).ms
+  const { use } = reuse(
+    { method: 'GET', fields: later.request },
+    { ...staleRules(known), age, lifetime },
+    { honor: true },
+  )
+  return use === 'fresh' || use === 'stale'
+}
+
+test('what is stored is what http-cache-semantics stores, but for the listed differences', () => {
+  const agreed = { stored: 0, refused: 0 }
+  fc.assert(
+    fc.property(exchanges, (exchange) => {
+      const { ours, theirs } = stored(exchange)
+      if (reasons(storeDifferences, exchange).length > 0) return
+      expect(ours).toBe(theirs)
+      agreed[ours ? 'stored' : 'refused']++
+    }),
+    { numRuns: 6_000 },
+  )
+  expect(Math.min(agreed.stored, agreed.refused)).toBeGreaterThan(200)
+})
+
+test('what is reused without validation is what http-cache-semantics reuses, but for the listed differences', () => {
+  const agreed = { served: 0, refused: 0 }
+  fc.assert(
+    fc.property(exchanges, laters, ({ request, status, response }, later) => {
+      const exchange = { method: 'GET', request, status, response, later }
+      const isStored = stored(exchange)
+      if (!isStored.ours || !isStored.theirs || reasons(reuseDifferences, exchange).length > 0) return
+      const { ours, theirs } = reused(exchange)
+      expect(ours).toBe(theirs)
+      agreed[ours ? 'served' : 'refused']++
+    }),
+    { numRuns: 15_000 },
+  )
+  expect(Math.min(agreed.served, agreed.refused)).toBeGreaterThan(200)
+})
+
+test.for(storeDifferences)('stored or not: $because', ({ because, ours, witness }) => {
+  const exchange = completed(witness)
+  expect(reasons(storeDifferences, exchange)).toEqual([because])
+  expect(stored(exchange)).toEqual({ ours, theirs: !ours })
+})
+
+test.for(reuseDifferences)('reused or not: $because', ({ because, ours, witness }) => {
+  const exchange = completed(witness)
+  expect(reasons(reuseDifferences, exchange)).toEqual([because])
+  expect(stored(exchange)).toEqual({ ours: true, theirs: true })
+  expect(reused(exchange)).toEqual({ ours, theirs: !ours })
+})

@@ -1,0 +1,123 @@
+import { parse as ofNode } from 'node:querystring'
+import express, { type Request, type RequestHandler } from 'express'
+import express4 from 'express4'
+import { parse as ofFastify } from 'fast-querystring'
+import fc from 'fast-check'
+import { HonoRequest } from 'hono/request'
+import Koa from 'koa'
+import Koa2 from 'koa2'
+import { describe, expect, test } from 'vitest'
+import { queryRule, withoutIgnored } from '../../../src/http/options/query-rule.ts'
+
+type Read = (target: string) => Record<string, unknown>
+
+function ofExpress5(parser: 'simple' | 'extended'): Read {
+  const { request } = express().set('query parser', parser)
+  return (url) => (Object.assign(Object.create(request) as object, { url }) as Request).query
+}
+
+function ofExpress4(parser: 'simple' | 'extended'): Read {
+  const app = express4().set('query parser', parser)
+  const { query } = express4 as unknown as { query: (options: object) => RequestHandler }
+  const read = query({ queryParser: app.get('query parser fn') as unknown })
+  return (url) => {
+    const request = { url } as Request
+    void read(request, undefined as never, () => undefined)
+    return request.query
+  }
+}
+
+function ofKoa(framework: typeof Koa): Read {
+  const { request } = new framework()
+  return (url) => (Object.assign(Object.create(request) as object, { req: { url } }) as Koa.Request).query
+}
+
+function afterMark(target: string): string {
+  const start = target.indexOf('?')
+  return start === -1 ? '' : target.slice(start + 1)
+}
+
+/** How the frameworks, and what handlers use besides, read a query. */
+const parsers: Readonly<Record<string, Read>> = {
+  'Express 5, simple': ofExpress5('simple'),
+  'Express 5, extended': ofExpress5('extended'),
+  'Express 4, simple': ofExpress4('simple'),
+  'Express 4, extended': ofExpress4('extended'),
+  'Koa 3': ofKoa(Koa),
+  'Koa 2': ofKoa(Koa2 as unknown as typeof Koa),
+  Fastify: (target) => ofFastify(afterMark(target).split('#')[0] ?? ''),
+  'Fastify, without an end': (target) => ofFastify(afterMark(target)),
+  Hono: (target) => new HonoRequest(new Request(`http://a${target}`)).queries(),
+  'new URL()': (target) => grouped(new URL(target, 'http://a').searchParams),
+  URLSearchParams: (target) => grouped(new URLSearchParams(afterMark(target))),
+  'semicolons, too': (target) => ofNode(afterMark(target).replaceAll(';', '&')),
+}
+
+function grouped(parameters: URLSearchParams): Record<string, unknown> {
+  return Object.fromEntries([...parameters.keys()].map((name) => [name, parameters.getAll(name)]))
+}
+
+/** All that a handler may make use of. */
+function used(read: Record<string, unknown>, isUsed: (name: string) => boolean): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(read).filter(([name]) => isUsed(name)))
+}
+
+const pieces = [
+  'id utm a 7 8 %69d %75tm i%64',
+  '= = & & & [ ] [] [$gt] %5B %5D %5b%5d ]= %5D=',
+  '. ; + %20 %26 %3D %3B % %zz %00 %ff # %23 ? , __proto__ / \\',
+].flatMap((some) => some.split(' '))
+
+const targets = fc.array(fc.constantFrom(...pieces), { maxLength: 14 }).map((some) => `/item?${some.join('')}`)
+
+describe.each(Object.entries(parsers))('%s', (_, parse) => {
+  test.each([
+    ['ignoreQuery', queryRule(['utm'], undefined), (name: string) => name !== 'utm'],
+    ['allowQuery', queryRule(undefined, ['id']), (name: string) => name === 'id'],
+  ])('reads the same in all targets that have one key with %s', (_, rule, isUsed) => {
+    fc.assert(
+      fc.property(targets, (target) => {
+        const key = withoutIgnored(target, rule)
+        expect(used(parse(key), isUsed)).toEqual(used(parse(target), isUsed))
+      }),
+      { numRuns: 20_000, seed: 16 },
+    )
+  })
+
+  test('reads no more of a long query because others are left out', () => {
+    const target = `/item?${'utm=1&'.repeat(2_000)}id=7`
+    const key = withoutIgnored(target, queryRule(['utm'], undefined))
+    expect(used(parse(key), (name) => name === 'id')).toEqual(used(parse(target), (name) => name === 'id'))
+  })
+})
+
+describe('what is left out', () => {
+  const key = (target: string, ...rule: Parameters<typeof queryRule>): string =>
+    withoutIgnored(target, queryRule(...rule))
+
+  test.each([
+    ['/?a=1&utm=2', '/?a=1'],
+    ['/?utm=1', '/'],
+    ['/?%75tm=1&a=%31', '/?a=%31'],
+    ['/?fb+clid=1&fb%20clid=2', '/'],
+    ['/?utm=%zz&utm=a;b', '/?utm=a;b'],
+    ['/?utm[a]=1', '/?utm[a]=1'],
+    ['/?utm=1#&id=7', '/?utm=1#&id=7'],
+  ])('ignoreQuery: of %s is asked for %s', (target, rest) => {
+    expect(key(target, ['utm', 'fb clid'], undefined)).toBe(rest)
+  })
+
+  test.each([
+    ['/?id=1&b=2', '/?id=1'],
+    ['/?b[id]=1&c.id=2', '/'],
+    ['/?id[]=1&id%5B$gt%5D=2&id.x=3&b=4', '/?id[]=1&id%5B$gt%5D=2&id.x=3'],
+    ['/?[id]=1&b=2', '/?[id]=1'],
+    ['/?b=1;id=2', '/?b=1;id=2'],
+  ])('allowQuery: of %s is asked for %s', (target, rest) => {
+    expect(key(target, undefined, ['id'])).toBe(rest)
+  })
+
+  test('is all, with ignoreQuery: true', () => {
+    expect(key('/?a=1&b[]=2', true, undefined)).toBe('/')
+  })
+})

@@ -1,0 +1,242 @@
+import { describe, expect, test } from 'vitest'
+import { createCache, memoryStore, type Cache } from '../../../src/index.ts'
+import { FakeClock, settled } from '../../support/fake-clock.ts'
+import { answerOf, answersOf, type Answer } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+function circle(chain: string) {
+  return { state: 'error', error: { code: 'CIRCULAR_LOAD', message: `A loader waits for its own key: ${chain}` } }
+}
+
+/** A loader that asks for other keys when the test says so, one after the other. */
+function asking(cache: Cache, ...keys: string[]) {
+  let go!: () => void
+  const told = new Promise<void>((resolve) => (go = resolve))
+  const loader = async (): Promise<string> => {
+    await told
+    let text = ''
+    for (const key of keys) text += await cache.getOrLoad(key, () => key)
+    return text
+  }
+  return { go, loader }
+}
+
+describe('a loader that loads its own key', () => {
+  test('is told so instead of waiting for itself (rule 9)', async () => {
+    const { a, clock } = fleet()
+    const answer = answerOf(a.getOrLoad('A', () => a.getOrLoad('A', () => 'v')))
+    await settled()
+    expect(answer).toMatchObject(circle('"A" → "A"'))
+    expect(clock.now()).toBe(1_000)
+  })
+
+  test('is told so through another key (rule 9)', async () => {
+    const { a } = fleet()
+    const answer = answerOf(a.getOrLoad('A', () => a.getOrLoad('B', () => a.getOrLoad('A', () => 'v'))))
+    await settled()
+    expect(answer).toMatchObject(circle('"A" → "B" → "A"'))
+  })
+
+  test('is told so through another cache of the process (rule 9)', async () => {
+    const { a, b } = fleet()
+    const answer = answerOf(a.getOrLoad('A', () => b.getOrLoad('B', () => a.getOrLoad('A', () => 'v'))))
+    await settled()
+    expect(answer).toMatchObject(circle('"A" → "B" → "A"'))
+  })
+
+  test('is told so after any number of other things', async () => {
+    const { a, clock } = fleet()
+    const answer = answerOf(
+      a.getOrLoad('A', async () => {
+        await new Promise<void>((resolve) => clock.after(100, resolve))
+        return Promise.all([a.getOrLoad('B', () => 'b'), a.getOrLoad('A', () => 'v')])
+      }),
+    )
+    await clock.advance(100)
+    expect(answer).toMatchObject(circle('"A" → "A"'))
+  })
+
+  test('may do without it', async () => {
+    const { a } = fleet()
+    const loader = () => a.getOrLoad('A', () => 'v').catch(() => 'without')
+    expect(await a.getOrLoad('A', loader)).toBe('without')
+  })
+
+  test('is told so when the store is away, too (rule 9)', async () => {
+    const { a, ways, clock } = fleet()
+    ways.a.mode = 'silent'
+    const answer = answerOf(a.getOrLoad('A', () => a.getOrLoad('B', () => a.getOrLoad('A', () => 'v'))))
+    await clock.advance(5_000)
+    expect(answer).toMatchObject({ state: 'error', error: { code: 'CIRCULAR_LOAD' } })
+  })
+
+  test('of the same name in another cache may load it', async () => {
+    const clock = new FakeClock()
+    const [shop, blog] = ['shop', 'blog'].map((namespace) =>
+      createCache({ store: memoryStore({ clock }), clock, namespace }),
+    )
+    expect(await shop?.getOrLoad('A', () => blog?.getOrLoad('A', () => 'v'))).toBe('v')
+  })
+
+  test('may load it once its own load is over, from whatever it left running', async () => {
+    const { a } = fleet()
+    let leftRunning!: () => Promise<string>
+    await a.getOrLoad('A', () => {
+      const later = new Promise<void>((resolve) => setImmediate(resolve))
+      const again = later.then(() => a.invalidate('A')).then(() => a.getOrLoad('A', () => 'again'))
+      leftRunning = () => again
+      again.catch(() => undefined)
+      return 'first'
+    })
+    expect(await leftRunning()).toBe('again')
+  })
+})
+
+describe('loads that wait for each other', () => {
+  async function crossing(make: (cache: Cache) => { key: string; asks: string[] }[]) {
+    const { a, clock } = fleet()
+    const loads = make(a).map(({ key, asks }) => ({ key, ...asking(a, ...asks) }))
+    const answers = loads.map(({ key, loader }) => answerOf(a.getOrLoad(key, loader)))
+    await settled()
+    for (const { go } of loads) {
+      go()
+      await settled()
+    }
+    return { answers, elapsed: clock.now() - 1_000 }
+  }
+
+  function codesOf(answers: readonly Answer<unknown>[]): unknown[] {
+    return answers.map((answer) =>
+      answer.state === 'error' ? (answer.error as { code?: unknown }).code : answer.state,
+    )
+  }
+
+  test('are told so at once when two of them cross (rule 9)', async () => {
+    const { answers, elapsed } = await crossing(() => [
+      { key: 'A', asks: ['B'] },
+      { key: 'B', asks: ['A'] },
+    ])
+    expect(codesOf(answers)).toEqual(['CIRCULAR_LOAD', 'CIRCULAR_LOAD'])
+    expect(answers[0]).toMatchObject(circle('"B" → "A" → "B"'))
+    expect(elapsed).toBe(0)
+  })
+
+  test('are told so when three of them do (rule 9)', async () => {
+    const { answers } = await crossing(() => [
+      { key: 'A', asks: ['B'] },
+      { key: 'B', asks: ['C'] },
+      { key: 'C', asks: ['A'] },
+    ])
+    expect(codesOf(answers)).toEqual(['CIRCULAR_LOAD', 'CIRCULAR_LOAD', 'CIRCULAR_LOAD'])
+  })
+
+  test('are told so although another wait for the same key has ended before (rule 9)', async () => {
+    const { a, clock } = fleet()
+    const b = asking(a, 'A')
+    const first = answerOf(a.getOrLoad('B', b.loader))
+    await settled()
+    const second = answerOf(
+      a.getOrLoad('A', async () => {
+        const short = a.getOrLoad('B', () => 'b', { waitTimeout: 100 }).catch(() => 'gave up')
+        return [await short, await a.getOrLoad('B', () => 'b')]
+      }),
+    )
+    await clock.advance(200)
+    b.go()
+    await settled()
+    expect(codesOf([first, second])).toEqual(['CIRCULAR_LOAD', 'CIRCULAR_LOAD'])
+  })
+
+  test('are told so although one of two concurrent waits for the same key has ended (rule 9)', async () => {
+    const { a, clock } = fleet()
+    const b = asking(a, 'A')
+    const first = answerOf(a.getOrLoad('B', b.loader))
+    await settled()
+    const second = answerOf(
+      a.getOrLoad('A', () =>
+        Promise.all([
+          a.getOrLoad('B', () => 'b', { waitTimeout: 100 }).catch(() => 'gave up'),
+          a.getOrLoad('B', () => 'b'),
+        ]),
+      ),
+    )
+    await clock.advance(200)
+    b.go()
+    await settled()
+    expect(codesOf([first, second])).toEqual(['CIRCULAR_LOAD', 'CIRCULAR_LOAD'])
+  })
+
+  test('are told so when they cross through two caches of the process (rule 9)', async () => {
+    const { a, clock } = fleet()
+    const other = createCache({ store: memoryStore({ clock }), clock, namespace: 'other' })
+    const [first, second] = [asking(other, 'B'), asking(a, 'A')]
+    const answers = answersOf([a.getOrLoad('A', first.loader), other.getOrLoad('B', second.loader)])
+    await settled()
+    first.go()
+    second.go()
+    await settled()
+    expect(codesOf(answers)).toEqual(['CIRCULAR_LOAD', 'CIRCULAR_LOAD'])
+  })
+
+  test('in two processes end after a bounded wait, with values (rule 9)', async () => {
+    const { a, b, clock } = fleet({ waitTimeout: '4s' })
+    const [first, second] = [asking(a, 'B'), asking(b, 'A')]
+    const answers = answersOf([a.getOrLoad('A', first.loader), b.getOrLoad('B', second.loader)])
+    await settled()
+    first.go()
+    second.go()
+    await clock.advance(1_999)
+    expect(codesOf(answers)).toEqual(['pending', 'pending'])
+    await clock.advance(2_001)
+    expect(codesOf(answers)).toEqual(['value', 'value'])
+  })
+
+  test('in two processes are not given up while they make progress: a nested wait for a load here goes on', async () => {
+    const { a, clock } = fleet({ leaseTtl: '2s' })
+    const source = new Source<string>()
+    const inner = answerOf(a.getOrLoad('B', source.loader))
+    await settled()
+    const outer = answerOf(a.getOrLoad('A', () => a.getOrLoad('B', () => 'wrong')))
+    await clock.advance(20_000)
+    expect(codesOf([inner, outer])).toEqual(['pending', 'pending'])
+    source.run(0).resolve('b')
+    await settled()
+    expect([inner, outer]).toEqual([
+      { state: 'value', value: 'b' },
+      { state: 'value', value: 'b' },
+    ])
+    expect(source.runs).toHaveLength(1)
+  })
+})
+
+describe('loads that need each other without a circle', () => {
+  test('are all answered, a key that two of them need being loaded once', async () => {
+    const { a } = fleet()
+    const source = new Source<string>()
+    const need = (key: string) => a.getOrLoad(key, () => a.getOrLoad('D', source.loader))
+    const answer = answerOf(a.getOrLoad('A', () => Promise.all([need('B'), need('C')])))
+    await settled()
+    expect(source.runs).toHaveLength(1)
+    source.run(0).resolve('d')
+    await settled()
+    expect(answer).toEqual({ state: 'value', value: ['d', 'd'] })
+  })
+
+  test('may be many levels deep', async () => {
+    const { a } = fleet()
+    const load = (level: number): Promise<number> =>
+      a.getOrLoad(`level ${level}`, () => (level === 0 ? 0 : load(level - 1).then((below) => below + 1)))
+    expect(await load(100)).toBe(100)
+  })
+
+  test('are no circle when the same key is asked for one after the other', async () => {
+    const { a } = fleet()
+    const loader = async () => [
+      await a.getOrLoad('B', () => 1),
+      await a.getOrLoad('B', () => 2),
+      await a.getOrLoad('C', () => 3),
+    ]
+    expect(await a.getOrLoad('A', loader)).toEqual([1, 1, 3])
+  })
+})

@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest'
+import { createCache, memoryStore, type Codec } from '../../../src/index.ts'
+import { FakeClock, settled } from '../../support/fake-clock.ts'
+import { answerOf } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+import { UnreliableStore } from '../support/unreliable-store.ts'
+
+describe.for([
+  ['is lost', 'lost'],
+  ['is never promised', 'never promised'],
+] as const)('a waiter whose message %s', ([, messages]) => {
+  /** A load in `a`, waited for in `b`, which hears nothing of it. */
+  async function waiting() {
+    const all = fleet({ leaseTtl: '10s' })
+    all.ways.b.messages = messages
+    const source = new Source<string>()
+    const leader = answerOf(all.a.getOrLoad('k', source.loader))
+    await settled()
+    const waiter = answerOf(all.b.getOrLoad('k', source.loader))
+    await all.clock.advance(777)
+    return { ...all, source, leader, waiter }
+  }
+
+  test('has the value within half a second, and loads nothing (rule 7)', async () => {
+    const { clock, source, leader, waiter } = await waiting()
+    source.run(0).resolve('v')
+    await clock.advance(500)
+    expect([leader, waiter]).toEqual([
+      { state: 'value', value: 'v' },
+      { state: 'value', value: 'v' },
+    ])
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('has the error within half a second, and loads nothing (rule 7, rule 5)', async () => {
+    const { clock, source, waiter } = await waiting()
+    source.run(0).reject(new Error('down'))
+    await clock.advance(500)
+    expect(waiter).toMatchObject({ state: 'error', error: { code: 'LOAD_FAILED' } })
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('takes over within half a second of the release of the lease (rule 7)', async () => {
+    const { a, clock, source, waiter } = await waiting()
+    await Promise.all([a.close({ timeout: 0 }), clock.advance(500)])
+    expect(source.runs).toHaveLength(2)
+    source.run(1).resolve('v')
+    await settled()
+    expect(waiter).toEqual({ state: 'value', value: 'v' })
+  })
+
+  test('does not ask more often than it should', async () => {
+    const { clock, ways } = await waiting()
+    const before = ways.b.count('claim')
+    await clock.advance(10_000)
+    const asked = ways.b.count('claim') - before
+    expect(asked).toBeGreaterThanOrEqual(10_000 / 438 - 1)
+    expect(asked).toBeLessThanOrEqual(10_000 / 262 + 1)
+  })
+})
+
+describe('a holder that dies', () => {
+  test('is replaced when its lease ends (rule 10)', async () => {
+    const { a, b, c, clock, ways } = fleet({ leaseTtl: '6s' })
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const answers = [answerOf(b.getOrLoad('k', source.loader)), answerOf(c.getOrLoad('k', source.loader))]
+    await clock.advance(1_000)
+    ways.a.mode = 'silent'
+    await clock.advance(4_999)
+    expect(source.runs).toHaveLength(1)
+    await clock.advance(502)
+    expect(source.runs).toHaveLength(2)
+    source.run(1).resolve('v')
+    await clock.advance(500)
+    expect(answers).toEqual([
+      { state: 'value', value: 'v' },
+      { state: 'value', value: 'v' },
+    ])
+  })
+})
+
+describe('a value that this process cannot read', () => {
+  const theirs: Codec = {
+    encode: (value) => Buffer.from(`their ${String(value)}`),
+    decode: (payload) => payload.toString(),
+  }
+
+  function mixed() {
+    const clock = new FakeClock()
+    const store = memoryStore({ clock })
+    const way = new UnreliableStore(store)
+    // Somebody who asks without end would not even let this test fail.
+    const claim = way.claim.bind(way)
+    way.claim = (request) => (way.count('claim') > 100 ? new Promise(() => undefined) : claim(request))
+    return {
+      clock,
+      way,
+      theirs: createCache({ store, clock, codec: theirs }),
+      ours: createCache({ store: way, clock }),
+    }
+  }
+
+  test('counts as missing, and is replaced', async () => {
+    const { theirs: other, ours } = mixed()
+    await other.getOrLoad('k', () => 'v')
+    const garbage: string[] = []
+    ours.on('garbage', ({ key }) => garbage.push(key))
+    expect(await ours.peek('k')).toEqual({ state: 'missing' })
+    expect(await ours.getOrLoad('k', () => 'our v')).toBe('our v')
+    expect(await ours.getOrLoad('k', () => 'wrong')).toBe('our v')
+    expect(garbage).not.toEqual([])
+  })
+
+  test.for(['delivered', 'lost', 'never promised'] as const)(
+    'counts as missing when it was waited for, and is replaced, where messages are %s',
+    async (messages) => {
+      const { clock, way, theirs: other, ours } = mixed()
+      way.messages = messages
+      const source = new Source<string>()
+      const theirAnswer = answerOf(other.getOrLoad('k', source.loader))
+      await settled()
+      const answer = answerOf(ours.getOrLoad('k', () => 'our v'))
+      await clock.advance(10)
+      source.run(0).resolve('v')
+      await clock.advance(500)
+      expect(theirAnswer).toEqual({ state: 'value', value: 'v' })
+      expect(answer).toEqual({ state: 'value', value: 'our v' })
+      expect(way.count('claim')).toBeLessThan(10)
+    },
+  )
+})

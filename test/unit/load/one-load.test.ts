@@ -1,0 +1,277 @@
+import { describe, expect, test } from 'vitest'
+import { createCache, memoryStore } from '../../../src/index.ts'
+import { FakeClock, settled } from '../../support/fake-clock.ts'
+import { answerOf, answersOf } from '../support/answer.ts'
+import { fleet, type Fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+describe('a missing value', () => {
+  test('is loaded once for all callers of all processes', async () => {
+    const { all } = fleet()
+    const source = new Source<string>()
+    const answers = answersOf(
+      all.flatMap((cache) => Array.from({ length: 10 }, () => cache.getOrLoad('k', source.loader))),
+    )
+    await settled()
+    expect(source.runs).toHaveLength(1)
+    source.run(0).resolve('v')
+    await settled()
+    expect(answers).toEqual(Array.from({ length: 30 }, () => ({ state: 'value', value: 'v' })))
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('is loaded once for those who come while it is loaded', async () => {
+    const { a, b, clock } = fleet()
+    const source = new Source<string>()
+    const answers = [answerOf(a.getOrLoad('k', source.loader))]
+    for (let count = 0; count < 10; count++) {
+      await clock.advance(100)
+      answers.push(answerOf((count % 2 === 0 ? a : b).getOrLoad('k', source.loader)))
+    }
+    await settled()
+    source.run(0).resolve('v')
+    await settled()
+    expect(answers).toEqual(Array.from({ length: 11 }, () => ({ state: 'value', value: 'v' })))
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('is loaded once however long that takes, for the lease is renewed', async () => {
+    const { a, b, clock } = fleet({ leaseTtl: '3s', hardTimeout: '5m' })
+    const source = new Source<string>()
+    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await clock.advance(240_000)
+    expect(source.runs).toHaveLength(1)
+    source.run(0).resolve('v')
+    await settled()
+    expect(answers).toEqual([
+      { state: 'value', value: 'v' },
+      { state: 'value', value: 'v' },
+    ])
+  })
+
+  test('is loaded once per key', async () => {
+    const { a } = fleet()
+    const source = new Source<string>()
+    const answers = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('l', source.loader)])
+    await settled()
+    expect(source.runs.map(({ context }) => context.key)).toEqual(['k', 'l'])
+    source.run(1).resolve('value of l')
+    source.run(0).resolve('value of k')
+    await settled()
+    expect(answers).toEqual([
+      { state: 'value', value: 'value of k' },
+      { state: 'value', value: 'value of l' },
+    ])
+  })
+
+  test('is not loaded for a lease that ran out on its way: another may have it by now (rule 3)', async () => {
+    const { a, b, ways, clock } = fleet({ leaseTtl: 300, commandTimeout: 500 })
+    const source = new Source<string>()
+    const letGo = ways.a.hold('claim', 'after')
+    const late = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(300)
+    const other = answerOf(b.getOrLoad('k', source.loader))
+    await settled()
+    expect(source.runs).toHaveLength(1)
+    letGo()
+    await clock.advance(1)
+    expect(source.runs).toHaveLength(1)
+    source.run(0).resolve('v')
+    await settled()
+    expect([late, other]).toMatchObject([{ value: 'v' }, { value: 'v' }])
+  })
+
+  test('is not looked for again by those who join a load in their own process', async () => {
+    const { a, ways } = fleet()
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    ways.a.sent.length = 0
+    for (let count = 0; count < 10; count++) answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    expect(ways.a.sent).toEqual([])
+  })
+})
+
+describe('a loaded value', () => {
+  test('is there for everybody until its ttl ends, and then loaded again', async () => {
+    const { a, b, c, clock } = fleet({ ttl: '10s' })
+    let count = 0
+    const loader = () => ++count
+    expect(await a.getOrLoad('k', loader)).toBe(1)
+    await clock.advance(9_999)
+    expect(await b.getOrLoad('k', loader)).toBe(1)
+    await clock.advance(1)
+    expect(await c.getOrLoad('k', loader)).toBe(2)
+    expect(await a.getOrLoad('k', loader)).toBe(2)
+  })
+
+  test('lives as long as the call says, and the loader has the last word', async () => {
+    const { a, clock } = fleet({ ttl: '10s' })
+    let count = 0
+    const loader = () => ++count
+    await a.getOrLoad('by call', loader, { ttl: '20s' })
+    await a.getOrLoad('by loader', ({ ttl }) => (ttl('30s'), loader()), { ttl: '20s' })
+    await clock.advance(19_999)
+    expect([await a.getOrLoad('by call', loader), await a.getOrLoad('by loader', loader)]).toEqual([1, 2])
+    await clock.advance(1)
+    expect([await a.getOrLoad('by call', loader), await a.getOrLoad('by loader', loader)]).toEqual([3, 2])
+    await clock.advance(10_000)
+    expect(await a.getOrLoad('by loader', loader)).toBe(4)
+  })
+
+  test('of a ttl that ends before anybody is told is still what they waited for (rule 6)', async () => {
+    const { all, clock } = fleet({ ttl: 1 })
+    const source = new Source<string>()
+    const answers = answersOf(all.map((cache) => cache.getOrLoad('k', source.loader)))
+    await settled()
+    source.run(0).resolve('v')
+    await clock.advance(5)
+    expect(answers).toEqual(Array.from({ length: 3 }, () => ({ state: 'value', value: 'v' })))
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('of a ttl that ends between two questions is still what they waited for, where nobody is told (rule 6)', async () => {
+    const { a, b, clock, ways } = fleet({ ttl: 1 })
+    ways.b.messages = 'never promised'
+    const source = new Source<string>()
+    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await clock.advance(5)
+    source.run(0).resolve('v')
+    await clock.advance(1_000)
+    expect(answers).toEqual([
+      { state: 'value', value: 'v' },
+      { state: 'value', value: 'v' },
+    ])
+    expect(source.runs).toHaveLength(1)
+  })
+
+  describe('of a ttl that ends before those have read it who have joined its wait', () => {
+    /** One caller in `a` loads, two wait in `b`: one has its load waited for, the other joins, and then reads too late. */
+    async function joined(meanwhile: (fleet: Fleet) => Promise<unknown> = async () => undefined) {
+      const all = fleet({ ttl: 1, tags: ['t'] })
+      const { a, b, clock, ways } = all
+      const source = new Source<string>()
+      const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+      await settled()
+      answers.push(answerOf(b.getOrLoad('k', source.loader)))
+      await settled()
+      const letGo = ways.b.hold('read', 'before')
+      source.run(0).resolve('v')
+      await clock.advance(5)
+      await meanwhile(all)
+      letGo()
+      await settled()
+      return { source, answers }
+    }
+
+    test('is still what they waited for (rule 6)', async () => {
+      const { source, answers } = await joined()
+      expect(answers).toEqual(Array.from({ length: 3 }, () => ({ state: 'value', value: 'v' })))
+      expect(source.runs).toHaveLength(1)
+    })
+
+    test.for<[string, (fleet: Fleet) => Promise<unknown>]>([
+      ['the key', ({ a }) => a.invalidate('k')],
+      ['its tag', ({ a }) => a.invalidateTags(['t'])],
+    ])('is not, where %s was invalidated meanwhile (rule 4)', async ([, meanwhile]) => {
+      const { source, answers } = await joined(meanwhile)
+      expect(source.runs).toHaveLength(2)
+      source.run(1).resolve('new')
+      await settled()
+      expect(answers.map((answer) => 'value' in answer && answer.value)).toEqual(['v', 'v', 'new'])
+    })
+  })
+
+  test('is another object for each process and for each later call', async () => {
+    const { a, b } = fleet()
+    const loaded = await a.getOrLoad('k', () => ({ list: [1] }))
+    loaded.list.push(2)
+    const [mine, theirs] = [
+      await a.getOrLoad('k', () => ({ list: [9] })),
+      await b.getOrLoad('k', () => ({ list: [9] })),
+    ]
+    expect([mine, theirs]).toEqual([{ list: [1] }, { list: [1] }])
+    mine.list.push(3)
+    expect(await a.getOrLoad('k', () => ({ list: [9] }))).toEqual({ list: [1] })
+  })
+
+  test('is not seen under the same key of another namespace', async () => {
+    const clock = new FakeClock()
+    const store = memoryStore({ clock })
+    const [shop, blog] = ['shop', 'blog'].map((namespace) => createCache({ store, clock, namespace }))
+    expect(await shop?.getOrLoad('k', () => 'goods')).toBe('goods')
+    expect(await blog?.getOrLoad('k', () => 'posts')).toBe('posts')
+    await blog?.invalidate('k')
+    expect(await shop?.peek('k')).toMatchObject({ state: 'fresh', value: 'goods' })
+    expect(await blog?.peek('k')).toEqual({ state: 'missing' })
+  })
+
+  test('of an empty cache is missing for peek, then fresh, then stale, then missing again', async () => {
+    const { a, b, clock } = fleet({ ttl: '10s', grace: '20s' })
+    expect(await b.peek('k')).toEqual({ state: 'missing' })
+    await a.getOrLoad('k', () => 'v')
+    await clock.advance(4_000)
+    expect(await b.peek('k')).toEqual({ state: 'fresh', value: 'v', age: 4_000, ttl: 6_000 })
+    await clock.advance(6_000)
+    expect(await b.peek('k')).toEqual({ state: 'stale', value: 'v', age: 10_000, ttl: 0 })
+    await clock.advance(20_000)
+    expect(await b.peek('k')).toEqual({ state: 'missing' })
+  })
+})
+
+describe('each load', () => {
+  test('has a fence that grows from one to the next, whichever process loads (rule 14)', async () => {
+    const { a, b, c } = fleet()
+    const fences: (bigint | null)[] = []
+    for (const cache of [a, b, a, c, b]) {
+      await cache.getOrLoad('k', ({ fence }) => fences.push(fence))
+      await cache.invalidate('k')
+    }
+    expect(new Set(fences).size).toBe(5)
+    expect(fences).toEqual(fences.toSorted((x, y) => ((x ?? 0n) < (y ?? 0n) ? -1 : 1)))
+  })
+
+  test('is told its key, and that there is no older value', async () => {
+    const { a } = fleet()
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    expect(source.run(0).context).toMatchObject({ key: 'k', stale: null })
+    expect(source.run(0).context.signal.aborted).toBe(false)
+  })
+})
+
+test.for([
+  ['NUL', '\0'],
+  ['a line break', '\n'],
+  ['a blank', ' '],
+  ['an opening brace', '{'],
+  ['a closing brace', '}'],
+  ['empty braces', '{}'],
+  ['braces the wrong way round', '}{'],
+  ['braces inside', 'a{b}c'],
+  ['a colon', ':'],
+  ['a percent sign', '%'],
+  ['an emoji', '💥'],
+  ['__proto__', '__proto__'],
+  ['constructor', 'constructor'],
+  ['toString', 'toString'],
+  ['a composed letter', 'é'],
+  ['a decomposed letter', 'e\u0301'],
+  ['65 536 characters', 'k'.repeat(65_536)],
+] as const)('a key may be %s, and is no other key', async ([, key]) => {
+  const { a, b } = fleet()
+  expect(await a.getOrLoad('other', () => 'other')).toBe('other')
+  expect(await a.getOrLoad(key, () => 'v')).toBe('v')
+  expect(await b.getOrLoad(key, () => 'wrong')).toBe('v')
+  await b.invalidate(key)
+  expect(await a.getOrLoad(key, () => 'new')).toBe('new')
+  expect(await b.getOrLoad('other', () => 'wrong')).toBe('other')
+})
+
+test('without a store, values live in the memory of the process', async () => {
+  await using cache = createCache()
+  expect(await cache.getOrLoad('k', () => 'v')).toBe('v')
+  expect(await cache.getOrLoad('k', () => 'wrong')).toBe('v')
+})

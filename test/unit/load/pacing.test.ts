@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { Pacing } from '../../../src/core/load/pacing.ts'
+import { FakeClock, settled } from '../../support/fake-clock.ts'
+import { answerOf } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+function pacing() {
+  const clock = Object.assign(new FakeClock(), { random: () => 0.5 })
+  return { clock, pacing: new Pacing(clock) }
+}
+
+describe('the pause before a load', () => {
+  test('begins with the second voided load in a row, and is twice as long each time, up to 320 ms', () => {
+    const { pacing: of } = pacing()
+    const pauses = Array.from({ length: 9 }, () => (of.voided('k'), of.pause('k')))
+    expect(pauses).toEqual([0, 10, 20, 40, 80, 160, 320, 320, 320])
+    expect(of.pause('another')).toBe(0)
+  })
+
+  test('ends with a load that is accepted, or ten seconds after the last that was voided', async () => {
+    const { clock, pacing: of } = pacing()
+    for (let times = 0; times < 5; times++) of.voided('k')
+    await clock.advance(9_999)
+    expect(of.pause('k')).toBe(80)
+    await clock.advance(1)
+    expect(of.pause('k')).toBe(0)
+    for (let times = 0; times < 5; times++) of.voided('k')
+    of.accepted('k')
+    expect(of.pause('k')).toBe(0)
+  })
+
+  test('is forgotten for the keys that were voided first, when there are too many', () => {
+    const { pacing: of } = pacing()
+    for (let key = 0; key <= 1_000; key++) for (let times = 0; times < 2; times++) of.voided(`k${key}`)
+    expect([of.pause('k0'), of.pause('k1'), of.pause('k1000')]).toEqual([0, 10, 10])
+  })
+})
+
+describe('in a storm of invalidations', () => {
+  test('a lease is held before its load begins, and an invalidation meanwhile costs no load', async () => {
+    const { a, b, clock } = fleet()
+    const source = new Source<string>()
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    for (let round = 0; round < 2; round++) {
+      await b.invalidate('k')
+      await clock.advance(5)
+      source.run(round).resolve('old')
+      await settled()
+    }
+    expect(source.runs).toHaveLength(2)
+    await b.invalidate('k')
+    await settled()
+    await clock.advance(1_000)
+    expect(source.runs).toHaveLength(3)
+    source.run(2).resolve('new')
+    await settled()
+    expect(answer).toEqual({ state: 'value', value: 'new' })
+  })
+
+  test('a load waits for one that was voided and goes on, though no longer than 250 ms', async () => {
+    const { a, b, clock } = fleet()
+    const source = new Source<string>()
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    await b.invalidate('k')
+    await clock.advance(249)
+    expect(source.runs).toHaveLength(1)
+    await clock.advance(1)
+    expect(source.runs).toHaveLength(2)
+    source.run(1).resolve('new')
+    await settled()
+    expect(answer).toEqual({ state: 'value', value: 'new' })
+  })
+
+  test('a load begins as soon as the one that was voided has ended', async () => {
+    const { a, b } = fleet()
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    await b.invalidate('k')
+    await settled()
+    expect(source.runs).toHaveLength(1)
+    source.run(0).resolve('old')
+    await settled()
+    expect(source.runs).toHaveLength(2)
+  })
+})

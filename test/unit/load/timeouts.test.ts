@@ -1,0 +1,254 @@
+import { describe, expect, test } from 'vitest'
+import { settled } from '../../support/fake-clock.ts'
+import { answerOf, answersOf } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+const pending = { state: 'pending' }
+
+describe('the hard timeout', () => {
+  test('ends a load with LOAD_TIMEOUT for all who waited, and aborts its signal (rule 8)', async () => {
+    const { a, b, clock } = fleet({ hardTimeout: '2s' })
+    const source = new Source<string>()
+    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await clock.advance(1_999)
+    const { signal } = source.run(0).context
+    expect([answers[0], answers[1], signal.aborted]).toEqual([pending, pending, false])
+    await clock.advance(1)
+    const error = { code: 'LOAD_TIMEOUT', key: 'k', message: 'Loading "k" took longer than 2000 ms' }
+    expect(answers).toMatchObject([
+      { state: 'error', error },
+      { state: 'error', error },
+    ])
+    expect(signal.aborted).toBe(true)
+    expect(signal.reason).toMatchObject(error)
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('lets nobody have what the loader brings after all (rule 2)', async () => {
+    const { a, b, clock } = fleet({ hardTimeout: '2s', failureCooldown: 0 })
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(2_000)
+    source.run(0).resolve('too late')
+    await settled()
+    expect(await b.peek('k')).toEqual({ state: 'missing' })
+    expect(await b.getOrLoad('k', () => 'new')).toBe('new')
+  })
+
+  test('takes no notice of how the loader ends after it', async () => {
+    const { a, clock } = fleet({ hardTimeout: '2s', failureCooldown: 0 })
+    const source = new Source<string>()
+    const first = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(2_000)
+    source.run(0).reject(new Error('too late'))
+    await settled()
+    expect(first).toMatchObject({ error: { code: 'LOAD_TIMEOUT' } })
+  })
+
+  test('may be said per call', async () => {
+    const { a, clock } = fleet()
+    const answer = answerOf(a.getOrLoad('k', new Source().loader, { hardTimeout: 100 }))
+    await clock.advance(100)
+    expect(answer).toMatchObject({ error: { code: 'LOAD_TIMEOUT' } })
+  })
+
+  test('of a loader that heeds its signal is heard before the loader is', async () => {
+    const { a, clock } = fleet({ hardTimeout: 100 })
+    const answer = answerOf(
+      a.getOrLoad(
+        'k',
+        ({ signal }) =>
+          new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      ),
+    )
+    await clock.advance(100)
+    expect(answer).toMatchObject({ error: { code: 'LOAD_TIMEOUT' } })
+  })
+})
+
+describe('the wait timeout', () => {
+  test('rejects only the caller whose patience has ended, and not the load (rule 8)', async () => {
+    const { a, b, clock } = fleet()
+    const source = new Source<string>()
+    const patient = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    const impatient = answersOf([a, b].map((cache) => cache.getOrLoad('k', source.loader, { waitTimeout: 300 })))
+    await clock.advance(299)
+    expect(impatient).toEqual([pending, pending])
+    await clock.advance(1)
+    const error = { code: 'WAIT_TIMEOUT', key: 'k', message: 'No answer for "k" within 300 ms' }
+    expect(impatient).toMatchObject([
+      { state: 'error', error },
+      { state: 'error', error },
+    ])
+    expect(source.run(0).context.signal.aborted).toBe(false)
+    source.run(0).resolve('v')
+    await settled()
+    expect(patient).toEqual([
+      { state: 'value', value: 'v' },
+      { state: 'value', value: 'v' },
+    ])
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('of the caller whose loader runs does not end the load: its value is stored (rule 8)', async () => {
+    const { a, b, clock } = fleet()
+    const source = new Source<string>()
+    const impatient = answerOf(a.getOrLoad('k', source.loader, { waitTimeout: 300 }))
+    await clock.advance(300)
+    expect(impatient).toMatchObject({ error: { code: 'WAIT_TIMEOUT' } })
+    source.run(0).resolve('v')
+    await settled()
+    expect(await b.getOrLoad('k', source.loader)).toBe('v')
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('is the end of everybody who waits for a load that never ends (rule 8)', async () => {
+    const { all, clock } = fleet({ hardTimeout: '1d', waitTimeout: '2s' })
+    const source = new Source<string>()
+    const answers = answersOf(
+      all.flatMap((cache) => [cache.getOrLoad('k', source.loader), cache.getOrLoad('k', source.loader)]),
+    )
+    await clock.advance(2_000)
+    expect(answers).toMatchObject(Array.from({ length: 6 }, () => ({ error: { code: 'WAIT_TIMEOUT' } })))
+  })
+
+  test('leaves no timer behind when the answer comes first', async () => {
+    const { a, clock } = fleet()
+    await Promise.all(Array.from({ length: 10 }, () => a.getOrLoad('k', () => 'v', { waitTimeout: '10s' })))
+    await clock.advance(10_000)
+    expect(clock.pending).toBe(0)
+  })
+
+  test('of the last one who waits in a process ends its asking', async () => {
+    const { a, b, clock, ways } = fleet({ hardTimeout: '1d' })
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader, { waitTimeout: '1d' }))
+    await settled()
+    answerOf(b.getOrLoad('k', source.loader, { waitTimeout: '2s' }))
+    await clock.advance(3_000)
+    const asked = ways.b.count('claim')
+    expect(asked).toBeGreaterThan(3)
+    await clock.advance(60_000)
+    expect(ways.b.count('claim')).toBe(asked)
+  })
+})
+
+describe('an AbortSignal', () => {
+  test('that is aborted already ends the call before anything is read (rule 8)', async () => {
+    const { a, ways } = fleet()
+    const source = new Source()
+    const reason = new Error('gone')
+    await expect(a.getOrLoad('k', source.loader, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    expect(ways.a.sent).toEqual([])
+    expect(source.runs).toEqual([])
+  })
+
+  test('that is aborted while the value is read ends the call, and nothing is loaded for it (rule 8)', async () => {
+    const { a, ways } = fleet()
+    const source = new Source()
+    const letGo = ways.a.hold('read', 'after')
+    const abort = new AbortController()
+    const reason = new Error('gone')
+    const answer = answerOf(a.getOrLoad('k', source.loader, { signal: abort.signal }))
+    await settled()
+    abort.abort(reason)
+    letGo()
+    await settled()
+    expect(answer).toEqual({ state: 'error', error: reason })
+    expect(source.runs).toEqual([])
+  })
+
+  test('that is aborted while the load runs ends this caller only (rule 8)', async () => {
+    const { a, b } = fleet()
+    const source = new Source<string>()
+    const abort = new AbortController()
+    const reason = new Error('gone')
+    const leader = answerOf(a.getOrLoad('k', source.loader, { signal: abort.signal }))
+    await settled()
+    const others = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await settled()
+    abort.abort(reason)
+    await settled()
+    expect(leader).toEqual({ state: 'error', error: reason })
+    expect(source.run(0).context.signal.aborted).toBe(false)
+    source.run(0).resolve('v')
+    await settled()
+    expect(others).toEqual([
+      { state: 'value', value: 'v' },
+      { state: 'value', value: 'v' },
+    ])
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('that is aborted while another process loads ends this caller only (rule 8)', async () => {
+    const { a, b } = fleet()
+    const source = new Source<string>()
+    const leader = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const abort = new AbortController()
+    const [gone, other] = answersOf([
+      b.getOrLoad('k', source.loader, { signal: abort.signal }),
+      b.getOrLoad('k', source.loader),
+    ])
+    await settled()
+    abort.abort(new Error('gone'))
+    await settled()
+    expect([leader, other]).toEqual([pending, pending])
+    expect(gone).toEqual({ state: 'error', error: new Error('gone') })
+    source.run(0).resolve('v')
+    await settled()
+    expect([leader, other]).toEqual([
+      { state: 'value', value: 'v' },
+      { state: 'value', value: 'v' },
+    ])
+  })
+
+  test('may be aborted with anything, undefined included', async () => {
+    const { a } = fleet()
+    for (const reason of ['text', null, 7]) {
+      const abort = new AbortController()
+      const answer = answerOf(a.getOrLoad('k', new Source().loader, { signal: abort.signal }))
+      await settled()
+      abort.abort(reason)
+      await settled()
+      expect(answer).toEqual({ state: 'error', error: reason })
+    }
+  })
+
+  test('has no listener left when the call is answered', async () => {
+    const { a } = fleet()
+    const { signal } = new AbortController()
+    let listeners = 0
+    const add = signal.addEventListener.bind(signal)
+    const remove = signal.removeEventListener.bind(signal)
+    signal.addEventListener = (...args: Parameters<typeof add>) => (listeners++, add(...args))
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => (listeners--, remove(...args))
+    await a.getOrLoad('k', async () => (await settled(), 'v'), { signal })
+    expect(listeners).toBe(0)
+  })
+
+  test.for([
+    ['the store is away and the caller wants to know', { onStoreFailure: 'throw' }],
+    ['the store is away and the loader fails', { onStoreFailure: 'load' }],
+  ] as const)('that is aborted while the value is read leaves no rejection unhandled when %s', async ([, options]) => {
+    const { a, ways, clock } = fleet(options)
+    const unhandled: unknown[] = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    try {
+      ways.a.mode = 'silent'
+      const abort = new AbortController()
+      const loader = () => Promise.reject(new Error('down'))
+      const answer = answerOf(a.getOrLoad('k', loader, { signal: abort.signal }))
+      await settled()
+      abort.abort(new Error('gone'))
+      await clock.advance(1_000)
+      await settled()
+      expect(answer).toEqual({ state: 'error', error: new Error('gone') })
+      expect(unhandled).toEqual([])
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+  })
+})

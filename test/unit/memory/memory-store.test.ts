@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest'
+import { createCache, memoryStore } from '../../../src/index.ts'
+import { FakeClock, settled } from '../../support/fake-clock.ts'
+import { answersOf } from '../support/answer.ts'
+import { Source } from '../support/source.ts'
+
+describe('a memory store', () => {
+  test('drops the value that was used least recently when it holds too many', async () => {
+    const cache = createCache({ store: memoryStore({ max: 2 }) })
+    await cache.set('a', 1)
+    await cache.set('b', 2)
+    expect(await cache.peek('a')).toMatchObject({ value: 1 })
+    await settled()
+    await cache.set('c', 3)
+    expect([await cache.peek('a'), await cache.peek('b'), await cache.peek('c')]).toMatchObject([
+      { value: 1 },
+      { state: 'missing' },
+      { value: 3 },
+    ])
+  })
+
+  test('drops values when they take too many bytes', async () => {
+    const cache = createCache({ store: memoryStore({ maxSize: 10_000 }) })
+    await cache.set('a', 'x'.repeat(6_000))
+    await cache.set('b', 'x'.repeat(6_000))
+    expect([await cache.peek('a'), await cache.peek('b')]).toMatchObject([{ state: 'missing' }, { state: 'fresh' }])
+  })
+
+  test('gives a value that is too large for it to all who waited, loaded once (rule 5)', async () => {
+    const clock = new FakeClock()
+    const store = memoryStore({ clock, maxSize: 1_000 })
+    const caches = [createCache({ store, clock }), createCache({ store, clock }), createCache({ store, clock })]
+    const source = new Source<string>()
+    const answers = answersOf(caches.map((cache) => cache.getOrLoad('k', source.loader)))
+    await settled()
+    const large = 'x'.repeat(5_000)
+    source.run(0).resolve(large)
+    await settled()
+    expect(answers).toEqual(Array.from({ length: 3 }, () => ({ state: 'value', value: large })))
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('keeps a lease although its values are dropped', async () => {
+    const clock = new FakeClock()
+    const store = memoryStore({ clock, max: 1 })
+    const caches = [createCache({ store, clock }), createCache({ store, clock })]
+    const source = new Source<string>()
+    const answers = answersOf(caches.map((cache) => cache.getOrLoad('k', source.loader)))
+    await settled()
+    for (let count = 0; count < 10; count++) await caches[0]?.set(`other ${count}`, count)
+    source.run(0).resolve('v')
+    await settled()
+    expect(answers).toEqual([
+      { state: 'value', value: 'v' },
+      { state: 'value', value: 'v' },
+    ])
+  })
+})

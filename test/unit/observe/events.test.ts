@@ -1,0 +1,194 @@
+import { once } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import type { Cache, CacheEvents } from '../../../src/index.ts'
+import { settled } from '../../support/fake-clock.ts'
+import { answerOf, answersOf } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+const names = [
+  'hit',
+  'stale',
+  'miss',
+  'load',
+  'wait',
+  'fill',
+  'refused',
+  'lost',
+  'failure',
+  'garbage',
+  'invalidate',
+  'degraded',
+  'recovered',
+] as const satisfies readonly (keyof CacheEvents)[]
+
+/** Everything that a cache tells, in order, the name of the event first. */
+function heard(cache: Cache): unknown[][] {
+  const events: unknown[][] = []
+  for (const name of names) cache.on(name, (event) => events.push([name, event]))
+  return events
+}
+
+describe('a cache tells', () => {
+  test('of a miss, the load and the fill, and then of hits', async () => {
+    const { a, clock } = fleet()
+    const events = heard(a)
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(250)
+    source.run(0).resolve('v')
+    await settled()
+    await a.getOrLoad('k', source.loader)
+    expect(events).toEqual([
+      ['miss', { key: 'k' }],
+      ['load', { key: 'k', leased: true }],
+      ['fill', { key: 'k', bytes: 3, loadTime: 250 }],
+      ['hit', { key: 'k' }],
+    ])
+  })
+
+  test('of each caller, and of one load', async () => {
+    const { a } = fleet()
+    const events = heard(a)
+    const source = new Source<string>()
+    answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    await settled()
+    source.run(0).resolve('v')
+    await settled()
+    expect(events.map(([name]) => name)).toEqual(['miss', 'miss', 'miss', 'load', 'fill'])
+  })
+
+  test('of a wait for another process, once', async () => {
+    const { a, b, clock } = fleet()
+    const events = heard(b)
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    answerOf(b.getOrLoad('k', source.loader))
+    await clock.advance(5_000)
+    source.run(0).resolve('v')
+    await settled()
+    expect(events).toEqual([
+      ['miss', { key: 'k' }],
+      ['wait', { key: 'k' }],
+    ])
+  })
+
+  test('of stale values that were served, with their age', async () => {
+    const { a, clock } = fleet({ ttl: '1s', grace: '1m' })
+    await a.getOrLoad('k', () => 'v')
+    await clock.advance(3_000)
+    const events = heard(a)
+    await a.getOrLoad('k', () => 'new')
+    await settled()
+    expect(events.map(([name]) => name)).toEqual(['stale', 'load', 'fill'])
+    expect(events[0]).toEqual(['stale', { key: 'k', age: 3_000 }])
+  })
+
+  test('of a failure, in each process that waited', async () => {
+    const { a, b } = fleet()
+    const [here, there] = [heard(a), heard(b)]
+    const source = new Source<string>()
+    answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await settled()
+    source.run(0).reject(new Error('down'))
+    await settled()
+    for (const events of [here, there]) {
+      expect(events.at(-1)).toMatchObject([
+        'failure',
+        { key: 'k', error: { code: 'LOAD_FAILED', message: 'Loading "k" failed: down' } },
+      ])
+    }
+  })
+
+  test('of an invalidation and a set, once they are done', async () => {
+    const { a, ways } = fleet()
+    const events = heard(a)
+    const letGo = ways.a.hold('invalidate', 'before')
+    const invalidation = a.invalidate('k')
+    await settled()
+    expect(events).toEqual([])
+    letGo()
+    await invalidation
+    await a.set('l', 'v')
+    expect(events).toEqual([
+      ['invalidate', { key: 'k' }],
+      ['invalidate', { key: 'l' }],
+    ])
+  })
+
+  test('of no invalidation that did not arrive', async () => {
+    const { a, ways } = fleet()
+    const events = heard(a)
+    ways.a.mode = 'failing'
+    await expect(a.invalidate('k')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect(events).toEqual([])
+  })
+
+  test('of a store that falls silent, of loads without a lease, and of its return', async () => {
+    const { a, ways, clock } = fleet()
+    const events = heard(a)
+    ways.a.mode = 'silent'
+    answerOf(a.getOrLoad('k', () => 'v'))
+    await clock.advance(1_000)
+    ways.a.thaw()
+    await settled()
+    expect(events).toMatchObject([
+      ['degraded', { error: { code: 'STORE_UNAVAILABLE' } }],
+      ['miss', { key: 'k' }],
+      ['load', { key: 'k', leased: false }],
+      ['recovered', { after: 500 }],
+    ])
+  })
+})
+
+describe('a listener', () => {
+  test('hears nothing any more once it is taken off', async () => {
+    const { a } = fleet()
+    const keys: string[] = []
+    const off = a.on('miss', ({ key }) => keys.push(`first ${key}`))
+    a.on('miss', ({ key }) => keys.push(`second ${key}`))
+    await a.getOrLoad('k', () => 'v')
+    off()
+    off()
+    await a.getOrLoad('l', () => 'v')
+    expect(keys).toEqual(['first k', 'second k', 'second l'])
+  })
+
+  test('that throws breaks nothing, keeps no other from hearing, and its error is a warning of the process', async () => {
+    const { a } = fleet()
+    const keys: string[] = []
+    a.on('load', () => {
+      throw new Error('of the listener')
+    })
+    a.on('load', ({ key }) => keys.push(key))
+    const warning = once(process, 'warning')
+    expect(await a.getOrLoad('k', () => 'v')).toBe('v')
+    expect(keys).toEqual(['k'])
+    expect((await warning)[0]).toMatchObject({
+      name: 'HerdlessWarning',
+      message: expect.stringContaining('of the listener'),
+    })
+  })
+
+  test('may call the cache', async () => {
+    const { a } = fleet()
+    a.on('fill', ({ key }) => void (key === 'k' && a.set('seen', key)))
+    await a.getOrLoad('k', () => 'v')
+    await settled()
+    expect(await a.peek('seen')).toMatchObject({ value: 'k' })
+  })
+})
+
+test.for([
+  ['an object that cannot be shown', Object.create(null)],
+  ['undefined', undefined],
+] as const)('a listener that throws %s does not break a load either', async ([, thrown]) => {
+  const { a } = fleet()
+  const warned = once(process, 'warning')
+  a.on('load', () => {
+    throw thrown
+  })
+  expect(await a.getOrLoad('k', () => 'v')).toBe('v')
+  expect(await warned).toMatchObject([{ name: 'HerdlessWarning' }])
+})

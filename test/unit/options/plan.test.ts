@@ -1,0 +1,339 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/core/time/clock.ts'
+import { jsonCodec } from '../../../src/core/codec/codec.ts'
+import { checkKey, namespacePrefix } from '../../../src/core/entry/key.ts'
+import type { CacheOptions, CallOptions } from '../../../src/core/options/options.ts'
+import { planOf, refinePlan } from '../../../src/core/options/plan.ts'
+import { memoryStore } from '../../../src/index.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+
+const durations = [
+  'ttl',
+  'grace',
+  'leaseTtl',
+  'waitTimeout',
+  'softTimeout',
+  'hardTimeout',
+  'failureCooldown',
+  'commandTimeout',
+]
+const mayBeZero = ['grace', 'softTimeout', 'failureCooldown']
+
+function plan(options: object): unknown {
+  return planOf(options as CacheOptions)
+}
+
+function call(options: object): unknown {
+  return refinePlan(planOf({}), options as CallOptions)
+}
+
+describe('the plan of a cache', () => {
+  test('has the documented defaults', () => {
+    const { codec, clock, ...rest } = planOf({})
+    expect(rest).toEqual({
+      ttl: 60_000,
+      grace: 0,
+      jitter: 0,
+      negativeTtl: {},
+      refreshAhead: null,
+      stats: {},
+      tags: [],
+      leaseTtl: 10_000,
+      waitTimeout: 31_000,
+      softTimeout: 0,
+      hardTimeout: 30_000,
+      failureCooldown: 1_000,
+      onStoreFailure: 'load',
+      answer: 'filled',
+      inlineLimit: 4_096,
+      maxValueSize: 16_777_216,
+      namespace: 'herdless',
+      prefixes: null,
+      near: null,
+      mode: 'cache',
+      maxConcurrentLoads: 64,
+      maxQueuedLoads: 1_000,
+      onInvalidateFailure: 'throw',
+      commandTimeout: 500,
+    })
+    expect(Object.keys(codec)).toEqual(Object.keys(jsonCodec()))
+    expect(clock).toBe(systemClock)
+  })
+
+  test('keeps what is given, durations in milliseconds', () => {
+    const codec = jsonCodec()
+    const clock = new FakeClock()
+    const given: CacheOptions = { ttl: '5m', grace: '1h', namespace: 'shop', maxConcurrentLoads: 1, codec, clock }
+    const { ttl, grace, ...rest } = planOf({ ...given, answer: 'loaded', onStoreFailure: 'throw', inlineLimit: 0 })
+    expect({ ttl, grace }).toEqual({ ttl: 300_000, grace: 3_600_000 })
+    expect(rest).toMatchObject({
+      namespace: 'shop',
+      maxConcurrentLoads: 1,
+      answer: 'loaded',
+      onStoreFailure: 'throw',
+      inlineLimit: 0,
+    })
+    expect(rest.codec).toBe(codec)
+    expect(rest.clock).toBe(clock)
+  })
+
+  test('takes undefined for "not given"', () => {
+    const all = Object.fromEntries(
+      [...durations, 'store', 'namespace', 'codec', 'clock', 'answer'].map((name) => [name, undefined]),
+    )
+    expect(JSON.stringify(plan(all))).toBe(JSON.stringify(planOf({})))
+  })
+
+  test('refuses an option that it does not know, and names those that it knows', () => {
+    expect(() => plan({ tll: 5 })).toThrow(
+      new TypeError(
+        'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
+          'failureCooldown, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
+          'commandTimeout, codec, stats, clock',
+      ),
+    )
+  })
+
+  test.for(['__proto__', 'constructor', 'toString', 'hasOwnProperty', '', 'TTL', 'signal'])(
+    'refuses an option of the name %j',
+    (name) => {
+      expect(() => plan(JSON.parse(`{ ${JSON.stringify(name)}: 1 }`) as object)).toThrow(/^Unknown option `/)
+    },
+  )
+
+  test('refuses an unknown option even when its value is undefined', () => {
+    expect(() => plan({ tll: undefined })).toThrow(TypeError)
+  })
+
+  test.for([null, 5, 'ttl', true, () => 5])('refuses %o in place of options', (options) => {
+    expect(() => plan(options as object)).toThrow(/^Expected the options of createCache to be an object, got /)
+  })
+
+  test.for(durations)('refuses a %s that is no duration', (name) => {
+    for (const bad of [-1, Number.NaN, Infinity, 2 ** 60, '5', '5 m', null, {}, true]) {
+      expect(() => plan({ [name]: bad })).toThrow(TypeError)
+      expect(() => plan({ [name]: bad })).toThrow(new RegExp(`^Expected \`${name}\` to be .*, got .+`))
+    }
+  })
+
+  test('takes zero for a duration where it means something, and only there', () => {
+    const refused = durations.filter((name) => {
+      try {
+        plan({ [name]: 0 })
+        return false
+      } catch {
+        return true
+      }
+    })
+    expect(refused).toEqual(durations.filter((name) => !mayBeZero.includes(name)))
+  })
+
+  test('refuses a lease that would have to be renewed faster than timers are', () => {
+    expect(() => plan({ leaseTtl: 29 })).toThrow('Expected `leaseTtl` to be')
+    expect(() => plan({ leaseTtl: 30 })).not.toThrow()
+  })
+
+  test('refuses a timeout longer than a timer can be set to, but not a life of that length', () => {
+    for (const name of ['waitTimeout', 'softTimeout', 'hardTimeout', 'leaseTtl', 'failureCooldown', 'commandTimeout']) {
+      expect(() => plan({ [name]: '25d' })).toThrow(`Expected \`${name}\` to be`)
+    }
+    expect(planOf({ ttl: '25d', grace: '365d' })).toMatchObject({ ttl: 25 * 86_400_000, grace: 365 * 86_400_000 })
+  })
+
+  test.for([
+    ['onStoreFailure', 'ignore', "'load' or 'throw', got \"ignore\" (string)"],
+    ['onStoreFailure', true, "'load' or 'throw', got true (boolean)"],
+    ['answer', 'fill', "'filled' or 'loaded', got \"fill\" (string)"],
+    ['jitter', -0.1, 'a number from 0 to 1, got -0.1 (number)'],
+    ['jitter', 1.5, 'a number from 0 to 1, got 1.5 (number)'],
+    ['jitter', '10%', 'a number from 0 to 1, got "10%" (string)'],
+    ['refreshAhead', 0, "a number between 0 and 1, 'xfetch', { beta } or false, got 0 (number)"],
+    ['refreshAhead', 1, "a number between 0 and 1, 'xfetch', { beta } or false, got 1 (number)"],
+    ['refreshAhead', true, "a number between 0 and 1, 'xfetch', { beta } or false, got true (boolean)"],
+    ['refreshAhead', 'XFetch', 'a number between 0 and 1, \'xfetch\', { beta } or false, got "XFetch" (string)'],
+    ['refreshAhead', { beta: 0 }, "a number between 0 and 1, 'xfetch', { beta } or false, got an object"],
+    ['negativeTtl', 0, "a positive number of milliseconds or a duration such as '5m', got 0 (number)"],
+    ['negativeTtl', 'never', 'a positive number of milliseconds or a duration such as \'5m\', got "never" (string)'],
+    ['inlineLimit', -1, 'a whole number of at least 0, got -1 (number)'],
+    ['inlineLimit', 1.5, 'a whole number of at least 0, got 1.5 (number)'],
+    ['inlineLimit', '4096', 'a whole number of at least 0, got "4096" (string)'],
+    ['maxValueSize', 0, 'a whole number of at least 1, got 0 (number)'],
+    ['maxValueSize', Infinity, 'a whole number of at least 1, got Infinity (number)'],
+    ['maxConcurrentLoads', 0, 'a whole number of at least 1, got 0 (number)'],
+    ['maxConcurrentLoads', 2 ** 53, 'a whole number of at least 1, got 9007199254740992 (number)'],
+    ['store', {}, 'a store such as memoryStore() or redisStore(client), got an object'],
+    ['store', memoryStore, 'a store such as memoryStore() or redisStore(client), got a function'],
+    ['store', 'redis://localhost', 'a store such as memoryStore() or redisStore(client), got "redis://…" (string)'],
+    ['codec', JSON, 'an object with encode() and decode(), got an object'],
+    ['clock', Date, 'an object with now() and after(), got a function'],
+    ['clock', performance, 'an object with now() and after(), got an object'],
+    ['namespace', '', '1 to 200 characters without braces or control characters, got "" (string)'],
+    ['namespace', 'a{b', '1 to 200 characters without braces or control characters, got "a{b" (string)'],
+    ['namespace', 'a}b', '1 to 200 characters without braces or control characters, got "a}b" (string)'],
+    ['namespace', 'a\nb', String.raw`1 to 200 characters without braces or control characters, got "a\nb" (string)`],
+    [
+      'namespace',
+      'a\0b',
+      String.raw`1 to 200 characters without braces or control characters, got "a\u0000b" (string)`,
+    ],
+    [
+      'namespace',
+      '\ud800',
+      String.raw`1 to 200 characters without braces or control characters, got "\ud800" (string)`,
+    ],
+    ['namespace', 7, '1 to 200 characters without braces or control characters, got 7 (number)'],
+  ] as const)('refuses the %s %o and says what it expected', ([name, bad, rest]) => {
+    expect(() => plan({ [name]: bad })).toThrow(new TypeError(`Expected \`${name}\` to be ${rest}`))
+  })
+
+  test('takes a namespace of 200 characters, and none of 201', () => {
+    expect(() => plan({ namespace: 'n'.repeat(200) })).not.toThrow()
+    expect(() => plan({ namespace: 'n'.repeat(201) })).toThrow(TypeError)
+  })
+})
+
+test('says when to refresh ahead, and for how long nothing is remembered', () => {
+  expect(planOf({ refreshAhead: 'xfetch', negativeTtl: '10s' })).toMatchObject({
+    refreshAhead: { beta: 1 },
+    negativeTtl: { null: 10_000 },
+  })
+  expect(planOf({ refreshAhead: 0.8, negativeTtl: { undefined: 5 } })).toMatchObject({
+    refreshAhead: { after: 0.8 },
+    negativeTtl: { undefined: 5 },
+  })
+  expect(planOf({ refreshAhead: { beta: 2 } }).refreshAhead).toEqual({ beta: 2 })
+  expect(planOf({ refreshAhead: false }).refreshAhead).toBeNull()
+  expect(() => planOf({ negativeTtl: { nul: 5 } as object })).toThrow(
+    'Unknown option `nul` of negativeTtl; expected one of null, undefined',
+  )
+})
+
+describe('the plan of a call', () => {
+  test('is that of the cache, with what the call says over it', () => {
+    const base = planOf({ ttl: '5m', grace: '1m' })
+    expect(refinePlan(base, { ttl: '1s' })).toEqual({ ...base, ttl: 1_000 })
+    expect(base.ttl).toBe(300_000)
+  })
+
+  test('refuses what only a cache can be told', () => {
+    for (const name of ['store', 'namespace', 'maxConcurrentLoads', 'commandTimeout', 'codec', 'clock', 'tll']) {
+      expect(() => call({ [name]: 1 })).toThrow(`Unknown option \`${name}\` of getOrLoad; expected one of ttl, grace,`)
+    }
+  })
+
+  test.for([null, 5, 'ttl'])('refuses %o in place of options', (options) => {
+    expect(() => call(options as unknown as object)).toThrow(/^Expected the options of getOrLoad to be an object, got /)
+  })
+
+  test('refuses a signal that is none', () => {
+    expect(() => call({ signal: new AbortController() })).toThrow(
+      new TypeError('Expected `signal` to be an AbortSignal, got an object'),
+    )
+    expect(() => call({ signal: AbortSignal.abort() })).not.toThrow()
+  })
+})
+
+describe('an object that is not all it should be', () => {
+  const methods = [
+    'read',
+    'claim',
+    'fill',
+    'fail',
+    'pass',
+    'release',
+    'renew',
+    'set',
+    'invalidate',
+    'ping',
+    'open',
+    'close',
+  ]
+
+  test.for(methods)('is refused as a store when its %s is gone, or is no method', (method) => {
+    for (const other of [undefined, null, 'text', {}]) {
+      const store = Object.assign(memoryStore(), { [method]: other })
+      expect(() => plan({ store })).toThrow(
+        'Expected `store` to be a store such as memoryStore() or redisStore(client)',
+      )
+    }
+  })
+
+  test.for(['throwIfAborted', 'addEventListener', 'removeEventListener'])(
+    'is refused as a signal without %s',
+    (method) => {
+      const signal = Object.assign(new AbortController().signal, { [method]: undefined })
+      expect(() => call({ signal })).toThrow(new TypeError('Expected `signal` to be an AbortSignal, got an object'))
+    },
+  )
+
+  test('is refused as a codec or a clock when its members are no methods', () => {
+    expect(() => plan({ codec: { encode: 1, decode: 2 } })).toThrow(TypeError)
+    expect(() => plan({ clock: { now: 1, after: 2 } })).toThrow(TypeError)
+  })
+})
+
+test('the name of an unknown option is cut in the error, as a value is', () => {
+  expect(() => plan({ ['x'.repeat(1_000_000)]: 1 })).toThrow(`Unknown option \`${'x'.repeat(60)}\` of createCache;`)
+})
+
+describe('the wait timeout', () => {
+  test('lets the timeout of a load be heard first, unless it is given itself', () => {
+    expect(planOf({}).waitTimeout).toBe(31_000)
+    expect(planOf({ hardTimeout: '2s' }).waitTimeout).toBe(3_000)
+    expect(planOf({ hardTimeout: '2s', waitTimeout: 100 }).waitTimeout).toBe(100)
+    expect(planOf({ hardTimeout: 2_147_483_647 }).waitTimeout).toBe(2_147_483_647)
+    const base = planOf({ waitTimeout: 100 })
+    expect(refinePlan(base, {}).waitTimeout).toBe(100)
+    expect(refinePlan(base, { hardTimeout: '5s' }).waitTimeout).toBe(100)
+    expect(refinePlan(base, { hardTimeout: '5s', waitTimeout: 7 }).waitTimeout).toBe(7)
+  })
+})
+
+describe('a key', () => {
+  test.for(['k', ' ', '\0', '\n', '{', '}', '{}', 'a{b}c', '💥', '__proto__', 'constructor', 'é', 'e\u0301'])(
+    'may be %j',
+    (key) => {
+      expect(() => checkKey(key)).not.toThrow()
+    },
+  )
+
+  test('may have 65 536 characters', () => {
+    expect(() => checkKey('k'.repeat(65_536))).not.toThrow()
+  })
+
+  test.for([
+    ['one of 0 characters', ''],
+    ['one of 65537 characters', 'k'.repeat(65_537)],
+    ['one with a lone surrogate', '\ud800'],
+    ['one with a lone surrogate', 'a\udc00b'],
+    ['1 (number)', 1],
+    ['null', null],
+    ['undefined', undefined],
+    ['an object', {}],
+    ['an array', ['k']],
+    ['an object', Buffer.from('k')],
+  ] as const)('may not be %s', ([got, key]) => {
+    expect(() => checkKey(key)).toThrow(
+      new TypeError(`Expected a key to be a well-formed string of 1 to 65536 characters, got ${got}`),
+    )
+  })
+
+  test('of one namespace never stands for a key of another, whatever either holds', () => {
+    const namespace = fc.string({
+      unit: fc.constantFrom('a', 'b', ':', '%', '2', '5', '3', 'A'),
+      minLength: 1,
+      maxLength: 6,
+    })
+    const key = fc.string({ unit: fc.constantFrom('a', ':', '%', '3', 'A', '{', '}'), minLength: 1, maxLength: 6 })
+    fc.assert(
+      fc.property(namespace, key, namespace, key, (space, name, otherSpace, otherName) => {
+        const same = space === otherSpace && name === otherName
+        expect(namespacePrefix(space) + name === namespacePrefix(otherSpace) + otherName).toBe(same)
+      }),
+      { numRuns: 5_000 },
+    )
+    expect(`${namespacePrefix('a')}b:c`).not.toBe(`${namespacePrefix('a:b')}c`)
+    expect(`${namespacePrefix('a%3Ab')}c`).not.toBe(`${namespacePrefix('a:b')}c`)
+  })
+})

@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest'
+import { Backlog } from '../../../src/core/outage/backlog.ts'
+import { OwnLeases } from '../../../src/core/outage/own-leases.ts'
+import type { LeaseName } from '../../../src/core/contract/store.ts'
+import { FakeClock, settled } from '../../support/fake-clock.ts'
+
+function owned({ sharded = false } = {}) {
+  const clock = new FakeClock()
+  const sent: string[] = []
+  const store = { refuses: false }
+  const release = async ({ key }: LeaseName): Promise<boolean> => {
+    sent.push(key)
+    if (store.refuses) throw new Error('READONLY')
+    return true
+  }
+  const leases = new OwnLeases({ release, sharded, clock })
+  const ended = (key: string) => ({ key, token: leases.newToken(), ttl: 10_000 })
+  return { clock, leases, sent, store, ended }
+}
+
+describe('a release', () => {
+  test('that is answered is sent once', async () => {
+    const { clock, leases, sent, ended } = owned()
+    expect(await leases.giveBack(ended('k'))).toBe(true)
+    await clock.advance(60_000)
+    expect(sent).toEqual(['k'])
+  })
+
+  test('that is refused is repeated four times a second until it is answered', async () => {
+    const { clock, leases, sent, store, ended } = owned()
+    store.refuses = true
+    await expect(leases.giveBack(ended('k'))).rejects.toThrow('READONLY')
+    await clock.advance(1_000)
+    expect(sent).toHaveLength(5)
+    store.refuses = false
+    await clock.advance(60_000)
+    expect(sent).toHaveLength(6)
+    expect(clock.pending).toBe(0)
+  })
+
+  test('is given up when the ttl of the lease is over', async () => {
+    const { clock, leases, sent, store, ended } = owned()
+    store.refuses = true
+    await expect(leases.giveBack(ended('k'))).rejects.toThrow('READONLY')
+    await clock.advance(10_250)
+    const before = sent.length
+    expect(before).toBeGreaterThan(35)
+    await clock.advance(60_000)
+    expect(sent).toHaveLength(before)
+    expect(clock.pending).toBe(0)
+  })
+
+  test('is not repeated by a cache that is closed', async () => {
+    const { clock, leases, sent, store, ended } = owned()
+    store.refuses = true
+    await expect(leases.giveBack(ended('k'))).rejects.toThrow('READONLY')
+    leases.close()
+    await clock.advance(60_000)
+    expect(sent).toHaveLength(1)
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('a lease', () => {
+  test('is over if this process has asked for it, and neither waits for the answer nor loads', () => {
+    const { leases, ended } = owned()
+    const lease = ended('k')
+    leases.begin(lease.token)
+    expect(leases.isOver(lease.token)).toBe(false)
+    leases.ended(lease)
+    expect(leases.isOver(lease.token)).toBe(true)
+    expect(leases.isOver('of-another-one--')).toBe(false)
+  })
+
+  test('that comes back is given back, and with it all that have ended within their ttl, once', async () => {
+    const { clock, leases, sent, ended } = owned()
+    leases.ended(ended('long ago'))
+    await clock.advance(6_000)
+    const seen = ended('seen')
+    for (const lease of [ended('one'), seen, ended('two')]) leases.ended(lease)
+    await clock.advance(4_000)
+    await leases.cameBack(seen)
+    await settled()
+    expect(sent.toSorted()).toEqual(['one', 'seen', 'seen', 'two'])
+    await leases.cameBack(seen)
+    expect(sent).toHaveLength(5)
+    await clock.advance(100)
+    await leases.cameBack(seen)
+    await settled()
+    expect(sent).toHaveLength(9)
+  })
+
+  test('is given back again when the server may be another, though its release is on its way to the one before', async () => {
+    const { leases, sent, ended } = owned()
+    leases.ended(ended('k'))
+    leases.giveBackAgain()
+    leases.giveBackAgain()
+    await settled()
+    expect(sent).toEqual(['k', 'k'])
+  })
+
+  test('of more than ten thousand is forgotten, the oldest first', async () => {
+    const { leases, sent, ended } = owned()
+    for (let key = 0; key < 10_001; key++) leases.ended(ended(`k${key}`))
+    leases.giveBackAgain()
+    await settled()
+    expect(sent).toHaveLength(10_000)
+    expect(sent[0]).toBe('k1')
+  })
+})
+
+describe('a backlog', () => {
+  function backlog(independent: boolean) {
+    const clock = new FakeClock()
+    const sent: string[] = []
+    const of = new Backlog<string>({
+      most: 1_000,
+      independent,
+      clock,
+      send: async (id) => {
+        sent.push(id)
+        return id !== 'bad'
+      },
+    })
+    return { clock, of, sent }
+  }
+
+  test.for([
+    { independent: false, sends: 100, keeps: 102 },
+    { independent: true, sends: 201, keeps: 1 },
+  ])('goes on behind a failure only if one says nothing of the others', async ({ independent, sends, keeps }) => {
+    const { of, sent } = backlog(independent)
+    of.add('bad', 'the same reason for all')
+    for (let number = 0; number < 200; number++) of.add(`k${number}`, 'the same reason for all')
+    await of.retry()
+    expect(sent).toHaveLength(sends)
+    expect(of.size).toBe(keeps)
+    of.stop()
+  })
+
+  test('of more than one batch is sent in one round', async () => {
+    const { of, sent } = backlog(false)
+    for (let number = 0; number < 350; number++) of.add(`k${number}`, 'the same reason for all')
+    await of.retry()
+    expect(sent).toHaveLength(350)
+    expect(of.size).toBe(0)
+    of.stop()
+  })
+})

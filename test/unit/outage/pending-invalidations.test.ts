@@ -1,0 +1,190 @@
+import { describe, expect, test } from 'vitest'
+import type { Cache, CacheEvents } from '../../../src/index.ts'
+import { settled } from '../../support/fake-clock.ts'
+import { answerOf } from '../support/answer.ts'
+import { fleet, type Fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+const done = { state: 'value', value: undefined }
+
+/** A fleet whose invalidations are kept where they fail, and what `a` tells of them. */
+function keeping(): Fleet & { heard: unknown[]; value: (cache: Cache, key?: string) => Promise<unknown> } {
+  const all = fleet({ onInvalidateFailure: 'replay' })
+  const heard: unknown[] = []
+  for (const name of ['kept', 'replayed'] as const) {
+    all.a.on(name, (event: CacheEvents['kept'] | CacheEvents['replayed']) => {
+      const { error, ...rest } = { error: undefined, ...event }
+      heard.push([name, rest, ...(error === undefined ? [] : [error.code])])
+    })
+  }
+  let loads = 0
+  const value = async (cache: Cache, key = 'k'): Promise<unknown> => {
+    const answer = answerOf(cache.getOrLoad(key, () => `load ${++loads}`))
+    await settled()
+    return answer.state === 'value' ? answer.value : answer
+  }
+  return { ...all, heard, value }
+}
+
+/** `a` has lost its store, and has noticed. */
+async function silent({ a, ways, clock }: Fleet): Promise<void> {
+  ways.a.mode = 'silent'
+  answerOf(a.peek('k'))
+  await clock.advance(500)
+}
+
+describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
+  test('during an outage resolves, and is carried out when the store is back (rule 12)', async () => {
+    const all = keeping()
+    const { a, b, ways, heard, value, clock } = all
+    expect(await value(b)).toBe('load 1')
+    await silent(all)
+    const invalidated = answerOf(a.invalidate('k'))
+    await settled()
+    expect(invalidated).toEqual(done)
+    expect(await value(b)).toBe('load 1')
+    ways.a.thaw()
+    await settled()
+    expect(await value(b)).toBe('load 2')
+    await clock.advance(1_000)
+    expect(heard).toEqual([
+      ['kept', { invalidations: 1 }, 'STORE_UNAVAILABLE'],
+      ['replayed', { invalidations: 1, after: 0 }],
+    ])
+  })
+
+  test('keeps its own process from reading what it has declared void (rule 4)', async () => {
+    const all = keeping()
+    const { a, ways, value, clock } = all
+    expect(await value(a)).toBe('load 1')
+    ways.a.mode = 'failing'
+    await a.invalidate('k')
+    ways.a.mode = 'answering'
+    // The store answers, and still has the old value.
+    expect(await value(a)).toBe('load 2')
+    expect(await value(a, 'another')).toBe('load 3')
+    await clock.advance(250)
+    expect(await value(a)).toBe('load 4')
+    expect(await value(a)).toBe('load 4')
+  })
+
+  test('that fails alone is tried again until it succeeds, four times a second', async () => {
+    const { a, b, ways, heard, value, clock } = keeping()
+    expect(await value(b)).toBe('load 1')
+    ways.a.mode = 'failing'
+    await a.invalidate('k')
+    await clock.advance(1_000)
+    expect(ways.a.count('invalidate')).toBe(5)
+    ways.a.mode = 'answering'
+    await clock.advance(250)
+    expect(ways.a.count('invalidate')).toBe(6)
+    await clock.advance(1_000)
+    expect(ways.a.count('invalidate')).toBe(6)
+    expect(await value(b)).toBe('load 2')
+    expect(heard.at(-1)).toEqual(['replayed', { invalidations: 1, after: 1_250 }])
+  })
+
+  test('is carried out after those before it, a key once', async () => {
+    const all = keeping()
+    const { a, ways, clock, heard } = all
+    await silent(all)
+    const sent: string[] = []
+    const invalidate = ways.a.invalidate.bind(ways.a)
+    ways.a.invalidate = (key) => {
+      sent.push(key)
+      return invalidate(key)
+    }
+    for (const key of ['one', 'two', 'one', 'three']) await a.invalidate(key)
+    ways.a.thaw()
+    await clock.advance(0)
+    expect(sent).toEqual(['herdless:two', 'herdless:one', 'herdless:three'])
+    expect(heard.at(-1)).toEqual(['replayed', { invalidations: 3, after: 0 }])
+  })
+
+  test('is moot once its key has been set', async () => {
+    const { a, b, ways, value, clock } = keeping()
+    ways.a.mode = 'failing'
+    await a.invalidate('k')
+    ways.a.mode = 'answering'
+    await a.set('k', 'set')
+    await clock.advance(1_000)
+    expect(await value(a)).toBe('set')
+    expect(await value(b)).toBe('set')
+  })
+
+  test('outlasts a write that was sent before it and is answered after it (rule 4)', async () => {
+    const { a, b, ways, value, clock } = keeping()
+    const answer = ways.a.hold('set', 'after')
+    const set = answerOf(a.set('k', 'set before'))
+    await settled()
+    ways.a.mode = 'failing'
+    await a.invalidate('k')
+    ways.a.mode = 'answering'
+    answer()
+    await settled()
+    expect(set).toEqual(done)
+    expect(await value(a)).toBe('load 1')
+    await clock.advance(250)
+    expect(await value(b)).toBe('load 2')
+  })
+
+  test('of so many keys that they cannot be kept is rejected', async () => {
+    const all = keeping()
+    const { a } = all
+    await silent(all)
+    await Promise.all(Array.from({ length: 10_000 }, (_, index) => a.invalidate(`key ${index}`)))
+    await a.invalidate('key 0')
+    await expect(a.invalidate('one more')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', key: 'one more' })
+  })
+
+  test('that is still kept when the cache closes is tried once more, and reported if that fails', async () => {
+    const { a, b, ways, clock } = keeping()
+    ways.a.mode = ways.b.mode = 'failing'
+    await a.invalidate('k')
+    await b.invalidate('k')
+    await b.invalidate('l')
+    ways.a.mode = 'answering'
+    await expect(a.close()).resolves.toBeUndefined()
+    await expect(b.close()).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: 'The cache is closed, and 2 kept invalidations were not carried out',
+    })
+    expect(ways.b.closed).toBe(1)
+    expect(clock.pending).toBe(0)
+  })
+
+  test('voids what was loaded here before it, even if the store accepts it (rule 4)', async () => {
+    const { a, ways, clock } = keeping()
+    const source = new Source<string>()
+    const before = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    ways.a.mode = 'failing'
+    await a.invalidate('k')
+    ways.a.mode = 'answering'
+    const after = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    source.run(0).resolve('old')
+    source.run(1).resolve('new')
+    await settled()
+    expect([before, after]).toEqual([
+      { state: 'value', value: 'old' },
+      { state: 'value', value: 'new' },
+    ])
+    await clock.advance(250)
+    const later = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    source.run(2).resolve('newer')
+    await settled()
+    expect(later).toEqual({ state: 'value', value: 'newer' })
+  })
+})
+
+test('without it, a failed invalidation is rejected and nothing of it is kept (rule 12)', async () => {
+  const { a, ways, clock } = fleet()
+  ways.a.mode = 'failing'
+  await expect(a.invalidate('k')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', key: 'k' })
+  ways.a.mode = 'answering'
+  await clock.advance(1_000)
+  expect(ways.a.count('invalidate')).toBe(1)
+  await expect(a.close()).resolves.toBeUndefined()
+})

@@ -1,0 +1,238 @@
+import client from 'prom-client'
+import { describe, expect, test } from 'vitest'
+import { Events } from '../../../src/core/observe/events.ts'
+import { collectMetrics, type MetricsOptions } from '../../../src/prometheus/index.ts'
+import { settled } from '../../support/fake-clock.ts'
+import { answerOf, answersOf } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+/** The samples of a scrape by name and labels, without those that are 0. */
+async function scraped(register: client.Registry): Promise<Record<string, number>> {
+  const lines = (await register.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const samples = lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))] as const)
+  return Object.fromEntries(samples.filter(([name, value]) => value !== 0 && !name.includes('_bucket')))
+}
+
+/** A fleet whose first cache is collected, and what a scrape then says. */
+function observed(options: Parameters<typeof fleet>[0] = {}): ReturnType<typeof fleet> & {
+  scrape: () => Promise<Record<string, number>>
+  register: client.Registry
+} {
+  const made = fleet({ namespace: 'shop', ...options })
+  const register = new client.Registry()
+  collectMetrics(made.a, { client, register })
+  return { ...made, register, scrape: () => scraped(register) }
+}
+
+describe('prom-client collects', () => {
+  test('callers, loads and their time, and hits', async () => {
+    const { a, clock, scrape } = observed()
+    const source = new Source<string>()
+    answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    await clock.advance(250)
+    source.run(0).resolve('v')
+    await settled()
+    for (let hit = 0; hit < 3; hit++) await a.getOrLoad('k', source.loader)
+    expect(await scrape()).toEqual({
+      'herdless_hits_total{namespace="shop"}': 3,
+      'herdless_misses_total{namespace="shop"}': 2,
+      'herdless_loads_total{namespace="shop",leased="true"}': 1,
+      'herdless_fills_total{namespace="shop"}': 1,
+      'herdless_fill_bytes_total{namespace="shop"}': 3,
+      'herdless_load_seconds_sum{namespace="shop"}': 0.25,
+      'herdless_load_seconds_count{namespace="shop"}': 1,
+      'herdless_answer_seconds_sum{namespace="shop"}': 0.5,
+      'herdless_answer_seconds_count{namespace="shop"}': 2,
+    })
+  })
+
+  test('hits that are copies in this process', async () => {
+    const { a, scrape } = observed({ near: {} })
+    await a.set('k', 'v')
+    for (let hit = 0; hit < 3; hit++) await a.getOrLoad('k', () => 'other')
+    expect(await scrape()).toMatchObject({
+      'herdless_hits_total{namespace="shop"}': 3,
+      'herdless_near_hits_total{namespace="shop"}': 2,
+    })
+  })
+
+  test('waits for other processes, and failures by code', async () => {
+    const { a, b, clock, scrape } = observed()
+    const source = new Source<string>()
+    answerOf(b.getOrLoad('k', source.loader))
+    await settled()
+    answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(2_000)
+    source.run(0).reject(new Error('down'))
+    await settled()
+    expect(await scrape()).toEqual({
+      'herdless_misses_total{namespace="shop"}': 1,
+      'herdless_waits_total{namespace="shop"}': 1,
+      'herdless_wait_seconds_sum{namespace="shop"}': 2,
+      'herdless_wait_seconds_count{namespace="shop"}': 1,
+      'herdless_answer_seconds_sum{namespace="shop"}': 2,
+      'herdless_answer_seconds_count{namespace="shop"}': 1,
+      'herdless_failures_total{namespace="shop",code="LOAD_FAILED"}': 1,
+    })
+  })
+
+  test('stale hits and refreshes', async () => {
+    const { a, clock, scrape } = observed({ ttl: '10s', grace: '1m', refreshAhead: 0.5 })
+    await a.set('k', 'v')
+    await clock.advance(6_000)
+    await a.getOrLoad('k', () => 'w')
+    await settled()
+    await clock.advance(20_000)
+    await a.getOrLoad('k', () => 'x')
+    await settled()
+    expect(await scrape()).toMatchObject({
+      'herdless_hits_total{namespace="shop"}': 1,
+      'herdless_refreshes_ahead_total{namespace="shop"}': 1,
+      'herdless_stale_hits_total{namespace="shop"}': 1,
+      'herdless_loads_total{namespace="shop",leased="true"}': 2,
+    })
+  })
+
+  test('invalidations, and loads that they void', async () => {
+    const { a, scrape } = observed()
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    await a.invalidate('k')
+    await a.invalidateTags(['t'])
+    await a.set('l', 'v')
+    await settled()
+    source.run(0).resolve('v')
+    await settled()
+    const samples = await scrape()
+    expect(samples).toMatchObject({
+      'herdless_invalidations_total{namespace="shop",by="key"}': 2,
+      'herdless_invalidations_total{namespace="shop",by="tags"}': 1,
+    })
+    const lost = samples['herdless_lost_leases_total{namespace="shop"}'] ?? 0
+    const refused = samples['herdless_refused_fills_total{namespace="shop"}'] ?? 0
+    expect(lost + refused).toBe(1)
+  })
+
+  test('a store that falls silent, and its return', async () => {
+    const { a, ways, clock, scrape } = observed({ onInvalidateFailure: 'replay' })
+    ways.a.mode = 'silent'
+    answerOf(a.getOrLoad('k', () => 'v'))
+    await clock.advance(600)
+    answerOf(a.invalidate('k'))
+    await settled()
+    expect(await scrape()).toMatchObject({
+      'herdless_degraded{namespace="shop"}': 1,
+      'herdless_store_failures_total{namespace="shop"}': expect.any(Number) as number,
+      'herdless_loads_total{namespace="shop",leased="false"}': 1,
+      'herdless_kept_invalidations{namespace="shop"}': 1,
+    })
+    ways.a.thaw()
+    await clock.advance(1_000)
+    const after = await scrape()
+    expect(after).not.toHaveProperty(['herdless_degraded{namespace="shop"}'])
+    expect(after).not.toHaveProperty(['herdless_kept_invalidations{namespace="shop"}'])
+  })
+
+  test('values that cannot be decoded, and loads that are refused', async () => {
+    const broken = { encode: () => Buffer.from('x'), decode: () => JSON.parse('{') as unknown }
+    const { a, ways, clock, scrape } = observed({ codec: broken, maxConcurrentLoads: 1, maxQueuedLoads: 0 })
+    await a.set('k', 'v')
+    await a.peek('k')
+    ways.a.mode = 'silent'
+    const sources = [new Source(), new Source()]
+    for (const [index, { loader }] of sources.entries()) answerOf(a.getOrLoad(`k${index}`, loader))
+    await clock.advance(600)
+    expect(await scrape()).toMatchObject({
+      'herdless_garbage_total{namespace="shop"}': 1,
+      'herdless_overloads_total{namespace="shop"}': 1,
+    })
+  })
+
+  test('nothing that names a key, and zeros before anything has happened', async () => {
+    const { a, register } = observed()
+    const before = await register.metrics()
+    expect(before).toContain('herdless_hits_total{namespace="shop"} 0')
+    expect(before).toContain('herdless_failures_total{namespace="shop",code="LOAD_FAILED"} 0')
+    expect(before).toContain('herdless_degraded{namespace="shop"} 0')
+    expect(before).not.toContain('herdless_push_up{')
+    const secret = 'secret-key'
+    answerOf(a.getOrLoad(secret, () => Promise.reject(new Error(secret))))
+    await a.getOrLoad(secret, () => 'v').catch(() => null)
+    await a.invalidateTags([secret])
+    expect(await register.metrics()).not.toContain(secret)
+  })
+
+  test('several caches into one register, each under its namespace', async () => {
+    const register = new client.Registry()
+    const [shop, users] = [fleet({ namespace: 'shop' }).a, fleet({ namespace: 'users' }).a]
+    collectMetrics(shop, { client, register })
+    collectMetrics(users, { client, register })
+    await shop.set('k', 'v')
+    for (let hit = 0; hit < 2; hit++) await shop.getOrLoad('k', () => 'w')
+    await users.getOrLoad('k', () => 'w')
+    expect(await scraped(register)).toMatchObject({
+      'herdless_hits_total{namespace="shop"}': 2,
+      'herdless_misses_total{namespace="users"}': 1,
+    })
+  })
+
+  test('whether outcomes are pushed, once the store has said so', async () => {
+    const events = new Events('shop')
+    const register = new client.Registry()
+    collectMetrics(events, { client, register })
+    events.emit('push', { up: true })
+    expect(await scraped(register)).toEqual({ 'herdless_push_up{namespace="shop"}': 1 })
+    events.emit('push', { up: false })
+    expect(await register.metrics()).toContain('herdless_push_up{namespace="shop"} 0')
+  })
+
+  test('no longer than until it is stopped', async () => {
+    const { a } = fleet({ namespace: 'shop' })
+    const register = new client.Registry()
+    const stop = collectMetrics(a, { client, register })
+    await a.set('k', 'v')
+    stop()
+    stop()
+    await a.getOrLoad('k', () => 'w')
+    expect(await scraped(register)).toEqual({ 'herdless_invalidations_total{namespace="shop",by="key"}': 1 })
+  })
+
+  test('under a prefix and with buckets of the user, and by default in its own register', async () => {
+    const { a, clock } = fleet({ namespace: 'shop' })
+    try {
+      collectMetrics(a, { client, prefix: 'cache_', buckets: [0.1, 1] })
+      const source = new Source<string>()
+      answerOf(a.getOrLoad('k', source.loader))
+      await clock.advance(250)
+      source.run(0).resolve('v')
+      await settled()
+      const text = await client.register.metrics()
+      const buckets = text.split('\n').filter((line) => line.startsWith('cache_load_seconds_bucket'))
+      expect(buckets).toEqual([
+        'cache_load_seconds_bucket{le="0.1",namespace="shop"} 0',
+        'cache_load_seconds_bucket{le="1",namespace="shop"} 1',
+        'cache_load_seconds_bucket{le="+Inf",namespace="shop"} 1',
+      ])
+      expect(text).not.toContain('herdless_')
+    } finally {
+      client.register.clear()
+    }
+  })
+})
+
+test.for([
+  ['no client', {}],
+  ['something else for a client', { client: { Counter: 1 } }],
+  ['a register that is none', { client, register: {} }],
+  ['a prefix with a hyphen', { client, prefix: 'my-cache_' }],
+  ['buckets out of order', { client, buckets: [1, 0.5] }],
+  ['no buckets', { client, buckets: [] }],
+  ['a bucket that is no number', { client, buckets: ['1'] }],
+  ['an option that there is not', { client, registry: client.register }],
+] as [string, unknown][])('%s is a TypeError, and nothing is registered', ([, options]) => {
+  const { a } = fleet()
+  expect(() => collectMetrics(a, options as MetricsOptions)).toThrow(TypeError)
+  expect(client.register.getMetricsAsArray()).toEqual([])
+})
