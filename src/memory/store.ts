@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { microseconds, type Clock } from '../core/time/clock.ts'
 import type { Failure } from '../core/errors.ts'
+import { decideClaim } from '../core/contract/claim-decision.ts'
 import { seen, type StoredValue } from '../core/key-value/record.ts'
 import { voided } from '../core/entry/tags.ts'
 import type {
@@ -55,19 +56,18 @@ export class MemoryStore implements Store {
     return this.#isVoid(value) ? voided(entry) : entry
   }
 
-  async claim({ key, token, leaseTtl, unwanted, awaited, holder = '', context }: ClaimRequest): Promise<Claim> {
+  async claim(request: ClaimRequest): Promise<Claim> {
+    const { key, token, leaseTtl, holder = '', context } = request
     const now = this.#clock.now()
     const kept = this.#values.get(key)
     const value = kept !== undefined && this.#isVoid(kept) ? undefined : kept
-    if (value !== undefined) {
-      const good = value.token !== unwanted && (value.token === awaited || value.freshUntil > now)
-      if (good) return { state: 'fresh', entry: seen(value, now) }
-    }
-    const stale = value === undefined ? null : this.#entry(key)
     const held = this.#heldNow(key, now)
-    if (held !== undefined && held.token !== token) return this.#wait(held, now, stale)
     const rest = this.#resting.get(key)
-    if (rest !== undefined && (rest.token === awaited || rest.until > now)) {
+    const decision = decideClaim({ value, held, rest }, request, now)
+    if (decision === 'fresh' && value !== undefined) return { state: 'fresh', entry: seen(value, now) }
+    const stale = value === undefined ? null : this.#entry(key)
+    if (decision === 'wait' && held !== undefined) return this.#wait(held, now, stale)
+    if (decision === 'rest' && rest !== undefined) {
       return rest.answer.state === 'pass' ? rest.answer : { ...rest.answer, stale }
     }
     this.#resting.delete(key)

@@ -11,6 +11,7 @@ import {
   type KeyRecord,
   type StoredValue,
 } from './record.ts'
+import { decideClaim } from '../contract/claim-decision.ts'
 import type { Lock, LockLease } from '../contract/lock.ts'
 import { shortName } from '../entry/key.ts'
 import { voided, isVoid, namespaceOf, tagKept } from '../entry/tags.ts'
@@ -177,27 +178,29 @@ class LockedStore implements Store {
 }
 
 function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: number): Change<Claim> {
-  const { key, token, leaseTtl, unwanted, awaited, holder = '', context } = request
+  const { key, token, leaseTtl, holder = '', context } = request
   const { value, held, rest } = record
-  if (value !== undefined && value.token !== unwanted && (value.token === awaited || value.freshUntil > now)) {
+  const decision = decideClaim(record, request, now)
+  if (decision === 'fresh' && value !== undefined) {
     return { record: null, answer: { state: 'fresh', entry: seen(value, now) } }
   }
   const stale = entryOf(record, now)
-  if (held !== undefined && held.until > now && held.token !== token) {
+  if (decision === 'wait' && held !== undefined) {
     const nothing = (): void => undefined
     const wait = { outcome: new Promise<never>(nothing), pushed: false, leaseLeft: held.until - now, leave: nothing }
     return { record: null, answer: { state: 'wait', token: held.token, context: held.context, stale, ...wait } }
   }
-  if (rest !== undefined && (rest.token === awaited || rest.until > now) && held === undefined) {
+  if (decision === 'rest' && rest !== undefined) {
     const { failure } = rest
     return { record: null, answer: failure === null ? { state: 'pass' } : { state: 'failed', failure, stale } }
   }
-  const version = held?.token === token ? record.version : nextVersion(record, now)
-  const since = held?.token === token ? held.since : epoch
-  const granted = held?.token === token ? held : { grantedAt: now, renewals: 0 }
+  const own = decision === 'again' ? held : undefined
+  const version = own === undefined ? nextVersion(record, now) : record.version
+  const granted = own ?? { grantedAt: now, renewals: 0 }
   const lost = new Promise<void>(() => undefined)
+  const lease = { ...granted, token, until: now + leaseTtl, since: own?.since ?? epoch, holder, context }
   return {
-    record: { version, value, held: { ...granted, token, until: now + leaseTtl, since, holder, context } },
+    record: { version, value, held: lease },
     answer: { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale },
   }
 }
