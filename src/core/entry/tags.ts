@@ -5,6 +5,15 @@ import type { Entry } from '../contract/store.ts'
  * Tags without lists of their keys. A namespace has an epoch, which every invalidation of tags increases; a tag has the
  * epoch of its last invalidation; a value has the epoch at which its load began. The value is void if the epoch of one
  * of its tags is greater, or is missing because it was evicted or forgotten.
+ *
+ * The race that the epochs survive, with processes A and B:
+ *
+ * 1. A wins the lease of a key at epoch 4, and its loader reads the old row.
+ * 2. The row changes, and B invalidates tag t: the epochs of the namespace and of t become 5.
+ * 3. A fills the key with a value that has tag t, of which the store learns only now. It compares epoch 5 with the 4 of
+ *    the lease, and refuses the fill.
+ *
+ * Had A filled before step 2, readers would find 5 against the 4 of the value, and not serve it.
  */
 
 const mostTags = 64
