@@ -1,14 +1,14 @@
 /**
- * What a `postgresLock` needs in its database, as SQL that may be run any number of times: for a migration, where the
- * application itself may not create anything. It makes two tables, a sequence and two functions.
- * @param schema where; default the first of the `search_path`
+ * The SQL that creates the objects of a `postgresLock`: two tables, a sequence and two functions. It may be run any
+ * number of times, for instance in a migration, if the application itself may not create them.
+ * @param schema the target schema. Default: the first of the `search_path`
  */
 export function postgresLockSchema(schema?: string): string {
   const at = schema === undefined ? '' : `${quotedName(schema)}.`
   return [tables(at), take(at), giveBack(at)].join('\n')
 }
 
-/** A name as it stands in SQL. */
+/** A quoted name for SQL. */
 export function quotedName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
@@ -34,7 +34,7 @@ CREATE SEQUENCE IF NOT EXISTS ${at}herdless_lock_fences;
 `
 }
 
-/** Held for the transaction: what is asked about one name is asked one after the other, be there a row or not. */
+/** Held for the transaction: serialises the requests for one name, even before it has a row. */
 const oneAfterTheOther = `PERFORM pg_advisory_xact_lock(1751478884, hashtext(its_name));`
 
 function take(at: string): string {
