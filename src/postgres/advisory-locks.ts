@@ -21,7 +21,7 @@ interface Held {
   timer: NodeJS.Timeout
 }
 
-/** A session in use. */
+/** A session that answers each command, or ends. */
 interface OpenSession {
   /** Resolves with the first value of the first row. */
   ask(text: string, values?: readonly unknown[]): Promise<unknown>

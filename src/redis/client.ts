@@ -38,7 +38,8 @@ export interface RedisSubscriber {
 }
 
 /**
- * The prefix that the client adds to every key. It adds none to channels and patterns, and removes none from replies.
+ * The prefix that the client adds to every key, but not to patterns. It stays in the names that replies and messages
+ * carry.
  */
 export function keyPrefixOf(client: RedisClient): string {
   const { keyPrefix } = (client as { options?: { keyPrefix?: unknown } }).options ?? {}

@@ -129,7 +129,7 @@ export class Inbox {
       this.#wakeAll()
       this.#owner.confirmLeases()
     }
-    // After the close there is no handler: the user may have ended the client.
+    // Messages after the close are ignored: an answer would need the client, which the user may have ended.
     subscriber.on('messageBuffer', (_channel, message) => this.#subscriber === subscriber && this.#received(message))
     subscriber.on('ready', () => void subscribe())
     subscriber.on('close', () => {

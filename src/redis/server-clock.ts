@@ -65,7 +65,8 @@ export class ServerClock {
 
   /**
    * The server's time as well as it is known, in milliseconds since 1970. If a reply was slow, the server's clock may
-   * be anywhere within its bounds: the late bound is taken, so that no value is served past its time.
+   * be anywhere within wide bounds: the estimate then stays near the late one, so that no value is served past its
+   * time.
    */
   now(): number {
     return this.at(this.#clock.now())

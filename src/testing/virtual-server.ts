@@ -10,7 +10,7 @@ export interface VirtualServer {
   /** Loses all values, leases and locks, like a Redis that restarts empty. Waiters are not told. */
   wipe(): void
 
-  /** Loses the lease of a key of the fleet's caches, like a Redis that is out of memory. No process is told. */
+  /** Loses the lease of a key of the fleet's caches, like a Redis under memory pressure. No process is told. */
   evictLease(key: string): Promise<void>
 
   /** Sets its clock ahead by `ms` milliseconds, or back if negative. Throws TypeError unless it is a number. */

@@ -8,7 +8,7 @@ export interface Finding {
   readonly level: Level
   /** The observation, with its figures. */
   readonly what: string
-  /** Why it matters and what to do; `''` if there is nothing to do. */
+  /** The significance and the remedy; `''` if there is nothing to do. */
   readonly todo: string
   /** The page of the documentation about it. */
   readonly page: string

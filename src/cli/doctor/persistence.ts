@@ -4,7 +4,7 @@ import { time } from './units.ts'
 
 const voice = about('persistence', 'docs/production.md#persistence')
 
-/** What a restart keeps, whether persistence works, and how long it blocks the server. */
+/** Checks the data that survive a restart, the success of persistence, and the time for which it blocks the server. */
 export function persistence({ facts, settings }: Subject): Finding[] {
   const appendOnly = facts.info('aof_enabled')
   if (appendOnly === undefined) return [voice.note('Not allowed to look at what is kept over a restart')]

@@ -32,8 +32,8 @@ export interface CallParts {
 const mostFlights = 5
 
 /**
- * One call that missed: it reads, then joins or starts flights of its key, until an answer is good for it or its
- * patience ends.
+ * One call beyond the short path of hits: it reads, then joins or starts flights of its key, until an answer is good
+ * for it or its patience ends.
  */
 export class Call {
   readonly #parts: CallParts

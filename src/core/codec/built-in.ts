@@ -21,7 +21,7 @@ const views = new Map<string, View>(
 )
 
 /**
- * Names that flawOf reads on a view's bytes: an own property under one of them would answer in place of the built-in
+ * The properties through which the bytes of a view are read; an own property of the same name would shadow the
  * accessor.
  */
 const shadowed = ['buffer', 'byteOffset', 'byteLength']

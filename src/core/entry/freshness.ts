@@ -1,5 +1,5 @@
 /*
- * Room: entry. What a value of the cache is, apart from its bytes: how long it may be served, its key and its tags.
+ * Room: entry. The properties of a cached value apart from its bytes: its freshness, its key and its tags.
  *
  * Reading order: freshness.ts (fresh, stale, expired, and when to refresh ahead), key.ts (keys and namespaces), tags.ts
  * (the epochs of tags), arguments-key.ts (keys of wrapped functions).
@@ -28,9 +28,9 @@ export type EntryFacts = Pick<Entry, 'token' | 'age' | 'freshFor' | 'loadTime' |
 export type RefreshAhead = { readonly after: number } | { readonly beta: number }
 
 /**
- * Whether a fresh entry is due for a refresh ahead of its end. XFetch draws with the load time, so that about one
- * caller refreshes, neither too early nor too late (Vattani, Chierichetti, Lowenstein: Optimal Probabilistic Cache
- * Stampede Prevention, VLDB 2015).
+ * Whether a fresh entry is due for a refresh ahead of its end. XFetch draws with the load time, so that a refresh
+ * rarely begins too late, and rarely long before it is needed (Vattani, Chierichetti, Lowenstein: Optimal Probabilistic
+ * Cache Stampede Prevention, VLDB 2015).
  * @param random more than 0, at most 1
  */
 export function isRefreshDue(seen: EntryFacts, ahead: RefreshAhead, random: number): boolean {
@@ -38,10 +38,7 @@ export function isRefreshDue(seen: EntryFacts, ahead: RefreshAhead, random: numb
   return -seen.loadTime * ahead.beta * Math.log(random) >= seen.freshFor
 }
 
-/**
- * The ttl of a value for which neither the loader nor the caller gave one; `null` and `undefined` may have their own
- * (negative caching).
- */
+/** The ttl of a value by the options; `null` and `undefined` may have their own (negative caching). */
 export function ttlOf(
   value: unknown,
   { ttl, negativeTtl }: { ttl: number; negativeTtl: { readonly null?: number; readonly undefined?: number } },

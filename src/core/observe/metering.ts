@@ -1,7 +1,7 @@
 import type { CacheErrorCode } from '../errors.ts'
 import type { CacheEvents, Events } from './events.ts'
 
-/** Makes the metrics of one cache, under its namespace. A name says what is counted, without a unit. */
+/** Makes the metrics of one cache, under its namespace. Names carry no unit. */
 export interface Meters {
   /** A counter that starts at zero; `by` defaults to 1. */
   counter(name: string, help: string, labels?: Readonly<Record<string, string>>): (by?: number) => void

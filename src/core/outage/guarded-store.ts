@@ -170,7 +170,7 @@ export class GuardedStore {
   }
 
   /**
-   * Closes the store's use.
+   * Ends the use of the store, and rejects the commands under way with CLOSED.
    * @throws `CacheError` STORE_UNAVAILABLE, when all is closed, if kept invalidations were not carried out
    */
   async close(): Promise<void> {
