@@ -4,9 +4,10 @@ import type { CacheOptions } from './core/options/options.ts'
 import { memoryStore } from './memory/memory-store.ts'
 
 /**
- * A cache whose misses are loaded once in the whole fleet.
- * @param options each with a default; without a `store`, values live in the memory of this process
- * @throws TypeError for an unknown option or a value it cannot have
+ * Creates a cache with single flight across the fleet.
+ * @param options all optional; without a `store`, values live in the memory of this process
+ * @returns the cache; call `close` when it is no longer needed
+ * @throws TypeError for an unknown option or a wrong value
  */
 export function createCache(options: CacheOptions = {}): Cache {
   return openCache(options, (clock) => memoryStore({ clock }))

@@ -5,12 +5,15 @@ import type { Target } from './target.ts'
 /** How long a server may take to answer, in milliseconds. */
 export const patience = 5_000
 
-/** There is nobody who could be asked; the message says why, and holds no password. */
+/** No server could be asked; the message says why, and contains no password. */
 export class Unanswered extends Error {
   override readonly name = 'Unanswered'
 }
 
-/** Does something with a client that is connected to the target, and ends it. @throws Unanswered */
+/**
+ * Runs a function with a client that is connected to the target, then disconnects it.
+ * @throws Unanswered
+ */
 export async function connected<T>(target: Target, use: (client: Redis | Cluster) => Promise<T>): Promise<T> {
   const library = await ioredis('It')
   const way = wayTo(target, library)
@@ -24,7 +27,7 @@ export async function connected<T>(target: Target, use: (client: Redis | Cluster
     const { message } = (trouble ?? error) as Error
     const { password } = way.options
     const hidden = typeof password === 'string' && password !== '' ? message.replaceAll(password, '***') : message
-    // ioredis hangs the command on its errors, with the password in it: no cause.
+    // No cause: ioredis attaches the command to its errors, including the password.
     throw new Unanswered(hidden)
   } finally {
     client.disconnect()

@@ -29,12 +29,12 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** The command `herdless explain`; resolves with the code that the process is to end with. */
+/** Runs `herdless explain`; resolves with the exit code. */
 export async function explain(args: readonly string[]): Promise<number> {
   const { values, positionals } = parsed(args, options)
   if (values.help === true) return (console.log(help), 0)
   const key = positionals.at(-1)
-  // A URL alone is not taken for a key: it would be shown, and there may be a password in it.
+  // A lone URL is not taken for a key, because the output would show its password.
   if (key === undefined || (positionals.length === 1 && /^rediss?:\/\//i.test(key))) {
     throw new UsageError('Expected a key behind the URL')
   }

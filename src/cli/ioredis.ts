@@ -2,23 +2,26 @@ import type { Cluster, Redis, RedisOptions } from 'ioredis'
 import type { Target } from './target.ts'
 import { UsageError } from './usage-error.ts'
 
-/** What is used of ioredis. */
+/** The required classes of ioredis. */
 export interface Ioredis {
   readonly Redis: typeof Redis
   readonly Cluster: typeof Cluster
 }
 
-/** Where a server is, in the words of ioredis. */
+/** The address of a server, in the options of ioredis. */
 export type Address = { readonly host: string; readonly port: number } | { readonly path: string }
 
-/** How the servers of a target are reached. */
+/** The addresses and options for a target. */
 export interface Way {
   readonly addresses: readonly Address[]
-  /** Credentials, encryption and database, for each of them. */
+  /** Credentials, encryption and database of every address. */
   readonly options: RedisOptions
 }
 
-/** The ioredis of the application. @throws UsageError if there is none */
+/**
+ * The ioredis of the application.
+ * @throws UsageError if there is none
+ */
 export async function ioredis(who: string): Promise<Ioredis> {
   try {
     return await import('ioredis')
@@ -29,7 +32,7 @@ export async function ioredis(who: string): Promise<Ioredis> {
   }
 }
 
-/** What URLs say, read as the application reads them; no connection is made. */
+/** Parses URLs as the application's ioredis does, without a connection. */
 export function wayTo({ urls, ca }: Target, library: Ioredis): Way {
   const read = urls.map((url) => new library.Redis(url, { lazyConnect: true }).options)
   const [{ username, password, db, tls, family } = {}] = read

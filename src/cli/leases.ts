@@ -26,7 +26,7 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** The command `herdless leases`; resolves with the code that the process is to end with. */
+/** Runs `herdless leases`; resolves with the exit code. */
 export async function leases(args: readonly string[]): Promise<number> {
   const { values, positionals } = parsed(args, options)
   if (values.help === true) return (console.log(help), 0)
@@ -50,7 +50,7 @@ export async function leases(args: readonly string[]): Promise<number> {
   return 0
 }
 
-/** What `keyspace` has made a prefix of. */
+/** The namespace in a key; the inverse of `namespacePrefix`. */
 function namespaceIn(key: string): string {
   return key.slice(0, key.indexOf(':')).replaceAll('%3A', ':').replaceAll('%25', '%')
 }

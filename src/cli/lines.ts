@@ -1,10 +1,10 @@
-/** Names and numbers in a line; numbers of milliseconds and bytes are whole. */
+/** Names and values in one line; numbers are rounded. */
 export function asLine(head: string, members: Readonly<Record<string, string | number | bigint | null>>): string {
   const told = Object.entries(members).map(([name, value]) => `${name} ${shown(value)}`)
   return `${head.padEnd(6)} ${told.join(', ')}`
 }
 
-/** What a program reads, in one line. */
+/** An object as one line of JSON. */
 export function asJson(told: object): string {
   return JSON.stringify(told, (_name, value: unknown) => {
     if (typeof value === 'bigint') return String(value)

@@ -17,7 +17,7 @@ const help = `Usage: herdless <command>
 
 const commands = ['doctor', 'explain', 'leases']
 
-/** Runs the command that the command line names; resolves with the code that the process is to end with. */
+/** Runs the command of a command line; resolves with the exit code. */
 async function run([command, ...args]: readonly string[]): Promise<number> {
   switch (command) {
     case 'doctor':
@@ -39,7 +39,7 @@ async function run([command, ...args]: readonly string[]): Promise<number> {
   }
 }
 
-// It may be a URL with a password in it.
+// The word may be a URL with a password.
 function shortened(word: string): string {
   return /^[\w-]{1,20}$/.test(word) ? word : 'of this name'
 }

@@ -7,10 +7,10 @@ export function version(): string {
   return (JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')) as { version: string }).version
 }
 
-/** The folder of this package, which holds the pages that findings name. */
+/** The folder of this package, with the pages that findings name. */
 export function packageFolder(): string {
-  // The compiled files may lie one folder deeper or higher than these do; between them and the root lie manifests
-  // without a name, which say no more than the kind of the modules.
+  // The depth of the compiled files may differ, and the folders above them have manifests without a name, which only
+  // state the module format.
   let folder = dirname(fileURLToPath(import.meta.url))
   while (!isOurs(join(folder, 'package.json'))) folder = dirname(folder)
   return folder

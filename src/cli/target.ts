@@ -4,24 +4,27 @@ import type { CacheOptions } from '../core/options/options.ts'
 import { planOf } from '../core/options/plan.ts'
 import { UsageError } from './usage-error.ts'
 
-/** What a command is about: a server; or the nodes of a cluster, or the sentinels, any of which may answer. */
+/** The target of a command: a server, or nodes of a cluster or sentinels, any of which may answer. */
 export interface Target {
   readonly urls: readonly string[]
   readonly kind: 'server' | 'cluster' | 'sentinel'
-  /** What the sentinels call the master; `''` without sentinels. */
+  /** The name of the master for the sentinels; `''` without sentinels. */
   readonly master: string
-  /** The authority that certificates are checked against, in PEM; `null` for those that Node.js knows. */
+  /** The authority for certificates, in PEM; `null` for the authorities that Node.js knows. */
   readonly ca: string | null
 }
 
-/** The options that say it. */
+/** The options for a target. */
 export const targetOptions = {
   cluster: { type: 'boolean' },
   sentinel: { type: 'string' },
   'tls-ca': { type: 'string' },
 } as const
 
-/** What a command line says of it; without a URL it is that of REDIS_URL. @throws UsageError */
+/**
+ * The target in a command line. Without a URL, REDIS_URL is used.
+ * @throws UsageError
+ */
 export function targetIn(
   values: { readonly cluster?: boolean; readonly sentinel?: string; readonly 'tls-ca'?: string },
   given: readonly string[],
@@ -39,7 +42,10 @@ export function targetIn(
   return { urls, kind, master: values.sentinel ?? '', ca: certificateIn(values['tls-ca']) }
 }
 
-/** A command line, by its options. @throws UsageError */
+/**
+ * A parsed command line.
+ * @throws UsageError
+ */
 export function parsed<Options extends NonNullable<ParseArgsConfig['options']>>(
   args: readonly string[],
   options: Options,
@@ -58,12 +64,18 @@ function parse<Options extends NonNullable<ParseArgsConfig['options']>>(
   return parseArgs({ args: [...args], options, allowPositionals: true })
 }
 
-/** The plan of a cache with these options. @throws UsageError */
+/**
+ * The plan of a cache with these options.
+ * @throws UsageError
+ */
 export function planned(given: CacheOptions): ReturnType<typeof planOf> {
   return understood(() => planOf(given))
 }
 
-/** What comes of a check that throws a TypeError. @throws UsageError */
+/**
+ * The result of a check that throws TypeErrors.
+ * @throws UsageError
+ */
 export function understood<T>(check: () => T): T {
   try {
     return check()
@@ -72,7 +84,7 @@ export function understood<T>(check: () => T): T {
   }
 }
 
-// What is wrong with it is not repeated: there may be a password in it.
+// The URL is not quoted, because it may contain a password.
 function checkUrl(url: string): void {
   if (/^rediss?:\/\//i.test(url) ? URL.canParse(url) : url.startsWith('/')) return
   throw new UsageError(

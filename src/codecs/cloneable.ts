@@ -3,7 +3,7 @@ import { builtInAt, describeKind, refusal, type Trail } from '../core/codec/buil
 
 const deepest = 1_000
 
-/** The classes of errors that V8 knows; of all others it makes an Error. */
+/** The error classes that V8 restores; an instance of any other comes back as an Error. */
 const errors = ['Error', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError']
 
 const lookupGetter = Reflect.get(Object.prototype, '__lookupGetter__') as (this: object, key: PropertyKey) => unknown
@@ -13,8 +13,8 @@ interface Walk extends Trail {
 }
 
 /**
- * Looks through a value for what V8 would refuse without saying where, or would bring back as something else.
- * @throws TypeError with the path to it
+ * Searches a value for parts that V8 would refuse without a path, or would restore as something else.
+ * @throws TypeError with the path to the first such part
  */
 export function refuseWhatChanges(value: unknown): void {
   visit(value, { steps: [], holders: [], seen: new Set() }, 0)
@@ -24,7 +24,7 @@ function visit(value: unknown, walk: Walk, depth: number): void {
   if (typeof value === 'function' || typeof value === 'symbol') throw refusal(describeKind(value), walk, depth)
   if (typeof value !== 'object' || value === null || walk.seen.has(value)) return
   if (types.isProxy(value)) throw refusal('a proxy', walk, depth)
-  // Without a bound a value could be written that, from deeper in the stack, cannot be read.
+  // Without a bound, a value could be written that cannot be read from deeper in the stack.
   if (depth === deepest) throw refusal(`more than ${deepest} levels of nesting`, walk, depth)
   walk.seen.add(value)
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -43,7 +43,7 @@ function visitRecord(value: object, walk: Walk, depth: number): void {
 
 function visitProperty(holder: object, key: string | number, walk: Walk, depth: number): void {
   walk.steps[depth] = key
-  // A descriptor for each would cost more than the rest of the walk. A setter alone reads as undefined.
+  // A descriptor per property would cost more than the rest of the walk. A lone setter reads as undefined.
   if (lookupGetter.call(holder, key) !== undefined) throw refusal('an accessor', walk, depth + 1)
   visit((holder as Record<string | number, unknown>)[key], walk, depth + 1)
 }
@@ -94,7 +94,7 @@ function visitRegExp(value: RegExp, walk: Walk, depth: number): void {
   }
 }
 
-/** The name of the built-in class, of whatever realm, that something is a direct instance of; '' if there is none. */
+/** The name of the built-in class, of any realm, of which an object is a direct instance; '' if there is none. */
 function nativeClassOf(value: object): string {
   const prototype: object = Object.getPrototypeOf(value)
   const maker: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value

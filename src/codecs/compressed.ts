@@ -3,17 +3,17 @@ import { checkOptions, oneOf, shape, integer } from '../core/options/checks.ts'
 import type { Codec } from '../core/codec/codec.ts'
 import { bytesReturned } from './returned.ts'
 
-/** How `compressed` works. */
+/** The options of `compressed`. */
 export interface CompressedOptions {
-  /** Values of more than so many bytes, as the wrapped codec makes them, are compressed. Default 1024. */
+  /** The largest encoded value that is stored uncompressed, in bytes. Default 1024. */
   readonly above?: number | undefined
-  /** `'gzip'` (default), `'brotli'`, or `'zstd'`, which `node:zlib` has from Node.js 22.15 and 23.8 on. */
+  /** `'gzip'` (default), `'brotli'`, or `'zstd'`, which `node:zlib` supports since Node.js 22.15 and 23.8. */
   readonly algorithm?: 'gzip' | 'brotli' | 'zstd' | undefined
-  /** How hard to try: gzip 1 to 9 (default 6), brotli 1 to 11 (default 4), zstd 1 to 22 (default 3). */
+  /** The compression level: gzip 1 to 9 (default 6), brotli 1 to 11 (default 4), zstd 1 to 22 (default 3). */
   readonly level?: number | undefined
   /**
-   * The most bytes that a value may have when it is not compressed: a larger one is refused when it is written, and never
-   * inflated when it is read. Default 64 MiB (67108864), at most 4 GiB - 1.
+   * The largest uncompressed value, in bytes: a larger one is refused when written, and never inflated when read.
+   * Default 64 MiB (67108864), at most 4 GiB - 1.
    */
   readonly maxInflated?: number | undefined
 }
@@ -26,7 +26,7 @@ interface Packing {
   readonly unpack: (bytes: Uint8Array, options: { maxOutputLength: number }) => Buffer
 }
 
-/** The part of `node:zlib` that the oldest Node.js of ours does not have. */
+/** The part of `node:zlib` that the oldest supported Node.js lacks. */
 interface Zstd {
   readonly zstdCompressSync?: (bytes: Uint8Array, options: { params: Record<number, number> }) => Buffer
   readonly zstdDecompressSync?: Packing['unpack']
@@ -37,8 +37,8 @@ const { zstdCompressSync, zstdDecompressSync, constants } = zlib as unknown as Z
 const { BROTLI_PARAM_QUALITY: brotliLevel, BROTLI_PARAM_SIZE_HINT: brotliSize } = zlib.constants
 const zstdLevel = constants.ZSTD_c_compressionLevel ?? 0
 
-// A packed value is its mark, the length it inflates to in 4 bytes, and what the algorithm made of it. A value that is not
-// packed is its mark and the bytes. None of the marks begins a text in UTF-8 or what another codec of ours writes.
+// A packed value is a mark, its inflated length in 4 bytes, and the compressed bytes. An unpacked value is a mark and
+// its bytes. No mark begins a UTF-8 text or a value of another codec of this library.
 const notPacked = 0xf8
 const headerLength = 5
 const longest = 2 ** 32 - 1
@@ -73,16 +73,16 @@ const packings: Record<'gzip' | 'brotli' | 'zstd', Packing | null> = {
 }
 
 /**
- * A codec that compresses what another makes, where that makes it smaller. It reads what was written with any options,
- * and within `maxInflated`. It works synchronously, as each codec does: nothing else happens in the process meanwhile.
- * @throws TypeError for something that is not a codec, a wrong option, or an algorithm that this Node.js does not have
+ * A codec that compresses the bytes of another codec if that makes them smaller. It reads values written with any
+ * options, within `maxInflated`. Like every codec it is synchronous, and blocks the process meanwhile.
+ * @throws TypeError for another kind of object, a wrong option, or an algorithm that this Node.js lacks
  */
 export function compressed(codec: Codec, options: CompressedOptions = {}): Codec {
   shape('an object with encode() and decode()', ['encode', 'decode'])('codec', codec)
   const given: CompressedOptions = checkOptions('compressed', options, {
     above: integer(0),
     algorithm: oneOf(...Object.keys(packings)),
-    // What it may be depends on the algorithm.
+    // Its range depends on the algorithm.
     level: (_, value) => value,
     maxInflated: integer(1, longest),
   })
@@ -97,7 +97,7 @@ export function compressed(codec: Codec, options: CompressedOptions = {}): Codec
   return {
     encode: (value) => {
       const bytes = bytesReturned('encode() of the wrapped codec', codec.encode(value))
-      // Who reads it could not tell it from a bomb, and would load it again and again.
+      // A reader could not tell it from a decompression bomb, and would load it again and again.
       if (bytes.byteLength > maxInflated) {
         const size = `its ${bytes.byteLength} bytes are more than the ${maxInflated} that \`maxInflated\` allows`
         throw new TypeError(`Cannot store the value: ${size}`)
@@ -108,7 +108,7 @@ export function compressed(codec: Codec, options: CompressedOptions = {}): Codec
   }
 }
 
-/** The bytes packed, or `null` where that would make them no smaller. */
+/** The packed bytes; `null` if packing makes them no smaller. */
 function packed(bytes: Uint8Array, packing: Packing, level: number): Buffer | null {
   const made = packing.pack(bytes, level)
   if (headerLength + made.length >= 1 + bytes.byteLength) return null
@@ -133,7 +133,7 @@ function inflated(payload: Buffer, maxInflated: number): Buffer {
   } catch (cause) {
     throw new Error(`${unread} do not inflate to the ${length} that they should`, { cause })
   }
-  // Not every zlib minds when the end is missing.
+  // Some versions of zlib accept truncated input.
   if (bytes.length !== length) throw new Error(`${unread} inflate to ${bytes.length}, not to ${length}`)
   return bytes
 }

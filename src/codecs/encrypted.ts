@@ -6,27 +6,30 @@ import { formatValue } from '../core/time/duration.ts'
 import { quoted } from '../core/errors.ts'
 import { bytesReturned } from './returned.ts'
 
-/** A key of AES-256 and its name. */
+/** A named key for AES-256. */
 export interface EncryptionKey {
-  /** Stands in clear text before each value that the key encrypts. 1 to 255 bytes in UTF-8. */
+  /** The name, stored in clear text before each value that the key encrypts. 1 to 255 bytes in UTF-8. */
   readonly id: string
-  /** 32 random bytes, or a secret `KeyObject` of as many. They are copied. */
+  /** 32 random bytes, or a secret `KeyObject` of 32 bytes. Bytes are copied. */
   readonly key: Uint8Array | KeyObject
 }
 
-/** How `encrypted` works. */
+/** The options of `encrypted`. */
 export interface EncryptedOptions {
-  /** The first encrypts, all of them decrypt. To rotate: add the new one last everywhere, then move it to the front. */
+  /**
+   * The first key encrypts, all keys decrypt. To rotate, append the new key in every process, then move it to the
+   * front.
+   */
   readonly keys: readonly EncryptionKey[]
   /**
-   * What the values belong to, such as the namespace: a value that was encrypted with another context is refused. It is
-   * not stored. Default `''`.
+   * The owner of the values, such as the namespace: a value encrypted with another context is refused. It is
+   * authenticated, not stored. Default `''`.
    */
   readonly context?: string | undefined
 }
 
-// An encrypted value: the mark, the length of the id, the id, 12 bytes of nonce, the ciphertext, 16 bytes of tag. What stands
-// before the nonce is authenticated together with the context; the mark begins no text in UTF-8.
+// An encrypted value: the mark, the length of the id, the id, a nonce of 12 bytes, the ciphertext, a tag of 16 bytes.
+// The part before the nonce is authenticated together with the context. The mark begins no UTF-8 text.
 const mark = 0xfd
 const nonceLength = 12
 const tagLength = 16
@@ -34,9 +37,9 @@ const algorithm = 'aes-256-gcm'
 const cipherOptions = { authTagLength: tagLength }
 
 /**
- * A codec that encrypts and authenticates what another makes, by AES-256-GCM with a random nonce for each value. Wrap
- * `compressed` with it, not the other way round: ciphertext cannot be compressed.
- * @throws TypeError for something that is not a codec, or a wrong option; no message holds anything of a key
+ * A codec that encrypts and authenticates the bytes of another codec with AES-256-GCM (NIST SP 800-38D) and a random
+ * nonce per value. Wrap `compressed` with it, not the other way round: ciphertext does not compress.
+ * @throws TypeError for another kind of object, or a wrong option; no message contains any part of a key
  */
 export function encrypted(codec: Codec, options: EncryptedOptions): Codec {
   shape('an object with encode() and decode()', ['encode', 'decode'])('codec', codec)
@@ -89,7 +92,7 @@ function decrypted(payload: Buffer, keys: ReadonlyMap<string, KeyObject>, contex
   }
 }
 
-/** What must be checked even where it is missing, or may not be quoted, is checked later. */
+/** Passes a value on: its own check comes later, because the value may be missing or must not be quoted. */
 const asGiven: Check = (_, value) => value
 
 function checkKeys(keys: unknown): void {
@@ -116,7 +119,7 @@ function checkKeys(keys: unknown): void {
 function checkId(name: string, id: unknown): void {
   const length = typeof id === 'string' && id.isWellFormed() ? Buffer.byteLength(id) : 0
   if (length >= 1 && length <= 255) return
-  // Not quoted: somebody may have given the key for the id.
+  // Not quoted: it may be a key in place of an id.
   const got = typeof id === 'string' ? `a string of ${id.length} characters` : kindOf(id)
   throw new TypeError(`Expected \`${name}\` to be a text of 1 to 255 bytes in UTF-8, got ${got}`)
 }
@@ -133,12 +136,12 @@ const checkContext: Check = (name, value) => {
   throw new TypeError(`Expected \`${name}\` to be a text, got ${got}`)
 }
 
-/** A copy, so that the bytes may be wiped afterwards. */
+/** A copy, so that the caller may wipe the bytes. */
 function secretOf(key: Uint8Array | KeyObject): KeyObject {
   return types.isKeyObject(key) ? key : createSecretKey(key)
 }
 
-/** What something is, and nothing of what is in it. */
+/** The kind of a value, without any part of its content. */
 function kindOf(value: unknown): string {
   if (types.isKeyObject(value)) {
     return `a ${value.type} KeyObject${value.type === 'secret' ? ` of ${value.symmetricKeySize} bytes` : ''}`

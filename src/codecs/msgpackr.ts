@@ -2,20 +2,21 @@ import { shape } from '../core/options/checks.ts'
 import type { Codec } from '../core/codec/codec.ts'
 import { bytesReturned } from './returned.ts'
 
-/** What is used of a `Packr` of msgpackr. It stays the user's: it is never configured. */
+/** The required methods of a `Packr` of msgpackr. It belongs to the user: the codec never configures it. */
 export interface MessagePacker {
   pack(value: unknown): Uint8Array
   unpack(bytes: Uint8Array): unknown
 }
 
-// The one byte that MessagePack never uses: no other codec can take these bytes for its own, nor this one theirs.
+// The one byte that MessagePack never uses, so that no other codec takes these bytes for its own, nor this codec
+// theirs.
 const mark = 0xc1
 
 /**
- * A codec by msgpackr: few bytes, fast. What comes back, and what changes on the way, is up to the options of the
- * `Packr`: `new Packr({ moreTypes: true })` keeps the most.
- * @param packr all processes must have one with the same options, without `structures` that only one process knows
- * @throws TypeError for something that is not a Packr, or whose bytes another process could not read
+ * A codec with msgpackr: few bytes, fast. The options of the `Packr` decide which values are restored exactly; `new
+ * Packr({ moreTypes: true })` restores most.
+ * @param packr must have the same options in all processes, and no `structures` that only one process knows
+ * @throws TypeError for another kind of object, or for a Packr whose bytes another process could not read
  */
 export function msgpackrCodec(packr: MessagePacker): Codec {
   shape('a Packr of msgpackr', ['pack', 'unpack'])('packr', packr)
@@ -27,10 +28,10 @@ export function msgpackrCodec(packr: MessagePacker): Codec {
     },
     decode: (payload) => {
       try {
-        // A copy: what is unpacked are views of what is packed.
+        // A copy: unpacked buffers are views of the packed bytes.
         if (payload[0] === mark) return packr.unpack(Buffer.from(payload.subarray(1)))
       } catch {
-        // No cause: what is thrown may quote the value, and values have no business in logs.
+        // No cause: the error may quote the value, and values must not reach the logs.
       }
       throw new Error(`Cannot read a stored value: its ${payload.length} bytes are not what this codec writes`)
     },
@@ -41,18 +42,18 @@ function pack(packr: MessagePacker, value: unknown): unknown {
   try {
     return packr.pack(value)
   } catch (error) {
-    // What msgpackr says may quote the value: it is the cause, for the process of the caller alone.
+    // The message of msgpackr may quote the value, so it is only the cause, which stays in the caller's process.
     const name = error instanceof Error ? error.name : typeof error
     throw new TypeError(`Cannot store the value: pack() of msgpackr threw ${name}`, { cause: error })
   }
 }
 
 /**
- * With `structures` or `sequential` the names of properties are not in the bytes but in the memory of the process. Another
- * one would read nothing, or, with structures of its own under the same numbers, values under wrong names.
+ * Refuses `structures` and `sequential`, which keep property names in the memory of the process instead of the bytes.
+ * Another process would read nothing or, with its own structures under the same numbers, values under wrong names.
  */
 function refusePrivateStructures(packr: MessagePacker & { getStructures?: unknown }): void {
-  // They are kept where others find them.
+  // Shared structures, which other processes can find.
   if (typeof packr.getStructures === 'function') return
   const probe = { herdless: true }
   pack(packr, probe)

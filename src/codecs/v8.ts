@@ -5,16 +5,16 @@ import { messageOf } from '../core/errors.ts'
 import { refuseWhatChanges } from './cloneable.ts'
 
 /**
- * A codec by the structured clone of V8 (`node:v8`): for values that refer to themselves, and for errors.
+ * A codec with the structured clone of V8 (`node:v8`), for values with shared or cyclic references, and for errors.
  *
- * Comes back, at any depth: all that `jsonCodec` knows but objects without a prototype, and cycles, that two references
- * are to one object, errors of the built-in classes (message, stack, cause), `RegExp`, holes in arrays.
+ * Restored at any depth: everything that `jsonCodec` restores except objects without a prototype; also cycles, object
+ * identity, errors of the built-in classes (message, stack, cause), `RegExp`, and holes in arrays.
  *
  * Refused, with a TypeError that names the path: functions, symbols, instances of other classes, objects without a
- * prototype, errors with properties of their own (a `code`), proxies, accessors, symbol keys, more than 1000 levels.
+ * prototype, errors with own properties (a `code`), proxies, accessors, symbol keys, more than 1000 levels.
  *
- * The bytes are in the format of V8. A Node.js with an older format cannot read those of a newer one, and nothing else
- * can read either.
+ * The bytes have the format of V8. A Node.js with an older format cannot read a newer one, and no other software reads
+ * either.
  */
 export function v8Codec(): Codec {
   return { encode, decode }
@@ -26,7 +26,7 @@ function encode(value: unknown): Uint8Array {
     return serialize(value)
   } catch (error) {
     if (error instanceof TypeError) throw error
-    // The stack was nearly full before the call, or the bytes are more than there can be.
+    // The stack was nearly full before the call, or the bytes exceed the largest buffer.
     throw new TypeError(`Cannot store the value: ${messageOf(error)}`, { cause: error })
   }
 }
@@ -37,7 +37,7 @@ function decode(payload: Buffer): unknown {
     reader.readHeader()
     return reader.readValue()
   } catch {
-    // No cause: what is thrown may quote the value, and values have no business in logs.
+    // No cause: the error may quote the value, and values must not reach the logs.
     const size = `its ${payload.length} bytes`
     throw new Error(`Cannot read a stored value: ${size} are not what this codec writes, or of a newer Node.js`)
   }
@@ -50,7 +50,9 @@ interface HostObjects extends Deserializer {
 
 const Base = DefaultDeserializer as unknown as new (payload: Uint8Array) => HostObjects
 
-/** Its own views are views of the payload: they would change with it, and show all of it through their `buffer`. */
+/**
+ * Copies each view: the base class returns views of the payload, which change with it and expose it by their `buffer`.
+ */
 class CopyingDeserializer extends Base {
   override _readHostObject(): ArrayBufferView {
     const view = super._readHostObject()

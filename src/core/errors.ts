@@ -1,6 +1,6 @@
 /**
- * Everything that can go wrong in life, by code. Misuse (a wrong argument) is a `TypeError` instead.
- * `docs/errors.md` has a row for each.
+ * The operational errors, by code. Misuse (a wrong argument) is a `TypeError` instead. `docs/errors.md` has a row for
+ * each code.
  */
 export type CacheErrorCode =
   | 'LOAD_FAILED'
@@ -15,12 +15,12 @@ export type CacheErrorCode =
   | 'CIRCULAR_LOAD'
   | 'CLOSED'
 
-/** The one error class of this library; told apart by `code`, never by message or by `instanceof` of subclasses. */
+/** The only error class of this library; `code` tells its instances apart, never the message or a subclass. */
 export class CacheError extends Error {
   override readonly name: string = 'CacheError'
-  /** What happened. */
+  /** The kind of error. */
   readonly code: CacheErrorCode
-  /** The key it happened to; `undefined` where the error is not about one key. */
+  /** The key that the error is about; `undefined` if it is not about one key. */
   readonly key: string | undefined
 
   constructor(code: CacheErrorCode, message: string, about: { key?: string | undefined; cause?: unknown } = {}) {
@@ -30,12 +30,12 @@ export class CacheError extends Error {
   }
 }
 
-/** A key as it stands in a message: quoted, control characters escaped, cut after 100 characters. */
+/** A key for a message: quoted, control characters escaped, cut after 100 characters. */
 export function quoted(key: string): string {
   return JSON.stringify(key.length > 100 ? `${key.slice(0, 100)}…` : key)
 }
 
-/** What of an error travels between processes: bounded, and never a stack, a value or a credential of ours. */
+/** The part of an error that travels between processes: bounded, without stacks, values or credentials. */
 export interface Failure {
   readonly code: CacheErrorCode
   readonly message: string
@@ -44,7 +44,7 @@ export interface Failure {
 
 const longestMessage = 1_000
 
-/** The part of a load's error that other processes are told. */
+/** The part of a load's error that other processes receive. */
 export function toFailure(error: CacheError): Failure {
   const { code, message, cause } = error
   return { code, message: cut(message), cause: cause === undefined ? null : causeOf(cause) }
@@ -59,48 +59,48 @@ function causeOf(thrown: unknown): NonNullable<Failure['cause']> {
   }
 }
 
-/** The error that callers in other processes get for a load that failed. */
+/** The error for callers in other processes than the one whose load failed. */
 export function fromFailure({ code, message, cause }: Failure, key: string): CacheError {
   return new CacheError(code, cut(message), cause ? { key, cause: rebuilt(cause) } : { key })
 }
 
-// What was bounded by whoever sent it is bounded again: a stranger may have sent it.
+// Bound the strings again although the sender has bounded them: any client of the server can send a message.
 function rebuilt(cause: NonNullable<Failure['cause']>): Error {
   const [name, message] = [cut(cause.name), cut(cause.message)]
   const code = typeof cause.code === 'string' ? cut(cause.code) : cause.code
   const error = new Error(message)
-  // Its stack would point into this library, at a place that has nothing to do with the failure.
+  // A stack from here would point into this library instead of at the failure.
   error.stack = `${name}: ${message}\n    at the loader, in another process`
   Object.defineProperty(error, 'name', { value: name, configurable: true, writable: true })
   if (code !== undefined) Object.assign(error, { code })
   return error
 }
 
-/** The error of whatever is asked of a cache that has been closed, or was under way when it was. */
+/** The error for a call to a closed cache, and for a call that was under way when the cache closed. */
 export function closedError(key?: string): CacheError {
   return new CacheError('CLOSED', 'The cache is closed', { key })
 }
 
-/** The same of a lock. */
+/** The error for a call to a closed lock. */
 export function lockClosedError(name?: string): CacheError {
   return new CacheError('CLOSED', 'The lock is closed', { key: name })
 }
 
-/** The same error, about this key. */
+/** The same error with a key. */
 export function withKey(key: string, { code, message, cause }: CacheError): CacheError {
   return new CacheError(code, message, { key, cause })
 }
 
 /** The error of a load whose loader threw `cause`. */
 export function loadFailedError(key: string, cause: unknown): CacheError {
-  // A circle is the caller's own doing: every level of it shows the chain, not a pile of wrappers.
+  // A circular load is a bug of the caller: show the chain once instead of one wrapper per level.
   if (cause instanceof CacheError && cause.code === 'CIRCULAR_LOAD') return cause
   return new CacheError('LOAD_FAILED', `Loading ${quoted(key)} failed: ${messageOf(cause)}`, { key, cause })
 }
 
 /**
- * What a store's own error becomes. Only name, message and code are kept: a client hangs the whole command on its
- * errors, with the value or the password in it.
+ * The CacheError for an error of a store. Only name, message and code are kept: a client attaches the whole command to
+ * its errors, including the value or the password.
  */
 export function unavailableError(error: unknown): CacheError {
   if (error instanceof CacheError) return error
@@ -110,7 +110,7 @@ export function unavailableError(error: unknown): CacheError {
   return new CacheError('STORE_UNAVAILABLE', `The store failed: ${message}`, { cause })
 }
 
-/** What a thrown thing says, whatever it is: it comes from the user's code, or from a client. */
+/** The message of any thrown value, from user code or a client. Never throws. */
 export function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown)
@@ -123,7 +123,7 @@ function cut(text: string): string {
   return text.length > longestMessage ? `${text.slice(0, longestMessage)}…` : text
 }
 
-/** For what nobody waits for: where it fails, something else makes up for it, and whoever calls this knows what. */
+/** Ignores the rejection of work that has no waiting caller. The call site must know how a failure is made up for. */
 export function ignoreRejection(work: Promise<unknown>): void {
   work.catch(() => undefined)
 }

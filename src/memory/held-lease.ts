@@ -1,11 +1,11 @@
 import type { Failure } from '../core/errors.ts'
 import type { Outcome } from '../core/contract/store.ts'
 
-/** A load under way, and whom to tell of its end. */
+/** A load under way, with its waiters. */
 export interface HeldLease {
   readonly token: string
   readonly version: number
-  /** The epoch of tags when it was granted. */
+  /** The epoch of tags at its grant. */
   readonly since: number
   readonly holder: string
   readonly context: string | undefined
@@ -16,7 +16,7 @@ export interface HeldLease {
   readonly tellHolder: () => void
 }
 
-/** What a load without a value leaves behind for a while. */
+/** The outcome of a load without a value, until it expires. */
 export interface Rest {
   readonly until: number
   readonly token: string

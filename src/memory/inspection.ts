@@ -5,7 +5,7 @@ import type { Inspection, Seen, SeenLease } from '../core/contract/store.ts'
 import type { HeldLease, Rest } from './held-lease.ts'
 import type { MemoryTags } from './tags.ts'
 
-/** What a store in memory is made of. */
+/** The parts of a store in memory. */
 interface Kept {
   readonly values: LRUCache<string, StoredValue>
   readonly held: Map<string, HeldLease>
@@ -16,7 +16,7 @@ interface Kept {
   readonly voidLoad: (key: string) => void
 }
 
-/** What operators may ask of a store in memory. */
+/** The operations of operators on a store in memory. */
 export class MemoryInspection implements Inspection {
   readonly #kept: Kept
 
@@ -27,7 +27,7 @@ export class MemoryInspection implements Inspection {
   async look(key: string): Promise<Seen> {
     const { values, resting, tags, clock } = this.#kept
     const now = clock.now()
-    // Being looked at is no use of it.
+    // Peek, because an inspection is no use in the sense of the LRU order.
     const value = values.peek(key)
     const rest = resting.peek(key)
     const left = rest === undefined ? 0 : rest.until - now

@@ -10,11 +10,11 @@ interface Held {
 interface Waiter {
   readonly token: string
   readonly tell: () => void
-  /** When it loses its place, unless it asks again. */
+  /** When it loses its place, unless it requests again. */
   until: number
 }
 
-/** Locks in the memory of this process: they exclude whoever runs in it, and nobody else. */
+/** Locks in the memory of this process: they exclude only callers in it. */
 export class MemoryLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
   readonly #clock: Clock
@@ -23,7 +23,9 @@ export class MemoryLocks implements LockBackend {
   readonly #queues = new Map<string, Map<string, Waiter>>()
   #fence = 0n
 
-  /** @param placeKept for how long whoever waits keeps its place unless it asks again, in milliseconds; who waits may die */
+  /**
+   * @param placeKept how long a waiter keeps its place without requesting again, in milliseconds, if waiters can die
+   */
   constructor(clock: Clock = systemClock, placeKept: number = Number.POSITIVE_INFINITY) {
     this.#clock = clock
     this.#placeKept = placeKept
@@ -38,7 +40,7 @@ export class MemoryLocks implements LockBackend {
       this.#dequeue(name, token)
       return { state: 'held', hold: this.#grant(name, token, ttl, now) }
     }
-    // Free for the first in the queue: for as long as it keeps its place, or, if it lives for certain, for a moment.
+    // Free for the first waiter: until its place ends if it may have died, else only for a moment.
     const left = (held?.until ?? (mortal(first) ? first.until : now)) - now
     return waits === 'no' ? busyUntold(left) : this.#busy(name, token, left)
   }
@@ -78,7 +80,7 @@ export class MemoryLocks implements LockBackend {
     this.#queues.set(name, queue)
     let tell!: () => void
     const freed = new Promise<void>((resolve) => (tell = resolve))
-    // Whoever asks again keeps its place.
+    // A waiter that requests again keeps its place.
     queue.set(token, { token, tell, until: this.#clock.now() + this.#placeKept })
     return { state: 'busy', freed, pushed: true, left, leave, giveUp: async () => this.#dequeue(name, token) }
   }
@@ -87,7 +89,7 @@ export class MemoryLocks implements LockBackend {
     const queue = this.#queues.get(name)
     if (queue === undefined || !queue.delete(token)) return
     if (queue.size === 0) this.#queues.delete(name)
-    // It may have been the one that was told.
+    // The waiter that left may have been the one that was told.
     else if (this.#heldNow(name, this.#clock.now()) === undefined) this.#wakeNext(name)
   }
 
@@ -99,7 +101,7 @@ export class MemoryLocks implements LockBackend {
     next.tell()
   }
 
-  /** The first of those who wait; whoever has not asked again for so long has gone away. */
+  /** The first waiter; waiters that have not requested for too long are removed. */
   #first(name: string, now: number): Waiter | undefined {
     const queue = this.#queues.get(name)
     for (const waiter of queue?.values() ?? []) {
@@ -118,7 +120,7 @@ export class MemoryLocks implements LockBackend {
   }
 }
 
-/** Whether it may have gone away without a word. */
+/** Whether a waiter may have died unnoticed. */
 function mortal(waiter: Waiter | undefined): waiter is Waiter {
   return waiter !== undefined && waiter.until < Number.POSITIVE_INFINITY
 }

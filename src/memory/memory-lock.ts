@@ -5,9 +5,9 @@ import { acquireChecks, lockDefaults, type LockPlan } from '../core/options/lock
 import type { AcquireOptions, Lock } from '../core/contract/lock.ts'
 import { MemoryLocks } from './lock.ts'
 
-/** How a `memoryLock` works: what is not said when it is asked for, and its clock. */
+/** The options of a `memoryLock`: the defaults of its requests, and its clock. */
 export interface MemoryLockOptions extends Omit<AcquireOptions, 'signal'> {
-  /** The clock that leases age by; for tests on virtual time. Default: this machine's. */
+  /** The clock by which leases age, for tests on virtual time. Default: this machine's. */
   readonly clock?: Clock | undefined
 }
 
@@ -15,8 +15,8 @@ const { signal: _, ...ofEach } = acquireChecks
 const checks = { ...ofEach, clock: shape('an object with now() and after()', ['now', 'after']) }
 
 /**
- * A lock in the memory of this process: for one process, for tests, and for trying things out.
- * @throws TypeError for an unknown option or a value it cannot have
+ * A lock in the memory of this process: for one process, for tests, and for experiments.
+ * @throws TypeError for an unknown option or a wrong value
  */
 export function memoryLock(options: MemoryLockOptions = {}): Lock {
   const { clock = systemClock, ...plan }: Partial<LockPlan> & { clock?: Clock } = checkOptions(
@@ -24,6 +24,6 @@ export function memoryLock(options: MemoryLockOptions = {}): Lock {
     options,
     checks,
   )
-  // Memory answers at once, or never: then it is this process that stands still.
+  // Memory answers at once. A missing answer means that this process itself is paused.
   return new FleetLock(new MemoryLocks(clock), { plan: { ...lockDefaults, ...plan }, commandTimeout: 60_000, clock })
 }

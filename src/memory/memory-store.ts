@@ -3,17 +3,17 @@ import { systemClock, type Clock } from '../core/time/clock.ts'
 import type { Store } from '../core/contract/store.ts'
 import { MemoryStore } from './store.ts'
 
-/** Bounds of a `memoryStore`. */
+/** The bounds of a `memoryStore`. */
 export interface MemoryStoreOptions {
-  /** Most values kept, up to 16 777 216; the least recently used goes first. Default 10 000. */
+  /** The most values, up to 16 777 216; the least recently used is evicted first. Default 10 000. */
   readonly max?: number
-  /** Most bytes kept, payloads and keys. Default 67108864 (64 MiB). */
+  /** The most bytes, of payloads and keys. Default 67108864 (64 MiB). */
   readonly maxSize?: number
-  /** The clock that values and leases age by; for tests on virtual time. Default: this machine's. */
+  /** The clock by which values and leases age, for tests on virtual time. Default: this machine's. */
   readonly clock?: Clock
 }
 
-/** Room for all values is made at once. */
+/** The LRU cache allocates the room for all values at once. */
 const mostValues = 16_777_216
 
 const checks = {
@@ -23,9 +23,9 @@ const checks = {
 }
 
 /**
- * A store in the memory of this process: for one process, for tests, and for trying things out.
- * Values are kept as bytes, so no caller can change what another gets.
- * @throws TypeError for an unknown option or a value it cannot have
+ * A store in the memory of this process: for one process, for tests, and for experiments. Values are kept as bytes, so
+ * that no caller can change another caller's value.
+ * @throws TypeError for an unknown option or a wrong value
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const given: MemoryStoreOptions = checkOptions('memoryStore', options, checks)

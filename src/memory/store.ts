@@ -1,3 +1,9 @@
+/*
+ * The store in memory: the lease protocol without a server, for one process and for tests.
+ *
+ * Reading order: store.ts (the protocol), held-lease.ts (its records), tags.ts, inspection.ts; lock.ts for locks;
+ * memory-store.ts and memory-lock.ts (the public functions and their options).
+ */
 import { LRUCache } from 'lru-cache'
 import { microseconds, type Clock } from '../core/time/clock.ts'
 import type { Failure } from '../core/errors.ts'
@@ -91,7 +97,7 @@ export class MemoryStore implements Store {
       return false
     }
     const written = this.#write(key, { token, version: held.version, since: held.since }, value)
-    // Those who wait get it even if it is too large to be kept.
+    // Waiters get the value even if it is too large to be kept.
     this.#end(key, held, { state: 'filled', entry: seen(written, written.writtenAt) })
     return true
   }
@@ -168,7 +174,7 @@ export class MemoryStore implements Store {
     const { payload, ttl, grace, loadTime, tags = [], validators = null } = written
     const writtenAt = this.#clock.now()
     const freshUntil = writtenAt + ttl
-    // A copy: what is kept must not change when the caller's buffer does.
+    // A copy: the stored bytes must not change with the caller's buffer.
     const kept = Buffer.from(payload)
     const value = {
       ...by,
@@ -219,7 +225,7 @@ export class MemoryStore implements Store {
     const { key, token } = lease
     const held = this.#ours(lease)
     if (held === null) return this.#resting.peek(key)?.token === token
-    // Also if it is no answer any more: the same may be asked once more.
+    // Kept even if it is no answer any more, because the command may be sent twice.
     this.#resting.set(key, { answer, token, until: this.#clock.now() + duration })
     this.#end(key, held, answer)
     return true

@@ -5,28 +5,28 @@ import { defaultBuckets, metered } from '../core/observe/metering.ts'
 import { Instruments } from './meters.ts'
 import { Spans } from './spans.ts'
 
-/** What `instrument` is told. */
+/** The options of `instrument`. */
 export interface InstrumentOptions {
-  /** Whether spans have the attribute `herdless.key`: keys may be private. Metrics never have it. Default `false`. */
+  /** Whether spans have the attribute `herdless.key`; keys may be private. Metrics never have it. Default `false`. */
   readonly keys?: boolean | undefined
-  /** Whether there are spans. Default `true`. */
+  /** Whether to make spans. Default `true`. */
   readonly spans?: boolean | undefined
-  /** Whether there are metrics. Default `true`. */
+  /** Whether to make metrics. Default `true`. */
   readonly metrics?: boolean | undefined
-  /** Where spans are made. Default: the global provider. */
+  /** The provider for spans. Default: the global provider. */
   readonly tracerProvider?: TracerProvider | undefined
-  /** Where metrics are made. Default: the global provider. */
+  /** The provider for metrics. Default: the global provider. */
   readonly meterProvider?: MeterProvider | undefined
   /** The upper bounds of the histograms, in seconds, ascending. Default: 16 from 1 ms to 60 s. */
   readonly buckets?: readonly number[] | undefined
 }
 
 /**
- * Has spans and metrics of a cache made with OpenTelemetry, from now on. A loader runs inside the span of its load; the
- * span of a wait has a link to that of the load, in whatever process it runs. Hits have no span.
- * @param cache each has its namespace as an attribute
- * @returns what stops it; what has been made stays
- * @throws TypeError for an unknown option or a value it cannot have, or if the cache has a tracer already
+ * Makes OpenTelemetry spans and metrics of a cache from now on. A loader runs inside the span of its load; the span of
+ * a wait has a link to the span of the load, in any process. Hits have no spans.
+ * @param cache its namespace becomes an attribute
+ * @returns a function that stops it; existing spans and metrics stay
+ * @throws TypeError for an unknown option or a wrong value, or if the cache has a tracer already
  */
 export function instrument(cache: Pick<Cache, 'on' | 'stats' | 'trace'>, options: InstrumentOptions = {}): () => void {
   const given: InstrumentOptions = checkOptions('instrument', options, {

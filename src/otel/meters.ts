@@ -1,7 +1,7 @@
 import type { Attributes, Counter, Meter } from '@opentelemetry/api'
 import type { Meters } from '../core/observe/metering.ts'
 
-/** The metrics of one cache as instruments of a meter. */
+/** The metrics of one cache as OpenTelemetry instruments. */
 export class Instruments implements Meters {
   readonly #meter: Meter
   readonly #buckets: readonly number[]
@@ -24,7 +24,7 @@ export class Instruments implements Meters {
       ...Object.fromEntries(told),
       ...(code === undefined ? {} : { 'error.type': code }),
     }
-    // A rate needs the zero that it begins from.
+    // A rate needs its initial zero.
     counter.add(0, attributes)
     return (by = 1) => counter.add(by, attributes)
   }
@@ -40,7 +40,7 @@ export class Instruments implements Meters {
     return (value) => gauge.record(value, this.#attributes)
   }
 
-  /** In seconds. */
+  /** Records seconds. */
   duration(name: string, description: string): (ms: number) => void {
     const advice = { explicitBucketBoundaries: [...this.#buckets] }
     const histogram = this.#meter.createHistogram(`herdless.${name}.duration`, { description, unit: 's', advice })

@@ -10,13 +10,13 @@ import {
 import type { CacheError } from '../core/errors.ts'
 import type { Trace, TraceOutcome, Tracer } from '../core/observe/tracing.ts'
 
-/** A span for each load and each wait of a cache, and for each claim that came to neither. */
+/** A span per load and per wait of a cache, and per claim that becomes neither. */
 export class Spans implements Tracer {
   readonly #tracer: SpanTracer
   readonly #namespace: string
   readonly #keys: boolean
 
-  /** @param keys whether spans tell the key */
+  /** @param keys whether spans have the key as an attribute */
   constructor(tracer: SpanTracer, namespace: string, keys: boolean) {
     this.#tracer = tracer
     this.#namespace = namespace
@@ -25,7 +25,7 @@ export class Spans implements Tracer {
 
   begin(what: 'claim' | 'load' | 'wait', key: string): Trace {
     const attributes = { 'herdless.namespace': this.#namespace, ...(this.#keys ? { 'herdless.key': key } : {}) }
-    // A child of what the caller does.
+    // A child of the caller's active span.
     const span = this.#tracer.startSpan(`herdless.${what}`, { attributes })
     const inside = trace.setSpan(context.active(), span)
     let isRemote = false
@@ -46,7 +46,7 @@ export class Spans implements Tracer {
         over = true
         span.setAttribute('herdless.outcome', outcome)
         if (error !== undefined) {
-          // By its code: the message names the key, and may hold what the source says.
+          // Only the code: the message names the key, and may quote the source.
           span.setAttribute('error.type', error.code)
           span.setStatus({ code: SpanStatusCode.ERROR, message: error.code })
         }
@@ -56,14 +56,16 @@ export class Spans implements Tracer {
   }
 }
 
-/** As in the header of W3C Trace Context; `''` for a span that nobody will ever find. */
+/**
+ * The span as a `traceparent` (W3C Trace Context, section 3.2); `''` for an unsampled one, which no backend will have.
+ */
 function traceparentOf(span: SpanContext): string {
   const { traceId, spanId, traceFlags } = span
   if (!isSpanContextValid(span) || (traceFlags & TraceFlags.SAMPLED) === 0) return ''
   return `00-${traceId}-${spanId}-01`
 }
 
-/** What another process has told; anybody may have written it. */
+/** The span of a `traceparent`; `null` for another text, which a foreign client may have written. */
 function spanContextIn(traceparent: string): SpanContext | null {
   const [, traceId = '', spanId = ''] = /^00-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}$/.exec(traceparent) ?? []
   const span = { traceId, spanId, traceFlags: TraceFlags.SAMPLED }

@@ -11,7 +11,7 @@ import {
 import { ignoreRejection } from '../core/errors.ts'
 import type { Session } from './client.ts'
 
-/** A session that has not answered for so long is given up, in milliseconds, and with it what it holds. */
+/** How long a session may leave a command unanswered before it is given up with all its locks, in milliseconds. */
 const silence = 5_000
 
 interface Held {
@@ -21,7 +21,7 @@ interface Held {
   timer: NodeJS.Timeout
 }
 
-/** The session as it is used: an answer, or the end of it. */
+/** A session that answers each command, or ends. */
 interface OpenSession {
   /** Resolves with the first value of the first row. */
   ask(text: string, values?: readonly unknown[]): Promise<unknown>
@@ -29,8 +29,8 @@ interface OpenSession {
 }
 
 /**
- * Advisory locks of one session, which is a connection of our own: the server frees them when it ends. A session may have
- * the same one twice, so who has it in this process is known here.
+ * Advisory locks of one session on a connection of its own; the server releases them when the session ends. A session
+ * may acquire the same lock twice, so this class keeps track of the holders in this process.
  */
 export class AdvisoryLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
@@ -38,7 +38,7 @@ export class AdvisoryLocks implements LockBackend {
   readonly #held = new Map<string, Held>()
   #session: Promise<OpenSession> | null = null
 
-  /** @param open opens a session, and says when it is lost */
+  /** @param open opens a session, and calls `lost` when the session is lost */
   constructor(open: (lost: () => void) => Promise<Session>) {
     this.#open = open
   }
@@ -49,7 +49,7 @@ export class AdvisoryLocks implements LockBackend {
     const session = this.#session
     if (session === null) return
     this.#lost(session)
-    // It may be opening still, for as long as the server likes.
+    // The session may still be opening, for as long as the server takes.
     ignoreRejection(session.then((open) => open.end()))
   }
 
@@ -60,7 +60,8 @@ export class AdvisoryLocks implements LockBackend {
     let lose!: () => void
     const lost = new Promise<void>((resolve) => (lose = resolve))
     const hold: Hold = { name, token, ttl, fence: null, lost }
-    // It is ours in this process before the server is asked: the session would be given it a second time.
+    // Reserved in this process before the server is asked, because the server would grant it to the session a second
+    // time.
     const held: Held = { hold, session, lose, timer: this.#endOf(hold) }
     this.#held.set(name, held)
     try {
@@ -76,7 +77,7 @@ export class AdvisoryLocks implements LockBackend {
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
     const ours = holds.map((hold) => this.#heldAs(hold))
-    // The server holds them for as long as it has the session.
+    // The server holds the locks as long as the session.
     const asked = new Map<OpenSession, Promise<unknown>>()
     for (const held of ours) {
       if (held !== undefined && !asked.has(held.session)) asked.set(held.session, held.session.ask('SELECT 1'))
@@ -98,12 +99,12 @@ export class AdvisoryLocks implements LockBackend {
     try {
       return (await held.session.ask('SELECT pg_advisory_unlock($1::text::bigint)', [keyOf(hold.name)])) === true
     } finally {
-      // Not before: as long as the session has it, it would be given it a second time.
+      // Not before the answer: the server would grant a lock that the session still holds a second time.
       this.#forget(held)
     }
   }
 
-  /** The server knows no ttl: when it is over, the lock is given back from here. */
+  /** The server knows no ttl, so a timer here releases the lock. */
   #endOf(hold: Hold): NodeJS.Timeout {
     const timer = setTimeout(() => {
       this.#heldAs(hold)?.lose()
@@ -137,7 +138,7 @@ export class AdvisoryLocks implements LockBackend {
     return this.#session
   }
 
-  /** A session is gone, and with it all that it held. */
+  /** Handles the loss of a session and all its locks. */
   #lost(session: Promise<OpenSession>): void {
     if (this.#session !== session) return
     this.#session = null
@@ -149,7 +150,7 @@ export class AdvisoryLocks implements LockBackend {
   }
 }
 
-/** A session that is over as soon as it does not answer: what it holds is not known any more then. */
+/** A session that ends as soon as it leaves a command unanswered, because its locks are unknown then. */
 function asking(session: Session, lost: () => void): OpenSession {
   return {
     ask: async (text, values = []) => {
@@ -166,7 +167,7 @@ function asking(session: Session, lost: () => void): OpenSession {
   }
 }
 
-/** Advisory locks are numbers: 64 bits of a hash are different for different names, as far as chance can tell. */
+/** The number of an advisory lock: 64 bits of a hash, different for different names except by a negligible chance. */
 function keyOf(name: string): string {
   return createHash('sha256').update(`herdless:${name}`).digest().readBigInt64BE().toString()
 }

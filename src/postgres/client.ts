@@ -1,17 +1,17 @@
 /**
- * What is used of a PostgreSQL client: a `Pool` of `pg`, or what `postgres` (postgres.js) returns. It stays the user's: it
- * is never configured or ended.
+ * A PostgreSQL client: a `Pool` of `pg`, or the `sql` of `postgres` (postgres.js). It belongs to the user: the lock
+ * never configures or ends it.
  */
 export type PostgresClient = PgPool | PostgresJs
 
-/** What is used of a `Pool` of `pg`. */
+/** The required members of a `Pool` of `pg`. */
 export interface PgPool {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
-  /** What its connections are made with: ours are made with the same. */
+  /** The options of its connections; the lock's own connections use the same. */
   readonly options: object
 }
 
-/** What is used of `sql` of postgres.js. */
+/** The required members of the `sql` of postgres.js. */
 export interface PostgresJs {
   unsafe(text: string, values?: never[]): PromiseLike<unknown>
   listen(
@@ -30,34 +30,37 @@ interface PgConnection {
   on(event: 'error' | 'end', hear: () => void): unknown
 }
 
-/** The values of a row, in order: a client may be set to give columns other names. */
+/** The values of a row, in order, because a client may rename columns. */
 export type Row = readonly unknown[]
 
-/** A connection of our own. */
+/** A connection of the lock's own. */
 export interface Session {
   query(text: string, values: readonly unknown[]): Promise<Row[]>
   end(): void
 }
 
-/** A database, whichever client leads to it. */
+/** A database, behind either client. */
 export interface Database {
   query(text: string, values: readonly unknown[]): Promise<Row[]>
-  /** Several statements at once, in one transaction. */
+  /** Runs several statements in one transaction. */
   script(text: string): Promise<void>
   /**
-   * Listens until it is ended.
-   * @param listening called when it listens, and again when it does after the connection was lost
-   * @param lost called when it listens no more
+   * Listens on a channel until `end`.
+   * @param listening called when it listens, also after a lost connection
+   * @param lost called when it no longer listens
    */
   listen(channel: string, hear: (payload: string) => void, listening: () => void, lost: () => void): { end(): void }
-  /** Opens a connection of our own, and calls `lost` when it breaks; `null` where the client has none to give. */
+  /** Opens a connection of its own and calls `lost` when it breaks; `null` if the client cannot provide one. */
   readonly session: ((lost: () => void) => Promise<Session>) | null
 }
 
-/** How long after a lost connection the next is tried, in milliseconds. */
+/** The pause after a lost connection, in milliseconds. */
 const reconnectAfter = 500
 
-/** @throws TypeError for something that is neither */
+/**
+ * The database behind a client.
+ * @throws TypeError for another kind of client
+ */
 export function databaseOf(client: PostgresClient): Database {
   if (isPostgresJs(client)) return new PostgresJsDatabase(client)
   if (isPgPool(client)) return new PgDatabase(client)
@@ -69,7 +72,7 @@ function isPostgresJs(client: unknown): client is PostgresJs {
 }
 
 function isPgPool(client: unknown): client is PgPool {
-  // A single client has `query` too, but it makes no others.
+  // A single client has `query` too, but cannot make further connections.
   return typeof client === 'object' && client !== null && has(client, ['query', 'Client'])
 }
 
@@ -134,7 +137,7 @@ class PgDatabase implements Database {
     connection.on('error', lost)
     connection.on('end', lost)
     await connection.connect()
-    // A connection of pg wants to be asked one thing after the other.
+    // A connection of pg runs one query at a time.
     let last: Promise<unknown> = Promise.resolve()
     return {
       query: (text, values) => {
@@ -146,7 +149,7 @@ class PgDatabase implements Database {
     }
   }
 
-  /** Outside of the pool: what is held for long must not be one of the few that all others share. */
+  /** Outside of the pool: a long-held connection must not occupy one of the few that the application shares. */
   #connection(): PgConnection {
     const { Client } = this.#pool as unknown as { Client: new (options: object) => PgConnection }
     return new Client(this.#pool.options)
@@ -158,7 +161,7 @@ function end(connection: PgConnection): void {
 }
 
 class PostgresJsDatabase implements Database {
-  // What it reserves may go on as another connection, without a word.
+  // A reserved connection of postgres.js may be replaced by another one unnoticed.
   readonly session = null
   readonly #sql: PostgresJs
 
@@ -175,7 +178,7 @@ class PostgresJsDatabase implements Database {
   }
 
   listen(channel: string, hear: (payload: string) => void, up: () => void): { end(): void } {
-    // It listens again by itself when its connection was lost.
+    // postgres.js listens again by itself after a lost connection.
     const listened = this.#sql.listen(channel, hear, up)
     listened.catch(() => undefined)
     return {

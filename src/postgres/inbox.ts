@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import type { Database } from './client.ts'
 
-/** How long the first who waits waits for the connection that listens, in milliseconds. */
+/** How long the first waiter waits for the listening connection, in milliseconds. */
 const patience = 250
 
-/** The most messages kept for requests whose answer is still on its way. */
+/** The most messages that are kept for requests under way. */
 const mostEarly = 256
 
 /**
- * Where this process is told that it is its turn: one channel, on a connection of its own. A message may overtake the
- * answer to the request that took a place in the queue, so as long as one is under way, messages are kept.
+ * The inbox of this process: one channel, on a connection of its own, for the message that it is a waiter's turn. A
+ * message may overtake the answer to the request that enlisted the waiter. So while a request is under way, messages
+ * are kept.
  */
 export class Inbox {
   readonly #database: Database
@@ -25,7 +26,7 @@ export class Inbox {
     this.#database = database
   }
 
-  /** The channel, if it is listened to; `''` if nothing can be told to this process. */
+  /** The channel while it is listened to; `''` otherwise. */
   get name(): string {
     return this.#up ? this.#name : ''
   }
@@ -36,7 +37,7 @@ export class Inbox {
     for (const tell of this.#listeners.values()) tell()
   }
 
-  /** Asks for what may have to be waited for. It begins to listen when that is done for the first time. */
+  /** Runs a request that may have to wait. The first one starts to listen. */
   async asking<T>(ask: () => Promise<T>): Promise<T> {
     await (this.#firstTry ??= this.#listen())
     this.#asking++
@@ -44,12 +45,12 @@ export class Inbox {
       return await ask()
     } finally {
       this.#asking--
-      // After the one who asked has had its turn to listen.
+      // Later, so that the requester can listen first.
       if (this.#early.size > 0) queueMicrotask(() => this.#asking === 0 && this.#early.clear())
     }
   }
 
-  /** Calls `tell` with the next message for this token; returns what stops that. */
+  /** Calls `tell` with the next message for this token; returns a function that stops it. */
   listen(token: string, tell: () => void): () => void {
     if (this.#early.delete(token)) {
       tell()
@@ -70,7 +71,7 @@ export class Inbox {
         this.#up = true
         clearTimeout(timer)
         resolve()
-        // What was said while nobody listened is lost.
+        // Messages from before are lost, so every waiter requests again.
         for (const tell of this.#listeners.values()) tell()
       }
       const lost = (): void => void (this.#up = false)

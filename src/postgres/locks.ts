@@ -19,7 +19,7 @@ export class PostgresLocks implements LockBackend {
   readonly #database: Database
   readonly #schema: string | undefined
   readonly #inbox: Inbox | null
-  /** Where all of it is, as it stands in front of a name in SQL. */
+  /** The prefix of all names in SQL: the quoted schema and a dot. */
   #ready: Promise<string> | null = null
 
   constructor(database: Database, { schema, wakeUp }: { schema: string | undefined; wakeUp: 'push' | 'poll' }) {
@@ -47,7 +47,7 @@ export class PostgresLocks implements LockBackend {
     const values = [shortName(name), token, inbox, ttl, waits, placeKept]
     const query = `SELECT state, its_fence, rest FROM ${at}herdless_lock_take($1, $2, $3, $4, $5, $6)`
     const [row = []] = await this.#database.query(query, values).catch((error: unknown) => {
-      // Unless the database itself said no, it may have granted a lock that nobody will ever hear of.
+      // Unless the database itself refused, it may have granted a lock whose answer is lost.
       if (!saidByDatabase(error)) ignoreRejection(this.#giveBack(name, token, token))
       throw error
     })
@@ -96,7 +96,7 @@ export class PostgresLocks implements LockBackend {
     return { state: 'busy', freed, pushed, left, leave, giveUp }
   }
 
-  /** Tries again with the next call if it could not be made. */
+  /** The prefix of all names, once the tables exist. A failed attempt is repeated by the next call. */
   #at(): Promise<string> {
     if (this.#ready === null) {
       const ready = (this.#ready = this.#make())
@@ -111,7 +111,7 @@ export class PostgresLocks implements LockBackend {
     const at = `${quotedName(schema)}.`
     const signature = `${at}herdless_lock_take(text, text, text, double precision, text, double precision)`
     const [made] = await this.#database.query('SELECT to_regprocedure($1) IS NOT NULL AS made', [signature])
-    // One process at a time: two that create the same table would disturb each other.
+    // One process at a time, because concurrent CREATE statements for the same table fail.
     if (made?.[0] !== true) {
       await this.#database.script(`SELECT pg_advisory_xact_lock(1751478884, 0);\n${postgresLockSchema(schema)}`)
     }
@@ -119,7 +119,7 @@ export class PostgresLocks implements LockBackend {
   }
 }
 
-/** Whether an error came from the database, with a code of SQL. */
+/** Whether an error is from the database itself, with an SQLSTATE. */
 function saidByDatabase(error: unknown): boolean {
   return /^[0-9A-Z]{5}$/.test(String((error as { code?: unknown } | null)?.code))
 }

@@ -7,19 +7,19 @@ import { AdvisoryLocks } from './advisory-locks.ts'
 import { databaseOf, type PostgresClient } from './client.ts'
 import { PostgresLocks } from './locks.ts'
 
-/** How a `postgresLock` works: what is not said when it is asked for, and how it uses PostgreSQL. */
+/** The options of a `postgresLock`: the defaults of its requests, and its use of PostgreSQL. */
 export interface PostgresLockOptions extends Omit<AcquireOptions, 'signal'> {
-  /** Where its tables are. Default: the first schema of the `search_path`. */
+  /** The schema of its tables. Default: the first schema of the `search_path`. */
   readonly schema?: string | undefined
   /**
-   * How those who wait learn that the lock is free: `'push'` (default) by LISTEN and NOTIFY, over one more connection, or
-   * `'poll'` by asking again `retryEvery`.
+   * How waiters learn that the lock is free: `'push'` (default) by LISTEN and NOTIFY on one more connection, or
+   * `'poll'` by requesting again every `retryEvery`.
    */
   readonly wakeUp?: 'push' | 'poll' | undefined
   /**
-   * Whether to use advisory locks of a session instead of a table: nothing is created, and a lock is free as soon as the
-   * connection of its holder ends. It has no fence and no order, whoever waits asks again, and it needs a `Pool` of `pg`.
-   * Default `false`.
+   * Whether to use advisory locks of a session instead of a table. Nothing is created, and a lock is free as soon as
+   * the connection of its holder ends. It has no fencing token and no order, waiters poll, and it needs a `Pool` of
+   * `pg`. Default `false`.
    */
   readonly advisory?: boolean | undefined
   /** How long the database may take to answer. Default 1 s. */
@@ -41,9 +41,9 @@ type Options = Partial<LockPlan> & { schema?: string; wakeUp?: 'push' | 'poll' }
 }
 
 /**
- * A lock in PostgreSQL 12 or newer: leases in a table that is made on first use, by the clock of the database.
- * @param client a `Pool` of `pg`, or what `postgres()` of postgres.js returns; it stays yours, as it is
- * @throws TypeError for something that is neither, or a wrong option
+ * A lock in PostgreSQL 12 or newer: leases in a table, created on first use, by the clock of the database.
+ * @param client a `Pool` of `pg`, or the `sql` of postgres.js; it is neither changed nor ended
+ * @throws TypeError for another kind of client, or a wrong option
  */
 export function postgresLock(client: PostgresClient, options: PostgresLockOptions = {}): Lock {
   const database = databaseOf(client)

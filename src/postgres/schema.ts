@@ -1,27 +1,27 @@
 /**
- * What a `postgresLock` needs in its database, as SQL that may be run any number of times: for a migration, where the
- * application itself may not create anything. It makes two tables, a sequence and two functions.
- * @param schema where; default the first of the `search_path`
+ * The SQL that creates the objects of a `postgresLock`: two tables, a sequence and two functions. It may be run any
+ * number of times, for instance in a migration, if the application itself may not create them.
+ * @param schema the target schema. Default: the first of the `search_path`
  */
 export function postgresLockSchema(schema?: string): string {
   const at = schema === undefined ? '' : `${quotedName(schema)}.`
   return [tables(at), take(at), giveBack(at)].join('\n')
 }
 
-/** A name as it stands in SQL. */
+/** A quoted name for SQL. */
 export function quotedName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
 function tables(at: string): string {
-  return `-- Who holds which lock. A lease that is over may still have a row.
+  return `-- The holders of locks. An expired lease may still have a row.
 CREATE TABLE IF NOT EXISTS ${at}herdless_locks (
   name text PRIMARY KEY,
   token text NOT NULL,
   fence bigint NOT NULL,
   until timestamptz NOT NULL
 );
--- Who waits for which lock, by when it came, and until when it keeps its place.
+-- The waiters for locks, in the order of their requests, and until when each keeps its place.
 CREATE TABLE IF NOT EXISTS ${at}herdless_lock_queue (
   name text NOT NULL,
   token text NOT NULL,
@@ -34,13 +34,13 @@ CREATE SEQUENCE IF NOT EXISTS ${at}herdless_lock_fences;
 `
 }
 
-/** Held for the transaction: what is asked about one name is asked one after the other, be there a row or not. */
+/** Held for the transaction: serialises the requests for one name, even before it has a row. */
 const oneAfterTheOther = `PERFORM pg_advisory_xact_lock(1751478884, hashtext(its_name));`
 
 function take(at: string): string {
-  return `-- Ask for a lock and perhaps get it, in one step; take a place in the queue if somebody else has it.
+  return `-- Request a lock: grant it, or take a place in the queue if another holder has it. One atomic step.
 -- waits: 'fair', 'any' or 'no'; times in milliseconds.
--- rest: after how long asking again may win; null if only the one before knows.
+-- rest: time after which a new request may win; null if only the waiter before knows.
 CREATE OR REPLACE FUNCTION ${at}herdless_lock_take(its_name text, its_token text, its_inbox text, ttl double precision,
   waits text, place_kept double precision, OUT state text, OUT its_fence bigint, OUT rest double precision)
 LANGUAGE plpgsql AS $$
@@ -51,7 +51,7 @@ DECLARE
   this_moment timestamptz;
 BEGIN
   ${oneAfterTheOther}
-  -- A renewal may be under way: it is waited for.
+  -- Waits for a renewal that may be under way.
   SELECT token, fence, until INTO holder FROM ${at}herdless_locks WHERE name = its_name FOR UPDATE;
   this_moment := clock_timestamp();
   IF holder.token = its_token AND holder.until > this_moment THEN
@@ -59,7 +59,7 @@ BEGIN
     its_fence := holder.fence;
     RETURN;
   END IF;
-  -- Whoever has not asked again for so long has gone away.
+  -- Waiters that have not requested for too long are gone.
   DELETE FROM ${at}herdless_lock_queue WHERE name = its_name AND until <= this_moment;
   GET DIAGNOSTICS gone = ROW_COUNT;
   SELECT token, inbox, until INTO front FROM ${at}herdless_lock_queue WHERE name = its_name ORDER BY place LIMIT 1;
@@ -67,11 +67,11 @@ BEGIN
     rest := extract(epoch FROM holder.until - this_moment) * 1000;
   ELSIF waits <> 'fair' OR front.token IS NULL OR front.token = its_token THEN
     DELETE FROM ${at}herdless_lock_queue WHERE name = its_name AND token = its_token;
-    -- Drawn while nobody else is asked about this name, so that it is greater than all before it.
+    -- Drawn while requests for this name are serialised, so that it is greater than all before it.
     its_fence := nextval('${at.replaceAll("'", "''")}herdless_lock_fences');
     INSERT INTO ${at}herdless_locks VALUES (its_name, its_token, its_fence, this_moment + ttl * interval '1 ms')
       ON CONFLICT (name) DO UPDATE SET token = excluded.token, fence = excluded.fence, until = excluded.until;
-    -- What the dead have left is swept up by the living, now and then.
+    -- Now and then, sweep up the rows of dead processes.
     IF random() < 0.01 THEN
       DELETE FROM ${at}herdless_locks WHERE until < this_moment - interval '1 day';
       DELETE FROM ${at}herdless_lock_queue WHERE until < this_moment - interval '1 day';
@@ -79,7 +79,7 @@ BEGIN
     state := 'held';
     RETURN;
   ELSE
-    -- The first of them has been told. Where it was somebody else who has gone away, nobody has told the next.
+    -- The first waiter has been told. If that was a waiter that is gone now, the next one has not been told yet.
     IF gone > 0 AND front.inbox <> '' THEN PERFORM pg_notify(front.inbox, front.token); END IF;
     rest := extract(epoch FROM front.until - this_moment) * 1000;
   END IF;
@@ -88,7 +88,7 @@ BEGIN
     INSERT INTO ${at}herdless_lock_queue (name, token, inbox, until)
       VALUES (its_name, its_token, its_inbox, this_moment + place_kept * interval '1 ms')
       ON CONFLICT (name, token) DO UPDATE SET inbox = excluded.inbox, until = excluded.until;
-    -- Only the first need ask when the lease of the holder ends: the others come after it.
+    -- Only the first waiter need ask when the holder's lease ends: the others come after it.
     IF front.token <> its_token THEN rest := NULL; END IF;
   END IF;
 END $$;
@@ -96,9 +96,9 @@ END $$;
 }
 
 function giveBack(at: string): string {
-  return `-- Give a lock back, or a place in its queue; if it is free then, the next in the queue is told.
--- held: the token of the holder, or ''; waited: of one who waits no more, or ''
--- place_kept: for how many milliseconds the next one keeps its place once it has been told
+  return `-- Release a lock, or a place in its queue. If the lock is free then, tell the first waiter in the queue.
+-- held: token of the holder, or ''; waited: token of a waiter that leaves the queue, or ''
+-- place_kept: how long the first waiter keeps its place once told, in milliseconds
 CREATE OR REPLACE FUNCTION ${at}herdless_lock_give_back(its_name text, held text, waited text,
   place_kept double precision) RETURNS boolean
 LANGUAGE plpgsql AS $$

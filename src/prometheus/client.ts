@@ -1,15 +1,15 @@
 import type { Meters } from '../core/observe/metering.ts'
 
-/** What is used of the module prom-client. It stays the user's: nothing of it is configured. */
+/** The required members of the module prom-client. It belongs to the user and is not configured. */
 export interface MetricsClient {
   readonly Counter: new (about: About) => Counter
   readonly Gauge: new (about: About) => Gauge
   readonly Histogram: new (about: About & { buckets: number[] }) => Histogram
-  /** Where metrics are registered unless another register is given. */
+  /** The default register of metrics. */
   readonly register: MetricsRegister
 }
 
-/** What is used of a `Registry` of prom-client. */
+/** The required members of a `Registry` of prom-client. */
 export interface MetricsRegister {
   getSingleMetric(name: string): unknown
   registerMetric(metric: object): void
@@ -19,7 +19,7 @@ interface About {
   name: string
   help: string
   labelNames: string[]
-  // None: it is registered where the user says, which only the user's own types know.
+  // Empty: the metric is registered separately, because only the user's own types know the class of the register.
   registers: never[]
 }
 
@@ -37,7 +37,7 @@ interface Histogram {
 
 type Labels = Record<string, string>
 
-/** The metrics in a register, each with its name and the labels that it is told with. */
+/** The metrics of one cache in a register. */
 export class Metrics implements Meters {
   readonly #client: MetricsClient
   readonly #register: MetricsRegister
@@ -46,9 +46,9 @@ export class Metrics implements Meters {
   readonly #labels: Labels
 
   /**
-   * @param options.prefix what all names begin with
+   * @param options.prefix the prefix of all names
    * @param options.buckets the upper bounds of histograms, in seconds
-   * @param options.labels of everything that is told
+   * @param options.labels the labels of every sample
    */
   constructor(options: {
     client: MetricsClient
@@ -68,7 +68,7 @@ export class Metrics implements Meters {
     const make = (about: About): Counter => new this.#client.Counter(about)
     const counter = this.#metric(`${name}_total`, help, labels, make)
     const all = { ...this.#labels, ...labels }
-    // A rate needs the zero that it begins from.
+    // A rate needs its initial zero.
     counter.inc(all, 0)
     return (by = 1) => counter.inc(all, by)
   }
@@ -82,7 +82,7 @@ export class Metrics implements Meters {
     return (value) => gauge.set(this.#labels, value)
   }
 
-  /** Shown in seconds. */
+  /** Observes seconds. */
   duration(name: string, help: string): (ms: number) => void {
     const buckets = [...this.#buckets]
     const make = (about: About): Histogram => new this.#client.Histogram({ ...about, buckets })

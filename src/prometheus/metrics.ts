@@ -4,23 +4,23 @@ import { formatValue } from '../core/time/duration.ts'
 import { defaultBuckets, metered } from '../core/observe/metering.ts'
 import { Metrics, type MetricsClient, type MetricsRegister } from './client.ts'
 
-/** What `collectMetrics` is told. */
+/** The options of `collectMetrics`. */
 export interface MetricsOptions {
   /** The module prom-client: `import client from 'prom-client'`. */
   readonly client: MetricsClient
-  /** Where the metrics are registered. Default: `client.register`. */
+  /** The register of the metrics. Default: `client.register`. */
   readonly register?: MetricsRegister | undefined
-  /** What the names of all metrics begin with. Default `'herdless_'`. */
+  /** The prefix of all names. Default `'herdless_'`. */
   readonly prefix?: string | undefined
   /** The upper bounds of the histograms, in seconds, ascending. Default: 16 from 1 ms to 60 s. */
   readonly buckets?: readonly number[] | undefined
 }
 
 /**
- * Has the metrics of a cache collected by prom-client, from now on; each has the label `namespace`, and none has a key.
- * @param cache several may share a register
- * @returns what stops it; what has been counted stays
- * @throws TypeError for an unknown option or a value it cannot have
+ * Collects the metrics of a cache with prom-client from now on; each has the label `namespace`, and none has a key.
+ * @param cache several caches may share a register
+ * @returns a function that stops it; collected values stay
+ * @throws TypeError for an unknown option or a wrong value
  */
 export function collectMetrics(cache: Pick<Cache, 'on' | 'stats'>, options: MetricsOptions): () => void {
   const { namespace } = cache.stats()

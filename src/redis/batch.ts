@@ -2,7 +2,7 @@ import type { RedisClient } from './client.ts'
 import { runScript } from './run-script.ts'
 import type { Script } from './scripts.ts'
 
-/** A script blocks the server while it runs: so many at once, and so many bytes. */
+/** The most items and bytes in one command: a script blocks the server while it runs. */
 const mostItems = 100
 const mostBytes = 1_048_576
 
@@ -17,8 +17,8 @@ interface Item {
 }
 
 /**
- * Runs of a script that does the same for several keys: those of one tick go out as one command. In a cluster the keys live
- * on many nodes: there each goes out on its own.
+ * Runs of one script for several keys. The runs of one tick go out as one command. In a cluster, where the keys live on
+ * several nodes, each goes out on its own.
  */
 export class Batch {
   readonly #client: RedisClient
@@ -30,10 +30,10 @@ export class Batch {
     this.#script = script
   }
 
-  /** Each run has as many keys and arguments as the others. */
+  /** Runs the script for one item. All items have the same number of keys and arguments. */
   run(keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      // Not in a microtask: those who ask in one tick have not all come as far by then.
+      // Not in a microtask: callers of the same tick may need several microtasks to get here.
       if (this.#thisTick.length === 0) process.nextTick(this.#endTick)
       const bytes = args.reduce<number>((sum, arg) => sum + (Buffer.isBuffer(arg) ? arg.length : 0), 0)
       this.#thisTick.push({ keys, args, bytes, resolve, reject })
@@ -70,7 +70,7 @@ export class Batch {
         }
       },
       (error: unknown) => {
-        // The server refused all because of one: a key that this user may not use, or that is elsewhere.
+        // One item made the server refuse the whole command: a forbidden key, or a key of another slot.
         const refused = /^(NOPERM|CROSSSLOT)/.test((error as Error).message)
         if (refused && items.length > 1) for (const item of items) this.#send([item])
         else for (const { reject } of items) reject(error)

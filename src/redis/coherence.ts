@@ -11,18 +11,18 @@ import * as scripts from './scripts.ts'
 import { Watcher } from './watcher.ts'
 
 /**
- * For how long a process that keeps copies may serve them without a sign from Redis, in milliseconds; whoever lets a value
- * go waits no longer for one that is silent.
+ * How long copies may be served after a sign from Redis was requested, in milliseconds; a writer waits no longer for a
+ * silent process.
  */
 const window = 300
 
 /**
- * Keeps the copies of values, in whatever process, coherent with Redis.
+ * Keeps the near copies of all processes coherent with Redis, by leases (Gray and Cheriton, SOSP 1989).
  *
- * Who keeps copies has its inbox in a list, for a while, and puts it there again and again. Each time a sign comes back
- * through the inbox, behind whatever was told before, and copies may be served for a while from when it was asked for: a
- * lease on all of them (Gray and Cheriton, SOSP 1989). Who lets a value go tells all in the list, and is done when each has
- * said that it has heard, or its time in the list is over, and so is that of its copies.
+ * A process with copies keeps its inbox in a list, under a time that it renews. With each renewal it requests a sign,
+ * which returns through the inbox behind all earlier messages; its copies may be served for a window from that request.
+ * A writer changes the value, then sends a drop to every inbox in the list. It is done when each has acknowledged, or
+ * when its time in the list is over, and with it the window of its copies.
  */
 export class Coherence {
   readonly #client: RedisClient
@@ -30,12 +30,12 @@ export class Coherence {
   readonly #token = tokens()
   /** By namespace. */
   readonly #watchers = new Map<string, Watcher>()
-  /** Who waits to hear from an inbox that it has let go, by the token of the change. */
+  /** The drops without all acknowledgements, by the token of the change. */
   readonly #waiting = new Map<string, (inbox: string) => void>()
   /** The namespaces in whose lists this process may be. */
   readonly #listed = new Set<string>()
 
-  /** @param inbox where this process can be told something; `''` if it cannot */
+  /** @param inbox the channel of this process; `''` while it is not subscribed */
   constructor(client: RedisClient, inbox: () => string) {
     this.#client = client
     this.#inbox = inbox
@@ -51,7 +51,7 @@ export class Coherence {
     return watcher.watch(copies)
   }
 
-  /** Has every process let go of copies; resolves when none of them is served any more. */
+  /** Drops copies in every process; resolves when none of them is served any more. */
   async drop(gone: Pick<Gone, 'keys' | 'tags'>): Promise<void> {
     const [name = ''] = [...gone.keys, ...gone.tags]
     const token = this.#token()
@@ -60,7 +60,7 @@ export class Coherence {
     let done!: () => void
     const all = new Promise<void>((resolve) => (done = resolve))
     const isDone = (): boolean => awaited?.every((inbox) => heard.has(inbox)) ?? false
-    // Before it is sent: what they say comes on another connection.
+    // Before the drop is sent: acknowledgements arrive on another connection.
     this.#waiting.set(token, (inbox) => {
       heard.add(inbox)
       if (isDone()) done()
@@ -80,14 +80,17 @@ export class Coherence {
     }
   }
 
-  /** Has nobody wait for this process; when its inbox is closed for good, lest a sign that is asked for be overtaken. */
+  /**
+   * Takes this process off the lists, so that no writer waits for it. Called only when the inbox closes for good:
+   * otherwise a sign under way could let this process serve copies although it is off the lists.
+   */
   leave(): void {
     const inbox = this.#inbox()
     for (const namespace of this.#listed) ignoreRejection(send(this.#client, 'hdel', [copiesKey(namespace), inbox]))
     this.#listed.clear()
   }
 
-  /** A message about copies. */
+  /** Handles a message about copies. */
   received(token: string, { kind, body }: Message): void {
     if (kind === 'd') return this.#told(token, body)
     const said = body.toString('latin1')

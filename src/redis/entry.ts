@@ -3,38 +3,42 @@ import type { Entry, NewValue, Validators } from '../core/contract/store.ts'
 import { checkedValidators } from '../core/load/loader.ts'
 
 /*
- * A value in Redis is one string: a header of 48 bytes, then the payload. Fixed width, so that a script can cut it
- * without knowing the payload; numbers are big-endian; times are milliseconds by the clock of the Redis server.
+ * A value in Redis is one string: a header of 48 bytes, then the payload. The width is fixed, so that a script can cut
+ * the header without knowing the payload. Numbers are big-endian, times are milliseconds by the clock of the Redis
+ * server.
  *
  *   0  format, 177          18  written at, 6 bytes       36  version, IEEE double
  *   1  flags                24  fresh until, 6 bytes      44  load time in ms, 4 bytes
- *   2  token, 16 bytes      30  stale until, 6 bytes      48  what the flags say, then the payload
+ *   2  token, 16 bytes      30  stale until, 6 bytes      48  the additional data of the flags, then the payload
  *
- * With the flag 1 there is more to say of it: the length of the next, 4 bytes, and as JSON the epoch of when its load
- * began, its tags and its validators.
+ * Flag 1 announces additional data: its length, 4 bytes, then JSON with the epoch at which the load began, the tags and
+ * the validators.
  */
 const format = 177
 const headerLength = 48
 const aboutFlag = 1
 
 /**
- * A value written this many milliseconds in the future, or more, is from before the server's clock was set back: how old
- * it is nobody knows. Less than that is what clocks of different servers, and estimates of them, may differ by.
+ * A value written this far in the future, in milliseconds, is from before the server's clock was set back, and its age
+ * is unknown. Smaller differences come from the clocks of several servers and the estimates of them.
  */
 const ofTheFuture = 5_000
 
-/** The entry in a string as it stands in Redis; `null` for what is not one of ours, or of a format yet to come. */
+/** The entry in a string of Redis; `null` for foreign bytes, or a format of a later version. */
 export function entryIn(bytes: Buffer, serverNow: number): RedisEntry | null {
   if (bytes.length < headerLength || bytes[0] !== format) return null
   return new RedisEntry(bytes, serverNow)
 }
 
-/** Whose value these bytes are; `null` for what is not one of ours. */
+/** The token of the load that wrote these bytes; `null` for foreign bytes. */
 export function tokenIn(bytes: unknown): string | null {
   return Buffer.isBuffer(bytes) ? (entryIn(bytes, 0)?.token ?? null) : null
 }
 
-/** What stands behind the header. @param since the epoch of when the load of the value began */
+/**
+ * The bytes behind the header.
+ * @param since the epoch at which the load of the value began
+ */
 export function payloadOf({ payload, tags = [], validators = null }: NewValue, since: number): Buffer {
   const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
   if (tags.length === 0 && validators === null) return bytes
@@ -44,7 +48,7 @@ export function payloadOf({ payload, tags = [], validators = null }: NewValue, s
   return Buffer.concat([length, about, bytes])
 }
 
-/** Its flags. */
+/** The flags of a value. */
 export function flagsOf({ tags = [], validators = null }: NewValue): number {
   return tags.length === 0 && validators === null ? 0 : aboutFlag
 }
@@ -57,10 +61,10 @@ interface About {
 
 const nothing: About = { since: 0, tags: [], validators: null }
 
-/** No tag is empty, so that nobody finds one by this name: void. */
+/** Unreadable data voids the value: no tag has an empty name, so its epoch is never found. */
 const garbage: About = { since: 0, tags: [''], validators: null }
 
-/** An entry whose header is read where it is asked for: a hit needs one field of it. */
+/** An entry that reads its header on demand: a hit needs only one field. */
 export class RedisEntry implements Entry {
   readonly #bytes: Buffer
   readonly #serverNow: number
@@ -83,7 +87,7 @@ export class RedisEntry implements Entry {
     return this.#said().validators
   }
 
-  /** The epoch of when its load began; 0 without tags. */
+  /** The epoch at which its load began; 0 without tags. */
   get since(): number {
     return this.#said().since
   }
@@ -121,7 +125,7 @@ export class RedisEntry implements Entry {
     return (this.#about ??= this.#aboutEnd === headerLength ? nothing : aboutIn(this.#bytes, this.#aboutEnd))
   }
 
-  /** What is left until the moment at a place of the header. */
+  /** The milliseconds until the moment at an offset of the header. */
   #left(place: number): number {
     const writtenAt = this.#bytes.readUIntBE(18, 6)
     return writtenAt > this.#serverNow + ofTheFuture ? -1 : this.#bytes.readUIntBE(place, 6) - this.#serverNow

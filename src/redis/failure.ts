@@ -9,7 +9,7 @@ const codes: readonly CacheErrorCode[] = [
   'CLOSED',
 ]
 
-/** The failure in bytes out of Redis. Anybody may have written them: what is not of our form is a failure unknown. */
+/** The failure in bytes from Redis; LOAD_FAILED for bytes of another form, which any client may have written. */
 export function failureIn(bytes: Buffer): Failure {
   let said: unknown
   try {

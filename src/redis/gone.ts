@@ -1,17 +1,17 @@
 import { tokenLength } from '../core/lease/token.ts'
 import { inboxPrefix } from './inbox.ts'
 
-/** What goes: keys or tags of one namespace. */
+/** A drop: keys or tags of one namespace that have changed. */
 export interface Gone {
-  /** The token of the change that was told before this one. */
+  /** The token of the drop that was sent before this one. */
   readonly previous: string
-  /** The inbox of who let it go, where it is heard that nobody serves it any more; `''` if nothing is heard there. */
+  /** The inbox for the acknowledgement; `''` if the writer has none. */
   readonly from: string
   readonly keys: readonly string[]
   readonly tags: readonly string[]
 }
 
-/** What a message says that goes. Anybody on the same Redis could have sent it: `null` for what is not of our form. */
+/** The drop in a message; `null` for another form, which any client may have sent. */
 export function goneIn(body: Buffer): Gone | null {
   try {
     const previous = body.toString('latin1', 0, tokenLength)

@@ -6,15 +6,15 @@ interface Held {
   readonly lease: Lease
   /** The epoch of tags when it was granted. */
   readonly since: number
-  /** Whether there was a fresh value, which was not wanted. */
+  /** Whether it replaces a value that is still fresh. */
   readonly replaces: boolean
   readonly lose: () => void
-  /** When it was granted, by the server's clock, and when we learned of it, by ours; milliseconds. */
+  /** When it was granted, by the server's clock, and when the grant arrived, by ours; in milliseconds. */
   readonly granted: number
   readonly learned: number
 }
 
-/** The leases of this process, by token, and how each learns that it was voided. */
+/** The leases of this process, by token. */
 export class HeldLeases {
   readonly #inbox: Inbox | null
   readonly #held = new Map<string, Held>()
@@ -24,9 +24,10 @@ export class HeldLeases {
   }
 
   /**
-   * @param about.micros the time of the server in the reply that granted it
-   * @param about.since the epoch of its tags
-   * @param about.replaces whether there is a fresh value, which is not wanted
+   * Adds a granted lease.
+   * @param about.micros the server's time in the reply that granted it, in microseconds
+   * @param about.since the epoch of tags at the grant
+   * @param about.replaces whether it replaces a value that is still fresh
    */
   add(granted: Omit<Lease, 'lost'>, about: { micros: number; since: number; replaces: boolean }): Lease {
     const { micros, since, replaces } = about
@@ -40,8 +41,8 @@ export class HeldLeases {
   }
 
   /**
-   * A lease is about to end. Returns the time on the clock of the very server that granted it (in a cluster each has
-   * its own), in milliseconds, and what was known when it was granted; `null` for a lease that is not held.
+   * Removes a lease that is about to end. Returns its data from the grant, and the time by the clock of the server that
+   * granted it (in a cluster each node has its own), in milliseconds; `null` for a lease that is not held.
    */
   end(token: string): { sentAt: number; since: number; replaces: boolean } | null {
     const held = this.#held.get(token)
@@ -52,11 +53,11 @@ export class HeldLeases {
     return { sentAt: granted + systemClock.now() - learned, since, replaces }
   }
 
-  /** Asks `renew` about every held lease, and tells those that are no longer ours. */
+  /** Renews every held lease, and reports those that are lost. */
   confirm(renew: (leases: readonly Lease[]) => Promise<boolean>[]): void {
     const all = [...this.#held.values()]
     for (const [index, answer] of renew(all.map(({ lease }) => lease)).entries()) {
-      // Where there is no answer, the watchdog's next renewal tells, or its deadline.
+      // Without an answer, the watchdog's next renewal or its deadline decides.
       answer.then(
         (ours) => ours || all[index]?.lose(),
         () => undefined,

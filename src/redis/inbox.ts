@@ -3,9 +3,9 @@ import { tokenLength } from '../core/lease/token.ts'
 import type { RedisClient, RedisSubscriber } from './client.ts'
 
 /**
- * A message of a script: `v` a value with its header, `r` read it, `f` an error, `p` do not queue, `a` ask again, and to the
- * holder of a lease that it is void; `w` another process waits for a lease of this one; `t` it is your turn to ask for a
- * lock; `d` let copies go, `k` they are gone, `s` the sign that whatever was to go was told.
+ * A message of a script. To waiters: `v` a value with its header, `r` read the value, `f` an error, `p` do not queue,
+ * `a` ask again. To holders: `a` the lease is void, `w` another process waits for it. To waiters for locks: `t` it is
+ * your turn. About near copies: `d` drop, `k` dropped, `s` a sign that all earlier drops were sent.
  */
 export interface Message {
   readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 'w' | 't' | 'd' | 'k' | 's'
@@ -14,54 +14,63 @@ export interface Message {
 
 type Listener = (message: Message) => void
 
-/** Hears messages about copies. */
+/** Receives messages about copies. */
 export interface Hearer {
   received(token: string, message: Message): void
 }
 
-/** What happens to an inbox, for the store or the lock that it belongs to. */
+/** The store or the lock to which an inbox belongs. */
 export interface InboxOwner {
-  /** Hears the messages about copies of values. */
+  /** Receives the messages about copies. */
   readonly copies?: Hearer
   /**
-   * The subscription is lost, so that others may now believe that this process is dead; or it is back, and a message to a
-   * holder may have been lost meanwhile.
+   * The subscription is lost, so that other processes may take this one for dead; or it is back, and messages to
+   * holders may have been lost meanwhile.
    */
   confirmLeases(): void
-  /** Nothing can be told to this process any more, or it can again. */
+  /** Messages reach this process again, or no longer. */
   pushed(up: boolean): void
   /** The subscription is back, perhaps on another server. */
   resubscribed?(): void
-  /** Another process waits for a lease that names this inbox. @param lease its name in Redis */
+  /**
+   * Another process waits for a lease of this inbox.
+   * @param lease the key of the lease in Redis
+   */
   awaited?(token: string, lease: string): void
 }
 
-/** What the channels of all processes begin with. */
+/** The common prefix of all channels. */
 export const inboxPrefix = 'herdless:inbox:'
 
-/** The most outcomes kept for claims whose reply is still on its way. */
+/** The most messages that are kept for claims under way. */
 const mostEarly = 256
 
-/** The longest of them that are kept, in bytes: who comes to listen for a longer one asks again. */
+/** The longest message that is kept, in bytes; the waiter for a longer one asks again. */
 const longestEarly = 65_536
 
 /**
- * How often the subscription is made sure of, in milliseconds: on a connection that is open at our end alone nothing
- * would ever come, and the system takes a quarter of an hour to find out.
+ * How often the subscription is checked, in milliseconds: a half-open connection delivers nothing, and the system takes
+ * a quarter of an hour to notice.
  */
 const heartbeat = 1_000
 
 const again: Message = { kind: 'a', body: Buffer.alloc(0) }
 
-/** How long the first claim waits for the subscription, in milliseconds; without it, waiters only ask again. */
+/** How long the first claim waits for the subscription, in milliseconds; without it, waiters poll. */
 const patience = 250
 
 /**
- * Where this process is told what came of the loads it waits for: one channel, subscribed once, on a connection of
- * its own. Listeners are found by the token of the load.
+ * The inbox of this process: one channel on a connection of its own, subscribed once. Listeners are found by the token
+ * of their load. The race that the kept messages survive, with processes A and B:
  *
- * A message may overtake the reply of the claim that enlisted for it, for they come on two connections. So as long as a
- * claim is under way, messages are kept, and handed to whoever comes to listen.
+ * 1. B holds the lease of a key. A claims it: the script enlists A's inbox, and its reply names B's token.
+ * 2. B fills the key, and Redis publishes the outcome to A's inbox.
+ * 3. The message overtakes the reply to step 1, because they arrive on two connections. A has no listener for B's
+ *    token.
+ * 4. A claim is under way, so A keeps the message.
+ * 5. The reply arrives. A listens for B's token, and is given the message at once.
+ *
+ * Without step 4, A would wait until it asks again.
  */
 export class Inbox {
   readonly #client: RedisClient
@@ -83,7 +92,7 @@ export class Inbox {
     this.#owner = owner
   }
 
-  /** The channel, if it is subscribed; `''` if nothing can be told to this process. */
+  /** The channel while it is subscribed; `''` otherwise. */
   get name(): string {
     return this.#state === 'up' ? this.#name : ''
   }
@@ -120,13 +129,13 @@ export class Inbox {
       this.#wakeAll()
       this.#owner.confirmLeases()
     }
-    // What comes once it is closed is answered by nobody: the user may have ended the client.
+    // Messages after the close are ignored: an answer would need the client, which the user may have ended.
     subscriber.on('messageBuffer', (_channel, message) => this.#subscriber === subscriber && this.#received(message))
     subscriber.on('ready', () => void subscribe())
     subscriber.on('close', () => {
       if (this.#subscriber === subscriber) this.#lost()
     })
-    // The client's own connection has the same trouble, and there it is reported.
+    // The client's own connection reports the same error.
     subscriber.on('error', () => undefined)
     if (subscriber.status === 'wait') subscriber.connect().catch(() => undefined)
     if (subscriber.status === 'ready') void subscribe()
@@ -141,7 +150,7 @@ export class Inbox {
     this.#wakeAll()
   }
 
-  /** Asks for a claim; until it is answered, messages for tokens as yet unknown are kept. */
+  /** Runs a claim. Until it is answered, messages for unknown tokens are kept. */
   async asking<T>(ask: () => Promise<T>): Promise<T> {
     if (this.#state === 'connecting') await this.#firstTry
     this.#asking++
@@ -149,16 +158,18 @@ export class Inbox {
       return await ask()
     } finally {
       this.#asking--
-      // After the one who asked has had its turn to listen.
+      // Later, so that the claimer can listen first.
       if (this.#early.size > 0) queueMicrotask(() => this.#asking === 0 && this.#early.clear())
     }
   }
 
-  /** Calls `listener` once with the message about a load, perhaps before it returns; returns what stops listening. */
+  /**
+   * Calls `listener` once with the message about a load, perhaps before this returns. Returns a function that stops it.
+   */
   listen(token: string, listener: Listener): () => void {
     const early = this.#early.get(token)
     if (early !== undefined) {
-      // It is said to one, once: who was not fast enough then waits for the next time.
+      // A turn is for one waiter, once. Other waiters of the process wait for the next.
       if (early.kind === 't') this.#early.delete(token)
       listener(early)
       return () => undefined
@@ -171,7 +182,7 @@ export class Inbox {
     }
   }
 
-  /** Calls `lose` when the lease that this process holds is voided by another. */
+  /** Calls `lose` when another process voids the lease. */
   hold(token: string, lose: () => void): void {
     if (this.#early.get(token)?.kind === 'a') lose()
     else this.#holders.set(token, lose)
@@ -181,13 +192,13 @@ export class Inbox {
     this.#holders.delete(token)
   }
 
-  /** Subscribes again from time to time, which changes nothing, and makes a new connection if that is not answered. */
+  /** Subscribes again from time to time, which is idempotent, and reconnects if that is not answered. */
   #makeSure(subscriber: RedisSubscriber, subscribe: () => Promise<void>): void {
     let answered = true
     let last = performance.now()
     this.#beat = setInterval(() => {
       const now = performance.now()
-      // This process itself was stopped or busy: the answer may be there, and not read yet.
+      // This process itself was paused or busy: the answer may have arrived unread.
       const late = now - last > 1.5 * heartbeat
       last = now
       if (subscriber.status !== 'ready' || late) return
@@ -217,11 +228,11 @@ export class Inbox {
   }
 
   #received(bytes: Buffer): void {
-    // Anybody on the same Redis could have sent it: what is not of our form is nobody's message.
+    // Any client of the server can publish here: ignore other forms.
     const kind = String.fromCharCode(bytes[0] ?? 0) as Message['kind']
     if (!'vrfpawtdks'.includes(kind) || bytes.length < 1 + tokenLength) return
     const token = bytes.toString('latin1', 1, 1 + tokenLength)
-    // A copy: the bytes of the connection are a larger buffer, which a message that is kept would keep with it.
+    // A copy: the message is a slice of the connection's larger buffer, which a kept message would keep alive.
     const message = { kind, body: Buffer.from(bytes.subarray(1 + tokenLength)) }
     if ('dks'.includes(kind)) return this.#owner.copies?.received(token, message)
     if (kind === 'w') return this.#owner.awaited?.(token, message.body.toString())
@@ -230,14 +241,14 @@ export class Inbox {
     this.#listeners.delete(token)
     if (listeners !== undefined) for (const listener of listeners) listener(message)
     if (this.#asking === 0 || (kind === 't' && listeners !== undefined)) return
-    // Even if somebody listened: another claim for the same load may be on its way.
+    // Also with a listener, because another claim for the same load may be under way.
     this.#early.set(token, message.body.length > longestEarly ? again : message)
-    // The oldest goes first: a claim's reply is not that long on its way.
+    // The oldest goes first: no reply is delayed that long.
     const [oldest] = this.#early.keys()
     if (this.#early.size > mostEarly && oldest !== undefined) this.#early.delete(oldest)
   }
 
-  /** Whoever waits for a message asks again, at once. */
+  /** Makes every waiter ask again at once. */
   #wakeAll(): void {
     const all = [...this.#listeners.values()]
     this.#listeners.clear()
@@ -246,8 +257,8 @@ export class Inbox {
 }
 
 /**
- * ioredis would subscribe again when it is connected again, as we do; but nobody hears it when that fails, as where the cache is
- * closed at this moment: a rejection that ends the process.
+ * Turns off the re-subscription of ioredis, because the inbox does that itself. The one of ioredis rejects without a
+ * handler if it fails, for instance when the cache is closed at that moment, and that ends the process.
  */
 function leaveSubscribing(subscriber: RedisSubscriber): void {
   const { options } = subscriber as { options?: { autoResubscribe?: unknown } }

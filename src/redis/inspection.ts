@@ -8,10 +8,10 @@ import { runScript, send } from './run-script.ts'
 import * as scripts from './scripts.ts'
 import type { Tags } from './tags.ts'
 
-/** How many keys a server looks at in one step of a listing: some tenths of a millisecond of its time. */
+/** How many keys a server examines per step of a listing: some tenths of a millisecond of its time. */
 const step = 1_000
 
-/** What is known of a lease key at one moment. */
+/** The state of a lease key at one moment. */
 interface Looked {
   readonly now: number
   readonly value: Buffer | null
@@ -19,7 +19,7 @@ interface Looked {
   readonly rest: Seen['rest']
 }
 
-/** What operators may ask of Redis. */
+/** The operations of operators on Redis. */
 export class RedisInspection implements Inspection {
   readonly #client: RedisClient
   readonly #tags: Tags
@@ -36,11 +36,11 @@ export class RedisInspection implements Inspection {
     return { entry, voidedBy, lease, rest }
   }
 
-  /** Goes through all keys, on all masters: no index of leases costs those who load anything. */
+  /** Scans all keys on all masters: an index of leases would cost every load. */
   async *leases(prefix: string): AsyncGenerator<readonly SeenLease[], void> {
     const keyPrefix = keyPrefixOf(this.#client)
     const pattern = leasePattern(prefix, keyPrefix)
-    // A server may name a key twice, and a slot may move from one to the other.
+    // A scan may return a key twice, and a slot may move between masters.
     const named = new Set<string>()
     for (const server of this.#client.nodes?.('master') ?? [this.#client]) {
       let cursor = '0'
@@ -68,7 +68,7 @@ export class RedisInspection implements Inspection {
     const waiting = Number(reply[3])
     const [state, token, version, since, renewals, holder, error, ttl, answers, context] = reply.slice(4).map(textIn)
     const most = numberIn(ttl, Number.POSITIVE_INFINITY)
-    // As a claim would see it: nothing lasts longer than it was meant to because the server's clock was set back.
+    // The same bound as in a claim: nothing lasts longer than intended because the server's clock was set back.
     const left = Math.min(Number(reply[2]), most)
     const nothing = { now, value, lease: null, rest: null }
     if (!token || left <= 0) return nothing
@@ -92,7 +92,7 @@ function textIn(reply: unknown): string | null {
   return Buffer.isBuffer(reply) || typeof reply === 'string' ? reply.toString() : null
 }
 
-/** Anybody may have written it. */
+/** The number in a text, or `otherwise`: any client may have written it. */
 function numberIn(text: string | null | undefined, otherwise: number): number {
   const number = text === null || text === undefined || text === '' ? Number.NaN : Number(text)
   return Number.isFinite(number) && number >= 0 ? number : otherwise

@@ -1,25 +1,28 @@
 /** The keys of one lock. */
 export interface LockKeys {
-  /** The lock itself: what its holder calls itself. */
+  /** The lock itself; its value is the holder's token. */
   readonly lock: string
   readonly fence: string
-  /** Who waits, in order. */
+  /** The waiters, in order. */
   readonly queue: string
-  /** Until when each who waits keeps its place. */
+  /** Until when each waiter keeps its place. */
   readonly places: string
   /** Since when its holder is silent. */
   readonly suspect: string
 }
 
-/** What Redis takes for a hash tag: what stands between the first brace and the first one after it that closes, if anything. */
+/**
+ * A name with a hash tag, as Redis defines it: a non-empty text between the first brace and the first closing one after
+ * it.
+ */
 const tagged = /^[^{]*\{[^}]+\}/
 
-/** What is escaped where there is none. */
+/** The characters to escape in a name without a hash tag. */
 const special = /[{}%]/
 
 /**
- * The key of a lock: a plain string under its own name. Braces that are no hash tag are escaped, for what is beside the lock
- * has that name in braces, in the same slot of a cluster; a hash tag of its own is kept.
+ * The key of a lock: its own name, a plain string. Braces without a hash tag are escaped, because the keys beside the
+ * lock have its name in braces, to share its slot in a cluster. A hash tag of the user stays.
  */
 export function lockKey(name: string): string {
   if (!special.test(name) || tagged.test(name)) return name

@@ -7,13 +7,15 @@ import { lockKey, lockKeys, type LockKeys } from './lock-keys.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
 
-/** A silent holder is suspected by the first who waits, and replaced when that one asks again: so it asks this often. */
+/**
+ * How often the first waiter asks, in milliseconds: it suspects a silent holder, and replaces it when it asks again.
+ */
 const suspectEvery = 300
 
-/** Most locks in one renewal; a script blocks the server while it runs. */
+/** The most locks in one renewal: a script blocks the server while it runs. */
 const mostRenewed = 100
 
-/** How a lock on Redis works, besides what all locks have in common. */
+/** The options of locks on Redis beyond those of all locks. */
 export interface RedisLocksOptions {
   readonly prefix: string
   readonly wakeUp: 'push' | 'poll'
@@ -22,7 +24,7 @@ export interface RedisLocksOptions {
   readonly replicaTimeout: number
 }
 
-/** Locks on one Redis, or on a Cluster. The lock is a plain string, so that holders who use `SET NX PX` are excluded, too. */
+/** Locks on one Redis, or on a Cluster. A lock is a plain string, so that clients with `SET NX PX` are excluded too. */
 export class RedisLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
   readonly #client: RedisClient
@@ -34,7 +36,7 @@ export class RedisLocks implements LockBackend {
     this.#client = client
     this.#options = options
     const lose = (): void => {
-      // Without its inbox this process is taken for dead, and others may have its locks by now.
+      // Without its inbox, this process counts as dead, and other processes may already hold its locks.
       if (options.stealFromDead) for (const tell of this.#lost.values()) tell()
     }
     this.#inbox = options.wakeUp === 'push' ? new Inbox(client, { confirmLeases: lose, pushed: () => undefined }) : null
@@ -53,7 +55,7 @@ export class RedisLocks implements LockBackend {
 
   take(request: TakeRequest): Promise<TakeResult> {
     const inbox = this.#inbox
-    // Who neither waits nor can be replaced need not be told of anything.
+    // A request that neither waits nor can be replaced later receives no messages.
     if (inbox === null || (request.waits === 'no' && !this.#steals)) return this.#take(request)
     return inbox.asking(() => this.#take(request))
   }
@@ -68,7 +70,7 @@ export class RedisLocks implements LockBackend {
     try {
       reply = (await this.#run(scripts.take, its, [me, Math.ceil(ttl), waits])) as unknown[]
     } catch (error) {
-      // Unless the server itself said no, it may have granted a lock that nobody will ever hear of.
+      // Unless the server itself refused, it may have granted a lock whose answer is lost.
       if ((error as Error).name !== 'ReplyError') ignoreRejection(this.#giveBack(keys, token, me))
       throw error
     }
@@ -102,7 +104,7 @@ export class RedisLocks implements LockBackend {
   }
 
   get #steals(): boolean {
-    // In a cluster a node knows only its own subscribers.
+    // In a cluster, a node knows only its own subscribers.
     return this.#options.stealFromDead && this.#inbox !== null && !this.#client.isCluster
   }
 
@@ -112,7 +114,7 @@ export class RedisLocks implements LockBackend {
     return token.length > tokenLength ? { ...granted, lost: this.#robbed(token) } : granted
   }
 
-  /** Resolves when others may have it, because they take this process for dead. */
+  /** Resolves when other processes may take the lock over, because they take this process for dead. */
   #robbed(token: string): Promise<void> {
     return new Promise((resolve) => {
       this.#lost.set(token, resolve)
@@ -121,7 +123,10 @@ export class RedisLocks implements LockBackend {
     })
   }
 
-  /** Waits until enough replicas know of it. This narrows the gap in which a failover forgets a lock; it does not close it. */
+  /**
+   * Waits until enough replicas know of the lock. This narrows the window in which a failover forgets it, but does not
+   * close it.
+   */
   async #replicated(hold: Hold): Promise<void> {
     const { minReplicas, replicaTimeout } = this.#options
     try {

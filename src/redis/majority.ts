@@ -10,13 +10,13 @@ import {
 import { ignoreRejection } from '../core/errors.ts'
 import { tokens } from '../core/lease/token.ts'
 
-/** What one of the nodes said. */
+/** The vote of a node. */
 type Vote = 'yes' | 'no' | 'nothing'
 
 /**
- * One lock on several independent servers: held where a majority of them says so (Redlock, redis.io/docs/latest/develop/
- * clients/patterns/distributed-locks). It is decided as soon as a majority has spoken, either way, and no node is waited
- * for longer than a small part of the ttl.
+ * A lock on several independent servers, held if a majority of them grants it (Redlock, redis.io/docs/latest/develop/
+ * clients/patterns/distributed-locks). The decision falls as soon as a majority has voted, and the wait for a node is
+ * bounded by a small part of the ttl.
  */
 export class Majority implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
@@ -41,7 +41,7 @@ export class Majority implements LockBackend {
   }
 
   async take({ name, ttl }: TakeRequest): Promise<TakeResult> {
-    // Another for each try: what was sent to a slow server for the last one must not undo this one.
+    // A new token per try, so that a command of the last try on a slow server cannot undo this one.
     const token = this.#token()
     const request = { name, token, ttl: kept(ttl), waits: 'no' } as const
     const hold: Hold = { name, token, ttl, fence: null }
@@ -57,7 +57,7 @@ export class Majority implements LockBackend {
     })
     const decided = await this.#decision(asked, 'no')
     if (decided === 'yes') this.#held.add(token)
-    // These hear of it behind the request, however slow they are with it, and even if this process is gone by then.
+    // Silent servers receive the release behind the request, even if this process is gone by then.
     else for (const node of silent) ignoreRejection(node.release(hold))
     for (const { node, take } of takes) ignoreRejection(take.then((taken) => this.#giveBackUnheld(node, taken)))
     if (decided === 'yes') return { state: 'held', hold }
@@ -77,7 +77,7 @@ export class Majority implements LockBackend {
     return this.#agreed(this.#nodes.map((node) => this.#inTime(hold.ttl, () => node.release(hold))))
   }
 
-  /** A server that did not know the script was sent it anew, which may be behind the release. */
+  /** Releases a late grant. A server that did not know the script gets it a second time, perhaps behind the release. */
   async #giveBackUnheld(node: LockBackend, taken: TakeResult): Promise<void> {
     if (taken.state === 'held' && !this.#held.has(taken.hold.token)) await node.release(taken.hold)
   }
@@ -91,7 +91,10 @@ export class Majority implements LockBackend {
     return decision === 'yes'
   }
 
-  /** What a majority says, as soon as it is sure. @param split what it comes to where there is none, but some said no */
+  /**
+   * The vote of the majority, as soon as it is certain.
+   * @param split the result without a majority, if some node voted no
+   */
   #decision(asked: readonly Promise<Vote>[], split: Vote): Promise<Vote> {
     const counts: Record<Vote, number> = { yes: 0, no: 0, nothing: 0 }
     const blocking = this.#nodes.length - this.#quorum + 1
@@ -114,7 +117,7 @@ export class Majority implements LockBackend {
   }
 }
 
-/** Servers keep it a little longer than its holder believes in it, for their clocks run at speeds of their own. */
+/** The ttl on the servers, slightly longer than the holder's: their clocks run at different speeds. */
 function kept(ttl: number): number {
   return Math.ceil(ttl * 1.01) + 2
 }

@@ -4,10 +4,10 @@ import { failureIn } from './failure.ts'
 import type { Inbox, Message } from './inbox.ts'
 import type { ServerClock } from './server-clock.ts'
 
-/** What was heard of a load; the tags of a value that it brings have yet to be looked at. */
+/** The outcome in a message; the tags of its value are not checked yet. */
 export type Heard = Exclude<Outcome, { state: 'filled' }> | { readonly state: 'filled'; readonly entry: RedisEntry }
 
-/** What a message says of the load that was waited for. */
+/** The outcome that a message reports. */
 export function outcomeIn({ kind, body }: Message, serverNow: number): Heard {
   switch (kind) {
     case 'v': {
@@ -25,7 +25,7 @@ export function outcomeIn({ kind, body }: Message, serverNow: number): Heard {
   }
 }
 
-/** Listens for what comes of a load, from now on. */
+/** Listens for the outcome of a load from now on. */
 export function listening(
   token: string,
   inbox: Inbox | null,

@@ -1,12 +1,12 @@
 import type { RedisClient } from './client.ts'
 
-/** Most keys in one MGET: a server does nothing else meanwhile, and the first waits for the reply to the last. */
+/** The most keys in one MGET: the server does nothing else meanwhile, and the first key waits for the last. */
 const most = 128
 
-/** Commands under way under load: while the server works on one, another is on its way, and one is written or read here. */
+/** The number of commands under way under load: one is executed, others travel, and one is written or read here. */
 const enough = 6
 
-/** Up to so many reads under way may all be of one caller: a value and its tags. */
+/** Up to this many reads under way may belong to one caller: a value and its tags. */
 const few = 4
 
 interface Read {
@@ -16,17 +16,17 @@ interface Read {
 }
 
 /**
- * Plain reads; those of one tick go out as one MGET, which is several times the speed of as many GETs. Those who ask
- * again as soon as they have been answered would so all wait for one reply, and the server for all of them: their reads
- * are divided among as many commands as keep both busy.
- * In a cluster the keys live on many nodes: there each is read on its own.
+ * Plain reads. The reads of one tick go out as one MGET, which is several times as fast as single GETs. But callers
+ * that ask again as soon as they are answered would all wait for one reply, and the server for all of them. So under
+ * load the reads are divided among enough commands to keep both sides busy. In a cluster, where the keys live on
+ * several nodes, each read is a GET.
  */
 export class Reader {
   readonly #client: RedisClient
   #thisTick: Read[] = []
-  /** Reads that have been sent and not been answered. */
+  /** Reads without an answer yet. */
   #underWay = 0
-  /** Whether some were answered in this turn of the event loop. */
+  /** Whether a read was answered in this turn of the event loop. */
   #answering = false
 
   constructor(client: RedisClient) {
@@ -34,13 +34,13 @@ export class Reader {
   }
 
   /**
-   * What stands at a key.
-   * @param parse makes of the bytes what is wanted; `null` if nothing stands there, or something of a foreign type
+   * Reads a key.
+   * @param parse converts the bytes; they are `null` for a missing key or a foreign type
    */
   read<T>(key: string, parse: (bytes: Buffer | null) => T | PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#thisTick.length === 0) void Promise.resolve().then(this.#send)
-      // Settled from within: a promise in between would cost each hit.
+      // Settles the caller's promise directly: a promise in between would cost every hit.
       this.#thisTick.push({ key, found: (bytes) => resolve(parse(bytes)), reject })
     })
   }
@@ -56,7 +56,7 @@ export class Reader {
     }
   }
 
-  /** How many keys go into one command. */
+  /** The number of keys per command. */
   #size(): number {
     if (this.#client.isCluster) return 1
     return this.#answering && this.#underWay > few ? Math.min(most, Math.ceil(this.#underWay / enough)) : most
@@ -81,7 +81,7 @@ export class Reader {
       },
       (error: unknown) => {
         this.#answered(1)
-        // MGET has nothing to say of foreign types either.
+        // MGET returns null for foreign types as well.
         if (error instanceof Error && error.message.startsWith('WRONGTYPE')) found(null)
         else reject(error)
       },

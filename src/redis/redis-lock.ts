@@ -7,21 +7,25 @@ import type { RedisClient } from './client.ts'
 import { RedisLocks } from './locks.ts'
 import { checkClient } from './redis-store.ts'
 
-/** How a `redisLock` works: what is not said when it is asked for, and how it uses Redis. */
+/** The options of a `redisLock`: the defaults of its requests, and its use of Redis. */
 export interface RedisLockOptions extends Omit<AcquireOptions, 'signal'> {
-  /** Stands before the name of each lock; the key of the lock is both. Default `'lock:'`. */
+  /** The prefix of every name; both together are the lock's key. Default `'lock:'`. */
   readonly prefix?: string | undefined
   /**
-   * How those who wait learn that the lock is free: `'push'` (default) by a message, over one more connection, or `'poll'`
-   * by asking again `retryEvery`.
+   * How waiters learn that the lock is free: `'push'` (default) by a message on one more connection, or `'poll'` by
+   * requesting again every `retryEvery`.
    */
   readonly wakeUp?: 'push' | 'poll' | undefined
   /**
-   * Whether whoever waits may take the lock over from a process whose subscription is gone, instead of waiting for the
-   * end of its ttl; the holder's `signal` is aborted when its subscription breaks. One node and Sentinel. Default `false`.
+   * Whether a waiter may take the lock over from a process whose subscription is gone, instead of waiting for the end
+   * of its ttl. The holder's `signal` then aborts when its subscription breaks. One node and Sentinel only. Default
+   * `false`.
    */
   readonly stealFromDead?: boolean | undefined
-  /** How many replicas must know of a lock before it is held (`WAIT`). Narrows what a failover may forget. Default 0. */
+  /**
+   * How many replicas must know of a lock before it counts as held (`WAIT`). It narrows the loss in a failover. Default
+   * 0.
+   */
   readonly minReplicas?: number | undefined
   /** How long Redis may take to answer. Default 500 ms. */
   readonly commandTimeout?: Duration | undefined
@@ -38,10 +42,10 @@ const checks = {
 }
 
 /**
- * A lock on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster. Whoever holds `SET <prefix><name> <token> NX PX`
- * is excluded, and excludes.
- * @param client an ioredis `Redis` or `Cluster`; it stays yours, as it is
- * @throws TypeError for something that is not such a client, or a wrong option
+ * A lock on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster. It excludes clients that use `SET
+ * <prefix><name> <token> NX PX`, and is excluded by them.
+ * @param client an ioredis `Redis` or `Cluster`; it is neither changed nor closed
+ * @throws TypeError for another kind of client, or a wrong option
  */
 export function redisLock(client: RedisClient, options: RedisLockOptions = {}): Lock {
   checkClient(client)
@@ -64,14 +68,20 @@ export function redisLock(client: RedisClient, options: RedisLockOptions = {}): 
   return new FleetLock(new RedisLocks(client, how), { plan: { ...lockDefaults, ...plan }, commandTimeout })
 }
 
-/** The lock has its plain name, and what is beside it has that name in braces: a prefix before both puts them apart. */
+/**
+ * A key prefix of the client would put the lock, which has its plain name, and the keys beside it, which have that name
+ * in braces, into different slots.
+ */
 function checkPrefix(client: RedisClient): void {
   const { options } = client as { options?: { keyPrefix?: unknown } }
   if (!client.isCluster || !options?.keyPrefix) return
   throw new TypeError('Expected a client of a cluster without `keyPrefix`: say `prefix` instead')
 }
 
-/** What stands before the names of locks. */
+/**
+ * The prefix of lock names.
+ * @throws TypeError unless it is a well-formed string of up to 200 characters
+ */
 export function checkedPrefix(name: string, value: unknown): string {
   if (typeof value === 'string' && value.length <= 200 && value.isWellFormed()) return value
   throw new TypeError(`Expected \`${name}\` to be a string of up to 200 characters, got ${formatValue(value)}`)

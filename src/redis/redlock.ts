@@ -9,9 +9,9 @@ import { Majority } from './majority.ts'
 import { checkedPrefix } from './redis-lock.ts'
 import { checkClient } from './redis-store.ts'
 
-/** How a `redlock` works: what is not said when it is asked for. It keeps no order and sends no messages. */
+/** The options of a `redlock`: the defaults of its requests. It keeps no order and sends no messages. */
 export interface RedlockOptions extends Omit<AcquireOptions, 'signal' | 'fair'> {
-  /** Stands before the name of each lock; the key of the lock, on each server, is both. Default `'lock:'`. */
+  /** The prefix of every name; both together are the lock's key on each server. Default `'lock:'`. */
   readonly prefix?: string | undefined
 }
 
@@ -19,10 +19,10 @@ const { signal: _, fair: __, ...ofEach } = acquireChecks
 const checks = { ...ofEach, prefix: checkedPrefix }
 
 /**
- * A lock on several Redis servers that know nothing of each other, held where a majority says so: it survives the loss
- * of a minority of them. It has no fence: where correctness depends on it, see docs/locks.md.
- * @param clients three or five ioredis `Redis`, each of another server; they stay yours
- * @throws TypeError for fewer than three, something that is not such a client, or a wrong option
+ * A lock on several independent Redis servers, held if a majority grants it: it survives the loss of a minority. It has
+ * no fencing token; if correctness depends on one, see docs/locks.md.
+ * @param clients three or five ioredis `Redis`, each of another server; they are neither changed nor closed
+ * @throws TypeError for fewer than three clients, another kind of client, or a wrong option
  */
 export function redlock(clients: readonly RedisClient[], options: RedlockOptions = {}): Lock {
   if (!Array.isArray(clients) || clients.length < 3) {

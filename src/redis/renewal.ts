@@ -5,10 +5,13 @@ import { isYes } from './reply.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
 
-/** Most leases in one renewal; a script blocks the server while it runs. */
+/** The most leases in one renewal: a script blocks the server while it runs. */
 const mostRenewed = 100
 
-/** Holds leases for another lease ttl. @param inbox by which others may judge whether this process lives; `''` if they may not */
+/**
+ * Extends leases by another lease ttl.
+ * @param inbox the inbox by which other processes judge whether this one lives; `''` for none
+ */
 export function renewed(client: RedisClient, leases: readonly Lease[], inbox: string): Promise<boolean>[] {
   const most = client.isCluster ? 1 : mostRenewed
   const answers: Promise<boolean>[] = []

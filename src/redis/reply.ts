@@ -1,4 +1,4 @@
-/** A client may give the integers of a reply as strings. */
+/** Whether a reply is 1. A client may return integers as strings. */
 export function isYes(reply: unknown): boolean {
   return Number(reply) === 1
 }

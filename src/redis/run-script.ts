@@ -3,7 +3,7 @@ import type { Script } from './scripts.ts'
 
 type Argument = string | Buffer | number
 
-/** Runs a script by its digest; a server that does not know it (restarted, flushed) is sent the whole of it. */
+/** Runs a script by its digest. A server that does not know it (restarted, flushed) is sent the whole script. */
 export function runScript(
   client: RedisClient,
   script: Script,
@@ -19,7 +19,7 @@ export function runScript(
   })
 }
 
-/** Throws it; a server that has no such command quotes what it was sent, and a value may be among it. */
+/** Throws the error without quoted arguments, which may include a value: a server without this command quotes them. */
 function refused(error: unknown): never {
   if (!(error instanceof Error)) throw error
   const [message = '', ...quoted] = error.message.split(', with args beginning with: ')
@@ -27,8 +27,8 @@ function refused(error: unknown): never {
 }
 
 /**
- * ioredis has a method of its own for each of these, though its types do not say so. It is preferred, because
- * `callBuffer` throws out of nowhere where `enableAutoPipelining` is on.
+ * Sends a command. ioredis has an undocumented method for each of these; it is preferred, because `callBuffer` throws
+ * with `enableAutoPipelining`.
  */
 export function send(
   client: Pick<RedisClient, 'callBuffer'>,

@@ -1,11 +1,11 @@
 import type { RedisClient } from './client.ts'
 
-/** How often the masters of a cluster are compared with those of before, in milliseconds; nothing is sent for that. */
+/** How often the masters of a cluster are compared with the previous ones, in milliseconds; this sends nothing. */
 const lookEvery = 1_000
 
 /**
- * Tells when another server may answer a client than before, or the same one after a restart: the client is connected
- * anew, or a cluster has other masters. What a server had acknowledged lately may be lost then.
+ * Reports that another server may answer the client, or a restarted one: the client has reconnected, or a cluster has
+ * other masters. Recently acknowledged writes may be lost then.
  */
 export class ServerChange {
   readonly #client: RedisClient

@@ -1,20 +1,20 @@
 import type { Clock } from '../core/time/clock.ts'
 
 /**
- * How long a sample within a millisecond is good, in milliseconds: two clocks hardly drift apart by more in that time.
- * A wider one is good for so much less.
+ * How long a sample with a width of up to a millisecond is valid, in milliseconds: two clocks hardly drift further
+ * apart in that time. A wider sample is valid for proportionally less.
  */
 const goodFor = 10_000
 
-/** By how much the estimate may be behind the server's clock, in milliseconds. */
+/** How far the estimate may be behind the server's clock, in milliseconds. */
 const mostBehind = 10
 
 /**
- * An estimate of the Redis server's clock, from replies that carry its time.
+ * An estimate of the Redis server's clock, from replies with its time.
  *
- * The server read its clock somewhere between our sending and our receiving, so each sample bounds the offset between
- * the two clocks from both sides; the bounds of several samples are intersected. A sample that contradicts them (the
- * server's clock was set, or another server answers now) starts afresh.
+ * The server read its clock between the sending and the receiving here, so each sample bounds the offset of the two
+ * clocks from both sides. The bounds of several samples are intersected. A contradicting sample (the server's clock was
+ * set, or another server answers) starts a new estimate.
  */
 export class ServerClock {
   readonly #clock: Clock
@@ -25,7 +25,7 @@ export class ServerClock {
   #asking = false
   #first: Promise<void> | null = null
 
-  /** @param time asks the server: seconds, and microseconds besides */
+  /** @param time asks the server for seconds and microseconds */
   constructor(clock: Clock, time: () => Promise<readonly (string | number)[]>) {
     this.#clock = clock
     this.#time = time
@@ -35,14 +35,14 @@ export class ServerClock {
     return this.#sampledAt > Number.NEGATIVE_INFINITY
   }
 
-  /** Asks for a sample now. */
+  /** Takes a sample now. */
   async ask(): Promise<void> {
     const sentAt = this.#clock.now()
     const [seconds, micros] = await this.#time()
     this.sample(Number(seconds) * 1_000_000 + Number(micros), sentAt)
   }
 
-  /** Resolves when there is a sample; those who wait for the first one share it. */
+  /** Resolves when there is a sample; all callers share the first one. */
   first(): Promise<void> {
     this.#first ??= this.ask().catch((error: unknown) => {
       this.#first = null
@@ -51,7 +51,7 @@ export class ServerClock {
     return this.#first
   }
 
-  /** Asks for a sample on the side, if the last one is old. */
+  /** Takes a sample in the background if the last one is old. */
   refresh(now: number): void {
     if (this.#asking || !this.#isOld(now)) return
     this.#asking = true
@@ -64,19 +64,21 @@ export class ServerClock {
   }
 
   /**
-   * Milliseconds since the epoch by the server's clock, as well as they are known. Where a reply was long on its way, the
-   * server's clock may be anywhere in between: then it is taken to be late, so that no value is served past its time.
+   * The server's time as well as it is known, in milliseconds since 1970. If a reply was slow, the server's clock may
+   * be anywhere within wide bounds: the estimate then stays near the late one, so that no value is served past its
+   * time.
    */
   now(): number {
     return this.at(this.#clock.now())
   }
 
-  /** The same for a moment by our clock. */
+  /** The server's time at a moment by our clock. */
   at(ours: number): number {
     return ours + Math.max((this.#least + this.#most) / 2, this.#most - mostBehind)
   }
 
   /**
+   * Adds a sample.
    * @param serverMicros the server's time in a reply, in microseconds
    * @param sentAt when the command was sent, by our clock
    */

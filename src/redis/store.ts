@@ -1,3 +1,11 @@
+/*
+ * The store on Redis. Every decision is made by a script in lua/, by the clock of Redis.
+ *
+ * Reading order: store.ts (the protocol), keys.ts and entry.ts (the data), lua/claim.lua and lua/fill.lua (the scripts
+ * of a load), inbox.ts and outcome.ts (messages), values.ts and tags.ts (reads), held-leases.ts, coherence.ts and
+ * watcher.ts (near copies), server-clock.ts. Then batch.ts, reader.ts and run-script.ts (commands), inspection.ts
+ * (operators), and for locks redis-lock.ts, locks.ts, redlock.ts and majority.ts.
+ */
 import * as scripts from './scripts.ts'
 import { systemClock } from '../core/time/clock.ts'
 import { type Failure, ignoreRejection } from '../core/errors.ts'
@@ -33,9 +41,9 @@ import { epochIn, Tags } from './tags.ts'
 import { Values } from './values.ts'
 
 /**
- * How long a holder's inbox must have been without a subscriber before its lease may be taken over, in milliseconds:
- * time for a holder that only lost its subscription to take its name off its leases, and little enough that with the
- * waiters' own interval a dead holder is replaced within half a second.
+ * How long a holder's inbox must have been without a subscriber before its lease may be taken over, in milliseconds. A
+ * holder that lost only its subscription has time to take its name off its leases, and together with the waiters'
+ * interval a dead holder is replaced within half a second.
  */
 const goneAfter = 50
 
@@ -54,7 +62,7 @@ export class RedisStore implements Store {
   readonly #inbox: Inbox | null
   readonly #held: HeldLeases
   readonly #serverChange: ServerChange
-  /** One for each cache that uses it. */
+  /** One per cache that uses the store. */
   readonly #users: StoreUser[] = []
 
   constructor(client: RedisClient, wakeUp: 'push' | 'poll') {
@@ -93,7 +101,7 @@ export class RedisStore implements Store {
     if (this.#users.push(user) > 1) return
     this.#serverChange.open()
     this.#inbox?.open()
-    // Ahead of need, so that the first miss costs no more than any other. Where it fails, the first use makes up for it.
+    // In advance, so that the first miss costs no more than others. The first use makes up for a failure.
     for (const script of Object.values(scripts)) ignoreRejection(this.#client.script('LOAD', script.lua))
     ignoreRejection(this.#clock.ask())
   }
@@ -118,7 +126,7 @@ export class RedisStore implements Store {
   async #claim(request: ClaimRequest): Promise<Claim> {
     const { key, token, leaseTtl, known = '', unwanted = '', awaited = '', holder = '', context = '' } = request
     const inbox = this.#inbox?.name ?? ''
-    // In a cluster a node knows only its own subscribers: there the lease's end decides.
+    // In a cluster, a node knows only its own subscribers, so a lease must run out.
     const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
     const sentAt = systemClock.now()
     const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover, holder, context]
@@ -140,7 +148,7 @@ export class RedisStore implements Store {
           : (epochIn(fifth as Buffer | null) ?? Number(micros) - 1)
         const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(third)) }
         const lease = this.#held.add(granted, { micros: Number(micros), since, replaces: unwanted !== '' })
-        // The subscription by which others judge this process may have come or gone while the claim was on its way.
+        // The subscription by which other processes judge this one may have come or gone while the claim was under way.
         if (inbox !== (this.#inbox?.name ?? '')) this.#confirmLeases()
         return { state: 'lease', lease, stale: await this.#values.replied(key, fourth) }
       }
@@ -163,7 +171,7 @@ export class RedisStore implements Store {
     }
   }
 
-  /** An error of the server itself: it has not done what it was asked. */
+  /** Whether the server itself refused the command, and so has not executed it. */
   refused(rejection: unknown): boolean {
     return (rejection as Error | null)?.name === 'ReplyError'
   }
@@ -172,7 +180,7 @@ export class RedisStore implements Store {
     const { ttl, grace, loadTime, inlineLimit, tags = [] } = value
     const held = this.#held.end(lease.token)
     const { sentAt, since, replaces } = held ?? { sentAt: this.#clock.now(), since: 0, replaces: false }
-    // Whoever is given the value has asked before this: what was invalidated then is seen here.
+    // Every caller that gets the value asked before this check, so it sees each invalidation that they may know of.
     if (tags.length > 0 && !(await this.#tags.mark(tags, since, ttl + grace))) {
       await this.release(lease)
       return false
@@ -188,7 +196,7 @@ export class RedisStore implements Store {
       flagsOf(value),
     ]
     const [filled] = (await this.#fills.run([valueKey(lease.key), leaseKey(lease.key)], args)) as unknown[]
-    // It was still fresh: nobody has to be sure that its copies are gone, but they need not be served to their end.
+    // The replaced value was still fresh: its copies are dropped, but the fill need not wait for that.
     if (replaces && isYes(filled)) ignoreRejection(this.#coherence.drop({ keys: [lease.key], tags: [] }))
     return isYes(filled)
   }
@@ -219,8 +227,8 @@ export class RedisStore implements Store {
       const life = [Math.ceil(ttl), Math.ceil(grace)]
       return this.#overwrite(key, [token, payloadOf(value, since), ...life, sentAt, within ?? '', flagsOf(value)])
     }
-    // In time by our clock, too late by the server's: that one may have been set, and its answer told us. If it came late
-    // indeed, it does so again.
+    // Refused as late although it is in time by our clock: the server's clock may have been set, and the reply has told
+    // us its time. If the write was late indeed, the second attempt is refused as well.
     if (!(await overwrite()) && !(await overwrite())) throw new Error('The write arrived too late')
   }
 
@@ -248,7 +256,7 @@ export class RedisStore implements Store {
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [copiesKey(key)])]
     const [written, micros, copied] = (await this.#run(scripts.overwrite, keys, args)) as unknown[]
     this.#clock.sample(Number(micros), askedAt)
-    // Not before it is done: a copy could be made of what is still there.
+    // Only after the write: a copy could be made of the old value before it.
     if (isYes(copied)) await this.#coherence.drop({ keys: [key], tags: [] })
     return isYes(written)
   }
@@ -264,13 +272,16 @@ export class RedisStore implements Store {
     return runScript(this.#client, script, keys, args)
   }
 
-  /** Without a subscription our name comes off the leases: nobody must judge by it that this process is dead. */
+  /**
+   * Renews all leases. Without a subscription this takes our inbox off them, so that no process takes this one for
+   * dead.
+   */
   #confirmLeases(): void {
     this.#held.confirm((leases) => this.renew(leases))
   }
 }
 
-/** Uses a store without being a cache. */
+/** A user of the store that is not a cache. */
 const nobody: StoreUser = { pushed: ignore, mayHaveForgotten: ignore, awaited: ignore }
 
 function ignore(): void {}

@@ -11,16 +11,16 @@ import type { Reader } from './reader.ts'
 import { runScript } from './run-script.ts'
 import * as scripts from './scripts.ts'
 
-/** Of how many values with tags it is remembered which: these are read along with them, in one round trip. */
+/** The number of values whose tags are remembered: these are read along with the value, in one round trip. */
 const remembered = 10_000
 
 /** How long a load waits for the server of its tags, in milliseconds. */
 const patience = 100
 
-/** A tag stays for so much longer than the values that have it, in milliseconds. */
+/** How much longer a tag stays than the values that have it, in milliseconds. */
 const margin = 2_000
 
-/** The epoch of a tag as it is being read; `null` if it is not there. */
+/** The epochs of tags under way; `null` for a missing one. */
 export type Epochs = ReadonlyMap<string, Promise<number | null>>
 
 const none: Epochs = new Map()
@@ -29,7 +29,7 @@ const none: Epochs = new Map()
 export class Tags {
   readonly #client: RedisClient
   readonly #reader: Reader
-  /** Of values, by key. */
+  /** The last known tags of values, by key. */
   readonly #known = new LRUCache<string, readonly string[]>({ max: remembered })
 
   constructor(client: RedisClient, reader: Reader) {
@@ -38,15 +38,15 @@ export class Tags {
   }
 
   /**
-   * Reads the tags that a value probably has, in the same tick as the value: those that it had when it was seen last.
-   * @param said what is guessed of a value that was not
+   * Reads the epochs of the tags that a value probably has, in the same tick as the value.
+   * @param said the guess for a value whose tags are not known
    */
   expected(key: string, said: readonly string[]): Epochs {
     const tags = (this.#known.size > 0 ? this.#known.get(key) : undefined) ?? said
     return tags.length === 0 ? none : this.#read(tags)
   }
 
-  /** A value as it is seen by its tags: those of which no epoch is being read are looked at now. */
+  /** Checks a value against its tags; epochs that are not under way are read now. */
   async seen(key: string, entry: RedisEntry, epochs: Epochs = none): Promise<Entry> {
     const { tags, since } = entry
     this.#known.set(key, tags)
@@ -56,7 +56,7 @@ export class Tags {
     return isVoid(since, found) ? voided(entry) : entry
   }
 
-  /** Those tags of a value that void it. */
+  /** The tags that void a value. */
   async voiding({ tags, since }: RedisEntry): Promise<string[]> {
     const epochs = this.#read(tags)
     const found = await Promise.all(tags.map(async (tag) => (await epochs.get(tag)) ?? null))
@@ -64,8 +64,8 @@ export class Tags {
   }
 
   /**
-   * The epoch of a load that is about to begin, where the server of its key does not know. Where it cannot be had soon, 0: then
-   * the load goes on, and its value counts as void if it has a tag that was there before.
+   * The epoch for a load that is about to begin, where the server of its key does not know it. 0 if it does not arrive
+   * soon: then the load goes on, and its value is void if one of its tags existed before.
    */
   async now(key: string): Promise<number> {
     const asked = async (): Promise<number> => {
@@ -75,26 +75,27 @@ export class Tags {
   }
 
   /**
-   * Sees to it that the tags of a value are there for as long as it lives; `false` if one was invalidated since.
-   * @param since the epoch of when its load began
+   * Makes sure that the epochs of a value's tags exist as long as the value. `false`: a tag was invalidated after
+   * `since`.
+   * @param since the epoch at which its load began
    * @param life in milliseconds
    */
   async mark(tags: readonly string[], since: number, life: number): Promise<boolean> {
     return (await this.#mark(tags, since, life)) !== null
   }
 
-  /** The same for a value of this moment; resolves with its epoch. */
+  /** Makes sure of the tags of a value of this moment; resolves with its epoch. */
   async markNow(tags: readonly string[], life: number): Promise<number> {
     return Number(await this.#mark(tags, '', life))
   }
 
-  /** The epoch of the value; `null` if a tag was invalidated since. */
+  /** The epoch of the value; `null` if a tag was invalidated after `since`. */
   #mark(tags: readonly string[], since: number | '', life: number): Promise<unknown> {
     const keys = [epochKey(tags[0] as string), ...tags.map(tagKey)]
     return runScript(this.#client, scripts.markTags, keys, [since, Math.ceil(life) + margin])
   }
 
-  /** Resolves with whether somebody keeps copies of what goes. */
+  /** Invalidates tags; resolves with whether a process keeps copies in their namespace. */
   async invalidate(tags: readonly string[]): Promise<boolean> {
     const name = tags[0] as string
     const keys = [epochKey(name), copiesKey(name), ...tags.map(tagKey)]
@@ -105,7 +106,7 @@ export class Tags {
     return new Map(
       tags.map((tag) => {
         const epoch = this.#reader.read(tagKey(tag), epochIn)
-        // The value may turn out not to have it.
+        // The value may turn out not to have this tag.
         ignoreRejection(epoch)
         return [tag, epoch]
       }),
@@ -113,7 +114,7 @@ export class Tags {
   }
 }
 
-/** What was written in place of an epoch, if it can be one. */
+/** The epoch in stored bytes; `null` if they are not one. */
 export function epochIn(bytes: Buffer | null): number | null {
   const epoch = bytes === null ? Number.NaN : Number(bytes.toString('latin1'))
   return Number.isSafeInteger(epoch) ? epoch : null

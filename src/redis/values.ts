@@ -8,7 +8,7 @@ import type { Reader } from './reader.ts'
 import type { ServerClock } from './server-clock.ts'
 import type { Tags } from './tags.ts'
 
-/** Values as they stand in Redis, seen by the clock of the server and by their tags. */
+/** The values in Redis, judged by the server's clock and by their tags. */
 export class Values {
   readonly #reader: Reader
   readonly #tags: Tags
@@ -20,12 +20,15 @@ export class Values {
     this.#clock = clock
   }
 
-  /** One of which a tag was invalidated has expired. @param tags those that it probably has */
+  /**
+   * Reads a value; one with an invalidated tag counts as expired.
+   * @param tags the tags that it probably has
+   */
   read(key: string, tags: readonly string[]): Promise<Entry | null> {
     return this.#clock.known ? this.#read(key, tags) : this.#clock.first().then(() => this.#read(key, tags))
   }
 
-  /** The one in a reply, unless there is none, or a tag of it was invalidated. */
+  /** The value in a reply; `null` if there is none, or if one of its tags was invalidated. */
   async replied(key: string, bytes: unknown): Promise<Entry | null> {
     const entry = Buffer.isBuffer(bytes) ? entryIn(bytes, this.#clock.now()) : null
     if (entry === null || entry.tags.length === 0) return entry
@@ -33,8 +36,8 @@ export class Values {
   }
 
   /**
-   * What came of a load that was waited for, unless a tag of its value was invalidated: whoever waits may have asked after
-   * that, for a load looks at its tags before it fills, and may stand still in between.
+   * Re-check tags when a pushed value arrives: the filler may have paused between its tag check and its fill, and a
+   * waiter may have asked after an invalidation in between.
    */
   async waited(key: string, heard: Heard): Promise<Outcome> {
     if (heard.state !== 'filled' || heard.entry.tags.length === 0) return heard
@@ -47,7 +50,7 @@ export class Values {
     const epochs = this.#tags.expected(key, tags)
     return this.#reader.read<Entry | null>(valueKey(key), (bytes) => {
       if (bytes === null) return null
-      // Only what is found is judged by the clock; a miss leads to a claim, whose reply tells the time anyway.
+      // Only a found value needs the clock: a miss leads to a claim, whose reply brings the time.
       const now = systemClock.now()
       this.#clock.refresh(now)
       const entry = entryIn(bytes, this.#clock.at(now))

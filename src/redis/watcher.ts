@@ -3,28 +3,29 @@ import type { Copies, Watch } from '../core/contract/store.ts'
 import type { Gone } from './gone.ts'
 
 /**
- * The promise that the copies of one namespace in this process are told what goes, renewed as long as any are kept.
+ * The promise that the copies of one namespace in this process are told of changes, renewed while there are copies.
  *
- * Messages can be lost without a trace. So each names the one before it, and a sign names the last: what does not fit tells
- * that something was missed, and all copies go.
+ * Messages can be lost without a trace. So each drop names the one before it, and a sign names the last one: if the
+ * names do not match, a message was missed, and all copies are dropped.
  */
 export class Watcher {
   readonly #window: number
   readonly #ask: () => string | null
   readonly #onEnd: () => void
   readonly #watches = new Set<CopiesWatch>()
-  /** When the signs that are on their way were asked for, by their tokens. */
+  /** When the signs under way were requested, by token. */
   readonly #asked = new Map<string, number>()
-  /** The token of the last change that was told. */
+  /** The token of the last drop. */
   #last = ''
   #until = 0
   #keptUntil = 0
   #timer: NodeJS.Timeout | undefined
 
   /**
-   * @param options.window how long a sign is good for, in milliseconds
-   * @param options.ask has this process told of what goes, and asks for a sign; returns its token, `null` if none will come
-   * @param options.onEnd called when nobody keeps copies any more
+   * @param options.window how long a sign is valid, in milliseconds
+   * @param options.ask puts this process on the list and requests a sign; returns its token, or `null` if none will
+   *   come
+   * @param options.onEnd called when the last watch has closed
    */
   constructor(options: { window: number; ask: () => string | null; onEnd: () => void }) {
     this.#window = options.window
@@ -32,7 +33,7 @@ export class Watcher {
     this.#onEnd = options.onEnd
   }
 
-  /** Includes the copies of one more cache. */
+  /** Adds the copies of one more cache. */
   watch(copies: Copies): Watch {
     const watch = new CopiesWatch(this, copies, this.#until)
     this.#watches.add(watch)
@@ -41,7 +42,7 @@ export class Watcher {
 
   /** As {@link Watch.keep}. */
   keep(watch: CopiesWatch, ms: number): void {
-    // A read of a closed cache may have been on its way.
+    // A read of a closed cache may still have been under way.
     if (!this.#watches.has(watch)) return
     this.#keptUntil = Math.max(this.#keptUntil, systemClock.now() + ms)
     if (this.#timer !== undefined) return
@@ -56,7 +57,7 @@ export class Watcher {
     this.#onEnd()
   }
 
-  /** A change was told. */
+  /** Handles a drop. */
   told(token: string, { previous, keys, tags }: Gone): void {
     this.#follow(previous)
     this.#last = token
@@ -67,8 +68,8 @@ export class Watcher {
   }
 
   /**
-   * A sign came, behind whatever was told before it.
-   * @param last the token of the last change that was told
+   * Handles a sign, which arrives behind all earlier drops.
+   * @param last the token of the last drop that was sent
    */
   sign(token: string, last: string): void {
     const askedAt = this.#asked.get(token)
@@ -88,7 +89,7 @@ export class Watcher {
   readonly #renew = (): void => {
     const now = systemClock.now()
     if (now > this.#keptUntil) return this.#stop()
-    // A sign that comes later than this would be good for nothing.
+    // A sign later than this would be valid for no time.
     for (const [token, askedAt] of this.#asked) if (askedAt + this.#window <= now) this.#asked.delete(token)
     const token = this.#ask()
     if (token !== null) this.#asked.set(token, now)
@@ -100,9 +101,9 @@ export class Watcher {
   }
 }
 
-/** What one cache has of a {@link Watcher}. */
+/** The share of one cache in a {@link Watcher}. */
 class CopiesWatch implements Watch {
-  /** A property of its own: each hit of the near tier looks at it. */
+  /** A plain property, because every near hit reads it. */
   until: number
   readonly copies: Copies
   readonly #watcher: Watcher

@@ -4,7 +4,7 @@ import { openCache } from '../core/cache/create.ts'
 import type { CacheOptions } from '../core/options/options.ts'
 import type { ContractTest, Scene } from './scene.ts'
 
-/** A cache on each of the stores, as that many processes would have. */
+/** Runs a test with a cache on each store, as if in that many processes. */
 async function withCaches(
   scene: Scene,
   options: CacheOptions,
@@ -18,7 +18,7 @@ async function withCaches(
   }
 }
 
-/** Asks every cache several times at once. */
+/** Calls every cache several times at once. */
 function askAll<T>(
   caches: readonly Cache[],
   key: string,
@@ -28,7 +28,7 @@ function askAll<T>(
   return Promise.allSettled(calls)
 }
 
-/** Whoever asks after an invalidation is given what was loaded after it. */
+/** Invalidates a key in 20 rounds; callers after each invalidation must get a value that was loaded after it. */
 async function changeAndAsk(scene: Scene, all: readonly Cache[], key = scene.key()): Promise<void> {
   let version = 0
   const loader = async (): Promise<number> => {
@@ -37,7 +37,7 @@ async function changeAndAsk(scene: Scene, all: readonly Cache[], key = scene.key
     return seen
   }
   for (let round = 0; round < 20; round++) {
-    // Loads of the version before may be anywhere on their way, in every cache, while it is invalidated.
+    // Loads of the previous version may be at any stage in every cache while the key is invalidated.
     const before = askAll(all, key, loader)
     if (round % 2 === 0) await scene.a.ping()
     version++
@@ -48,7 +48,7 @@ async function changeAndAsk(scene: Scene, all: readonly Cache[], key = scene.key
   }
 }
 
-/** What only caches on the store can show: the promises that the contract is there for. */
+/** The guarantees of the protocol, which only caches on the store can show. */
 export const caches: readonly ContractTest[] = [
   {
     title: 'caches on it load a key once for all their callers',
@@ -118,7 +118,7 @@ export const caches: readonly ContractTest[] = [
   },
 ]
 
-/** The same of caches that keep copies. */
+/** The same guarantees with near caches. */
 export const nearCaches: readonly ContractTest[] = [
   {
     title: 'caches on it that keep copies give nobody who asks after an invalidation one from before it (rule 4)',

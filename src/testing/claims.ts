@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import type { Lease } from '../core/contract/store.ts'
 import { expected, failure, holds, value, type ContractTest } from './scene.ts'
 
-/** What a claim is answered. */
+/** The answers to claims. */
 export const claims: readonly ContractTest[] = [
   {
     title: 'a key without a value is leased to whoever claims it first, and the others wait for that load',

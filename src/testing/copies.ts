@@ -3,7 +3,7 @@ import { namespacePrefix } from '../core/entry/key.ts'
 import type { Copies, Store, Watch } from '../core/contract/store.ts'
 import { value, type ContractTest, type Scene } from './scene.ts'
 
-/** Copies of which only is noted what they are told. */
+/** Records notifications without keeping copies. */
 class Told implements Copies {
   readonly keys: string[] = []
   readonly tags: string[] = []
@@ -19,7 +19,7 @@ class Told implements Copies {
   dropAll(): void {}
 }
 
-/** Watches, from when the store has promised to tell. */
+/** Watches a namespace; resolves once the store promises notifications. */
 async function watched(
   scene: Scene,
   store: Store,
@@ -33,7 +33,7 @@ async function watched(
   return { told, watch }
 }
 
-/** Of a store that tells what goes to whoever keeps copies. */
+/** Notifications about near copies. */
 export const copies: readonly ContractTest[] = [
   {
     title: 'whoever keeps copies has been told what goes when a set or an invalidation is done, wherever (rule 4)',

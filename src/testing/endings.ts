@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import { expected, failure, found, holds, value, type ContractTest } from './scene.ts'
 import type { Failure } from '../core/errors.ts'
 
-/** How a load ends: with a value, with an error, without an outcome; and how it goes on. */
+/** The ends of a load: with a value, with an error, without an outcome; and renewals. */
 export const endings: readonly ContractTest[] = [
   {
     title: 'a fill puts the value in place for every reader, with its token, times and load time',
@@ -16,7 +16,7 @@ export const endings: readonly ContractTest[] = [
         const entry = found(await store.read(key))
         assert.deepEqual([entry.payload.toString(), entry.token, entry.loadTime], ['v', lease.token, 1_234])
         const { age, freshFor, staleFor } = entry
-        // The store's clock may be another machine's, known only as well as a round trip tells.
+        // The store's clock may be another machine's, known only within a round trip.
         assert(age >= 0 && age < 10_000, `it is ${age} ms old`)
         assert(freshFor > 90_000 && freshFor < 101_000, `it is fresh for ${freshFor} of 100000 ms`)
         assert(Math.abs(staleFor - freshFor - 50_000) < 1, `its grace is ${staleFor - freshFor} of 50000 ms`)
@@ -151,7 +151,7 @@ export const endings: readonly ContractTest[] = [
   {
     title: 'a lease that is renewed is held for as long as it is renewed',
     async run(scene) {
-      // A process that stands still for longer than its lease loses it with good reason: then once more, with a longer one.
+      // A process that is paused for longer than its lease loses it rightly: then try again with a longer lease.
       for (let leaseTtl = 200; ; leaseTtl *= 4) {
         const key = scene.key()
         let last = performance.now()

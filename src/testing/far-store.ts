@@ -19,11 +19,11 @@ export type Command =
   | ('set' | 'invalidate' | 'invalidateTags' | 'ping')
   | ('look' | 'leases' | 'breakLease')
 
-/** Another store, and a way there and back on which whatever may happen to a command, to its answer and to a message. */
+/** Another store behind a network that may delay, lose or repeat commands, answers and messages. */
 export abstract class FarStore implements Store {
   sharded = false
 
-  /** Whether messages are promised. */
+  /** Whether answers promise messages. */
   get pushes(): boolean {
     return true
   }
@@ -44,17 +44,17 @@ export abstract class FarStore implements Store {
     }
   }
 
-  /** Has a command done, and resolves with its answer; or rejects, or does neither. */
+  /** Carries out a command. Resolves with its answer, rejects, or never settles. */
   protected abstract carry<T>(command: Command, key: string, run: () => Promise<T>): Promise<T>
 
-  /** A message about the load of a token: what came of it, or that its lease is lost. */
+  /** Carries a message about the load of a token: its outcome, or the loss of its lease. */
   protected abstract message<T>(said: Promise<T>, token: string): Promise<T>
 
   read(key: string, tags?: readonly string[]): Promise<Entry | null> {
     return this.carry('read', key, () => this.store.read(key, tags))
   }
 
-  /** Whoever keeps copies is told at once. */
+  /** Notifications about copies arrive at once. */
   watch(namespace: string, copies: Copies): Watch {
     if (this.store.watch === undefined) throw new TypeError('Expected a store that tells what goes')
     return this.store.watch(namespace, copies)

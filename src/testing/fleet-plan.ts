@@ -8,32 +8,32 @@ import type { MemoryStoreOptions } from '../memory/memory-store.ts'
 import { checkedTrouble, type Trouble, type VirtualTrouble } from './virtual-trouble.ts'
 import type { VirtualEvent } from './way.ts'
 
-/** What may be said of a virtual fleet. */
+/** The options of a virtual fleet. */
 export interface VirtualFleetOptions<Count extends number = number> {
-  /** How many processes there are, 1 to 1 000. Default 3. */
+  /** The number of processes, 1 to 1 000. Default 3. */
   readonly processes?: Count | undefined
-  /** What all that happens at random is drawn from, a whole number: the same seed gives the same run. Default 1. */
+  /** The seed of all random events, a whole number: the same seed gives the same run. Default 1. */
   readonly seed?: number | undefined
   /**
-   * How long everything takes between a process and the store, in each direction: always the same, from `min` to `max`, or
-   * as many milliseconds as a function says, which is given a source of numbers in [0, 1). Default 1 ms.
+   * The delay between a process and the store, in each direction: constant, from `min` to `max`, or the result of a
+   * function in milliseconds, which receives a source of numbers in [0, 1). Default 1 ms.
    */
   readonly latency?: Duration | LatencyRange | ((random: () => number) => number) | undefined
-  /** Whether what a process sends later arrives later, as on one connection. Default `true`. */
+  /** Whether the commands of a process arrive in the order of sending, as on one connection. Default `true`. */
   readonly ordered?: boolean | undefined
-  /** What gets lost on the way, is cut off or sent twice. Default: nothing. */
+  /** The faults of the network: lost, cut off and repeated commands. Default: none. */
   readonly trouble?: VirtualTrouble | undefined
-  /** Options of the cache that each process has; its store and its clock are those of the fleet. */
+  /** The options of each process's cache; its store and clock are those of the fleet. */
   readonly cache?: Omit<CacheOptions, 'store' | 'clock'> | undefined
-  /** Options of the lock that each process has. */
+  /** The options of each process's lock. */
   readonly lock?: Omit<AcquireOptions, 'signal'> | undefined
-  /** How much the store keeps, see `memoryStore`. */
+  /** The bounds of the store, see `memoryStore`. */
   readonly store?: Omit<MemoryStoreOptions, 'clock'> | undefined
-  /** Is called with all that happens between the processes and the store, such as to print it when a test fails. */
+  /** Called with every event between the processes and the store, for instance to print them when a test fails. */
   readonly trace?: ((event: VirtualEvent) => void) | undefined
 }
 
-/** From how long to how long something takes, each whole number of milliseconds as likely. */
+/** A range of delays; each whole number of milliseconds is equally likely. */
 export interface LatencyRange {
   readonly min: Duration
   readonly max: Duration
@@ -67,7 +67,10 @@ const checks = {
   trace: callable,
 }
 
-/** The plan of a fleet. Throws TypeError for whatever is not an option or not a value it can have. */
+/**
+ * The plan of a fleet.
+ * @throws TypeError for an unknown option or a wrong value
+ */
 export function fleetPlan(options: VirtualFleetOptions): FleetPlan {
   const given: Partial<FleetPlan> = checkOptions('virtualFleet', options, checks)
   return {
@@ -97,7 +100,7 @@ function checkedLatency(name: string, value: unknown): FleetPlan['latency'] {
   throw new TypeError(`Expected \`${name}\` to have a \`min\` and a \`max\` that is not less, got ${min} and ${max}`)
 }
 
-/** What there is one of in a fleet is not an option of a part of it. */
+/** Refuses the options of which a fleet has only one. */
 function withoutOurs(name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) {
     throw new TypeError(`Expected \`${name}\` to be an object, got ${formatValue(value)}`)

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import type { Inspection, SeenLease, Store } from '../core/contract/store.ts'
 import { expected, failure, found, holds, value, type ContractTest, type Scene } from './scene.ts'
 
-/** What operators may ask of a store, where they may ask anything. */
+/** The operations of operators on a store. */
 export const inspection: readonly ContractTest[] = [
   {
     title: 'of a key that nobody has asked for nothing is known, and looking leaves it so',
@@ -111,7 +111,7 @@ export const inspection: readonly ContractTest[] = [
       assert.equal(await of(scene.b).breakLease(key, lease.token), false)
       assert.deepEqual(await Promise.all(scene.a.renew([lease])), [false])
       const next = expected(await scene.claim(scene.b, key), 'lease')
-      // What was there stays.
+      // A broken lease leaves the value.
       holds(next.stale, 'old')
       assert.equal(await scene.a.fill(lease, value('late')), false)
       assert.equal(await scene.b.fill(next.lease, value('new')), true)
@@ -136,7 +136,7 @@ export const inspection: readonly ContractTest[] = [
   },
 ]
 
-/** The same of a store that tells those who wait. */
+/** The same operations on a store with push. */
 export const brokenLeases: readonly ContractTest[] = [
   {
     title: 'who waits for a lease that is broken is told to ask again, and so is its holder',
@@ -151,7 +151,7 @@ export const brokenLeases: readonly ContractTest[] = [
   },
 ]
 
-/** The same of a store that lists its leases. */
+/** The same operations on a store that lists leases. */
 export const listedLeases: readonly ContractTest[] = [
   {
     title: 'the leases that are held are listed, each once, and nothing else',

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { expected, found, holds, value, type ContractTest } from './scene.ts'
 
-/** What may stand after the namespace of a key. */
+/** Endings of keys, behind the namespace. */
 const rests: readonly string[] = [
   ['', ' ', '\t', '\n', '\r\n', '\0', '\0\0', '\x7f', '\\', '"', "'", '`', '$', '%', '%25', '*', '?', '[a]', '/', '..'],
   [
@@ -39,7 +39,7 @@ const rests: readonly string[] = [
     '00',
     '1e3',
   ],
-  // The same to the eye, and after normalization, but not the same.
+  // Equal in appearance, and after normalization, but different.
   [
     'é',
     'e\u0301',
@@ -63,12 +63,12 @@ const rests: readonly string[] = [
   ['k'.repeat(65_536), `${'k'.repeat(65_535)}K`],
 ].flat()
 
-/** Keys of every odd kind. */
+/** Keys with unusual characters. */
 export const keys: readonly ContractTest[] = [
   {
     title: 'keys of every odd kind hold values, each its own',
     async run(scene) {
-      // One prefix for all, so that they differ in nothing but the odd part.
+      // One prefix for all, so that they differ only in the unusual part.
       const prefix = scene.key()
       const all = rests.map((rest, index) => ({ key: prefix + rest, text: `value ${index}` }))
       await Promise.all(all.map(({ key, text }) => scene.load(scene.a, key, value(text))))

@@ -4,25 +4,25 @@ import { order, waiting } from './lock-waiting.ts'
 
 export type { OpenLocks } from './lock-scene.ts'
 
-/** A lock to be tested, and where its tests are to be declared. */
+/** A lock under test, and the test framework. */
 export interface LockContract {
-  /** What the lock is called; it stands before the name of each test. */
+  /** The name of the lock, which begins the name of each test. */
   readonly name: string
   /** Declares a test: `test` of Vitest, of Jest or of `node:test`, or `it` of Mocha. */
   readonly test: (name: string, run: () => Promise<void>) => unknown
-  /** Opens locks for one test; each test opens its own, and closes them. */
+  /** Opens locks for one test. Each test opens its own, and closes them. */
   readonly open: () => Promise<OpenLocks>
-  /** Whether its leases have fences. Default true. */
+  /** Whether its leases have fencing tokens. Default true. */
   readonly fences?: boolean
-  /** Whether it can keep the order of those who wait. Default true. */
+  /** Whether it can keep the order of waiters. Default true. */
   readonly fair?: boolean
-  /** How long a test waits for what must happen before it fails, in milliseconds. Default 10000. */
+  /** How long a test waits for an expected event, in milliseconds. Default 10000. */
   readonly patience?: number
 }
 
 /**
- * The suite that every `Lock` must pass, declared through your test framework, as `storeContract` is.
- * @throws TypeError when an option is missing
+ * Declares the suite that every `Lock` must pass in your test framework, as `storeContract` does.
+ * @throws TypeError if an option is missing
  */
 export function lockContract(options: LockContract): void {
   const { name, test, open, fences: fenced = true, fair = true, patience = 10_000 } = options

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { pause, rejects, type LockTest } from './lock-scene.ts'
 
-/** A lock that is held: by whom, for how long, and how it ends. */
+/** A held lock: exclusion, duration and end. */
 export const holding: readonly LockTest[] = [
   {
     title: 'a lock is held by one, and is free again when it is given back',
@@ -136,7 +136,7 @@ export const holding: readonly LockTest[] = [
   },
 ]
 
-/** For backends that give fences. */
+/** For backends with fencing tokens. */
 export const fences: readonly LockTest[] = [
   {
     title: 'the fence grows with every lease of a name, however the last one ended',

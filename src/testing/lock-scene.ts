@@ -2,12 +2,15 @@ import { strict as assert } from 'node:assert'
 import type { CacheErrorCode } from '../core/errors.ts'
 import type { Lock, LockLease } from '../core/contract/lock.ts'
 
-/** Locks for one test, and what closes whatever they are on. */
+/** The locks of one test. */
 export interface OpenLocks {
-  /** At least two, that know nothing of each other but the backend; the suite closes them. */
+  /** At least two locks that share only the backend; the suite closes them. */
   readonly locks: readonly Lock[]
   readonly close: () => Promise<void>
-  /** How many wait for a lock of this name in order, if that can be seen; if not, each is given a moment to get there. */
+  /**
+   * The number of waiters for a lock in its queue, if that can be observed; if not, each waiter is given a moment to
+   * enlist.
+   */
   readonly waiting?: ((name: string) => Promise<number>) | undefined
 }
 
@@ -17,10 +20,10 @@ export interface LockTest {
   readonly run: (scene: LockScene) => Promise<void>
 }
 
-/** What a test of the contract has to do with. */
+/** The locks and helpers of one test. */
 export class LockScene {
   readonly locks: readonly Lock[]
-  /** Whether they can keep the order of those who wait. */
+  /** Whether the locks can keep the order of waiters. */
   readonly fair: boolean
   readonly #close: () => Promise<void>
   readonly #waiting: OpenLocks['waiting']
@@ -49,7 +52,7 @@ export class LockScene {
     return this.locks[1] as Lock
   }
 
-  /** A name that no other test uses. */
+  /** A name that is unique to this test. */
   name(): string {
     return `${this.#prefix} ${++this.#names}`
   }
@@ -60,7 +63,7 @@ export class LockScene {
     return lease
   }
 
-  /** What a promise comes to, which must be before the patience of the suite ends. */
+  /** The result of a promise, which must settle within the patience of the suite. */
   async inTime<T>(promise: Promise<T>, what: string): Promise<T> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
@@ -73,7 +76,7 @@ export class LockScene {
     }
   }
 
-  /** Resolves when so many wait for a lock, in order. */
+  /** Resolves when `count` waiters for a lock are in its queue. */
   async wait(name: string, count: number): Promise<void> {
     const waiting = this.#waiting
     if (waiting === undefined) return pause(100)
@@ -83,7 +86,7 @@ export class LockScene {
     await this.inTime(counted(), 'whoever waits has its place')
   }
 
-  /** Resolves when the signal of a lease is aborted, with its reason. */
+  /** Resolves with the abort reason of a lease's signal. */
   lost(lease: LockLease): Promise<unknown> {
     const { signal } = lease
     const lost = new Promise<unknown>((resolve) => {
@@ -107,7 +110,7 @@ export async function rejects(promise: Promise<unknown>, code: CacheErrorCode): 
   })
 }
 
-/** Gives the others so many milliseconds. */
+/** Resolves after `ms` milliseconds. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

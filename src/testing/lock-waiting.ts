@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import type { LockLease } from '../core/contract/lock.ts'
 import { pause, rejects, type LockTest } from './lock-scene.ts'
 
-/** Who waits for a lock, and what runs under it. */
+/** Waiters, and work under a lock. */
 export const waiting: readonly LockTest[] = [
   {
     title: 'whoever waits has the lock when it is given back',
@@ -150,7 +150,7 @@ export const waiting: readonly LockTest[] = [
           assert.equal(outer.isValid(), true)
           assert.equal(await scene.a.tryAcquire(name), null)
           assert.equal(await scene.b.tryAcquire(name, { reentrant: true }), null)
-          // What the work leaves running, still in its own asynchronous context.
+          // Code that the work leaves running, still in its asynchronous context.
           later = ended.then(() => scene.a.tryAcquire(name, { reentrant: true }))
           assert.equal(await scene.a.run(name, () => 'inner', { reentrant: true }), 'inner')
         },
@@ -179,7 +179,7 @@ export const waiting: readonly LockTest[] = [
   },
 ]
 
-/** For backends that keep the order. */
+/** For backends that keep the order of waiters. */
 export const order: readonly LockTest[] = [
   {
     title: 'where it is fair, they have it in the order in which they asked',

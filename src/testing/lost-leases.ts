@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import type { Lease } from '../core/contract/store.ts'
 import { expected, failure, holds, value, type ContractTest, type Scene } from './scene.ts'
 
-/** Ways to lose a lease, and what is in the store then. */
+/** The ways to lose a lease, and the value in the store afterwards. */
 const losses: readonly { how: string; lose: (scene: Scene, key: string) => Promise<unknown>; left: string | null }[] = [
   { how: 'by an invalidation', lose: (scene, key) => scene.b.invalidate(key), left: null },
   { how: 'by a set', lose: (scene, key) => scene.set(scene.b, key, value('set')), left: 'set' },
@@ -29,7 +29,7 @@ const losses: readonly { how: string; lose: (scene: Scene, key: string) => Promi
   },
 ]
 
-/** Somebody who never had the lease, or no longer has it. */
+/** Asserts that a lease that is lost, or was never granted, has no effect. */
 async function isPowerless(scene: Scene, lease: Lease, left: string | null): Promise<void> {
   const { a } = scene
   const before = await a.read(lease.key)
@@ -76,7 +76,7 @@ export const lostLeases: readonly ContractTest[] = [
     async run(scene) {
       const key = scene.key()
       const lease = await scene.lease(scene.a, key, { leaseTtl: 30 })
-      // Nobody may claim meanwhile: asking for renewal would prolong it, so its own clock must tell.
+      // No claim and no renewal may happen meanwhile, so a clock must tell the end of the lease.
       const end = performance.now() + 60
       await scene.until('the lease ends', async () => (performance.now() > end ? true : undefined))
       assert.equal(await scene.a.fill(lease, value('too late')), false)

@@ -1,16 +1,16 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Clock, Timer } from '../core/time/clock.ts'
 
-/** What a process does first when it goes on: run the timers that are overdue, or read what has arrived. */
+/** The kind of overdue events that a resumed process handles first: timers, or answers. */
 export type Lane = 'timers' | 'answers'
 
 /**
- * What a process is to its code: a clock, and the moment at which it learns of what has arrived. It may stand still, or
- * end without a word.
+ * The view that a process's code has of the outside: a clock, and the moment at which answers arrive. The process can
+ * be paused or killed.
  */
 export class Process implements Clock {
   readonly number: number
-  /** A number in [0, 1), for what the library spreads at random. */
+  /** A random number in [0, 1), for the library's jitter. */
   readonly random: () => number
   state: 'running' | 'paused' | 'killed' = 'running'
   readonly #world: Clock
@@ -49,7 +49,7 @@ export class Process implements Clock {
     }
   }
 
-  /** Something has come from outside: `run` is called when the process can. */
+  /** Delivers an event from outside: calls `run` when the process can handle it. */
   receive(run: () => void): void {
     this.#run('answers', run)
   }
@@ -58,7 +58,7 @@ export class Process implements Clock {
     if (this.state === 'running') this.state = 'paused'
   }
 
-  /** Goes on, with what is overdue, each in its turn. */
+  /** Resumes the process. Overdue events run one per turn. */
   resume(first: Lane): void {
     if (this.state !== 'paused') return
     this.state = 'running'
@@ -77,7 +77,7 @@ export class Process implements Clock {
 
   #run(lane: Lane, run: () => void): void {
     if (this.state === 'running') run()
-    // In its own asynchronous context, not in that of whoever lets the process go on.
+    // Bound to its own asynchronous context, not to that of the code that resumes the process.
     else if (this.state === 'paused') this.#overdue[lane].push(AsyncResource.bind(run))
   }
 }

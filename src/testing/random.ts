@@ -1,8 +1,8 @@
-/** Numbers that are always the same for the same seed (Tommy Ettinger's mulberry32). */
+/** Reproducible random numbers (Tommy Ettinger's mulberry32). */
 export class Random {
   #state: number
 
-  /** @param names tell apart what is drawn for different things, so that drawing less for one changes no other */
+  /** @param names separate the sources of one seed, so that fewer draws from one do not change another */
   constructor(seed: number, ...names: readonly (string | number)[]) {
     this.#state = seed | 0
     for (const code of Buffer.from(names.join('/'))) this.#state = (Math.imul(this.#state, 31) + code) | 0
@@ -21,12 +21,12 @@ export class Random {
     return least + Math.floor(this.next() * (most - least + 1))
   }
 
-  /** True so many times of a hundred. */
+  /** True with a probability of `many` percent. */
   percent(many: number): boolean {
     return this.next() * 100 < many
   }
 
-  /** One of some, each as likely; name one twice to make it likelier. */
+  /** One of the given values, all equally likely; a repeated value is likelier. */
   pick<T>(...some: readonly T[]): T {
     return some[Math.floor(this.next() * some.length)] as T
   }

@@ -8,11 +8,11 @@ import { tokens } from '../core/lease/token.ts'
 /** Stores that share one backing. */
 export interface OpenStores {
   /**
-   * Two or more, with nothing in common but what they keep their values in, as two processes would have them. Where the
-   * values live in the store itself, the same store twice. The suite calls `open()` and `close()` of each.
+   * At least two stores that share only the place of their values, as in two processes. If values live in the store
+   * itself, the same store twice. The suite calls `open()` and `close()` of each.
    */
   readonly stores: readonly Store[]
-  /** Ends what was opened for them, such as clients; called after each store was closed. */
+  /** Closes everything else that was opened, such as clients; called after each store was closed. */
   readonly close: () => Promise<void>
 }
 
@@ -22,17 +22,17 @@ export interface ContractTest {
   readonly run: (scene: Scene) => Promise<void>
 }
 
-/** A failure as it travels, with everything that one can have. */
+/** A failure with all the parts that one can have. */
 export const failure: Failure = {
   code: 'LOAD_FAILED',
   message: 'Loading "k" failed: Verbindung getrennt 💥 "quoted"\n',
   cause: { name: 'DatabaseError', message: 'Verbindung getrennt 💥', code: '57P01' },
 }
 
-/** A lease of this length, in milliseconds, does not end before its test does. */
+/** The ttl of a lease that outlives its test, in milliseconds. */
 const long = 60_000
 
-/** What one test of the contract works with: two stores on one backing, and keys and tokens that nobody else has. */
+/** The stores and helpers of one test: at least two stores on one backing, with keys and tokens unique to the test. */
 export class Scene {
   readonly a: Store
   readonly b: Store
@@ -41,7 +41,7 @@ export class Scene {
   readonly patience: number
   readonly token: () => string = tokens()
   readonly #end: () => Promise<void>
-  /** What all its keys begin with. */
+  /** The common prefix of all its keys. */
   readonly prefix: string = `${namespacePrefix('contract')}${randomBytes(9).toString('base64url')}:`
   #keys = 0
 
@@ -63,7 +63,7 @@ export class Scene {
     return scene
   }
 
-  /** A store may need a moment until outcomes are pushed to it; what is tested is what it does from then on. */
+  /** Waits until outcomes are pushed: a store may need a moment, and the tests are about the time after it. */
   async #pushing(): Promise<void> {
     const key = this.key()
     const lease = await this.lease(this.a, key)
@@ -82,7 +82,7 @@ export class Scene {
     await this.#end()
   }
 
-  /** A key that no other test has, in the form in which caches hand keys to stores: a namespace, a colon, the rest. */
+  /** A unique key, in the form that caches give to stores: a namespace, a colon, the rest. */
   key(rest = ''): string {
     return `${this.prefix}${++this.#keys}:${rest}`
   }
@@ -91,17 +91,17 @@ export class Scene {
     return store.claim({ key, token: this.token(), leaseTtl: long, ...more })
   }
 
-  /** A claim that must win the lease. */
+  /** Claims a key; must win the lease. */
   async lease(store: Store, key: string, more: Partial<ClaimRequest> = {}): Promise<Lease> {
     return expected(await this.claim(store, key, more), 'lease').lease
   }
 
-  /** A claim that must be told to wait. */
+  /** Claims a key; must be told to wait. */
   async wait(store: Store, key: string, more: Partial<ClaimRequest> = {}): Promise<Wait> {
     return expected(await this.claim(store, key, more), 'wait')
   }
 
-  /** Loads a key: a lease, and a fill that must be accepted. */
+  /** Loads a key: claims it and fills it. */
   async load(store: Store, key: string, filled: NewValue): Promise<Lease> {
     const lease = await this.lease(store, key)
     assert.equal(await store.fill(lease, filled), true, 'a held lease fills')
@@ -115,7 +115,7 @@ export class Scene {
     return token
   }
 
-  /** What must come, before patience ends. */
+  /** The result of a promise, which must settle within the patience of the suite. */
   async inTime<T>(promise: Promise<T>, what: string): Promise<T> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
@@ -131,7 +131,7 @@ export class Scene {
     }
   }
 
-  /** Asks again and again until the answer is not `undefined`. */
+  /** Repeats a question until the answer is not `undefined`. */
   async until<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
     const end = performance.now() + this.patience
     for (;;) {
@@ -142,7 +142,7 @@ export class Scene {
     }
   }
 
-  /** Claims until the answer is of this state. */
+  /** Claims a key repeatedly until the answer has this state. */
   async claimUntil<State extends Claim['state']>(
     store: Store,
     key: string,
@@ -156,14 +156,14 @@ export class Scene {
     })
   }
 
-  /** The outcome of a wait, which must come by a message. */
+  /** The outcome of a wait, which must arrive by a message. */
   async outcome(wait: Wait): Promise<Outcome> {
     const outcome = await this.inTime(wait.outcome, 'the outcome of a wait comes')
     wait.leave()
     return outcome
   }
 
-  /** The entry that a wait ended with: out of the message, or out of the store if the message says so. */
+  /** The entry with which a wait ended: from the message, or from the store if the message says so. */
   async filled(store: Store, key: string, wait: Wait): Promise<Entry> {
     const outcome = await this.outcome(wait)
     if (outcome.state === 'read') return found(await store.read(key))
@@ -171,7 +171,7 @@ export class Scene {
   }
 }
 
-/** An answer, which must be of this state. */
+/** Asserts the state of an answer. */
 export function expected<Answer extends { readonly state: string }, State extends Answer['state']>(
   answer: Answer,
   state: State,
@@ -180,18 +180,18 @@ export function expected<Answer extends { readonly state: string }, State extend
   return answer as Answer & { readonly state: State }
 }
 
-/** An entry, which must be there. */
+/** Asserts that there is an entry. */
 export function found(entry: Entry | null): Entry {
   assert(entry !== null, 'the value is there')
   return entry
 }
 
-/** An entry, which must hold this text. */
+/** Asserts the text of an entry. */
 export function holds(entry: Entry | null, text: string): void {
   assert.equal(found(entry).payload.toString(), text)
 }
 
-/** A value to be written: a text or bytes, fresh for a minute unless told otherwise. */
+/** A value to write: a text or bytes, fresh for a minute by default. */
 export function value(content: string | Uint8Array, more: Partial<NewValue> = {}): NewValue {
   const payload = typeof content === 'string' ? Buffer.from(content) : content
   return { payload, ttl: 60_000, grace: 0, loadTime: 5, inlineLimit: 4_096, ...more }

@@ -13,33 +13,33 @@ import { askedAgain, outcomes } from './waits.ts'
 
 export type { OpenStores } from './scene.ts'
 
-/** A store to be tested, and where its tests are to be declared. */
+/** A store under test, and the test framework. */
 export interface StoreContract {
-  /** What the store is called; it stands before the name of each test. */
+  /** The name of the store, which begins the name of each test. */
   readonly name: string
   /** Declares a test: `test` of Vitest, of Jest or of `node:test`, or `it` of Mocha. */
   readonly test: (name: string, run: () => Promise<void>) => unknown
-  /** Opens stores for one test; each test opens its own. They need not be empty: every test makes up its own keys. */
+  /** Opens stores for one test. Each test opens its own. They need not be empty: every test uses keys of its own. */
   readonly open: () => Promise<OpenStores>
   /**
-   * Whether the store tells those who wait, and holders, what happens (`pushed` is true in its answers). Default true.
-   * With false, what only a message could tell is not tested, and asking again is.
+   * Whether the store pushes outcomes and losses to waiters and holders (`pushed` is true in its answers). Default
+   * true. Without it, messages are not tested, and asking again is.
    */
   readonly pushes?: boolean
-  /** Whether it tells whoever keeps copies what goes (`watch`). Default: as `pushes`. */
+  /** Whether the store notifies copies (`watch`). Default: as `pushes`. */
   readonly watches?: boolean
   /**
-   * What operators may ask (`inspection`): `'all'` (default); `'keys'`, so that leases are not listed; or `'nothing'`.
-   * What may not be asked is not tested.
+   * The extent of its `inspection`: `'all'` (default), `'keys'` without the listing of leases, or `'nothing'`. The rest
+   * is not tested.
    */
   readonly inspects?: 'all' | 'keys' | 'nothing'
-  /** How long a test waits for what must happen before it fails, in milliseconds. Default 5000. */
+  /** How long a test waits for an expected event, in milliseconds. Default 5000. */
   readonly patience?: number
 }
 
 /**
- * The suite that every `Store` must pass, for those who write one. It knows no test framework: it declares its tests
- * through yours, and throws an `AssertionError` of Node.js where one fails.
+ * Declares the suite that every `Store` must pass, for authors of stores. It knows no test framework: it declares its
+ * tests through yours, and a failing test throws an `AssertionError` of Node.js.
  *
  *     import { test } from 'node:test'
  *     import { storeContract } from 'herdless/testing'
@@ -56,10 +56,10 @@ export interface StoreContract {
  *       },
  *     })
  *
- * Run it against the real thing: a mock of a server has none of the bugs that the suite looks for. Tests may run side
- * by side. They wait for what must happen and never for a guess, so the whole of it takes a few seconds. A `(rule n)` in
- * a name is a rule of the protocol, see `docs/protocol.md`.
- * @throws TypeError when an option is missing
+ * Run it against a real server: a mock has none of the bugs that the suite looks for. Tests may run in parallel. They
+ * wait for events instead of fixed times, so the whole suite takes a few seconds. A `(rule n)` in a name is a rule of
+ * the protocol, see `docs/protocol.md`.
+ * @throws TypeError if an option is missing
  */
 export function storeContract(options: StoreContract): void {
   const { name, test, open, pushes = true, watches = pushes, inspects = 'all', patience = 5_000 } = options

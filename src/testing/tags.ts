@@ -2,12 +2,12 @@ import { strict as assert } from 'node:assert'
 import type { Entry } from '../core/contract/store.ts'
 import { expected, found, holds, value, type ContractTest, type Scene } from './scene.ts'
 
-/** A value that nobody must be given any more. */
+/** Asserts that a value may not be served any more. */
 function expired(entry: Entry | null): void {
   assert(entry === null || (entry.freshFor <= 0 && entry.staleFor <= 0), 'the value is void')
 }
 
-/** What is voided by the invalidation of a tag, and what is not. */
+/** The values that an invalidation of tags voids, and those that it does not. */
 export const tags: readonly ContractTest[] = [
   {
     title: 'a value whose tag is invalidated is void for whoever reads or claims it, loaded or set (rule 4)',
@@ -16,7 +16,7 @@ export const tags: readonly ContractTest[] = [
       await scene.load(scene.a, loaded, value('v', { tags: [tag], grace: 60_000 }))
       await scene.set(scene.a, set, value('v', { tags: [scene.key(), tag], grace: 60_000 }))
       for (const key of [loaded, set]) {
-        // With the tags said, with others, and without; and once more, when they are known.
+        // With the tags given, with others, and without; then again, when the store knows them.
         for (const said of [[tag], [scene.key()], [], undefined, undefined]) {
           holds(await scene.b.read(key, said), 'v')
         }
@@ -136,7 +136,7 @@ export const tags: readonly ContractTest[] = [
 
 async function manyAtOnce(scene: Scene): Promise<void> {
   const [key, tag] = [scene.key(), scene.key()]
-  /** What the source said last before an invalidation of its tag had ended. */
+  /** The last version of the source whose invalidation had ended. */
   let invalidated = 0
   let source = 0
   const change = async (): Promise<void> => {

@@ -3,7 +3,7 @@ import { expected, found, holds, value, type ContractTest } from './scene.ts'
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, index) => index)
 
-/** Bytes of every length that may be special. */
+/** Payloads of every special length. */
 const payloads: readonly { what: string; bytes: Uint8Array }[] = [
   { what: 'no bytes', bytes: new Uint8Array(0) },
   { what: 'one byte of zero', bytes: new Uint8Array(1) },
@@ -15,7 +15,7 @@ const payloads: readonly { what: string; bytes: Uint8Array }[] = [
   { what: 'a megabyte', bytes: Buffer.alloc(1_048_576, everyByte) },
 ]
 
-/** What a value may be, and that it comes back as it was. */
+/** Values that must come back unchanged. */
 export const values: readonly ContractTest[] = [
   ...payloads.map(({ what, bytes }): ContractTest => ({
     title: `a value of ${what} comes back as it is, loaded or set, read or claimed`,

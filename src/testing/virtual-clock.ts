@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Clock, Timer } from '../core/time/clock.ts'
 
-/** More timers than any test needs to let some time pass: what never comes to rest is found out. */
+/** More timers than any test needs to let some time pass: a bound that finds endless loops. */
 const mostTimers = 1_000_000
 
 interface Alarm {
@@ -13,7 +13,7 @@ interface Alarm {
 /** A clock that stands still until a test lets time pass. */
 export class VirtualClock implements Clock {
   #now: number
-  // In the order in which they were set, which is the order of those that are due at the same moment.
+  // In the order of setting, which is the order of alarms due at the same moment.
   readonly #alarms = new Set<Alarm>()
 
   constructor(start = 0) {
@@ -26,24 +26,26 @@ export class VirtualClock implements Clock {
 
   after(ms: number, run: () => void, background?: 'background'): Timer {
     const at = this.#now + Math.max(0, ms)
-    // In the asynchronous context of whoever sets it, as a timer of Node.js does, and not of whoever lets time pass.
+    // In the asynchronous context of the code that sets it, as a timer of Node.js, not of the code that lets time pass.
     const context = new AsyncResource('VirtualTimer')
     const alarm: Alarm = { at, run: () => context.runInAsyncScope(run), background: background !== undefined }
     this.#alarms.add(alarm)
     return { cancel: () => void this.#alarms.delete(alarm) }
   }
 
-  /** How many timers have been set and have neither run nor been cancelled. */
+  /** The number of timers that are set. */
   get pending(): number {
     return this.#alarms.size
   }
 
-  /** How many of them would keep a process from ending by itself. */
+  /** The number of timers that would keep a process alive. */
   get holding(): number {
     return [...this.#alarms].filter(({ background }) => !background).length
   }
 
-  /** Lets `ms` milliseconds pass. Each timer runs at its own moment, and all that follows from it before the next. */
+  /**
+   * Lets `ms` milliseconds pass. Each timer runs at its own moment, with all its consequences before the next timer.
+   */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms
     await this.#pass(end, () => false)
@@ -52,7 +54,8 @@ export class VirtualClock implements Clock {
 
   /**
    * Lets time pass until a promise has settled, and stops at that moment.
-   * @returns `'nothing left'` if no timer is left that could settle it, `'too long'` if `most` milliseconds were not enough
+   * @param most the longest time, in milliseconds
+   * @returns `'nothing left'` if no timer is left that could settle it, `'too long'` if `most` was not enough
    */
   async until(promise: PromiseLike<unknown>, most: number): Promise<'settled' | 'nothing left' | 'too long'> {
     let over = false
@@ -63,7 +66,7 @@ export class VirtualClock implements Clock {
     return this.#alarms.size === 0 ? 'nothing left' : 'too long'
   }
 
-  /** Lets `ms` milliseconds pass in which this process runs nothing: its timers come late, all at the end. */
+  /** Lets `ms` milliseconds pass in which the process is blocked: its timers run late, all at the end. */
   async block(ms: number): Promise<void> {
     this.#now += ms
     await this.advance(0)

@@ -10,34 +10,35 @@ import { Server, type VirtualServer } from './virtual-server.ts'
 import { checkedTrouble, type VirtualTrouble } from './virtual-trouble.ts'
 import { Way, type Network } from './way.ts'
 
-/** Processes on one virtual clock, with a store that all of them reach. Made by `virtualFleet`. */
+/** Processes with a common store on one virtual clock. Made by `virtualFleet`. */
 export interface VirtualFleet<Count extends number = number> extends AsyncDisposable {
   readonly processes: Several<Count, VirtualProcess>
-  /** The store at the other end of all ways. */
+  /** The store of all processes. */
   readonly server: VirtualServer
-  /** The clock that the test itself may go by; it runs its timers whatever is paused or killed. */
+  /** The clock for the test itself; it runs timers even while processes are paused or killed. */
   readonly clock: Clock
-  /** How many timers are set, and how much is under way between the processes and the store. */
+  /** The number of timers that are set, and of commands and messages under way. */
   readonly pending: number
 
-  /** Lets time pass: all that is due happens at its moment, one after the other. */
+  /** Lets time pass: every due event happens at its moment, one after the other. */
   advance(duration: Duration): Promise<void>
 
   /**
    * Lets time pass until `promise` has settled, and stops at that moment.
-   * @param options.within how much time at most; default `'1h'`
-   * @returns and throws what the promise does; Error if nothing is left that could settle it, or it takes too long
+   * @param options.within the longest time; default `'1h'`
+   * @returns the result of the promise
+   * @throws the error of the promise; Error if no event is left that could settle it, or if it takes too long
    */
   until<T>(promise: PromiseLike<T>, options?: { readonly within?: Duration }): Promise<T>
 
-  /** What befalls commands and messages from now on, in place of what did so far; `{}` for nothing. */
+  /** Replaces the faults of the network from now on; `{}` for none. */
   trouble(trouble: VirtualTrouble): void
 
-  /** Kills all processes. Nothing of a fleet is left but what still waits for them, and will for ever. */
+  /** Kills all processes. Promises that still wait for them never settle. */
   close(): Promise<void>
 }
 
-/** A tuple of so many if their number is known, so that each can be taken out by its place. */
+/** A tuple of this length if the number is known, so that its members can be destructured. */
 export type Several<Count extends number, Item, Made extends readonly Item[] = readonly []> = number extends Count
   ? readonly Item[]
   : Made['length'] extends Count
@@ -45,8 +46,8 @@ export type Several<Count extends number, Item, Made extends readonly Item[] = r
     : Several<Count, Item, readonly [...Made, Item]>
 
 /**
- * A fleet to test code with that uses a `Cache` or a `Lock`: processes that are paused, killed and cut off from their store,
- * in virtual time. What runs is what runs in production, but for the store and the ways to it.
+ * A simulated fleet for testing code that uses a `Cache` or a `Lock`, in virtual time: its processes can be paused,
+ * killed and cut off from their store. All code is that of production, except the store and the network.
  *
  *     const fleet = virtualFleet({ processes: 2, seed: 7 })
  *     const [a, b] = fleet.processes
@@ -56,9 +57,9 @@ export type Several<Count extends number, Item, Made extends readonly Item[] = r
  *     })
  *     assert.equal(await fleet.until(answer), 'v')
  *
- * A run is the same each time, for the same seed, as long as all that the code under test waits for is the clock of its
- * process, its cache or its lock. Tokens differ.
- * @throws TypeError for an unknown option or a value it cannot have
+ * Runs with the same seed are the same, as long as the code under test waits only for the clock, the cache or the lock
+ * of its process. Tokens differ.
+ * @throws TypeError for an unknown option or a wrong value
  */
 export function virtualFleet<const Count extends number = 3>(
   options: VirtualFleetOptions<Count> = {},
@@ -82,7 +83,7 @@ class Fleet<Count extends number> implements VirtualFleet<Count> {
     const network: Network = { latency, ordered, trouble }
     this.#all = Array.from({ length: plan.processes }, (_, index) => {
       const number = index + 1
-      // Each draws from a source of its own, so that what one does changes nothing for the others.
+      // A random source per process, so that the draws of one do not change those of the others.
       const process = new Process(number, world, new Random(seed, 'process', number).next)
       const way = new Way(process, { world, network, random: new Random(seed, 'route', number), trace })
       server.ways.push(way)
@@ -129,7 +130,7 @@ class Fleet<Count extends number> implements VirtualFleet<Count> {
     await this.close()
   }
 
-  /** Two who let time pass at once would each take what is due from the other. */
+  /** Only one caller at a time may let time pass: two would take each other's due events. */
   async #pass<T>(run: () => Promise<T>): Promise<T> {
     if (this.#passing) throw new Error('Time is passing already: await `advance` or `until` before the next one')
     this.#passing = true

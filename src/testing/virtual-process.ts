@@ -16,53 +16,56 @@ import type { Silence, Way } from './way.ts'
 
 /** A process of a virtual fleet. */
 export interface VirtualProcess {
-  /** 1 for the first. */
+  /** 1 for the first process. */
   readonly number: number
   readonly state: 'running' | 'paused' | 'killed'
-  /** Its cache, as `createCache` makes it. */
+  /** Its cache, as made by `createCache`. */
   readonly cache: Cache
-  /** Its lock; those of all processes are one. */
+  /** Its lock; the locks of all processes exclude each other. */
   readonly lock: Lock
-  /** Its way to the store, for more caches: `createCache({ store, clock })`. */
+  /** Its connection to the store, for further caches: `createCache({ store, clock })`. */
   readonly store: Store
-  /** Its clock, for all that waits in it: it runs no timer while the process is paused. */
+  /** Its clock, for code that waits in it: it runs no timer while the process is paused. */
   readonly clock: Clock
 
-  /** Resolves that much later, by its clock; never if it is killed before. It may be passed on without the process. */
+  /**
+   * Resolves after `duration` by its clock; never if the process is killed before. It may be passed on without the
+   * process.
+   */
   readonly sleep: (duration: Duration) => Promise<void>
 
-  /** Has it do something: at once, or when it goes on; what it returns never settles if it is killed. */
+  /** Runs work in the process, at once or when it resumes; the promise never settles if the process is killed. */
   run<T>(work: () => T | PromiseLike<T>): Promise<T>
 
   /**
-   * Lets it stand still, as SIGSTOP does, or a long collection of garbage: until it goes on, none of its timers runs, no
-   * answer arrives, and nothing is sent. Throws Error if it was killed.
+   * Pauses the process, like SIGSTOP or a long garbage collection: until it resumes, no timer runs, no answer arrives,
+   * and nothing is sent. Throws Error if it was killed.
    */
   pause(): void
 
   /**
-   * Lets it go on, with all that is overdue.
-   * @param first what of that comes first, `'timers'` (default) or the `'answers'` that have arrived meanwhile
+   * Resumes the process with its overdue events.
+   * @param first the events that run first: `'timers'` (default), or the `'answers'` that have arrived meanwhile
    * @throws Error if it was killed
    */
   resume(first?: 'timers' | 'answers'): void
 
-  /** Ends it without a word, as SIGKILL does: what it was waiting for never happens. */
+  /** Kills the process, like SIGKILL: the events that it waits for never happen. */
   kill(): void
 
   /**
-   * Cuts it off from the store.
-   * @param how what is sent either way arrives when all is well again (`'stall'`, default) or never (`'drop'`), or every
-   *   command is rejected at once (`'refuse'`); what is under way already arrives
-   * @returns what takes this alone back
+   * Cuts the process off from the store.
+   * @param how messages in both directions arrive when the partition ends (`'stall'`, default) or never (`'drop'`), or
+   *   every command is rejected at once (`'refuse'`). Messages that are already under way arrive.
+   * @returns a function that ends this partition
    */
   partition(how?: Silence): () => void
 
-  /** Takes all partitions back. */
+  /** Ends all partitions. */
   heal(): void
 }
 
-/** What a fleet has made one of its processes of. */
+/** The parts of a virtual process. */
 export interface Parts {
   readonly process: Process
   readonly way: Way
@@ -88,7 +91,7 @@ export class FleetProcess implements VirtualProcess {
     this.lock = new FleetLock(new FarLocks(way, server), { plan: plan.lock, commandTimeout, clock })
   }
 
-  // Not a method, so that code can be given it alone.
+  // Not a method, so that it can be passed on alone.
   readonly sleep = (duration: Duration): Promise<void> => {
     const ms = parseDuration('duration', duration, { least: 0, most: longestTimer })
     return new Promise((resolve) => this.#process.after(ms, resolve))

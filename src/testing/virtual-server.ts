@@ -5,36 +5,36 @@ import { MemoryLocks } from '../memory/lock.ts'
 import { memoryStore, type MemoryStoreOptions } from '../memory/memory-store.ts'
 import type { Silence, Way } from './way.ts'
 
-/** The one store of a virtual fleet, as its tests see it: what may happen to a Redis. */
+/** The store of a virtual fleet, with the faults of a Redis. */
 export interface VirtualServer {
-  /** Loses all values, leases and locks, as a Redis that is restarted empty. Whoever waits is not told. */
+  /** Loses all values, leases and locks, like a Redis that restarts empty. Waiters are not told. */
   wipe(): void
 
-  /** Loses the lease of a key of the fleet's own caches, as a Redis without memory may, and tells nobody. */
+  /** Loses the lease of a key of the fleet's caches, like a Redis under memory pressure. No process is told. */
   evictLease(key: string): Promise<void>
 
-  /** Sets its clock ahead by so many milliseconds, or back if negative. Throws TypeError for what is no number. */
+  /** Sets its clock ahead by `ms` milliseconds, or back if negative. Throws TypeError unless it is a number. */
   shiftClock(ms: number): void
 
   /**
-   * Is reached by nobody until it is started.
-   * @param how `'refuse'` (default): every command is rejected at once, as when it is down; `'stall'` and `'drop'`: it is
-   *   silent, see `partition` of a process
-   * @returns what takes this alone back
+   * Stops the server until it is started.
+   * @param how `'refuse'` (default): every command is rejected at once, as when it is down; `'stall'` and `'drop'`: it
+   *   is silent, see `partition` of a process
+   * @returns a function that ends this stop
    */
   stop(how?: Silence): () => void
 
-  /** Is reached again, after however many `stop`. */
+  /** Ends all stops. */
   start(): void
 }
 
-/** The store, and all ways to it. */
+/** The store, and the connections of all processes to it. */
 export class Server implements VirtualServer {
   store!: Store
   locks!: MemoryLocks
   readonly ways: Way[] = []
   readonly #watches = new Map<Copies, { readonly namespace: string; close: () => void }>()
-  /** Tokens whose loads nobody is told about. */
+  /** The tokens of loads about which no message is sent. */
   readonly muted: Set<string> = new Set()
   readonly #clock: Clock
   readonly #bounds: MemoryStoreOptions
@@ -42,7 +42,7 @@ export class Server implements VirtualServer {
   readonly #stops = new Set<() => void>()
   #ahead = 0
 
-  /** @param named a key as the fleet's own caches have it in the store */
+  /** @param named converts a key of the fleet's caches to its name in the store */
   constructor(world: Clock, bounds: MemoryStoreOptions, named: (key: string) => string) {
     this.#clock = {
       now: () => world.now() + this.#ahead,
@@ -63,7 +63,7 @@ export class Server implements VirtualServer {
     }
   }
 
-  /** Tells whoever keeps copies what goes; returns what stops it. */
+  /** Watches a namespace for copies; returns a function that stops it. */
   watch(namespace: string, copies: Copies): () => void {
     const watch = this.store.watch?.(namespace, copies)
     this.#watches.set(copies, { namespace, close: () => watch?.close() })

@@ -9,7 +9,7 @@ export class VirtualStore extends FarStore {
   readonly #server: Server
   readonly #now: () => number
 
-  /** @param now the time of the world, in milliseconds */
+  /** @param now the time of the fleet, in milliseconds */
   constructor(way: Way, server: Server, now: () => number) {
     super()
     this.#way = way
@@ -20,7 +20,7 @@ export class VirtualStore extends FarStore {
   override set(key: string, token: string, value: NewValue, within: number = Infinity): Promise<void> {
     const sentAt = this.#now()
     return this.carry('set', key, async () => {
-      // As redis/lua/overwrite.lua does; but a clock that is set meanwhile changes nothing about it.
+      // As in redis/lua/overwrite.lua, except that setting the server's clock meanwhile has no effect.
       if (this.#now() - sentAt <= within) return await this.store.set(key, token, value, within)
       this.#way.say(named('set', key), 'too late')
       await this.store.invalidate(key)
@@ -28,7 +28,7 @@ export class VirtualStore extends FarStore {
     })
   }
 
-  /** A process that is cut off hears of nothing, and all its copies go when it is not any more. */
+  /** A process that is cut off receives no notification, and drops all its copies when it is connected again. */
   override watch(namespace: string, copies: Copies): Watch {
     const way = this.#way
     const heard: Copies = {
@@ -63,13 +63,13 @@ function named(command: Command, key: string): string {
   return key === '' ? command : `${command} ${key.slice(key.indexOf(':') + 1)}`
 }
 
-/** Nobody will leave a wait that nobody was told of. */
+/** Ends a wait whose answer was lost, because its claimer never will. */
 function unheard(answer: unknown): void {
   const claim = answer as Claim | null
   if (claim?.state === 'wait') claim.leave()
 }
 
-/** What is left of a value's life is known when the answer arrives. */
+/** Ages the entries of an answer by its time under way. */
 function aged<T>(answer: T, ms: number): T {
   if (ms === 0 || typeof answer !== 'object' || answer === null) return answer
   const given = answer as Partial<Entry> & { entry?: Entry; stale?: Entry | null }

@@ -1,17 +1,17 @@
 import { checkOptions, fraction, timeout } from '../core/options/checks.ts'
 import type { Duration } from '../core/time/duration.ts'
 
-/** What befalls commands and messages at random on their way; each is a part of all, from 0 to 1, and none by default. */
+/** The random faults of commands and messages; each is a probability from 0 to 1. Default 0. */
 export interface VirtualTrouble {
-  /** Commands that get lost on their way there, or with their answer on its way back: they are never answered. */
+  /** Commands that are lost on their way, or whose answer is: they are never answered. */
   readonly lost?: number | undefined
-  /** Commands that are rejected because the connection breaks, before they are carried out or after. */
+  /** Commands that are rejected because the connection breaks, before or after they are carried out. */
   readonly cut?: number | undefined
   /** Commands that are carried out twice, because the connection breaks and the client sends them again. */
   readonly repeated?: number | undefined
-  /** How much later these are sent again, at most. Default `'40ms'`. */
+  /** The longest time until they are sent again. Default `'40ms'`. */
   readonly reconnect?: Duration | undefined
-  /** Messages, that a load has ended or a lock is free, that get lost. */
+  /** Messages about an ended load or a free lock that are lost. */
   readonly lostMessages?: number | undefined
 }
 
@@ -26,7 +26,10 @@ export interface Trouble {
 
 const checks = { lost: fraction, cut: fraction, repeated: fraction, reconnect: timeout(0), lostMessages: fraction }
 
-/** Throws TypeError for what is no trouble. */
+/**
+ * The checked faults.
+ * @throws TypeError for an unknown fault or a wrong value
+ */
 export function checkedTrouble(name: string, value: unknown): Trouble {
   const given = checkOptions(name, value as object, checks)
   return { lost: 0, cut: 0, repeated: 0, reconnect: 40, lostMessages: 0, ...given }

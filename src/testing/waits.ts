@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import type { Lease, Wait } from '../core/contract/store.ts'
 import { expected, failure, holds, value, type ContractTest, type Scene } from './scene.ts'
 
-/** Where those who wait are told what came of it. */
+/** Waiters on a store with push. */
 export const outcomes: readonly ContractTest[] = [
   {
     title: 'everybody who waits is given the value, in the process of the holder and in others',
@@ -155,7 +155,7 @@ export const outcomes: readonly ContractTest[] = [
   },
 ]
 
-/** Where those who wait have to ask again. */
+/** Waiters on a store without push. */
 export const askedAgain: readonly ContractTest[] = [
   {
     title: 'who waits and asks again finds the value, the error, "do not queue", or the lease',

@@ -6,50 +6,50 @@ import type { Random } from './random.ts'
 import type { Trouble } from './virtual-trouble.ts'
 
 /**
- * How a process cannot be reached: what is sent either way arrives when all is well again (`'stall'`), or never
- * (`'drop'`); or every command is rejected at once (`'refuse'`).
+ * A kind of interruption: messages in both directions arrive when it ends (`'stall'`) or never (`'drop'`), or every
+ * command is rejected at once (`'refuse'`).
  */
 export type Silence = 'stall' | 'drop' | 'refuse'
 
 const silence = oneOf('stall', 'drop', 'refuse')
 
-/** How the ways of a fleet are. */
+/** The network of a fleet. */
 export interface Network {
-  /** Draws how many milliseconds something is under way in one direction. */
+  /** Draws the delay of one direction, in milliseconds. */
   readonly latency: (random: () => number) => number
-  /** Whether what is sent later arrives later. */
+  /** Whether messages arrive in the order of sending. */
   readonly ordered: boolean
   trouble: Trouble
 }
 
-/** What becomes of a command on its way. */
+/** The fate of a command under way. */
 type Fate = 'arrives' | 'lost there' | 'lost back' | 'cut there' | 'cut back' | 'sent twice'
 
-/** What happens on the way between a process and the store. */
+/** An event between a process and the store. */
 export interface VirtualEvent {
   /** The moment, by the fleet's clock. */
   readonly at: number
   /** The number of the process. */
   readonly process: number
-  /** A command with its key, and its number in the process, such as `fill product:42 #7`; or `message`. */
+  /** A command with its key and its number in the process, such as `fill product:42 #7`; or `message`. */
   readonly what: string
-  /** `'sent'`, or what will become of it on its way; then, what becomes of it. */
+  /** `'sent'`, or the fault that the command will meet; later, its result. */
   readonly how: 'sent' | Exclude<Fate, 'arrives'> | 'refused' | 'carried out' | 'failed' | 'too late' | 'lost'
-  /** What the store answers to a command that is carried out, or why it fails. */
+  /** The store's answer to the command, or its error. */
   readonly answer?: unknown
 }
 
-/** What matters about an answer besides itself. */
+/** The further handling of an answer. */
 interface Answered<T> {
-  /** The same answer, as it is some milliseconds after it was given. */
+  /** Ages an answer by the milliseconds since it was given. */
   readonly aged?: (answer: T, ms: number) => T
-  /** It was given, and nobody will ever know. */
+  /** Handles an answer that never arrives. */
   readonly unheard?: (answer: T) => void
 }
 
 type Lane = 'there' | 'back' | 'message'
 
-/** The way of one process to the store, with its delays and losses. */
+/** The connection of one process to the store, with its delays and losses. */
 export class Way {
   readonly #process: Process
   readonly #world: Clock
@@ -73,18 +73,18 @@ export class Way {
     this.#trace = around.trace
   }
 
-  /** Whether something is in the way. */
+  /** Whether an interruption is in effect. */
   get blocked(): boolean {
     return this.#blocks.size > 0
   }
 
-  /** Calls `run` each time that all is well again; returns what stops it. */
+  /** Calls `run` each time the last interruption ends; returns a function that stops it. */
   whenOpen(run: () => void): () => void {
     this.#whenOpen.add(run)
     return () => void this.#whenOpen.delete(run)
   }
 
-  /** Lets nothing through until what it returns is called; then what has been stalled goes on. */
+  /** Interrupts the connection until the returned function is called; then stalled messages go on. */
   block(how: Silence): () => void {
     silence('how', how)
     const block = Symbol(how)
@@ -95,16 +95,16 @@ export class Way {
     }
   }
 
-  /** Has a command carried out at the other end, and resolves with its answer; or rejects, or does neither. */
+  /** Carries out a command on the server. Resolves with its answer, rejects, or never settles. */
   carry<T>(command: string, run: () => Promise<T>, answered: Answered<T> = {}): Promise<T> {
     const what = `${command} #${++this.#commands}`
-    // A process that stands still sends nothing, and one that is dead nothing any more.
+    // A paused process sends nothing until it resumes, a killed one nothing any more.
     return new Promise((resolve, reject) =>
       this.#process.receive(() => this.#send({ what, run, resolve, reject, ...answered })),
     )
   }
 
-  /** Resolves with what is said at the other end, when a message has brought it here. */
+  /** Resolves with a message of the server once it has arrived. */
   message<T>(said: Promise<T>, isSent: () => boolean = () => true): Promise<T> {
     return new Promise((resolve) => {
       void said.then((message) => {
@@ -115,7 +115,7 @@ export class Way {
     })
   }
 
-  /** Something happens here. */
+  /** Reports an event. */
   say(what: string, how: VirtualEvent['how'], answer?: unknown): void {
     const event = { at: this.#world.now(), process: this.#process.number, what, how }
     this.#trace(answer === undefined ? event : { ...event, answer })
@@ -188,7 +188,7 @@ export class Way {
   }
 }
 
-/** A command, and what to do with its answer. */
+/** A command with the handling of its answer. */
 interface Sent<T> extends Answered<T> {
   readonly what: string
   readonly run: () => Promise<T>

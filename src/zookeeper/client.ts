@@ -1,9 +1,9 @@
-/** What is used of a client of ZooKeeper: `node-zookeeper-client` has it. */
+/** The required methods of a ZooKeeper client, such as that of `node-zookeeper-client`. */
 export interface ZooKeeperClient {
   connect(): void
   close(): void
   getState(): { readonly name: string }
-  /** In milliseconds, as the server has granted it. */
+  /** The timeout that the server granted, in milliseconds. */
   getSessionTimeout(): number
   getChildren(path: string, callback: Callback<string[]>): void
   exists(path: string, callback: Callback<Stat | null>): void
@@ -17,34 +17,34 @@ export interface ZooKeeperClient {
   removeListener(event: 'connected' | 'disconnected' | 'expired', listener: () => void): unknown
 }
 
-/** Several changes, all of them or none. */
+/** Several changes, executed all or none. */
 export interface Transaction {
   create(path: string, mode: number): Transaction
   remove(path: string): Transaction
   commit(callback: Callback<readonly { readonly path?: string }[]>): void
 }
 
-/** What is used of the state of a node. */
+/** The required members of a node's state. */
 export interface Stat {
-  /** The transaction that made it: a number of 64 bits that grows with every change of whatever node. */
+  /** The transaction that created the node: 64 bits, greater with every change in the ensemble. */
   readonly czxid: Buffer
 }
 
-/** What a call comes to: an error, which has the `code` of ZooKeeper if it is the server's, or an answer. */
+/** The callback of a call: an error, with a ZooKeeper `code` if it is the server's, or an answer. */
 export type Callback<T> = (error: object | null, value: T) => void
 
-/** As ZooKeeper numbers them. */
+/** The error codes of ZooKeeper. */
 const errorCodes = { connectionLoss: -4, noNode: -101, nodeExists: -110, notEmpty: -111, sessionExpired: -112 }
 
-/** How a node is made, as ZooKeeper numbers it. */
+/** The flags of ZooKeeper for creating a node. */
 export const createModes = { persistent: 0, ephemeralSequential: 3 }
 
-/** Whether the server itself said this. */
+/** Whether an error is one of these answers of the server. */
 export function says(error: unknown, ...codes: readonly (keyof typeof errorCodes)[]): boolean {
   return codes.some((code) => (error as { code?: unknown } | null)?.code === errorCodes[code])
 }
 
-/** What a call with a callback comes to. */
+/** The result of a call with a callback. */
 export function answer<T>(ask: (callback: Callback<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     ask((error, value) => (error ? reject(error) : resolve(value)))

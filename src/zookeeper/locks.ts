@@ -11,11 +11,11 @@ interface Held {
   timer: NodeJS.Timeout
 }
 
-/** Locks in ZooKeeper: a place in a queue that is there as long as the session of this process. */
+/** Locks in ZooKeeper: each request takes a place in a queue, which lives as long as the session of this process. */
 export class ZooKeeperLocks implements LockBackend {
   readonly #session: Session
   readonly #places: Places
-  /** The places of those who have asked and not given up, by their tokens. */
+  /** The places of requests that have neither won nor given up, by token. */
   readonly #asking = new Map<string, Place>()
   readonly #held = new Map<string, Held>()
 
@@ -30,11 +30,11 @@ export class ZooKeeperLocks implements LockBackend {
     this.#session.close()
   }
 
-  /** For so long at least a session lives on from a write that was confirmed. */
+  /** How long a session is certain to live on after a confirmed write, in milliseconds. */
   get longest(): number {
-    // The write itself does not prolong it: the leader, which ends it, asks each server twice a tick whom it has heard.
-    // One that is cut off before has told it of what came before the write: a ping, at most a third of the timeout
-    // earlier, or the last renewal. And a tick is at most half of the timeout.
+    // The write itself does not extend the session: the leader, which expires sessions, asks each server twice a tick
+    // for the sessions it has heard. A server that is cut off before that has reported only what came before the write:
+    // a ping, at most a third of the timeout earlier, or the last renewal. A tick is at most half of the timeout.
     return this.#session.timeout / 3
   }
 
@@ -43,11 +43,11 @@ export class ZooKeeperLocks implements LockBackend {
     const place = before ?? (await this.#places.enlist(pathOf(name), token))
     this.#asking.set(token, place)
     try {
-      // Who has been waiting may have lost its session, where it hears only from a server that has lost the others.
+      // A waiter may have lost its session without notice, if it is connected to a server that has lost the ensemble.
       if (before !== undefined && !(await this.#places.confirm(place))) throw gone()
       return await this.#ask(place, { name, token, ttl, waits })
     } catch (error) {
-      // Whoever asks again has a place of its own, behind the others.
+      // A new request takes a new place at the end.
       this.#asking.delete(token)
       ignoreRejection(this.#places.remove(place))
       throw error
@@ -106,7 +106,7 @@ export class ZooKeeperLocks implements LockBackend {
     return { state: 'busy', freed, pushed: true, left: Number.POSITIVE_INFINITY, leave, giveUp }
   }
 
-  /** The server knows no ttl: when it is over, the lock is given back from here, or the session is over, too. */
+  /** The server knows no ttl: a timer here releases the lock, unless the session has ended too. */
   #endOf(token: string, ttl: number): NodeJS.Timeout {
     const timer = setTimeout(() => {
       const held = this.#forget(token)

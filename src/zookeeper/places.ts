@@ -2,25 +2,25 @@ import { ignoreRejection } from '../core/errors.ts'
 import { answer, createModes, says, type Stat, type ZooKeeperClient } from './client.ts'
 import type { Session } from './session.ts'
 
-/** How long to wait until what failed for the connection is tried again, in milliseconds. */
+/** The pause before a call that failed with its connection is repeated, in milliseconds. */
 const betweenTries = 100
 
 const nothing = Buffer.alloc(0)
 
-/** A place in the queue for a lock: a node with a number, below the node of the lock, that lives as long as the session. */
+/** A place in the queue of a lock: a numbered node below the lock's node that lives as long as the session. */
 export interface Place {
   readonly path: string
   readonly parent: string
 }
 
 /**
- * Places in the queues for locks (zookeeper.apache.org, "Recipes and Solutions": locks). Whoever is first has the lock;
- * each of the others watches the one before.
+ * The places in the queues of locks (zookeeper.apache.org, "Recipes and Solutions": locks). The first place holds the
+ * lock; every other watches the place before it.
  */
 export class Places {
   readonly #session: Session
   readonly #root: string
-  /** Those who watch a node, by its path. */
+  /** The watchers of nodes, by path. */
   readonly #watchers = new Map<string, Set<() => void>>()
 
   constructor(session: Session, root: string) {
@@ -28,20 +28,20 @@ export class Places {
     this.#root = root
   }
 
-  /** Takes a place behind all others. */
+  /** Takes the last place in a queue. */
   async enlist(name: string, token: string): Promise<Place> {
     const parent = `${this.#root}/${name}`
     const client = await this.#session.client()
     try {
       return { path: await this.#create(client, parent, `${parent}/${token}-`), parent }
     } catch (error) {
-      // It may have been made all the same, and would block all who come after it.
+      // The node may have been created all the same, and would block every place behind it.
       if (says(error, 'connectionLoss')) ignoreRejection(this.#sweep(parent, token))
       throw error
     }
   }
 
-  /** Who is before a place: `null` if nobody is, and `gone` if the place is there no more. */
+  /** The path of the place before this one: `null` for the first place, `gone` if this place no longer exists. */
   async before({ path, parent }: Place): Promise<{ before: string | null; czxid: bigint } | 'gone'> {
     const client = await this.#session.client()
     const [children, stat] = await Promise.all([
@@ -58,7 +58,7 @@ export class Places {
     return { before: last === null ? null : `${parent}/${last}`, czxid: stat.czxid.readBigInt64BE() }
   }
 
-  /** Calls `tell` when a node is deleted. Returns what stops that; `null` if it is not there any more. */
+  /** Calls `tell` when a node is deleted. Returns a function that stops it, or `null` if the node does not exist. */
   async watch(path: string, tell: () => void): Promise<(() => void) | null> {
     const client = await this.#session.client()
     const watchers = this.#watchers.get(path) ?? new Set()
@@ -79,8 +79,8 @@ export class Places {
   }
 
   /**
-   * Whether a place is there, and the session with it. It is asked by a write, which the leader of the ensemble must agree
-   * to: a server that has lost the others goes on answering reads.
+   * Whether a place and its session exist. It is asked with a write, because a write needs the leader's agreement: a
+   * server that has lost the ensemble still answers reads.
    */
   async confirm({ path }: Place): Promise<boolean> {
     const client = await this.#session.client()
@@ -93,7 +93,10 @@ export class Places {
     }
   }
 
-  /** Gives a place up; resolves with whether it was there. Goes on until that is known, or the session is over. */
+  /**
+   * Removes a place; resolves with whether it existed. Repeats the call until the answer is known or the session is
+   * over.
+   */
   remove({ path, parent }: Place): Promise<boolean> {
     return this.#persistently(async (client) => {
       try {
@@ -125,20 +128,20 @@ export class Places {
       try {
         return await answer<string>((callback) => client.create(child, createModes.ephemeralSequential, callback))
       } catch (error) {
-        // The last who was there has just taken the parent along.
+        // The last place has just been removed together with the parent.
         if (!says(error, 'noNode')) throw error
       }
     }
   }
 
-  /** Gives up whatever was made for a token. */
+  /** Removes every place that was created for a token. */
   async #sweep(parent: string, token: string): Promise<void> {
     const children = await this.#persistently((client) => childrenOf(client, parent))
     const ours = children.filter((child) => child.startsWith(`${token}-`))
     await Promise.all(ours.map((child) => this.remove({ path: `${parent}/${child}`, parent })))
   }
 
-  /** What must be known: it is tried again whenever the connection was lost, with a little time in between. */
+  /** Repeats a call that failed with its connection, with a pause in between, until its answer is known. */
   async #persistently<T>(run: (client: ZooKeeperClient) => Promise<T>): Promise<T> {
     for (;;) {
       const client = await this.#session.client()
@@ -151,7 +154,7 @@ export class Places {
     }
   }
 
-  /** The same function for the same path, because a client knows by that that it watches already. */
+  /** The same function for the same path, because a client recognises its watcher by that. */
   #watcherOf(path: string, watchers: Set<() => void> & { fire?: () => void }): () => void {
     watchers.fire ??= () => {
       if (this.#watchers.get(path) === watchers) this.#watchers.delete(path)
@@ -168,7 +171,7 @@ async function childrenOf(client: ZooKeeperClient, parent: string): Promise<stri
   })
 }
 
-/** With the node of the lock, if nobody else is there: no name stays for ever. */
+/** Removes a place, and the node of the lock if this was its last place, so that no name stays for ever. */
 async function removed(client: ZooKeeperClient, path: string, parent: string): Promise<void> {
   try {
     const both = client.transaction().remove(path).remove(parent)

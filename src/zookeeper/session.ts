@@ -1,6 +1,6 @@
 import type { ZooKeeperClient } from './client.ts'
 
-/** A session with ZooKeeper: what it has made is deleted when it ends. After that a client is of no use any more. */
+/** A session with ZooKeeper: its nodes are deleted when it ends, and its client is useless from then on. */
 export class Session {
   readonly #make: (() => ZooKeeperClient) | null
   readonly #expired: () => void
@@ -9,17 +9,17 @@ export class Session {
   #closed = false
   #stop = (): void => undefined
 
-  /** @param expired called when it has ended: what was made in it is gone */
+  /** @param expired called when the session has ended with all its nodes */
   constructor(client: ZooKeeperClient | (() => ZooKeeperClient), expired: () => void) {
     this.#make = typeof client === 'function' ? client : null
     this.#expired = expired
     if (typeof client !== 'function') this.#use(client)
   }
 
-  /** The client, as soon as it is connected; rejects where it never will be. */
+  /** The client once it is connected; rejects if it never will be. */
   async client(): Promise<ZooKeeperClient> {
     if (this.#closed) {
-      // A client of the user's can still be told to give up what it comes by too late.
+      // The user's client is still open, so that late grants can be released.
       if (this.#client !== null && isConnected(this.#client)) return this.#client
       throw new Error('The lock is closed')
     }
@@ -32,7 +32,7 @@ export class Session {
     return await (this.#connected as Promise<ZooKeeperClient>)
   }
 
-  /** For how long the server keeps it if it hears nothing, in milliseconds. */
+  /** How long the server keeps a silent session, in milliseconds. */
   get timeout(): number {
     return this.#client?.getSessionTimeout() ?? Number.POSITIVE_INFINITY
   }
@@ -78,11 +78,11 @@ function isConnected(client: ZooKeeperClient): boolean {
   return client.getState().name === 'SYNC_CONNECTED'
 }
 
-/** Ends a client of our own, whatever it is doing. */
+/** Ends a client of the lock's own, in any state. */
 function end(client: ZooKeeperClient): void {
   if (isConnected(client)) return client.close()
-  // One that is closed while it connects would misread what the server says then, and one that is not closed would try
-  // to connect for ever. So it tries no more, and where it has connected all the same, it is closed then.
+  // A client that is closed while it connects would misread the server's next answer, and one that is not closed would
+  // reconnect for ever. So it stops trying, and is closed if it connects all the same.
   client.on('connected', () => client.close())
   const { connectionManager } = client as { connectionManager?: { connect?: () => void; socket?: { destroy(): void } } }
   if (connectionManager === undefined) return

@@ -6,9 +6,9 @@ import type { AcquireOptions, Lock } from '../core/contract/lock.ts'
 import type { ZooKeeperClient } from './client.ts'
 import { ZooKeeperLocks } from './locks.ts'
 
-/** How a `zookeeperLock` works: what is not said when it is asked for, and how it uses ZooKeeper. It is always fair. */
+/** The options of a `zookeeperLock`: the defaults of its requests, and its use of ZooKeeper. It is always fair. */
 export interface ZooKeeperLockOptions extends Omit<AcquireOptions, 'signal' | 'fair'> {
-  /** The node below which its nodes are; it is made where it is missing. Default `'/herdless/locks'`. */
+  /** The node of all its nodes, created if it is missing. Default `'/herdless/locks'`. */
   readonly root?: string | undefined
   /** How long ZooKeeper may take to answer. Default 1 s. */
   readonly commandTimeout?: Duration | undefined
@@ -18,10 +18,11 @@ const { signal: _, fair: __, ...ofEach } = acquireChecks
 const checks = { ...ofEach, root: checkedRoot, commandTimeout: timeout(1) }
 
 /**
- * A lock in ZooKeeper, held as long as the session of this process: at most for its timeout once the process is dead.
- * @param client of `node-zookeeper-client`, which stays yours; or a function that makes one, to go on after a session has
- *   expired: what it makes is connected and closed here
- * @throws TypeError for something that is neither, or a wrong option
+ * A lock in ZooKeeper, held as long as the session of this process; a dead holder blocks it for the session timeout at
+ * most.
+ * @param client a client of `node-zookeeper-client`, which is neither changed nor closed; or a function that makes one,
+ *   so that the lock survives an expired session: such clients are connected and closed by the lock
+ * @throws TypeError for another kind of client, or a wrong option
  */
 export function zookeeperLock(
   client: ZooKeeperClient | (() => ZooKeeperClient),

@@ -3,7 +3,7 @@ import { about, type Finding } from './finding.ts'
 
 const voice = about('access', 'docs/production.md#tls-and-passwords')
 
-/** Who else could read and write what goes to the server. */
+/** Whether other parties could read or write the traffic to the server. */
 export function access({ address, encrypted, password }: Access): Finding[] {
   const here = 'path' in address || /^(localhost|127\.|::1$)/.test(address.host)
   const findings: Finding[] = []

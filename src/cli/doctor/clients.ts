@@ -4,7 +4,7 @@ import { bytes, many, percent } from './units.ts'
 
 const voice = about('connections', 'docs/production.md#connections')
 
-/** How many connections there may be, and what ends them. */
+/** The number of connections, its limit, and the settings that end connections. */
 export function clients({ facts, settings }: Subject): Finding[] {
   const connected = facts.count('connected_clients')
   const most = facts.count('maxclients') ?? facts.setting('maxclients')
@@ -48,7 +48,7 @@ function needed(wakeUp: 'push' | 'poll'): string {
   return wakeUp === 'push' ? 'two' : 'one'
 }
 
-/** Whether the server keeps enough messages for a process that is busy for a moment. */
+/** Whether the server buffers enough messages for a process that is busy for a moment. */
 function buffers(limits: string | undefined, inlineLimit: number): Finding[] {
   const [, hard = '0', soft = '0'] = /\bpubsub (\d+) (\d+)/.exec(limits ?? '') ?? []
   const least = Math.min(...[hard, soft].map(Number).filter((limit) => limit > 0))

@@ -7,14 +7,14 @@ import { many } from './units.ts'
 const voice = about('cluster', 'docs/redis.md#redis-cluster')
 const allSlots = 16_384
 
-/** A master, its slots and how many follow it. */
+/** A master, its slots and the number of its replicas. */
 interface Shard {
   readonly address: { readonly host: string; readonly port: number }
   slots: number
   readonly replicas: number
 }
 
-/** What a node says of its cluster: the masters to examine, and what is wrong with the whole. */
+/** A cluster as one of its nodes describes it: the masters to examine, and the findings about the whole. */
 export async function cluster(
   seed: Connection,
   its: Address,

@@ -1,28 +1,28 @@
 import type { Redis, RedisOptions } from 'ioredis'
 import type { Address } from '../ioredis.ts'
 
-/** What a server answered: a reply, or an error. */
+/** The answer of a server: a reply, or an error. */
 export type Answer = { readonly reply: unknown } | { readonly refused: string }
 
-/** A server does not answer, or ends the connection: there is nothing that could be asked of it. */
+/** A server does not answer, or ends the connection. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
 }
 
-/** An address as it is shown: without user and password. */
+/** An address for display, without user and password. */
 export function nameOf(address: Address): string {
   if ('path' in address) return address.path
   return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`
 }
 
-/** How a server is reached. */
+/** The kind of access to a server. */
 export interface Access {
   readonly address: Address
   readonly encrypted: boolean
   readonly password: boolean
 }
 
-/** Connects to servers with one set of credentials, and knows what of them must not be shown. */
+/** Connects to servers with one set of credentials, and keeps them out of messages. */
 export class Connections {
   readonly #client: typeof Redis
   readonly #options: RedisOptions
@@ -31,7 +31,7 @@ export class Connections {
 
   /**
    * @param client the class of ioredis
-   * @param options how its clients are made, without the address
+   * @param options the options of its clients, without the address
    * @param patience how long a server may take to answer, in milliseconds
    */
   constructor(client: typeof Redis, options: RedisOptions, patience: number) {
@@ -41,9 +41,9 @@ export class Connections {
   }
 
   /**
-   * A connection that is logged in.
-   * @param login what is different from the options, such as other credentials
-   * @throws Unreachable with what stood in the way
+   * An authenticated connection.
+   * @param login overrides of the options, such as other credentials
+   * @throws Unreachable with the reason
    */
   async open(address: Address, login: Pick<RedisOptions, 'username' | 'password'> = {}): Promise<Connection> {
     const client = new this.#client({
@@ -66,7 +66,7 @@ export class Connections {
     return connection
   }
 
-  /** How a server at this address is reached. */
+  /** The kind of access to the server at an address. */
   access(address: Address): Access {
     const { tls, password } = this.#options
     return { address, encrypted: tls !== undefined, password: typeof password === 'string' && password !== '' }
@@ -76,7 +76,7 @@ export class Connections {
     for (const connection of this.#open) connection.close()
   }
 
-  /** A server may repeat what it was sent in its error, the password too. */
+  /** A server's error may repeat the arguments of a command, including the password. */
   #redacted(text: string): string {
     const { password } = this.#options
     return password === undefined || password === null || password === '' ? text : text.replaceAll(password, '***')
@@ -94,11 +94,11 @@ export class Connection {
     this.client = client
     this.name = name
     this.#redacted = redacted
-    // The first one is the cause of those that follow.
+    // The first error is the cause of those that follow.
     client.on('error', (error) => (this.#trouble ??= error))
   }
 
-  /** Who is logged in, as far as the client knows. */
+  /** The user of the connection, as far as the client knows. */
   get user(): string {
     return this.client.options.username ?? 'default'
   }
@@ -123,20 +123,20 @@ export class Connection {
     return this.attempt(() => this.client.call(command, [...args]))
   }
 
-  /** The reply to a command; `undefined` where it is refused. */
+  /** The reply to a command; `undefined` if it is refused. */
   async reply(command: string, ...args: readonly (string | number)[]): Promise<unknown> {
     const answer = await this.ask(command, ...args)
     return 'reply' in answer ? answer.reply : undefined
   }
 
-  /** The same of a reply that is a text; `''` where it is refused. */
+  /** The text reply to a command; `''` if it is refused. */
   async text(command: string, ...args: readonly (string | number)[]): Promise<string> {
     const reply = await this.reply(command, ...args)
     return typeof reply === 'string' ? reply : ''
   }
 
   /**
-   * What comes of something that is done with the client.
+   * The answer to an operation of the client.
    * @throws Unreachable
    */
   async attempt(work: () => Promise<unknown>): Promise<Answer> {
@@ -155,7 +155,7 @@ export class Connection {
   #unreachable(error: unknown): Unreachable {
     const { message, code } = error instanceof Error ? (error as Error & { code?: string }) : { message: String(error) }
     const reason = message === '' ? (code ?? 'unknown error') : message
-    // ioredis hangs the command on its errors, with the password in it: no cause.
+    // No cause: ioredis attaches the command to its errors, including the password.
     return new Unreachable(`${this.name}: ${this.#redacted(reason)}`)
   }
 }

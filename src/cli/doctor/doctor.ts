@@ -5,10 +5,12 @@ import { examine } from './examination.ts'
 import { help, questionIn, type Question } from './options.ts'
 import { asJson, asText, counted, failureAsJson, type Found } from './report.ts'
 
-/** The least time that a server is given to answer a command, in milliseconds. */
+/** The shortest time that a server is given to answer a command, in milliseconds. */
 const leastPatience = 3_000
 
-/** The command `herdless doctor`; resolves with 0 without a problem, 1 with one, 2 if nothing could be examined. */
+/**
+ * Runs `herdless doctor`; resolves with the exit code: 0 without a problem, 1 with one, 2 if nothing could be examined.
+ */
 export async function doctor(args: readonly string[]): Promise<number> {
   const question = questionIn(args)
   if (question === null) {

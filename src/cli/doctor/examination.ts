@@ -22,14 +22,14 @@ import { slow } from './slow.ts'
 import type { Check, Subject } from './subject.ts'
 import { clock, clocks, roundTrip, timingOf, type Timing } from './timing.ts'
 
-/** Most keys that are tried until one belongs to a certain node: with a hundred nodes one in a hundred does. */
+/** The most keys to try until one belongs to a given node: with a hundred nodes, one in a hundred does. */
 const mostKeys = 2_000
 
 const looks: readonly Check[] = [memory, persistence, replicas, clients, slow]
 
 /**
- * Examines what a question is about.
- * @param addresses where the URLs lead
+ * Examines the subject of a question.
+ * @param addresses the addresses in the URLs
  * @throws Unreachable if there is nothing to examine
  */
 export async function examine(
@@ -125,7 +125,10 @@ async function examined({ question, connections, database }: Examination, addres
   return { findings, timing }
 }
 
-/** What the user may do, and if it is enough, whether it works: a script that is stopped leaves things behind. */
+/**
+ * Checks the user's rights; if they suffice, tries a load and messages. A script that is stopped halfway would leave
+ * keys behind.
+ */
 async function tried(subject: Subject): Promise<readonly Finding[]> {
   const allowed = await rights(subject)
   const missing = subject.aclUser === null && allowed.some(({ level }) => level === 'problem')
@@ -133,7 +136,7 @@ async function tried(subject: Subject): Promise<readonly Finding[]> {
   return [...allowed, about('lease', 'docs/protocol.md#steps-and-round-trips').note('Not tried, for want of rights')]
 }
 
-/** A new key that a server serves: in a cluster a server sends the others away. */
+/** A new key that this server holds: in a cluster, a server redirects all others. */
 async function keyOn(connection: Connection, namespace: string, kind: Subject['kind']): Promise<string> {
   const token = tokens()
   let key = ''

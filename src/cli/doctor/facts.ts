@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts'
 
-/** What is asked of CONFIG: by name, so that no secret is asked for. */
+/** The settings to read with CONFIG GET, by name, so that no secret is read. */
 const configured = [
   'maxmemory',
   'maxmemory-policy',
@@ -16,9 +16,9 @@ const configured = [
   'cluster-require-full-coverage',
 ]
 
-/** What a server says of itself. A managed one may refuse to say much: then the facts are missing. */
+/** The facts that a server reports about itself. A managed server may refuse some: then they are missing. */
 export class Facts {
-  /** What was refused, with the server's reason. */
+  /** The refused questions, with the server's reasons. */
   readonly hidden: readonly string[]
   readonly #hello: ReadonlyMap<string, string>
   readonly #info: ReadonlyMap<string, string>
@@ -36,7 +36,7 @@ export class Facts {
     this.#config = facts.config ?? new Map()
   }
 
-  /** Asks a server. */
+  /** Reads the facts of a server. */
   static async of(connection: Connection): Promise<Facts> {
     const hidden: string[] = []
     const asked = async (command: string, ...args: string[]): Promise<unknown> => {
@@ -50,7 +50,7 @@ export class Facts {
     const info = linesIn(typeof said === 'string' ? said : '')
     const [first = '', ...others] = configured
     const answers = [await asked('CONFIG', 'GET', first)]
-    // Several at once are for Redis 7.0 and newer.
+    // Several names in one command need Redis 7.0.
     if (answers[0] !== undefined) {
       answers.push(...(await Promise.all(others.map((name) => connection.reply('CONFIG', 'GET', name)))))
     }
@@ -67,12 +67,12 @@ export class Facts {
     return this.#info.get(field)
   }
 
-  /** A field of INFO that is a number. */
+  /** A numeric field of INFO. */
   count(field: string): number | undefined {
     return numberIn(this.#info.get(field))
   }
 
-  /** Fields of INFO whose names begin so, such as those of the replicas. */
+  /** The fields of INFO whose names match, such as those of the replicas. */
   infos(begin: RegExp): string[] {
     return [...this.#info].filter(([field]) => begin.test(field)).map(([, value]) => value)
   }
@@ -81,7 +81,7 @@ export class Facts {
     return this.#config.get(name)
   }
 
-  /** A setting that is a number. */
+  /** A numeric setting. */
   setting(name: string): number | undefined {
     return numberIn(this.#config.get(name))
   }
@@ -93,7 +93,7 @@ export function linesIn(text: string): Map<string, string> {
   return new Map(lines.flatMap((match) => (match === null ? [] : [[match[1] as string, match[2] as string]])))
 }
 
-/** The names and values of a reply that lists them in turn. */
+/** The names and values of a flat list. */
 function pairsIn(reply: unknown): Map<string, string> {
   const pairs = new Map<string, string>()
   if (!Array.isArray(reply)) return pairs

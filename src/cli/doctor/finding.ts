@@ -1,16 +1,16 @@
-/** How much a finding matters: a `problem` must be mended, a `warning` looked at; a `note` is good to know. */
+/** The weight of a finding: a `problem` must be fixed, a `warning` deserves a look, a `note` is for information. */
 export type Level = 'ok' | 'note' | 'warning' | 'problem'
 
-/** What one check has found. */
+/** A finding of one check. */
 export interface Finding {
   /** The check, in a word or two. */
   readonly check: string
   readonly level: Level
-  /** What was seen, with its figures. */
+  /** The observation, with its figures. */
   readonly what: string
-  /** Why it matters and what to do; `''` where there is nothing to do. */
+  /** The significance and the remedy; `''` if there is nothing to do. */
   readonly todo: string
-  /** The part of the documentation that says more. */
+  /** The page of the documentation about it. */
   readonly page: string
 }
 
@@ -22,7 +22,7 @@ export interface Voice {
   problem(what: string, todo: string): Finding
 }
 
-/** The voice of a check, whose findings name this page unless they know a better one. */
+/** The voice of a check; its findings name this page by default. */
 export function about(check: string, page: string): Voice {
   const say = (level: Level, what: string, todo: string): Finding => ({ check, level, what, todo, page })
   return {

@@ -7,10 +7,10 @@ import { time } from './units.ts'
 
 const voice = about('lease', 'docs/protocol.md#steps-and-round-trips')
 
-/** How long what is written here lives if it cannot be deleted, in milliseconds. */
+/** The lifetime of the examination's key if it cannot be deleted, in milliseconds. */
 const life = 10_000
 
-/** What the errors of Redis mean for a cache, and the part of the documentation that says more. */
+/** The meaning of Redis errors for a cache, and the page about each. */
 const meanings: readonly (readonly [code: RegExp, todo: string, page: string])[] = [
   [/^OOM/, 'It is full and may not evict.', 'docs/production.md#memory'],
   [/^MISCONF/, 'It refuses writes because it cannot persist them.', 'docs/production.md#persistence'],
@@ -21,7 +21,7 @@ const meanings: readonly (readonly [code: RegExp, todo: string, page: string])[]
   [/^BUSY/, 'A script of somebody else runs and does not end.', 'docs/production.md#timeouts'],
 ]
 
-/** One load as the library does it, by its own store, on a new key: everything that decides is in the scripts. */
+/** Runs one load with the library's own store on a new key, because the scripts make all decisions. */
 export async function lease({ connection, key, kind }: Subject): Promise<Finding[]> {
   const client = kind === 'cluster' ? nodeOfCluster(connection.client) : connection.client
   const store = redisStore(client, { wakeUp: 'poll' })
@@ -45,12 +45,12 @@ export async function lease({ connection, key, kind }: Subject): Promise<Finding
   if (!('refused' in answer) && answer.reply === '') {
     return [voice.ok(`Claimed, filled, read and invalidated a key in ${time(took)}`)]
   }
-  // Whatever was left: a key that is new and deleted, or that expires.
+  // Cleans up: the key is new, and is deleted or expires.
   await connection.attempt(() => store.invalidate(key))
   return [failed(answer)]
 }
 
-/** The connection to one node, taken for one to the cluster: what does not live in one slot is asked for by itself. */
+/** Treats the connection to one node as one to the cluster, so that data of other slots is requested separately. */
 function nodeOfCluster(client: RedisClient): RedisClient {
   return new Proxy(client, {
     get(target, name) {
@@ -61,7 +61,7 @@ function nodeOfCluster(client: RedisClient): RedisClient {
   })
 }
 
-/** The list of who keeps copies may be on another node of a cluster, when the value has been deleted already. */
+/** The list of processes with copies may be on another node of the cluster; the value has been deleted already then. */
 function unlessElsewhere(error: Error): void {
   if (!error.message.startsWith('MOVED')) throw error
 }

@@ -4,7 +4,7 @@ import { bytes, many, percent } from './units.ts'
 
 const voice = about('memory', 'docs/production.md#memory')
 
-/** How much memory there is, and what happens when it is full. */
+/** The memory limit, and the behaviour of a full server. */
 export function memory({ facts }: Subject): Finding[] {
   const used = facts.count('used_memory')
   const limit = facts.count('maxmemory') ?? facts.setting('maxmemory')
@@ -14,7 +14,7 @@ export function memory({ facts }: Subject): Finding[] {
   }
   const system = facts.count('total_system_memory')
   if (limit === 0) return [unlimited(used, system)]
-  // What is kept for replicas and the append-only file is not counted against the limit.
+  // The buffers of replicas and of the append-only file do not count towards the limit.
   const counted = used - (facts.count('mem_not_counted_for_evict') ?? 0)
   const fill = `${bytes(counted)} of ${bytes(limit)} used (${percent(counted / limit)})`
   const findings = [

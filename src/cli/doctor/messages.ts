@@ -6,18 +6,18 @@ import { bytes, time } from './units.ts'
 
 const voice = about('messages', 'docs/redis.md#connections')
 
-/** How many messages are sent at once: as many as a process is sent when that many loads end together. */
+/** The number of messages sent at once: as many as a process receives when that many loads end together. */
 const burst = 16
 
-/** All in one step of the server, as the scripts do it: before it has written the first to the listener. */
+/** One step of the server, like the scripts: all are published before it writes the first to the subscriber. */
 const publish = `for _ = 1, ARGV[3] do redis.call('PUBLISH', ARGV[1], ARGV[2]) end`
 
-/** How long they may take, in milliseconds; more, and those who wait would have asked again. */
+/** How long they may take, in milliseconds; after more, waiters would have asked again. */
 const patience = 1_000
 
 const withoutThem = "Those who wait ask again, every 350 ms ± 25 %. Mend it, or say so with wakeUp: 'poll'."
 
-/** Whether messages to an inbox arrive, of the size and in the number that the library sends. */
+/** Whether messages to an inbox arrive, in the size and number that the library sends. */
 export async function messages(subject: Subject): Promise<Finding[]> {
   const { connection, connect, settings } = subject
   if (settings.wakeUp === 'poll') return []
@@ -45,9 +45,9 @@ export async function messages(subject: Subject): Promise<Finding[]> {
   }
 }
 
-/** Whether the server knows who listens: that is how it is noticed at once that the holder of a lease has died. */
+/** Whether the server counts subscribers, by which a dead holder is noticed at once. */
 async function seen(connection: Connection, inbox: string, kind: Subject['kind']): Promise<Finding[]> {
-  // The nodes of a cluster know only their own subscribers, and are not asked.
+  // The nodes of a cluster know only their own subscribers, so the library does not ask them.
   if (kind === 'cluster') return []
   const answer = await connection.ask('PUBSUB', 'NUMSUB', inbox)
   if ('reply' in answer && Number((answer.reply as unknown[])[1]) === 1) return []
@@ -56,7 +56,9 @@ async function seen(connection: Connection, inbox: string, kind: Subject['kind']
   return [{ ...voice.warning(`It is not known who listens: ${reason}`, todo), page: 'docs/protocol.md#a-dead-holder' }]
 }
 
-/** Resolves with how many messages arrived, when all have, or when the patience or the connection is at its end. */
+/**
+ * Resolves with the number of messages that arrived: once all have, or after the patience or the connection has ended.
+ */
 function arrivals(subscriber: Connection, expected: number): Promise<number> {
   return new Promise((resolve) => {
     let arrived = 0

@@ -1,17 +1,16 @@
 import { leaseKey, valueKey } from '../../redis/keys.ts'
 
 /**
- * A right that the library needs, and a call that the server refuses to whoever lacks it. For whoever has it the call
- * changes nothing: it is about a key that does not exist, or it has an argument too many, which is looked at only after
- * the rights have been.
+ * A right that the library needs, and a call that the server refuses without it. With it, the call changes nothing: it
+ * is about a key that does not exist, or has an extra argument, which the server checks only after the rights.
  */
 export interface Need {
-  /** The word of a rule for a user: `+get`. */
+  /** The term of an ACL rule: `+get`. */
   readonly word: string
   readonly call: readonly [command: string, ...args: string[]]
-  /** Where it is needed. */
+  /** The setups that need it. */
   readonly where: 'everywhere' | 'push' | 'cluster' | 'database'
-  /** Whether the library does without, less well. */
+  /** Whether the library can do without it, with a loss. */
   readonly dispensable?: boolean
 }
 
@@ -21,8 +20,8 @@ export function inboxOf(token: string): string {
 }
 
 /**
- * The rights that the library needs, as docs/redis.md has them: the words of its rules for a user, in their order,
- * without the two patterns.
+ * The rights that the library needs, as in docs/redis.md: the terms of its ACL rule, in order, without the two
+ * patterns.
  */
 export function needs(key: string, channel: string): readonly Need[] {
   const value = valueKey(key)

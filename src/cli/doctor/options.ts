@@ -2,15 +2,15 @@ import type { CacheOptions } from '../../core/options/options.ts'
 import { parsed, planned, targetIn, targetOptions, type Target } from '../target.ts'
 import { UsageError } from '../usage-error.ts'
 
-/** What the doctor is asked. */
+/** The question to the doctor. */
 export interface Question extends Target {
-  /** The user whose rights are examined, where it is not the one who is logged in. */
+  /** The user whose rights are examined, if that is not the user of the connection. */
   readonly aclUser: string | null
   readonly json: boolean
   readonly settings: Settings
 }
 
-/** How the cache is to be used. */
+/** The planned use of the cache. */
 export interface Settings {
   readonly namespace: string
   readonly wakeUp: 'push' | 'poll'
@@ -31,7 +31,7 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** What `herdless doctor --help` prints. */
+/** The output of `herdless doctor --help`. */
 export const help = `Usage: herdless doctor [options] <redis url>...
 
 Examines a Redis or Valkey, and says what is wrong with it as a place for a cache. Without a URL it takes that of
@@ -54,7 +54,7 @@ Ends with 0 if there is no problem (there may be warnings), with 1 if there is o
 examined.`
 
 /**
- * What a command line asks; `null` if it asks for help.
+ * The question in a command line; `null` if it asks for help.
  * @throws UsageError
  */
 export function questionIn(args: readonly string[]): Question | null {

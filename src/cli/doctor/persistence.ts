@@ -4,7 +4,7 @@ import { time } from './units.ts'
 
 const voice = about('persistence', 'docs/production.md#persistence')
 
-/** What is kept over a restart, and whether keeping it works and how long it holds up the rest. */
+/** Checks the data that survive a restart, the success of persistence, and the time for which it blocks the server. */
 export function persistence({ facts, settings }: Subject): Finding[] {
   const appendOnly = facts.info('aof_enabled')
   if (appendOnly === undefined) return [voice.note('Not allowed to look at what is kept over a restart')]

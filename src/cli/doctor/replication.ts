@@ -5,13 +5,13 @@ import { valueKey } from '../../redis/keys.ts'
 
 const voice = about('replicas', 'docs/production.md#replicas')
 
-/** How long WAIT waits for a replica, in milliseconds; one that needs longer is behind. */
+/** How long WAIT waits for a replica, in milliseconds; a slower replica lags behind. */
 const longestWait = 1_000
 
-/** Most seconds that a replica may have been silent. */
+/** The longest silence of a replica, in seconds. */
 const mostLag = 10
 
-/** Whether the server takes writes, and who else has them. */
+/** Whether the server accepts writes, and which replicas have them. */
 export async function replicas(subject: Subject): Promise<Finding[]> {
   const { facts } = subject
   const role = facts.info('role') ?? facts.hello('role')
@@ -50,7 +50,7 @@ export async function replicas(subject: Subject): Promise<Finding[]> {
   return findings
 }
 
-/** Whether a replica says within a second that it has a write. */
+/** Whether a replica acknowledges a write within a second. */
 async function acknowledged({ connection, key }: Subject, connected: number): Promise<Finding> {
   const name = valueKey(key)
   const written = await connection.ask('SET', name, '', 'PX', 5_000)

@@ -2,10 +2,10 @@ import type { Finding, Level } from './finding.ts'
 import type { Question } from './options.ts'
 import { many } from './units.ts'
 
-/** What was found: in a cluster under the name of each server, what concerns the whole under `''`. */
+/** The findings: in a cluster by the name of each server, and those about the whole under `''`. */
 export type Found = ReadonlyMap<string, readonly Finding[]>
 
-/** How many findings there are of each level. */
+/** The number of findings of each level. */
 export function counted(found: Found): Record<Level, number> {
   const count = { ok: 0, note: 0, warning: 0, problem: 0 }
   for (const { level } of [...found.values()].flat()) count[level]++
@@ -43,7 +43,7 @@ export function asJson(question: Question, found: Found, version: string): strin
   return JSON.stringify({ herdless: version, settings: question.settings, levels: counted(found), findings })
 }
 
-/** Why nothing was found, for programs. */
+/** The reason for an examination without findings, for programs. */
 export function failureAsJson(message: string, version: string): string {
   return JSON.stringify({ herdless: version, error: message })
 }

@@ -6,14 +6,14 @@ import type { Subject } from './subject.ts'
 
 const voice = about('rights', 'docs/redis.md#a-user-with-the-least-rights')
 
-/** What is missing of the rights that the library needs, in the words of a rule. */
+/** The missing rights, as terms of an ACL rule. */
 interface Missing {
   readonly words: Set<string>
   /** Commands that the server does not have. */
   readonly unknown: Set<string>
 }
 
-/** Whether the user may do everything that the library does: each need is tried, or looked up with ACL DRYRUN. */
+/** Whether the user has all rights that the library needs: each is tried, or looked up with ACL DRYRUN. */
 export async function rights(subject: Subject): Promise<Finding[]> {
   const { connection, key, settings, aclUser } = subject
   const needed = needs(key, inboxOf(`doctor-${key.slice(-16)}`)).filter(({ where }) => isNeeded(where, subject))
@@ -44,7 +44,7 @@ export async function rights(subject: Subject): Promise<Finding[]> {
   ]
 }
 
-/** What is missing, in a sentence; `''` for nothing. */
+/** The missing rights in a sentence; `''` if there are none. */
 function lacks({ words, unknown }: Missing, who: string): string {
   const forbidden = words.size === 0 ? '' : `User ${who} has no right to ${[...words].join(' ')}`
   const commands = unknown.size === 0 ? '' : `The server has no ${[...unknown].join(', no ')}`
@@ -68,7 +68,7 @@ async function tried({ connection, connect, database }: Subject, { word, call }:
   const [command, ...args] = call
   if (word === '+select') return connection.ask(command, database)
   if (word !== '+subscribe') return connection.ask(command, ...args)
-  // Whoever has subscribed can do little else on that connection.
+  // A connection with a subscription can run few other commands.
   const subscriber = await connect()
   try {
     return await subscriber.attempt(() => subscriber.client.subscribe(...args))
@@ -82,14 +82,14 @@ async function lookedUp({ connection }: Subject, user: string, { call }: Need): 
   return 'refused' in answer || answer.reply === 'OK' ? answer : { refused: String(answer.reply) }
 }
 
-/** Whether the refusal is one for want of a right; an error of another kind means that the right is there. */
+/** Notes a refusal. Returns whether it shows a missing right; any other error means that the right is there. */
 function note({ words, unknown }: Missing, { word }: Need, refused: string, namespace: string): boolean {
   if (/^ERR unknown (sub)?command/i.test(refused)) {
     unknown.add(word.slice(1).replace('|', ' ').toUpperCase())
     return true
   }
   if (!isPermission(refused)) return false
-  // The ends of the sentences of Redis 6.2, 7.0 and 7.2; what they name may hold any word.
+  // The sentence endings of Redis 6.2, 7.0 and 7.2; the names in them may contain any word.
   if (/\bkeys?( used as arguments)?$/.test(refused)) words.add(`~{${namespacePrefix(namespace)}*`)
   else if (/\bchannels?( used as arguments)?$/.test(refused)) words.add('&herdless:inbox:*')
   else words.add(word)

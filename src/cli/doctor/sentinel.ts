@@ -10,13 +10,13 @@ interface View {
   readonly sentinel: string
   readonly master: { readonly host: string; readonly port: number }
   readonly others: number
-  /** What the sentinel says against a failover; `null` if there could be one. */
+  /** The sentinel's objection to a failover; `null` if a failover is possible. */
   readonly objection: string | null
 }
 
 /**
- * Where the sentinels say the master is, and whether they could replace it.
- * @throws Unreachable if none of them knows
+ * The master according to the sentinels, and whether they could replace it.
+ * @throws Unreachable if no sentinel knows it
  */
 export async function sentinel(
   connections: Connections,
@@ -70,7 +70,10 @@ async function viewOf(connections: Connections, address: Address, master: string
   }
 }
 
-/** Sentinels are often open where their servers are not, and take a password that they did not ask for as an error. */
+/**
+ * Tries without credentials first: sentinels are often open even if their servers are not, and reject a password that
+ * they did not ask for.
+ */
 async function loggedIn(connections: Connections, address: Address): Promise<Connection> {
   const open = { username: undefined, password: undefined }
   try {

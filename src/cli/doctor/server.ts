@@ -6,7 +6,7 @@ import { time } from './units.ts'
 const voice = about('server', 'docs/redis.md#what-redis-needs')
 const clusterPage = 'docs/redis.md#redis-cluster'
 
-/** Which server it is, and whether it is one that the library works on. */
+/** The kind of server, and whether the library works on it. */
 export function server({ facts, kind }: Subject): Finding[] {
   const { name, version } = identity(facts)
   const mode = facts.hello('mode') ?? facts.info('redis_mode')
@@ -36,7 +36,7 @@ export function server({ facts, kind }: Subject): Finding[] {
   return [voice.ok(what)]
 }
 
-/** Whether the findings about a server leave a sense in looking further. */
+/** Whether a further examination makes sense after the findings about a server. */
 export function canBeExamined(findings: readonly Finding[]): boolean {
   return !findings.some(({ level }) => level === 'problem')
 }
@@ -58,7 +58,7 @@ function older(version: string, [major, minor]: readonly [number, number]): bool
   return itsMajor < major || (itsMajor === major && itsMinor < minor)
 }
 
-/** What the server did not let the doctor see. */
+/** The facts that the server refused to report. */
 export function view({ facts }: Subject): Finding[] {
   if (facts.hidden.length === 0) return []
   const what = `Not allowed to look: ${facts.hidden.join('; ')}`

@@ -11,7 +11,7 @@ interface Slow {
   readonly ago: number
 }
 
-/** What has held up the server, as far as its slow log goes back. */
+/** The slowest commands in the server's slow log. */
 export async function slow({ connection, settings }: Subject): Promise<Finding[]> {
   const answer = await connection.ask('SLOWLOG', 'GET', 128)
   if ('refused' in answer) return [voice.note(`Not allowed to look at the slow log (${answer.refused})`)]
@@ -27,7 +27,7 @@ export async function slow({ connection, settings }: Subject): Promise<Finding[]
   return [voice.warning(what, todo)]
 }
 
-// Its arguments are other people's data; the name is enough.
+// Only the name: the arguments are other applications' data.
 function entryIn(entry: unknown): Slow {
   const [, at, micros, [command]] = entry as [unknown, number, number, [string]]
   return {

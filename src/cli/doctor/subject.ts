@@ -13,9 +13,9 @@ export interface Subject {
   readonly aclUser: string | null
   readonly kind: 'server' | 'cluster' | 'sentinel'
   readonly database: number
-  /** A key as the stores see it, new with this run, that lives on this server. */
+  /** A key as the stores name it, new with this run, that lives on this server. */
   readonly key: string
 }
 
-/** Looks at one thing. */
+/** Examines one aspect. */
 export type Check = (subject: Subject) => Promise<readonly Finding[]> | readonly Finding[]

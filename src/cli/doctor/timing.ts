@@ -3,21 +3,21 @@ import { about, type Finding } from './finding.ts'
 import type { Subject } from './subject.ts'
 import { time } from './units.ts'
 
-/** How often the server is asked for the time. */
+/** The number of TIME commands. */
 const samples = 20
 
-/** From this difference on, in milliseconds, a clock is wrong and not merely inexact. */
+/** The difference from which a clock is wrong and not merely inexact, in milliseconds. */
 const wrong = 1_000
 
-/** How long a server takes to answer, and how its clock differs from ours; all in milliseconds. */
+/** The response times of a server and the offset of its clock, in milliseconds. */
 export interface Timing {
   readonly median: number
   readonly worst: number
-  /** What its clock is ahead of ours, and by how much that may be wrong; `null` if it may not be asked. */
+  /** How far its clock is ahead of ours, and the uncertainty of that; `null` without permission. */
   readonly offset: { readonly ahead: number; readonly exactly: number } | null
 }
 
-/** Measures one server, by twenty questions one after the other. */
+/** Measures one server, with twenty commands one after the other. */
 export async function timingOf(connection: Connection): Promise<Timing> {
   const took: number[] = []
   let least = Number.NEGATIVE_INFINITY
@@ -26,12 +26,12 @@ export async function timingOf(connection: Connection): Promise<Timing> {
     const sentAt = performance.now()
     const answer = await connection.ask('TIME')
     const receivedAt = performance.now()
-    // A refusal takes as long.
+    // A refusal takes as long as an answer.
     took.push(receivedAt - sentAt)
     if ('refused' in answer) continue
     const [seconds, micros] = answer.reply as [string, string]
     const itsTime = Number(seconds) * 1_000 + Number(micros) / 1_000
-    // It read its clock somewhere between our sending and our receiving.
+    // The server read its clock between the sending and the receiving here.
     least = Math.max(least, itsTime - (performance.timeOrigin + receivedAt))
     most = Math.min(most, itsTime - (performance.timeOrigin + sentAt))
   }
@@ -44,7 +44,7 @@ export async function timingOf(connection: Connection): Promise<Timing> {
   }
 }
 
-/** The round trip against what waits for it. */
+/** Compares the round trip with the timeouts that depend on it. */
 export function roundTrip({ settings }: Subject, { median, worst }: Timing): Finding[] {
   const voice = about('round trip', 'docs/production.md#timeouts')
   const what = `${time(median)} in the median of ${samples}, ${time(worst)} at worst`
@@ -68,7 +68,7 @@ export function roundTrip({ settings }: Subject, { median, worst }: Timing): Fin
   return [voice.ok(what)]
 }
 
-/** The clock of the server against ours. */
+/** Compares the server's clock with ours. */
 export function clock({ offset }: Timing): Finding[] {
   const voice = about('clock', 'docs/production.md#clocks')
   if (offset === null) return [voice.note('Not allowed to ask for the time')]
@@ -82,7 +82,7 @@ export function clock({ offset }: Timing): Finding[] {
   return [voice.note(what, todo)]
 }
 
-/** The clocks of the nodes of a cluster against each other. */
+/** Compares the clocks of the nodes of a cluster. */
 export function clocks(timings: ReadonlyMap<string, Timing>): Finding[] {
   const voice = about('clocks', 'docs/production.md#clocks')
   const known = [...timings].flatMap(([name, { offset }]) => (offset === null ? [] : [{ name, ...offset }]))

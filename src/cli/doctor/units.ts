@@ -10,7 +10,7 @@ export function bytes(count: number): string {
   return `${unit === 0 || rest >= 100 ? Math.round(rest) : rest.toFixed(1)} ${units[unit]}`
 }
 
-/** Milliseconds in words, with about two digits that count. */
+/** Milliseconds in words, with about two significant digits. */
 export function time(ms: number): string {
   if (ms < 10) return `${ms.toFixed(2)} ms`
   if (ms < 1_000) return `${Math.round(ms)} ms`

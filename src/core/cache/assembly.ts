@@ -20,7 +20,7 @@ import { describeHolder, type ExplainParts } from './explain.ts'
 import { Reads } from './reads.ts'
 import type { WriteParts } from './writes.ts'
 
-/** All parts of one cache. */
+/** The parts of one cache. */
 export interface CacheParts extends CallParts, ExplainParts, WriteParts, FlightParts {
   readonly store: GuardedStore
   readonly openCalls: Set<Call>
@@ -28,7 +28,10 @@ export interface CacheParts extends CallParts, ExplainParts, WriteParts, FlightP
   readonly copies: Set<Near>
 }
 
-/** Makes the parts of a cache by its plan. @param elder those of the cache that it is a sibling of */
+/**
+ * Creates the parts of a cache.
+ * @param elder the parts of the cache whose sibling this one is
+ */
 export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | null = null): CacheParts {
   const { clock, codec, commandTimeout, maxConcurrentLoads: most, maxQueuedLoads: mostQueued } = plan
   const keyspace = new Keyspace(plan.namespace, plan.prefixes)

@@ -13,9 +13,9 @@ import type { Near } from '../near/near.ts'
 import type { Events } from '../observe/events.ts'
 import type { LeaselessQueue } from '../load/leaseless-queue.ts'
 
-/** What the calls of one cache work with. */
+/** The parts that the calls of one cache share. */
 export interface CallParts {
-  /** Names the cache: two caches may use the same key for different things. */
+  /** Identifies the cache: two caches may use the same key for different values. */
   readonly store: object
   readonly reads: Reads
   readonly flights: Flights
@@ -24,16 +24,16 @@ export interface CallParts {
   readonly near: Pick<Near, 'spare'> | null
   readonly events: Events
   readonly clock: Clock
-  /** The calls that have no answer yet. */
+  /** The calls without an answer yet. */
   readonly openCalls: Set<Call>
 }
 
-/** How often a caller takes part in a load that is then voided, before it loads for itself. */
+/** The number of flights without a good answer after which a caller loads without a lease. */
 const mostFlights = 5
 
 /**
- * One call that has no answer at hand: reads, joins or starts the flight of its key until one brings an answer that is
- * good for it, within its own patience.
+ * One call beyond the short path of hits: it reads, then joins or starts flights of its key, until an answer is good
+ * for it or its patience ends.
  */
 export class Call {
   readonly #parts: CallParts
@@ -69,12 +69,15 @@ export class Call {
     return this.#request.key
   }
 
-  /** Settles when this caller has its answer. */
+  /** Settles with the caller's answer. */
   get answered(): Promise<unknown> {
     return this.#patience.answer
   }
 
-  /** @param read what the caller has read already, or how that failed; `null` if it has yet to */
+  /**
+   * Starts the call.
+   * @param read the caller's read or its error; `null` before the first read
+   */
   answer(read: ReadResult | CacheError | null): Promise<unknown> {
     const { key, plan } = this.#request
     this.#parts.openCalls.add(this)
@@ -92,12 +95,24 @@ export class Call {
     return this.answered
   }
 
-  /** Ends this call, whatever it waits for. */
+  /** Ends this call in any state. */
   giveUp(error: unknown): void {
     this.#patience.reject(error)
   }
 
-  /** Flight after flight, until one brings an answer that is good for whoever asked when this caller did. */
+  /**
+   * Takes part in flight after flight until an answer is good for this caller. The race that the comparison with
+   * `currentAsOf` survives, with processes A and B:
+   *
+   * 1. Caller 1 asks in A for a key that B loads. A claims it at moment 7 of A's causal order, and is enlisted as a
+   *    waiter.
+   * 2. B's fill is accepted. The message with the value is on its way to A.
+   * 3. B invalidates the key: Redis deletes the value, and the call resolves.
+   * 4. Caller 2 asks in A, at moment 8. It may know of the invalidation. A's flight still waits, and caller 2 joins it.
+   * 5. The message arrives. The flight's value is current as of its claim, moment 7.
+   * 6. Caller 1 asked before moment 7, and is given the value. Caller 2 asked after it, reads again, finds nothing, and
+   *    its next flight loads a new value.
+   */
   async #seek(read: ReadResult | CacheError | null): Promise<unknown> {
     const { flights, events, clock } = this.#parts
     const { key, askedAt, refresh } = this.#request
@@ -116,7 +131,8 @@ export class Call {
       if (this.#patience.over) break
       switch (settlement.state) {
         case 'value':
-          // It may have expired on its way, but not before this caller joined: a fill may arrive late.
+          // The value may have expired on its way, but must have been fresh when this caller joined: a fill may arrive
+          // late.
           if (settlement.freshUntil <= joinedAt - clocksDiffer) break
           if (askedAt < settlement.currentAsOf) return settlement.value
           awaited = settlement.token
@@ -137,7 +153,7 @@ export class Call {
       const found = this.#atOnce(read) ?? awaitedValue(read, awaited, clock.now() - joinedAt)
       if (found !== null) return found.value
     }
-    // Whoever has an answer by now does not start another load.
+    // A caller that already has an answer must not start another load.
     return this.#patience.over ? undefined : await this.#collapsed()
   }
 
@@ -145,7 +161,7 @@ export class Call {
     return this.#parts.reads.read(this.#request.key, this.#request.plan.tags).catch((error: CacheError) => error)
   }
 
-  /** What can be served without waiting: a fresh value, or a stale one that somebody then refreshes. */
+  /** The value to serve without waiting: a fresh one, or a stale one with a refresh in the background. */
   #atOnce(read: ReadResult | CacheError | null): { value: unknown } | null {
     if (read === null || read instanceof CacheError) return null
     const { flights, events } = this.#parts
@@ -164,7 +180,7 @@ export class Call {
     return stale
   }
 
-  /** What this call may join: one that wants a new value, only what will not end with a value that is there already. */
+  /** The flight that this call may join. A refresh must not join a claim, which may end with the existing value. */
   #joinable(): Flight | null {
     const flight = this.#parts.flights.joinable(this.key)
     return this.#request.refresh && flight?.state === 'claiming' ? null : flight
@@ -179,7 +195,7 @@ export class Call {
     return wait.outcome
   }
 
-  /** The store is away. */
+  /** Answers while the store is away. */
   async #away(error: CacheError): Promise<unknown> {
     const { key, plan, refresh } = this.#request
     if (error.code === 'CLOSED') throw error
@@ -191,7 +207,7 @@ export class Call {
     return await this.#collapsed()
   }
 
-  /** Loads without a lease, together with those of this process who ask for the same key in time. */
+  /** Loads without a lease, together with the callers of this process that ask for the key in time. */
   async #collapsed(): Promise<unknown> {
     const { key, askedAt } = this.#request
     for (;;) {
@@ -221,7 +237,7 @@ export class Call {
     return { key, loader, plan, askedAt, parent, read: this.#read, refresh: false }
   }
 
-  /** Remembers what was read: what a new load will replace, and what may be served until then. */
+  /** Remembers the value that was read: a new load will replace it, and until then it may be served stale. */
   #keep(read: ReadResult): void {
     const { plan, refresh } = this.#request
     this.#read = read.state === 'nothing' ? null : { token: read.entry.token, value: null, fresh: false }
@@ -237,7 +253,7 @@ export class Call {
       until: at + Math.min(entry.staleFor, plan.grace + entry.freshFor),
     }
     this.#read = { token: entry.token, value: old, fresh: seen === 'fresh' }
-    // Whoever wants a new one is not served the old one.
+    // A refresh is not answered with the old value.
     if (refresh) return
     this.#stale = old
     if (plan.softTimeout > 0) this.#patience.after(plan.softTimeout, () => void this.#serveStale())

@@ -8,10 +8,10 @@ import { FleetCache } from './fleet-cache.ts'
 import { ObservingCache } from './observing-cache.ts'
 
 /**
- * A cache as the options say.
- * @param options each with a default
- * @param defaultStore makes the store if the options name none, with the clock of the cache
- * @throws TypeError for an unknown option or a value it cannot have
+ * Creates a cache.
+ * @param options all optional
+ * @param defaultStore creates the store if the options have none, with the clock of the cache
+ * @throws TypeError for an unknown option or a wrong value
  */
 export function openCache(options: CacheOptions, defaultStore: (clock: Clock) => Store): Cache {
   const plan = planOf(options)

@@ -12,18 +12,18 @@ import type { Entry, Seen, SeenLease } from '../contract/store.ts'
 import { checkToken } from '../lease/token.ts'
 import { hostname } from 'node:os'
 
-/** What `explain` tells of a key. All durations are milliseconds. */
+/** The result of `explain`. All durations are milliseconds. */
 export interface Explanation {
   readonly key: string
-  /** What a call would find at this moment; `unknown` while the store does not answer. */
+  /** The result that a call would find now; `unknown` while the store does not answer. */
   readonly state: 'fresh' | 'stale' | 'missing' | 'unknown'
-  /** Why that is so, and what goes on, in sentences for people; no more than is known. */
+  /** The reasons, as sentences for people. */
   readonly because: readonly string[]
-  /** The value that is there, although it may not be served any more; `null` if there is none. */
+  /** The stored value, even if it may not be served any more; `null` if there is none. */
   readonly value: ExplainedValue | null
-  /** Who loads it now. */
+  /** The load under way; `null` if there is none. */
   readonly load: HeldLease | null
-  /** What the last load left behind instead of a value, and for how long that is the answer. */
+  /** The outcome of the last load if it was no value, and how long it is the answer. */
   readonly rest:
     | { readonly state: 'failed'; readonly error: CacheError; readonly left: number }
     | { readonly state: 'pass'; readonly left: number }
@@ -31,48 +31,51 @@ export interface Explanation {
   readonly here: ExplainedHere
 }
 
-/** A value, without itself. */
+/** The metadata of a value. */
 export interface ExplainedValue {
   readonly age: number
-  /** What is left of its ttl; 0 when it is over. */
+  /** The rest of its ttl; 0 when it is over. */
   readonly ttl: number
-  /** For how long after its ttl it may be served, or may be still. */
+  /** How long after its ttl it may be served, or may still be. */
   readonly grace: number
-  /** The bytes of its payload. */
+  /** The size of its payload, in bytes. */
   readonly size: number
   readonly loadTime: number
   readonly tags: readonly string[]
-  /** What was invalidated since its load began, or has been lost by the store, so that it is void. */
+  /** The tags and prefixes that void it: invalidated since its load began, or lost by the store. */
   readonly voidedBy: readonly { readonly by: 'tag' | 'prefix'; readonly name: string }[]
 }
 
-/** What this process does with a key. */
+/** The state of a key in this process. */
 export interface ExplainedHere {
-  /** `resting`: a load failed, and until its cool-down is over nobody here asks for another while there is a stale value. */
+  /** `resting`: a load failed, and during its cool-down this process starts no refresh while there is a stale value. */
   readonly flight: 'none' | Exclude<Flight['state'], 'over'>
   /** How many callers have no answer yet. */
   readonly callers: number
   /** How many loads run or queue without a lease. */
   readonly loadsWithoutLease: number
-  /** Why the store is not asked for anything at the moment. */
+  /** The error that opened the circuit breaker; `null` while commands are sent. */
   readonly storeAway: CacheError | null
-  /** Whether an invalidation is kept that the store has yet to be told of: until then the key is not read here. */
+  /** Whether an invalidation is kept for replay: until it is carried out, this process does not read the key. */
   readonly keptInvalidation: boolean
 }
 
-/** What an explanation is made of. */
+/** The parts that explanations use. */
 export interface ExplainParts {
   readonly store: GuardedStore
   readonly keyspace: Keyspace
   readonly flights: Flights
   readonly leaselessQueue: LeaselessQueue
-  /** The calls that have no answer yet. */
+  /** The calls without an answer yet. */
   readonly openCalls: ReadonlySet<{ readonly key: string }>
   readonly codec: Codec
   readonly events: Events
 }
 
-/** All that is known of a key. @param grace that of the cache */
+/**
+ * Explains a key.
+ * @param grace the grace of the cache, in milliseconds
+ */
 export async function explainKey(key: string, grace: number, parts: ExplainParts): Promise<Explanation> {
   const seen = await look(key, parts)
   const here = hereOf(key, parts)
@@ -140,7 +143,7 @@ function valueOf(entry: Entry, voidedBy: readonly string[], grace: number, { key
   }
 }
 
-/** What of a value is served, and why. */
+/** Whether a value is served, and why. */
 function verdict(
   { key, grace, entry, value }: { key: string; grace: number; entry: Entry | null; value: ExplainedValue | null },
   parts: ExplainParts,
@@ -182,33 +185,33 @@ function ms(duration: number): string {
   return `${Math.round(duration)} ms`
 }
 
-/** A load that is under way somewhere in the fleet. Durations are milliseconds. */
+/** A load under way in the fleet. Durations are milliseconds. */
 export interface HeldLease {
   readonly key: string
-  /** Names this very load; for `breakLease`. */
+  /** Identifies this load, for `breakLease`. */
   readonly token: string
-  /** What the loader was told as its `fence`. */
+  /** The fencing token that the loader received. */
   readonly fence: bigint
-  /** The process that loads, if it is known. */
+  /** The loading process; `null` if it is not known. */
   readonly holder: Holder | null
-  /** What a tracer in that process calls this load, such as a `traceparent`; `null` without one. */
+  /** The trace context of the load, such as a `traceparent`; `null` without a tracer. */
   readonly context: string | null
-  /** How long it has been held. */
+  /** How long the lease has been held. */
   readonly age: number
-  /** How long it is held at least, unless it is released or broken. */
+  /** How long the lease will be held at least, unless it is released or broken. */
   readonly left: number
   readonly renewals: number
-  /** How many processes wait for it; `null` where the store does not know. */
+  /** How many processes wait for the load; `null` if the store does not know. */
   readonly waiting: number | null
 }
 
-/** A lease, told of a key as callers know it. */
+/** A lease under the caller's name of the key. */
 export function toldLease(key: string, seen: SeenLease): HeldLease {
   const { token, fence, holder, context, age, left, renewals, waiting } = seen
   return { key, token, fence, holder: parseHolder(holder), context: context || null, age, left, renewals, waiting }
 }
 
-/** The leases that are held now, as the store finds them. */
+/** Iterates over the held leases as the store finds them. */
 export async function* listLeases({
   store,
   keyspace,
@@ -220,7 +223,7 @@ export async function* listLeases({
   }
   try {
     for (;;) {
-      // Each step has a deadline, and the whole has none.
+      // A deadline per step, and none for the whole.
       const step = await store.ask(() => steps.next())
       if (step.done === true) return
       for (const lease of step.value) yield toldLease(lease.key.slice(namespace.length), lease)
@@ -259,15 +262,18 @@ export interface Holder {
   readonly pid: number
 }
 
-/** The longest name of a host that is told; with it, a lease stays in the small encoding of Redis (64 bytes a field). */
+/**
+ * The longest host name in a claim, in characters; it keeps a lease in the compact encoding of Redis (64 bytes a
+ * field).
+ */
 const longestHost = 56
 
-/** What this process says of itself with its claims: `<pid>@<host>`. */
+/** The description of this process in its claims: `<pid>@<host>`. */
 export function describeHolder(): string {
   return `${process.pid}@${hostname().slice(0, longestHost)}`
 }
 
-/** What such a text says; `null` for any other, which a stranger may have written. */
+/** Parses such a description; `null` for any other text, which a foreign client may have written. */
 export function parseHolder(text: string): Holder | null {
   const [, pid, host] = /^(\d{1,10})@(.{1,256})$/s.exec(text) ?? []
   return pid === undefined || host === undefined ? null : { host, pid: Number(pid) }

@@ -1,3 +1,11 @@
+/*
+ * Room: cache. The public cache, made of the parts of all other rooms.
+ *
+ * Reading order: cache.ts (the public interface), fleet-cache.ts (the short path of hits), call.ts (a call that
+ * misses), reads.ts (reads), pending-answer.ts (the patience of a caller), writes.ts (set and invalidate), assembly.ts
+ * (how the parts fit together), create.ts. Then the extras: many.ts, wrap.ts, warm-up.ts, key-filter.ts, explain.ts,
+ * sibling.ts (a cache for responses beside a cache of the user) and observing-cache.ts (`mode: 'observe'`).
+ */
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { currentLoad } from '../load/circular-load.ts'
 import { waitAtMost } from '../time/deadline.ts'
@@ -22,23 +30,23 @@ import { assemble, type CacheParts } from './assembly.ts'
 import { Writes } from './writes.ts'
 import { Wraps } from './wrap.ts'
 
-/** A cache whose misses are loaded once in the whole fleet. */
+/** The cache with single flight across the fleet. */
 export class FleetCache implements Cache {
   readonly #plan: CachePlan
   readonly #backing: Store
   readonly #parts: CacheParts
-  /** The copies that may be served without a further thought. */
+  /** The near cache for hits that need no further check; `null` with refresh-ahead and once closing. */
   #near: Near | null
   readonly #wraps: Wraps
   readonly #writes: Writes
   readonly #siblings: FleetCache[] = []
   #state: 'open' | 'closing' | 'closed' = 'open'
   #closing: Promise<void> | null = null
-  /** How many calls are at their first read, which most of them end with. */
+  /** How many calls are at their first read, with which most calls end. */
   #reading = 0
   #readsOver: () => void = () => undefined
 
-  /** @param elder that of which this one is a sibling: it opens and closes the store */
+  /** @param elder the cache whose sibling this one is: it opens and closes the store */
   constructor(plan: CachePlan, backing: Store, elder: FleetCache | null = null) {
     this.#plan = plan
     this.#backing = backing
@@ -50,7 +58,7 @@ export class FleetCache implements Cache {
   }
 
   getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    // A hit of the near tier of which there is no more to say costs no more than it must.
+    // The shortest path, for a near hit without options.
     if (this.#near !== null && options === undefined && typeof loader === 'function') {
       const copy = this.#near.get(key)
       if (copy !== undefined) {
@@ -71,8 +79,8 @@ export class FleetCache implements Cache {
       if (plan.refreshAhead !== null) flights.refreshAhead(question, near.aged(copy), copy.value)
       return copy.value as T
     }
-    // A hit takes the short way, unless the caller might not have the patience for a read. Where this process is loading
-    // the key already and there is nothing stale to serve, there is nothing to read.
+    // A hit takes the short path, unless the caller's patience may end before the read does. A load under way here
+    // without a stale value leaves nothing to read.
     const short = plan.signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
     if (!short || flights.joinable(key)?.hasStale === false)
       return (await new Call(this.#parts, question).answer(null)) as T
@@ -107,7 +115,7 @@ export class FleetCache implements Cache {
     return (await new Call(this.#parts, question).answer(null)) as T
   }
 
-  /** As `getOrLoad`, for what has just been looked for in vain. */
+  /** As `getOrLoad`, for a key that was just read without success. */
   async load<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
     const call = new Call(this.#parts, this.#question('getOrLoad', key, loader, options))
     return (await call.answer({ state: 'nothing' })) as T
@@ -204,7 +212,7 @@ export class FleetCache implements Cache {
     return this.close()
   }
 
-  /** What is asked, checked. */
+  /** The checked request of a call. */
   #question<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): CallRequest {
     checkKey(key)
     checkLoader(key, loader)
@@ -230,7 +238,7 @@ export class FleetCache implements Cache {
     await abandonAll(this.#parts)
   }
 
-  /** Resolves when nothing is under way any more, nor what has come of it meanwhile. */
+  /** Resolves when no call, flight or write is under way, including those that began meanwhile. */
   async #idle(): Promise<void> {
     const { flights, openCalls } = this.#parts
     do {
@@ -239,14 +247,17 @@ export class FleetCache implements Cache {
     } while (this.#reading > 0 || openCalls.size > 0 || this.#writes.open.size > 0)
   }
 
-  /** A loader that may end may also ask for what it needs. */
+  /**
+   * Throws CLOSED, except for the calls of a loader while the cache closes: a loader that may end may also call the
+   * cache.
+   */
   #checkOpen(key?: string): void {
     if (this.#state === 'open' || (this.#state === 'closing' && currentLoad() !== null)) return
     throw closedError(key)
   }
 }
 
-/** Gives up whatever is under way in a cache. */
+/** Gives up everything that is under way in a cache. */
 export async function abandonAll({ flights, openCalls, leaselessLoads, watchdog, near }: CacheParts): Promise<void> {
   flights.giveUp()
   leaselessLoads.giveUp()

@@ -5,30 +5,32 @@ import { checkKey } from '../entry/key.ts'
 import type { Loader } from '../load/loader.ts'
 import type { CallOptions } from '../options/options.ts'
 
-/** Knows which keys there may be: a Bloom filter, a cuckoo filter, a `Set`, something on a server. It is yours. */
+/**
+ * A filter of existing keys: a Bloom filter, a cuckoo filter, a `Set`, or a query to a server. It belongs to the user.
+ */
 export interface KeyFilter {
   /**
-   * `false`: the key certainly does not exist. Whatever else it says, or if it throws, the key may exist.
-   * It must settle by itself: nothing else ends the wait for it.
+   * Returns `false` if the key certainly does not exist. Any other result, or an error, means that it may exist. It
+   * must settle by itself: no timeout bounds it.
    */
   has(key: string): boolean | Promise<boolean>
 }
 
-/** What may be said to `onlyKnown`. */
+/** The options of `onlyKnown`. */
 export interface OnlyKnownOptions<Absent> {
-  /** What a caller is given for a key that does not exist. Default `null`. */
+  /** The value for a key that does not exist. Default `null`. */
   readonly absent?: Absent
 }
 
-/** A cache that asks for no key that its filter says does not exist. */
+/** A cache behind a filter of existing keys. */
 export interface KnownKeys<Absent> {
-  /** As `getOrLoad` of the cache; for a key that does not exist `absent`, without asking the store or the source. */
+  /** As `getOrLoad` of the cache; for a key that does not exist `absent`, without the store or the source. */
   getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T | Absent>
 }
 
 /**
- * Keeps questions for keys that do not exist away from the cache: they leave nothing in the store, and cost it and the source
- * nothing. A filter that fails keeps nothing away.
+ * Puts a filter in front of a cache: requests for keys that do not exist cost neither the store nor the source
+ * anything, and leave nothing in the store. A failing filter lets every key through.
  * @throws TypeError for a wrong argument
  */
 export function onlyKnown<Absent = null>(
@@ -53,7 +55,7 @@ export function onlyKnown<Absent = null>(
   }
 }
 
-/** A filter that fails must not make what exists disappear. */
+/** A failing filter must not hide existing keys. */
 async function mayExist(filter: KeyFilter, key: string): Promise<boolean> {
   try {
     return (await filter.has(key)) !== false

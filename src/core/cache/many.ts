@@ -5,8 +5,8 @@ import { checkKey } from '../entry/key.ts'
 import type { LoadContext, Loader } from '../load/loader.ts'
 
 /**
- * Gets the values of several keys from the source, in their order; an `Error` in place of a value is that key's failure.
- * Each key has a context of its own.
+ * Gets the values of several keys from the source, in their order. An `Error` in place of a value is the failure of
+ * that key. Each key has its own context.
  */
 export type BatchLoader<T> = (
   keys: readonly string[],
@@ -21,7 +21,7 @@ interface Wanted<T> {
   readonly reject: (error: unknown) => void
 }
 
-/** Gathers the loads that begin in one tick, and has them done together. */
+/** Collects the loads that begin in one tick, and runs them with one loader call. */
 class Batches<T> {
   readonly #loader: BatchLoader<T>
   #thisTick: Wanted<T>[] = []
@@ -30,7 +30,7 @@ class Batches<T> {
     this.#loader = loader
   }
 
-  /** Loads one key, together with others. */
+  /** Loads one key together with the others of its tick. */
   load(context: LoadContext): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#thisTick.length === 0) process.nextTick(this.#endTick)
@@ -42,7 +42,7 @@ class Batches<T> {
     const wanted = this.#thisTick
     this.#thisTick = []
     const [first] = wanted
-    // The loader runs in the context of the first load: what that waits for, the others wait for.
+    // The loader runs in the context of the first load, so the other loads wait for whatever it waits for.
     for (const { load } of wanted) {
       if (first?.load !== undefined && load !== first.load) load?.waitsFor.add({ to: first.load })
     }
@@ -73,7 +73,7 @@ class Batches<T> {
 
 /**
  * See `Cache.getOrLoadMany`.
- * @param ask asks for one of them
+ * @param ask requests one of the keys
  */
 export async function loadTogether<T>(
   keys: readonly string[],

@@ -16,8 +16,9 @@ import type { Tracer } from '../observe/tracing.ts'
 import { Wraps } from './wrap.ts'
 
 /**
- * A cache that changes nothing: each call runs its loader, and no store is asked. Beside it a cache in the memory of this
- * process is asked the same, for values that say nothing: what it counts is what would have been.
+ * A cache that changes nothing: each call runs its loader, without a store. Beside it, a shadow cache in the memory of
+ * this process receives the same calls with placeholder values, and its statistics show the effect that a cache would
+ * have.
  */
 export class ObservingCache implements Cache {
   readonly #plan: CachePlan
@@ -25,7 +26,7 @@ export class ObservingCache implements Cache {
   readonly #wraps: Wraps
   #closed = false
 
-  /** @param shadow loads nothing but marks */
+  /** @param shadow receives only placeholders */
   constructor(plan: CachePlan, shadow: FleetCache) {
     this.#plan = plan
     this.#shadow = shadow
@@ -56,7 +57,7 @@ export class ObservingCache implements Cache {
     return this.#wraps.wrap(fn, options)
   }
 
-  /** There is never anything. */
+  /** The observing cache never has a value. */
   async peek<T = unknown>(key: string): Promise<Peeked<T>> {
     await this.#shadow.peek(key)
     return { state: 'missing' }
@@ -139,7 +140,7 @@ export class ObservingCache implements Cache {
       runLoader({ key, loader, plan, clock, fence: null, stale: null, lost }),
     )
     const { signal: _, ...rest } = options ?? {}
-    // Its error is that of the caller's own load, or nobody's.
+    // The caller's own load reports its error; the shadow's copy of it has no consumer.
     ignoreRejection(this.#shadow[verb](key, (context) => mark(loaded, context), rest))
     const patience = new PendingAnswer({ clock, since: clock.now(), signal, onEnd: () => undefined })
     loaded.then(valueOf).then(
@@ -150,7 +151,7 @@ export class ObservingCache implements Cache {
   }
 }
 
-/** The same end as that of a load, but for the value. */
+/** Repeats the end of a load with a placeholder for its value. */
 async function mark(loaded: Promise<LoadRun>, context: LoadContext): Promise<unknown> {
   const ended = await loaded
   if (ended.state === 'pass') context.doNotStore(ended.passFor)
@@ -162,7 +163,7 @@ async function mark(loaded: Promise<LoadRun>, context: LoadContext): Promise<unk
   return markOf(valueOf(ended))
 }
 
-/** Nothing has a ttl of its own. */
+/** `null` and `undefined` stay themselves, because they may have their own ttls. */
 function markOf(value: unknown): unknown {
   return value === null || value === undefined ? value : true
 }

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../time/clock.ts'
 
-/** A promise that its owner settles, that an AbortSignal may reject, and that no timer outlives. */
+/** A promise that its owner settles and an AbortSignal may reject, with timers that end with it. */
 export class PendingAnswer {
   readonly answer: Promise<unknown>
   readonly #clock: Clock
@@ -13,7 +13,7 @@ export class PendingAnswer {
   #reject!: (error: unknown) => void
 
   /**
-   * @param since when the caller asked, by the clock: spans are counted from there
+   * @param since when the caller asked, by the clock: `after` counts from there
    * @param onEnd called once, when there is an answer
    */
   constructor(options: { clock: Clock; since: number; signal: AbortSignal | undefined; onEnd: () => void }) {
@@ -32,7 +32,7 @@ export class PendingAnswer {
     return this.#over
   }
 
-  /** Calls `run` when so many milliseconds have passed since the caller asked, unless there is an answer by then. */
+  /** Calls `run` once `ms` milliseconds have passed since the caller asked, unless there is an answer by then. */
   after(ms: number, run: () => void): void {
     this.#timers.push(this.#clock.after(Math.max(0, this.#since + ms - this.#clock.now()), run))
   }

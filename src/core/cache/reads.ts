@@ -12,8 +12,8 @@ import type { Peeked } from './cache.ts'
 import { freshnessOf } from '../entry/freshness.ts'
 
 /**
- * What a read found, and when it was sent: an entry and its value; the same, but older than a value that callers here have
- * been given; bytes that are no value of ours; or nothing.
+ * The result of a read. `entry`: an entry and its value; `older`: an entry older than a value that callers here have
+ * received; `garbage`: bytes that do not decode; `nothing`: no entry. `at` is when the read was sent, by the clock.
  */
 export type ReadResult =
   | { readonly state: 'entry' | 'older'; readonly entry: Entry; readonly value: unknown; readonly at: number }
@@ -25,7 +25,7 @@ interface Read {
   readonly send: (now: number) => void
 }
 
-/** What the reads of one cache work with. */
+/** The parts that the reads of one cache share. */
 export interface ReadParts {
   readonly store: GuardedStore
   readonly keyspace: Keyspace
@@ -37,9 +37,9 @@ export interface ReadParts {
 }
 
 /**
- * Reads of one cache, one per key and tick: callers of the same tick share the read and its decoded value.
- * Nobody joins a read that has been sent: an invalidation could lie between it and the question. So none is sent
- * before its tick has ended.
+ * The reads of one cache, one per key and tick: callers of the same tick share the read and its decoded value. A caller
+ * never joins a read that was sent before it asked, because an invalidation could lie between the two. So reads are
+ * sent at the end of their tick.
  */
 export class Reads {
   readonly #parts: ReadParts
@@ -49,7 +49,10 @@ export class Reads {
     this.#parts = parts
   }
 
-  /** @param tags those that its value probably has */
+  /**
+   * Reads a key.
+   * @param tags the tags that its value probably has
+   */
   read(key: string, tags: readonly string[]): Promise<ReadResult> {
     const joined = this.#thisTick.get(key)
     if (joined !== undefined) return joined.found
@@ -99,15 +102,15 @@ export class Reads {
 }
 
 /**
- * How far estimates of the store's clock may be off, in milliseconds: by so much a value may have expired before a caller
- * began to wait for it. A ttl shorter than that would else make a load for each process.
+ * The tolerance for the estimated store clock, in milliseconds: a value that expired this shortly before a caller began
+ * to wait for it still counts. Otherwise a ttl shorter than that would mean one load per process.
  */
 export const clocksDiffer = 25
 
 /**
- * The value that was waited for, by the token of its load: it counts even if it has expired since the caller joined the
- * wait, and as long as it is there, nothing was invalidated.
- * @param waited for how long the caller has waited, in milliseconds
+ * The awaited value, found again by the token of its load. It counts even if it has expired since the caller joined the
+ * wait; and because it is still stored, it was not invalidated.
+ * @param waited how long the caller has waited, in milliseconds
  */
 export function awaitedValue(
   read: ReadResult | CacheError,
@@ -118,7 +121,10 @@ export function awaitedValue(
   return isVoided(read.entry) || read.entry.freshFor <= -waited - clocksDiffer ? null : read
 }
 
-/** What `peek` says of what was read. @param grace that of the cache */
+/**
+ * The answer of `peek` for a read.
+ * @param grace the grace of the cache, in milliseconds
+ */
 export function toPeeked<T>(found: ReadResult, grace: number): Peeked<T> {
   if (!('value' in found)) return { state: 'missing' }
   const { entry, value } = found

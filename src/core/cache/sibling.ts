@@ -5,24 +5,24 @@ import type { Events } from '../observe/events.ts'
 import type { Near } from '../near/near.ts'
 import type { CachePlan } from '../options/plan.ts'
 
-/** A cache that can be told not to look for what has just been looked for in vain. */
+/** A cache with a method for keys that were just read without success. */
 interface SiblingCache extends Cache {
   load: Cache['getOrLoad']
 }
 
-/** What a sibling does otherwise. */
+/** The differences between a sibling and its cache. */
 export interface SiblingChanges {
   readonly codec: Codec
 }
 
 /**
- * A cache for values of another kind, beside one of the user's: with the same store, namespace, tags, events and life, and
- * with a near tier of its own if that one has one, in which values are shared as they are.
+ * A cache for values of another kind beside a cache of the user. It shares the store, namespace, tags, events and
+ * lifetime; if the user's cache has a near cache, it has one of its own, with shared values.
  */
 export class Sibling {
   readonly cache: SiblingCache
   readonly events: Events
-  /** The `ttl`, the `waitTimeout` and the `hardTimeout` of the cache that it is beside, in milliseconds. */
+  /** The `ttl`, `waitTimeout` and `hardTimeout` of the user's cache, in milliseconds. */
   readonly defaultTtl: number
   readonly defaultWaitTimeout: number
   readonly defaultHardTimeout: number
@@ -43,12 +43,12 @@ export class Sibling {
     this.#near = near
   }
 
-  /** Whether the store does not answer, so that loads have no lease. */
+  /** Whether the circuit breaker is open, so that loads have no lease. */
   get isAway(): boolean {
     return this.#store.away
   }
 
-  /** What is there, fresh or stale, from a copy in this process if there is one. Rejects as `peek` does. */
+  /** The fresh or stale value of a key, from a near copy if there is one. Rejects as `peek` does. */
   look<T>(key: string): Peeked<T> | Promise<Peeked<T>> {
     const copy = this.#near?.get(key)
     if (copy === undefined || this.#near === null) return this.cache.peek<T>(key)
@@ -57,7 +57,10 @@ export class Sibling {
   }
 }
 
-/** Throws TypeError for what is no cache of ours. */
+/**
+ * The sibling of a user's cache.
+ * @throws TypeError unless `createCache` made the cache
+ */
 export function siblingOf(cache: Cache, changes: SiblingChanges): Sibling {
   const { sibling } = (cache ?? {}) as { sibling?: (changes: SiblingChanges) => Sibling }
   if (typeof sibling === 'function') return sibling.call(cache, changes)

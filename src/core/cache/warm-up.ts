@@ -5,35 +5,35 @@ import type { LoadContext, Loader } from '../load/loader.ts'
 import type { CallOptions } from '../options/options.ts'
 import { planOf, refinePlan } from '../options/plan.ts'
 
-/** What may be said of a warm-up: all that may be said of a call, with other defaults where the call has none. */
+/** The options of a warm-up: those of a call, some with other defaults. */
 export interface WarmUpOptions extends Omit<CallOptions, 'jitter'> {
-  /** How many keys are asked for at once. Default 8. */
+  /** How many keys are requested at once. Default 8. */
   readonly concurrency?: number | undefined
-  /** Shortens each ttl by a random part of up to this, so that what is warmed together does not expire together. Default 0.1. */
+  /** Shortens each ttl by a random part of up to this fraction, to spread the ends of warmed values. Default 0.1. */
   readonly spread?: number | undefined
-  /** Ends the warm-up with the signal's reason: no further key is asked for. Loads that run go on. */
+  /** Ends the warm-up with the signal's reason: no further key is requested. Running loads go on. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What came of a warm-up, in numbers of keys. */
+/** The result of a warm-up, in numbers of keys. */
 export interface WarmedUp {
   /** Loaded by this call. */
   readonly loaded: number
-  /** There already, or loaded by somebody else meanwhile. */
+  /** Present before, or loaded by another process meanwhile. */
   readonly present: number
-  /** Not loaded, nor there. */
+  /** Failed. */
   readonly failed: number
-  /** The first 100 of those that failed, with what `getOrLoad` threw. */
+  /** The first 100 failures, with the errors of `getOrLoad`. */
   readonly failures: readonly { readonly key: string; readonly error: unknown }[]
 }
 
 const mostFailures = 100
 
 /**
- * Loads what is missing of these keys, once in the fleet, however many processes warm up at the same time. A key that fails
+ * Loads the missing values of many keys, once in the fleet even if several processes warm up at once. A failing key
  * does not stop the others.
- * @param keys asked for one by one, as there is room: they may be millions
- * @throws TypeError for a wrong argument; the signal's reason; what `keys` throws
+ * @param keys consumed one by one as there is room, so they may be millions
+ * @throws TypeError for a wrong argument; the signal's reason; the error of `keys`
  */
 export async function warmUp(
   cache: Pick<Cache, 'getOrLoad'>,
@@ -79,7 +79,7 @@ export async function warmUp(
   return signal === undefined ? askAll() : unlessAborted(signal, askAll())
 }
 
-/** The outcome, or the reason of the signal if that comes first: `keys` may take its time with the next. */
+/** The outcome, or the signal's reason if that comes first: the next of `keys` may take long. */
 async function unlessAborted<T>(signal: AbortSignal, outcome: Promise<T>): Promise<T> {
   let abort = (): void => undefined
   const aborted = new Promise<never>((_, reject) => {
@@ -100,14 +100,14 @@ function checkArguments(cache: unknown, keys: unknown, loader: unknown): void {
   const { [Symbol.iterator]: each, [Symbol.asyncIterator]: next } = Object(keys) as Partial<
     Iterable<string> & AsyncIterable<string>
   >
-  // A string is an iterable of its characters, which hardly are the keys.
+  // A string iterates over its characters, which are hardly the keys.
   if (typeof keys === 'string' || (each === undefined && next === undefined)) {
     throw new TypeError(`Expected an iterable of keys, or an asynchronous one, got ${formatValue(keys)}`)
   }
   if (typeof loader !== 'function') throw new TypeError(`Expected a loader function, got ${formatValue(loader)}`)
 }
 
-/** Checked before the first key is asked for: what is wrong would fail them all, one by one. */
+/** The checked options. A wrong option would otherwise fail every key, one by one. */
 function planned(options: WarmUpOptions): {
   concurrency: number
   signal: AbortSignal | undefined
@@ -121,10 +121,10 @@ function planned(options: WarmUpOptions): {
   if ('jitter' in rest) throw new TypeError('Unknown option `jitter` of warmUp; expected `spread`')
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
   const call: CallOptions = {
-    // A stale value is one to be replaced, and a refresh behind it would not count as running.
+    // A warm-up replaces stale values, and a background refresh would not count toward `concurrency`.
     softTimeout: longestTimer,
     refreshAhead: false,
-    // While the store is away nothing can be warmed: the source would be asked for nothing.
+    // Without the store nothing can be warmed, and the loads would be wasted.
     onStoreFailure: 'throw',
     ...given,
     jitter: spread,

@@ -9,12 +9,14 @@ import { refinePlan, type CallPlan, type Plan } from '../options/plan.ts'
 
 type Call = (this: unknown, ...args: unknown[]) => unknown
 
-/** The contexts of the loads that run wrapped functions. Not by cache, for whoever asks for one knows of no cache. */
+/**
+ * The contexts of the loads that run wrapped functions. They are not kept per cache, because the reader knows no cache.
+ */
 const contexts = new WeakMap<LoadNode, LoadContext>()
 
 /**
- * What a wrapped function may say about its result, and is told: the context that a loader is given as its argument.
- * `null` where no wrapped function is being loaded, so also in a function that is called without its cache.
+ * The context of the load that runs the current wrapped function, the same that a loader receives as its argument.
+ * `null` outside of such a load, so also in a function that is called without its cache.
  */
 export function loadContext(): LoadContext | null {
   const node = loadContextStorage.getStore()
@@ -33,7 +35,7 @@ export class Wraps {
     this.#plan = plan
   }
 
-  /** The plan of a call: options that were checked when a function was wrapped are not checked again. */
+  /** The plan of a call. Options that were checked when a function was wrapped are not checked again. */
   planOf(options: CallOptions | undefined, who: 'getOrLoad' | 'refresh'): CallPlan {
     return options === undefined ? this.#plan : (this.#plans.get(options) ?? refinePlan(this.#plan, options, who))
   }
@@ -60,7 +62,7 @@ export class Wraps {
     const cache = this.#cache
     const call = (verb: 'getOrLoad' | 'refresh', self: unknown, args: unknown[]): Promise<unknown> => {
       const key = keyOf(args)
-      // The load begins later, when the caller may have changed its objects; they must be what the key says.
+      // The load begins later, when the caller may have changed its objects; the function must get those of the key.
       const given = isPlain ? copied(args) : args
       const loader = (context: LoadContext): unknown => {
         contexts.set(loadContextStorage.getStore() as LoadNode, context)
@@ -82,7 +84,10 @@ export class Wraps {
     })
   }
 
-  /** Throws TypeError unless `name` is one, and nobody else's: two functions would be given each other's values. */
+  /**
+   * Makes keys of a name and the arguments.
+   * @throws TypeError for an invalid name, or one already used: two functions would be given each other's values
+   */
   #keysOf(name: unknown): (args: unknown[]) => string {
     if (typeof name !== 'string' || !/^[^()]{1,200}$/.test(name) || !name.isWellFormed()) {
       throw new TypeError(
@@ -99,7 +104,10 @@ export class Wraps {
     return (args) => argumentsKey(name, args)
   }
 
-  /** What is handed on with each call. Throws TypeError as `getOrLoad` would. */
+  /**
+   * The options of all calls of a wrapped function.
+   * @throws TypeError as `getOrLoad`
+   */
   #checked(options: CallOptions): CallOptions | undefined {
     const plan = refinePlan(this.#plan, options, 'wrap')
     if (plan.signal !== undefined) {
@@ -119,10 +127,12 @@ function checkedKeyOf(key: Call): (args: unknown[]) => string {
   }
 }
 
-/** A method that returns a promise and takes what the key is made of. */
+/** A method that returns a promise and takes the arguments of the key. */
 type Method<Args extends unknown[]> = (this: never, ...args: Args) => Promise<unknown>
 
-/** A decorator of methods that return promises: a standard one, and one for `experimentalDecorators` of TypeScript. */
+/**
+ * A decorator of methods that return promises, for standard decorators and for TypeScript's `experimentalDecorators`.
+ */
 export interface CachedDecorator<Args extends unknown[]> {
   <F extends Method<Args>>(method: F, context: { readonly kind: 'method' }): F
   <F extends Method<Args>>(
@@ -133,9 +143,9 @@ export interface CachedDecorator<Args extends unknown[]> {
 }
 
 /**
- * Decorates a method so that its results are cached, as `cache.wrap(method, options)` does. All instances share them: the
- * key is made of the arguments alone.
- * @throws TypeError as `wrap` does, when the class is defined; also for what is no method
+ * Decorates a method so that its results are cached, like `cache.wrap(method, options)`. All instances share the
+ * results, because the key is made of the arguments alone.
+ * @throws TypeError as `wrap`, when the class is defined; also if the decorated member is not a method
  */
 export function cached<Args extends unknown[] = never[]>(
   cache: Cache,
@@ -147,7 +157,7 @@ export function cached<Args extends unknown[] = never[]>(
     return cache.wrap(method as unknown as Wrappable, options as unknown as WrapOptions<never[]>) as unknown as F
   }
   return <F>(target: F | object, context: unknown, descriptor?: TypedPropertyDescriptor<F>) => {
-    // Legacy decorators are given the name of the property here; of fields, nothing else.
+    // A legacy decorator receives the property name here; of a field, nothing else.
     if (typeof context !== 'object' || context === null) return { ...descriptor, value: wrapped(descriptor?.value) }
     const { kind } = context as { kind?: unknown }
     if (kind !== 'method') throw new TypeError(`Expected \`cached\` to decorate a method, got a ${String(kind)}`)
@@ -155,12 +165,12 @@ export function cached<Args extends unknown[] = never[]>(
   }
 }
 
-/** What a method that returns a promise has once it is cached. */
+/** The methods that a method gains when it is cached. */
 export type CachedMethod<F> = F extends (...args: infer Args) => Promise<infer T> ? WrappedMethods<Args, T> : never
 
 /**
- * What can be done with the results of a cached method, its object being `this`: `cachedMethod(users, 'byId').invalidate(42)`.
- * @throws TypeError if it is none
+ * The methods of a cached method, bound to its object: `cachedMethod(users, 'byId').invalidate(42)`.
+ * @throws TypeError if the method is not cached
  */
 export function cachedMethod<Owner extends object, Name extends keyof Owner>(
   owner: Owner,

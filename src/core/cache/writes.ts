@@ -10,22 +10,22 @@ import type { SetOptions } from '../options/options.ts'
 import { encodeValue } from '../load/payload.ts'
 import { refineSetPlan, type CachePlan } from '../options/plan.ts'
 
-/** What the writes of one cache work with. */
+/** The parts that the writes of one cache share. */
 export interface WriteParts {
   readonly store: GuardedStore
   readonly keyspace: Keyspace
   readonly flights: Flights
   readonly events: Events
   readonly near: Near | null
-  /** The near tiers of this cache and of its siblings. */
+  /** The near caches of this cache and of its siblings. */
   readonly copies: ReadonlySet<Near>
 }
 
-/** What is set and invalidated through one cache: in the store, and before that here. */
+/** The writes of one cache. Each first takes effect on flights and copies in this process, then in the store. */
 export class Writes {
   readonly #plan: CachePlan
   readonly #parts: WriteParts
-  /** Those under way, which the end of the cache waits for. */
+  /** The writes under way, which `close` waits for. */
   readonly open: Set<Promise<void>> = new Set()
 
   constructor(plan: CachePlan, parts: WriteParts) {
@@ -51,7 +51,7 @@ export class Writes {
     await this.#overwrite(key, () => store.invalidate(keyspace.keyOf(key)))
   }
 
-  /** @param tags as the store knows them */
+  /** @param tags as the store names them */
   async invalidateTags(tags: readonly string[]): Promise<void> {
     const { store, copies } = this.#parts
     for (const near of copies) near.dropTags(tags)
@@ -60,7 +60,7 @@ export class Writes {
 
   async #overwrite(key: string, write: () => Promise<void>): Promise<void> {
     const { flights, events, near } = this.#parts
-    // Calls from here on do not join what began before.
+    // Callers from here on must not join a flight from before the write.
     flights.detach(key)
     near?.forget(key)
     await this.#written(write()).catch((error: CacheError) => {

@@ -20,16 +20,19 @@ const views = new Map<string, View>(
   }),
 )
 
-/** What a view is asked for when its bytes are read: its own must not answer instead. */
+/**
+ * The properties through which the bytes of a view are read; an own property of the same name would shadow the
+ * accessor.
+ */
 const shadowed = ['buffer', 'byteOffset', 'byteLength']
 
 /**
- * The name of the built-in class that an object is a direct instance of, with nothing of its own put on it.
- * A class of another realm counts: under Jest what `fetch` and `structuredClone` return is of the outer one.
- * @param value no proxy, and not without a prototype
- * @param trail the way to it, for the error
- * @param depth how many steps of the trail lead there
- * @throws TypeError when its class is another one, or when it is more than its class makes it
+ * The name of the built-in class of which an object is a direct instance without own additions. Classes of another
+ * realm count: under Jest, `fetch` and `structuredClone` return objects of the outer realm.
+ * @param value not a proxy, and not an object without a prototype
+ * @param trail the path to the value, for the error message
+ * @param depth how many steps of the trail lead to the value
+ * @throws TypeError if the class is not a built-in one, or the instance has additions that the codec cannot restore
  */
 export function builtInAt(value: object, trail: Trail, depth: number): string {
   const name = classOf(value)
@@ -41,7 +44,7 @@ export function builtInAt(value: object, trail: Trail, depth: number): string {
 
 function classOf(value: object): string | undefined {
   const prototype: object = Object.getPrototypeOf(value)
-  // Buffer is not native code, and neither is Date while a test has replaced it.
+  // Neither Buffer nor a Date that a test has replaced is native code.
   if (prototype === Date.prototype) return types.isDate(value) ? 'Date' : undefined
   if (prototype === Buffer.prototype) return types.isUint8Array(value) ? 'Buffer' : undefined
   const maker: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value
@@ -53,7 +56,7 @@ function isNative(maker: unknown): boolean {
   return Function.prototype.toString.call(maker).endsWith('{ [native code] }')
 }
 
-// Any object can have Date's prototype; what makes it a Date is inside.
+// Any object can have Date's prototype; only a real Date has its internal slots.
 function hasSlots(value: object, name: string): boolean {
   if (name === 'Date') return types.isDate(value)
   if (name === 'Map') return types.isMap(value)
@@ -64,14 +67,14 @@ function hasSlots(value: object, name: string): boolean {
   return name === 'Object'
 }
 
-// What of an instance of a built-in class could not come back, in words.
+// The part of a built-in instance that the codec could not restore, in words; `undefined` if there is none.
 function flawOf(value: object): string | undefined {
   if (Object.getOwnPropertySymbols(value).length > 0) return 'with a symbol-keyed property'
   if (types.isArrayBuffer(value) && !isPlain(value)) return 'that is resizable or detached'
   if (!ArrayBuffer.isView(value)) return Object.keys(value).length > 0 ? 'with a named property' : undefined
   if (shadowed.some((name) => Object.hasOwn(value, name))) return 'with a named property'
   if (!isPlain(value.buffer)) return 'on shared, resizable or detached memory'
-  // A view's keys begin with all its indices; to compare it with a fresh view of the same memory is far cheaper.
+  // The keys of a view begin with all its indices. Comparing it with a fresh view of the same memory is far cheaper.
   return isDeepStrictEqual(value, freshView(value)) ? undefined : 'with a named property'
 }
 
@@ -91,17 +94,17 @@ function freshView(view: ArrayBufferView): ArrayBufferView {
   return new Maker(buffer, byteOffset, byteLength / (Maker.BYTES_PER_ELEMENT ?? 1))
 }
 
-/** The bytes of binary data, not copied. */
+/** The bytes of a binary value. They share its memory. */
 export function bytesOf(value: ArrayBuffer | ArrayBufferView): Buffer {
   if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
   return Buffer.from(value)
 }
 
 /**
- * An instance of a class of binary data.
- * @param name what `classOf` calls the class
+ * A binary value of the named class.
+ * @param name the class, as `builtInAt` names it
  * @param bytes the content, which is copied
- * @throws Error when there is no such class, or when its elements do not come out even
+ * @throws Error if there is no such class, or if the bytes are not a whole number of its elements
  */
 export function fromBytes(name: string, bytes: Uint8Array): ArrayBuffer | ArrayBufferView {
   if (name === 'Buffer') return Buffer.from(bytes)
@@ -112,28 +115,28 @@ export function fromBytes(name: string, bytes: Uint8Array): ArrayBuffer | ArrayB
   return new Maker(memory)
 }
 
-/** One step from a value into what it holds: a property's key, an index, or the place in a Map or Set. */
+/** One step from a value into its content: a property key, an index, or a position in a Map or Set. */
 export type Step = string | number | { readonly of: 'keys' | 'values'; readonly index: number }
 
-/** The way from a value down to the place a walk has come to. */
+/** The path from the root value to the current position of a walk. */
 export interface Trail {
-  /** `steps[n]` leads from `holders[n]` to what is below it. */
+  /** `steps[n]` leads from `holders[n]` to the value below it. */
   readonly steps: Step[]
-  /** The objects on the way, the outermost first. */
+  /** The objects on the path, outermost first. */
   readonly holders: object[]
 }
 
 /**
- * The error for what cannot be stored.
- * @param what the thing as it stands in the message: `a function`
- * @param trail the way to it
- * @param depth how many steps of the trail lead there
+ * The error for a value that the codec cannot store.
+ * @param what the kind of value, as the message names it: `a function`
+ * @param trail the path to it
+ * @param depth how many steps of the trail lead to it
  */
 export function refusal(what: string, trail: Trail, depth: number): TypeError {
   return new TypeError(`Cannot store ${what} at ${path(trail.steps.slice(0, depth))}`)
 }
 
-/** The error for a value that goes deeper than a walk may follow, which each cycle does. */
+/** The error for a value with more levels than a walk follows. Every cycle ends here too. */
 export function tooDeep(trail: Trail, depth: number): TypeError {
   const seen = new Set<object>()
   for (const [level, holder] of trail.holders.slice(0, depth).entries()) {
@@ -143,7 +146,7 @@ export function tooDeep(trail: Trail, depth: number): TypeError {
   return refusal(`more than ${depth} levels of nesting`, trail, depth)
 }
 
-/** What stands where nothing can be stored, in words. Runs no code of the value's. */
+/** The kind of a value that cannot be stored, in words. Runs none of the value's own code. */
 export function describeKind(value: unknown): string {
   if (typeof value !== 'object' || value === null) return `a ${typeof value}`
   const made: unknown = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(value) ?? {}, 'constructor')?.value
@@ -153,7 +156,7 @@ export function describeKind(value: unknown): string {
 }
 
 function path(steps: Step[]): string {
-  // Deep down the first and the last steps tell more than a thousand between them.
+  // The first and the last steps of a deep path say more than the thousand between them.
   if (steps.length > 20) return `${path(steps.slice(0, 10))}…${path(steps.slice(-10)).slice('value'.length)}`
   return `value${steps.map(written).join('')}`
 }

@@ -1,17 +1,17 @@
 import { types } from 'node:util'
 import { builtInAt, bytesOf, fromBytes, describeKind, refusal, tooDeep, type Trail } from './built-in.ts'
 
-// What JSON has no words for is written as a string that begins with a tilde and a letter. A string of the user's that
-// begins with a tilde gets a second one. Map, Set and an object without a prototype are arrays with the tag in front:
+// A value that JSON cannot express becomes a string of a tilde and a letter. A user's string that begins with a tilde
+// gets a second tilde. A Map, a Set and an object without a prototype become arrays that begin with their tag:
 //
 //   ~u undefined   ~n NaN   ~p Infinity   ~m -Infinity   ~z -0   ~i1f a bigint in hex   ~j1f a negative one
 //   ~d1700000000000 Date   ~bInt8Array:AAAA bytes in base64   ["~M",k,v,...] Map   ["~S",...] Set   ["~O",{...}]
 //
-// The bytes of typed arrays stand in the order of the machine: no fleet mixes little-endian and big-endian ones.
+// The bytes of typed arrays keep the machine's byte order: no fleet mixes little-endian and big-endian machines.
 const tilde = 0x7e
 const deepest = 1_000
 
-// Taken once, for what is to be stored may bring methods of its own.
+// Taken once: a value to be stored may bring methods of its own.
 const getTime = Reflect.get(Date.prototype, 'getTime') as (this: Date) => number
 
 const lookupGetter = Reflect.get(Object.prototype, '__lookupGetter__') as (this: object, key: PropertyKey) => unknown
@@ -20,22 +20,22 @@ interface Walk extends Trail {
   plain: boolean
 }
 
-/** A value as JSON can hold it: itself when it is plain JSON, else a copy with tags in place of what is not. */
+/** A value in a form that JSON can hold: the value itself if it is plain JSON, else a copy with tags. */
 export type Tagged = { readonly plain: boolean; readonly tree: unknown }
 
 /**
- * Puts tags in place of what JSON cannot hold.
- * @param value what is to be stored; not changed
- * @throws TypeError when the value holds something that could not come back as it is
+ * Replaces everything that JSON cannot hold by tags.
+ * @param value the value to be stored; it is not changed
+ * @throws TypeError if the value holds something that could not be restored exactly
  */
 export function toTagged(value: unknown): Tagged {
   const walk: Walk = { plain: true, steps: [], holders: [] }
   const tree = tagged(value, walk, 0)
-  // Tildes are doubled on the way for nothing when no tag stands anywhere.
+  // Without a single tag, the doubled tildes are not needed: the value goes out as it is.
   return walk.plain ? { plain: true, tree: value } : { plain: false, tree }
 }
 
-// Returns the very value it was given unless something in it needs a tag, so a plain value costs no copy.
+// Returns the given value itself unless a part of it needs a tag, so a plain value costs no copy.
 function tagged(value: unknown, walk: Walk, depth: number): unknown {
   switch (typeof value) {
     case 'string':
@@ -66,10 +66,10 @@ function numberTag(value: number): string {
 
 function taggedObject(value: object, walk: Walk, depth: number): unknown {
   if (types.isProxy(value)) throw refusal('a proxy', walk, depth)
-  // Every cycle ends here as well, which spares shallow values the looking out for one.
+  // Every cycle reaches this limit as well, so shallow values need no cycle check.
   if (depth === deepest) throw tooDeep(walk, depth)
   walk.holders[depth] = value
-  // It may be wide as well, and a thousand times through it is long: so cycles are looked for on some levels before.
+  // A wide cycle takes long to reach the limit, so a few levels on the way also look for cycles.
   if (depth >= 4 && (depth & (depth - 1)) === 0 && walk.holders.lastIndexOf(value, depth - 1) !== -1) {
     throw tooDeep(walk, depth + 1)
   }
@@ -89,7 +89,7 @@ function taggedRecord(value: object, walk: Walk, depth: number): object {
     if (isAccessor(value, key)) throw refusal('an accessor', walk, depth + 1)
     const held = (value as Record<string, unknown>)[key]
     const kept = tagged(held, walk, depth + 1)
-    // The spread makes every key an own one, `__proto__` too, so this assignment never meets a setter.
+    // The spread makes every key an own property, `__proto__` included, so this assignment never meets a setter.
     if (kept !== held) (copy ??= { ...value } as Record<string, unknown>)[key] = kept
   }
   return copy ?? value
@@ -100,14 +100,14 @@ function taggedArray(value: readonly unknown[], walk: Walk, depth: number): read
   if ('toJSON' in value && isHidden(value, 'toJSON')) throw refusal('an array with a hidden toJSON', walk, depth)
   const { length } = value
   const keys = Object.keys(value)
-  // Indices come first and ascend, so the last key tells whether each of them is there and nothing else.
+  // Indices come first and ascend, so the last key shows whether all of them are present and nothing else is.
   if (keys.length !== length || (length > 0 && keys[length - 1] !== String(length - 1))) {
     throw irregular(keys, length, walk, depth)
   }
   let copy: unknown[] | undefined
   for (let index = 0; index < length; index++) {
     walk.steps[depth] = index
-    // A descriptor for each element would cost more than the rest of the walk. A setter alone reads as undefined.
+    // A descriptor per element would cost more than the rest of the walk. A lone setter reads as undefined.
     const getter = lookupGetter.call(value, index)
     const held = getter === undefined ? value[index] : undefined
     if (held === undefined && isAccessor(value, index)) throw refusal('an accessor', walk, depth + 1)
@@ -122,7 +122,7 @@ function isAccessor(holder: object, key: PropertyKey): boolean {
   return property?.get !== undefined || property?.set !== undefined
 }
 
-// JSON.stringify would call what the walk over the enumerable properties does not see.
+// JSON.stringify would call a method that the walk over the enumerable properties does not see.
 function isHidden(holder: object, key: PropertyKey): boolean {
   return Object.getOwnPropertyDescriptor(holder, key)?.enumerable !== true
 }
@@ -167,9 +167,9 @@ function taggedSet(value: ReadonlySet<unknown>, walk: Walk, depth: number): unkn
 }
 
 /**
- * Puts the values back in place of the tags.
- * @param tree what `tag` made, parsed from JSON; it is changed and becomes part of the result
- * @throws Error when something in it is no tag of this version
+ * Replaces the tags by the values they stand for.
+ * @param tree a tree of `toTagged`, parsed from JSON; it is changed and becomes part of the result
+ * @throws Error if it holds a tag that this version does not know
  */
 export function fromTagged(tree: unknown): unknown {
   if (typeof tree === 'string') return tree.charCodeAt(0) === tilde ? untagText(tree) : tree
@@ -179,7 +179,7 @@ export function fromTagged(tree: unknown): unknown {
   for (const key of Object.keys(record)) {
     const held = record[key]
     const value = fromTagged(held)
-    // JSON.parse has made every key an own one, `__proto__` too, so this assignment never meets a setter.
+    // JSON.parse has made every key an own property, `__proto__` included, so this assignment never meets a setter.
     if (value !== held) record[key] = value
   }
   return record

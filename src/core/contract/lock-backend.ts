@@ -1,76 +1,85 @@
 /**
- * Where locks live. What waits, renews and counts time is the same for all of them; `herdless/testing` has the suite that
- * each must pass.
+ * The backend of a lock. Waiting, renewal and deadlines are common to all backends and live in core/lock;
+ * `herdless/testing` has the suite that every backend must pass.
  *
- * All times are milliseconds. All methods reject when the backend cannot be reached, and only then.
+ * All times are milliseconds. A method rejects if the backend cannot be reached, and only then.
  */
 export interface LockBackend {
-  /** The longest that a lease may live without renewal, in milliseconds. */
+  /** The longest ttl of a lease without renewal, in milliseconds. */
   readonly longest: number
 
   /**
-   * Asks for a lock and perhaps gets it, in one step.
-   * Asking again with the same token is answered as before: a command that was sent twice loses nothing.
+   * Requests a lock, and grants it if it is free, in one atomic step. Idempotent: a request that is sent twice with the
+   * same token gets the same answer.
    */
   take(request: TakeRequest): Promise<TakeResult>
 
-  /** Holds leases for another ttl, with as few commands as can be; for each, `false` when it is no longer ours. */
+  /**
+   * Extends leases by another ttl, in as few commands as possible. Resolves with `false` for each lease that is lost.
+   */
   renew(holds: readonly Hold[]): Promise<boolean>[]
 
-  /** Gives a lease back. `false`: it was no longer ours, and nothing was done. */
+  /** Releases a lease. `false`: the lease was lost before, and nothing was changed. */
   release(hold: Hold): Promise<boolean>
 
-  /** Somebody begins to use it. */
+  /** A lock begins to use the backend. */
   open(): void
 
-  /** Ends what it opened by itself. */
+  /** A lock ends its use; closes the connections that the backend opened itself. */
   close(): Promise<void>
 }
 
 export interface TakeRequest {
   readonly name: string
-  /** One per lease, never reused for another. */
+  /** Unique per lease, never reused. */
   readonly token: string
   readonly ttl: number
-  /** Whether whoever asks will wait, in the order of asking (`fair`) or as it comes (`any`), or asks only once (`no`). */
+  /**
+   * Whether the caller waits in the order of requests (`fair`), waits in any order (`any`), or requests once (`no`).
+   */
   readonly waits: 'fair' | 'any' | 'no'
 }
 
 /** The answer to a request. */
 export type TakeResult = { readonly state: 'held'; readonly hold: Hold } | Busy
 
-/** Somebody else has it. The wait is enlisted already: it cannot become free between asking and listening. */
+/**
+ * Another lease holds the lock. The request has enlisted the waiter already, so no release can slip in between the two.
+ */
 export interface Busy {
   readonly state: 'busy'
-  /** Resolves when asking again may win, if a message says so; it may never resolve: then ask again. */
+  /** Resolves when a new request may win, if the backend pushes releases; it may never resolve: then request again. */
   readonly freed: Promise<void>
-  /** Whether the backend tells; if not, asking again is the only way to learn of it. */
+  /** Whether the backend pushes releases; if not, a new request is the only way to notice one. */
   readonly pushed: boolean
-  /** After this many milliseconds asking again may win, if nothing was heard by then. */
+  /** The milliseconds after which a new request may win without a message. */
   readonly left: number
-  /** Stops listening; must be called when this wait is over. Whoever asks again keeps its place. */
+  /** Stops listening; must be called when this wait is over. A waiter that requests again keeps its place. */
   leave(): void
-  /** Gives up the place in the queue as well; rejects when the backend cannot be reached. */
+  /** Leaves the queue as well; rejects if the backend cannot be reached. */
   giveUp(): Promise<void>
 }
 
-/** A lock that is held. */
+/** A granted lease of a lock. */
 export interface Hold {
   readonly name: string
   readonly token: string
   readonly ttl: number
   readonly fence: bigint | null
-  /** Resolves when it was taken away before its time; absent where that is not done. */
+  /** Resolves when the lease is taken away before its time; absent if the backend never does that. */
   readonly lost?: Promise<void>
 }
 
-/** For how long whoever waits keeps its place in a queue unless it asks again, in milliseconds: it does so far more often. */
+/**
+ * How long a waiter keeps its place in the queue without requesting again, in milliseconds; waiters request far more
+ * often.
+ */
 export const placeKept = 5_000
 
-/** For how long the next one keeps its place once it has been told that the lock is free, in milliseconds. */
+/** How long the first waiter keeps its place after the message that the lock is free, in milliseconds. */
 export const placeKeptOnceTold = 250
 
-/** Somebody else has it, and nobody will tell when it is free. */
+/** Another lease holds the lock, and the backend sends no message when it is free. */
 export function busyUntold(left: number = Number.POSITIVE_INFINITY): Busy {
   const nothing = (): void => undefined
   return {

@@ -1,35 +1,36 @@
 import type { Duration } from '../time/duration.ts'
 
 /**
- * Only one of us runs this: a lock for the whole fleet, held for a ttl that is renewed as long as its holder lives.
- * Made by `redisLock`, `redlock`, `memoryLock`, `postgresLock` and `zookeeperLock`, which differ in what they survive.
+ * A distributed lock: one lease per name at a time, held for a ttl that is renewed while the holder lives. Made by
+ * `redisLock`, `redlock`, `memoryLock`, `postgresLock` and `zookeeperLock`, which differ in the failures they survive.
  *
- * A lock makes it rare that two do the same work. Where that must never happen, what the work writes to must check the
- * `fence`: a holder may stand still for longer than its ttl, and not know it yet (Kleppmann, "How to do distributed
- * locking", 2016).
+ * A lock makes concurrent work rare, not impossible: a holder may be paused for longer than its ttl without noticing.
+ * Where it must be impossible, the resource itself must check the fencing token `fence` (Kleppmann, "How to do
+ * distributed locking", 2016).
  */
 export interface Lock extends AsyncDisposable {
   /**
-   * Asks once.
-   * @param name what is locked: 1 to 65 536 characters
-   * @returns the lease, or `null` where somebody else holds it
+   * Requests the lock once.
+   * @param name the lock, 1 to 65 536 characters
+   * @returns the lease, or `null` if another lease holds the lock
    * @throws TypeError for a wrong argument; the signal's reason; `CacheError` STORE_UNAVAILABLE, CLOSED
    */
   tryAcquire(name: string, options?: HoldOptions): Promise<LockLease | null>
 
   /**
-   * Asks, and waits for up to `wait` while somebody else holds it.
-   * @throws as `tryAcquire`, and `CacheError` LOCK_TIMEOUT where it was held all the time
+   * Requests the lock, and waits for up to `wait` while another lease holds it.
+   * @returns the lease
+   * @throws as `tryAcquire`, and `CacheError` LOCK_TIMEOUT if `wait` ends first
    */
   acquire(name: string, options?: AcquireOptions): Promise<LockLease>
 
   /**
-   * Runs `work` under the lock, and gives it back however that ends.
-   * @param names several are acquired one after the other, in the order of their characters: two who ask for the same
-   *   ones never wait for each other in a circle
-   * @param work is given the lease, or the leases in the order of `names`; it should look at their `signal`
-   * @returns what `work` returns
-   * @throws what `work` throws; else as `acquire`
+   * Runs `work` under the lock, and releases the lock when `work` settles.
+   * @param names several locks are acquired one after the other, in the order of their characters, so that two callers
+   *   with the same names never deadlock
+   * @param work receives the lease, or the leases in the order of `names`; it should observe their `signal`
+   * @returns the result of `work`
+   * @throws the error of `work`; else as `acquire`
    */
   run<T>(name: string, work: (lease: LockLease) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T>
   run<T>(
@@ -39,76 +40,84 @@ export interface Lock extends AsyncDisposable {
   ): Promise<T>
 
   /**
-   * Refuses who asks or waits with CLOSED, gives back what is held (its signal is aborted with CLOSED), and ends what the
-   * lock opened by itself. A client of yours stays open.
+   * Rejects pending and later requests with CLOSED, releases the held leases (their signals abort with CLOSED), and
+   * closes the connections that the lock opened itself. Your client stays open.
    */
   close(): Promise<void>
 }
 
-/** What may be said of a lease. */
+/** The options of one lease. */
 export interface HoldOptions {
-  /** How long it lives without renewal; a dead holder blocks others no longer. Default `'60s'`. */
+  /** The ttl of the lease without renewal, after which a dead holder blocks the lock no longer. Default `'60s'`. */
   readonly ttl?: Duration | undefined
-  /** When it is renewed, or `false`: it ends after its ttl. Default: every third of its ttl, for as long as it is held. */
+  /**
+   * When the lease is renewed, or `false` for a lease that ends after its ttl. Default: every third of its ttl while
+   * held.
+   */
   readonly renew?: RenewOptions | false | undefined
-  /** Whether work under the lock may ask for it again, in the same asynchronous context. Default `false`. */
+  /** Whether work under the lock may request it again in the same asynchronous context. Default `false`. */
   readonly reentrant?: boolean | undefined
-  /** Ends the asking with the signal's reason; a lease that is held stays held. */
+  /** Ends the request with the signal's reason; a lease that is already held stays held. */
   readonly signal?: AbortSignal | undefined
 }
 
 /** How a lease is renewed. */
 export interface RenewOptions {
-  /** After which part of its ttl, between 0 and 1. Default 1/3. */
+  /** The part of the ttl after which the lease is renewed, between 0 and 1. Default 1/3. */
   readonly at?: number | undefined
-  /** How long it may be held in all; then it is renewed no more, and ends. Default: no bound. */
+  /** The longest time the lease is held in all; after it, renewal stops and the lease ends. Default: unlimited. */
   readonly maxHold?: Duration | undefined
 }
 
-/** What may be said of the waiting. */
+/** The options of a request that waits. */
 export interface AcquireOptions extends HoldOptions {
-  /** How long to wait while somebody else holds it. Default `'3s'`. */
+  /** How long to wait while another lease holds the lock. Default `'3s'`. */
   readonly wait?: Duration | undefined
-  /** Where nobody tells when it is free: how often to ask again, give or take a quarter. Default 10 ms. */
+  /** How often to request again if the backend pushes no releases, ± 25 %. Default 10 ms. */
   readonly retryEvery?: Duration | undefined
-  /** Whether those who wait get it in the order in which they asked. Default `false`: whoever comes first. */
+  /** Whether waiters get the lock in the order of their requests. Default `false`: in any order. */
   readonly fair?: boolean | undefined
 }
 
-/** The right to do what a lock guards. */
+/** A lease of a lock: the right to use the guarded resource. */
 export interface LockLease extends AsyncDisposable {
   readonly name: string
-  /** Nobody else has it, nor ever will; it is what the backend keeps. */
+  /** Unique to this lease for all time; the backend stores it. */
   readonly token: string
-  /** Greater than that of every lease of this name before; `null` where the backend has none to give. */
+  /** The fencing token, greater than that of every earlier lease of this name; `null` if the backend provides none. */
   readonly fence: bigint | null
-  /** Aborted with LEASE_LOST when the lease is lost: at the latest when its ttl could have ended, whether or not the
-   *  backend can be heard; with CLOSED when the lock is closed. */
+  /**
+   * Aborts with LEASE_LOST when the lease is lost, at the latest when its ttl may have ended, whether or not the
+   * backend can be reached; with CLOSED when the lock is closed.
+   */
   readonly signal: AbortSignal
 
-  /** For how long it is certainly ours, in milliseconds by this process's monotonic clock; 0 once it is over. */
+  /**
+   * How long the lease is certainly valid, in milliseconds by the monotonic clock of this process; 0 once it is over.
+   */
   remaining(): number
 
-  /** Whether it is certainly ours, and will be for another `margin` milliseconds (default 0). */
+  /** Whether the lease is certainly valid for another `margin` milliseconds (default 0). */
   isValid(margin?: number): boolean
 
   /** Throws LEASE_LOST unless `isValid(margin)`. */
   assertValid(margin?: number): void
 
   /**
-   * Lets it live for another ttl from now.
-   * @param ttl instead of that it was acquired with; renewals go by it from then on
-   * @returns whether it is still ours; if not, `signal` is aborted
-   * @throws `CacheError` STORE_UNAVAILABLE where that cannot be told
+   * Extends the lease by another ttl from now.
+   * @param ttl replaces the ttl of the lease; later renewals use it. Default: the current ttl
+   * @returns whether the lease is still held; if not, `signal` is aborted
+   * @throws `CacheError` STORE_UNAVAILABLE if the backend does not answer
    */
   extend(ttl?: Duration): Promise<boolean>
 
   /**
-   * Gives it back. May be called any number of times, and never throws.
-   * @returns `'lost'` if it was not ours any more, `'unknown'` if the backend did not answer: then it ends with its ttl
+   * Releases the lease. May be called any number of times; never throws.
+   * @returns `'lost'` if the lease was lost before, `'unknown'` if the backend did not answer: then it ends with its
+   *   ttl
    */
   release(): Promise<Released>
 }
 
-/** What came of giving a lease back. */
+/** The result of a release. */
 export type Released = 'released' | 'lost' | 'unknown'

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { types } from 'node:util'
 import { builtInAt, describeKind } from '../codec/built-in.ts'
 
-/** The longest key that is written out, in characters; what is longer nobody reads, and each command would carry it. */
+/** The longest key in plain text, in characters: longer keys are unreadable, and every command carries them. */
 const longest = 1_000
 
-/** How many levels of arrays and objects arguments may have. */
+/** The most levels of arrays and objects in the arguments. */
 const deepest = 100
 
-/** The way from the arguments down to the value a walk has come to. */
+/** The path from the arguments to the current position of a walk. */
 interface Way {
   readonly name: string
   readonly steps: (string | number)[]
@@ -16,11 +16,11 @@ interface Way {
 }
 
 /**
- * The key of a function's name and its arguments, as they would stand in a call: `user(42,"de")`. Two lists of arguments
- * have one key exactly if they are deeply equal by `Object.is`; the order of properties does not matter, nor do
- * `undefined`s at the end of the list. A key of more than 1 000 characters has the SHA-256 of the arguments in their place.
- * @param name has no parentheses, so that two names never make one key
- * @throws TypeError that names the argument and why no key can be made of it
+ * The key for a function's name and its arguments, written like a call: `user(42,"de")`. Two argument lists have the
+ * same key exactly if they are deeply equal by `Object.is`; neither the order of properties nor trailing `undefined`s
+ * matter. In a key of more than 1 000 characters, the SHA-256 of the arguments takes their place.
+ * @param name without parentheses, so that two names never make the same key
+ * @throws TypeError that names the argument and the reason why no key can be made of it
  */
 export function argumentsKey(name: string, args: readonly unknown[]): string {
   const way: Way = { name, steps: [], holders: [] }
@@ -29,11 +29,11 @@ export function argumentsKey(name: string, args: readonly unknown[]): string {
     .map((arg, index) => below(arg, index, way))
     .join()
   if (name.length + text.length + 2 <= longest) return `${name}(${text})`
-  // No list of arguments reads like this, so it is apart from all keys that are written out.
+  // No argument list has this form, so a hashed key never equals a plain one.
   return `${name}(sha256:${createHash('sha256').update(text).digest('base64url')})`
 }
 
-/** What a key was made of, apart from what its caller may do to the objects afterwards. */
+/** A deep copy of arguments from which a key can be made: later changes by the caller do not reach it. */
 export function copied<T>(value: T): T
 export function copied(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -52,7 +52,7 @@ function below(value: unknown, step: string | number, way: Way): string {
 function written(value: unknown, way: Way): string {
   switch (typeof value) {
     case 'string':
-      // Half of a surrogate pair becomes an escape, which Redis has bytes for.
+      // A lone surrogate becomes an escape: UTF-8 has no bytes for it.
       return JSON.stringify(value)
     case 'number':
       return Object.is(value, -0) ? '-0' : String(value)
@@ -95,7 +95,7 @@ function writtenRecord(value: object, way: Way): string {
   return `{${properties.map((name) => `${propertyName(name)}:${below(heldBy(value, name, way), name, way)}`).join()}}`
 }
 
-// What a getter returns may be another thing each time.
+// A getter may return another value each time.
 function heldBy(holder: object, step: string | number, way: Way): unknown {
   const property = Object.getOwnPropertyDescriptor(holder, step)
   if (property !== undefined && 'value' in property) return property.value
@@ -111,7 +111,7 @@ function isIdentifier(step: string | number): boolean {
   return /^[A-Za-z_$][\w$]*$/.test(String(step))
 }
 
-/** The name of the built-in class that an object is an instance of, and nothing more; also of one without a prototype. */
+/** The built-in class of which an object is a direct instance without additions; `'Object'` without a prototype too. */
 function kindOf(value: object): string | null {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === null || prototype === Object.prototype) return 'Object'

@@ -1,27 +1,36 @@
+/*
+ * Room: entry. The properties of a cached value apart from its bytes: its freshness, its key and its tags.
+ *
+ * Reading order: freshness.ts (fresh, stale, expired, and when to refresh ahead), key.ts (keys and namespaces), tags.ts
+ * (the epochs of tags), arguments-key.ts (keys of wrapped functions).
+ */
 import type { Entry } from '../contract/store.ts'
 
-/** `fresh` within its ttl; `stale` within ttl + grace: servable while a refresh runs, or instead of an error. */
+/**
+ * `fresh` within the ttl; `stale` within ttl + grace: servable during a refresh (stale-while-revalidate) or after an
+ * error.
+ */
 export type Freshness = 'fresh' | 'stale' | 'expired'
 
 /**
- * What an entry is good for, to a reader that accepts up to `grace` milliseconds of staleness.
- * The writer's grace bounds it too: beyond it the store may have dropped the value already.
+ * The freshness of an entry for a reader that accepts up to `grace` milliseconds of staleness. The writer's grace is a
+ * bound too: beyond it, the store may have dropped the value.
  */
 export function freshnessOf(entry: Entry, grace: number): Freshness {
   if (entry.freshFor > 0) return 'fresh'
   return entry.staleFor > 0 && -entry.freshFor < grace ? 'stale' : 'expired'
 }
 
-/** What is known of a value besides. */
+/** The metadata of a value that a hit needs. */
 export type EntryFacts = Pick<Entry, 'token' | 'age' | 'freshFor' | 'loadTime' | 'validators'>
 
-/** When a value is refreshed before its ttl ends: after that part of it, or by XFetch. */
+/** When a fresh value is refreshed ahead: after this part of its ttl, or at random by XFetch. */
 export type RefreshAhead = { readonly after: number } | { readonly beta: number }
 
 /**
- * Whether a fresh entry is to be refreshed before its ttl ends. XFetch draws by how long its load took, so that hardly
- * anybody comes too late and hardly anybody too soon (Vattani, Chierichetti, Lowenstein: Optimal Probabilistic Cache
- * Stampede Prevention, VLDB 2015).
+ * Whether a fresh entry is due for a refresh ahead of its end. XFetch draws with the load time, so that a refresh
+ * rarely begins too late, and rarely long before it is needed (Vattani, Chierichetti, Lowenstein: Optimal Probabilistic
+ * Cache Stampede Prevention, VLDB 2015).
  * @param random more than 0, at most 1
  */
 export function isRefreshDue(seen: EntryFacts, ahead: RefreshAhead, random: number): boolean {
@@ -29,7 +38,7 @@ export function isRefreshDue(seen: EntryFacts, ahead: RefreshAhead, random: numb
   return -seen.loadTime * ahead.beta * Math.log(random) >= seen.freshFor
 }
 
-/** How long a value is fresh that nobody has said more of: nothing may be remembered for another time than something. */
+/** The ttl of a value by the options; `null` and `undefined` may have their own (negative caching). */
 export function ttlOf(
   value: unknown,
   { ttl, negativeTtl }: { ttl: number; negativeTtl: { readonly null?: number; readonly undefined?: number } },
@@ -37,7 +46,10 @@ export function ttlOf(
   return (value === null ? negativeTtl.null : value === undefined ? negativeTtl.undefined : undefined) ?? ttl
 }
 
-/** Shortened by a random part. @param random at least 0, less than 1 */
+/**
+ * The ttl, shortened by a random part of up to `jitter`.
+ * @param random at least 0, less than 1
+ */
 export function applyJitter(ttl: number, jitter: number, random: number): number {
   return Math.max(1, ttl * (1 - jitter * random))
 }

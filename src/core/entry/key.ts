@@ -2,19 +2,20 @@ import { formatValue } from '../time/duration.ts'
 import { createHash } from 'node:crypto'
 
 /**
- * A key as the stores see it: apart from every key of every other namespace, whatever either holds.
- * A colon in the namespace is escaped, so that `a` + `b:c` and `a:b` + `c` stay two keys.
+ * The prefix of all keys of a namespace in the store; no two namespaces share a key. A colon in the namespace is
+ * escaped, so that `a` + `b:c` and `a:b` + `c` stay two keys.
  */
 export function namespacePrefix(namespace: string): string {
   return `${namespace.replaceAll('%', '%25').replaceAll(':', '%3A')}:`
 }
 
-/** The longest key, in characters; Redis takes more, but a key is sent with every command. */
+/** The longest key, in characters. Redis accepts longer ones, but every command carries the key. */
 export const longestKey = 65_536
 
 /**
- * Throws TypeError unless `key` is a well-formed string of 1 to 65 536 characters.
- * Lone surrogates are refused because UTF-8 has no bytes for them: two such keys would become one in Redis.
+ * Asserts that `key` is a well-formed string of 1 to 65 536 characters. Lone surrogates are refused because UTF-8 has
+ * no bytes for them: two such keys would become one in Redis.
+ * @throws TypeError for anything else
  */
 export function checkKey(key: unknown): asserts key is string {
   if (typeof key === 'string' && key.length > 0 && key.length <= longestKey && key.isWellFormed()) return
@@ -27,63 +28,69 @@ export function checkKey(key: unknown): asserts key is string {
   throw new TypeError(`Expected a key to be a well-formed string of 1 to ${longestKey} characters, got ${got}`)
 }
 
-/** The key, if it is one: see `checkKey`. */
+/**
+ * The key itself.
+ * @throws TypeError as `checkKey`
+ */
 export function checkedKey(key: unknown): string {
   checkKey(key)
   return key
 }
 
-/** The longest name that is kept as it is, in bytes: an index of a database takes about so much. */
+/** The longest plain name, in bytes: about the limit of a database index. */
 const longest = 1_000
 
-/** A name for a backend that takes no name of any length, nor a NUL in it: its hash where it must be. */
+/** A name for a backend that limits the length of names and refuses NUL: its hash if it is too long or contains one. */
 export function shortName(name: string): string {
   const plain = Buffer.byteLength(name) <= longest && !name.includes('\0') && !name.startsWith('sha256:')
   return plain ? name : `sha256:${createHash('sha256').update(name).digest('base64url')}`
 }
 
-/** Each prefix is a tag that is read with the value: so many of a key, the shortest. */
+/** The most prefixes of a key; the shortest ones count. Each is a tag that every hit reads along with the value. */
 const mostPrefixes = 8
 
 /**
- * What the stores call the keys and tags of one cache. The tags of users keep their names, behind the namespace; a prefix of
- * keys is a tag, too, behind `^=`, with which no other tag begins because a caret at its beginning is doubled.
+ * The names of one cache's keys and tags in the store. A tag of the user keeps its name behind the namespace. A key
+ * prefix becomes a tag that begins with `^=`; no other tag does, because a user's leading caret is doubled.
  */
 export class Keyspace {
-  /** What all its keys and tags begin with. */
+  /** The common prefix of all keys and tags. */
   readonly prefix: string
   readonly #separator: string | null
 
-  /** @param separator ends each prefix of a key that may be invalidated; `null` if none may */
+  /** @param separator ends each part of a key whose prefixes can be invalidated; `null` for a cache without prefixes */
   constructor(namespace: string, separator: string | null) {
     this.prefix = namespacePrefix(namespace)
     this.#separator = separator
   }
 
-  /** A key as the stores see it. */
+  /** The name of a key in the store. */
   keyOf(key: string): string {
     return this.prefix + key
   }
 
-  /** The tags of a value: those that were said of it, and one for each prefix of its key. */
+  /** The tags of a value in the store: the given tags, and one for each prefix of the key. */
   tagsOf(key: string, said: readonly string[]): readonly string[] {
     if (this.#separator === null) return said.length === 0 ? said : this.tagKeys(said)
     return [...this.tagKeys(said), ...prefixesOf(key, this.#separator).map((prefix) => this.#ofPrefix(prefix))]
   }
 
-  /** The tags that a user says. */
+  /** The names of the user's tags in the store. */
   tagKeys(tags: readonly string[]): readonly string[] {
     return tags.map((tag) => this.prefix + (tag.startsWith('^') ? `^${tag}` : tag))
   }
 
-  /** What a user calls a tag of the stores. */
+  /** The user's name for a tag of the store. */
   describeTag(tag: string): { readonly by: 'tag' | 'prefix'; readonly name: string } {
     const name = tag.slice(this.prefix.length)
     if (name.startsWith('^=')) return { by: 'prefix', name: name.slice(2) }
     return { by: 'tag', name: name.startsWith('^') ? name.slice(1) : name }
   }
 
-  /** The tag of a prefix. Throws TypeError for what is none that could be invalidated. */
+  /**
+   * The tag of a prefix.
+   * @throws TypeError if the cache has no prefixes, or if this is not a prefix that values are tagged with
+   */
   prefixTag(prefix: string): string {
     if (this.#separator === null) {
       throw new TypeError(
@@ -105,7 +112,7 @@ export class Keyspace {
   }
 }
 
-/** The empty one, and each that ends with a separator. */
+/** The empty prefix, and every prefix that ends with a separator. */
 function prefixesOf(key: string, separator: string): string[] {
   const prefixes = ['']
   for (let at = key.indexOf(separator); at !== -1 && prefixes.length < mostPrefixes;) {

@@ -2,36 +2,52 @@ import { formatValue } from '../time/duration.ts'
 import type { Entry } from '../contract/store.ts'
 
 /*
- * Tags without a list of their keys. A namespace has an epoch, a number that each invalidation of tags makes greater, and
- * each tag the epoch of its last invalidation. A value has the epoch of when its load began: it is void if that of a tag
- * is greater, or is not there any more, because it was evicted or forgotten.
+ * Tags without lists of their keys. A namespace has an epoch, which every invalidation of tags increases; a tag has the
+ * epoch of its last invalidation; a value has the epoch at which its load began. The value is void if the epoch of one
+ * of its tags is greater, or is missing because it was evicted or forgotten.
+ *
+ * The race that the epochs survive, with processes A and B:
+ *
+ * 1. A wins the lease of a key at epoch 4, and its loader reads the old row.
+ * 2. The row changes, and B invalidates tag t: the epochs of the namespace and of t become 5.
+ * 3. A fills the key with a value that has tag t, of which the store learns only now. It compares epoch 5 with the 4 of
+ *    the lease, and refuses the fill.
+ *
+ * Had A filled before step 2, readers would find 5 against the 4 of the value, and not serve it.
  */
 
 const mostTags = 64
 const longestTag = 1_000
 
-/** The namespace of a key or a tag, as the stores see them; its colon included. */
+/** The namespace of a key or tag in the store, including its colon. */
 export function namespaceOf(name: string): string {
   return name.slice(0, name.indexOf(':') + 1)
 }
 
-/** @param epochs those of all its tags; `null` for one that is not there */
+/**
+ * Whether a value is void.
+ * @param since the epoch at which its load began
+ * @param epochs the epochs of all its tags; `null` for a missing one
+ */
 export function isVoid(since: number, epochs: readonly (number | null)[]): boolean {
   return epochs.some((epoch) => epoch === null || epoch > since)
 }
 
-/** A value as it is seen when a tag of it voids it. */
+/** A copy of a void entry that no reader may be served. */
 export function voided({ payload, token, version, age, loadTime, tags, validators }: Entry): Entry {
   const never = Number.NEGATIVE_INFINITY
   return { payload, token, version, age, loadTime, tags, validators, freshFor: never, staleFor: never }
 }
 
-/** Whether a value is not served, not even to those who have waited for it. */
+/** Whether a tag has voided an entry. Such an entry is not even the answer to callers that waited for its load. */
 export function isVoided({ staleFor }: Entry): boolean {
   return staleFor === Number.NEGATIVE_INFINITY
 }
 
-/** Throws TypeError unless it is an array of up to 64 tags: well-formed strings of 1 to 1 000 characters. */
+/**
+ * The tags without duplicates.
+ * @throws TypeError unless `value` is an array of up to 64 well-formed strings of 1 to 1 000 characters
+ */
 export function checkedTags(name: string, value: unknown): readonly string[] {
   if (!Array.isArray(value) || value.length > mostTags) {
     throw new TypeError(`Expected \`${name}\` to be an array of up to ${mostTags} tags, got ${formatValue(value)}`)
@@ -45,5 +61,5 @@ export function checkedTags(name: string, value: unknown): readonly string[] {
   return [...new Set(value as readonly string[])]
 }
 
-/** How long an invalidation of a tag is remembered at least, in milliseconds: no load that it voids is under way then. */
+/** The shortest memory of a tag's invalidation, in milliseconds: no load that it voids runs that long. */
 export const tagKept = 86_400_000

@@ -1,3 +1,8 @@
+/*
+ * Room: key-value. A store made of any key-value store and any lock, for backends without scripts or pub/sub.
+ *
+ * Reading order: locked.ts (the store, and its tags), record.ts (the record of a key, and its bytes).
+ */
 import type { Failure } from '../errors.ts'
 import { formatValue } from '../time/duration.ts'
 import {
@@ -17,20 +22,23 @@ import { shortName } from '../entry/key.ts'
 import { voided, isVoid, namespaceOf, tagKept } from '../entry/tags.ts'
 import type { Claim, ClaimRequest, Entry, Inspection, Lease, LeaseName, NewValue, Store } from '../contract/store.ts'
 
-/** A record is kept for so much longer than it matters, in milliseconds: what has just happened may be asked once more. */
+/**
+ * How much longer a record is kept than it matters, in milliseconds: a repeated command may ask for its last outcome.
+ */
 const remembered = 1_000
 
-/** How long the lock of a key is asked for, in milliseconds: for one get and one set. */
+/** The ttl of a key's lock, in milliseconds: enough for one get and one set. */
 const ttl = 10_000
 
-/** For how long the lock must still be ours when a record is written, in milliseconds. */
+/** How long the lock must still be valid when a record is written, in milliseconds. */
 const margin = 1_000
 
 /**
- * A store made of any key-value store, guarded by any lock: what must be done in one step is done under the lock of the
- * key. A hit costs one get, whatever else two commands of the lock, a get and a set; whoever waits for a load asks again.
- * @param lock excludes all processes that share the key-value store; it stays yours
- * @throws TypeError for something that is neither
+ * A store made of any key-value store and any lock: each atomic step runs under the lock of its key. A hit costs one
+ * get; every other command costs two commands of the lock, a get and a set. Waiters poll.
+ * @param keyValue stays open when the store closes
+ * @param lock must be shared by all processes that share the key-value store; stays open when the store closes
+ * @throws TypeError for another kind of object
  */
 export function locked(keyValue: KeyValue, lock: Lock): Store {
   for (const method of ['get', 'set'] as const) {
@@ -42,7 +50,7 @@ export function locked(keyValue: KeyValue, lock: Lock): Store {
   return new LockedStore(keyValue, lock)
 }
 
-/** What is to become of a record, and the answer. `null`: it stays as it is. */
+/** A record to write, or `null` to leave it unchanged, and the answer of the command. */
 interface Change<T> {
   readonly record: KeyRecord | null
   readonly answer: T
@@ -76,7 +84,7 @@ class LockedStore implements Store {
 
   claim(request: ClaimRequest): Promise<Claim> {
     return this.#change(request.key, async (record, now) => {
-      // As of before the load: what is invalidated from here on voids it.
+      // The epoch from before the load, so that every invalidation from here on voids the load.
       const since = await this.#tags.now(request.key)
       const value = (await this.#isVoid(record)) ? undefined : record.value
       return claimed({ ...record, value }, now, request, since)
@@ -164,7 +172,18 @@ class LockedStore implements Store {
     return (await this.#tags.voiding(value)).length > 0
   }
 
-  /** Reads a record, and writes what is to become of it, while nobody else does. */
+  /**
+   * Reads a record and writes its successor under the lock of the key. The race that the check before the write
+   * survives, with processes A and B:
+   *
+   * 1. A locks a key for 10 s to fill it, and reads the record: A's lease is still in it.
+   * 2. A is paused for longer than those 10 s.
+   * 3. B locks the key, invalidates it, and unlocks it. B's call resolves.
+   * 4. A continues. Its write would bring the old value back, so it checks the lock first, and rejects.
+   *
+   * A pause between the check and the write is not covered, because a plain key-value store knows no fencing tokens.
+   * The margin covers the time that the write itself takes.
+   */
   #change<T>(key: string, change: (record: KeyRecord, now: number) => Change<T> | Promise<Change<T>>): Promise<T> {
     const work = async (lease: LockLease): Promise<T> => {
       const { record, answer } = await change(recordFrom(await this.#keyValue.get(key)), Date.now())
@@ -242,7 +261,7 @@ function nextVersion({ version }: KeyRecord, now: number): number {
   return Math.max(now * 1_000, version + 1)
 }
 
-/** The epochs of tags in a plain key-value store: each under its name behind a colon, which no key begins with. */
+/** The epochs of tags in a plain key-value store, each under its name behind a colon; no key begins with one. */
 export class LockedTags {
   readonly #keyValue: KeyValue
   readonly #lock: Lock
@@ -252,24 +271,24 @@ export class LockedTags {
     this.#lock = lock
   }
 
-  /** The epoch that loads begin with in the namespace of this name. */
+  /** The epoch at which a load begins now, in the namespace of this name. */
   async now(name: string): Promise<number> {
-    // Less than that of an invalidation that comes within the same millisecond.
+    // Less than the epoch of an invalidation within the same millisecond.
     return (await this.#get(namespaceOf(name))) ?? Date.now() * 1_000 - 1
   }
 
-  /** Those of tags; `null` for one that is not there. */
+  /** The epochs of tags; `null` for a missing one. */
   epochs(tags: readonly string[]): Promise<(number | null)[]> {
     return Promise.all(tags.map((tag) => this.#get(tag)))
   }
 
-  /** Those tags of a value that void it. */
+  /** The tags of a value that void it. */
   async voiding({ tags, since }: Pick<StoredValue, 'tags' | 'since'> = { tags: [], since: 0 }): Promise<string[]> {
     const epochs = await this.epochs(tags)
     return tags.filter((_, index) => isVoid(since, epochs.slice(index, index + 1)))
   }
 
-  /** Sees to it that they are there for so long; `false` if one was invalidated since. */
+  /** Makes sure that the epochs of tags exist for `life` milliseconds. `false`: a tag was invalidated after `since`. */
   mark(tags: readonly string[], since: number, life: number): Promise<boolean> {
     return this.#alone(tags, async (namespace) => {
       if (((await this.#get(namespace)) ?? 0) < since) await this.#set(namespace, since, tagKept + life)

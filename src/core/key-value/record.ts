@@ -1,30 +1,32 @@
 import type { Failure } from '../errors.ts'
 import type { Entry, Seen, Validators } from '../contract/store.ts'
 
-/** All that a plain key-value store keeps of a key. Moments are milliseconds since 1970, by the clocks of the processes. */
+/**
+ * The record of a key in a plain key-value store. Moments are milliseconds since 1970, by the clocks of the processes.
+ */
 export interface KeyRecord {
-  /** That of the last lease or value; the next is greater. */
+  /** The version of the last lease or value; the next one is greater. */
   readonly version: number
   readonly value?: StoredValue | undefined
   /** The load under way. */
   readonly held?: HeldRecord | undefined
-  /** What a load without a value has left behind for a while. */
+  /** The outcome of a load without a value, while it is the answer; `failure` is `null` for "do not queue". */
   readonly rest?: { readonly token: string; readonly until: number; readonly failure: Failure | null } | undefined
 }
 
-/** A load under way: `since` is the epoch of tags when it was granted. */
+/** A load under way; `since` is the epoch of tags at its grant. */
 export interface HeldRecord {
   readonly token: string
   readonly until: number
   readonly since: number
-  /** Not there if a version of this library wrote it that did not know of them yet. */
+  /** The fields from here on are missing in records of older versions of this library. */
   readonly holder?: string
   readonly context?: string | undefined
   readonly grantedAt?: number
   readonly renewals?: number
 }
 
-/** A value, with what is known of it. */
+/** A value and its metadata. */
 export interface StoredValue {
   readonly token: string
   readonly version: number
@@ -39,12 +41,12 @@ export interface StoredValue {
   readonly since: number
 }
 
-/** The first byte of a record; text cannot begin with it. */
+/** The first byte of a record; no UTF-8 text begins with it. */
 const mark = 0xb2
 
 const nothing: KeyRecord = { version: 0 }
 
-/** A record as bytes: a mark, the length of the rest of it as JSON, that, and the payload. */
+/** A record as bytes: the mark, the length of the JSON head, the head, and the payload. */
 export function bytesOf({ value, ...rest }: KeyRecord): Buffer {
   const { payload = Buffer.alloc(0), ...about } = value ?? {}
   const head = Buffer.from(JSON.stringify({ ...rest, ...(value === undefined ? {} : { value: about }) }))
@@ -54,7 +56,7 @@ export function bytesOf({ value, ...rest }: KeyRecord): Buffer {
   return Buffer.concat([start, head, payload])
 }
 
-/** What bytes say; whatever is not a record of ours is as good as nothing. */
+/** The record in the bytes; an empty record if they are not one. */
 export function recordFrom(bytes: Uint8Array | null | undefined): KeyRecord {
   if (bytes === null || bytes === undefined || bytes.length < 5 || bytes[0] !== mark) return nothing
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -62,24 +64,24 @@ export function recordFrom(bytes: Uint8Array | null | undefined): KeyRecord {
   try {
     const { value, ...rest } = JSON.parse(buffer.toString('utf8', 5, end)) as KeyRecord
     if (!(rest.version >= 0) || (value !== undefined && !Array.isArray(value.tags))) return nothing
-    // A copy: what is handed out must not change when the store's buffer does.
+    // A copy: the value must not change with the store's buffer.
     return value === undefined ? rest : { ...rest, value: { ...value, payload: Buffer.from(buffer.subarray(end)) } }
   } catch {
     return nothing
   }
 }
 
-/** Until when anything of a record matters; 0 if nothing does. */
+/** When the last part of a record ends; 0 if it has none. */
 export function endOf({ value, held, rest }: KeyRecord): number {
   return Math.max(value?.staleUntil ?? 0, held?.until ?? 0, rest?.until ?? 0)
 }
 
-/** A value as it is seen at a moment, if it may still be served. */
+/** The entry of a record at a moment; `null` if it may not be served any more. */
 export function entryOf({ value }: KeyRecord, now: number): Entry | null {
   return value !== undefined && value.staleUntil > now ? seen(value, now) : null
 }
 
-/** A value as it is seen at a moment. */
+/** A stored value as an entry at a moment. */
 export function seen(value: StoredValue, now: number): Entry {
   const { payload, token, version, loadTime, tags, validators, writtenAt, freshUntil, staleUntil } = value
   return {
@@ -95,7 +97,7 @@ export function seen(value: StoredValue, now: number): Entry {
   }
 }
 
-/** A record as operators see it; who waits, nobody knows. */
+/** A record for operators. The number of waiters is unknown. */
 export function lookedAt(
   key: string,
   { value, held, rest, version }: KeyRecord,
@@ -125,10 +127,13 @@ export function lookedAt(
   }
 }
 
-/** What is used of a key-value store. */
+/** The required methods of a key-value store. */
 export interface KeyValue {
-  /** What was set last and has not been forgotten; `null` or `undefined` if there is nothing. */
+  /** The last value that was set and not forgotten; `null` or `undefined` if there is none. */
   get(key: string): Promise<Uint8Array | null | undefined>
-  /** @param ttl after how many milliseconds it may be forgotten; not before that, unless memory is short */
+  /**
+   * @param ttl the milliseconds after which the store may forget the value; it must not forget earlier unless memory is
+   *   short
+   */
   set(key: string, value: Uint8Array, ttl: number): Promise<unknown>
 }

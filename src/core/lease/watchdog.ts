@@ -1,9 +1,14 @@
+/*
+ * Room: lease. Keeps leases alive while their holder lives, for loads and locks alike.
+ *
+ * Reading order: watchdog.ts (renewal, and the moment at which a lease counts as lost), token.ts (the names of leases).
+ */
 import type { Clock, Timer } from '../time/clock.ts'
 
-/** What is held for a ttl. */
+/** A lease with a ttl. */
 export interface Leased {
   readonly ttl: number
-  /** Resolves when it was taken away before its time; absent where that is not done. */
+  /** Resolves when the lease is taken away before its time; absent if that never happens. */
   readonly lost?: Promise<void>
 }
 
@@ -15,24 +20,24 @@ export interface Renewal {
 
 /** A lease in the care of a watchdog. */
 export interface WatchedLease<Lease extends Leased> {
-  /** By our own monotonic clock, the store may let the lease go from here on. */
+  /** The moment, by the monotonic clock of this process, from which the store may let the lease go. */
   readonly deadline: number
-  /** It is being renewed by somebody else's hand, with another ttl: until that is known, it may end with the shorter one. */
+  /** The user extends the lease with another ttl: until the answer arrives, it may end with the shorter of the two. */
   changes(lease: Lease, sentAt: number): void
-  /** It was, with what was sent then. */
+  /** The extension that was sent at `sentAt` was confirmed. */
   renewed(lease: Lease, sentAt: number): void
   /** Ends the watch. */
   end(): void
 }
 
-/** As long as its holder lives. */
+/** Renewal every third of the ttl, for as long as the holder lives. */
 export const always: Renewal = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
 
 interface Losing {
   readonly lose: (why: string) => void
 }
 
-/** What a lease asks of the watchdog that cares for it. */
+/** The part of a watchdog that its leases call. */
 interface Care<Lease extends Leased> {
   wake(at: number): void
   forget(held: Held<Lease>): void
@@ -57,12 +62,12 @@ class Held<Lease extends Leased> implements WatchedLease<Lease> {
     this.renewAt = this.after(askedAt)
   }
 
-  /** When what was renewed then may be over; at the latest when it has been held for long enough. */
+  /** When a lease that was renewed at `sentAt` may end; bounded by `maxHold`. */
   ends(sentAt: number): number {
     return Math.min(sentAt + this.lease.ttl, this.#until)
   }
 
-  /** When to renew what was renewed then; never once it has been held for long enough. */
+  /** When to renew a lease that was renewed at `sentAt`; never after `maxHold`. */
   after(sentAt: number): number {
     const next = sentAt + this.lease.ttl * this.#at
     return next < this.#until ? next : Number.POSITIVE_INFINITY
@@ -85,9 +90,19 @@ class Held<Lease extends Leased> implements WatchedLease<Lease> {
 }
 
 /**
- * Renews the leases that this process holds, all due ones in one go, every third of their ttl, and tells the holder
- * when one is lost: at the latest when it could have run out, counted from the moment the last confirmed renewal was
- * *sent*. So the holder knows before the store lets go, whether or not the store can be heard.
+ * Renews the leases of this process, all due ones in one command, every third of their ttl, and reports each lost
+ * lease.
+ *
+ * A lease counts from the moment its last confirmed claim or renewal was *sent*, so the holder gives up before the
+ * store does. The race that this survives, with holder A, claimer B and a lease of 10 s:
+ *
+ * 1. A sends a renewal at 0 s. The store extends the lease to 10 s or a little later.
+ * 2. The answer is delayed: A's connection stalls, or A's event loop is blocked.
+ * 3. The lease ends. B claims the key, wins, and loads.
+ * 4. At 11 s, A reads the answer to step 1: the lease was extended. Counted from its arrival, A would trust the lease
+ *    until 21 s, beside B.
+ * 5. Counted from step 1, the deadline was 10 s. If A was not blocked, its timer has reported the loss at 10 s, and the
+ *    answer changes nothing. If A was blocked, its next round reports the loss.
  */
 export class Watchdog<Lease extends Leased> {
   readonly #renew: (leases: readonly Lease[]) => Promise<boolean>[]
@@ -106,9 +121,9 @@ export class Watchdog<Lease extends Leased> {
   }
 
   /**
-   * Takes a lease into its care.
-   * @param askedAt when the claim was sent that won the lease, by the clock: its life is counted from there
-   * @param lose called once if the lease is gone or can no longer be relied on
+   * Takes a lease into care.
+   * @param askedAt when the winning claim was sent, by the clock: the ttl counts from there
+   * @param lose called once, when the lease is gone or can no longer be relied on
    */
   watch(lease: Lease, askedAt: number, lose: (why: string) => void, renewal: Renewal = always): WatchedLease<Lease> {
     const held = new Held(this.#care, lease, askedAt, { lose, ...renewal })
@@ -128,7 +143,7 @@ export class Watchdog<Lease extends Leased> {
   }
 
   #wake(at: number): void {
-    // Overdue: the answer that granted it was read late, and the loop may be held up again before a timer runs.
+    // Overdue: the grant was read late, and the event loop may block again before a timer runs.
     if (at <= this.#clock.now()) return queueMicrotask(this.#round)
     if (at >= this.#wakeAt) return
     this.#timer?.cancel()
@@ -149,10 +164,10 @@ export class Watchdog<Lease extends Leased> {
         this.#lost(held, `it could not be renewed within its ${ttl} ms`)
         continue
       }
-      // What falls due within a tenth of its ttl goes along: one command for many leases, and few wake-ups.
+      // Renew a lease that falls due within a tenth of its ttl along with the others: fewer commands, fewer wake-ups.
       if (held.renewAt - ttl / 10 <= now) {
         due.push(held)
-        // Tried again this soon unless the answer says otherwise.
+        // The next attempt, unless the answer moves it.
         held.renewAt = now + ttl / 6
       }
       next = Math.min(next, held.renewAt, held.deadline)
@@ -168,13 +183,13 @@ export class Watchdog<Lease extends Leased> {
       answers[index]?.then(
         (ours) => {
           if (!ours) return this.#lost(held, 'it expired, was evicted or belongs to somebody else now')
-          // Nothing is known of a lease whose ttl is another by now.
+          // The ttl has changed since: this answer says nothing about the new lease.
           if (held.lease !== lease) return
-          // An answer may be overtaken by that of a later renewal.
+          // The answer of a later renewal may have overtaken this one.
           held.deadline = Math.max(held.deadline, held.ends(sentAt))
           held.renewAt = Math.max(held.renewAt, held.after(sentAt))
         },
-        // Tried again at `renewAt`, until the deadline decides.
+        // The next attempt is at `renewAt`, until the deadline decides.
         () => undefined,
       )
     }

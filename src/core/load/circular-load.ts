@@ -3,33 +3,38 @@ import { CacheError } from '../errors.ts'
 import type { Clock, Timer } from '../time/clock.ts'
 import type { FlightOutcome } from './causal-order.ts'
 
-/** A load under way, as a node of the graph of who waits for whom in this process. */
+/** A load under way, as a node in the wait-for graph of this process. */
 export interface LoadNode {
   readonly key: string
-  /** The cache it is for: two caches may use the same key for different things. */
+  /** The cache of the load: two caches may use the same key for different values. */
   readonly cache: object
   /** Whether its loader still runs. */
   readonly running: boolean
   /** The load whose loader started this one and waits for it. */
   readonly parent: LoadNode | null
-  /** What its loader waits for at this moment, an edge a call. */
+  /** The flights that its loader waits for now, one edge per call. */
   readonly waitsFor: Set<{ readonly to: LoadNode }>
 }
 
 /**
- * The load whose loader is running, in the asynchronous context of the caller.
- * One for all caches of the process, because a circle may run through several.
+ * The load whose loader runs in the current asynchronous context. All caches of the process share it, because a circle
+ * may run through several caches.
  */
 export const loadContextStorage: AsyncLocalStorage<LoadNode> = new AsyncLocalStorage<LoadNode>()
 
-/** The load on whose behalf the caller runs; `null` if its loader has ended, though a timer of its making runs on. */
+/**
+ * The load on whose behalf the caller runs; `null` if all loaders above it have ended, as in a timer that outlives one.
+ */
 export function currentLoad(): LoadNode | null {
   let node: LoadNode | null = loadContextStorage.getStore() ?? null
   while (node !== null && !node.running) node = node.parent
   return node
 }
 
-/** CIRCULAR_LOAD if the loader of `from` must not start a load of `key`, because it runs for a load of that very key. */
+/**
+ * CIRCULAR_LOAD if the loader of `from` must not load `key`, because it already runs within a load of that key; else
+ * `null`.
+ */
 export function circleAbove(from: LoadNode | null, cache: object, key: string): CacheError | null {
   const chain = [key]
   for (let node = from; node !== null; node = node.parent) {
@@ -39,7 +44,10 @@ export function circleAbove(from: LoadNode | null, cache: object, key: string): 
   return null
 }
 
-/** CIRCULAR_LOAD if the loader of `from` must not wait for `to`, because `to` waits for it, directly or through others. */
+/**
+ * CIRCULAR_LOAD if the loader of `from` must not wait for `to`, because `to` waits for it directly or through others;
+ * else `null`.
+ */
 export function circleThrough(from: LoadNode, to: LoadNode): CacheError | null {
   const seen = new Set<LoadNode>()
   const path = (node: LoadNode): string[] | null => {
@@ -69,17 +77,17 @@ interface Awaited extends LoadNode {
   readonly outcome: Promise<FlightOutcome>
 }
 
-/** Another process's load was waited for as long as may be. */
+/** The wait for another process's load has exceeded its bound. */
 export interface TooLong {
   readonly state: 'too long'
 }
 
 /**
- * How a loader waits for a flight. For another process's load it does so for a bounded time, because that load may be
- * waiting for ours: then it loads for itself.
- * @param bound in milliseconds
- * @returns `over` ends the wait
- * @throws CIRCULAR_LOAD if the flight waits for the loader
+ * Lets a loader wait for a flight. A load of another process may in turn wait for this loader, which this process
+ * cannot see. So that wait is bounded, and after it the loader's process loads for itself.
+ * @param bound the longest wait for a load of another process, in milliseconds
+ * @returns the outcome, and `over`, which ends the wait
+ * @throws `CacheError` CIRCULAR_LOAD if the flight waits for the loader
  */
 export function waitNested(
   parent: LoadNode,

@@ -11,7 +11,7 @@ import type { LoadRequest, LoadResult } from './loader.ts'
 import type { Pacing } from './pacing.ts'
 import { encodeValue, type UnstoredValues } from './payload.ts'
 
-/** What completes the loads of one cache. */
+/** The parts that complete the loads of one cache. */
 export interface CompletionParts {
   readonly store: GuardedStore
   readonly keyspace: Keyspace
@@ -23,7 +23,7 @@ export interface CompletionParts {
   readonly causalNow: () => CausalTime
 }
 
-/** A load under a lease, whose loader has ended. */
+/** A load under a lease whose loader has ended. */
 export interface EndedLoad {
   readonly request: LoadRequest
   readonly lease: Lease
@@ -31,12 +31,14 @@ export interface EndedLoad {
   readonly beganAt: CausalTime
 }
 
-/** The result of a fill: `refused` where the lease was lost; an error where the value cannot be stored, or the store is away. */
+/**
+ * The result of a fill. `refused`: the lease was lost. `unfit`: the value cannot be stored. `unknown`: no answer came.
+ */
 type FillResult =
   | { readonly state: 'filled' | 'refused' }
   | { readonly state: 'unfit' | 'unknown'; readonly error: CacheError }
 
-/** A caller cannot join a load that has ended: its value was fresh for all its callers. */
+/** No caller joins a load that has ended, so its value was fresh for all its callers. */
 const always = Number.POSITIVE_INFINITY
 
 /** Ends leases with the results of their loads: a value, an error, or nothing to store. */
@@ -47,7 +49,7 @@ export class LeaseCompletion {
     this.#parts = parts
   }
 
-  /** Tells the store how a load ended; resolves with what that means for its callers. */
+  /** Reports the end of a load to the store; resolves with the outcome for its callers. */
   async complete(load: EndedLoad, result: LoadResult): Promise<FlightOutcome> {
     const endedAt = this.#parts.causalNow()
     switch (result.state) {
@@ -61,7 +63,22 @@ export class LeaseCompletion {
     }
   }
 
-  /** Callers are answered when the store has accepted their value. */
+  /**
+   * Answers the callers once the store has accepted their value, not when the loader returns. The race that this
+   * survives, with processes A and B:
+   *
+   * 1. A claims a key, wins lease a, and its loader reads the old row.
+   * 2. The row changes, and B invalidates the key. Redis deletes the value and lease a, and B's call resolves.
+   * 3. The message to A that a is void is late. A new caller in A asks for the key and joins the flight, which still
+   *    loads.
+   * 4. A's loader returns the old row, and A sends the fill under token a.
+   * 5. Redis finds no lease with token a, and refuses the fill.
+   * 6. A drops the old row. The flight ends with `again`, and its callers ask again.
+   * 7. A claims the key, wins lease c, and loads the new row for all of them.
+   *
+   * Answered in step 4, the caller of step 3 would get a value from before the invalidation, although it asked after
+   * it.
+   */
   async #completeWithValue(
     load: EndedLoad,
     result: LoadResult & { state: 'value' },
@@ -83,13 +100,13 @@ export class LeaseCompletion {
       case 'unfit':
         return await this.#completeWithError(load, filled.error)
       case 'unknown':
-        // Only a caller that asked before the load began can be sure that the value is not too old.
+        // Without the store's acceptance, the value is current only as of the beginning of the load.
         if (plan.onStoreFailure === 'throw') return { state: 'away', error: filled.error }
         return { state: 'value', value, currentAsOf: load.beganAt, freshUntil: always, token }
     }
   }
 
-  /** An error is shared when the store has accepted it as the outcome, as a value is. */
+  /** Shares an error once the store has accepted it as the outcome, like a value. */
   async #completeWithError({ request, lease, beganAt }: EndedLoad, error: CacheError): Promise<FlightOutcome> {
     const { store, causalNow, pacing } = this.#parts
     const { key, plan } = request

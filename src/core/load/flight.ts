@@ -1,3 +1,12 @@
+/*
+ * Room: load. Single flight: one load per key in the fleet while the store answers, and one or two per key and process
+ * while it does not.
+ *
+ * Reading order: causal-order.ts (which answer a caller may have), flight.ts (one claim and its result), flights.ts
+ * (the flights of a cache), loader.ts (the run of a loader), complete.ts (fills), payload.ts (encoding), pacing.ts
+ * (storms of invalidations), circular-load.ts (loaders that wait for loads), leaseless-queue.ts (loads without the
+ * store).
+ */
 import { reaskDelay } from './pacing.ts'
 import { loadContextStorage, type LoadNode } from './circular-load.ts'
 import { drawRandom, type Timer } from '../time/clock.ts'
@@ -12,23 +21,23 @@ import type { Entry, Lease, Wait } from '../contract/store.ts'
 import { isVoided } from '../entry/tags.ts'
 import { boundContext, endTrace, FlightTrace, type Tracing } from '../observe/tracing.ts'
 
-/** After so many loads elsewhere that it waited for and that were voided, a flight has come to nothing. */
+/** The number of voided loads of other processes after which a flight ends, and its callers ask again. */
 const mostVoided = 5
 
-/** For how long a load waits for one of its key that was voided and goes on all the same, in milliseconds. */
+/** How long a load waits for an older load of its key that was voided but still runs, in milliseconds. */
 const longestHold = 250
 
-/** What the flights of one cache work with. */
+/** The parts that the flights of one cache share. */
 export interface FlightParts extends CompletionParts {
   readonly completion: LeaseCompletion
   readonly watchdog: Watchdog<Lease>
   readonly leaselessQueue: LeaselessQueue
   readonly tracing: Tracing
-  /** What this process says of itself with its claims. */
+  /** The description of this process in its claims. */
   readonly holder: string
 }
 
-/** One claim per key and process, what it leads to, and all the callers who wait for that. */
+/** One claim per key and process, its result, and all the callers that wait for it. */
 export class Flight implements LoadNode {
   readonly key: string
   readonly cache: object
@@ -37,22 +46,22 @@ export class Flight implements LoadNode {
   readonly outcome: Promise<FlightOutcome>
 
   /**
-   * Up to `loading` it may be joined. `filling`: its outcome may be older than a newcomer's question. `resting`: over,
-   * and remembered only so that a source which just failed is not asked again too soon.
+   * A flight can be joined up to `loading`. `filling`: the loader has ended, so the outcome may be older than a new
+   * caller. `resting`: over, and remembered only so that a source that just failed is not asked again too soon.
    */
   state: 'claiming' | 'waiting' | 'loading' | 'filling' | 'resting' | 'over' = 'claiming'
-  /** Whether callers may be served the old value instead of waiting, so that they should read before they join. */
+  /** Whether a stale value exists: then callers should read before they join, to be served that instead. */
   hasStale: boolean
   /** How many callers wait for it. */
   callers = 0
-  /** Since when another process's load is waited for, or was until the lease came, by the clock. */
+  /** When the wait for another process's load began, by the clock; kept when the lease comes afterwards. */
   waitingSince: number | null = null
 
   readonly #request: LoadRequest
   readonly #parts: FlightParts
   readonly #trace: FlightTrace
 
-  /** Ends what the flight waits for or loads. */
+  /** Ends the wait or the load of the flight. */
   #end!: (error: CacheError) => void
   readonly #ended = new Promise<CacheError>((resolve) => (this.#end = resolve))
   #givenUp: CacheError | null = null
@@ -73,17 +82,17 @@ export class Flight implements LoadNode {
     return this.state === 'loading'
   }
 
-  /** It has settled. */
+  /** Ends the trace of the flight. */
   over(settlement: FlightOutcome): void {
     endTrace(this.#trace, settlement)
   }
 
-  /** One more caller waits for it; returns what ends that. */
+  /** Adds a caller; returns a function that removes it. */
   join(): () => void {
     const { events, tracing } = this.#parts
     const others = this.callers++ > 0
     if (others) events.joined(this.key)
-    // For whom it was begun, it is a part of what that one does.
+    // The flight is part of its first caller's own trace, so that caller needs no trace of a wait.
     if (!others && !this.#request.refresh) return () => void this.callers--
     const trace = tracing.begin('wait', this.key)
     trace.follows(this.#trace.context)
@@ -94,7 +103,7 @@ export class Flight implements LoadNode {
     }
   }
 
-  /** Gives the flight up: a lease that it has, or is about to get, is released; its callers get `error`. */
+  /** Gives the flight up: its lease, present or still to come, is released, and its callers get `error`. */
   giveUp(error: CacheError): void {
     this.#givenUp = error
     this.#end(error)
@@ -111,7 +120,7 @@ export class Flight implements LoadNode {
     let waiting: CausalTime | null = null
     let voided = 0
     for (let asked = 1; ; asked++) {
-      // Nobody is there to be answered any more, and a refresh is others' business too.
+      // Without callers, only a refresh goes on, and only for so long: other processes can refresh as well.
       if (asked > 1 && this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
       const currentAsOf = causalNow()
       const claimedAt = clock.now()
@@ -128,14 +137,15 @@ export class Flight implements LoadNode {
       switch (claim.state) {
         case 'lease':
           if (clock.now() < claimedAt + plan.leaseTtl) return await this.#load(claim.lease, claim.stale, claimedAt)
-          // It has run out on its way to us: another may load already.
+          // The lease may have run out on its way here, and another process may load already.
           ignoreRejection(store.release(claim.lease))
           return { state: 'again' }
         case 'pass':
           return { state: 'pass' }
         case 'failed':
           this.hasStale ||= claim.stale !== null
-          // If it is what was waited for, those who have joined since may have asked when it had ended.
+          // For the outcome of an awaited load: a caller that joined during the wait may have asked after that load
+          // ended.
           return { state: 'failed', error: fromFailure(claim.failure, key), currentAsOf: waiting ?? currentAsOf }
         case 'fresh': {
           const freshUntil = clock.now() + claim.entry.freshFor
@@ -143,7 +153,7 @@ export class Flight implements LoadNode {
           pacing.accepted(key)
           if (found !== null)
             return { state: 'value', value: found.value, currentAsOf, freshUntil, token: claim.entry.token }
-          // Refused once already: it cannot be got rid of.
+          // This token was refused before: asking again cannot replace the value.
           if (unwanted === claim.entry.token) return { state: 'again' }
           unwanted = claim.entry.token
           awaited = undefined
@@ -154,7 +164,7 @@ export class Flight implements LoadNode {
           if (awaited !== claim.token) waiting = currentAsOf
           awaited = claim.token
           const settlement = await this.#wait(claim, asked, currentAsOf)
-          // Not for ever: the callers count their flights.
+          // Bounded, because callers count their flights.
           if (settlement === 'voided' && ++voided === mostVoided) return { state: 'again' }
           if (settlement !== 'ask again' && settlement !== 'voided') return settlement
         }
@@ -162,7 +172,7 @@ export class Flight implements LoadNode {
     }
   }
 
-  /** Waits for another process's load: for the message, or until it is time to ask again. */
+  /** Waits for another process's load, until a message arrives or it is time to ask again. */
   async #wait(claim: Wait, asked: number, currentAsOf: CausalTime): Promise<FlightOutcome | 'ask again' | 'voided'> {
     const { clock, store, keyspace, events, causalNow, pacing } = this.#parts
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
@@ -184,7 +194,7 @@ export class Flight implements LoadNode {
         pacing.accepted(this.key)
         const { token, freshFor } = outcome.entry
         const freshUntil = clock.now() + freshFor
-        // It is what was waited for, even if it has expired on its way.
+        // It is the outcome that was waited for, even if it has expired on its way.
         const found = decodeUsable(outcome.entry, this.key, this.#parts)
         return found === null
           ? { state: 'again' }
@@ -194,7 +204,7 @@ export class Flight implements LoadNode {
         pacing.accepted(this.key)
         const readAt = causalNow()
         const entry = await store.read(keyspace.keyOf(this.key), keyspace.tagsOf(this.key, this.#request.plan.tags))
-        // As above, but not if a tag of it was invalidated.
+        // An expired value of the awaited load still counts, but not one that a tag has voided.
         if (entry === null || isVoided(entry)) return 'ask again'
         if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'
         const { token } = entry
@@ -215,7 +225,7 @@ export class Flight implements LoadNode {
     }
   }
 
-  /** The lease is ours: runs the loader and ends the lease with what comes of it. */
+  /** Runs the loader under the lease, and ends the lease with the result. */
   async #load(lease: Lease, stale: Entry | null, claimedAt: number): Promise<FlightOutcome> {
     const { key, loader, plan, read } = this.#request
     const { store, clock, events, causalNow, watchdog, leaselessQueue, completion } = this.#parts
@@ -250,7 +260,7 @@ export class Flight implements LoadNode {
     return this.#voided(lease, loaded.error)
   }
 
-  /** Holds the lease while its load has to wait; resolves with why it was lost meanwhile, if it was. */
+  /** Holds the lease while its load has to wait; resolves with the error if the lease was lost meanwhile. */
   async #hold(): Promise<CacheError | null> {
     const { pacing, leaselessQueue } = this.#parts
     const voided = leaselessQueue.voided(this.key)
@@ -269,10 +279,10 @@ export class Flight implements LoadNode {
     return lost
   }
 
-  /** The lease was lost before there was a result. */
+  /** Ends a load whose lease was lost before it had a result. */
   #voided(lease: Lease, error: CacheError): FlightOutcome {
     const { store, pacing } = this.#parts
-    // After a silence it may be ours still: then others need not wait for its end.
+    // After a silence the store may still hold the lease: release it, so that others need not wait for its end.
     ignoreRejection(store.release(lease))
     if (store.away) return { state: 'away', error }
     pacing.voided(this.key)

@@ -4,7 +4,7 @@ import { Flight, type FlightParts } from './flight.ts'
 import type { CallRequest, LoadRequest } from './loader.ts'
 import { isRefreshDue, type EntryFacts } from '../entry/freshness.ts'
 
-/** The flights of one cache: at most one per key that may be joined. */
+/** The flights of one cache: at most one per key can be joined. */
 export class Flights {
   readonly #byKey = new Map<string, Flight>()
   readonly #inTheAir = new Set<Flight>()
@@ -12,7 +12,7 @@ export class Flights {
   readonly #parts: FlightParts
   readonly #onValue: (key: string) => void
 
-  /** @param onValue told the key of each new value that callers here are given */
+  /** @param onValue called with the key of each new value that callers here receive */
   constructor(parts: FlightParts, onValue: (key: string) => void) {
     this.#parts = parts
     this.#onValue = onValue
@@ -25,13 +25,13 @@ export class Flights {
     return flight.state === 'claiming' || flight.state === 'waiting' || flight.state === 'loading' ? flight : null
   }
 
-  /** What goes on with a key. */
+  /** The state of a key's flight. */
   stateOf(key: string): 'none' | Exclude<Flight['state'], 'over'> {
     const state = this.#byKey.get(key)?.state ?? 'over'
     return state === 'over' ? 'none' : state
   }
 
-  /** Starts a flight; callers from now on join this one. */
+  /** Starts a flight, which later callers of the key join. */
   start(request: LoadRequest): Flight {
     const { clock, events } = this.#parts
     const since = clock.now()
@@ -42,14 +42,14 @@ export class Flights {
       this.#inTheAir.delete(flight)
       flight.over(settlement)
       const { key, waitingSince } = flight
-      // A caller that has seen a new value must not be served an older one.
+      // A caller that has seen a new value must not be served an older copy.
       if (settlement.state === 'value') this.#onValue(key)
       if (flight.state === 'waiting' && waitingSince !== null) {
         events.emit('waited', { key, duration: clock.now() - waitingSince })
       }
       if (settlement.state === 'failed' && settlement.error.code !== 'CLOSED') {
         events.emit('failure', { key, error: settlement.error, duration: clock.now() - since })
-        // While the source rests, its stale value is served without asking the store who may refresh it.
+        // While the source rests, its stale value is served without a claim to refresh it.
         if (flight.hasStale && request.plan.failureCooldown > 0) {
           return this.#rest(flight, request.plan.failureCooldown)
         }
@@ -59,13 +59,13 @@ export class Flights {
     return flight
   }
 
-  /** Sees to it that what was read is replaced, by this process or by another; nobody here waits for that. */
+  /** Starts a refresh of the value that was read, by this process or another; no caller here waits for it. */
   refresh({ key, loader, plan, askedAt }: CallRequest, read: LoadRequest['read']): void {
     if (this.#isBusy(key)) return
     this.start({ key, loader, plan, askedAt, parent: null, read, refresh: true })
   }
 
-  /** Likewise for a fresh value, if it is time for that. */
+  /** Starts a refresh of a fresh value if it is due. */
   refreshAhead(question: CallRequest, entry: EntryFacts, value: unknown): void {
     const { refreshAhead } = question.plan
     if (
@@ -78,17 +78,17 @@ export class Flights {
     this.refresh(question, { token: entry.token, value: { value, age: entry.age, ...entry.validators }, fresh: true })
   }
 
-  /** Lets nobody join the flight of a key any more: what it brings may be void. */
+  /** Detaches the flight of a key, so that no caller joins it any more: its outcome may be void. */
   detach(key: string): void {
     this.#byKey.delete(key)
   }
 
-  /** Resolves when all flights that are in the air now have ended. */
+  /** Resolves when all flights that are under way now have ended. */
   async landed(): Promise<void> {
     await Promise.all([...this.#inTheAir].map((flight) => flight.outcome))
   }
 
-  /** Gives up the loads that are still running. */
+  /** Gives up the flights that are still under way. */
   giveUp(): void {
     for (const flight of this.#inTheAir) flight.giveUp(closedError(flight.key))
   }
@@ -97,7 +97,7 @@ export class Flights {
     for (const rest of this.#rests) rest.cancel()
   }
 
-  /** Whether there is a flight of a key, or its source rests after one that failed. */
+  /** Whether a key has a flight, or its source rests after a failed one. */
   #isBusy(key: string): boolean {
     const flight = this.#byKey.get(key)
     return flight !== undefined && flight.state !== 'over'

@@ -9,36 +9,36 @@ import type { Codec } from '../codec/codec.ts'
 import type { Keyspace } from '../entry/key.ts'
 import type { Tracing } from '../observe/tracing.ts'
 
-/** A caller's part in a load without a lease. */
+/** A caller's share in a load without a lease. */
 export interface Share {
   /**
-   * What comes of the load; `null` if it was a load that had lost its lease, and it brought no value. Never settles if the
-   * caller has left and nobody else wanted it.
+   * The result of the load; `null` for a load that had lost its lease and brought no value. Never settles if the caller
+   * left and no other caller wanted the load.
    */
   readonly loaded: Promise<LoadRun | null>
-  /** The caller waits no more: a load that nobody waits for is not begun. */
+  /** The caller stops waiting. A load without callers is not begun. */
   readonly leave: () => void
 }
 
 interface Generation {
-  /** When its loader started; `null` while it waits for its turn, and may be joined by anyone. */
+  /** When its loader started; `null` before, while any caller may join it. */
   began: CausalTime | null
   callers: number
   /** Whether a loader waits for it: then it does not queue. */
   urgent: boolean
   readonly loaded: Promise<LoadRun | null>
-  /** Takes its turn, or a place in the queue for it. */
+  /** Begins the load, or queues it for a place. */
   readonly start: () => void
 }
 
-/** The loads of one key: at most two run unless a loader waits for more, and one has yet to begin. */
+/** The loads of one key: at most two run unless loaders wait for more, and one has yet to begin. */
 interface Line {
-  /** The newest that runs. */
+  /** The newest load that runs. */
   running: Generation | null
-  /** How many run, and how many of those had a lease once. */
+  /** How many loads run, and how many of them began with a lease. */
   count: number
   adopted: number
-  /** Resolves when all that are adopted have ended. */
+  /** Resolves when all adopted loads have ended. */
   allEnded: Promise<null>
   next: Generation | null
   impatience: Timer | 'over' | null
@@ -47,16 +47,16 @@ interface Line {
 const nothing = Promise.resolve(null)
 
 /**
- * Loads without a lease, collapsed in this process: what is left of the one load when the store is away.
+ * Loads without a lease, with single flight in this process only: the fallback while the store is away.
  *
- * A caller never joins a load that began before it asked, for an invalidation may lie between (this process could not
- * have heard of it). It joins the next one, which begins when the running one ends, or beside it after `patience`; a
- * key never has more than two. So everybody is answered within `patience`, or half a load where that is longer, and
- * one load. Over all keys, at most `most` run at once and as many as `mostQueued` wait for a place; whoever comes then is told
- * OVERLOADED at once, which is better than an answer too late.
+ * A caller never joins a load that began before it asked, because an invalidation that this process could not hear of
+ * may lie between the two. It joins the next load, which begins when the running one ends, or beside it after
+ * `patience`. A key never has more than two loads, so every caller is answered within `patience`, or half a load if
+ * that is longer, plus one load. Over all keys, at most `most` loads run and `mostQueued` wait for a place; a further
+ * caller gets OVERLOADED at once, which is better than an answer too late.
  *
- * A caller that is itself a loader waits for `patience` and no longer: loads that wait for each other could fill all
- * places, or be the two of their key.
+ * A caller that is itself a loader waits for `patience` at most: loads that wait for each other could occupy all
+ * places, or both loads of their key.
  */
 export class LeaselessQueue {
   readonly #most: number
@@ -88,7 +88,7 @@ export class LeaselessQueue {
   /**
    * A share in a load that begins after `asked`.
    * @param nested whether the caller is itself a loader
-   * @param run runs the loader; called if it is this caller who makes the load
+   * @param run runs the loader; called if this caller's load begins
    */
   share(key: string, asked: CausalTime, nested: boolean, run: () => Promise<LoadRun>): Share {
     const line = this.#line(key)
@@ -110,8 +110,8 @@ export class LeaselessQueue {
   }
 
   /**
-   * A load that was started with a lease goes on without it, and counts as one that never had it.
-   * @param began `null` if its value is for nobody, because it was voided
+   * Takes over a load that began with a lease and goes on without one.
+   * @param began `null` if no caller may have its value, because it was voided
    */
   adopt(key: string, began: CausalTime | null, ended: Promise<LoadResult>): void {
     const line = this.#line(key)
@@ -127,7 +127,7 @@ export class LeaselessQueue {
     })
   }
 
-  /** Resolves when no load of a key that had a lease once goes on any more; `null` if none does. */
+  /** Resolves when all loads of a key that once had a lease have ended; `null` if none is under way. */
   voided(key: string): Promise<null> | null {
     const line = this.#lines.get(key)
     return line === undefined || line.adopted === 0 ? null : line.allEnded
@@ -229,19 +229,19 @@ function joined(generation: Generation): Share {
   return { loaded: generation.loaded, leave: () => void generation.callers-- }
 }
 
-/** Copies in this process, which may keep the values of such loads. */
+/** The near copies of this process, which may keep the values of leaseless loads. */
 export interface LeaselessCopies {
-  /** Before the load; the returned mark is for what follows. */
+  /** Announces the load; returns a mark for the calls below. */
   expectAlone(key: string): symbol
-  /** Keeps its value, unless that has gone meanwhile. */
+  /** Keeps its value, unless the mark is gone because the key was dropped meanwhile. */
   loaded(key: string, expected: symbol | null, loaded: LoadedFacts & { readonly payload: Buffer }): void
-  /** It brought no value. */
+  /** Withdraws the mark of a load that brought no value. */
   forgo(key: string, expected: symbol | null): boolean
 }
 
-/** What the loads without a lease of one cache work with. */
+/** The parts that the leaseless loads of one cache share. */
 export interface LeaselessParts {
-  /** Names the cache: two caches may use the same key for different things. */
+  /** Identifies the cache: two caches may use the same key for different values. */
   readonly store: object
   readonly keyspace: Keyspace
   readonly codec: Codec
@@ -252,7 +252,7 @@ export interface LeaselessParts {
   readonly near: LeaselessCopies | null
 }
 
-/** Loads that run without a lease in one cache; nothing of them is stored. */
+/** The loads without a lease of one cache. None of their values is stored. */
 export class LeaselessLoads {
   readonly #parts: LeaselessParts
   readonly #running = new Set<() => void>()
@@ -261,7 +261,10 @@ export class LeaselessLoads {
     this.#parts = parts
   }
 
-  /** @param parent the load whose loader waits for this one */
+  /**
+   * Runs a loader without a lease.
+   * @param parent the load whose loader waits for this one
+   */
   async run({ key, loader, plan }: CallRequest, stale: Stale | null, parent: LoadNode | null): Promise<LoadRun> {
     const { clock, codec, events, store, near, keyspace, tracing, unstored } = this.#parts
     const began = clock.now()
@@ -275,7 +278,7 @@ export class LeaselessLoads {
     try {
       const run = (): Promise<LoadRun> => runLoader({ key, loader, plan, clock, fence: null, stale, lost })
       const loaded = await trace.run(() => loadContextStorage.run(node, run))
-      // What could not be stored is refused here too: a value must not depend on whether the store happens to be away.
+      // A value that the store would refuse is refused here too: the outcome must not depend on the store being away.
       const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
       const outcome: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept } : loaded
       if (outcome.state === 'failed')
@@ -294,7 +297,7 @@ export class LeaselessLoads {
     }
   }
 
-  /** Gives up those that are running. */
+  /** Gives up the running loads. */
   giveUp(): void {
     for (const giveUp of this.#running) giveUp()
   }

@@ -8,39 +8,42 @@ import type { CallPlan, Plan } from '../options/plan.ts'
 import type { Validators } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
 
-/** Gets the value from the source; may be synchronous. */
+/** Gets a value from the source; may be synchronous. */
 export type Loader<T> = (context: LoadContext) => T | Promise<T>
 
-/** What a loader is told, and what it may say about its result. */
+/** The argument of a loader: facts about the load, and methods to describe its result. */
 export interface LoadContext {
   /** The key that is loaded. */
   readonly key: string
   /**
-   * Aborted when the result is of no use any more: with the reason LEASE_LOST (another load has the lease, or the key
-   * was invalidated), LOAD_TIMEOUT or CLOSED, each a `CacheError`.
+   * Aborts when the result is of no use any more. The reason is a `CacheError`: LEASE_LOST (another load has the lease,
+   * or the key was invalidated), LOAD_TIMEOUT or CLOSED.
    */
   readonly signal: AbortSignal
-  /** Grows with every lease of this key; `null` for a load that runs without a lease. */
+  /** The fencing token, which grows with every lease of this key; `null` for a load without a lease. */
   readonly fence: bigint | null
-  /** The value that this load will replace, if there still is one, and its age in milliseconds. */
+  /** The value that this load will replace, with its age in milliseconds; `null` if there is none. */
   readonly stale: Stale | null
-  /** Says how long this value is fresh, instead of the option. Throws TypeError when it is not a duration. */
+  /** Sets the ttl of this value, over the option. Throws TypeError unless it is a duration. */
   readonly ttl: (ttl: Duration) => void
-  /** Says how long after its ttl this value may be served stale, instead of the option. Throws TypeError likewise. */
+  /** Sets the grace of this value, over the option. Throws TypeError unless it is a duration. */
   readonly grace: (grace: Duration) => void
-  /** Gives this value tags, besides those of the option. Throws TypeError for what is no tag, or more than 64 in all. */
+  /** Adds tags to those of the option. Throws TypeError for an invalid tag, or for more than 64 in all. */
   readonly tags: (...tags: readonly string[]) => void
-  /** Says what the source recognises this value by; the next load is shown it with the stale value. Throws TypeError. */
+  /**
+   * Sets the validators of this value, which the next load gets with the stale value. Throws TypeError for invalid
+   * ones.
+   */
   readonly validators: (validators: Validators) => void
   /**
-   * Says that the source has nothing newer than the stale value: it is kept for another ttl, with its validators.
+   * Keeps the stale value for another ttl, with its validators, because the source has nothing newer.
    * @returns the stale value, for the loader to return
-   * @throws TypeError when there is none
+   * @throws TypeError if there is no stale value
    */
   readonly notModified: <T>() => T
   /**
-   * Says that this result is for this caller alone: it is not stored, and nobody queues for the key so long. Default: a second.
-   * Throws TypeError when that is not a duration.
+   * Gives this result to this caller alone: it is not stored, and for `passFor` callers do not queue for the key.
+   * Default 1 s. Throws TypeError unless `passFor` is a duration.
    */
   readonly doNotStore: (passFor?: Duration) => void
 }
@@ -50,7 +53,7 @@ export interface Stale extends Validators {
   readonly age: number
 }
 
-/** What is known of a value that was loaded. */
+/** The metadata of a loaded value; times are milliseconds. */
 export interface LoadedFacts {
   readonly ttl: number
   readonly grace: number
@@ -59,24 +62,24 @@ export interface LoadedFacts {
   readonly validators: Validators | null
 }
 
-/** What came of a loader. */
+/** The result of a loader. */
 export type LoadResult =
   | ({ readonly state: 'value'; readonly value: unknown } & LoadedFacts)
   | { readonly state: 'pass'; readonly value: unknown; readonly passFor: number }
   | { readonly state: 'failed'; readonly error: CacheError }
 
-/** Or it was overtaken: who ran it lost the right to its outcome, which will still be known as `ended`. */
+/** The run of a loader. `lost`: the lease was lost first; the result still arrives as `ended`. */
 export type LoadRun =
   | LoadResult
   | { readonly state: 'lost'; readonly error: CacheError; readonly ended: Promise<LoadResult> }
 
 /**
- * How long "do not store" is remembered, in milliseconds: long enough that a crowd passes, short enough that a key
- * which has become cacheable again is not left unprotected.
+ * The default of `passFor`, in milliseconds: long enough for a crowd to pass, short enough that a key which has become
+ * cacheable again is soon protected.
  */
 const defaultPassFor = 1_000
 
-/** A load that is to be run. */
+/** A load to be run. */
 interface RunnableLoad {
   readonly key: string
   readonly loader: Loader<unknown>
@@ -84,11 +87,11 @@ interface RunnableLoad {
   readonly clock: Clock
   readonly fence: bigint | null
   readonly stale: Stale | null
-  /** Resolves when its result is of no use any more. */
+  /** Resolves when the result is of no use any more. */
   readonly lost: Promise<CacheError>
 }
 
-/** What a loader has said of its result. */
+/** The loader's statements about its result. */
 interface Said {
   ttl: number | null
   grace: number
@@ -97,7 +100,7 @@ interface Said {
   passFor: number | null
 }
 
-/** The context that a loader is given, which takes down what the loader says of its result. */
+/** The context for a loader, which records the loader's statements. */
 function contextOf({ key, fence, stale }: RunnableLoad, said: Said, abort: LateAbort): LoadContext {
   return {
     key,
@@ -130,7 +133,7 @@ function contextOf({ key, fence, stale }: RunnableLoad, said: Said, abort: LateA
   }
 }
 
-/** An AbortController that is made when its signal is asked for: it costs more than all the rest of a load. */
+/** An AbortController that is created when its signal is first read, because it costs more than the rest of a load. */
 class LateAbort {
   #controller: AbortController | null = null
   #reason: CacheError | null = null
@@ -150,8 +153,8 @@ class LateAbort {
 }
 
 /**
- * Runs a loader once, until it settles, its hard timeout is over, or `lost` resolves: whichever is first decides.
- * A loader that goes on after its timeout is heard no more, and its late rejection is ignored.
+ * Runs a loader once, until it settles, its hard timeout passes, or `lost` resolves, whichever is first. The result of
+ * a loader that goes on after its timeout is dropped, and its late rejection is ignored.
  */
 export function runLoader(load: RunnableLoad): Promise<LoadRun> {
   const { key, loader, plan, clock } = load
@@ -167,7 +170,7 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
       resolve({ state: 'failed', error })
       abort.abort(error)
     }
-    // The loader may go on after the cache has been closed; waiters have timers of their own.
+    // Background: the loader may outlive the cache, and waiters have timers of their own.
     const timer = clock.after(plan.hardTimeout, timedOut, 'background')
     new Promise((settle) => settle(loader(context))).then(
       (value) => {
@@ -190,13 +193,13 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
   return Promise.race([ended, lost])
 }
 
-/** The value that a load brought; throws its error if it brought none. */
+/** The value of a load; throws its error if it has none. */
 export function valueOf(loaded: LoadRun): unknown {
   if (loaded.state === 'failed' || loaded.state === 'lost') throw loaded.error
   return loaded.value
 }
 
-/** Throws TypeError unless it is a function. */
+/** Throws TypeError unless `loader` is a function. */
 export function checkLoader(key: string, loader: unknown): void {
   if (typeof loader === 'function') return
   throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${formatValue(loader)}`)
@@ -204,7 +207,10 @@ export function checkLoader(key: string, loader: unknown): void {
 
 const longest = 1_000
 
-/** Those among what is given; `null` if there is none. Throws TypeError for what is none. */
+/**
+ * The given validators; `null` if there are none.
+ * @throws TypeError unless each is a well-formed string of up to 1 000 characters
+ */
 export function checkedValidators(given: Validators): Validators | null {
   if (given === null || typeof given !== 'object') {
     throw new TypeError(
@@ -221,7 +227,7 @@ export function checkedValidators(given: Validators): Validators | null {
   return etag === undefined && lastModified === undefined ? null : validatorsOf({ etag, lastModified })
 }
 
-/** Only those that are there. */
+/** The validators that are strings, without the others. */
 export function validatorsOf({ etag, lastModified }: { etag?: unknown; lastModified?: unknown }): Validators {
   return {
     ...(typeof etag === 'string' ? { etag } : {}),
@@ -229,27 +235,30 @@ export function validatorsOf({ etag, lastModified }: { etag?: unknown; lastModif
   }
 }
 
-/** A call of a caller: which key, how to load it, and when it was asked. */
+/** A caller's call for a key. */
 export interface CallRequest {
   readonly key: string
   readonly loader: Loader<unknown>
   readonly plan: CallPlan
-  /** Whether it is to be loaded even though there is a fresh value. */
+  /** Whether to load even if there is a fresh value. */
   readonly refresh: boolean
   readonly askedAt: CausalTime
   /** By the clock, in milliseconds. */
   readonly askedAtMs: number
 }
 
-/** What starts a flight: the first caller, its loader and its plan. */
+/** The start of a flight: the first caller's key, loader and plan. */
 export interface LoadRequest {
   readonly key: string
   readonly loader: Loader<unknown>
   readonly plan: Plan
   readonly askedAt: CausalTime
   readonly parent: LoadNode | null
-  /** What the caller has read: a value that is stale, or to be replaced before its time, or bytes that are no value of ours. */
+  /**
+   * The value that the caller has read: stale, or to be replaced ahead of its end, or bytes that do not decode
+   * (`null`).
+   */
   readonly read: { readonly token: string; readonly value: Stale | null; readonly fresh: boolean } | null
-  /** Whether it flies on its own account, to refresh a value that callers have been served already. */
+  /** Whether the flight refreshes a value that its caller has been served already, so that no caller waits for it. */
   readonly refresh: boolean
 }

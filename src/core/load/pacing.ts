@@ -1,6 +1,6 @@
 import { drawRandom, type Clock } from '../time/clock.ts'
 
-/** A row ends when nothing was voided for so long, in milliseconds. */
+/** The time without voided loads after which a row ends, in milliseconds. */
 const rowEndsAfter = 10_000
 
 /** The shortest and the longest pause, in milliseconds. */
@@ -10,30 +10,30 @@ const longest = 320
 /** The most keys whose voided loads are counted. */
 const mostKeys = 1_000
 
-/** Loads of a key that were voided one after the other. */
+/** Consecutive voided loads of a key. */
 interface Row {
   readonly voided: number
-  /** When the last of them was, by the clock. */
+  /** When the last of them was voided, by the clock. */
   readonly at: number
 }
 
 /**
- * Keeps invalidations from multiplying loads. A load that is voided is void for all its callers, so they claim again at
- * once: at a thousand invalidations a second that would be a thousand loads.
+ * Backoff with jitter against storms of invalidations. A voided load is void for all its callers, which claim again at
+ * once: a thousand invalidations a second would mean a thousand loads.
  *
- * So from the second voided load in a row on, whoever wins the lease holds it for a while before it loads, twice as long
- * each time. If the key is invalidated meanwhile, no load was wasted on finding that out.
+ * So from the second voided load in a row on, the holder of the lease pauses before it loads, twice as long each time.
+ * An invalidation during the pause costs no load.
  */
 export class Pacing {
   readonly #clock: Clock
-  /** By key, the row that grew last at the end. */
+  /** By key; the row that grew last is at the end. */
   readonly #rows = new Map<string, Row>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** A load of a key was voided, here or in the process that this one waited for. */
+  /** Counts a voided load of a key, of this process or of one that it waited for. */
   voided(key: string): void {
     const at = this.#clock.now()
     const voided = 1 + this.#voided(key)
@@ -43,12 +43,12 @@ export class Pacing {
     if (this.#rows.size > mostKeys && oldest !== undefined) this.#rows.delete(oldest)
   }
 
-  /** A load of a key was not voided. */
+  /** Ends the row of a key: a load of it was accepted. */
   accepted(key: string): void {
     if (this.#rows.size > 0) this.#rows.delete(key)
   }
 
-  /** How long a lease is held before its load begins, in milliseconds. */
+  /** How long to hold the lease before the load begins, in milliseconds. */
   pause(key: string): number {
     const voided = this.#voided(key)
     if (voided < 2) return 0
@@ -65,9 +65,9 @@ export class Pacing {
 /**
  * How long a waiter sleeps before it asks again, in milliseconds.
  *
- * With push the message wakes it, and asking again only covers a lost message or a dead holder: every 350 ms ± 25 %,
- * so that neither costs more than half a second. Without push the asking is all there is: it starts at 25 ms and grows
- * by half each time, up to the same 350 ms.
+ * With push, a message wakes the waiter, and asking again only covers a lost message or a dead holder: every 350 ms ±
+ * 25 %, so that neither costs more than half a second. Without push, polling starts at 25 ms and grows by half each
+ * time, up to 350 ms, ± 25 %.
  *
  * @param asked how often this waiter has asked already, from 1
  * @param pushed whether an outcome would be pushed to this process

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../time/clock.ts'
 
-/** The bytes of a value; VALUE_NOT_SERIALIZABLE or VALUE_TOO_LARGE if it cannot be kept. */
+/** The payload of a value, or the error VALUE_NOT_SERIALIZABLE or VALUE_TOO_LARGE. */
 export function encodeValue(value: unknown, key: string, maxValueSize: number, codec: Codec): Uint8Array | CacheError {
   let payload: Uint8Array
   try {
@@ -24,7 +24,7 @@ export function encodeValue(value: unknown, key: string, maxValueSize: number, c
   return new CacheError('VALUE_TOO_LARGE', `The value of ${quoted(key)} has ${size}`, { key })
 }
 
-/** The value of an entry; `null` for bytes that are not of this codec, which then count as no value at all. */
+/** The value of an entry; `null` if the codec cannot decode its payload, which then counts as missing. */
 export function decodeEntry(
   entry: Pick<Entry, 'payload' | 'age'>,
   key: string,
@@ -40,7 +40,7 @@ export function decodeEntry(
   }
 }
 
-/** The same; `null` also for a value older than one that callers here have been given. */
+/** The value of an entry; `null` also if it is older than a value that callers here have received. */
 export function decodeUsable(
   entry: Entry,
   key: string,
@@ -49,9 +49,9 @@ export function decodeUsable(
   return parts.unstored.isOlder(key, entry) ? null : decodeEntry(entry, key, parts)
 }
 
-/** The error of a codec that returned what it must not. Says nothing of what it is but its kind, for it is a value. */
+/** The error for a codec that returned the wrong type. It names only the type, because the result may hold a value. */
 function wrong(method: 'encode' | 'decode', what: string, returned: unknown): TypeError {
-  // Nobody else will ever hear how it ends.
+  // The promise has no other consumer.
   if (types.isPromise(returned)) ignoreRejection(returned)
   const got = returned === undefined || returned === null ? String(returned) : describeKind(returned)
   return new TypeError(`Expected ${method}() of the codec to return ${what}, got ${got}`)
@@ -67,10 +67,10 @@ interface Unstored {
 }
 
 /**
- * The values that callers of this process were given and the store was not: of loads without a lease, and of loads whose
- * fill may have been lost. While the store was away it may have kept an older value that is fresh still. A caller that has
- * seen the newer one must not be given the older one after it, so an older value counts as missing here, unless it is the
- * same value: then it is loaded anew, once in the fleet.
+ * The values that callers of this process received but the store may lack: those of loads without a lease, and of loads
+ * whose fill was not answered. The store may hold an older value that is still fresh. A caller that has seen the newer
+ * one must not get the older one afterwards. So an older value counts as missing here and is loaded again, once in the
+ * fleet, unless its bytes are the same.
  */
 export class UnstoredValues {
   readonly #clock: Clock
@@ -80,13 +80,16 @@ export class UnstoredValues {
     this.#clock = clock
   }
 
-  /** A value is given to callers. @param began when its load began, by the clock */
+  /**
+   * Remembers a value that callers received.
+   * @param began when its load began, by the clock
+   */
   add(key: string, began: number, payload: Uint8Array): void {
     const known = this.#byKey.get(key)
     if (known === undefined || known.began < began) this.#byKey.set(key, { began, digest: digestOf(payload) })
   }
 
-  /** Whether what the store has was loaded before a value that callers were given, and differs from it. */
+  /** Whether the entry was loaded before a value that callers received, and differs from it. */
   isOlder(key: string, { age, loadTime, payload }: Entry): boolean {
     if (this.#byKey.size === 0) return false
     const unstored = this.#byKey.get(key)

@@ -1,3 +1,9 @@
+/*
+ * Room: lock. Distributed locks over any backend: waiting, renewal, deadlines and re-entrancy.
+ *
+ * Reading order: fleet-lock.ts (requests), held-lock.ts (a lease that is held), lock-waiters.ts (the pauses of
+ * waiters). The backends are in other folders, behind core/contract/lock-backend.ts.
+ */
 import { systemClock, type Clock } from '../time/clock.ts'
 import { formatValue } from '../time/duration.ts'
 import { CacheError, lockClosedError, quoted, ignoreRejection } from '../errors.ts'
@@ -12,18 +18,18 @@ import { InFlightCommands } from '../time/deadline.ts'
 import { Watchdog } from '../lease/watchdog.ts'
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** How a lock works, whatever its backend. */
+/** The settings of a lock that do not depend on its backend. */
 export interface FleetLockOptions {
-  /** What is not said when the lock is asked for. */
+  /** The defaults of its requests. */
   readonly plan: LockPlan
-  /** How long the backend may take to answer, in milliseconds. */
+  /** The deadline of the backend's answers, in milliseconds. */
   readonly commandTimeout: number
-  /** Whether it can keep the order of those who wait. Default true. */
+  /** Whether the backend can keep the order of waiters. Default true. */
   readonly ordered?: boolean
   readonly clock?: Clock
 }
 
-/** A lock over a backend: waiting, renewal, deadlines and re-entrancy are the same for all of them. */
+/** A distributed lock over any backend. */
 export class FleetLock implements Lock {
   readonly #provider: LockBackend
   readonly #plan: LockPlan
@@ -35,7 +41,7 @@ export class FleetLock implements Lock {
   readonly #token = tokens()
   readonly #waiters: LockWaiters
   readonly #commands: InFlightCommands
-  /** What may still take or give back something, whether or not anybody waits for it. */
+  /** Commands that may still take or release something, whether or not a caller waits for them. */
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
 
@@ -85,7 +91,7 @@ export class FleetLock implements Lock {
     this.#waiters.callOff(lockClosedError())
     await Promise.all([...this.#held].map((lease) => lease.surrender(lockClosedError(lease.name))))
     this.#watchdog.close()
-    // What was granted to those who were asking is given back, too, while the client is still there.
+    // Leases granted to requests under way must be released too, while the client is still open.
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
     this.#commands.close()
     await this.#provider.close()
@@ -112,14 +118,14 @@ export class FleetLock implements Lock {
         leases.set(name, await this.#had(name, plan, giveUpAt))
       }
       const held = [...leases.values()]
-      // The first may have ended while the last was waited for.
+      // The first lease may have ended during the wait for the last.
       for (const lease of held) lease.assertValid()
       const start = (): T | PromiseLike<T> => work(names.map((name) => leases.get(name) as LockLease))
       const result = await held.reduce<() => T | PromiseLike<T>>(
         (inner, lease) => () => runHolding(this, lease, inner),
         start,
       )()
-      // Whoever else had the lock meanwhile, the caller must know of it.
+      // Another holder may have had the lock meanwhile: the caller must know.
       for (const lease of held) lease.assertValid()
       return result
     } finally {
@@ -133,7 +139,7 @@ export class FleetLock implements Lock {
     return plan
   }
 
-  /** The caller's own, if it may ask for what it has. */
+  /** The caller's own lease of this name, if re-entrancy is allowed and it has one. */
   #ours(name: string, { reentrant }: LockPlan): LockLease | null {
     const outer = reentrant ? heldHere(this, name) : null
     return outer === null ? null : nested(outer)
@@ -150,7 +156,19 @@ export class FleetLock implements Lock {
     return null
   }
 
-  /** Asks until it is ours, or the time is over. */
+  /**
+   * Requests the lock until it is granted or the time is over. The race that the new token per failed request survives,
+   * with processes A and B:
+   *
+   * 1. A requests the lock under token a. The answer misses its deadline.
+   * 2. The backend grants the lock to a. A drops the late answer, and sends a release of a, which is slow.
+   * 3. A requests again. Under the same token a, the backend would answer that A holds the lock, and A would begin its
+   *    work.
+   * 4. The release of step 2 arrives and frees the lock. B is granted it, and works beside A.
+   *
+   * So step 3 requests under a new token b. The backend answers busy until the release of a arrives, and that release
+   * cannot touch a lease of b.
+   */
   async #patiently(name: string, plan: LockPlan, giveUpAt: number): Promise<LockLease> {
     let token = this.#token()
     let busy: Busy | null = null
@@ -164,10 +182,11 @@ export class FleetLock implements Lock {
         } catch (error) {
           if (busy !== null) this.#decline(busy)
           busy = null
-          // A backend that is away may be back in time.
+          // A backend that does not answer may answer again in time.
           if (!(error instanceof CacheError) || error.code !== 'STORE_UNAVAILABLE') throw error
           trouble = error
-          // What may still come of it is given back, which must not be what the next request is granted.
+          // The failed request may still be granted and is released then: the next one must not be granted the same
+          // lease.
           token = this.#token()
         }
         await this.#waiters.pause(busy, plan, giveUpAt - this.#clock.now())
@@ -183,7 +202,7 @@ export class FleetLock implements Lock {
   async #take(request: TakeRequest, plan: LockPlan): Promise<HeldLock | Busy> {
     this.#checkWanted(plan, request.name)
     const askedAt = this.#clock.now()
-    // Nobody is there any more to hold what comes late, or to wait.
+    // The requester is gone: it can neither hold a late lease nor wait.
     const late = (taken: TakeResult): void => this.#decline(taken)
     const taken = await this.#commands.run(() => this.#provider.take(request), late)
     try {
@@ -197,7 +216,7 @@ export class FleetLock implements Lock {
     const { hold } = taken
     const lease = new HeldLock(hold, this.#keeper, (lose) => this.#watchdog.watch(hold, askedAt, lose, plan.renew))
     this.#held.add(lease)
-    // Whoever is given a lease may stand still for all that a renewal leaves of it.
+    // The caller may be paused for all the time that a lease has left, so it must not start with an almost ended one.
     if (this.#clock.now() >= askedAt + hold.ttl * plan.renew.at) await this.#renewed(lease, plan)
     return lease
   }
@@ -213,7 +232,7 @@ export class FleetLock implements Lock {
     }
   }
 
-  /** Throws if the caller, or the lock, wants nothing any more. */
+  /** Throws if the caller's signal is aborted or the lock is closed. */
   #checkWanted({ signal }: LockPlan, name: string): void {
     signal?.throwIfAborted()
     if (this.#closed) throw lockClosedError(name)
@@ -248,14 +267,14 @@ function silent(timeout: number): CacheError {
   return new CacheError('STORE_UNAVAILABLE', `There was no answer within ${timeout} ms`)
 }
 
-/** A lock that the running work holds, as a link of the chain of all that it holds. */
+/** A lock that the running work holds, as a link in the chain of all its locks. */
 interface Holding {
   readonly lock: object
   readonly lease: LockLease
   readonly outer: Holding | undefined
 }
 
-/** What the work holds that is running, in the asynchronous context of the caller. One chain for all locks. */
+/** The locks that the running work holds, in the current asynchronous context. One chain for all locks. */
 const holding = new AsyncLocalStorage<Holding>()
 
 /** Runs `work` as the holder of a lease. */
@@ -263,7 +282,7 @@ export function runHolding<T>(lock: object, lease: LockLease, work: () => T): T 
   return holding.run({ lock, lease, outer: holding.getStore() }, work)
 }
 
-/** The lease of this name that the caller holds already; not one that has ended, though work that it began runs on. */
+/** The valid lease of this name in the caller's context; `null` if there is none. Work may outlive its lease. */
 export function heldHere(lock: object, name: string): LockLease | null {
   for (let held = holding.getStore(); held !== undefined; held = held.outer) {
     if (held.lock === lock && held.lease.name === name && held.lease.isValid()) return held.lease
@@ -271,7 +290,7 @@ export function heldHere(lock: object, name: string): LockLease | null {
   return null
 }
 
-/** A lease within a lease of the same name: it is the same, but giving it back gives nothing back. */
+/** A lease within a lease of the same name (re-entrancy): the same lease, but its release does nothing. */
 export function nested(outer: LockLease): LockLease {
   return {
     name: outer.name,

@@ -6,19 +6,19 @@ import { checkedTtl } from '../options/lock-plan.ts'
 import type { LockLease, Released } from '../contract/lock.ts'
 import type { WatchedLease } from '../lease/watchdog.ts'
 
-/** What a lease asks of its lock. */
+/** The part of a lock that its leases call. */
 export interface Keeper {
   readonly clock: Clock
-  /** The longest ttl that there is, in milliseconds. */
+  /** The longest ttl of the backend, in milliseconds. */
   longest(): number
-  /** Whether it is still ours; rejects with STORE_UNAVAILABLE. */
+  /** Extends a lease; resolves with whether it is still held, rejects with STORE_UNAVAILABLE. */
   renew(hold: Hold): Promise<boolean>
   release(hold: Hold): Promise<boolean>
-  /** Called once, when the lease is over in whatever way. */
+  /** Called once, when the lease is over for any reason. */
   over(lease: HeldLock): void
 }
 
-/** A lock that is held, by the clock of this process. */
+/** A held lease of a lock, by the clock of this process. */
 export class HeldLock implements LockLease {
   readonly #keeper: Keeper
   readonly #watch: WatchedLease<Hold>
@@ -27,7 +27,7 @@ export class HeldLock implements LockLease {
   #releasing: Promise<Released> | null = null
   #abort: AbortController | null = null
 
-  /** @param watch begins to renew it, and says when it is lost */
+  /** @param watch starts the renewal, and calls `lose` when the lease is lost */
   constructor(hold: Hold, keeper: Keeper, watch: (lose: (why: string) => void) => WatchedLease<Hold>) {
     this.#hold = hold
     this.#keeper = keeper
@@ -46,7 +46,7 @@ export class HeldLock implements LockLease {
     return this.#hold.fence
   }
 
-  // Made when asked for, as that of a load.
+  // Created when first read, because most holders never read it.
   get signal(): AbortSignal {
     if (this.#abort === null) {
       this.#abort = new AbortController()
@@ -91,7 +91,7 @@ export class HeldLock implements LockLease {
     return this.#giveBack('released')
   }
 
-  /** Ends it for those who hold it, and gives it back. */
+  /** Ends the lease with an error for its holder, and releases it. */
   async surrender(error: CacheError): Promise<void> {
     await this.#giveBack(error)
   }
@@ -120,7 +120,7 @@ export class HeldLock implements LockLease {
   #lost(why: string): void {
     if (this.#ended !== null) return
     this.#end(this.#error(why))
-    // It may be there still: then others need not wait for its end, nor we for the answer.
+    // The backend may still hold the lease: a release spares waiters the rest of its ttl, and needs no answer.
     ignoreRejection(this.#keeper.release(this.#hold))
   }
 

@@ -2,13 +2,13 @@ import { drawRandom, type Clock, type Timer } from '../time/clock.ts'
 import type { LockPlan } from '../options/lock-plan.ts'
 import type { Busy } from '../contract/lock-backend.ts'
 
-/** After so many milliseconds whoever waits asks again, in case that nobody has told it. */
+/** How long a waiter waits for a message before it requests again, in milliseconds, in case the message was lost. */
 const messageLost = 1_500
 
-/** Those who wait for a lock. */
+/** The waiters of a lock in this process. */
 export class LockWaiters {
   readonly #clock: Clock
-  /** Each by what ends its wait with an error. */
+  /** Each waiter's function that ends its wait with an error. */
   readonly #waiting = new Set<(error: unknown) => void>()
 
   constructor(clock: Clock) {
@@ -16,9 +16,10 @@ export class LockWaiters {
   }
 
   /**
-   * Resolves when the lock may be free, it is time to ask again, or `most` milliseconds are over.
-   * @param busy what was said when it was asked for; `null` if there was no answer
-   * @throws the signal's reason, or what all were called off with
+   * Pauses a waiter. Resolves when the lock may be free, when it is time to request again, or after `most`
+   * milliseconds.
+   * @param busy the answer to the last request; `null` if there was none
+   * @throws the signal's reason, or the error of `callOff`
    */
   async pause(busy: Busy | null, plan: LockPlan, most: number): Promise<void> {
     plan.signal?.throwIfAborted()
@@ -47,7 +48,7 @@ export class LockWaiters {
     }
   }
 
-  /** Nobody waits any more. */
+  /** Ends all waits with an error. */
   callOff(error: unknown): void {
     for (const end of this.#waiting) end(error)
   }

@@ -1,3 +1,9 @@
+/*
+ * Room: near. The near cache (L1): copies of fresh values in the memory of a process, which the store promises to have
+ * dropped before a change is confirmed.
+ *
+ * Reading order: near.ts (copies, marks and drops), tiered.ts (near copies as a store, shared by several caches).
+ */
 import { LRUCache } from 'lru-cache'
 import { type Clock, CoarseClock } from '../time/clock.ts'
 import type { Codec } from '../codec/codec.ts'
@@ -8,32 +14,39 @@ import type { LoadedFacts } from '../load/loader.ts'
 import { decodeEntry } from '../load/payload.ts'
 import type { Copies, Entry, Store, Watch } from '../contract/store.ts'
 
-/** A copy that may be served, and what is known of its value now. */
+/** A copy that may be served, with the metadata of its value. */
 export interface Copy {
   readonly value: unknown
   readonly seen: EntryFacts
-  /** When it was seen, by the clock. */
+  /** When the metadata was read, by the clock. */
   readonly at: number
 }
 
 interface Kept extends Copy {
-  /** Its bytes, where each caller is given a value of its own. */
+  /** The bytes, if each caller is given a value of its own. */
   readonly payload: Buffer | null
-  /** By the clock. */
+  /** The end of the copy, by the clock. */
   readonly until: number
-  /** What it takes of the room. */
+  /** Its share of `maxSize`, in bytes. */
   readonly size: number
   readonly tags: readonly string[]
 }
 
-/** A read that is on its way; what goes meanwhile is not kept when it arrives. */
+/** The mark of a read under way. A drop removes it, and then the result of the read is not kept. */
 export type Expected = symbol
 
 /**
- * The near tier: copies of fresh values in this process, kept only as long as the store promises to tell what goes.
+ * The near cache: copies of fresh values in this process, served only within the store's promise to notify changes.
  *
- * A read may have seen a value that goes before it arrives. So whoever sends one says so first, and what is dropped
- * is not expected any more.
+ * A read must be announced by `expect` before it is sent. The race that the mark survives, with processes A and B:
+ *
+ * 1. A marks key k as expected, and sends a read of it. Redis answers with the old value.
+ * 2. B sets k: it writes the new value, then tells every process with copies to drop k.
+ * 3. The drop overtakes the answer of step 1, which comes on another connection. A has no copy to drop; the mark goes.
+ * 4. A acknowledges the drop, and B's set resolves.
+ * 5. The old value of step 1 reaches A. Its mark is gone, so it is given to its caller but not kept.
+ *
+ * Without the mark, A would keep the old value in step 5 and serve it after B's set has resolved.
  */
 export class Near implements Copies {
   readonly #plan: NearPlan
@@ -48,7 +61,7 @@ export class Near implements Copies {
 
   /**
    * @param watch begins the store's promise
-   * @param namespace what keys begin with in the store
+   * @param namespace the common prefix of the keys in the store
    */
   constructor(
     plan: NearPlan,
@@ -78,7 +91,7 @@ export class Near implements Copies {
     return kept.payload === null ? kept : this.#anew(key, kept, kept.payload)
   }
 
-  /** The same while the store is away: what others have changed meanwhile may be served until its ttl ends. */
+  /** The copy of a key while the store is away: until its ttl ends, changes by other processes are not seen. */
   spare(key: string): Copy | undefined {
     const kept = this.#copies.get(key)
     if (kept === undefined || this.#clock.now() >= kept.until) return undefined
@@ -86,19 +99,19 @@ export class Near implements Copies {
     return kept.payload === null ? kept : this.#anew(key, kept, kept.payload)
   }
 
-  /** What is known by now of the value of a copy. */
+  /** The metadata of a copy as of now. */
   aged({ seen, at }: Copy): EntryFacts {
     const older = this.#clock.now() - at
     return { ...seen, age: seen.age + older, freshFor: seen.freshFor - older }
   }
 
-  /** Before a key is read; `null` if what is found must not be kept. */
+  /** Marks a key before it is read; `null` if the result must not be kept. */
   expect(key: string): Expected | null {
     this.#watch.keep(this.#plan.ttl)
     return this.#clock.now() < this.#watch.until ? this.expectAlone(key) : null
   }
 
-  /** Before a key is loaded without a lease, so that what it brings will not be in the store. */
+  /** Marks a key before it is loaded without a lease, in which case the value will not be in the store. */
   expectAlone(key: string): Expected {
     const expected = this.#expected.get(key) ?? Symbol('expected')
     this.#expected.set(key, expected)
@@ -106,7 +119,7 @@ export class Near implements Copies {
   }
 
   /**
-   * Keeps the value that was found, if it is fresh and has not gone meanwhile; an older copy goes anyway.
+   * Keeps the value that was read, if it is fresh and its mark is still there; drops an older copy in any case.
    * @param found `null` if there is no value
    */
   found(
@@ -119,22 +132,22 @@ export class Near implements Copies {
     if (wanted && found !== null && freshnessOf(found.entry, 0) === 'fresh') this.#keep(key, found.entry, found.value)
   }
 
-  /** Keeps what was loaded without a lease, unless it has gone meanwhile. */
+  /** Keeps the value of a load without a lease, if its mark is still there. */
   loaded(key: string, expected: Expected | null, loaded: LoadedFacts & { readonly payload: Buffer }): void {
     if (!this.forgo(key, expected)) return
     const { payload, ttl: freshFor, loadTime, validators, tags } = loaded
     const value = decodeEntry({ payload, age: 0 }, key, { codec: this.#codec, events: this.#events })
-    // No token: no value in the store is this one.
+    // The empty token matches no value in the store.
     if (value !== null)
       this.#keep(key, { token: '', age: 0, freshFor, loadTime, validators, tags, payload }, value.value)
   }
 
-  /** Nothing was found out. Returns whether it could have been kept. */
+  /** Withdraws a mark. Returns whether it was still there. */
   forgo(key: string, expected: Expected | null): boolean {
     return expected !== null && this.#expected.get(key) === expected && this.#expected.delete(key)
   }
 
-  /** What this process knows to be old. */
+  /** Drops the copy and the mark of a key that this process knows to be outdated. */
   forget(key: string): void {
     this.#expected.delete(key)
     this.#copies.delete(key)
@@ -147,7 +160,7 @@ export class Near implements Copies {
   }
 
   dropTags(tags: readonly string[]): void {
-    // Nobody knows yet what tags they have.
+    // The tags of the values under way are not known yet, so every mark goes.
     this.#expected.clear()
     for (const tag of tags) {
       for (const key of this.#byTag.get(tag) ?? []) this.#copies.delete(key)
@@ -171,7 +184,7 @@ export class Near implements Copies {
     const own = values === 'cloned' || (values === 'frozen' && !deepFreeze(value))
     const size = payload.length + 2 * key.length + 1
     const seen = { token, age, freshFor, loadTime, validators }
-    // A copy of the bytes: those of the connection are a larger buffer, which they would keep.
+    // A copy of the bytes: the original is a slice of the connection's larger buffer, which it would keep alive.
     this.#copies.set(key, {
       value: own ? null : value,
       payload: own ? Buffer.from(payload) : null,
@@ -206,8 +219,8 @@ export class Near implements Copies {
 }
 
 /**
- * Freezes a value with all that it holds.
- * @returns `false`, and freezes nothing, if something in it could be changed all the same: a Map, a Date, a Buffer, an
+ * Freezes a value deeply.
+ * @returns `false`, with nothing frozen, if a part of it could change all the same: a Map, a Date, a Buffer, an
  *   instance of a class
  */
 export function deepFreeze(value: unknown): boolean {
@@ -227,6 +240,6 @@ export function deepFreeze(value: unknown): boolean {
 
 function isPlain(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object)
-  // That of another realm, too.
+  // Also true for the plain objects of another realm.
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }

@@ -21,11 +21,11 @@ import type {
 import { namespaceOf } from '../entry/tags.ts'
 
 /**
- * A store that keeps copies of fresh values in this process, as bytes, in front of another: for several caches that share
- * them. A cache of its own is better off with the option `near`, which keeps them decoded.
- * @param near bounds of the copies of each namespace
- * @param far a store that tells what goes, such as `redisStore(client)`
- * @throws TypeError for a wrong bound, or a store that does not tell
+ * A store that keeps copies of fresh values as bytes in this process, in front of another store, for several caches to
+ * share. For a single cache, its option `near` is better, because it keeps the values decoded.
+ * @param near the bounds of the copies of each namespace
+ * @param far a store that notifies changes, such as `redisStore(client)`
+ * @throws TypeError for a wrong bound, or a store that does not notify changes
  */
 export function tiered(near: Omit<NearOptions, 'values'>, far: Store): Store {
   if (far?.watch === undefined) {
@@ -73,7 +73,7 @@ class Tiered implements Store {
 
   async claim(request: ClaimRequest): Promise<Claim> {
     const claim = await this.#far.claim(request)
-    // A process that hears of a new value is not given an older one.
+    // A process that has learned of a new value must not serve an older copy.
     const heard = <T>(of: T): T => (this.#near(request.key).forget(request.key), of)
     return claim.state === 'wait' ? { ...claim, outcome: claim.outcome.then(heard) } : heard(claim)
   }
@@ -141,7 +141,7 @@ class Tiered implements Store {
     const known = this.#tiers.get(namespace)
     if (known !== undefined) return known
     const watch = (_: string, copies: Copies): Watch => this.#watch(namespace, copies)
-    // Keys are whole names here.
+    // The keys here are the store's full names, so there is no prefix to remove.
     const shared = { namespace: '', clock: systemClock, codec: jsonCodec(), events: new Events() }
     const near = new Near(this.#plan, watch, shared)
     this.#tiers.set(namespace, near)
@@ -149,7 +149,7 @@ class Tiered implements Store {
   }
 }
 
-/** The bytes of a connection are a larger buffer, which an entry would keep. */
+/** A copy of the entry: its bytes are a slice of the connection's larger buffer, which it would keep alive. */
 function copyOf({ payload, token, version, age, freshFor, staleFor, loadTime, tags, validators }: Entry): Entry {
   return { payload: Buffer.from(payload), token, version, age, freshFor, staleFor, loadTime, tags, validators }
 }

@@ -1,9 +1,9 @@
-/** What a cache has done in this process since it was opened. */
+/** The statistics of a cache in this process since it was opened. */
 export interface CacheStats {
   readonly namespace: string
   /** Calls that were served a fresh value at once. */
   readonly hits: number
-  /** Those of them that were served a copy in this process. */
+  /** The hits that were served from a copy in this process. */
   readonly nearHits: number
   /** Calls that were served a stale value at once. */
   readonly stale: number
@@ -11,23 +11,26 @@ export interface CacheStats {
   readonly misses: number
   /** Loaders that were started here. */
   readonly loads: number
-  /** Loads of other processes that were waited for. */
+  /** Waits for loads of other processes. */
   readonly waits: number
-  /** Loads that failed, here or in a process that was waited for. */
+  /** Failed loads, here or in the process that was waited for. */
   readonly failures: number
-  /** The part of the calls that was served at once, from 0 to 1; `null` before the first call. */
+  /** The part of the calls that were served at once, from 0 to 1; `null` before the first call. */
   readonly hitRatio: number | null
-  /** How many calls had no load started here: each would have been one without a cache. */
+  /** Calls for which no load was started here; without a cache, each would have been a load. */
   readonly loadsSaved: number
-  /** The time of so many loads, each as long as those that were stored from here were on average; `null` if there was none. */
+  /**
+   * The time of the saved loads, in seconds, by the average of the loads stored from here; `null` before the first
+   * fill.
+   */
   readonly secondsSaved: number | null
-  /** The keys that most callers asked for while a load of them was under way. Empty unless `stats: { topKeys }` asks for it. */
+  /** The keys with the most callers during their loads. Empty unless `stats: { topKeys }` asks for it. */
   readonly topKeys: readonly TopKey[]
 }
 
-/** Counts what a cache does. */
+/** The counters of a cache. */
 export class Counters {
-  /** Of the store, and of the near tier. */
+  /** Hits of the store; those of the near tier are counted apart. */
   hits = 0
   nearHits = 0
   stale = 0
@@ -36,14 +39,14 @@ export class Counters {
   readonly #herds: TopKeys | null
   readonly #shown: number
 
-  /** @param topKeys how many keys are named; 0 for none, and none are kept */
+  /** @param topKeys how many keys to name; 0 for none, and then no key is kept */
   constructor(topKeys = 0) {
     this.#shown = topKeys
-    // More than are shown: the last of them are the least exact.
+    // More than are shown: the last counters are the least exact.
     this.#herds = topKeys === 0 ? null : new TopKeys(Math.max(50, 2 * topKeys))
   }
 
-  /** An event other than `hit` and `stale`. */
+  /** Counts an event other than `hit` and `stale`. */
   told(name: string, event: { readonly key?: string; readonly loadTime?: number }): void {
     const before = this.#told[name]
     if (before === undefined) return
@@ -52,7 +55,7 @@ export class Counters {
     if (name === 'wait' && event.key !== undefined) this.joined(event.key)
   }
 
-  /** Somebody would have loaded this key, had not another begun to. */
+  /** Counts a caller that would have loaded this key, had no load been under way. */
   joined(key: string): void {
     this.#herds?.count(key)
   }
@@ -80,7 +83,7 @@ export class Counters {
   }
 }
 
-/** A key, and how often it was counted: as often or up to `error` times less. */
+/** A key and its count, which is too high by at most `error`. */
 export interface TopKey {
   readonly key: string
   readonly count: number
@@ -93,15 +96,15 @@ interface Counter {
 }
 
 /**
- * The keys that were counted most often, in bounded memory: Space-Saving, of A. Metwally, D. Agrawal, A. El Abbadi,
- * "Efficient Computation of Frequent and Top-k Elements in Data Streams" (ICDT 2005). None is counted too rarely, and each
- * that is more than one part in `size` of all that was counted is there.
+ * The most frequent keys in bounded memory: Space-Saving, of A. Metwally, D. Agrawal, A. El Abbadi, "Efficient
+ * Computation of Frequent and Top-k Elements in Data Streams" (ICDT 2005). No count is too low, and every key with more
+ * than one part in `size` of all counts is present.
  */
 export class TopKeys {
   readonly #size: number
   readonly #counters = new Map<string, Counter>()
 
-  /** @param size how many counters there are, at least 1 */
+  /** @param size the number of counters, at least 1 */
   constructor(size: number) {
     this.#size = size
   }
@@ -109,12 +112,13 @@ export class TopKeys {
   count(key: string): void {
     const counter = this.#counters.get(key)
     if (counter !== undefined) return void counter.count++
-    // A new key takes the place of the least counted, and its count: it may have been counted that often before.
+    // A new key takes the place and the count of the least frequent one, because it may have been counted that often
+    // before.
     const error = this.#counters.size < this.#size ? 0 : this.#dropLeast()
     this.#counters.set(key, { count: error + 1, error })
   }
 
-  /** The most counted first. */
+  /** The keys with the highest counts, highest first. */
   top(most: number): TopKey[] {
     const keys = Array.from(this.#counters, ([key, { count, error }]) => ({ key, count, error }))
     return keys.toSorted((a, b) => b.count - a.count).slice(0, most)

@@ -1,33 +1,39 @@
+/*
+ * Room: observe. Everything that a cache reports: events, statistics, metrics and traces. It decides nothing.
+ *
+ * Reading order: events.ts (the events), counters.ts (stats()), metering.ts (metrics for any backend), tracing.ts
+ * (spans).
+ */
 import { channel, type Channel } from 'node:diagnostics_channel'
 import { formatValue } from '../time/duration.ts'
 import { messageOf, type CacheError } from '../errors.ts'
 import { Counters, type CacheStats } from './counters.ts'
 
-/** What a cache tells whoever listens: the name of each event and what comes with it. Durations are milliseconds. */
+/** The events of a cache: the name and the payload of each. Durations and ages are milliseconds. */
 export interface CacheEvents {
-  /** A fresh value was served; `near` is there if it was a copy in this process. */
+  /** A fresh value was served; `near` is present if it was a copy in this process. */
   hit: { key: string; near?: true }
   /** A stale value was served. */
   stale: { key: string; age: number }
   /** A caller found no value to serve at once. */
   miss: { key: string }
-  /** A loader starts here; `leased` is false when it runs without a lease (store away, or known uncacheable). */
+  /** A loader starts here; `leased` is false without a lease (store away, or value known to be uncacheable). */
   load: { key: string; leased: boolean }
-  /** A load in another process is waited for. */
+  /** A wait for a load in another process begins. */
   wait: { key: string }
-  /** That wait is over, whatever came of it: an answer, an error, or the lease for a load here. */
+  /** That wait has ended, with an answer, an error, or the lease for a load here. */
   waited: { key: string; duration: number }
-  /** A caller that had found no value to serve at once was answered, with a value or an error, so long after it asked. */
+  /** A caller that had missed was answered with a value or an error, `duration` after it asked. */
   answer: { key: string; duration: number }
-  /** A hit has this process ask for the lease to refresh a value that is still fresh. */
+  /** A hit makes this process claim the lease to refresh a value that is still fresh. */
   refreshAhead: { key: string }
-  /** A loaded value was accepted by the store. */
+  /** The store accepted a loaded value. */
   fill: { key: string; bytes: number; loadTime: number }
-  /** A load ended after its lease was gone: nothing was written and nobody was answered with it. */
+  /** A load ended after its lease was lost: nothing was written, and no caller was given its result. */
   refused: { key: string }
-  /** A held lease was lost while its load was running. */
+  /** A lease was lost while its load was running. */
   lost: { key: string; error: CacheError }
-  /** A load failed or timed out, here or in another process, so long after this process had begun to ask for it. */
+  /** A load failed or timed out, here or in another process, `duration` after this process first asked for it. */
   failure: { key: string; error: CacheError; duration: number }
   /** A value in the store could not be decoded, and counts as missing. */
   garbage: { key: string; cause: unknown }
@@ -35,23 +41,25 @@ export interface CacheEvents {
   invalidate: { key: string }
   /** Tags were invalidated through this cache. */
   invalidateTags: { tags: readonly string[] }
-  /** All keys with a prefix were invalidated through this cache; with an empty one, all of the namespace. */
+  /** All keys with a prefix were invalidated through this cache; with an empty prefix, the whole namespace. */
   invalidatePrefix: { prefix: string }
-  /** A command to the store failed or was not answered in time; while the store is known to be silent, none is sent. */
+  /**
+   * A command to the store failed or was not answered in time. While the circuit breaker is open, no command is sent.
+   */
   storeFailure: { error: CacheError }
-  /** The store stopped answering. */
+  /** The store stopped answering: the circuit breaker is open. */
   degraded: { error: CacheError }
-  /** The store answers again. */
+  /** The store answers again, `after` milliseconds later. */
   recovered: { after: number }
-  /** Outcomes cease to be pushed to this process, so that those who wait ask again from time to time; or they are again. */
+  /** Outcomes are pushed to this process again, or no longer; without push, waiters poll. */
   push: { up: boolean }
-  /** An invalidation could not be carried out and is kept, with so many others. */
+  /** An invalidation failed and is kept for replay; `invalidations` are kept now. */
   kept: { invalidations: number; error: CacheError }
-  /** All invalidations that were kept have been carried out. */
+  /** All kept invalidations have been carried out. */
   replayed: { invalidations: number; after: number }
-  /** While the store was away, a load was refused because too many queued for a place. */
+  /** A load was refused while the store was away, because too many loads queued for a place. */
   overloaded: { key: string; queued: number }
-  /** An address had more than so many responses that differ by request fields: the one stored first was voided. */
+  /** An address had too many responses that differ by request fields: the oldest one was voided. */
   crowdedOut: { key: string; variants: number }
 }
 
@@ -88,18 +96,18 @@ export const eventNames: readonly (keyof CacheEvents)[] = Object.keys(names) as 
 type Listener<Name extends keyof CacheEvents> = (event: CacheEvents[Name]) => void
 
 /**
- * What one cache tells: to listeners by event, and to the channels of node:diagnostics_channel, `herdless:` and the name,
- * that are told the same and the namespace. It is counted too; a hit that nobody listens to costs no more than that.
+ * The events of one cache. Each goes to its listeners, to the channel `herdless:<name>` of node:diagnostics_channel
+ * (with the namespace added), and to the counters. A hit without listeners costs only the counter.
  */
 export class Events {
   readonly #listeners = new Map<keyof CacheEvents, Set<(event: never) => void>>()
   readonly #namespace: string
-  // Node forgets a channel that nobody refers to.
+  // Held here because Node.js forgets a channel without references.
   readonly #channels: Record<keyof CacheEvents, Channel>
 
   readonly #tally: Counters
 
-  /** @param topKeys how many of the keys that are asked for by herds are to be named; keys may be private */
+  /** @param topKeys how many of the most awaited keys the statistics name; keys may be private */
   constructor(namespace = 'herdless', topKeys = 0) {
     this.#namespace = namespace
     this.#tally = new Counters(topKeys)
@@ -111,24 +119,27 @@ export class Events {
     return this.#listeners.has(name) || this.#channels[name].hasSubscribers
   }
 
-  /** What has been counted, whether anybody listens or not. */
+  /** The statistics, which are counted with or without listeners. */
   stats(): CacheStats {
     return this.#tally.stats(this.#namespace)
   }
 
-  /** @param missed whether this caller had found nothing to serve at once */
+  /** @param missed whether the caller had found no value to serve at once */
   hit(key: string, missed = false): void {
     if (!missed) this.#tally.hits++
     if (this.heard('hit')) this.#publish('hit', { key })
   }
 
-  /** A hit of the near tier. @param missed as for a hit */
+  /**
+   * A hit of the near tier.
+   * @param missed as for `hit`
+   */
   nearHit(key: string, missed = false): void {
     if (!missed) this.#tally.nearHits++
     if (this.#listeners.size > 0 || this.#channels.hit.hasSubscribers) this.#publish('hit', { key, near: true })
   }
 
-  /** @param missed as for a hit */
+  /** @param missed as for `hit` */
   stale(key: string, age: number, missed: boolean): void {
     if (!missed) this.#tally.stale++
     this.#publish('stale', { key, age })
@@ -139,13 +150,16 @@ export class Events {
     this.#tally.joined(key)
   }
 
-  /** An event other than a hit or a stale one. */
+  /** Reports an event other than `hit` and `stale`. */
   emit<Name extends Exclude<keyof CacheEvents, 'hit' | 'stale'>>(name: Name, event: CacheEvents[Name]): void {
     this.#tally.told(name, event as { key?: string; loadTime?: number })
     this.#publish(name, event)
   }
 
-  /** Throws TypeError for an event that there is not: nobody would ever hear of it. */
+  /**
+   * Adds a listener; returns a function that removes it.
+   * @throws TypeError for an unknown event, because its listener would never be called
+   */
   on<Name extends keyof CacheEvents>(name: Name, listener: Listener<Name>): () => void {
     if (!Object.hasOwn(names, name)) {
       throw new TypeError(`Expected one of the events ${eventNames.join(', ')}, got ${formatValue(name)}`)
@@ -165,7 +179,7 @@ export class Events {
     const listeners = this.#listeners.get(name)
     if (listeners !== undefined) tell(name, event, listeners as Set<Listener<Name>>)
     const there = this.#channels[name]
-    // What a subscriber throws Node makes an uncaught exception, after this.
+    // Node.js turns an error of a subscriber into an uncaught exception, after this call.
     if (there.hasSubscribers) there.publish({ namespace: this.#namespace, ...event })
   }
 }

@@ -1,23 +1,23 @@
 import type { CacheErrorCode } from '../errors.ts'
 import type { CacheEvents, Events } from './events.ts'
 
-/** What makes the metrics of one cache; each is told under its namespace. A name says what is counted, without a unit. */
+/** Makes the metrics of one cache, under its namespace. Names carry no unit. */
 export interface Meters {
-  /** Counts one, or as many as it is told; begins with zero. */
+  /** A counter that starts at zero; `by` defaults to 1. */
   counter(name: string, help: string, labels?: Readonly<Record<string, string>>): (by?: number) => void
-  /** Counts bytes. */
+  /** A counter of bytes. */
   bytes(name: string, help: string): (by: number) => void
   gauge(name: string, help: string): (value: number) => void
-  /** A histogram, told in milliseconds. */
+  /** A histogram; it is fed milliseconds. */
   duration(name: string, help: string): (ms: number) => void
 }
 
-/** The upper bounds of histograms, in seconds. */
+/** The upper bounds of histogram buckets, in seconds. */
 export const defaultBuckets: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60,
 ]
 
-/** The events that are merely counted. */
+/** The events that are only counted. */
 const counted: readonly (readonly [event: keyof CacheEvents, name: string, help: string])[] = [
   ['hit', 'hits', 'Fresh values that were served'],
   ['stale', 'stale_hits', 'Stale values that were served'],
@@ -36,7 +36,7 @@ const counted: readonly (readonly [event: keyof CacheEvents, name: string, help:
   ],
 ]
 
-/** Has the metrics of a cache made, from now on; returns what stops it. None of them names a key. */
+/** Feeds the metrics of a cache from now on; returns a function that stops it. No metric names a key. */
 export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
   const offs: (() => void)[] = []
   const on = <Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): void => {
@@ -93,7 +93,7 @@ export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
   degraded(0)
   on('degraded', () => degraded(1))
   on('recovered', () => degraded(0))
-  // Nothing is known of it before the store says so, and a store that does not push never does.
+  // Unknown until the store reports it; a store without push never does.
   const push = meters.gauge('push_up', 'Whether outcomes are pushed to this process')
   on('push', ({ up }) => push(up ? 1 : 0))
   const kept = meters.gauge('kept_invalidations', 'Invalidations that the store has yet to be told of')

@@ -1,34 +1,34 @@
 import type { CacheError } from '../errors.ts'
 import { shape } from '../options/checks.ts'
 
-/** What makes traces of the loads and waits of a cache. It must not throw: what it throws, calls are met with. */
+/** Makes the traces of a cache's loads and waits. It must not throw: its errors reach the callers. */
 export interface Tracer {
   /**
-   * This process asks for the lease of a key (`claim`), which may come to a load or a wait or to neither; or it begins a
-   * `load` without one; or a caller begins to `wait` for what another has begun here. Called in the asynchronous context
-   * of the caller. Of hits it is not told.
+   * Begins a trace, in the asynchronous context of the caller. `claim`: this process claims the lease of a key, which
+   * may become a load, a wait, or neither. `load`: a load without a lease. `wait`: a caller joins a flight of another
+   * caller here. Hits are not traced.
    */
   begin(what: 'claim' | 'load' | 'wait', key: string): Trace
 }
 
-/** One of them. */
+/** A trace of one claim, load or wait. */
 export interface Trace {
-  /** What others are told who wait for it, here and in other processes: up to 256 characters; `''` for nothing. */
+  /** The context that waiters receive, here and in other processes: up to 256 characters; `''` for none. */
   readonly context: string
-  /** What was begun as a claim is one of these. */
+  /** A claim has become a load or a wait. */
   becomes(what: 'load' | 'wait'): void
-  /** It waits for the one with this context. */
+  /** This trace waits for the one with that context. */
   follows(context: string): void
-  /** Runs the loader, or what runs it. */
+  /** Runs the loader, or code that runs it, within the trace. */
   run<T>(work: () => T): T
-  /** It is over; only the first call counts. */
+  /** Ends the trace; only the first call counts. */
   end(outcome: TraceOutcome, error?: CacheError): void
 }
 
 /**
- * `value`: it was loaded, or the answer of the wait. `failed`, `pass` (doNotStore), `again` (the load was voided) and `away`
- * (the store does not answer) likewise. `lease`: the wait came to a load of its own. `lost`: the lease, and so the load.
- * `left`: the caller waits no more.
+ * How a trace ended. `value`: a value was loaded, or was the answer of the wait; `failed`, `pass` (doNotStore), `again`
+ * (the load was voided) and `away` (the store does not answer) likewise. `lease`: the wait ended with a lease for a
+ * load here. `lost`: the lease was lost. `left`: the caller stopped waiting.
  */
 export type TraceOutcome = 'value' | 'failed' | 'pass' | 'again' | 'away' | 'lease' | 'lost' | 'left'
 
@@ -44,11 +44,14 @@ const untraced: Trace = {
 
 const checkTracer = shape('an object with begin()', ['begin'])
 
-/** Who traces one cache, if anybody does. */
+/** The tracer of one cache, if it has one. */
 export class Tracing {
   #tracer: Tracer | null = null
 
-  /** Throws TypeError for what is no tracer, or while there is another; returns what ends it. */
+  /**
+   * Sets the tracer; returns a function that removes it.
+   * @throws TypeError if it is not a tracer, or if the cache has one already
+   */
   follow(tracer: Tracer): () => void {
     checkTracer('tracer', tracer)
     if (this.#tracer !== null) throw new TypeError('Expected a cache that nobody traces: it has a tracer already')
@@ -63,7 +66,9 @@ export class Tracing {
   }
 }
 
-/** What is traced of one flight: a claim, which becomes a wait or a load, and after a wait what comes of it. */
+/**
+ * The trace of one flight: a claim, which becomes a wait or a load; after a wait, the trace of the step that follows.
+ */
 export class FlightTrace {
   readonly #tracing: Tracing
   readonly #key: string
@@ -80,14 +85,14 @@ export class FlightTrace {
     return this.#trace.context
   }
 
-  /** @param context of the load that is waited for */
+  /** @param context the context of the load that is waited for */
   waits(context: string): void {
     this.#waits = true
     this.#trace.becomes('wait')
     this.#trace.follows(context)
   }
 
-  /** What was waited for is void: it is asked for anew. */
+  /** The awaited load was voided: the flight claims anew. */
   again(): void {
     this.#next('again', 'claim')
   }
@@ -96,7 +101,7 @@ export class FlightTrace {
     if (!this.#waits) return this.#trace.becomes('load')
     const { context } = this.#trace
     this.#next('lease', 'load')
-    // Others have been given that for the name of this load.
+    // The claim has published that context as the name of this load.
     this.#trace.follows(context)
   }
 
@@ -115,7 +120,7 @@ export class FlightTrace {
   }
 }
 
-/** A context as it travels: of one that is too long nothing is left, for a part of it would name something else. */
+/** A context that fits a claim. A longer one becomes empty, because a part of it would name another trace. */
 export function boundContext(context: string | undefined): string {
   return context === undefined || context.length > longest ? '' : context
 }

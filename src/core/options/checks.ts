@@ -1,9 +1,12 @@
 import { longestLife, longestTimer, parseDuration, formatValue } from '../time/duration.ts'
 
-/** Returns the value as it is used; throws TypeError, with what was expected and what came. */
+/** Returns an option's value in its internal form; throws a TypeError that names the expected and the given value. */
 export type Check = (name: string, value: unknown) => unknown
 
-/** What of `options` is given, each checked. Throws TypeError for an option that there is not: a typo would be silent. */
+/**
+ * The given options, checked.
+ * @throws TypeError for an unknown option, because a typo would otherwise have no effect and no error
+ */
 export function checkOptions(who: string, options: object, checks: Record<string, Check>): object {
   if (options === null || typeof options !== 'object') {
     throw new TypeError(`Expected the options of ${who} to be an object, got ${formatValue(options)}`)
@@ -21,7 +24,7 @@ export function checkOptions(who: string, options: object, checks: Record<string
   return result
 }
 
-/** A whole number. */
+/** A whole number from `least` to `most`. */
 export function integer(least: number, most: number = Number.MAX_SAFE_INTEGER): Check {
   return (name, value) => {
     const isWhole = Number.isSafeInteger(value)
@@ -33,13 +36,13 @@ export function integer(least: number, most: number = Number.MAX_SAFE_INTEGER): 
   }
 }
 
-/** How much of something: none is 0, all of it 1. */
+/** A number from 0 to 1. */
 export function fraction(name: string, value: unknown): unknown {
   if (typeof value === 'number' && value >= 0 && value <= 1) return value
   throw new TypeError(`Expected \`${name}\` to be a number from 0 to 1, got ${formatValue(value)}`)
 }
 
-/** One of some words. */
+/** One of the given words. */
 export function oneOf(...choices: readonly string[]): Check {
   return (name, value) => {
     if (choices.includes(value as string)) return value
@@ -49,7 +52,7 @@ export function oneOf(...choices: readonly string[]): Check {
   }
 }
 
-/** An object with certain methods. */
+/** An object with the given methods. */
 export function shape(what: string, methods: readonly string[]): Check {
   return (name, value) => {
     if (typeof value === 'object' && value !== null) {
@@ -59,12 +62,12 @@ export function shape(what: string, methods: readonly string[]): Check {
   }
 }
 
-/** How long a value lives; in milliseconds when checked. */
+/** The lifetime of a value, in milliseconds once checked. */
 export function lifetime(least: number): Check {
   return (name, value) => parseDuration(name, value, { least, most: longestLife })
 }
 
-/** What a timer is set to; in milliseconds when checked. */
+/** The delay of a timer, in milliseconds once checked. */
 export function timeout(least: number): Check {
   return (name, value) => parseDuration(name, value, { least, most: longestTimer })
 }
@@ -75,7 +78,7 @@ export function boolean(name: string, value: unknown): unknown {
   throw new TypeError(`Expected \`${name}\` to be true or false, got ${formatValue(value)}`)
 }
 
-/** The bounds of buckets. */
+/** The bounds of histogram buckets, in seconds. */
 export function ascending(name: string, value: unknown): unknown {
   const ascends = (bound: unknown, index: number, all: unknown[]): boolean =>
     typeof bound === 'number' && Number.isFinite(bound) && bound > Number(all[index - 1] ?? 0)

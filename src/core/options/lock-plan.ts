@@ -30,7 +30,7 @@ const holdChecks: Record<keyof HoldOptions, Check> = {
   signal: shape('an AbortSignal', ['throwIfAborted', 'addEventListener', 'removeEventListener']),
 }
 
-/** What may be said when a lock is made, and again when it is asked for. */
+/** The options for making a lock, all of which a request may override. */
 export const acquireChecks: Record<keyof AcquireOptions, Check> = {
   ...holdChecks,
   wait: timeout(0),
@@ -38,17 +38,17 @@ export const acquireChecks: Record<keyof AcquireOptions, Check> = {
   fair: boolean,
 }
 
-/** What `tryAcquire` is asked for, over what the lock says. */
+/** The plan of a `tryAcquire` call: its options over those of the lock. */
 export function planToHold(base: LockPlan, options: HoldOptions): LockPlan {
   return { ...base, ...checkOptions('tryAcquire', options, holdChecks) }
 }
 
-/** Likewise for `acquire` and `run`. */
+/** The plan of an `acquire` or `run` call: its options over those of the lock. */
 export function planToAcquire(base: LockPlan, options: AcquireOptions, who: 'acquire' | 'run'): LockPlan {
   return { ...base, ...checkOptions(who, options, acquireChecks) }
 }
 
-/** A ttl on its own. */
+/** A ttl outside of an options object, in milliseconds. */
 export function checkedTtl(ttl: Duration): number {
   return holdChecks.ttl('ttl', ttl) as number
 }

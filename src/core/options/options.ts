@@ -1,120 +1,136 @@
+/*
+ * Room: options. The options of users, and the plans that are made of them: complete, checked, in milliseconds and
+ * bytes.
+ *
+ * Reading order: options.ts (the public options), plan.ts (the plans of caches and calls, and all defaults),
+ * lock-plan.ts (the same for locks), checks.ts (the checks they share).
+ */
 import type { Clock } from '../time/clock.ts'
 import type { Codec } from '../codec/codec.ts'
 import type { Duration } from '../time/duration.ts'
 import type { Store } from '../contract/store.ts'
 
-/** What may be said per cache and again per call. */
+/** The options of a cache that a call may override. */
 export interface LoadOptions {
-  /** How long a value is fresh. Default `'1m'`. The loader may say otherwise with `ttl()`. */
+  /** How long a value is fresh. Default `'1m'`. The loader may override it with `ttl()`. */
   readonly ttl?: Duration | undefined
-  /** How long after its ttl a value is still served while it is refreshed, or instead of an error. Default 0. */
+  /** How long after its ttl a value is served stale, during a refresh or instead of an error. Default 0. */
   readonly grace?: Duration | undefined
-  /** Shortens each ttl by a random part of up to this, so that what was stored together does not expire together. Default 0. */
+  /**
+   * Shortens each ttl by a random part of up to this fraction, to spread the ends of values stored together. Default 0.
+   */
   readonly jitter?: number | undefined
-  /** How long a `null` is fresh, instead of `ttl`; for `undefined` say so: `{ undefined: '10s' }`. Default: as any value. */
+  /**
+   * Negative caching: the ttl of `null`, or with `{ undefined: '10s' }` of `undefined`. Default: `ttl`, as for any
+   * value.
+   */
   readonly negativeTtl?: Duration | NegativeTtl | undefined
   /**
-   * When a hit has one caller in the fleet refresh a value that is still fresh: after this part of its ttl (0.8), or with
-   * `'xfetch'` at random, the likelier the nearer its end and the longer its load takes. Default `false`: when it is stale.
+   * Refresh-ahead: when a hit makes one caller in the fleet refresh a value that is still fresh. A number is a part of
+   * the ttl (0.8); `'xfetch'` draws at random, with a probability that grows toward the end and with the load time.
+   * Default `false`: a refresh begins when the value is stale.
    */
   readonly refreshAhead?: number | 'xfetch' | { readonly beta: number } | false | undefined
-  /** What `invalidateTags` knows the value by, up to 64. Default: none. The loader may add some with `tags()`. */
+  /** The tags of the value for `invalidateTags`, up to 64. Default: none. The loader may add more with `tags()`. */
   readonly tags?: readonly string[] | undefined
-  /** How long a lease lives without renewal; a dead holder blocks its key no longer. Default `'10s'`. */
+  /** The ttl of a lease without renewal, after which a dead holder blocks its key no longer. Default `'10s'`. */
   readonly leaseTtl?: Duration | undefined
-  /** How long a caller waits, for its own load or for another's, before WAIT_TIMEOUT. Default: `hardTimeout` + 1 s. */
+  /** How long a caller waits, for its own load or another's, before WAIT_TIMEOUT. Default: `hardTimeout` + 1 s. */
   readonly waitTimeout?: Duration | undefined
-  /** How long a caller that could have a stale value waits for the fresh one. Default 0: the stale value at once. */
+  /** How long a caller that could be served a stale value waits for the fresh one. Default 0: stale at once. */
   readonly softTimeout?: Duration | undefined
-  /** How long a loader may run before it is given up with LOAD_TIMEOUT. Default `'30s'`. */
+  /** How long a loader may run before LOAD_TIMEOUT. Default `'30s'`. */
   readonly hardTimeout?: Duration | undefined
-  /** How long after a failed load its error is given to whoever asks, without loading again. Default `'1s'`. */
+  /** How long after a failed load its error is the answer, without another load. Default `'1s'`. */
   readonly failureCooldown?: Duration | undefined
-  /** When the store is away: `'load'` without it, collapsed in this process (default), or `'throw'` STORE_UNAVAILABLE. */
+  /** Without the store: `'load'` with single flight in this process (default), or `'throw'` STORE_UNAVAILABLE. */
   readonly onStoreFailure?: 'load' | 'throw' | undefined
   /**
-   * When callers of a load are answered: once its fill has been accepted (`'filled'`, default), or as soon as the loader
-   * returns (`'loaded'`): one round trip sooner, but a caller may then get a value that was invalidated meanwhile.
+   * When the callers of a load are answered: once the store accepted its fill (`'filled'`, default), or when the loader
+   * returns (`'loaded'`). The latter saves one round trip, but a caller may get a value that was invalidated meanwhile.
    */
   readonly answer?: 'filled' | 'loaded' | undefined
-  /** Values up to this many bytes travel in the message that wakes the waiters. Default 4096. */
+  /** The largest payload that travels in the message which wakes the waiters, in bytes. Default 4096. */
   readonly inlineLimit?: number | undefined
-  /** Values above this many bytes are refused with VALUE_TOO_LARGE. Default 16777216 (16 MiB). */
+  /** The largest payload, in bytes; a larger one is refused with VALUE_TOO_LARGE. Default 16777216 (16 MiB). */
   readonly maxValueSize?: number | undefined
 }
 
-/** What may be said per call. */
+/** The options of one call. */
 export interface CallOptions extends LoadOptions {
-  /** Ends this caller's wait with the signal's reason; the load goes on for the others. */
+  /** Ends this caller's wait with the signal's reason; the load goes on for other callers. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** How long it is remembered that there is nothing. */
+/** The ttls of `null` and `undefined` (negative caching). */
 export interface NegativeTtl {
   readonly null?: Duration | undefined
   readonly undefined?: Duration | undefined
 }
 
-/** What may be said of a value that is set: how long it is fresh, and stale but served, instead of what the cache says. */
+/** The options of `set`, over those of the cache. */
 export type SetOptions = Pick<LoadOptions, 'ttl' | 'grace' | 'jitter' | 'tags'>
 
-/** What may be said to `close`. */
+/** The options of `close`. */
 export interface CloseOptions {
-  /** How long running loads and waiting callers may go on. Default `'5s'`; 0 for not at all. */
+  /** How long running loads and waiting callers may go on. Default `'5s'`; 0 ends them at once. */
   readonly timeout?: Duration | undefined
 }
 
-/** What may be said per cache. */
+/** The options of a cache. */
 export interface CacheOptions extends LoadOptions {
-  /** Where values and leases live. Default: `memoryStore()`, for one process. */
+  /** The store of values and leases. Default: `memoryStore()`, for one process. */
   readonly store?: Store | undefined
-  /** Keeps the keys of caches that share a store apart. Default `'herdless'`. */
+  /** Separates the keys of caches that share a store. Default `'herdless'`. */
   readonly namespace?: string | undefined
   /**
-   * What the parts of keys end with, such as `':'`: then `invalidatePrefix` and `clear` void all values of a prefix, and each
-   * hit reads a few keys more along with its own. Default: none.
+   * The separator that ends each part of a key, such as `':'`. It enables `invalidatePrefix` and `clear`; each hit then
+   * reads a few more keys along with its own. Default: none.
    */
   readonly prefixes?: string | undefined
-  /** Keeps copies in the memory of this process, in front of the store: `{}`, or its bounds. Default: none. */
+  /** A near cache (L1) in the memory of this process, in front of the store: `{}`, or its bounds. Default: none. */
   readonly near?: NearOptions | undefined
   /**
-   * `'observe'` changes nothing: each call runs its loader, no store is asked, and what would have been is counted, see
-   * `stats`. Default `'cache'`.
+   * `'observe'` changes nothing: each call runs its loader without the store, and `stats` counts the hits that a cache
+   * would have had. Default `'cache'`.
    */
   readonly mode?: 'cache' | 'observe' | undefined
-  /** How many loads this process runs at once while the store is away; the others queue. Default 64. */
+  /** How many loads this process runs at once while the store is away; further loads queue. Default 64. */
   readonly maxConcurrentLoads?: number | undefined
-  /** How many loads may queue for that; whoever comes then gets OVERLOADED. Default 1 000. */
+  /** How many loads may queue then; further callers get OVERLOADED. Default 1 000. */
   readonly maxQueuedLoads?: number | undefined
   /**
-   * When an invalidation cannot be carried out: `'throw'` STORE_UNAVAILABLE (default), or `'replay'`: keep it in this
-   * process, let nobody here read the key meanwhile, and carry it out when the store answers again.
+   * If an invalidation fails: `'throw'` STORE_UNAVAILABLE (default), or `'replay'`: keep it in this process, keep
+   * callers here from reading the key, and carry it out when the store answers again.
    */
   readonly onInvalidateFailure?: 'throw' | 'replay' | undefined
   /** How long the store may take to answer a command before it counts as away. Default 500 ms. */
   readonly commandTimeout?: Duration | undefined
-  /** How values become bytes. Default: JSON that keeps what JSON alone would change, see `jsonCodec`. */
+  /** How values become bytes. Default: JSON that also keeps values that plain JSON would change, see `jsonCodec`. */
   readonly codec?: Codec | undefined
   /**
-   * What `stats()` tells besides numbers: `topKeys`, how many of the keys that most callers asked for while they were
-   * being loaded, up to 1 000. Default 0: no key is named, or kept.
+   * The names in `stats()`: `topKeys` is how many of the most awaited keys it names, up to 1 000. Default 0: no key is
+   * named or kept.
    */
   readonly stats?: { readonly topKeys?: number | undefined } | undefined
-  /** The clock that timeouts and renewals go by; for tests on virtual time. Default: this machine's. */
+  /** The clock for timeouts and renewals, for tests on virtual time. Default: this machine's. */
   readonly clock?: Clock | undefined
 }
 
-/** The near tier of a cache: copies of fresh values in the memory of each process, which are let go when they change. */
+/**
+ * The options of a near cache: copies of fresh values in the memory of each process, dropped when the values change.
+ */
 export interface NearOptions {
-  /** Most copies; the least recently used goes first. Default 10 000. */
+  /** The most copies; the least recently used is evicted first. Default 10 000. */
   readonly max?: number | undefined
-  /** Most bytes, of payloads and keys as they are in the store. Default 67108864 (64 MiB). */
+  /** The most bytes, of payloads and keys as the store has them. Default 67108864 (64 MiB). */
   readonly maxSize?: number | undefined
-  /** How long a copy is served at most before the store is asked again. Default `'10s'`. */
+  /** How long a copy is served at most before the store is read again. Default `'10s'`. */
   readonly ttl?: Duration | undefined
   /**
-   * What callers are given, so that none can spoil it for the next: the same value, `'frozen'` (default; what cannot be frozen
-   * is cloned); one of their own, `'cloned'`, which costs decoding it; or the same, `'shared'`, which nobody may change.
+   * How callers are kept from changing each other's value: the shared value is `'frozen'` (default; a value that cannot
+   * be frozen is cloned); each caller gets its own, `'cloned'`, which costs a decoding; or the value is `'shared'` as
+   * it is, and callers must not change it.
    */
   readonly values?: 'frozen' | 'cloned' | 'shared' | undefined
 }

@@ -26,7 +26,7 @@ export interface Plan {
   readonly maxValueSize: number
 }
 
-/** A plan with what may be said per call alone. */
+/** The plan of one call. */
 export interface CallPlan extends Plan {
   readonly signal?: AbortSignal
 }
@@ -72,7 +72,7 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   negativeTtl: checkedNegative,
   refreshAhead: checkedAhead,
   tags: checkedTags,
-  // A lease is renewed every third of its ttl: below 30 ms that would be faster than timers are.
+  // Below 30 ms, the renewals at every third of the ttl would outpace timers.
   leaseTtl: timeout(30),
   waitTimeout: timeout(1),
   softTimeout: timeout(0),
@@ -117,7 +117,10 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   clock: shape('an object with now() and after()', ['now', 'after']),
 }
 
-/** The plan of a cache. Throws TypeError for whatever is not an option or not a value it can have. */
+/**
+ * The plan of a cache.
+ * @throws TypeError for an unknown option or a wrong value
+ */
 export function planOf(options: CacheOptions): CachePlan {
   const given: Partial<CachePlan> = checkOptions('createCache', options, cacheChecks)
   return {
@@ -138,7 +141,7 @@ export function planOf(options: CacheOptions): CachePlan {
   }
 }
 
-/** The plan of a sibling: any stale value that is there can be seen, and copies are shared as they are. */
+/** The plan of a sibling, which reads every stale value that exists and shares near copies as they are. */
 export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec }): CachePlan {
   const near = plan.near === null ? null : { ...plan.near, values: 'shared' as const }
   return {
@@ -153,7 +156,7 @@ export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec })
   }
 }
 
-/** The plan of one call: what the call says, over what the cache says. */
+/** The plan of one call: its options over those of the cache. */
 export function refinePlan(
   plan: Plan,
   options: CallOptions,
@@ -163,27 +166,27 @@ export function refinePlan(
   return { ...plan, ...given, ...waitOf(given, plan) }
 }
 
-/** Likewise for a value that is set. */
+/** The plan of one `set`: its options over those of the cache. */
 export function refineSetPlan(plan: Plan, options: SetOptions): Plan {
   return { ...plan, ...checkOptions('set', options, setChecks) }
 }
 
 const closeChecks = { timeout: timeout(0) }
 
-/** How long `close` lets things end, in milliseconds. */
+/** How long `close` lets loads and callers go on, in milliseconds. */
 export function closeTimeout(options: CloseOptions): number {
   const given: { timeout?: number } = checkOptions('close', options, closeChecks)
   return given.timeout ?? 5_000
 }
 
-/** Unless somebody says how long a caller waits, it follows from how long a loader may run. */
+/** The default `waitTimeout` follows from `hardTimeout`, also where only a call changes the latter. */
 function waitOf(given: Partial<Plan>, base: Plan): { waitTimeout: number } {
   const isDefault = base.waitTimeout === patienceFor(base.hardTimeout)
   const { hardTimeout = base.hardTimeout } = given
   return { waitTimeout: given.waitTimeout ?? (isDefault ? patienceFor(hardTimeout) : base.waitTimeout) }
 }
 
-/** A load's own timeout should be heard before its callers' patience ends. */
+/** Long enough that callers receive the load's own timeout before their patience ends. */
 function patienceFor(hardTimeout: number): number {
   return Math.min(hardTimeout + 1_000, longestTimer)
 }
@@ -233,7 +236,10 @@ export interface NearPlan {
 
 const nearDefaults: NearPlan = { max: 10_000, maxSize: 67_108_864, ttl: 10_000, values: 'frozen' }
 
-/** Throws TypeError for an option that there is not, or a value it cannot have. */
+/**
+ * The plan of a near cache.
+ * @throws TypeError for an unknown option or a wrong value
+ */
 export function checkedNear(name: string, value: unknown): NearPlan {
   const given: Partial<NearPlan> = checkOptions(`\`${name}\``, value as object, {
     max: integer(1, 16_777_216),

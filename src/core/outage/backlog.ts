@@ -1,14 +1,14 @@
 import type { Clock, Timer } from '../time/clock.ts'
 
-/** How long after a failed round the next one begins, in milliseconds. */
+/** The pause between a failed round and the next, in milliseconds. */
 const retryAfter = 250
 
-/** How many items are sent at once. */
+/** The number of items that are sent at once. */
 const batch = 100
 
 /**
- * What a store has yet to be told, oldest first. Each item is sent until it has succeeded or is of no use any more: four
- * times a second, and at once when `retry` is called.
+ * Commands that a store has yet to receive, oldest first. Each is sent until it succeeds or is useless: four times a
+ * second, and at once on `retry`.
  */
 export class Backlog<Item> {
   readonly #most: number
@@ -23,11 +23,11 @@ export class Backlog<Item> {
   #stopped = false
 
   /**
-   * @param options.most how many items are kept
-   * @param options.send tells the store; resolves with whether that has succeeded, and never rejects
+   * @param options.most the most items that are kept
+   * @param options.send sends an item to the store; resolves with whether that succeeded, and never rejects
    * @param options.isUseless whether an item need not be sent any more
-   * @param options.independent whether the failure of one item says nothing of the others
-   * @param options.onSuccess called after a round in which everything succeeded
+   * @param options.independent whether the failure of one item says nothing about the others
+   * @param options.onSuccess called after a round in which every item succeeded
    */
   constructor(options: {
     most: number
@@ -53,7 +53,7 @@ export class Backlog<Item> {
     return this.#items.get(id)
   }
 
-  /** Keeps an item in place of an older one with the same id; `false`, and nothing is kept, if there are too many. */
+  /** Keeps an item in place of an older one with the same id. `false`: the backlog is full, and nothing is kept. */
   add(id: string, item: Item): boolean {
     if (this.#items.size >= this.#most && !this.#items.has(id)) return false
     this.#items.delete(id)
@@ -67,12 +67,12 @@ export class Backlog<Item> {
     if (this.#items.get(id) === item) this.#items.delete(id)
   }
 
-  /** Sends all items, in their order, until one fails; resolves when the round is over. */
+  /** Sends all items, in order, until one fails; resolves when the round is over. */
   retry(): Promise<void> {
     return (this.#round ??= this.#sendAll().finally(() => (this.#round = null)))
   }
 
-  /** Sends nothing by itself any more. */
+  /** Stops the rounds; only `retry` sends from now on. */
   stop(): void {
     this.#stopped = true
     this.#timer?.cancel()

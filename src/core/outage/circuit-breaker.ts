@@ -2,16 +2,19 @@ import type { Clock, Timer } from '../time/clock.ts'
 import type { CacheError } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 
-/** How often a silent store is asked whether it is back, in milliseconds. */
+/** The interval of pings to a silent store, in milliseconds. */
 const probeEvery = 250
 
-/** After how many milliseconds without an answer another ping is sent: a client keeps every unanswered command in memory. */
+/**
+ * The time after which an unanswered ping is repeated, in milliseconds: a client keeps every unanswered command in
+ * memory.
+ */
 const pingLost = 5_000
 
 /**
- * A circuit breaker that opens on silence, not on errors: a store that answers with an error costs nothing and may do
- * the next command, one that does not answer costs every caller the whole deadline. While it is open a ping goes out
- * four times a second; whatever is answered, be it an old command, closes it.
+ * A circuit breaker that opens on silence, not on errors. A store that answers with an error costs nothing and may
+ * serve the next command; a store that does not answer costs every caller the whole deadline. While open, it pings four
+ * times a second; any answer closes it, that of an old command included.
  */
 export class CircuitBreaker {
   readonly #ping: () => Promise<void>
@@ -23,7 +26,7 @@ export class CircuitBreaker {
   #pinging = false
   #pingedAt = Number.NEGATIVE_INFINITY
 
-  /** How many answers there were; a command is met with silence if there was none since it was sent. */
+  /** The number of answers so far. A command met silence if this has not changed since it was sent. */
   answers = 0
 
   /** @param closes called when the store answers again */
@@ -34,7 +37,7 @@ export class CircuitBreaker {
     this.#events = options.events
   }
 
-  /** Why no command is sent at the moment; `null` if commands are sent. */
+  /** The reason why no command is sent now; `null` while the breaker is closed. */
   get open(): CacheError | null {
     return this.#open === null ? null : this.#open.error
   }

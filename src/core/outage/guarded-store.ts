@@ -1,3 +1,10 @@
+/*
+ * Room: outage. Stands between a cache and its store, so that a silent, failing or forgetful store costs little and
+ * loses nothing: deadlines, a circuit breaker, and commands that are repeated until the store has answered.
+ *
+ * Reading order: guarded-store.ts (every command passes here), circuit-breaker.ts (silence), own-leases.ts (leases that
+ * outlive their loads), pending-invalidations.ts (invalidations to replay), backlog.ts (the repetition both share).
+ */
 import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Clock } from '../time/clock.ts'
 import { CacheError, closedError, unavailableError, type Failure, ignoreRejection } from '../errors.ts'
@@ -13,22 +20,22 @@ export interface Settle<T> {
   readonly reject: (error: CacheError) => void
 }
 
-/** What is known of a command that is sent. */
+/** The particulars of a command. */
 interface CommandAbout<T> {
-  /** Which key is read or claimed, if one is: not one whose invalidation the store has yet to be told. */
+  /** The key that is read or claimed: refused while an invalidation of it is kept. Absent for other commands. */
   readonly key?: string | undefined
-  /** Is given an answer that comes after the deadline. */
+  /** Receives an answer that arrives after the deadline. */
   readonly late?: ((value: T) => void) | undefined
   /** When it is sent, by the clock. */
   readonly since?: number
 }
 
 /**
- * A store that answers in time, or rejects with STORE_UNAVAILABLE: a deadline on every command, and a breaker so that
- * a silent store costs that deadline once and not on every call. What it could not be told is made up for: the release of
- * leases whose load has ended, and invalidations, if those are to be kept.
+ * A store that answers in time or rejects with STORE_UNAVAILABLE. Every command has a deadline, and a circuit breaker
+ * lets a silent store cost that deadline once instead of on every call. Releases of ended leases are repeated until
+ * answered, and so are failed invalidations, if the options ask for it.
  *
- * Where keys live on several servers there is no breaker: the silence of one must not cost the others their leases.
+ * With keys on several servers there is no breaker: the silence of one server must not cost the leases of the others.
  */
 export class GuardedStore {
   readonly #store: Store
@@ -45,8 +52,8 @@ export class GuardedStore {
   #closed = false
 
   /**
-   * @param options.timeout how long a command may take, in milliseconds
-   * @param options.keeps whether an invalidation that fails is kept and replayed, instead of being rejected
+   * @param options.timeout the deadline of a command, in milliseconds
+   * @param options.keeps whether a failed invalidation is kept for replay instead of rejected
    */
   constructor(store: Store, options: { timeout: number; keeps: boolean; clock: Clock; events: Events }) {
     const { timeout, keeps, clock, events } = options
@@ -63,22 +70,22 @@ export class GuardedStore {
     this.#leases = new OwnLeases({ release, sharded: store.sharded, clock })
   }
 
-  /** Whether the store is silent at the moment. */
+  /** Whether the circuit breaker is open. */
   get away(): boolean {
     return this.#breaker.open !== null
   }
 
-  /** Why it is silent. */
+  /** The error that opened the breaker; `null` while it is closed. */
   get silence(): CacheError | null {
     return this.#breaker.open
   }
 
-  /** Whether an invalidation of a key is kept. */
+  /** Whether an invalidation of the key is kept. */
   keeps(key: string): boolean {
     return this.#kept.why(key) !== undefined
   }
 
-  /** What operators ask: of a key whose invalidation is kept, too. */
+  /** Runs a command of an operator, which may concern a key whose invalidation is kept. */
   ask<T>(run: (store: Store) => Promise<T>): Promise<T> {
     return this.#call(() => run(this.#store))
   }
@@ -87,7 +94,10 @@ export class GuardedStore {
     return this.#call(() => this.#store.read(key, tags), key)
   }
 
-  /** The same for hits, where each promise counts: it settles the promise of the caller. @param since now, by the clock */
+  /**
+   * A read for a hit, where each promise counts: it settles the caller's promise directly.
+   * @param since now, by the clock
+   */
   readInto(key: string, tags: readonly string[], since: number, caller: Settle<Entry | null>): void {
     this.#start(() => this.#store.read(key, tags), caller, { key, since })
   }
@@ -100,7 +110,7 @@ export class GuardedStore {
   async claim(request: ClaimRequest): Promise<Claim> {
     const claim = await this.#claim(request)
     if (claim.state !== 'wait' || !this.#leases.isOver(claim.token)) return claim
-    // It is ours, and its load has ended.
+    // The lease is this process's own and its load has ended: the store has brought it back.
     claim.leave()
     await this.#leases.cameBack({ key: request.key, token: claim.token })
     return await this.#claim(request)
@@ -118,7 +128,7 @@ export class GuardedStore {
     return this.#end(lease, () => this.#store.pass(lease, duration))
   }
 
-  /** Gives a lease up, again and again until the store has answered; resolves with what came of the first attempt. */
+  /** Releases a lease, repeatedly until the store answers; resolves with the result of the first attempt. */
   release(lease: LeaseName & { readonly ttl: number }): Promise<boolean> {
     return this.#ending(this.#leases.giveBack(lease))
   }
@@ -144,7 +154,7 @@ export class GuardedStore {
     }
   }
 
-  /** Is not kept when it fails: which keys nobody may read then, nobody knows. */
+  /** A failure is not kept for replay: nothing here knows which keys must not be read meanwhile. */
   invalidateTags(tags: readonly string[]): Promise<void> {
     return this.#call(() => this.#store.invalidateTags(tags))
   }
@@ -153,13 +163,16 @@ export class GuardedStore {
     this.#store.open(this.#user)
   }
 
-  /** Waits for the ends of loads, then tries once more what the store could not be told: once closed, it is told nothing. */
+  /** Waits for the ends of loads, then sends the backlogs once more, because a closed cache sends nothing. */
   async settle(): Promise<void> {
     while (this.#endings.size > 0) await Promise.allSettled(this.#endings)
     await Promise.all([this.#leases.settled(), this.#kept.count > 0 ? this.#kept.replay() : null])
   }
 
-  /** Rejects with STORE_UNAVAILABLE, when all is closed, if invalidations that were kept have not been carried out. */
+  /**
+   * Ends the use of the store, and rejects the commands under way with CLOSED.
+   * @throws `CacheError` STORE_UNAVAILABLE, when all is closed, if kept invalidations were not carried out
+   */
   async close(): Promise<void> {
     this.#closed = true
     this.#breaker.stop()
@@ -184,13 +197,13 @@ export class GuardedStore {
         if (claim.state !== 'lease') this.#leases.end(token)
         return claim
       } catch (error) {
-        // Its answer may have been lost, or be on its way to nobody.
+        // The store may have granted the lease although its answer was lost or comes too late.
         if (this.#store.refused?.(error)) this.#leases.end(token)
         else ignoreRejection(this.release({ key, token, ttl }))
         throw error
       }
     }
-    // Nobody is there any more to use the answer: a lease must not block its key, nor a wait be remembered for ever.
+    // The claimer is gone: the lease must not block its key, and the wait must not be remembered for ever.
     const late = (claim: Claim): void => {
       if (claim.state === 'lease') ignoreRejection(this.release(claim.lease))
       if (claim.state === 'wait') claim.leave()
@@ -198,13 +211,13 @@ export class GuardedStore {
     try {
       return await this.#call(run, key, late)
     } catch (error) {
-      // It has not been answered, and perhaps never will be: some clients forget what they had sent on a broken connection.
+      // The answer may never come: some clients drop the sent commands of a broken connection.
       if (!this.#closed && this.#leases.isLive(token)) ignoreRejection(this.release({ key, token, ttl }))
       throw error
     }
   }
 
-  /** Ends a load; where it is not known how that went, its lease is given back. */
+  /** Ends a load. If the store's answer is missing, the lease is released. */
   #end(lease: Lease, run: () => Promise<boolean>): Promise<boolean> {
     const end = async (): Promise<boolean> => {
       try {
@@ -225,7 +238,7 @@ export class GuardedStore {
     return end
   }
 
-  /** An answer that comes when all is closed may bring a lease. */
+  /** A late answer may bring a lease after the close, and that lease must still be released. */
   #release(lease: LeaseName): Promise<boolean> {
     return this.#closed ? this.#store.release(lease) : this.#call(() => this.#store.release(lease))
   }
@@ -275,14 +288,14 @@ export class GuardedStore {
     },
   }
 
-  /** The store is back: what it could not be told, and what it may have forgotten. */
+  /** After an outage: send the backlogs, and release the ended leases that the store may have forgotten to drop. */
   #makeUp(): void {
     this.#leases.giveBackAgain()
     void this.#kept.replay()
   }
 }
 
-/** A store of the user's may throw where it should reject. */
+/** A user's store may throw where it should reject. */
 function attempt<T>(run: () => Promise<T>): Promise<T> {
   try {
     return run()

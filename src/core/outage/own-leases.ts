@@ -3,51 +3,62 @@ import type { Clock } from '../time/clock.ts'
 import type { LeaseName } from '../contract/store.ts'
 import { TokenSource } from '../lease/token.ts'
 
-/** The most leases that are remembered when their load has ended, and the most whose release is made up for. */
+/** The most ended leases that are remembered, and the most whose release is repeated. */
 const most = 10_000
 
-/** How long the release of a lease is tried whose ttl is forgotten, in milliseconds. */
+/** How long to repeat the release of a lease whose ttl is forgotten, in milliseconds. */
 const unknownTtl = 10_000
 
-/** Where one lease has come back, others probably have: all are given back, but at most once in this time, in milliseconds. */
+/**
+ * The shortest time between two rounds that release all ended leases, in milliseconds: where one came back, others
+ * probably have.
+ */
 const pauseBetweenRounds = 100
 
-/** A lease with its ttl. */
+/** A lease with its ttl, in milliseconds. */
 interface Ending extends LeaseName {
   readonly ttl: number
 }
 
 /** A lease whose load has ended. */
 interface EndedLease extends Ending {
-  /** From then on, by the clock, no store can still hold it. */
+  /** The time, by the clock, after which no store can still hold it. */
   readonly until: number
 }
 
 /**
- * The leases that one process has asked for, and which of them are over: a lease must not outlive its load.
+ * The leases of one process, live and ended: a lease must not outlive its load. The race that this survives, with
+ * holder A and waiter B during a failover:
  *
- * It can, where the store refuses to take it back or its answer is lost; and where the store took it back and then forgot
- * that, in a failover or a restart from an older snapshot. Then nobody loads under it, and everybody would wait for its
- * end. So a release is repeated until the store has answered; what has ended is remembered for as long as the store
- * could hold it, and given back once more when the store may have forgotten something; and a lease that comes up with a
- * token of this process under which it does not load is given back at once.
+ * 1. A claims a key under token a, and loads. B claims the key and is enlisted as a waiter of a.
+ * 2. A sends its fill. Redis refuses it with READONLY, because it is being demoted.
+ * 3. A sends the release of a. Redis refuses that as well.
+ * 4. No load runs under a, but Redis still holds it, and no takeover frees it, because A is alive. B would wait for the
+ *    rest of the lease ttl.
+ * 5. A repeats the release every 250 ms, until it is answered or the ttl of a is over.
+ * 6. The new master accepts the release and wakes B.
+ * 7. B claims the key under token b, and loads.
+ *
+ * Redis may also accept the end of a load and then forget it, in a failover or a restart from an older snapshot. So
+ * ended leases are remembered for their ttl and released again when the store may have forgotten something; and a lease
+ * that the store reports under an ended token of this process is released at once.
  */
 export class OwnLeases {
   readonly #tokens = new TokenSource()
-  /** The tokens under which a claim is on its way, or a load runs or is being ended. */
+  /** The tokens of claims on their way and of loads that run or are being ended. */
   readonly #live = new Set<string>()
   /** By token, oldest first. */
   readonly #ended = new Map<string, EndedLease>()
-  /** Those that the store has yet to take back. */
+  /** The releases that the store has not answered yet. */
   readonly #owed: Backlog<EndedLease>
   readonly #release: (lease: LeaseName) => Promise<boolean>
   readonly #clock: Clock
-  /** When one last came back, and all were given back because of it. */
+  /** When a lease last came back and caused a round. */
   #cameBackAt = Number.NEGATIVE_INFINITY
 
   /**
-   * @param options.release gives a lease back to the store
-   * @param options.sharded whether the silence of one server says nothing of the others
+   * @param options.release releases a lease in the store
+   * @param options.sharded whether the silence of one server says nothing about the others
    */
   constructor(options: { release: (lease: LeaseName) => Promise<boolean>; sharded: boolean; clock: Clock }) {
     const { release, sharded, clock } = options
@@ -76,19 +87,19 @@ export class OwnLeases {
     this.#live.add(token)
   }
 
-  /** A claim was answered with something else than a lease. */
+  /** A claim was answered without a lease. */
   end(token: string): void {
     this.#live.delete(token)
   }
 
-  /** The store has answered the end of a load: it has taken the lease back, or had lost it before. */
+  /** The store has answered the end of a load: it has dropped the lease, now or before. */
   ended(lease: Ending): void {
     this.#remember(lease)
   }
 
   /**
-   * Gives a lease back, again and again until the store has answered or its ttl is over.
-   * @returns what came of the first attempt
+   * Releases a lease, repeatedly until the store answers or the ttl of the lease is over.
+   * @returns the result of the first attempt
    */
   async giveBack(lease: Ending): Promise<boolean> {
     const ended = this.#remember(lease)
@@ -100,19 +111,19 @@ export class OwnLeases {
     }
   }
 
-  /** Whether a claim with this token is on its way, or a load runs under it or is being ended. */
+  /** Whether a claim with this token is on its way, or its load runs or is being ended. */
   isLive(token: string): boolean {
     return this.#live.has(token)
   }
 
-  /** Whether a lease has a token of this process, under which nothing loads. */
+  /** Whether a token was issued by this process and no load runs under it. */
   isOver(token: string): boolean {
     return !this.#live.has(token) && this.#tokens.issued(token)
   }
 
   /**
-   * The store holds a lease that is over: it has forgotten that, and perhaps more.
-   * @returns resolves when the first attempt to give it back is over
+   * Handles a lease that the store holds although its load has ended: the store has forgotten that, and perhaps more.
+   * @returns resolves when the first attempt to release it is over
    */
   async cameBack(lease: LeaseName): Promise<void> {
     const { ttl = unknownTtl } = this.#ended.get(lease.token) ?? {}
@@ -123,17 +134,17 @@ export class OwnLeases {
     this.giveBackAgain()
   }
 
-  /** Gives back once more what has ended and could have come back. */
+  /** Releases all ended leases that could have come back once more. */
   giveBackAgain(): void {
     const now = this.#clock.now()
     for (const lease of this.#ended.values()) {
-      // A new object: the answer to a release that is on its way may be that of the server before.
+      // A new object, so that the answer to a release under way, perhaps from the previous server, does not settle it.
       if (lease.until > now) this.#owed.add(lease.token, { ...lease })
     }
     void this.#owed.retry()
   }
 
-  /** Resolves when what the store has yet to be told has been sent once more. */
+  /** Resolves when every unanswered release has been sent once more. */
   async settled(): Promise<void> {
     if (this.#owed.size > 0) await this.#owed.retry()
   }

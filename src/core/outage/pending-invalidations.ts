@@ -3,18 +3,18 @@ import type { Clock } from '../time/clock.ts'
 import type { CacheError } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 
-/** The most keys whose invalidation is kept; one more is rejected, so that an outage cannot fill the memory. */
+/** The most keys whose invalidations are kept. Further ones are rejected, so that an outage cannot fill the memory. */
 const mostKept = 10_000
 
 /**
- * The invalidations that a silent or failing store has yet to carry out, oldest first. Each is tried until it has
- * succeeded: when the store is back, and four times a second.
+ * The failed invalidations that a store has yet to carry out, oldest first. Each is repeated until it succeeds: four
+ * times a second, and at once when the store answers again.
  */
 export class PendingInvalidations {
   readonly #invalidate: (key: string) => Promise<void>
   readonly #clock: Clock
   readonly #events: Events
-  /** By key, with the reason why the last attempt failed. */
+  /** By key, with the error of the last attempt. */
   readonly #backlog: Backlog<CacheError>
   #since = 0
   #carriedOut = 0
@@ -31,17 +31,20 @@ export class PendingInvalidations {
     })
   }
 
-  /** How many there are. */
+  /** The number of kept invalidations. */
   get count(): number {
     return this.#backlog.size
   }
 
-  /** Why a key must not be read from the store: it has been invalidated, and the store may not know; `undefined` if it may. */
+  /**
+   * The reason why a key must not be read: its invalidation may not have reached the store; `undefined` if there is
+   * none.
+   */
   why(key: string): CacheError | undefined {
     return this.#backlog.size === 0 ? undefined : this.#backlog.get(key)
   }
 
-  /** Keeps one, unless there are too many; returns whether it is kept. */
+  /** Keeps an invalidation; returns `false` if there are too many. */
   keep(key: string, error: CacheError): boolean {
     if (this.#backlog.size === 0) this.#since = this.#clock.now()
     if (!this.#backlog.add(key, error)) return false
@@ -50,14 +53,15 @@ export class PendingInvalidations {
   }
 
   /**
-   * The store has been told of a key by another write.
-   * @param why what `why` said when that write was sent: an invalidation that is kept since then may be the later one
+   * Drops an invalidation because another write has reached the store.
+   * @param why the result of `why` when that write was sent: an invalidation that was kept since then may be the later
+   *   one
    */
   forget(key: string, why: CacheError | undefined): void {
     if (why !== undefined) this.#backlog.delete(key, why)
   }
 
-  /** Tries them all, in their order, until one fails; resolves when it is over. */
+  /** Repeats all of them, in order, until one fails; resolves when the round is over. */
   replay(): Promise<void> {
     return this.#backlog.retry()
   }
@@ -72,7 +76,7 @@ export class PendingInvalidations {
     } catch {
       return false
     }
-    // The key may have been invalidated once more meanwhile, after this invalidation had been carried out.
+    // The key may have been invalidated again meanwhile, after this invalidation was carried out.
     if (this.#backlog.get(key) === error) this.#carriedOut++
     return true
   }

@@ -1,13 +1,18 @@
+/*
+ * Room: time. The clock that everything else in core goes by, and the timers on it. Only errors.ts stands below it.
+ *
+ * Reading order: clock.ts (the clock), duration.ts (durations in options), deadline.ts (commands with a deadline).
+ */
 /**
- * Time as the core sees it: monotonic, and replaceable, so that a fleet can be run on one virtual clock.
- * Wall-clock time is not here on purpose: inside a process nothing is decided by it.
+ * The time of the core: monotonic, and replaceable, so that a simulated fleet can share one virtual clock. Wall-clock
+ * time is left out on purpose: no decision inside a process depends on it.
  */
 export interface Clock {
   /** Milliseconds since some fixed moment; never goes back. */
   now(): number
   /** Calls `run` once after `ms` milliseconds; a background timer does not keep the process alive. */
   after(ms: number, run: () => void, background?: 'background'): Timer
-  /** A number in [0, 1), for moments that are spread at random: the jitter of a ttl, when to ask again. Default `Math.random`. */
+  /** A random number in [0, 1), for the jitter of ttls and of backoff. Default `Math.random`. */
   random?(): number
 }
 
@@ -26,29 +31,29 @@ export const systemClock: Clock = {
   },
 }
 
-/** A number in [0, 1): chance only ever decides when something happens, so it is the clock's. */
+/** A random number in [0, 1). It comes from the clock because randomness only ever decides when something happens. */
 export function drawRandom(clock: Clock): number {
   return clock.random?.() ?? Math.random()
 }
 
 /**
- * What versions and fences grow with, in microseconds: the time since 1970, so that those of a later process are greater.
- * On a clock that is not this machine's it is the time of that clock: what is numbered by it is the same in every run.
+ * The base of versions and fencing tokens, in microseconds since 1970, so that later processes start higher. On a
+ * replaced clock it is the time of that clock, so that simulated runs are reproducible.
  */
 export function microseconds(clock: Clock): number {
   return Math.floor(clock === systemClock ? Date.now() : clock.now()) * 1_000
 }
 
-/** The most readings before time is asked for after all: a turn that never ends must not stop the clock. */
+/** The most cached readings in a row: a turn of the event loop that never ends must not stop the clock. */
 const most = 256
 
 /**
- * Tells the time once in a turn of the event loop: asking the system costs half as much as a hit. Whatever a turn asks of
- * it is answered as of its beginning; nothing that has come from outside since then is known in that turn anyway.
+ * Reads the clock once per turn of the event loop, because a reading costs half as much as a hit. All readings of a
+ * turn are as of its beginning: events that arrive later are not known within the turn anyway.
  */
 export class CoarseClock {
   readonly #clock: Clock
-  /** Another clock, of a test, may be set within a turn. */
+  /** 0 for a replaced clock: a test may set it within a turn. */
   readonly #most: number
   #now = 0.5
   #left = 0
@@ -67,7 +72,8 @@ export class CoarseClock {
     this.#left = this.#most
     if (!this.#armed && this.#most > 0) {
       this.#armed = true
-      // One that does not hold the loop up would wait for the next event, and the turn with it.
+      // An unreferenced immediate would not run before the next event, and the cached time would stand still until
+      // then.
       setImmediate(this.#turnEnds)
     }
     return (this.#now = this.#clock.now())

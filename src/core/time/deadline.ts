@@ -1,12 +1,12 @@
 import type { Clock, Timer } from './clock.ts'
 import { CacheError, unavailableError } from '../errors.ts'
 
-/** When a timer runs so much later than it should, in milliseconds, this process itself was busy. */
+/** A timer that runs this much too late shows that the process itself was busy, in milliseconds. */
 const busy = 20
 
 /**
- * Calls `expire` when so many milliseconds have passed; where this process was busy then, a turn later: answers that
- * came meanwhile are read after timers have run, so they get their turn.
+ * Calls `expire` after `ms` milliseconds, or a turn later if this process was busy: the event loop runs timers before
+ * it reads the answers that arrived meanwhile, so those answers get their turn first.
  */
 export function startDeadline(clock: Clock, ms: number, expire: () => void, kind?: 'background'): Timer {
   const after = (delay: number): Timer => {
@@ -22,9 +22,10 @@ export function startDeadline(clock: Clock, ms: number, expire: () => void, kind
 }
 
 /**
- * What a command comes to, if it is answered in time; else, and when it fails, rejects with STORE_UNAVAILABLE.
- * @param options.most how long it may take, in milliseconds
- * @param options.late is given an answer that comes after that
+ * Runs a command with a deadline; resolves with its answer.
+ * @param options.most the deadline, in milliseconds
+ * @param options.late receives an answer that arrives after the deadline
+ * @throws `CacheError` STORE_UNAVAILABLE if the command fails or is not answered in time
  */
 export function withDeadline<T>(
   run: () => Promise<T>,
@@ -50,7 +51,7 @@ export function withDeadline<T>(
   })
 }
 
-/** Resolves when `over` does, or when so many milliseconds have passed. */
+/** Resolves when `over` does, or after `ms` milliseconds. */
 export async function waitAtMost(ms: number, over: Promise<void>, clock: Clock): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = clock.after(ms, resolve)
@@ -61,13 +62,13 @@ export async function waitAtMost(ms: number, over: Promise<void>, clock: Clock):
   })
 }
 
-/** A command that has been sent and not been answered. */
+/** A command that was sent and has no answer yet. */
 export interface Command {
-  /** By the clock. */
+  /** When it was sent, by the clock. */
   readonly since: number
-  /** How many had been answered when it was sent. */
+  /** How many answers had arrived when it was sent. */
   readonly before: number
-  /** Null when it is over: the tables that a set of V8 has outgrown keep what was in it, and thereby what that refers to. */
+  /** Null once it is over: V8 keeps the elements of a set's outgrown tables alive, and so everything they refer to. */
   reject: ((error: CacheError) => void) | null
 }
 
@@ -80,8 +81,8 @@ export class InFlightCommands {
   #sweep: Timer | null = null
 
   /**
-   * @param timeout how long a command may take, in milliseconds
-   * @param late rejects one that took longer, or that was under way when all was closed
+   * @param timeout the deadline of a command, in milliseconds
+   * @param late rejects a command that missed its deadline, or that was under way when all was closed
    */
   constructor(timeout: number, clock: Clock, late: (reject: (error: CacheError) => void, before: number) => void) {
     this.#timeout = timeout
@@ -90,8 +91,9 @@ export class InFlightCommands {
   }
 
   /**
-   * What a command comes to, if it is answered in time; else, and when it fails, rejects with STORE_UNAVAILABLE.
-   * @param late is given an answer that comes after that
+   * Runs a command with the deadline; resolves with its answer.
+   * @param late receives an answer that arrives after the deadline
+   * @throws `CacheError` STORE_UNAVAILABLE if the command fails or is not answered in time
    */
   run<T>(send: () => Promise<T>, late?: (value: T) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -114,7 +116,7 @@ export class InFlightCommands {
     if (this.#sweep === null) this.#sweepIn(this.#timeout)
   }
 
-  /** Whether it was under way still. */
+  /** Ends a command. Returns whether it was still under way. */
   end(command: Command): boolean {
     command.reject = null
     return this.#commands.delete(command)

@@ -1,20 +1,20 @@
-/** A span of time: a number is milliseconds, a string carries its unit (`'250ms'`, `'30s'`, `'5m'`, `'1h'`, `'1d'`). */
+/** A span of time: a number of milliseconds, or a string with a unit (`'250ms'`, `'30s'`, `'5m'`, `'1h'`, `'1d'`). */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 
 const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** The longest a timer of Node.js can be set to, in milliseconds (2³¹ − 1, about 24.8 days). */
+/** The longest delay of a timer in Node.js, in milliseconds (2³¹ − 1, about 24.8 days). */
 export const longestTimer = 2_147_483_647
 
-/** The longest a value may live, in milliseconds: a hundred years; what is longer is a unit mistaken. */
+/** The longest lifetime of a value, in milliseconds: a hundred years. A longer one is a mistaken unit. */
 export const longestLife: number = 36_525 * 86_400_000
 
 /**
- * Milliseconds of a duration.
- * @param name what the duration is for, as it stands in the error
- * @param value what the user gave
- * @param bounds least and most milliseconds allowed; least is 1 unless told, so zero is refused
- * @throws TypeError when it is not a duration or out of bounds
+ * Converts a duration to milliseconds.
+ * @param name the option, as the error names it
+ * @param value the user's value
+ * @param bounds the least and the most milliseconds allowed; `least` is 1 by default, so zero is refused
+ * @throws TypeError if the value is not a duration or is out of bounds
  */
 export function parseDuration(name: string, value: unknown, bounds: { least?: number; most: number }): number {
   const { least = 1, most } = bounds
@@ -34,17 +34,17 @@ function parsed(text: string): number {
 
 const longestShown = 60
 
-/** A value of the user's as it stands in a TypeError: itself where short, and its type; of a URL no more than the scheme. */
+/** A user's value for a TypeError: its short text and its type; of a URL, only the scheme. */
 export function formatValue(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (typeof value === 'function') return 'a function'
   if (typeof value === 'object') return isArray(value) ? 'an array' : 'an object'
   if (typeof value === 'string') return `${JSON.stringify(withoutCredentials(value).slice(0, longestShown))} (string)`
-  // A bigint has as many digits as it likes.
+  // A bigint can have any number of digits.
   return `${String(value as number | bigint | boolean | symbol).slice(0, longestShown)} (${typeof value})`
 }
 
-// Whoever gives a URL in place of a client must not find its password in a log.
+// A URL given in place of a client must not put its password into a log.
 function withoutCredentials(text: string): string {
   const end = text.indexOf('://')
   if (end !== -1) return `${text.slice(0, end)}://…`

@@ -1,21 +1,21 @@
--- Have all processes let copies of values go.
--- KEYS  1 whoever keeps copies
--- ARGV  1 token of this command   2 what goes   3 for how long a process is told, ms
--- Returns  until the last of them may serve what it has not heard of, ms; and a list of those who must say that they have
---          heard: they are told 'd', the token, that of the change told before it, and what goes
+-- Tell all processes to drop near copies.
+-- KEYS  1 list of processes with copies
+-- ARGV  1 token of this command   2 the drop   3 longest time in which a process may serve copies without a sign, ms
+-- Returns  longest time in which a process may still serve such a copy, ms; the inboxes that must acknowledge. They are
+--          sent 'd', the token, the token of the drop before it, and the drop
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local fields = redis.pcall('HKEYS', KEYS[1])
 if fields.err or #fields == 0 then return {0, {}} end
 local message = 'd' .. ARGV[1] .. (redis.call('HGET', KEYS[1], 'last') or ARGV[1]) .. ARGV[2]
--- Where no memory is left it is taken off the list instead: then all copies go with the next sign.
+-- Without free memory, remove the field instead: then all copies are dropped with the next sign.
 if type(redis.pcall('HSET', KEYS[1], 'last', ARGV[1])) == 'table' then redis.call('HDEL', KEYS[1], 'last') end
 local longest = 0
 local told = {}
 for _, inbox in ipairs(fields) do
   if inbox ~= 'last' then
     local left = (tonumber(redis.call('HGET', KEYS[1], inbox) or 0) or 0) - now
-    -- Also one that may not serve them any more: it may do so again.
+    -- Also to an inbox whose time is over: its process may serve copies again.
     redis.pcall('PUBLISH', inbox, message)
     if left > 0 then
       longest = math.max(longest, math.min(left, tonumber(ARGV[3])))

@@ -1,5 +1,5 @@
--- The epoch of the tags of a namespace, where it is in another slot of a cluster than what is claimed.
+-- Read the epoch of the tags of a namespace, for a claim in another slot of a cluster.
 -- KEYS  1 epoch
--- Returns  the epoch; where there is none, less than that of an invalidation that comes at this very moment
+-- Returns  the epoch; if there is none, less than that of an invalidation at this very moment
 local time = redis.call('TIME')
 return redis.call('GET', KEYS[1]) or string.format('%.0f', time[1] * 1000000 + time[2] - 1)

@@ -1,16 +1,17 @@
--- End a load with a value: write it, drop the lease, wake those who wait. Only if the lease is still ours. For several
--- keys at once, each for itself.
+-- End a load with a value: write it, delete the lease, wake the waiters; but only if the lease still has the token.
+-- Several keys in one command, each for itself.
 -- KEYS  for each: 1 value   2 lease
--- ARGV  how many, then for each:
+-- ARGV  number of keys, then for each:
 --       1 token of the load
 --       2 payload
 --       3 ttl, ms
 --       4 grace, ms
 --       5 when it was sent, by this server's clock, ms: freshness counts from there, however late it arrives
---       6 how long the load took, ms
---       7 up to this many bytes the value travels in the message
+--       6 load time, ms
+--       7 largest payload that travels in the message, bytes
 --       8 flags of the value
--- Returns  for each an error, or {1, now in microseconds} if the value is in place, {0, now} if the lease was lost and nothing was written
+-- Returns  for each {1, now in microseconds} if the value is in place, {0, now} if the lease was lost and nothing was
+--          written, or an error
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -31,20 +32,20 @@ local function fill(KEYS, ARGV)
   local staleUntil = freshUntil + ARGV[4]
   local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[8], token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
     .. ARGV[2]
-  -- It stays at least a second, although nobody is served it: who waits for it may still be on the way to read it.
+  -- Keep it for a second at least, even if it may not be served: a waiter may still be on its way to read it.
   redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 
   local fields = redis.call('HKEYS', leaseKey)
   redis.call('DEL', leaseKey)
   local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
-  -- A process that may not publish still loads: the others will ask.
+  -- A process without permission to publish can still load: the waiters will ask.
   for _, field in ipairs(fields) do
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
   end
   return {1, micros}
 end
 
--- Each for itself: what goes wrong with one is the answer to that one.
+-- Each key for itself: an error of one is the answer for that one.
 local many = tonumber(ARGV[1])
 local keys, args = #KEYS / many, (#ARGV - 1) / many
 local answers = {}
@@ -59,5 +60,5 @@ for each = 0, many - 1 do
   if answer.err then bad = bad + 1 end
   answers[each + 1] = answer
 end
--- An error that is that of all must be seen as one: a client may reconnect because of it.
+-- An error of all keys must look like one: a client may reconnect because of it.
 return bad == many and answers[1] or answers

@@ -1,15 +1,15 @@
--- Give a lock back, or a place in its queue; if it is free then, the next in the queue is told.
+-- Release a lock, or a place in its queue. If the lock is free then, tell the first waiter in the queue.
 -- KEYS  1 lock   2 queue   3 places
--- ARGV  1 what the holder calls itself, '' if it does not hold it
---       2 who gives its place in the queue up, '' for nobody
---       3 present in a cluster, where this server does not know all who listen
+-- ARGV  1 token of the holder, '' if the lock is not to be released
+--       2 waiter that leaves the queue, '' for none
+--       3 present in a cluster, where this server does not know all subscribers
 -- Returns  1 if the lock was ours, 0 if it was not
 local lockKey, queueKey, placesKey = KEYS[1], KEYS[2], KEYS[3]
--- For so many ms the next one keeps its place once it has been told: `placeKeptOnceTold` of core/lock-provider.ts.
+-- How long the first waiter keeps its place once told, ms: `placeKeptOnceTold` of core/contract/lock-backend.ts.
 local placeKeptOnceTold = 250
 local holder = redis.call('GET', lockKey)
 local ours = 0
--- Whoever has not heard that it was granted the lock does not know whether its inbox stands behind its token.
+-- A process whose grant was lost does not know whether its inbox follows its token.
 if ARGV[1] ~= '' and holder and (holder == ARGV[1] or string.sub(holder, 1, #ARGV[1] + 1) == ARGV[1] .. '@') then
   redis.call('DEL', lockKey)
   holder = false

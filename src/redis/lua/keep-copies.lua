@@ -1,10 +1,10 @@
--- A process keeps copies of values: who lets one of them go must tell it, for a while.
--- KEYS  1 whoever keeps copies
+-- Put a process with near copies on the list, for a while: writers must tell it which copies to drop.
+-- KEYS  1 list of processes with copies
 -- ARGV  1 inbox of the process   2 for how long, ms   3 token of this command
--- Returns  1; and to the inbox, behind all that it was told before: 's', the token, and that of the last change that was told
+-- Returns  1; and sends the inbox a sign, behind all earlier drops: 's', the token, and the token of the last drop
 local last = redis.call('HGET', KEYS[1], 'last')
 if not last then
-  -- The list is new, or an old one was lost: whatever was told before, something may have been missed.
+  -- The list is new, or an old one was lost: drops may have been missed.
   last = ARGV[3]
   redis.call('HSET', KEYS[1], 'last', last)
 end

@@ -1,7 +1,8 @@
--- What there is of a key, for operators; changes nothing.
--- KEYS  1 lease   2 value, if it is asked for
+-- Read the state of a key, for operators; changes nothing.
+-- KEYS  1 lease   2 value, if it is wanted
 -- Returns  {now in microseconds, the value with its header or false, ms left of the lease, -2 if there is none,
---          how many processes wait, and of the lease the state, token, version, since, renewals, holder, error, ttl, answers, context}
+--          number of waiting processes, then of the lease: state, token, version, since, renewals, holder, error, ttl,
+--          answers, context}
 local time = redis.call('TIME')
 local value = KEYS[2] and redis.pcall('GET', KEYS[2])
 local lease = redis.pcall('HMGET', KEYS[1], 'state', 'token', 'version', 'since', 'renewals', 'holder', 'error', 'ttl', 'answers', 'context')

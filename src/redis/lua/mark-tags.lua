@@ -1,8 +1,8 @@
--- See to it that the tags of a value are there for as long as it is, before it is written.
--- KEYS  1 epoch   2.. tags: each the epoch of its last invalidation, or of the first value that had it
--- ARGV  1 epoch of when the load of the value began, '' for a value of this moment   2 how long the value lives, ms
+-- Make sure that the epochs of a value's tags exist as long as the value, before it is written.
+-- KEYS  1 epoch   2.. tags: each the epoch of its last invalidation, or of the first value with it
+-- ARGV  1 epoch at which the load of the value began, '' for a value of this moment   2 life of the value, ms
 -- Returns  the epoch of the value, false if a tag was invalidated since
--- What is no number of ours, or too large to be counted on, is as good as none.
+-- A foreign text, or a number too large to be counted on, counts as none.
 local function counted(text)
   local number = tonumber(text or 0)
   return number and number < 9007199254740991 and number or 0
@@ -17,7 +17,7 @@ end
 local since = tonumber(ARGV[1]) or math.max(latest, newest)
 if newest > since then return false end
 local digits = string.format('%.0f', since)
--- Whatever is invalidated later must be greater, also after the clock of this server was set back.
+-- A later invalidation must have a greater epoch, even after this server's clock was set back.
 if epoch < since then redis.call('SET', KEYS[1], digits, 'PX', 2592000000) end
 for index = 2, #KEYS do
   local left = redis.call('PTTL', KEYS[index])

@@ -1,11 +1,11 @@
--- Write or delete a value, and void whatever load of its key is under way or has failed.
--- KEYS  1 value   2 lease   3 whoever keeps copies, if on this server
--- ARGV  1 token of the value that is written, '' to delete
+-- Write or delete a value, and void the load of its key, be it under way or failed.
+-- KEYS  1 value   2 lease   3 list of processes with copies, if on this server
+-- ARGV  1 token of the new value, '' to delete
 --       2 payload   3 ttl, ms   4 grace, ms
 --       5 when it was sent, by this server's clock, ms, '' if not known: freshness counts from there
---       6 how late it may arrive, ms, '' for ever: whoever sent it has given up by then, and others may have written since
+--       6 how late it may arrive, ms, '' for ever: later, its sender has given up, and others may have written since
 --       7 flags of the value
--- Returns  1, or 0 if it came too late to be written, and only deleted; now in microseconds; whether somebody keeps copies
+-- Returns  1, or 0 if it came too late and only deleted; now in microseconds; 1 if a process keeps copies
 local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -34,7 +34,7 @@ else
   redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 end
 
--- Last, so that whoever is told to ask again finds what was written.
+-- Last, so that a waiter that asks again finds the new value.
 if lease[1] == 'held' and lease[2] then
   for _, field in ipairs(fields) do
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end

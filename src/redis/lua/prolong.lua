@@ -1,6 +1,6 @@
--- Hold locks for another ttl. Only those that are still ours.
+-- Extend locks by another ttl, but only those that are still ours.
 -- KEYS  the locks
--- ARGV  for each: what its holder calls itself, ttl in ms
+-- ARGV  for each: token of the holder, ttl in ms
 -- Returns  1 or 0 for each
 local answers = {}
 for index, lockKey in ipairs(KEYS) do

@@ -1,6 +1,6 @@
--- Hold leases for another lease ttl.
+-- Extend leases by another lease ttl.
 -- KEYS  the leases
--- ARGV  1 inbox of this process, '' if nobody should judge by it whether this process lives
+-- ARGV  1 inbox of this process, '' if no process may judge by it whether this one lives
 --       2.. for each key: token, lease ttl in ms
 -- Returns  for each key 1 if the lease is ours and renewed, 0 if not
 local inbox = ARGV[1]

@@ -1,9 +1,9 @@
--- End a load without a value: with an error or with "do not queue", both remembered for a while.
+-- End a load without a value: with an error or with "do not queue", which is the answer for a while.
 -- KEYS  1 lease
 -- ARGV  1 token of the load
 --       2 'failed' or 'pass'
 --       3 the error, '' if none
---       4 how long it is the answer to those who ask, ms; 0 for not at all
+--       4 how long it is the answer to new callers, ms; 0 for not at all
 -- Returns  {1} if the lease was ours, {0} if it was lost and nothing was done
 local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
@@ -14,21 +14,21 @@ if lease[1] ~= 'held' then return {1} end
 
 local fields = redis.call('HKEYS', leaseKey)
 local message = string.sub(state, 1, 1) .. token .. ARGV[3]
--- A process that may not publish still loads: the others will ask.
+-- A process without permission to publish can still load: the waiters will ask.
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
 end
--- Its token stays for at least a second, although it is no answer any more: the command may come once more.
+-- Keep the token for a second at least, even if it is no answer any more: the command may arrive again.
 local ttl = math.max(tonumber(ARGV[4]), 1000)
--- The key is there all the time: while its slot moves to another node, one that is deleted could not be made again.
--- What goes, goes first: a script that has written already is not refused the rest when memory is full.
+-- Keep the key at all times: while its slot moves to another node, a deleted key could not be created again. Delete
+-- fields before adding any: a script that has already written is not refused the rest when memory is full.
 for _, field in ipairs(fields) do
   if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
 end
 redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
 local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
 if type(expires) == 'table' then
-  -- Forbidden. Nothing must stay that never expires.
+  -- Forbidden. Nothing may stay without an expiry.
   redis.call('DEL', leaseKey)
   return expires
 end

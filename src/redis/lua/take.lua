@@ -1,18 +1,18 @@
--- Ask for a lock and perhaps get it, in one step; take a place in the queue if somebody else has it.
--- KEYS  1 lock: what its holder calls itself   2 fence   3 queue: who waits, by when it came
---       4 places: until when each of them keeps its place
---       5 suspect: since when the holder's inbox is silent; absent where no holder may be replaced
--- ARGV  1 who asks: the token of this request, and behind it the inbox of its process, if it has one
+-- Request a lock: grant it, or take a place in the queue if another holder has it. One atomic step.
+-- KEYS  1 lock: token of its holder   2 fence   3 queue: the waiters, by the time of their first request
+--       4 places: until when each waiter keeps its place
+--       5 suspect: since when the holder's inbox is silent; absent if no holder may be replaced
+-- ARGV  1 requester: the token of this request, followed by the inbox of its process, if it has one
 --       2 ttl, ms
 --       3 how it waits: 'fair', 'any' or 'no'
--- Returns  {1, what the holder calls itself now, fence}
---          {0, ms after which asking again may win, -1 if only the holder knows, 1 if it will tell}
+-- Returns  {1, token of the holder as stored, fence}
+--          {0, ms after which a new request may win, -1 if only the holder knows, 1 if a message will tell}
 local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local me, ttl, waits = ARGV[1], ARGV[2], ARGV[3]
 local token, inbox = string.sub(me, 1, 16), string.sub(me, 17)
--- For so many ms nobody must have listened to the inbox of a holder before it is replaced.
+-- How long the inbox of a holder must be silent before the holder is replaced, ms.
 local goneAfter = 50
--- For so many ms whoever waits keeps its place if it does not ask again: `placeKept` of core/lock-provider.ts.
+-- How long a waiter keeps its place without a request, ms: `placeKept` of core/contract/lock-backend.ts.
 local placeKept = 5000
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -22,12 +22,12 @@ local holder = redis.call('GET', lockKey)
 if holder and string.sub(holder, 1, 16) == token then return {1, holder, redis.call('GET', fenceKey)} end
 
 local left = holder and redis.call('PTTL', lockKey) or 0
--- A holder that may be replaced says where it listens.
+-- A holder that may be replaced has its inbox behind its token.
 local address = holder and suspectKey and string.match(holder, '^' .. string.rep('.', 16) .. '@(.+)$')
 if address then
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', address)
   if not listeners.err and listeners[2] == 0 then
-    -- It may only be reconnecting: it is given a moment.
+    -- The holder may only be reconnecting, so it has a moment.
     local since = redis.call('GET', suspectKey)
     if not since then
       redis.call('SET', suspectKey, now, 'PX', 10000)
@@ -36,7 +36,7 @@ if address then
     local rest = since + goneAfter - now
     if rest <= 0 then
       redis.call('DEL', lockKey, suspectKey)
-      -- Should it live, it is told.
+      -- Tell the holder, in case it lives.
       redis.pcall('PUBLISH', address, 'a' .. string.sub(holder, 1, 16))
       holder = false
     elseif left < 0 or rest < left then
@@ -50,7 +50,7 @@ end
 local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
 local gone = {}
 if first then
-  -- Whoever has not asked again for so long has gone away.
+  -- Remove the waiters that have not requested for so long: they are gone.
   gone = redis.call('ZRANGEBYSCORE', placesKey, '-inf', now)
   if #gone > 0 then
     for _, each in ipairs(gone) do redis.call('ZREM', queueKey, each) end
@@ -65,26 +65,26 @@ if not holder then
       redis.call('ZREM', queueKey, me)
       redis.call('ZREM', placesKey, me)
     end
-    -- For a day, so that no key stays for ever; after that the clock alone makes it grow.
+    -- For a day, so that no key stays for ever; after that, the clock alone makes the fence grow.
     local life = math.max(86400000, 2 * ttl)
     -- 16 digits keep every microsecond until the year 2286.
     local fence = string.format('%.0f', micros)
     local last = tonumber(redis.call('SET', fenceKey, fence, 'PX', life, 'GET') or 0) or 0
-    -- What is no number of ours, or too large to be counted on, is forgotten.
+    -- A foreign text, or a number too large to be counted on, is dropped.
     if last >= micros and last < 9007199254740991 then
       fence = string.format('%.0f', last + 1)
       redis.call('SET', fenceKey, fence, 'PX', life)
     end
     local name = token
     if suspectKey and inbox ~= '' then
-      -- It speaks for its process only where this very server sees it subscribed.
+      -- The inbox stands for its process only if this server itself sees it subscribed.
       local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
       if not listeners.err and listeners[2] > 0 then name = token .. '@' .. inbox end
     end
     redis.call('SET', lockKey, name, 'PX', ttl)
     return {1, name, fence}
   end
-  -- The first of them has been told. Where it was somebody else who has gone away, nobody has told the next.
+  -- The first waiter has been told. If that was a waiter that is gone now, the next one has not been told yet.
   if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16)) end
   left = tonumber(redis.call('ZSCORE', placesKey, first)) - now
 end
@@ -93,9 +93,9 @@ if waits ~= 'no' then
   redis.call('ZADD', placesKey, now + placeKept, me)
   redis.call('PEXPIRE', queueKey, 2 * placeKept)
   redis.call('PEXPIRE', placesKey, 2 * placeKept)
-  -- Only the first need ask when the lease of the holder ends: the others come after it.
+  -- Only the first waiter need ask when the holder's lease ends: the others come after it.
   if first and first ~= me then left = -1 end
 end
--- Whoever uses the plain recipe tells nobody.
+-- A holder that uses the plain recipe (`SET NX PX`) sends no message.
 local tells = not holder or string.find(holder, '^[%w_-]+$') and #holder == 16 or address or string.find(holder, '^[%w_-]+@herdless:')
 return {0, left, tells and 1 or 0}

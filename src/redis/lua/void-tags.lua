@@ -1,8 +1,8 @@
--- Void all values that have one of these tags, and those whose loads are under way.
--- KEYS  1 epoch   2 whoever keeps copies   3.. tags
--- ARGV  1 how long a tag remembers it at least, ms
--- Returns  whether somebody keeps copies
--- What is no number of ours, or too large to be counted on, is as good as none.
+-- Void all values with one of these tags, and those whose loads are under way.
+-- KEYS  1 epoch   2 list of processes with copies   3.. tags
+-- ARGV  1 shortest memory of a tag's invalidation, ms
+-- Returns  1 if a process keeps copies, 0 if not
+-- A foreign text, or a number too large to be counted on, counts as none.
 local function counted(text)
   local number = tonumber(text or 0)
   return number and number < 9007199254740991 and number or 0
