@@ -98,7 +98,7 @@ export interface CacheResponsesOptions<Request = IncomingMessage, Asker = object
   readonly maxWaiters?: number | undefined
   /**
    * How many variants of an address, by request fields, each process stores. One more invalidates the variant that the
-   * process stored first. Variants by `user` do not count. Default 100.
+   * process stored longest ago. Variants by `user` do not count. Default 100.
    */
   readonly maxVariants?: number | undefined
   /**
