@@ -170,7 +170,7 @@ export class ResponseLoad {
     let leave = (): void => undefined
     const followed = new Promise<Loaded>((resolve) => {
       const join = (stream: HandlerRun, head: StoredHead): void => {
-        // A request that differs in any input waits for the whole: the handler may still read what tells the two apart.
+        // A request that differs in any input waits for the whole: a late read may tell the two apart.
         if (this.#client.isDone || !stream.mayFollow(selection, head) || !fill.forgo()) return
         follow(response, stream, { head, status: { forwarded, collapsed: true } })
         resolve('answered')
