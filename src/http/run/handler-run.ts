@@ -252,7 +252,10 @@ export class HandlerRun {
     this.#run()
   }
 
-  /** Resolves with the end of the answer. An answer that has read an input after its head is unfit to be stored. */
+  /**
+   * Resolves with the end of the answer. It is unfit to be stored if the handler has read an input after its head that
+   * is not part of the key.
+   */
   async ended(): Promise<Ended> {
     if (this.#capture === null) return { state: 'broken', why: 'it never began' }
     const ended = await this.#capture.recording.ended
