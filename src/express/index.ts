@@ -20,21 +20,21 @@ export type { CacheResponsesOptions, PerRequest } from '../http/options/response
 declare global {
   namespace Express {
     interface Request {
-      /** What a handler behind `cacheResponses` or `cachedServer` is told of the cache. */
+      /** How the cache in front of this handler treats the request; set behind `cacheResponses` and `cachedServer`. */
       cache?: CacheInfo
     }
   }
 }
 
-/** A middleware of Express 4 and 5, or of anything that has node's requests and responses. */
+/** A middleware of Express 4 or 5, or of any framework with the requests and responses of node:http. */
 export type Middleware<Request> = (request: Request, response: ServerResponse, next: (error?: unknown) => void) => void
 
 /**
- * A middleware that caches whole responses: what stands behind it runs once for the whole fleet. `Cache-Control` of a response
- * decides (RFC 9111, for a shared cache).
+ * Creates a middleware that caches whole responses: the handler behind it runs once for the whole fleet.
+ * `Cache-Control` of the response applies (RFC 9111, as a shared cache).
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
  * @param options each with a default
- * @throws TypeError for what is no such cache, an unknown option or a value it cannot have
+ * @throws TypeError for a cache that was not made by `createCache`, an unknown option or an invalid value
  */
 export function cacheResponses<Request extends IncomingMessage = IncomingMessage>(
   cache: Cache,

@@ -10,15 +10,15 @@ export type { CacheInfo } from '../http/message/cache-info.ts'
 export type { HookReply, HookRequest }
 export type { CacheResponsesOptions, PerRequest } from '../http/options/response-options.ts'
 
-/** A hook of Fastify that is called when a request has come. */
+/** An `onRequest` hook of Fastify. */
 export type OnRequestHook = (request: HookRequest, reply: HookReply, done: (error?: Error) => void) => void
 
 /**
- * A hook `onRequest` that caches whole responses, of an app, a plugin or a route: what comes after it runs once for the whole
- * fleet. `Cache-Control` of a response decides (RFC 9111, for a shared cache).
+ * Creates an `onRequest` hook that caches whole responses, for an app, a plugin or a route: the handler and the later
+ * hooks run once for the whole fleet. `Cache-Control` of the response applies (RFC 9111, as a shared cache).
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
- * @param options each with a default; `user` is given the request, other functions that of node:http (`request.raw`)
- * @throws TypeError for what is no such cache, an unknown option or a value it cannot have
+ * @param options each with a default; `user` receives the request, other functions that of node:http (`request.raw`)
+ * @throws TypeError for a cache that was not made by `createCache`, an unknown option or an invalid value
  */
 export function cacheResponses<Request extends HookRequest = HookRequest>(
   cache: Cache,
@@ -27,13 +27,14 @@ export function cacheResponses<Request extends HookRequest = HookRequest>(
   const responses = new ResponseCache('cacheResponses', cache, options)
   return (request, reply, done) => {
     const { raw } = reply
-    // What hooks before it have said is said with each answer, and Fastify keeps it to itself until the handler's is sent.
+    // Lines of earlier hooks belong to every answer, including cached ones, but Fastify holds them back until the
+    // handler's answer is sent.
     const said = Object.entries(reply.getHeaders()).filter(([name, value]) => value !== raw.getHeader(name))
     for (const [name, value = ''] of said) raw.setHeader(name, value)
     const run = (): void => {
       for (const [name] of said) {
         if (raw.hasHeader(name)) raw.removeHeader(name)
-        // A response for the cache alone, to which nobody has said it.
+        // A detached response never got the line, and the answer for the cache must not have it.
         else reply.removeHeader(name)
       }
       readConstraints(request)

@@ -16,12 +16,13 @@ export type { CacheResponsesOptions, PerRequest } from '../http/options/response
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
 /**
- * A middleware that caches whole responses: what stands behind it runs once for the whole fleet. `Cache-Control` of a response
- * decides (RFC 9111, for a shared cache). A request that came by no server of @hono/node-server, as with `app.request()`, is
- * answered by the handler, as if there were no cache.
+ * Creates a middleware that caches whole responses: the handler behind it runs once for the whole fleet.
+ * `Cache-Control` of the response applies (RFC 9111, as a shared cache). A request without a server of
+ * @hono/node-server, as from `app.request()`, is answered by the handler without a cache.
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
- * @param options each with a default; `user` is given the context, other functions the request of node:http (`c.env.incoming`)
- * @throws TypeError for what is no such cache, an unknown option or a value it cannot have
+ * @param options each with a default; `user` receives the context, other functions the request of node:http
+ *   (`c.env.incoming`)
+ * @throws TypeError for a cache that was not made by `createCache`, an unknown option or an invalid value
  */
 export function cacheResponses<Context extends HonoContext = HonoContext>(
   cache: Cache,
@@ -32,7 +33,8 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
     const messages = messagesOf(context)
     if (messages === null) return await passed(context, next)
     const { incoming, outgoing } = messages
-    // What middleware before it has said is said with each answer, and Hono keeps it to itself until the handler's is sent.
+    // Lines of earlier middleware belong to every answer, including cached ones, but Hono holds them back until the
+    // handler's answer is sent.
     const { headers } = context.newResponse(null)
     for (const [name, value] of headers) outgoing.appendHeader(name, value)
     const said = new Set(headers.keys())
@@ -40,7 +42,7 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
     const run = async (): Promise<void> => {
       for (const name of said) {
         if (outgoing.hasHeader(name)) outgoing.removeHeader(name)
-        // A response for the cache alone, to which nobody has said it.
+        // A detached response never got the line, and the answer for the cache must not have it.
         else context.header(name)
       }
       context.req.raw = seenThrough(context.req.raw, incoming)
@@ -50,25 +52,26 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
   }
 }
 
-/** The messages of node:http behind a request; `null` where there are none. */
+/** The messages of node:http behind a request; `null` if there are none. */
 function messagesOf({ env }: HonoContext): { incoming: IncomingMessage; outgoing: ServerResponse } | null {
   const { incoming, outgoing } = (env ?? {}) as { incoming?: IncomingMessage; outgoing?: ServerResponse }
   return incoming === undefined || outgoing === undefined ? null : { incoming, outgoing }
 }
 
-/** Has the handler answer, and says so. */
+/** Runs the handler without a cache, and sets `Cache-Status`. */
 async function passed(context: HonoContext, next: () => Promise<void>): Promise<undefined> {
   await next()
   const { method } = context.req.raw
-  // Only then: a response that a handler has made by itself does not take what was said before.
+  // After the handler: a response that it has created itself does not take lines that were set before.
   if (method === 'GET' || method === 'HEAD')
     context.header('Cache-Status', cacheStatusText({ forwarded: 'bypass', detail: 'no-server' }))
 }
 
-/** What tells @hono/node-server that there is nothing more to send. */
+/** Creates the response that tells @hono/node-server that the answer was already sent. */
 function alreadySent({ statusCode: status }: ServerResponse): Response {
   const response = new Response(null, { status, headers: { 'x-hono-already-sent': 'true' } })
-  // It heeds that only once it has made a true response of it, which is what asking for the body does.
+  // @hono/node-server looks for the field only on a full `Response`, and reading the body turns the lightweight one
+  //   into it.
   void response.body
   return response
 }

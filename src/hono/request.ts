@@ -2,14 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import { isPseudoField } from '../http/message/http2.ts'
 
 /**
- * A request of Hono whose fields are read from that of node:http, one by one, when they are asked for: what is read is seen, and
- * what is hidden is not there. By itself Hono copies all fields when the first is asked for, and keeps the copy.
+ * Wraps a request of Hono so that fields are read from the request of node:http, one by one, when they are accessed:
+ * reads are recorded, and hidden fields stay hidden. Hono itself copies all fields on the first access and keeps the
+ * copy.
  */
 export function seenThrough(raw: Request, incoming: IncomingMessage): Request {
-  // No others are watched; and a body can be read once only.
+  // Only GET and HEAD are watched, and a request with a body must not be wrapped: a body can be read only once.
   if (raw.method !== 'GET' && raw.method !== 'HEAD') return raw
   const headers = headersOf(incoming)
-  // One that @hono/node-server did not make has a copy of the fields inside.
+  // A request that @hono/node-server did not create holds a copy of the fields.
   if (Object.getPrototypeOf(raw) === raw.constructor.prototype) return new Request(raw, { headers: [...headers] })
   const parts = raw as unknown as Record<symbol, unknown>
   const copies = new Set<string | symbol>(Object.getOwnPropertySymbols(raw).filter((name) => isCopy(parts[name])))
@@ -21,7 +22,7 @@ export function seenThrough(raw: Request, incoming: IncomingMessage): Request {
   })
 }
 
-/** Fields that are looked up by their names where that is possible; otherwise all are read. */
+/** The fields of a request. `get` and `has` read one field; every other access reads all of them. */
 function headersOf(incoming: IncomingMessage): Headers {
   let changed: Headers | undefined
   return new Proxy(new Headers(), {

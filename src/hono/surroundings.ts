@@ -4,7 +4,7 @@ import { own } from '../http/watch/harmless.ts'
 import { Overrides } from '../http/message/overrides.ts'
 import type { Surroundings } from '../http/watch/surroundings.ts'
 
-/** What is used of a context of Hono 4. */
+/** The used members of a context of Hono 4. */
 export interface HonoContext {
   readonly env: unknown
   readonly req: { raw: Request; readonly path: string }
@@ -13,7 +13,7 @@ export interface HonoContext {
   newResponse(body: null): Response
 }
 
-/** What Hono knows of a request. */
+/** The surroundings of a request of Hono. */
 export function honoSurroundings(
   context: HonoContext,
   incoming: IncomingMessage,
@@ -36,13 +36,15 @@ export function honoSurroundings(
   }
 }
 
-/** The path by which Hono routes, where that is not the one of the address. */
+/** The path by which Hono routes; `undefined` if it is the path of the address. */
 function pathOf(path: string, url = '/'): string | undefined {
   const next = url.charAt(path.length)
   return url.startsWith(path) && (next === '' || next === '?' || next === '#') ? undefined : path
 }
 
-/** The context has its variables in a private field, which it shows in copies only: from now on it shows these. */
+/**
+ * Makes the context read its variables from the given object. It keeps them in a private field and exposes only copies.
+ */
 function lend(context: HonoContext, variables: Record<PropertyKey, unknown>): void {
   const overrides = new Overrides(context)
   const set = overrides.method('set', (name: PropertyKey, value: unknown) => {

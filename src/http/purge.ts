@@ -5,19 +5,24 @@ import { CacheError } from '../core/errors.ts'
 import { formatValue } from '../core/time/duration.ts'
 import { responseKey } from './stored/request-key.ts'
 
-/** What is to go: responses of addresses, of tags, or of all addresses that begin alike. */
+/** The responses to invalidate: by address, by tag, or by the prefix of addresses. */
 export interface Purge {
-  /** Addresses as clients ask for them, with scheme and host: `http://shop.example/products/7`. Variants go along. */
+  /**
+   * Addresses as clients send them, with scheme and host: `http://shop.example/products/7`. Their variants are
+   * included.
+   */
   readonly urls?: readonly string[] | undefined
   readonly tags?: readonly string[] | undefined
-  /** The beginning of addresses, up to a slash, where the cache has `prefixes: '/'`: `http://shop.example/products/`. */
+  /** A prefix of addresses that ends with a slash: `http://shop.example/products/`. The cache needs `prefixes: '/'`. */
   readonly prefix?: string | undefined
 }
 
 /**
- * Voids stored responses. Once it resolves, nobody in the fleet who asks from then on is given one whose handler began before.
- * @param cache the one that `cacheResponses` was given
- * @throws TypeError for what is none of these, or nothing; `CacheError` STORE_UNAVAILABLE, CLOSED
+ * Invalidates stored responses. After it has resolved, no new request in the fleet is answered with a response whose
+ * handler began before the purge.
+ * @param cache the cache that `cacheResponses` was given
+ * @throws TypeError if there is nothing to purge, or for an invalid address, tag or prefix
+ * @throws CacheError STORE_UNAVAILABLE, CLOSED
  */
 export async function purge(cache: Cache, { urls = [], tags = [], prefix }: Purge): Promise<void> {
   if (urls.length === 0 && tags.length === 0 && prefix === undefined) {
@@ -31,16 +36,18 @@ export async function purge(cache: Cache, { urls = [], tags = [], prefix }: Purg
   ])
 }
 
-/** How a `purgeRouter` knows who may purge. */
+/** The options of `purgeRouter`. */
 export interface PurgeRouterOptions {
-  /** What `Authorization: Bearer …` must say, at least 16 characters. */
+  /** The token that `Authorization: Bearer …` must contain, at least 16 characters. */
   readonly token: string
 }
 
 /**
- * A middleware to be mounted where purging is wanted: a POST with `Authorization: Bearer` and the token voids what the query
- * says, `?url=…&tag=…&prefix=…`, each as often as needed but the prefix. Answers 204; 400, 401, 405 or 503 with the reason.
- * @param cache the one that `cacheResponses` was given
+ * A middleware that invalidates responses on request. A POST with `Authorization: Bearer` and the token purges the
+ * responses named by its query, `?url=…&tag=…&prefix=…`; `url` and `tag` may be repeated. It answers 204, or 400, 401,
+ * 405 or 503 with the reason as text.
+ * @param cache the cache that `cacheResponses` was given
+ * @param options.token at least 16 characters
  * @throws TypeError for a token that is too short
  */
 export function purgeRouter(
@@ -82,7 +89,7 @@ function checkAddress(url: unknown): void {
   throw new TypeError(`Expected an address with scheme, host and path to be purged, got ${formatValue(url)}`)
 }
 
-/** Of one length, whatever it is of: so that the time it takes to compare tells nothing. */
+/** Hashes a text, so that `timingSafeEqual` gets two buffers of one length. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

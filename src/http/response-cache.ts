@@ -1,3 +1,11 @@
+/*
+ * Response caching, for no framework in particular. The rooms, from the ground up: policy (the rules of RFC 9111),
+ * message (the messages of node:http), options, stored (stored responses and their keys), watch (the inputs of a
+ * handler), answer (its captured answer), run (the course of a request), server (node:http servers with a cache).
+ *
+ * Reading order: response-cache.ts (which requests the cache takes, and the invalidation by unsafe methods),
+ * run/exchange.ts (a request that it takes), then the head comment of each room. purge.ts invalidates on demand.
+ */
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
@@ -24,13 +32,16 @@ import { VariantLimit } from './run/variant-limit.ts'
 import { runBefore, visited } from './watch/visit.ts'
 import { Waiters } from './run/waiters.ts'
 
-/** The responses of a handler, kept in a cache. */
+/** The cached responses of a handler; the middleware of each framework is a thin layer above it. */
 export class ResponseCache {
   readonly #sibling: Sibling
   readonly #plan: ResponsePlan
   readonly #shared: ResponseShared
 
-  /** @param who the name of the function that was called with these options */
+  /**
+   * @param who the name of the public function that was called, for error messages
+   * @throws TypeError for an unknown option, an invalid value, or a cache that was not made by `createCache`
+   */
   constructor(who: string, cache: Cache, options: CacheResponsesOptions<never, never>) {
     this.#plan = responsePlan(who, options)
     this.#sibling = siblingOf(cache, { codec: responseCodec })
@@ -47,10 +58,10 @@ export class ResponseCache {
   }
 
   /**
-   * Answers a request from what is stored, or has the handler answer, for this client and for whoever else asks.
-   * @param run has the handler answer, once at most: now, or later, or when the client has been answered already
-   * @param surroundings what the framework knows of the request
-   * @returns when it is over, one way or another; `undefined` for now
+   * Answers a request from the store, or runs the handler for this client and for other waiting clients.
+   * @param run runs the handler; called at most once: at once, later, or after the client was answered
+   * @param surroundings the inputs of the request besides its fields
+   * @returns a promise that resolves when the cache is done with the request; `undefined` if it is already
    */
   handle(
     request: IncomingMessage,
@@ -73,14 +84,14 @@ export class ResponseCache {
     rememberConnection(request, response)
     const client = new Client({ request, response, run, honor, surroundings, before, user, visit })
     const exchange = new Exchange(this.#shared, client, key)
-    // Until then a cache before this one holds the lease of the address.
+    // A cache before this one holds the lease of the same address until then.
     return fill === null ? exchange.begin() : fill.settled.then(() => exchange.begin())
   }
 
-  /** What stood before the cache, as a text. */
+  /** The circumstances of a request, as a text. */
   #before({ request, response, surroundings, user, visit }: Omit<ClientAbout, 'run' | 'honor' | 'before'>): string {
     const names = this.#shared.standing.names(surroundings.parts)
-    // The user's own key says what tells addresses apart.
+    // A key of the user's replaces everything by which addresses differ.
     const isKeyed = this.#plan.key !== null
     const rewritten = isKeyed ? null : rewrittenUrl(request)
     const url = rewritten === null ? null : withoutIgnored(rewritten, this.#plan.query(request))
@@ -90,8 +101,8 @@ export class ResponseCache {
   }
 
   /**
-   * The same for a `run` that says when the handler has answered.
-   * @returns then, or when it is over without a run, whether there was one
+   * Answers a request like `handle`, with a `run` that returns a promise of the answer.
+   * @returns whether the handler ran; resolves when it has answered, or when the cache is done without it
    */
   async handled(
     request: IncomingMessage,
@@ -105,7 +116,7 @@ export class ResponseCache {
     })
   }
 
-  /** Under which key the answer to a request may be; `null` if that is for the handler alone. */
+  /** The key of a request; `null` if the handler answers it without the cache. */
   #keyFor(request: IncomingMessage, response: ServerResponse, address: string): string | null {
     const { method = 'GET' } = request
     const key = responseKey(this.#plan.key?.(request) ?? withoutIgnored(address, this.#plan.query(request)))
@@ -120,13 +131,13 @@ export class ResponseCache {
     return null
   }
 
-  /** Tells whoever listens that an option has thrown for a request. */
+  /** Emits a `failure` event for an option that has thrown. */
   failed(request: IncomingMessage, cause: unknown): void {
     const key = responseKey(addressOf(request) ?? request.url ?? '')
     this.#sibling.events.emit('failure', { key, error: loadFailedError(key, cause), duration: 0 })
   }
 
-  /** Why a request has nothing to do with what is stored; `null` if it has. */
+  /** The reason why a request bypasses the cache; `null` for none. */
   #passes(request: IncomingMessage): string | null {
     const { method = 'GET', headers } = request
     if (!this.#plan.methods(request).includes(method)) return 'method'
@@ -134,13 +145,14 @@ export class ResponseCache {
     if (headers.upgrade !== undefined) return 'upgrade'
     if (headers.cookie !== undefined && this.#plan.cookies(request) === 'pass') return 'cookie'
     if (headers.authorization !== undefined && this.#plan.authorization(request) === 'pass') return 'authorization'
-    // RFC 9111 section 4.3.2: they are for the handler, whatever is stored.
+    // RFC 9111 section 4.3.2: only the origin can evaluate these conditions.
     return headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined ? 'condition' : null
   }
 
   /**
-   * RFC 9111 section 4.4: what is stored of an address is void when the answer to a method that is not safe is no error. The
-   * client has the end of its answer when that is done, so that whatever it asks next is answered with what it has changed.
+   * Invalidates the stored responses of an address after a successful answer to an unsafe method (RFC 9111 section
+   * 4.4). The end of the answer is held back until the invalidation is done, so that the next request of the client
+   * sees its own change.
    */
   #invalidateAfter(request: IncomingMessage, response: ServerResponse, address: string, key: string): void {
     let said: Head | null = null
@@ -149,7 +161,7 @@ export class ResponseCache {
       const others = invalidatedUris(address, fieldOf(fields, 'location'), fieldOf(fields, 'content-location'))
       const query = this.#plan.query(request)
       const keys = new Set([key, ...others.map((uri) => responseKey(withoutIgnored(uri, query)))])
-      // A store that is away tells whoever listens to it; the client's answer does not depend on it.
+      // An unreachable store emits events of its own; the answer to the client does not depend on it.
       await Promise.allSettled([...keys].map((each) => this.#sibling.cache.invalidate(each)))
     }
     const end = new Overrides(response).method('end', (...args) => {
@@ -161,7 +173,7 @@ export class ResponseCache {
   }
 }
 
-/** Whether an earlier middleware has said already that the answer is for its client alone. */
+/** The directive by which earlier middleware has already restricted the answer to its client; `null` for none. */
 function forItsClient(response: ServerResponse): 'private' | 'no-store' | null {
   for (const name of ['Cache-Control', 'CDN-Cache-Control']) {
     const said = response.getHeader(name)

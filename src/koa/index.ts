@@ -11,7 +11,7 @@ export { purge, type Purge } from '../http/purge.ts'
 export type { CacheInfo } from '../http/message/cache-info.ts'
 export type { CacheResponsesOptions, PerRequest } from '../http/options/response-options.ts'
 
-/** What is used of a context of Koa 2.15 or newer, or 3. */
+/** The used members of a context of Koa 2.15 or newer, or 3. */
 export interface KoaContext {
   readonly req: IncomingMessage & { originalUrl?: string }
   readonly res: ServerResponse
@@ -26,11 +26,11 @@ export interface KoaContext {
 export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) => Promise<void>
 
 /**
- * A middleware that caches whole responses: what stands behind it runs once for the whole fleet. `Cache-Control` of a response
- * decides (RFC 9111, for a shared cache).
+ * Creates a middleware that caches whole responses: the handler behind it runs once for the whole fleet.
+ * `Cache-Control` of the response applies (RFC 9111, as a shared cache).
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
- * @param options each with a default; `user` is given the context, other functions the request of node:http (`ctx.req`)
- * @throws TypeError for what is no such cache, an unknown option or a value it cannot have
+ * @param options each with a default; `user` receives the context, other functions the request of node:http (`ctx.req`)
+ * @throws TypeError for a cache that was not made by `createCache`, an unknown option or an invalid value
  */
 export function cacheResponses<Context extends KoaContext = KoaContext>(
   cache: Cache,
@@ -40,12 +40,12 @@ export function cacheResponses<Context extends KoaContext = KoaContext>(
   return async (context, next) => {
     const { req, res } = context
     const { statusCode } = res
-    // What mounts an app takes the beginning off the URL.
+    // koa-mount removes the prefix from the URL.
     req.originalUrl ??= context.originalUrl
     const run = async (): Promise<void> => {
-      // What it has kept of the fields is from before the handler: what the handler asks of it would not be seen.
+      // Koa keeps the parsed Accept fields. Left from earlier middleware, they would hide the reads of the handler.
       context.request.accept = undefined
-      // A response for the cache alone says 200 until it is told otherwise, and Koa's 404.
+      // A detached response starts with status 200. The handler expects the initial status of Koa, 404.
       res.statusCode = statusCode
       await next()
     }

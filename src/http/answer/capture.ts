@@ -1,3 +1,11 @@
+/*
+ * Room: answer. Captures the answer of a handler on its way to the client, and serves stored answers. It decides
+ * nothing: the decision about a head comes from a callback.
+ *
+ * Reading order: capture.ts (the replaced methods of a response), recording.ts (the body, and its followers),
+ * backlog.ts (slow clients), detached.ts (a response without a client), part.ts (a 304, 206 or 416 of an answer for one
+ * client), serve.ts (stored answers).
+ */
 import type { ServerResponse } from 'node:http'
 import type { WatchedFields } from '../watch/watched-fields.ts'
 import { Backlog } from './backlog.ts'
@@ -9,7 +17,7 @@ import { argumentsOf, applyHead, isChunk, linesOf } from '../message/response-ar
 import type { FieldLine } from '../policy/fields.ts'
 import { Recording, type Follower } from './recording.ts'
 
-/** What a handler says before its body. */
+/** The head of an answer. */
 export interface Head {
   readonly status: number
   readonly message: string | undefined
@@ -17,40 +25,55 @@ export interface Head {
 }
 
 /**
- * What becomes of an answer: it goes on to the client, with some more lines, and of each chunk what `cut` leaves; or to nobody,
- * for something else is sent.
+ * The course of an answer: to the client, with additional lines and with each chunk reduced by `cut`; or to no client,
+ * because another answer is sent.
  */
 export type Course =
   | ({ readonly to: 'client'; readonly cut?: (chunk: Buffer) => Buffer } & MoreLines)
   | { readonly to: 'nobody' }
 
-/** Whom there is an answer for: its client, and others should that go away. */
+/** The clients of an answer: its own client, and others that remain if that one goes away. */
 export interface Audience {
-  /** The connection of its client, and nothing that stands for it. */
+  /** The real connection of its client, not a replacement. */
   readonly socket: unknown
-  /** Whether anybody else of this process waits for it. */
+  /** Whether another request of this process waits for the answer. */
   readonly isAwaited: () => boolean
-  /** How long a handler without a client may stand still, in milliseconds. */
+  /** How long a handler without its client may be silent, in milliseconds. */
   readonly patience: number
 }
 
-/** Who is watched for what it reads of a request, and is told when what happens is not the handler's. */
+/** The recorded reads of a handler, which are suspended while code of others runs. */
 type Reader = Pick<WatchedFields, 'isWatched' | 'unwatched'>
 
 const nobody: Reader = { isWatched: false, unwatched: (work) => work() }
 
 /**
- * What a handler answers, heard on its way to the client, however it is said.
+ * Captures an answer on its way to the client, by whichever methods the handler sends it.
  *
- * The methods by which a response sends anything are replaced by ones that call those that were there. So whatever stands
- * before (compression, a session) sees what goes to the client as ever, and what stands behind is heard as it leaves there.
+ * Every method that sends anything is replaced by one that calls the original. Middleware before the cache
+ * (compression, a session) sees the bytes as always; the output of middleware behind the cache is captured as it
+ * leaves.
  *
- * While others are to have the answer, its client is one among them: the handler does not wait for a client that reads slowly,
- * for what is kept is kept anyway, and beyond that goes at the pace of the fastest; and it does not hear that its client has
- * gone, for it would stop, or answer something else.
+ * While other clients share the answer, the leading client is one of several. The handler does not wait for a slow
+ * leader: a body that is kept needs no backpressure, and a longer one goes at the pace of the fastest client. The
+ * handler does not learn that the leader has gone away either:
+ *
+ * 1. A leads: the handler writes to A's response. B waits for the same key, or follows the growing answer.
+ * 2. A's connection closes. node:http would destroy A's response and emit `close`; a handler that sees either stops
+ *    writing (`pipeline`) or answers something else, and B would be left with half an answer.
+ * 3. `Departure` withholds these events. `#goOnWithout` finds B, by `isFollowed` or by `isAwaited`, and sets `#isGone`:
+ *    from now on nothing is sent to A, and every chunk is recorded for B.
+ * 4. If the body is too long to be kept, the handler may be waiting for A to drain, which will never happen: `drain` is
+ *    emitted, and from now on `write` returns whether B can take more.
+ * 5. The handler ends the answer. B has all of it, `#over` releases the departure, and only then do the listeners of
+ *    the connection see `close`.
+ *
+ * Step 5 has two alternatives. If B, a follower, goes away as well, `leave` breaks the recording off, and the handler
+ * learns of both departures. If the handler writes nothing for `patience` milliseconds, the recording is broken off,
+ * and B is cut off.
  */
 export class Capture {
-  /** Resolves with what is said before the body, when it is decided what becomes of it; with `null` if nothing ever is. */
+  /** Resolves with the head when the course of the answer is decided; with `null` if the answer ends without one. */
   readonly head: Promise<Head | null>
   readonly recording: Recording
   readonly #response: ServerResponse
@@ -62,18 +85,19 @@ export class Capture {
   readonly #audience: Audience | null
   #onHead!: (head: Head | null) => void
   #course: Course | null = null
-  /** What `Content-Length` says. */
+  /** The value of `Content-Length`; `null` if it is absent. */
   #declared: number | null = null
-  /** Whether the client has gone, and nobody hears of that. */
+  /** Whether the client has gone away and its departure is withheld. */
   #isGone = false
   #abandoned: NodeJS.Timeout | undefined
-  /** What is being sent of the body, which was heard already. */
+  /** The part of the body that is being sent and was recorded already. */
   #sending: 'a part' | 'the end' | null = null
 
   /**
-   * @param decide called once, when all has been said that comes before the body
-   * @param about.most bytes of a body that is kept
-   * @param about.audience `null` where the answer has no client
+   * Replaces the methods of a response.
+   * @param decide called once, when the head is complete
+   * @param about.most the longest body that is kept, in bytes
+   * @param about.audience `null` for an answer without a client
    */
   constructor(
     response: ServerResponse,
@@ -97,54 +121,54 @@ export class Capture {
     response.once('close', this.#onClose)
   }
 
-  /** What became of the answer; `null` before anything was said. */
+  /** The course of the answer; `null` before its head. */
   get course(): Course | null {
     return this.#course
   }
 
-  /** The response is as it was: what is sent from now on is not heard. */
+  /** Restores the response. Later parts of the answer are not captured. */
   release(): void {
     this.#response.off('close', this.#onClose)
     this.#overrides.undo()
   }
 
-  /** It is for its own client alone: nobody else will hear of it. */
+  /** Ends the recording: the answer is for its own client alone. */
   pass(): void {
     this.recording.break('it is for its own client alone')
   }
 
-  /** The handler ends the connection. */
+  /** Breaks the recording off, because the connection ends. */
   breakOff(): void {
     this.recording.break('it was cut off')
   }
 
-  /** Somebody who follows can take more: whoever waits for that goes on. */
+  /** Emits `drain`, because a follower can take more and the handler may be waiting. */
   goOn(): void {
     if (this.recording.isHeard && !this.recording.isWhole) this.#response.emit('drain')
   }
 
-  /** One of those who follow has gone; where nobody is left, the handler hears of that. */
+  /** Removes a follower. If the leading client has gone and no other client remains, the recording is broken off. */
   leave(follower: Follower): void {
     this.recording.leave(follower)
     if (this.#isGone && !this.recording.isFollowed && this.#audience?.isAwaited() !== true) this.breakOff()
   }
 
   readonly #onClose = (): void => {
-    // A response that is made up may close before its end is heard.
+    // An injected response may emit `close` before the end of the body is recorded.
     if (this.#sending !== 'the end') this.breakOff()
   }
 
-  /** The client has gone: nobody hears of it before the answer has ended, if others are to have that. */
+  /** Goes on without the leading client if another client needs the answer; otherwise breaks the recording off. */
   #goOnWithout({ isAwaited }: Audience): void {
     if (this.#isGone) return
     if (!this.recording.isFollowed && !isAwaited()) return this.breakOff()
     this.#isGone = true
     this.#waitOn()
-    // It may have waited for its client to be ready for more.
+    // The handler may be waiting for this client to drain.
     process.nextTick(() => this.goOn())
   }
 
-  /** Gives the handler up, unless it says something in time. */
+  /** Breaks the recording off unless the handler writes again within `patience`. */
   #waitOn(): void {
     clearTimeout(this.#abandoned)
     this.#abandoned = setTimeout(() => this.breakOff(), this.#audience?.patience)
@@ -187,7 +211,7 @@ export class Capture {
       if (this.#sending !== null || !isChunk(args[0])) return write(args)
       this.#sayHead()
       const { isHeard } = this.recording
-      // Before it is sent on, for from then on its bytes may change.
+      // Copied before the chunk is passed on, because its owner may change the bytes afterwards.
       const { chunk, done } = argumentsOf(args, isHeard)
       const part = this.#partOf(args)
       if (!isHeard && part !== null) return this.#sent('a part', () => write(part))
@@ -204,7 +228,7 @@ export class Capture {
       if (Boolean(first) && typeof first !== 'function' && !isChunk(first)) return end(args)
       const { chunk, done } = argumentsOf(args, this.recording.isHeard)
       if (this.#course === null) {
-        // What node does by itself where nobody asks for the head before the body.
+        // Node.js sets Content-Length itself if no head is requested before the body. Here the head is requested first.
         if (this.recording.isHeard && !isFramed(response)) response.setHeader('Content-Length', chunk?.length ?? 0)
         this.#sayHead()
       }
@@ -218,7 +242,7 @@ export class Capture {
     })
   }
 
-  /** Whatever else a handler may say or ask of its response. */
+  /** Captures all other ways to end or to query a response. */
   #hearRest(): void {
     const response = this.#response
     const destroy = this.#replace('destroy', (...args) => {
@@ -232,7 +256,7 @@ export class Capture {
       get: () => needsDrain() && !(this.recording.isHeard && this.#isAnyReady),
     })
     if (streamOf(response) !== null) this.#withholdClose()
-    // The other is of HTTP/2.
+    // HTTP/1 has `addTrailers`; HTTP/2 has `setTrailer` as well.
     for (const name of ['addTrailers', 'setTrailer']) {
       if (!(name in response)) continue
       const add = this.#replace(name, (...trailers) => {
@@ -242,7 +266,10 @@ export class Capture {
     }
   }
 
-  /** With HTTP/2 a client ends its stream, and not the connection: the response tells of that, and nobody hears it. */
+  /**
+   * Withholds the `close` of an HTTP/2 response while it has followers. With HTTP/2 a departing client ends its stream
+   * and not the connection, so `Departure` does not apply.
+   */
   #withholdClose(): void {
     const response = this.#response
     const emit = this.#replace('emit', (...args) => {
@@ -259,20 +286,26 @@ export class Capture {
     })
   }
 
-  /** @returns whether the client can take more at once */
+  /**
+   * Passes a chunk on to the client.
+   * @returns whether the client can take more at once
+   */
   #writeOn(args: readonly unknown[], chunk: Buffer | null, write: (args: readonly unknown[]) => unknown): boolean {
-    // Whoever waits for a callback would wait for the client.
+    // Without the callback: a handler that awaits it would wait for this client.
     const more = this.#sent('a part', () => write(args.filter((each) => typeof each !== 'function')))
     return this.#backlog.write(chunk?.length ?? 0, more)
   }
 
-  /** Replaces a method; returns what calls the one that was there, which is not the handler's. */
+  /**
+   * Replaces a method.
+   * @returns a function that calls the original; its reads do not count as reads of the handler
+   */
   #replace(name: string, method: (...args: never[]) => unknown): (args: readonly unknown[]) => unknown {
     const before = this.#overrides.method(name, method)
     return (args) => this.#reader.unwatched(() => before(args))
   }
 
-  /** What of a chunk is sent; `null` for nothing. */
+  /** The arguments for the part of a chunk that is sent; `null` for nothing. */
   #partOf(args: readonly unknown[]): readonly unknown[] | null {
     if (this.#isUnsent || this.#course?.to !== 'client') return null
     const { cut } = this.#course
@@ -282,7 +315,10 @@ export class Capture {
     return sent === null || sent.length === 0 ? null : [sent, done]
   }
 
-  /** Sends a part of the body. What sends it may do so by another of these methods, and then it is no other part. */
+  /**
+   * Sends a part of the body. The original method may call another of the replaced methods with the same bytes, which
+   * must not be recorded twice.
+   */
   #sent<T>(what: 'a part' | 'the end', send: () => T): T {
     this.#sending = what
     try {
@@ -292,7 +328,7 @@ export class Capture {
     }
   }
 
-  /** Sends the head with some more lines; if that cannot be, nothing has been said yet. */
+  /** Sends the head with additional lines. If that throws, the course is undecided again. */
   #send(lines: MoreLines, writeHead: (args: readonly unknown[]) => unknown): void {
     try {
       sendHead(this.#response, lines, () => writeHead([this.#response.statusCode]))
@@ -302,7 +338,7 @@ export class Capture {
     }
   }
 
-  /** Nobody was sent anything; but the handler is to find what it would. */
+  /** Makes a response that was not sent look ended to the handler. */
   #pretendEnded(): void {
     this.#overrides.value('writableEnded', true)
     this.#overrides.value('finished', true)
@@ -313,12 +349,12 @@ export class Capture {
     return this.#isGone || this.#course?.to === 'nobody'
   }
 
-  /** Whether there is somebody besides the client who can take more at once; what is kept waits for nobody. */
+  /** Whether a client other than the leading one can take more at once. A body that is kept needs no backpressure. */
   get #isAnyReady(): boolean {
     return this.recording.isWhole || this.recording.isAnyReady
   }
 
-  /** As a client that follows, one that leads is cut off when it is too far behind. */
+  /** Cuts the leading client off if it is too far behind, as followers are. */
   #cutOffSlow(): void {
     const { isFollowed, isWhole } = this.recording
     if (!isFollowed || isWhole || this.#isUnsent || !this.#backlog.isTooLong) return
@@ -326,14 +362,17 @@ export class Capture {
     else cutOff(this.#response)
   }
 
-  /** By the method of the response itself, which what stands behind may have replaced, to say more at this moment. */
+  /**
+   * Sends the head through `writeHead` of the response, so that middleware behind the cache can change the head at this
+   * moment, as `on-headers` does.
+   */
   #sayHead(): void {
     if (this.#course === null) this.#response.writeHead(this.#response.statusCode)
   }
 
   #decideNow(): Head {
     const { statusCode: status } = this.#response
-    // HTTP/2 has none (RFC 9113 section 8.3.2), and warns of being asked.
+    // HTTP/2 has no reason phrase (RFC 9113 section 8.3.2), and warns if it is read.
     const message = streamOf(this.#response) === null ? this.#response.statusMessage : undefined
     const head = { status, message, lines: linesOf(this.#response) }
     const declared = this.#response.getHeader('content-length')
@@ -344,7 +383,7 @@ export class Capture {
   }
 }
 
-/** Whether it is said how long the body is, or cannot be; or there is none. */
+/** Whether the length of the body is determined: by a field, or because there is no body. */
 function isFramed(response: ServerResponse): boolean {
   return (
     isBodiless(response) || ['content-length', 'transfer-encoding', 'trailer'].some((name) => response.hasHeader(name))

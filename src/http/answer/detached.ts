@@ -6,7 +6,7 @@ import { present } from '../message/departure.ts'
 import { Overrides } from '../message/overrides.ts'
 import type { FieldLine } from '../policy/fields.ts'
 
-/** All that a response of node can be asked or told. */
+/** Every member of a response of node:http. */
 const members: ReadonlySet<string> = new Set(
   [ServerResponse, OutgoingMessage, Stream, EventEmitter].flatMap((each) =>
     Object.getOwnPropertyNames(each.prototype as object).filter((name) => name !== 'constructor'),
@@ -16,10 +16,11 @@ const members: ReadonlySet<string> = new Set(
 const ofTheAnswer: ReadonlySet<string> = new Set(['cache-control', 'cdn-cache-control', 'expires', 'vary'])
 
 /**
- * Turns a response whose client has its answer already into one that goes nowhere, so that the handler can be run once more,
- * for the cache alone: what it is asked and told, and whoever listens to it, is another response behind it.
- * @param before what stood before the cache and said of the answer
- * @returns that other one
+ * Replaces all members of a response whose client is already answered by those of another response without a
+ * connection. The handler can then run again, for the cache alone: its calls, its reads and its listeners reach the
+ * other response.
+ * @param before the lines that were on the response before the cache; those that describe the answer are copied
+ * @returns the response behind
  */
 export function detached(
   request: IncomingMessage,
@@ -40,28 +41,28 @@ export function detached(
       set: (value) => void Reflect.set(behind, name, value),
     })
   }
-  // Whoever breaks it off ends this run, and not the connection, on which its client may ask for something else by now.
+  // `destroy` ends this run only: the client may already use the connection for another request.
   behind.destroy = () => {
     if (!behind.destroyed) finished(behind, ['close'])
     return behind
   }
   const properties = Object.entries({ ...present, destroy: () => behind.destroy() })
   const descriptors = properties.map(([name, value]) => [name, { value, configurable: true, writable: true }] as const)
-  // They are not its own: what is would be taken for what a listener of the server has put there.
+  // Two prototypes, because `watchedSocket` takes an own property for one that a listener of the server has set.
   const socket: unknown = Object.create(Object.create(request.socket, Object.fromEntries(descriptors)) as object)
-  // A handler whose client has gone may answer something else.
+  // A handler may answer something else if the request looks aborted.
   const asked = new Overrides(request)
   for (const name of ['destroyed', 'closed', 'aborted', 'readable']) asked.value(name, false)
   asked.value('socket', socket)
   return behind
 }
 
-/** Whether a field is said of the whole answer, whoever says it: of what stands before the cache, too. */
+/** Whether a field describes the answer itself, even if earlier middleware has set it. */
 export function isOfTheAnswer(name: string): boolean {
   return ofTheAnswer.has(name.toLowerCase())
 }
 
-/** Tells whoever waits for it that a response which goes nowhere is there. */
+/** Emits the final events of a response without a connection. */
 export function finished(behind: ServerResponse, events: readonly string[] = ['finish', 'close']): void {
   behind.destroyed = true
   for (const event of events) behind.emit(event)

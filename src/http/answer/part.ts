@@ -7,19 +7,21 @@ import { contentRange, rangeOf } from '../policy/range.ts'
 import { applyHead } from '../message/response-arguments.ts'
 import { sayReason } from './serve.ts'
 
-/** What a client is sent of an answer that is for it alone, and that it has already or wants a part of. */
+/** The answer to a conditional or range request, made of an answer for this client alone. */
 export interface Part {
   readonly status: 206 | 304 | 416
-  /** What is said of it in place of what the handler has said of the whole. */
+  /** The lines of the head, in place of those of the whole answer. */
   readonly lines: readonly FieldLine[]
-  /** The bytes of the body that are sent: from 0, the last excluded. */
+  /** The part of the body in bytes, from 0; `to` is exclusive. */
   readonly from: number
   readonly to: number
 }
 
 /**
- * What a client is sent of an answer whose handler has not seen that it has it already, or wants a part of it (RFC 9110 sections
- * 13.2.1 and 14.2); `null` for all of it. Parts are made of what says that it has some, as without a cache.
+ * Evaluates the conditions and the range of a request, which were hidden from the handler, on the head of its answer
+ * (RFC 9110 sections 13.2.1 and 14.2). A range is served only if the answer has `Accept-Ranges: bytes`, as it would be
+ * without a cache.
+ * @returns `null` for the whole answer
  */
 export function partFor(asked: Request, { status, lines }: Head, now: number): Part | null {
   const fields = fieldsOf(lines)
@@ -39,16 +41,16 @@ export function partFor(asked: Request, { status, lines }: Head, now: number): P
   return { status: 206, lines: [...whole, said, ['Content-Length', String(end + 1 - from)]], from, to: end + 1 }
 }
 
-/** Has a response say that it is a part. */
+/** Turns the head of a response into that of a part. */
 export function sayPart(response: ServerResponse, { status, lines }: Part): void {
   const names = new Set(lines.map(([name]) => name.toLowerCase()))
   for (const name of response.getHeaderNames()) if (!names.has(name)) response.removeHeader(name)
   applyHead(response, [status, lines])
-  // What the handler has said in words was of another status.
+  // The reason phrase of the handler belongs to another status.
   sayReason(response, '')
 }
 
-/** Cuts the part out of the whole, as that is written. */
+/** Returns a function that reduces each chunk of the whole body to its share of the part. */
 export function cutting({ from, to }: Part): (chunk: Buffer) => Buffer {
   let at = 0
   return (chunk) => {

@@ -1,25 +1,25 @@
-/** How an answer ended: with its whole body, or with none that can be kept. */
+/** The end of an answer: complete, unfit to be kept, or broken off. */
 export type Ended =
   | { readonly state: 'complete'; readonly body: Buffer }
-  /** It is for its own client alone, as the next one would be. */
+  /** For its own client alone, as the next answer would be. */
   | { readonly state: 'unfit'; readonly why: string }
   | { readonly state: 'broken'; readonly why: string }
 
-/** Another client that is sent the same body, as it grows. */
+/** A further client that is sent the same body while it grows. */
 export interface Follower {
   /** Whether it can take more at once. */
   readonly isReady: boolean
   write(chunk: Buffer): void
   end(): void
-  /** There will be no more of it, though it is not whole. */
+  /** Ends the answer of this client as incomplete. */
   cut(): void
 }
 
-/** The body of an answer, as it is written. */
+/** The body of an answer while it is written. */
 export class Recording {
-  /** Resolves when it is known what can be kept. */
+  /** Resolves when it is known whether the body can be kept. */
   readonly ended: Promise<Ended>
-  /** Resolves when nobody cares any more for what is written. */
+  /** Resolves when the body is neither kept nor followed any more. */
   readonly over: Promise<void>
   readonly #most: number
   readonly #onOver: () => void
@@ -28,12 +28,15 @@ export class Recording {
   #resolveOver!: () => void
   #chunks: Buffer[] = []
   #length = 0
-  /** `kept`: all of it so far; `sent`: it is unfit to be kept, and only for those who follow it already. */
+  /**
+   * `kept`: the whole body so far is here. `sent`: it is unfit to be kept and goes to the present followers only.
+   * `over`: further bytes are ignored.
+   */
   #state: 'kept' | 'sent' | 'over' = 'kept'
 
   /**
-   * @param most bytes that are kept
-   * @param onOver called as soon as nobody cares any more for what is written
+   * @param most the longest body that is kept, in bytes
+   * @param onOver called as soon as the body is neither kept nor followed any more
    */
   constructor(most: number, onOver: () => void) {
     this.#most = most
@@ -42,22 +45,22 @@ export class Recording {
     this.over = new Promise((resolve) => (this.#resolveOver = resolve))
   }
 
-  /** Whether anybody cares for what is written. */
+  /** Whether further bytes are recorded or sent to followers. */
   get isHeard(): boolean {
     return this.#state !== 'over'
   }
 
-  /** Whether others are sent it. */
+  /** Whether there are followers. */
   get isFollowed(): boolean {
     return this.#followers.size > 0
   }
 
-  /** Whether all of it is there, so that one who comes now can be sent it, and nobody's pace matters. */
+  /** Whether the whole body so far is here: a new follower can be sent it, and no client has to keep pace. */
   get isWhole(): boolean {
     return this.#state === 'kept'
   }
 
-  /** Whether one of those who follow it can take more. */
+  /** Whether a follower can take more at once. */
   get isAnyReady(): boolean {
     for (const { isReady } of this.#followers) if (isReady) return true
     return false
@@ -71,7 +74,7 @@ export class Recording {
     if (this.#length > this.#most) this.refuse('it is too large')
   }
 
-  /** It is not to be kept. */
+  /** Marks the body as unfit to be kept; present followers are still sent it. */
   refuse(why: string): void {
     if (this.#state !== 'kept') return
     this.#chunks = []
@@ -80,7 +83,10 @@ export class Recording {
     this.#endUnheard()
   }
 
-  /** @param declared how many bytes it was said to have; `null` if nothing was said */
+  /**
+   * Ends the body.
+   * @param declared the value of Content-Length in bytes; `null` if there was none
+   */
   end(declared: number | null): void {
     if (this.#state === 'over') return
     if (this.#state === 'kept' && declared !== null && declared !== this.#length) {
@@ -94,18 +100,18 @@ export class Recording {
     if (this.#state !== 'over') this.#over({ state: 'broken', why }, (follower) => follower.cut())
   }
 
-  /** Sends all that was written to one more, and what is from now on. Only while it is whole. */
+  /** Sends a new follower the body so far, and then its growth. Valid only while `isWhole`. */
   follow(follower: Follower): void {
     for (const chunk of this.#chunks) follower.write(chunk)
     this.#followers.add(follower)
   }
 
-  /** Sends no more to one that has gone. */
+  /** Removes a follower that has gone away. */
   leave(follower: Follower): void {
     if (this.#followers.delete(follower)) this.#endUnheard()
   }
 
-  /** Sends no more to those whose answer this turns out not to be. */
+  /** Cuts off the followers for whom the answer turns out to be wrong. */
   cut(isWrong: (follower: Follower) => boolean): void {
     for (const follower of this.#followers) {
       if (!isWrong(follower)) continue
@@ -115,7 +121,7 @@ export class Recording {
     this.#endUnheard()
   }
 
-  /** What is not kept is for those who follow it alone. */
+  /** A body that is not kept is written for its followers only: without followers the recording is over. */
   #endUnheard(): void {
     if (this.#state === 'sent' && this.#followers.size === 0) this.break('nobody follows it')
   }

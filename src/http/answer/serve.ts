@@ -8,18 +8,21 @@ import { contentRange, rangeOf } from '../policy/range.ts'
 import { applyHead } from '../message/response-arguments.ts'
 import type { StoredResponse } from '../stored/stored-response.ts'
 
-/** What of a stored response is looked at for each request; made once. */
+/** The parts of a stored response that every request needs; computed once. */
 interface Parts {
   readonly fields: Fields
-  /** All lines but for Age and Content-Length, as `writeHead` takes them. */
+  /** All lines except Age, Cache-Status and Content-Length, as alternating names and values. */
   readonly flat: readonly string[]
-  /** The same with that of the whole body. */
+  /** The same with the Content-Length of the whole body. */
   readonly whole: readonly string[]
-  /** The body as text of as many characters as it has bytes, which node sends together with the head; `null` for a long one. */
+  /**
+   * The body as a latin1 string, one character per byte, which Node.js sends in one write with the head; `null` for a
+   * long body.
+   */
   readonly text: string | null
 }
 
-/** Two buffers cost two writes, or one of several; bytes as text are written with the head in one. */
+/** The longest body, in bytes, that is kept as text, too. Head and body as two buffers cost a second write. */
 const longestText = 65_536
 
 const known = new WeakMap<StoredResponse, Parts>()
@@ -30,8 +33,8 @@ export function fieldsIn(stored: StoredResponse): Fields {
 }
 
 /**
- * Answers a request with a stored response: all of it, the part that is asked for, that it has not changed, or its head.
- * @param age of the response now, in milliseconds
+ * Answers a request with a stored response: the whole, a range, a 304, or the head alone.
+ * @param age the age of the response now, in milliseconds
  */
 export function serve(
   request: IncomingMessage,
@@ -45,18 +48,21 @@ export function serve(
   sayReason(response, stored.statusMessage)
   sayHead(response, stored.status, whole.concat(ours))
   if (request.method === 'HEAD' || isBodiless(stored.status)) response.end()
-  // What stands before and has replaced it may not heed the encoding.
+  // Earlier middleware that has replaced `end` may ignore the encoding.
   else if (text === null || Object.hasOwn(response, 'end')) response.end(stored.body)
   else response.end(text, 'latin1')
 }
 
-/** Whether a client may be sent something else than the whole. */
+/** Whether a request may be answered by a 206, a 304 or a 416. */
 export function wantsPart({ headers }: IncomingMessage): boolean {
   const { range, 'if-none-match': tags, 'if-modified-since': since } = headers
   return range !== undefined || tags !== undefined || since !== undefined
 }
 
-/** Answers a request that need not be sent the whole; returns whether it did. */
+/**
+ * Answers a request with a 206, a 304 or a 416 if it asks for one.
+ * @returns whether it was answered
+ */
 function servePart(
   request: IncomingMessage,
   response: ServerResponse,
@@ -88,22 +94,25 @@ function servePart(
   return false
 }
 
-/** RFC 9113 section 8.3.2: in HTTP/2 there is none. */
+/** Sets the reason phrase; HTTP/2 has none (RFC 9113 section 8.3.2). */
 export function sayReason(response: ServerResponse, reason: string | undefined): void {
   if (reason !== undefined && streamOf(response) === null) response.statusMessage = reason
 }
 
-/** Says what stands before the body. @param lines names and values in turn */
+/**
+ * Sends a head.
+ * @param lines alternating names and values
+ */
 export function sayHead(response: ServerResponse, status: number, lines: string[]): void {
   if (!Object.hasOwn(response, 'writeHead') && streamOf(response) === null) {
     return void response.writeHead(status, lines)
   }
-  // What stands before has replaced it by one that may know less of its arguments, as that of HTTP/2 does.
+  // `writeHead` of HTTP/2 accepts no list of lines, and one by which earlier middleware has replaced it may not either.
   applyHead(response, [status, lines])
   response.writeHead(status)
 }
 
-/** The lines of a response as `writeHead` takes them, for headers. */
+/** The lines as alternating names and values. */
 function flattened(lines: readonly FieldLine[], ours: readonly string[]): string[] {
   return [...lines.flat(), ...ours]
 }
@@ -119,12 +128,12 @@ function partsOf(stored: StoredResponse): Parts {
   return parts
 }
 
-/** Without what is said anew each time. */
+/** The lines except those that are computed for each request. */
 function withoutOurs(lines: readonly FieldLine[]): FieldLine[] {
   return lines.filter(([name]) => !['age', 'content-length', 'cache-status'].includes(name.toLowerCase()))
 }
 
-/** RFC 9211, section 2: what is nearest to the client comes last. */
+/** RFC 9211 section 2: the cache nearest to the client comes last. */
 function listed(fields: Fields, status: CacheStatus): string {
   const before = fieldOf(fields, 'cache-status')
   const own = cacheStatusText(status)

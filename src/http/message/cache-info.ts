@@ -1,26 +1,28 @@
 import type { IncomingMessage } from 'node:http'
 import type { Forwarded } from './cache-status.ts'
 
-/** What a handler is told of the cache in front of it, as `req.cache`. */
+/** How the cache in front of a handler treats a request: the value of `req.cache`. */
 export interface CacheInfo {
-  /** Why it has to answer, as in `Cache-Status` (RFC 9211, section 2.2). */
+  /** The reason why the handler runs, as in `Cache-Status` (RFC 9211 section 2.2). */
   readonly forwarded: Forwarded
-  /** Why it answers this client alone, in the word that `Cache-Status` has for it; `null` where others may be given the answer. */
+  /**
+   * The reason why the answer is for this client alone, as the `detail` of `Cache-Status`; `null` if it may be shared.
+   */
   readonly detail: string | null
-  /** Whether its client has been answered already, with what was stale, so that it answers for the cache alone. */
+  /** Whether the client was already served a stale response and the handler runs for the cache alone. */
   readonly background: boolean
 }
 
-// Of the two module systems, each has its own classes.
+// A registered symbol is the same in both module systems; each has its own copy of this file.
 const ours: unique symbol = Symbol.for('herdless.cache-info') as never
 
-/** Tells the handler that runs next, unless the app has a property of that name itself. */
+/** Sets `req.cache` for the handler that runs next, unless the app has a property of that name. */
 export function tellHandler(request: IncomingMessage & { cache?: unknown }, info: CacheInfo): void {
   if ('cache' in request && !isCacheInfo(request.cache)) return
   request.cache = Object.defineProperty({ ...info }, ours, { value: true })
 }
 
-/** Whether a value is what a cache has told, and not what the app has. */
+/** Whether a value was set by `tellHandler`, and not by the app. */
 export function isCacheInfo(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ours in value
 }

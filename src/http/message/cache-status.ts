@@ -1,21 +1,21 @@
-/** Why a request went on to the handler (RFC 9211, section 2.2). */
+/** The reason why a request was forwarded to the handler (RFC 9211 section 2.2). */
 export type Forwarded = 'bypass' | 'method' | 'uri-miss' | 'vary-miss' | 'request' | 'stale'
 
-/** What is said of one request in `Cache-Status` (RFC 9211). */
+/** The parameters of `Cache-Status` for one request (RFC 9211 section 2). */
 export interface CacheStatus {
-  /** It was answered from what is stored, which is fresh for so many milliseconds more; less than 0 if it is stale. */
+  /** Answered from the store; `ttl` is the rest of the lifetime in milliseconds, negative for a stale response. */
   readonly hit?: { readonly ttl: number }
   readonly forwarded?: Forwarded
-  /** What the handler answered, where that is not what the client was sent. */
+  /** The status of the handler, if the client was sent another one. */
   readonly forwardedStatus?: number
   readonly stored?: boolean
-  /** Whether it was answered with what the handler said to another request. */
+  /** Whether the request was answered with the answer to another request. */
   readonly collapsed?: boolean
-  /** Why, in a short word of ours. */
+  /** The reason, as a token of this implementation. */
   readonly detail?: string
 }
 
-/** The member of the list that is ours, as text. */
+/** Formats the member of the list that describes this cache. */
 export function cacheStatusText(status: CacheStatus): string {
   const { hit, forwarded, forwardedStatus, stored, collapsed, detail } = status
   const parts = ['herdless']

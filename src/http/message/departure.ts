@@ -1,10 +1,10 @@
 import { Socket } from 'node:net'
 import { Overrides } from './overrides.ts'
 
-/** What a connection tells when its client has gone. */
+/** Events of a connection whose client has gone away. */
 const departing: ReadonlySet<unknown> = new Set(['end', 'error', 'close'])
 
-/** How a connection looks whose client is there. */
+/** The properties of a connection whose client is present. */
 export const present: Readonly<Record<string, unknown>> = {
   destroyed: false,
   closed: false,
@@ -19,15 +19,15 @@ export const present: Readonly<Record<string, unknown>> = {
   writableFinished: false,
 }
 
-/** A connection that has been told at least once that nobody is to hear of its client's departure. */
+/** A connection whose departure events were withheld at least once. */
 class Connection {
   readonly #emit: (args: readonly unknown[]) => unknown
-  /** Told of the departure, in place of all others. */
+  /** Called on departure, in place of all listeners of the connection. */
   readonly #holders = new Set<() => void>()
   readonly #withheld: (readonly unknown[])[] = []
 
   constructor(socket: Socket) {
-    // It stays: to delete it would be dear.
+    // The replacement is never removed: a deleted property makes the object slow.
     this.#emit = new Overrides(socket).method('emit', (...args) => {
       if (this.#holders.size === 0 || !departing.has((args as unknown[])[0])) return this.#emit(args)
       this.#withheld.push(args)
@@ -47,7 +47,8 @@ class Connection {
 
   release(onGone: () => void): void {
     this.#holders.delete(onGone)
-    // Others on the same connection may hold it still; whoever answers has done so before anybody hears of it.
+    // Another answer on the same connection may still withhold the events. The tick gives an answer that ends now the
+    // time to finish before any listener hears of the departure.
     process.nextTick(() => {
       while (this.#holders.size === 0 && this.#withheld.length > 0) this.#emit(this.#withheld.shift() ?? [])
     })
@@ -57,8 +58,9 @@ class Connection {
 const connections = new WeakMap<object, Connection>()
 
 /**
- * Keeps it from everybody that a client has gone, node:http included, until that is released: then all hear of it.
- * @param onGone told when it has
+ * Withholds the departure of a client from all listeners, node:http included, until `release`; then every listener is
+ * told.
+ * @param onGone called when the client has gone away
  */
 export class Departure {
   readonly #socket: Socket | null
@@ -66,7 +68,7 @@ export class Departure {
   #isHeld: boolean
 
   constructor(socket: unknown, onGone: () => void) {
-    // A request that was made up has none, and HTTP/2 has one for many.
+    // An injected request has no socket, and an HTTP/2 connection serves many requests.
     this.#socket = socket instanceof Socket && !socket.destroyed ? socket : null
     this.#isHeld = this.#socket !== null
     this.#onGone = () => void (this.#isHeld && onGone())
@@ -76,7 +78,7 @@ export class Departure {
     connection.hold(this.#onGone)
   }
 
-  /** Ends the connection. */
+  /** Destroys the connection. */
   cutOff(): void {
     this.#socket?.destroy()
   }
@@ -88,7 +90,10 @@ export class Departure {
   }
 }
 
-/** What a property of a connection is while nobody is to hear that its client has gone; `undefined` where that is not so. */
+/**
+ * The value that a property of a connection shows while the departure of its client is withheld; `undefined` if the
+ * property is to be read as it is.
+ */
 export function withheld(socket: object, name: string): { readonly value: unknown } | undefined {
   if (connections.get(socket)?.isGone !== true || !Object.hasOwn(present, name)) return undefined
   return { value: present[name] }

@@ -1,74 +1,82 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Overrides } from './overrides.ts'
 
-/** RFC 9113 section 8.3.1 and RFC 8441 section 4: what is said of a request in place of its first line. */
+/**
+ * The pseudo-header fields of a request, which HTTP/2 has in place of a request line (RFC 9113 section 8.3.1, RFC 8441
+ * section 4).
+ */
 const pseudoFields: ReadonlySet<string> = new Set(':method :path :authority :scheme :protocol'.split(' '))
 
-/** Of a response: that its handler has ended it. A client may end it with any code. */
+/**
+ * Marks a response that its handler destroyed. The reset code of the stream cannot tell: a client may send any code.
+ */
 const destroyed: unique symbol = Symbol.for('herdless.destroyed') as never
 
-/** RFC 9113 section 7: the answer is not whole. */
+/** INTERNAL_ERROR (RFC 9113 section 7): the answer is incomplete. */
 const internalError = 0x2
 
-/** What is used of a stream of node:http2. */
+/** The used members of a stream of node:http2. */
 interface Stream {
   readonly closed: boolean
   close(code: number): void
 }
 
-/** Whether a request came by HTTP/2, and is one of the compatibility API of node:http2. */
+/** Whether a request came over HTTP/2, as a message of the compatibility API of node:http2. */
 export function isHttp2({ httpVersionMajor }: IncomingMessage): boolean {
   return httpVersionMajor === 2
 }
 
-/** Whether a name is that of a pseudo-header field (RFC 9113 section 8.3), and not of something that is no field. */
+/**
+ * Whether a name is that of a pseudo-header field (RFC 9113 section 8.3). Other names that begin with a colon are
+ * inputs of a handler besides fields; see `Selection`.
+ */
 export function isPseudoField(name: string): boolean {
   return pseudoFields.has(name)
 }
 
-/** The names of the fields that are the method and the target of a request. */
+/** The fields that hold the method and the target of a request; none in HTTP/1. */
 export function lineFields(request: IncomingMessage): readonly string[] {
   return isHttp2(request) ? [':method', ':path'] : []
 }
 
-/** The name of the field that is the host of a request; in HTTP/2 `host` is a field like others. */
+/** The field that holds the host of a request. In HTTP/2 `host` is an ordinary field. */
 export function hostField(request: IncomingMessage): string {
   return isHttp2(request) ? ':authority' : 'host'
 }
 
-/** The stream of a response of HTTP/2, whatever it shows to handlers; `null` for one of HTTP/1. */
+/** The stream of an HTTP/2 response, even if handlers see a replaced one; `null` for HTTP/1. */
 export function streamOf(response: ServerResponse): Stream | null {
   if (!('createPushResponse' in response)) return null
   return Reflect.get(Object.getPrototypeOf(response) as object, 'stream', response) as Stream
 }
 
-/** Whether nobody is there any more to be answered. */
+/** Whether a response can no longer be sent: it was destroyed, or its stream is closed. */
 export function hasEnded(response: ServerResponse): boolean {
   return response.destroyed || streamOf(response)?.closed === true
 }
 
-/** Ends an answer that is not whole, so that its client hears of that. */
+/** Ends an incomplete answer, so that the client can tell that it is incomplete. */
 export function cutOff(response: ServerResponse, error?: Error): void {
   const stream = streamOf(response)
   if (stream === null) response.destroy(error)
-  // By itself it would say that this is the end of the answer. Later, for where another stream of the same connection has just
-  // been closed by its client, node:http2 would never return.
+  // `destroy` would end the stream as if the answer were complete. The close is deferred, because node:http2 never
+  // returns from it if the client has just closed another stream of the same connection.
   else setImmediate(() => stream.close(internalError))
 }
 
-/** Whether it was the client that ended the exchange, and not the handler. */
+/** Whether the client, and not the handler, ended the exchange. */
 export function hasClientLeft(response: ServerResponse): boolean {
   if (streamOf(response) !== null) return Reflect.get(response, destroyed) !== true
   const { socket } = response.req
   return socket.readableEnded || socket.errored !== null
 }
 
-/** What a connection is known by for as long as it is asked. */
+/** Properties of a connection that node:http2 forgets when the connection ends. */
 const lasting = 'encrypted remoteAddress remoteFamily remotePort localAddress localFamily localPort'.split(' ')
 
 /**
- * Has a request know its connection when that has ended, too, and a response by whom it was: node:http2 forgets that, and
- * node:http the address that it was not asked for.
+ * Makes the addresses of a connection outlast it, for the request and the response. node:http2 forgets all of them,
+ * node:http an address that was never read. Also marks a response that its handler destroys.
  */
 export function rememberConnection(request: IncomingMessage, response: ServerResponse): void {
   if (!isHttp2(request)) return void request.socket?.remoteAddress
@@ -83,12 +91,15 @@ export function rememberConnection(request: IncomingMessage, response: ServerRes
   })
 }
 
-/** What streams are asked for by those who write to them; nothing of it differs between clients. */
+/** Members of a stream that libraries use to write an answer; none of them differs between clients. */
 const ofWriting: ReadonlySet<string | symbol> = new Set(
   'closed destroyed aborted close destroy on once off removeListener writable writableEnded headersSent'.split(' '),
 )
 
-/** A stream that tells what a handler reads of its client, or sends by itself. */
+/**
+ * Wraps a stream and reports its reads, except of members that only serve writing.
+ * @param onRead called with the name of each member that may tell clients apart, or that sends past the response
+ */
 export function watchedStream(stream: object, onRead: (name: string) => void): object {
   return new Proxy(stream, {
     get(target, name) {

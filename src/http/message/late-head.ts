@@ -3,19 +3,30 @@ import { streamOf } from './http2.ts'
 import { Overrides } from './overrides.ts'
 import type { FieldLine } from '../policy/fields.ts'
 
-/** Fields that say for whom an answer is, or for how long. */
+/** Fields that restrict an answer to a client or a time. */
 const telling = ['set-cookie', 'cache-control', 'cdn-cache-control', 'expires']
 
-/** What is sent with a head. */
+/** Lines that are added to a head. */
 export interface MoreLines {
   readonly with: readonly FieldLine[]
-  /** What is sent in place of that where what stands before the cache has set this field by then. */
+  /**
+   * Returns the lines to add instead, if earlier middleware has changed a field since the decision.
+   * @param name the field that was changed
+   */
   readonly late?: (name: string) => readonly FieldLine[]
 }
 
 /**
- * Sends a head with some more lines; where that throws, the response is as it was. Looks at the last moment whether what stands
- * before the cache has said more of the answer than it had when that was decided upon: it may wait until then (`on-headers`).
+ * Sends a head with additional lines; if that throws, the response is unchanged. Middleware such as `on-headers`
+ * changes the head while it is sent, after the decision to store:
+ *
+ * 1. Earlier middleware registers a listener with `on-headers` for the moment at which the head is sent.
+ * 2. The handler answers. The decision is made on the head so far, which is storable, and the lines say `stored`.
+ * 3. The head is sent. The listener of step 1 sets `Set-Cookie` for this client.
+ * 4. `_storeHeader` (`respond` with HTTP/2) serializes the head. It is replaced here, sees the new field, and asks
+ *    `late` for other lines.
+ *
+ * Without step 4 an answer for one client would be stored for all.
  */
 export function sendHead(response: ServerResponse, { with: more, late }: MoreLines, send: () => void): void {
   const before = more.map(([name]) => [name, response.getHeader(name)] as const)
@@ -43,7 +54,10 @@ export function sendHead(response: ServerResponse, { with: more, late }: MoreLin
   }
 }
 
-/** @param onChange told the name of a field that is another by then; may still set fields, unless the head is on its way */
+/**
+ * Sends a head and looks for fields that changed meanwhile.
+ * @param onChange called once with the name of a changed field; may set fields unless the head has been serialized
+ */
 function sentWatching(response: ServerResponse, send: () => void, onChange: (name: string) => void): void {
   const before = valuesIn(response)
   let isHeard = false
@@ -55,7 +69,8 @@ function sentWatching(response: ServerResponse, send: () => void, onChange: (nam
     isHeard = true
     onChange(changed)
   }
-  // By this a head goes out, when all others have had their say. It stays: to delete it would be dear.
+  // The last method before a head is serialized, after every listener has run. The replacement is never removed: a
+  // deleted property makes the object slow.
   const stream = streamOf(response)
   const overrides = new Overrides(stream ?? response)
   const sent = overrides.method(stream === null ? '_storeHeader' : 'respond', (...args) => {

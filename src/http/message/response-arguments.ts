@@ -2,14 +2,14 @@ import type { ServerResponse } from 'node:http'
 import { isUint8Array } from 'node:util/types'
 import type { FieldLine } from '../policy/fields.ts'
 
-/** Whether `write` and `end` of a response take it for a part of the body; of other things they throw. */
+/** Whether `write` and `end` of a response accept a value as a chunk of the body. They throw for any other value. */
 export function isChunk(value: unknown): boolean {
   return typeof value === 'string' || isUint8Array(value)
 }
 
 /**
- * What `write` and `end` of a response are called with: a chunk, and a callback.
- * @param isKept whether the chunk is wanted, as bytes that nobody changes any more
+ * Reads the arguments of `write` and `end` of a response.
+ * @param isKept whether the chunk is returned, copied into bytes that the handler cannot change later
  */
 export function argumentsOf(
   args: readonly unknown[],
@@ -25,7 +25,10 @@ function chunkOf([chunk, encoding]: readonly unknown[]): Buffer | null {
   return isUint8Array(chunk) ? Buffer.from(chunk) : null
 }
 
-/** Does what `writeHead` of a response does with its arguments, but for sending it. */
+/**
+ * Applies the arguments of `writeHead` to a response without sending its head.
+ * @throws TypeError for a flat list with a name and no value
+ */
 export function applyHead(response: ServerResponse, args: readonly unknown[]): void {
   const [status, ...rest] = args
   const [message, fields] = typeof rest[0] === 'string' ? rest : [undefined, rest[0] ?? rest[1]]
@@ -39,14 +42,14 @@ export function applyHead(response: ServerResponse, args: readonly unknown[]): v
   const lines = Array.isArray(fields[0]) ? (fields as [string, string][]) : pairs(fields)
   const begun = new Set<string>()
   for (const [name, value] of lines) {
-    // By HTTP/2 a Date that is there cannot be removed.
+    // The first line of a name replaces the field: removing it first fails for a Date with HTTP/2.
     if (begun.has(name.toLowerCase())) response.appendHeader(name, value)
     else response.setHeader(name, value)
     begun.add(name.toLowerCase())
   }
 }
 
-/** The field lines that a response has so far, as they will be sent. */
+/** The field lines of a response so far, as they will be sent. */
 export function linesOf(response: ServerResponse): FieldLine[] {
   return namesOf(response).flatMap((name) => {
     const value = response.getHeader(name)
@@ -54,13 +57,13 @@ export function linesOf(response: ServerResponse): FieldLine[] {
   })
 }
 
-/** The names of fields as they were spelled, which HTTP/2 does not know. */
+/** The names of the fields as they were spelled; HTTP/2 does not keep the spelling. */
 function namesOf(response: ServerResponse & { getRawHeaderNames?: () => string[] }): string[] {
-  // Among those of HTTP/2 that have been sent is the status.
+  // After the head was sent, HTTP/2 lists `:status` among them.
   return response.getRawHeaderNames?.() ?? response.getHeaderNames().filter((name) => !name.startsWith(':'))
 }
 
-/** Names and values in turn, as pairs. */
+/** Groups alternating names and values into pairs. */
 function pairs(flat: readonly unknown[]): [string, string][] {
   if (flat.length % 2 !== 0) throw new TypeError('Expected header names and values in turn, got a name without a value')
   return Array.from({ length: flat.length / 2 }, (_, index) => [String(flat[2 * index]), String(flat[2 * index + 1])])

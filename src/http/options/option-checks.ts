@@ -2,7 +2,9 @@ import type { Check } from '../../core/options/checks.ts'
 import { formatValue } from '../../core/time/duration.ts'
 import { statusRule } from '../policy/lifetime.ts'
 
-/** What is a value, or a function of the request that returns one: checked when it is given, or each time. */
+/**
+ * Makes a check accept a function of the request, too: a value is checked once, the result of a function on each call.
+ */
 export function perRequest(check: Check): Check {
   return (name, value) => {
     if (typeof value !== 'function') {
@@ -22,7 +24,7 @@ export function aFunction(name: string, value: unknown): unknown {
   throw new TypeError(`Expected \`${name}\` to be a function of the request, got ${formatValue(value)}`)
 }
 
-/** A function that returns a string. */
+/** A function that returns a string; its result is checked on each call. */
 export function aKey(name: string, value: unknown): unknown {
   const keyOf = aFunction(name, value) as (request: unknown) => unknown
   return (request: unknown) => {
@@ -32,7 +34,10 @@ export function aKey(name: string, value: unknown): unknown {
   }
 }
 
-/** A function that says whose a response is; `null` for everybody. */
+/**
+ * A function that returns the owner of a response as a string, a number or a bigint; `null` or `undefined` for all
+ * clients.
+ */
 export function aUser(name: string, value: unknown): unknown {
   const userOf = aFunction(name, value) as (asker: unknown) => unknown
   return (asker: unknown) => {
@@ -44,13 +49,13 @@ export function aUser(name: string, value: unknown): unknown {
   }
 }
 
-/** A list of strings. */
+/** An array of strings. */
 export function strings(name: string, value: unknown): unknown {
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value
   throw new TypeError(`Expected \`${name}\` to be an array of strings, got ${formatValue(value)}`)
 }
 
-/** Names of request fields, in lower case when checked. */
+/** Names of request fields; the result is in lower case. */
 export function fieldNames(name: string, value: unknown): unknown {
   const names = strings(name, value) as readonly string[]
   const odd = names.find((each) => !/^[!#$%&'*+.^_`|~\dA-Za-z-]+$/.test(each))
@@ -58,7 +63,7 @@ export function fieldNames(name: string, value: unknown): unknown {
   throw new TypeError(`Expected \`${name}\` to be names of header fields, got ${formatValue(odd)}`)
 }
 
-/** Some of some words. */
+/** A non-empty subset of the choices. */
 export function someOf(...choices: readonly string[]): Check {
   return (name, value) => {
     const some = strings(name, value) as readonly string[]
@@ -67,7 +72,7 @@ export function someOf(...choices: readonly string[]): Check {
   }
 }
 
-/** What becomes of each status; a function of it when checked. */
+/** The statuses that are stored; the result is a function from a status to its `StatusRule`. */
 export function checkedStatuses(name: string, value: unknown): unknown {
   if (value === 'standard') return statusRule
   const isStatus = (each: unknown): boolean => Number.isInteger(each) && Number(each) >= 200 && Number(each) <= 599

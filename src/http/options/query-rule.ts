@@ -1,24 +1,27 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Whether a parameter is no part of the key, by its name. */
+/** Whether the parameter of this name is left out of the key. */
 export type QueryRule = (name: string) => boolean
 
-/** What the options say of the query. */
+/** The options about the query, as functions of the request. */
 export interface QueryPlan {
   readonly ignoreQuery?: (request: IncomingMessage) => true | readonly string[] | undefined
   readonly allowQuery?: (request: IncomingMessage) => readonly string[] | undefined
 }
 
-/** Parsers of queries read a limited number of parameters, 1000 by default: what is left out must not make room for more. */
+/**
+ * A longer query is never shortened. Parsers read a limited number of parameters, 1000 by default, so an ignored
+ * parameter may push another out of the handler's view.
+ */
 const mostParameters = 100
 
 /**
- * Where parsers differ in what the query is: at odd bytes, at a fragment, which some take for a part of it, and at one more
- * question mark before a name.
+ * Texts on which parsers disagree: unusual bytes, a fragment, which some parsers take for part of the query, and a
+ * second question mark before a name.
  */
 const odd = /[^!-~]|[\\#]|[?&]\?/
 
-/** Which parameters are no part of the key; `null` for none. */
+/** Makes the rule of the options `ignoreQuery` and `allowQuery`; `null` if every parameter is part of the key. */
 export function queryRule(
   ignore: true | readonly string[] | undefined,
   allow: readonly string[] | undefined,
@@ -34,8 +37,8 @@ export function queryRule(
 }
 
 /**
- * An address without the parameters that a rule leaves out; the others as they were sent, in their order. A parameter that two
- * parsers could read differently stays, and so do all where two could differ in where a parameter begins.
+ * Removes the ignored parameters from an address; the others stay as they were sent, in their order. A parameter that
+ * two parsers could read differently stays. All parameters stay if two parsers could disagree about their boundaries.
  */
 export function withoutIgnored(address: string, rule: QueryRule | null): string {
   const start = rule === null ? -1 : address.indexOf('?')
@@ -49,11 +52,11 @@ export function withoutIgnored(address: string, rule: QueryRule | null): string 
   return kept.length === 0 ? address.slice(0, start) : `${address.slice(0, start)}?${kept.join('&')}`
 }
 
-/** `null` if that is not the same for all parsers. */
+/** The decoded name of a parameter; `null` if parsers disagree about it. */
 function parameterName(parameter: string): string | null {
   const equals = parameter.indexOf('=')
   const bracket = parameter.replaceAll(/%5d/gi, '  ]').indexOf(']=')
-  // Some take a semicolon for the end of a parameter; some take an equals sign before `]=` for a part of the name.
+  // Some parsers end a parameter at a semicolon; some take an equals sign before `]=` for part of the name.
   if (parameter.includes(';') || (bracket !== -1 && bracket > equals)) return null
   try {
     return decodeURIComponent(parameter.slice(0, equals === -1 ? undefined : equals).replaceAll('+', ' '))
@@ -62,7 +65,7 @@ function parameterName(parameter: string): string | null {
   }
 }
 
-/** What a parser that knows objects takes for the name: `a` of `a[b]` and `a.b`; `null` where that is none. */
+/** The top-level name for a parser that builds objects: `a` for `a[b]` and `a.b`; `null` if there is none. */
 function outerName(name: string): string | null {
   const outer = /^[^[\].]+/.exec(name)
   return outer === null ? null : outer[0]

@@ -1,3 +1,10 @@
+/*
+ * Room: options. The options of response caching, and the plan that is made of them: complete, checked, in milliseconds
+ * and bytes.
+ *
+ * Reading order: response-options.ts (the public options, their defaults and the plan), option-checks.ts (the checks of
+ * single options), query-rule.ts (which parameters of a query belong to the key).
+ */
 import type { IncomingMessage } from 'node:http'
 import { checkOptions, lifetime, oneOf, timeout, integer, boolean, type Check } from '../../core/options/checks.ts'
 import type { Duration } from '../../core/time/duration.ts'
@@ -6,88 +13,104 @@ import { aFunction, aKey, aUser, checkedStatuses, fieldNames, perRequest, someOf
 import type { StatusRule } from '../policy/lifetime.ts'
 import { queryRule, type QueryPlan, type QueryRule } from './query-rule.ts'
 
-/** A value, or what gives one for a request. */
+/** A value, or a function of the request that returns it. */
 export type PerRequest<Value, Request> = Value | ((request: Request) => Value)
 
-/** What may be said of the responses that are cached; most of it also as a function of the request, where `undefined` is the default. */
+/**
+ * The options of `cacheResponses` and `cachedServer`. Most may also be a function of the request; if it returns
+ * `undefined`, the default applies.
+ */
 export interface CacheResponsesOptions<Request = IncomingMessage, Asker = object> {
   /**
-   * How long a response is fresh that does not say so itself (`Cache-Control`, `Expires`); 0 for not at all: then only those
-   * are stored that do; `'heuristic'` for a tenth of the time since its `Last-Modified`, up to a day (RFC 9111, section 4.2.2).
+   * How long a response without an explicit lifetime (`Cache-Control`, `Expires`) is fresh. 0: such a response is not
+   * stored. `'heuristic'`: a tenth of the time since its `Last-Modified`, at most a day (RFC 9111 section 4.2.2).
    * Default: the `ttl` of the cache.
    */
   readonly ttl?: PerRequest<Duration | 'heuristic' | undefined, Request> | undefined
-  /** How long a response is served stale while it is refreshed, unless it forbids that or allows more itself. Default 0. */
+  /**
+   * How long a stale response is served while it is refreshed in the background. The response may allow a longer time,
+   * or forbid it. Default 0.
+   */
   readonly grace?: PerRequest<Duration | undefined, Request> | undefined
-  /** How long a stale response is served instead of an error (5xx), if it does not say so itself. Default 0. */
+  /** How long a stale response without an own `stale-if-error` is served in place of a 5xx error. Default 0. */
   readonly staleIfError?: PerRequest<Duration | undefined, Request> | undefined
-  /** What tells responses apart, instead of the address. Default: scheme, host, path and query as they were sent. */
+  /**
+   * Returns the key of the response, in place of the address. Default: scheme, host, path and query as they were sent.
+   */
   readonly key?: ((request: Request) => string) | undefined
   /**
-   * Whose the response is: a part of the key, so that what it is made of may be read by the handler; `null` and `undefined` for
-   * everybody. Default: everybody, so that what identifies a client must not be read.
+   * Returns the owner of the response, which becomes part of the key; the handler may then read everything that this
+   * function has read. `null` and `undefined` mean a response for all clients. Default: one response for all clients,
+   * so an answer whose handler reads the identity of a client is not stored.
    */
   readonly user?: ((asker: Asker) => string | number | bigint | null | undefined) | undefined
   /**
-   * What earlier middleware puts on each request that is the same for all, or matters to no response, as `Cache-Status` names
-   * it (`req.tenant`) or without its part (`tenant`). Default: none but ids, loggers and timers that are well known.
+   * Properties that earlier middleware sets on each request and that tell no clients apart, as `Cache-Status` names
+   * them (`req.tenant`) or without the object (`tenant`). Default: only well-known ids, loggers and timers.
    */
   readonly shared?: readonly string[] | undefined
-  /** Names of request fields that responses differ by, whatever they say themselves. Default: none. */
+  /** Request fields that responses differ by, besides those in `Vary`. Default: none. */
   readonly vary?: PerRequest<readonly string[] | undefined, Request> | undefined
   /**
-   * What becomes of a response whose handler has read a request field that its `Vary` does not name: the field is made part of
-   * the key (`'key'`, default), the response is not stored (`'refuse'`), or what the handler declares is believed (`'ignore'`).
+   * The treatment of a response whose handler has read a request field that its `Vary` does not name: the field becomes
+   * part of the key (`'key'`, the default), the response is not stored (`'refuse'`), or `Vary` is trusted (`'ignore'`).
    */
   readonly undeclared?: PerRequest<'key' | 'refuse' | 'ignore' | undefined, Request> | undefined
-  /** Says for which requests there is no cache. Default: for none. */
+  /** Returns `true` for a request that bypasses the cache. Default: no request does. */
   readonly skip?: ((request: Request) => boolean) | undefined
-  /** The methods whose requests are answered from what is stored; it is always filled by GET. Default `['GET', 'HEAD']`. */
+  /** The methods that are answered from the store; only GET fills it. Default `['GET', 'HEAD']`. */
   readonly methods?: PerRequest<readonly ('GET' | 'HEAD')[] | undefined, Request> | undefined
   /**
-   * The statuses that are stored. Default: 200, 203, 300, 301, 308 in any case; 204, 302, 303, 307, 404, 405, 410 and 414 if the
-   * response says how long it is fresh; no others. `'standard'`: whatever RFC 9111 allows, errors included.
+   * The statuses that are stored. Default: 200, 203, 300, 301 and 308 always; 204, 302, 303, 307, 404, 405, 410 and 414
+   * with an explicit lifetime; no others. `'standard'`: every status that RFC 9111 allows, including errors.
    */
   readonly statuses?: PerRequest<'standard' | readonly number[] | undefined, Request> | undefined
-  /** What the responses can be invalidated by, besides what they say in `Cache-Tag` or `Surrogate-Key`. Default: none. */
+  /**
+   * Tags by which the responses can be invalidated, besides those in `Cache-Tag` and `Surrogate-Key`. Default: none.
+   */
   readonly tags?: PerRequest<readonly string[] | undefined, Request> | undefined
-  /** The longest body that is stored, in bytes; a longer one is passed on as it comes. Default 1048576 (1 MiB). */
+  /** The longest body that is stored, in bytes; a longer one is passed through. Default 1048576 (1 MiB). */
   readonly maxBody?: PerRequest<number | undefined, Request> | undefined
-  /** Whether `Cache-Control` of a request is heeded, so that any client can pass the cache by. Default `false`. */
+  /** Whether `Cache-Control` of a request is heeded; any client can then bypass the cache. Default `false`. */
   readonly honorRequestDirectives?: PerRequest<boolean | undefined, Request> | undefined
   /**
-   * Requests with a `Cookie`: they go to the handler, and nothing is stored (`'pass'`, default), or the handler does not see the
-   * cookie when it fills (`'hide'`), or it is as any other field (`'show'`).
+   * The treatment of requests with a `Cookie`: they bypass the cache (`'pass'`, the default), the handler does not see
+   * the cookie when it fills the cache (`'hide'`), or the cookie is an ordinary field (`'show'`).
    */
   readonly cookies?: PerRequest<'pass' | 'hide' | 'show' | undefined, Request> | undefined
   /**
-   * Requests with `Authorization`: they go to the handler, and nothing is stored (`'pass'`, default), or they are answered
-   * together with those that have none, where a response says that it is for everybody (`'share'`: RFC 9111, section 3.5).
+   * The treatment of requests with `Authorization`: they bypass the cache (`'pass'`, the default), or they share
+   * explicitly shared responses with requests that have none (`'share'`, RFC 9111 section 3.5).
    */
   readonly authorization?: PerRequest<'pass' | 'share' | undefined, Request> | undefined
-  /** Parameters of the query that are no part of the key; `true` for all. Default: none. */
+  /** Query parameters that are not part of the key; `true` for all. Default: none. */
   readonly ignoreQuery?: PerRequest<true | readonly string[] | undefined, Request> | undefined
-  /** The parameters of the query that are part of the key, and no others. Default: all. */
+  /** The only query parameters that are part of the key. Default: all. */
   readonly allowQuery?: PerRequest<readonly string[] | undefined, Request> | undefined
-  /** For how long nobody is made to wait at an address whose last response could not be stored. Default `'5s'`. */
+  /**
+   * How long requests do not wait for each other at an address whose last response could not be stored. Default `'5s'`.
+   */
   readonly passFor?: Duration | undefined
   /**
-   * How many requests may wait for one address in one process; whoever comes then is answered 503 with `Retry-After`, or with
-   * what is stale where that may be served instead of an error. Default 10000.
+   * How many requests of one process may wait for one address. A further request is answered 503 with `Retry-After`, or
+   * with a stale response if that may replace an error. Default 10000.
    */
   readonly maxWaiters?: number | undefined
   /**
-   * How many answers of one address that differ by request fields each process stores; the one it stored first is voided then.
-   * Those that differ by `user` do not count. Default 100.
+   * How many variants of an address, by request fields, each process stores. One more invalidates the variant that the
+   * process stored longest ago. Variants by `user` do not count. Default 100.
    */
   readonly maxVariants?: number | undefined
-  /** How long a request waits for what another is loading before it goes to the handler itself. Default: as of the cache. */
+  /**
+   * How long a request waits for the load of another before it is answered 503, or with a stale response if that may
+   * replace an error. Default: the `waitTimeout` of the cache.
+   */
   readonly waitTimeout?: Duration | undefined
 }
 
 type Of<Value> = (request: IncomingMessage) => Value
 
-/** The same, complete and checked, in milliseconds and bytes. */
+/** The options, complete and checked, in milliseconds and bytes. */
 export interface ResponsePlan {
   readonly ttl: Of<number | 'heuristic' | undefined>
   readonly grace: Of<number>
@@ -168,7 +191,11 @@ const checks: Record<keyof CacheResponsesOptions, Check> = {
   waitTimeout: timeout(1),
 }
 
-/** The plan of a cache of responses. Throws TypeError for what is not an option or not a value it can have. */
+/**
+ * Checks the options and makes the plan.
+ * @param who the name of the public function, for error messages
+ * @throws TypeError for an unknown option or an invalid value
+ */
 export function responsePlan<Request, Asker>(
   who: string,
   options: CacheResponsesOptions<Request, Asker>,
@@ -182,7 +209,7 @@ export function responsePlan<Request, Asker>(
   return { ...defaults, ...orDefault(rest), query }
 }
 
-/** Where a function of the user's returns `undefined`, the default holds. */
+/** Applies the default where a function of the user returns `undefined`. */
 function orDefault(given: Partial<ResponsePlan>): Partial<ResponsePlan> {
   const complete = Object.entries(given).map(([name, value]) => {
     const usual = defaults[name as keyof typeof defaults]

@@ -1,17 +1,17 @@
 import { isToken, membersOf, trimmed } from './fields.ts'
 
-/** A member of an Accept-… field. */
+/** A member of an Accept-Encoding or Accept-Language field. */
 interface Weighted {
   readonly value: string
-  /** From 0 to 1 000: a quality in thousandths. */
+  /** A quality in thousandths, from 0 to 1 000. */
   readonly weight: number
 }
 
 /**
- * RFC 9110 section 12.5.3: the codings that a request accepts, the same for each spelling of it: lower-case, x-gzip as
- * gzip, sorted by their quality and then by name. Of a quality only the rank is kept: a server compares them, and there are
- * not a thousand answers. What is not acceptable is left out where leaving it out says the same. A field that is not valid,
- * or names a coding twice, is as it came.
+ * Normalizes Accept-Encoding (RFC 9110 section 12.5.3), so that equivalent spellings select one variant: lower-case,
+ * x-gzip as gzip, sorted by quality and then by name. Qualities are reduced to ranks, because servers only compare them
+ * and an address must not have a thousand variants. A refused coding is dropped if its absence means the same. An
+ * invalid field, or one that names a coding twice, is returned unchanged.
  */
 export function acceptedEncodings(field: string): string {
   const members = weighted(field, isToken)
@@ -20,7 +20,7 @@ export function acceptedEncodings(field: string): string {
   if (new Set(codings.map(({ value }) => value)).size !== codings.length) return field
   const accepted = codings.filter(({ weight }) => weight > 0)
   const acceptsAll = accepted.some(({ value }) => value === '*')
-  // What is not named is not acceptable, but identity, which is unless it is excluded, and whatever `*` accepts.
+  // An unlisted coding is refused unless `*` accepts it; identity alone is accepted unless it is excluded.
   const refused = codings.filter(
     ({ value, weight }) => weight === 0 && (acceptsAll || value === 'identity' || value === '*'),
   )
@@ -30,24 +30,24 @@ export function acceptedEncodings(field: string): string {
 }
 
 /**
- * RFC 9110 section 12.5.4: the languages that a request accepts, the same for each spelling: lower-case, sorted by their
- * quality, which is kept. A field that is not valid is as it came.
- * @param order whether languages of one quality are in the order they came, or in that of the alphabet
+ * Normalizes Accept-Language (RFC 9110 section 12.5.4): lower-case, sorted by quality. Qualities are kept. An invalid
+ * field is returned unchanged.
+ * @param order whether languages of one quality stay in their order (`'kept'`) or are sorted by name
  */
 export function acceptedLanguages(field: string, order: 'kept' | 'ignored'): string {
   const members = weighted(field, isLanguageRange)
   if (members === null) return field
   const languages = members.map(({ value, weight }) => ({ value: value.toLowerCase(), weight }))
-  // Sorting keeps the order of equals.
+  // Array sorting is stable: it keeps the order of equals.
   const compare = order === 'kept' ? (one: Weighted, other: Weighted) => other.weight - one.weight : byWeight
   return languages.sort(compare).map(text).join(',')
 }
 
-/** The members of a field with their weights; `null` where one is not valid. */
+/** The members of a field with their weights; `null` if a member is invalid. */
 function weighted(field: string, isValid: (value: string) => boolean): Weighted[] | null {
   const members: Weighted[] = []
   for (const member of membersOf(field)) {
-    // RFC 9110 section 12.4.2: no more than three digits, 1 when it is not there.
+    // RFC 9110 section 12.4.2: at most three decimals; an absent quality is 1.
     const [value = '', quality, ...others] = member.split(';').map(trimmed)
     const digits = quality === undefined ? '1' : /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i.exec(quality)?.[1]
     if (digits === undefined || others.length > 0 || !isValid(value)) return null
@@ -56,12 +56,12 @@ function weighted(field: string, isValid: (value: string) => boolean): Weighted[
   return members
 }
 
-/** RFC 4647 section 2.1. */
+/** Whether a text is a basic language range (RFC 4647 section 2.1). */
 function isLanguageRange(value: string): boolean {
   return value === '*' || /^[a-z]{1,8}(?:-[a-z\d]{1,8})*$/i.test(value)
 }
 
-/** RFC 9110 section 8.4.1.3: a recipient should consider them the same. */
+/** RFC 9110 section 8.4.1.3: a recipient should treat x-gzip as gzip. */
 function withoutX(coding: string): string {
   return coding === 'x-gzip' ? 'gzip' : coding
 }

@@ -3,19 +3,17 @@ import { fieldOf, membersOf } from './fields.ts'
 import { dateOf } from './http-date.ts'
 import type { Response } from './message.ts'
 
-/** When a response was asked for, and when its header came; milliseconds since the epoch. */
+/** When a request was sent and when the head of its response arrived, in milliseconds since the epoch. */
 export interface Exchange {
-  /** For a handler in the same process the same as `receivedAt`: there is no network between to be late. */
+  /** Equal to `receivedAt` for a handler in the same process, because there is no network delay. */
   readonly requestedAt: number
   readonly receivedAt: number
 }
 
-/** As old as can be told, in milliseconds: nothing is fresh that is so old. */
+/** The greatest age, in milliseconds. No response of this age is fresh. */
 export const oldest: number = mostSeconds * 1_000
 
-/**
- * RFC 9111 section 4.2.3: how old a response is when it comes, in milliseconds (corrected_initial_age).
- */
+/** The age of a response on arrival, in milliseconds (corrected_initial_age, RFC 9111 section 4.2.3). */
 export function initialAgeOf({ fields }: Response, { requestedAt, receivedAt }: Exchange): number {
   const date = dateOf(fieldOf(fields, 'date'), receivedAt)
   const apparent = date === null ? 0 : Math.max(0, receivedAt - date)
@@ -23,17 +21,20 @@ export function initialAgeOf({ fields }: Response, { requestedAt, receivedAt }: 
   return Math.min(Math.max(apparent, corrected), oldest)
 }
 
-/** RFC 9111 section 4.2.3: how old it is now (current_age), in milliseconds. */
+/** The age of a response at `now`, in milliseconds (current_age, RFC 9111 section 4.2.3). */
 export function ageAt(now: number, initialAge: number, receivedAt: number): number {
   return Math.min(initialAge + Math.max(0, now - receivedAt), oldest)
 }
 
-/** RFC 9111 section 5.1: an age as the Age field tells it, in whole seconds. @param age milliseconds */
+/**
+ * Formats an age for the Age field, in whole seconds (RFC 9111 section 5.1).
+ * @param age milliseconds
+ */
 export function ageText(age: number): string {
   return String(Math.min(Math.floor(age / 1_000), mostSeconds))
 }
 
-/** RFC 9111 section 5.1: of several values the first counts, and one that is no whole number is ignored. */
+/** RFC 9111 section 5.1: the first of several values counts, and a value that is not a whole number is ignored. */
 function ageFieldOf(field: string | null): number {
   const [first = null] = membersOf(field ?? '')
   return (deltaSeconds(first) ?? 0) * 1_000

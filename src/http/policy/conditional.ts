@@ -3,14 +3,15 @@ import { dateOf } from './http-date.ts'
 import type { Request, Response } from './message.ts'
 
 /**
- * What the conditions of a request make of a stored response: it is sent, or a 304 is; or the request is the handler's.
+ * How the conditions of a request are answered from a stored response: with the response (`'send'`), with a 304
+ * (`'not-modified'`), or by the handler (`'forward'`).
  */
 export type Precondition = 'send' | 'not-modified' | 'forward'
 
 /**
- * RFC 9110 section 13.2.2 and RFC 9111 section 4.3.2: evaluates the conditions of a GET or HEAD against a stored response.
- * If-Match and If-Unmodified-Since are for who has the resource, and other methods are, too.
- * @param now for dates with a year of two digits; milliseconds since the epoch
+ * Evaluates the conditions of a GET or HEAD against a stored response (RFC 9110 section 13.2.2, RFC 9111 section
+ * 4.3.2). If-Match, If-Unmodified-Since and all other methods are forwarded: only the origin can evaluate them.
+ * @param now the current time for two-digit years, in milliseconds since the epoch
  */
 export function preconditionOf(
   { method, fields }: Request,
@@ -19,21 +20,24 @@ export function preconditionOf(
 ): Precondition {
   const isForTheHandler = fieldOf(fields, 'if-match') !== null || fieldOf(fields, 'if-unmodified-since') !== null
   if (isForTheHandler || (method !== 'GET' && method !== 'HEAD')) return 'forward'
-  // RFC 9110 section 13.2.1: conditions count only where the answer without them would be a success.
+  // RFC 9110 section 13.2.1: conditions count only if the answer without them would be a success.
   if (stored.status !== 200) return 'send'
   const tags = fieldOf(fields, 'if-none-match')
   const holds = tags === null ? isModified(fields, stored, now) : matchesNone(tags, stored)
   return holds ? 'send' : 'not-modified'
 }
 
-/** RFC 9110 section 13.1.2: `*` is any tag; otherwise none of the list may be that of the response, weakly compared. */
+/**
+ * If-None-Match (RFC 9110 section 13.1.2): `*` matches every response; otherwise it holds if no listed tag weakly
+ * equals the tag of the response.
+ */
 function matchesNone(tags: string, stored: Pick<Response, 'fields'>): boolean {
   if (tags === '*') return false
   const tag = entityTagOf(fieldOf(stored.fields, 'etag'))
   return tag === null || !entityTagsOf(tags)?.some((other) => sameWeakly(tag, other))
 }
 
-/** RFC 9110 section 13.1.3; RFC 9111 section 4.3.2: where it has no Last-Modified, its Date is compared. */
+/** If-Modified-Since (RFC 9110 section 13.1.3). RFC 9111 section 4.3.2: Date stands in for an absent Last-Modified. */
 function isModified(fields: Request['fields'], stored: Pick<Response, 'fields'>, now: number): boolean {
   const since = dateOf(fieldOf(fields, 'if-modified-since'), now)
   if (since === null) return true
@@ -42,7 +46,7 @@ function isModified(fields: Request['fields'], stored: Pick<Response, 'fields'>,
   return modifiedAt === null || modifiedAt > since
 }
 
-// Metadata of a content that is not sent.
+// Fields that describe a content, which a 304 does not send.
 const ofTheContent: ReadonlySet<string> = new Set([
   'content-digest',
   'content-encoding',
@@ -54,8 +58,8 @@ const ofTheContent: ReadonlySet<string> = new Set([
 ])
 
 /**
- * RFC 9110 section 15.4.5: the lines of a 304. Whoever has the content has its metadata, but for what a cache goes by;
- * Last-Modified is sent only where there is no ETag.
+ * The lines of a 304 (RFC 9110 section 15.4.5). The client has the content and its metadata already, so only the fields
+ * that caches use are sent; Last-Modified only if there is no ETag.
  */
 export function notModifiedFields(lines: readonly FieldLine[]): FieldLine[] {
   const hasTag = lines.some(([name]) => name.toLowerCase() === 'etag')
@@ -65,13 +69,19 @@ export function notModifiedFields(lines: readonly FieldLine[]): FieldLine[] {
   })
 }
 
-/** RFC 9110 section 8.8.3: a validator; one that is odd (without quotes) is its spelling, and never strong. */
+/**
+ * An entity tag (RFC 9110 section 8.8.3). An unquoted tag is `odd`: its opaque value is its spelling, and it is never
+ * strong.
+ */
 export interface EntityTag {
   readonly opaque: string
   readonly strength: 'strong' | 'weak' | 'odd'
 }
 
-/** The tags of a list, in order; `null` for a field that is absent. A comma within quotes does not part two tags. */
+/**
+ * Parses a list of tags, in order. A comma within quotes does not separate tags.
+ * @returns `null` for an absent field
+ */
 export function entityTagsOf(field: string | null): readonly EntityTag[] | null {
   if (field === null) return null
   const tags: EntityTag[] = []
@@ -85,17 +95,20 @@ export function entityTagsOf(field: string | null): readonly EntityTag[] | null 
   return tags
 }
 
-/** The one tag of an ETag field; `null` where there is none. */
+/** Parses the tag of an ETag field; `null` for an absent or empty field. */
 export function entityTagOf(field: string | null): EntityTag | null {
   return field === null || field === '' ? null : tagOf(field)
 }
 
-/** RFC 9110 section 8.8.3.2: both strong, and the same. */
+/** Strong comparison (RFC 9110 section 8.8.3.2): both tags are strong and equal. */
 export function sameStrongly(one: EntityTag, other: EntityTag): boolean {
   return one.strength === 'strong' && other.strength === 'strong' && one.opaque === other.opaque
 }
 
-/** RFC 9110 section 8.8.3.2: the same, whether strong or weak; of odd ones the spelling. */
+/**
+ * Weak comparison (RFC 9110 section 8.8.3.2): the tags are equal, strong or weak; odd tags are compared by their
+ * spelling.
+ */
 export function sameWeakly(one: EntityTag, other: EntityTag): boolean {
   return one.opaque === other.opaque
 }

@@ -1,20 +1,20 @@
 import { trimmed } from './fields.ts'
 
 /**
- * Cache directives by lower-case name, with the argument of each occurrence: `null` where it has none. An argument that
- * is not well-formed begins with a space, so that nothing takes it for a value.
+ * Cache directives by lower-case name, with the argument of each occurrence; `null` for an occurrence without one. A
+ * malformed argument begins with a space, so no rule takes it for a value.
  */
 export type Directives = ReadonlyMap<string, readonly (string | null)[]>
 
-/** RFC 9111 section 1.2.2: a number of seconds too large to count is this one. */
+/** RFC 9111 section 1.2.2: the value of every number of seconds that is too large to represent. */
 export const mostSeconds: number = 2 ** 31
 
 const none: Directives = new Map()
 
 /**
- * RFC 9111 section 5.2: the directives of a Cache-Control field. A member that is not well-formed is known by the token it
- * begins with: a cache had better heed a `no-store` with something odd behind it. Behind a quote without an end no
- * argument is well-formed.
+ * Parses the directives of a Cache-Control field (RFC 9111 section 5.2). A malformed member counts under the token that
+ * it begins with: heeding a `no-store` with garbage behind it is the safe choice. After an unterminated quote every
+ * argument counts as malformed.
  */
 export function directivesOf(field: string | null): Directives {
   if (field === null || field === '') return none
@@ -38,8 +38,9 @@ export function directivesOf(field: string | null): Directives {
 }
 
 /**
- * The seconds that a directive tells; `null` where it is absent. `'invalid'` where its argument is no whole number of 0 or
- * more, or where it is there several times and tells several numbers (RFC 9111 section 4.2.1: such a response is stale).
+ * The seconds of a directive.
+ * @returns `null` for an absent directive; `'invalid'` if an argument is not a whole number of 0 or more, or if several
+ *   occurrences differ (RFC 9111 section 4.2.1: such a response counts as stale)
  */
 export function secondsOf(directives: Directives, name: string): number | null | 'invalid' {
   const found = directives.get(name)
@@ -48,12 +49,15 @@ export function secondsOf(directives: Directives, name: string): number | null |
   return first === undefined || first === null || others.some((other) => other !== first) ? 'invalid' : first
 }
 
-/** RFC 9111 section 1.2.2: digits only, and no more than 2³¹; `null` for anything else. */
+/** Parses delta-seconds (RFC 9111 section 1.2.2): digits only, capped at 2³¹; `null` for any other text. */
 export function deltaSeconds(text: string | null): number | null {
   return text !== null && /^\d+$/.test(text) ? Math.min(Number(text), mostSeconds) : null
 }
 
-/** Whether a directive that allows something is there, and well-formed: what allows is read strictly. */
+/**
+ * Whether a permissive directive is present and well-formed. Permissions are read strictly: a malformed one grants
+ * nothing.
+ */
 export function allows(directives: Directives, name: string): boolean {
   const found = directives.get(name)
   return found !== undefined && found.every((argument) => argument === null)
@@ -61,13 +65,16 @@ export function allows(directives: Directives, name: string): boolean {
 
 interface Member {
   readonly argument: string | null
-  /** A comma, or the end of the field. */
+  /** The index of the comma after the member, or the length of the field. */
   readonly end: number
-  /** Whether there is a quote without an end in it. */
+  /** Whether the member contains an unterminated quote. */
   readonly isTorn: boolean
 }
 
-/** The rest of a member, from where its name ends. */
+/**
+ * Parses the rest of a member.
+ * @param from the index at which its name ends
+ */
 function argumentAt(field: string, from: number): Member {
   const isQuoted = field.startsWith('="', from)
   const value = isQuoted ? quotedAt(field, from + 1) : field[from] === '=' ? tokenAt(field, from + 1) : null
@@ -84,7 +91,9 @@ function tokenAt(field: string, start: number): { text: string; end: number } | 
   return end === start ? null : { text: field.slice(start, end), end }
 }
 
-/** RFC 9110 section 5.6.4: a quoted string without its quotes and escapes; `null` where it does not end. */
+/**
+ * Parses a quoted string (RFC 9110 section 5.6.4) and removes quotes and escapes; `null` if the string is unterminated.
+ */
 function quotedAt(field: string, quote: number): { text: string; end: number } | null {
   let text = ''
   for (let at = quote + 1; at < field.length; at++) {
@@ -107,7 +116,7 @@ function skipToken(field: string, from: number): number {
   return at
 }
 
-// RFC 9110 section 5.6.2: visible US-ASCII but the delimiters.
+// RFC 9110 section 5.6.2: visible US-ASCII except the delimiters.
 function isTokenCharacter(code: number): boolean {
   return code > 0x20 && code < 0x7f && !delimiters.includes(String.fromCharCode(code))
 }

@@ -1,12 +1,13 @@
-/** Header fields by their lower-case names, as Node.js gives them: several lines of one name are joined, or an array. */
+/** Header fields by lower-case name, as Node.js provides them: several lines of one name are joined, or an array. */
 export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** One line of a header: its name, spelled as it came, and its value. */
+/** One line of a header: the name as it was spelled, and the value. */
 export type FieldLine = readonly [name: string, value: string]
 
 /**
- * The value of a field, its lines joined by ", ", without the white space around it; `null` where there is no such field.
- * RFC 9110 section 5.2: the value of a field is that of all its lines, in order.
+ * The combined value of a field: its lines in order, joined by ", ", without surrounding white space (RFC 9110 section
+ * 5.2).
+ * @returns `null` for an absent field
  */
 export function fieldOf(fields: Fields, name: string): string | null {
   if (!Object.hasOwn(fields, name)) return null
@@ -15,7 +16,7 @@ export function fieldOf(fields: Fields, name: string): string | null {
   return typeof value === 'string' ? trimmed(value) : value.map(trimmed).join(', ')
 }
 
-/** The lines of a header as fields; the object has no prototype, so any name is safe. */
+/** Turns the lines of a header into fields. The object has no prototype, so any name is safe. */
 export function fieldsOf(lines: readonly FieldLine[]): Fields {
   const fields = Object.create(null) as Record<string, string | string[]>
   for (const [spelling, value] of lines) {
@@ -28,7 +29,7 @@ export function fieldsOf(lines: readonly FieldLine[]): Fields {
   return fields
 }
 
-/** The members of a comma-separated list without empty ones (RFC 9110 section 5.6.1), where no member is quoted. */
+/** The non-empty members of a comma-separated list (RFC 9110 section 5.6.1) whose members are never quoted. */
 export function membersOf(field: string): string[] {
   return field
     .split(',')
@@ -36,12 +37,15 @@ export function membersOf(field: string): string[] {
     .filter((member) => member !== '')
 }
 
-/** Whether it is a token (RFC 9110 section 5.6.2), as the names of fields, methods and codings are. */
+/** Whether a text is a token (RFC 9110 section 5.6.2), the grammar of the names of fields, methods and codings. */
 export function isToken(text: string): boolean {
   return /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/.test(text)
 }
 
-/** Without spaces and tabs at its ends (RFC 9110 section 5.6.3); `trim` takes more, that are part of a value. */
+/**
+ * Strips spaces and tabs at both ends (RFC 9110 section 5.6.3). `String#trim` would also strip characters that belong
+ * to a value.
+ */
 export function trimmed(text: string): string {
   let start = 0
   let end = text.length

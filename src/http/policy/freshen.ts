@@ -3,8 +3,8 @@ import { fieldOf, type FieldLine, type Fields } from './fields.ts'
 import { storedFields } from './stored-fields.ts'
 
 /*
- * RFC 9111 section 3.2: what is said of the stored content stays with it. ETag is the same in whatever may freshen a
- * response, but for its strength.
+ * RFC 9111 section 3.2: fields that describe the stored content stay with it. An update has the same ETag, except
+ * perhaps for its strength.
  */
 const ofTheContent: ReadonlySet<string> = new Set([
   'content-digest',
@@ -16,9 +16,9 @@ const ofTheContent: ReadonlySet<string> = new Set([
 ])
 
 /**
- * RFC 9111 section 4.3.4: whether a 304 is about the stored response: its strong validator is that of the stored one;
- * without one, no weak validator of it is another and one is the same. A 304 without validators answers the only question
- * that was asked.
+ * Whether a 304 selects the stored response (RFC 9111 section 4.3.4): its strong ETag equals the stored one; or,
+ * without a strong ETag, at least one of its weak validators equals the stored one and none differs. A 304 without
+ * validators selects it, too: only one response was asked about.
  */
 export function isAbout(stored: Fields, update: Fields): boolean {
   const tag = entityTagOf(fieldOf(update, 'etag'))
@@ -33,8 +33,8 @@ export function isAbout(stored: Fields, update: Fields): boolean {
 }
 
 /**
- * RFC 9111 section 4.3.5: whether the 200 to a HEAD agrees with the stored response, which it then freshens; otherwise that
- * is stale.
+ * Whether the 200 to a HEAD agrees with the stored response and so freshens it (RFC 9111 section 4.3.5). If not, the
+ * stored response is stale.
  */
 export function headAgrees(stored: Fields, head: Fields): boolean {
   return ['etag', 'last-modified', 'content-length'].every(
@@ -43,9 +43,9 @@ export function headAgrees(stored: Fields, head: Fields): boolean {
 }
 
 /**
- * RFC 9111 section 3.2: the stored lines after a 304, or a 200 to a HEAD. All lines of a field that the update has replace
- * all that are stored; the others stay, but for Age, which was that of the older response. An update has a Date: see
- * `dated`. If it has another Vary, the response is to be found by that from now on.
+ * The stored lines after a 304, or after a 200 to a HEAD (RFC 9111 section 3.2). The update's lines of a field replace
+ * all stored lines of that field. The other stored lines stay, except Age, which belonged to the older response. An
+ * update always has a Date; see `dated`. If it changes Vary, the response is selected by the new Vary from then on.
  */
 export function freshen(
   stored: readonly FieldLine[],

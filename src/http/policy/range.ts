@@ -3,18 +3,19 @@ import { fieldOf, trimmed, type Fields } from './fields.ts'
 import { dateOf } from './http-date.ts'
 import type { Request, Response } from './message.ts'
 
-/** Bytes of a content, from 0, the last included. */
+/** A range of bytes, from 0; `end` is inclusive. */
 export interface Range {
   readonly start: number
   readonly end: number
 }
 
 /**
- * RFC 9110 section 14.2: the part of a stored 200 that a GET asks for; `null` where the whole is sent, as for a field that is
- * not valid, another unit, several ranges, or an If-Range that does not hold; `'unsatisfiable'` where the answer is a 416.
- * Conditions are looked at before.
- * @param length of the stored content, in bytes
- * @param now for dates with a year of two digits; milliseconds since the epoch
+ * The part of a stored 200 that a GET asks for (RFC 9110 section 14.2). Conditions take precedence: call
+ * `preconditionOf` first.
+ * @param length the length of the stored content in bytes
+ * @param now the current time for two-digit years, in milliseconds since the epoch
+ * @returns `null` if the whole content is sent: for an invalid field, another unit, several ranges, or an If-Range that
+ *   does not match; `'unsatisfiable'` if the answer is a 416
  */
 export function rangeOf(
   { method, fields }: Request,
@@ -24,7 +25,7 @@ export function rangeOf(
 ): Range | 'unsatisfiable' | null {
   const field = fieldOf(fields, 'range')
   if (field === null || method !== 'GET' || stored.status !== 200) return null
-  // RFC 9110 section 14.1.1: a unit is of either case. No whole number of bytes has more digits than 15.
+  // RFC 9110 section 14.1.1: units are case-insensitive. Fifteen digits are enough for every safe integer.
   const match = /^bytes=[ \t,]*(\d{0,15})-(\d{0,15})[ \t,]*$/i.exec(trimmed(field))
   if (!match || !isUnchanged(fieldOf(fields, 'if-range'), stored.fields, now)) return null
   return satisfied(match[1] as string, match[2] as string, length)
@@ -35,7 +36,7 @@ function satisfied(first: string, last: string, length: number): Range | 'unsati
   if (first === '') {
     if (last === '') return null
     if (Number(last) === 0) return 'unsatisfiable'
-    // There is no byte to be named in an answer.
+    // Content-Range cannot name a byte of an empty content.
     return length === 0 ? null : { start: Math.max(0, length - Number(last)), end: length - 1 }
   }
   if (last !== '' && Number(last) < Number(first)) return null
@@ -44,8 +45,8 @@ function satisfied(first: string, last: string, length: number): Range | 'unsati
 }
 
 /**
- * RFC 9110 section 13.1.5: what the client has a part of is the stored response: by a strong tag, or by a Last-Modified that is
- * strong, which it is if the response was made at least a second later (section 8.8.2.2).
+ * Whether If-Range matches the stored response (RFC 9110 section 13.1.5): by a strong ETag, or by a strong
+ * Last-Modified, which is one at least a second older than the Date (section 8.8.2.2).
  */
 function isUnchanged(ifRange: string | null, stored: Fields, now: number): boolean {
   if (ifRange === null) return true
@@ -58,7 +59,7 @@ function isUnchanged(ifRange: string | null, stored: Fields, now: number): boole
   return wantedDate !== null && wantedDate === modifiedAt && madeAt !== null && madeAt - modifiedAt >= 1_000
 }
 
-/** RFC 9110 section 14.4: the Content-Range of a 206, or of a 416. */
+/** The Content-Range of a 206 or a 416 (RFC 9110 section 14.4). */
 export function contentRange(range: Range | 'unsatisfiable', length: number): string {
   return range === 'unsatisfiable' ? `bytes */${length}` : `bytes ${range.start}-${range.end}/${length}`
 }

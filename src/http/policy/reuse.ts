@@ -3,24 +3,29 @@ import { fieldOf } from './fields.ts'
 import { millisecondsOf, type StaleRules } from './stale.ts'
 import type { Request } from './message.ts'
 
-/** What has to be known of a stored response to decide: `staleRules` of it, and how old it is at this moment. */
+/** A stored response as the decision sees it: its `staleRules`, its age now and its lifetime. */
 export interface Stored extends StaleRules {
-  /** Milliseconds; see `ageAt`. */
+  /** In milliseconds; see `ageAt`. */
   readonly age: number
-  /** Milliseconds; see `lifetimeOf`. */
+  /** In milliseconds; see `lifetimeOf`. */
   readonly lifetime: number
 }
 
 /**
- * What is done for a request: serve what is stored, `'fresh'` or because the request takes it `'stale'`; serve it stale and
- * validate it meanwhile; validate it first, which for one without a validator is to load it anew; load what is not stored;
- * or refuse, as a request that wants nothing but what is stored asks for.
+ * How a request is answered. `fresh`: from the store. `stale`: from the store, because the request accepts it.
+ * `stale-while-revalidate`: from the store, with a background refresh. `validate`: by the handler, asked whether the
+ * stored response still holds, or for a new one if the stored response has no validator. `load`: by the handler.
+ * `refused`: by a 504, because the request accepts stored responses only.
  */
 export type Reuse =
   | { readonly use: 'fresh' | 'stale' | 'stale-while-revalidate' | 'validate' | 'load' }
   | { readonly use: 'refused'; readonly status: 504 }
 
-/** RFC 9111 section 4: what is done for a request with a stored response, or with none. */
+/**
+ * Decides how a request is answered (RFC 9111 section 4).
+ * @param stored `null` if nothing is stored
+ * @param options.honor whether the Cache-Control of the request is heeded
+ */
 export function reuse(request: Request, stored: Stored | null, { honor }: { readonly honor: boolean }): Reuse {
   const directives = honor ? requestDirectives(request) : nothing
   const use = stored === null ? 'load' : useOf(stored, directives)
@@ -33,7 +38,7 @@ export function reuse(request: Request, stored: Stored | null, { honor }: { read
 const nothing: Directives = new Map()
 const noCache: Directives = new Map([['no-cache', [null]]])
 
-/** RFC 9111 section 5.4: in a request without Cache-Control, and only there, Pragma says no-cache. */
+/** RFC 9111 section 5.4: `Pragma: no-cache` counts only in a request without Cache-Control. */
 function requestDirectives({ fields }: Request): Directives {
   const cacheControl = fieldOf(fields, 'cache-control')
   if (cacheControl !== null) return directivesOf(cacheControl)
@@ -44,7 +49,8 @@ function useOf(stored: Stored, request: Directives): 'fresh' | 'stale' | 'stale-
   const { age, lifetime, mustRevalidate, whileRevalidate } = stored
   // RFC 9111 sections 5.2.1.4 and 5.2.2.4
   if (stored.noCache || request.has('no-cache')) return 'validate'
-  // RFC 9111 section 5.2.1.1; one of 0 asks to validate, however short ago it was stored.
+  // RFC 9111 section 5.2.1.1. `max-age=0` asks for a validation even of a response that was stored in the same
+  // millisecond.
   const maxAge = millisecondsOf(request, 'max-age')
   if (maxAge !== null && (maxAge === 0 || age > maxAge)) return 'validate'
   // RFC 9111 section 5.2.1.3
@@ -55,11 +61,14 @@ function useOf(stored: Stored, request: Directives): 'fresh' | 'stale' | 'stale-
   if (mustRevalidate) return 'validate'
   const staleFor = age - lifetime
   if (staleFor <= mostStale(request)) return 'stale'
-  // RFC 9111 section 5.2.1.1: whoever sends max-age without max-stale does not want it stale.
+  // RFC 9111 section 5.2.1.1: a request with max-age and without max-stale does not accept a stale response.
   return maxAge === null && staleFor < whileRevalidate ? 'stale-while-revalidate' : 'validate'
 }
 
-/** RFC 9111 section 5.2.1.2: how stale it may be, in milliseconds; less than nothing where the request does not say. */
+/**
+ * The greatest staleness that a request accepts, in milliseconds (max-stale, RFC 9111 section 5.2.1.2); negative if the
+ * request does not say.
+ */
 function mostStale(request: Directives): number {
   const said = request.get('max-stale')
   if (said === undefined) return -1
@@ -67,14 +76,18 @@ function mostStale(request: Directives): number {
   return millisecondsOf(request, 'max-stale') ?? -1
 }
 
-/** RFC 5861 section 4: the answers of a handler that a stale response may stand in for; no answer at all is one more. */
+/**
+ * Whether a status is an error that a stale response may replace (RFC 5861 section 4). The absence of any answer counts
+ * as one, too.
+ */
 export function isServerError(status: number): boolean {
   return status === 500 || status === 502 || status === 503 || status === 504
 }
 
 /**
- * RFC 5861 section 4, RFC 9111 section 4.2.4: whether a stored response is served instead of an error.
- * @param defaults `ifError`: milliseconds that a response may be stale which says nothing of errors
+ * Whether a stored response is served in place of an error (RFC 5861 section 4, RFC 9111 section 4.2.4).
+ * @param defaults.honor whether the Cache-Control of the request is heeded
+ * @param defaults.ifError stale-if-error of a response that has none, in milliseconds
  */
 export function usableOnError(
   request: Request,

@@ -1,7 +1,7 @@
 import { membersOf, type FieldLine } from './fields.ts'
 import { dateText } from './http-date.ts'
 
-// RFC 9110 section 7.6.1 and RFC 9111 section 3.1: they concern one connection, or one proxy.
+// RFC 9110 section 7.6.1 and RFC 9111 section 3.1: these fields concern a single connection or a single proxy.
 const notStored: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -16,9 +16,9 @@ const notStored: ReadonlySet<string> = new Set([
 ])
 
 /**
- * RFC 9111 section 3.1: the lines that are stored, in order and as they are spelled. Those that Connection names are not,
- * so whatever decides about a response is given it with all its fields.
- * @param setCookie what becomes of Set-Cookie
+ * The lines of a header that are stored, in order and in their spelling (RFC 9111 section 3.1). Fields that Connection
+ * names are dropped, so every decision about a response must be made on its full header, before this call.
+ * @param setCookie whether Set-Cookie is kept
  */
 export function storedFields(
   lines: readonly FieldLine[],
@@ -35,7 +35,10 @@ export function storedFields(
   })
 }
 
-/** RFC 9110 section 6.6.1: with the Date of when it came, where it has none. @param receivedAt ms since the epoch */
+/**
+ * Adds a Date to a header without one (RFC 9110 section 6.6.1).
+ * @param receivedAt milliseconds since the epoch
+ */
 export function dated(lines: readonly FieldLine[], receivedAt: number): FieldLine[] {
   const isDated = lines.some(([name]) => name.toLowerCase() === 'date')
   return isDated ? [...lines] : [...lines, ['Date', dateText(receivedAt)]]

@@ -1,13 +1,14 @@
-/** What a member of a dictionary is, as far as cache directives need to tell: the rest is `other`. */
+/** A member of a dictionary, as far as cache directives distinguish types: all other types are `other`. */
 export type Item =
   | { readonly type: 'integer'; readonly value: number }
   | { readonly type: 'boolean'; readonly value: boolean }
   | { readonly type: 'string' | 'token' | 'other'; readonly value: string }
 
 /**
- * RFC 9651 section 4.2.2: a Structured Fields dictionary, strictly; of a name that is there twice the last is known.
- * `null` where there is any error. Parameters are read and forgotten; a decimal, a byte sequence, a date, a display
- * string and an inner list are `other`, with their spelling.
+ * Parses a Structured Fields dictionary strictly (RFC 9651 section 4.2.2). The last member of a name counts. Parameters
+ * are parsed and dropped. A decimal, a byte sequence, a date, a display string and an inner list are `other`, with
+ * their spelling as value.
+ * @returns `null` for a malformed dictionary
  */
 export function dictionaryOf(text: string): ReadonlyMap<string, Item> | null {
   const reader = new Reader(text)
@@ -36,7 +37,8 @@ class Reader {
       const key = this.#need(/[a-z*][a-z\d_.*-]*/y)
       const item: Item = this.#match(/=/y) === null ? { type: 'boolean', value: true } : this.#member()
       this.#parameters()
-      // The last counts, and so does its place.
+      // RFC 9651 section 4.2.2: the last member of a name replaces the earlier one, and takes its own place in the
+      // order.
       members.delete(key)
       members.set(key, item)
       this.#match(/[ \t]*/y)
@@ -86,7 +88,10 @@ class Reader {
     }
   }
 
-  /** What a sticky pattern matches here, or throws. */
+  /**
+   * Consumes a match of a sticky pattern at the current position.
+   * @throws `malformed` if there is no match
+   */
   #need(pattern: RegExp): string {
     const found = this.#match(pattern)
     if (found === null) throw malformed

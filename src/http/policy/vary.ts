@@ -1,12 +1,12 @@
 import { fieldOf, isToken, membersOf, trimmed, type Fields } from './fields.ts'
 import { acceptedEncodings, acceptedLanguages } from './accepted.ts'
 
-/** The lower-case names of the fields that select a response, each once, sorted; `'*'` where anything may. */
+/** The lower-case names of the fields that select a response, without duplicates, sorted; `'*'` if anything may. */
 export type Selecting = readonly string[] | '*'
 
 /**
- * RFC 9110 section 12.5.5: what a response varies by. A `*` among names is one alone, and so is a member that cannot be the
- * name of a field: nobody knows what was meant.
+ * The fields that a response varies by (RFC 9110 section 12.5.5). A `*` among names counts as `*` alone. So does a
+ * member that cannot be a field name, because its meaning is unknown.
  */
 export function varyOf(fields: Fields): Selecting {
   const vary = fieldOf(fields, 'vary')
@@ -16,20 +16,20 @@ export function varyOf(fields: Fields): Selecting {
   return [...new Set(names.map((name) => name.toLowerCase()))].sort()
 }
 
-/** How the fields that select are compared. */
+/** How the selecting fields are compared. */
 export interface Comparison {
   /**
-   * Whether "en, de" is "de, en". RFC 9110 section 12.5.4 gives the order of languages no meaning, but many handlers serve
-   * the first one; that is the default.
+   * Whether "en, de" equals "de, en". RFC 9110 section 12.5.4 gives the order of languages no meaning, but many
+   * handlers serve the first one, so the default is `'kept'`.
    */
   readonly languageOrder?: 'kept' | 'ignored'
 }
 
 /**
- * RFC 9111 section 4.1: what a request says in the fields that select a response, as a text: two requests have the same
- * one only if they may be answered with the same response. A field that is absent differs from an empty one. These are
- * the same: several lines and one with commas; white space around commas, outside of what is quoted or in brackets and but
- * for fields that are no lists; and for Accept-Encoding and Accept-Language what stands above their functions.
+ * The values of the selecting fields of a request, as a text (RFC 9111 section 4.1). Two requests have the same text
+ * only if one response may answer both. An absent field differs from an empty one. Several lines equal one line with
+ * commas. White space around commas is ignored, except within quotes or parentheses and in fields that are not lists.
+ * `acceptedEncodings` and `acceptedLanguages` define further equalities.
  * @param names lower-case
  */
 export function selectedBy(
@@ -47,7 +47,7 @@ export function selectedBy(
   return JSON.stringify([names, said])
 }
 
-// Where a comma is a part of the value, or may be.
+// Fields in which a comma is, or may be, part of the value.
 const notLists: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',

@@ -10,7 +10,7 @@ import type { Old, StoredResponse } from '../stored/stored-response.ts'
 import type { Surroundings } from '../watch/surroundings.ts'
 import type { Visit } from '../watch/visit.ts'
 
-/** What is known of a client when its request comes. */
+/** The arguments of `Client`. */
 export interface ClientAbout {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -22,20 +22,20 @@ export interface ClientAbout {
   readonly visit: Visit
 }
 
-/** Who has sent a request, and waits for one answer. */
+/** The client of a request, which waits for one answer. */
 export class Client {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Has the handler answer. */
+  /** Runs the handler. */
   readonly run: () => void
-  /** Whether it may ask something of the cache, in its `Cache-Control`. */
+  /** Whether the `Cache-Control` of its request is heeded. */
   readonly honor: boolean
   readonly surroundings: Surroundings
   readonly selection: Selection
-  /** Whose answer it is, in the words of the option `user`; `null` where it is for everybody. */
+  /** The owner of the answer, as returned by the option `user`; `null` for all clients. */
   readonly user: string | null
   readonly visit: Visit
-  /** On the clock of `performance`. */
+  /** When it asked, on the clock of `performance`, in milliseconds. */
   readonly askedAt: number = performance.now()
 
   constructor(about: ClientAbout) {
@@ -53,18 +53,19 @@ export class Client {
     return { method: this.request.method ?? 'GET', fields: this.selection.fields }
   }
 
-  /** Whether it has been answered, or has gone away. */
+  /** Whether it has been answered or has gone away. */
   get isDone(): boolean {
     return hasEnded(this.response) || this.response.headersSent
   }
 
   /**
-   * Calls back when it has gone away, or its answer is sent.
-   * @returns what has nobody called back
+   * Calls `back` when the client has gone away or its answer was sent.
+   * @returns a function that cancels the call
    */
   whenGone(back: () => void): () => void {
     const { request, response } = this
-    // The answer to a request behind another is not told; a request is closed when it is read, too.
+    // A pipelined response emits no `close` when its connection ends, so the request is watched, too. A request also
+    // emits `close` once it has been read.
     const onClose = (): void => void (request.socket?.destroyed !== false && back())
     response.once('close', back)
     request.once('close', onClose)
@@ -82,26 +83,26 @@ export class Client {
     this.serve(stored, age, { hit: { ttl: stored.lifetime - age }, ...status })
   }
 
-  /** Has the handler answer as if there were no cache. */
+  /** Runs the handler as if there were no cache. */
   goOn(detail: string, forwarded: Forwarded = 'bypass'): void {
     this.response.setHeader('Cache-Status', cacheStatusText({ forwarded, detail }))
     tellHandler(this.request, { forwarded, detail, background: false })
     this.run()
   }
 
-  /** Answers in place of the handler, with nothing but a status. */
+  /** Answers with a status and no body. */
   refuse(status: number, why: CacheStatus, more: Record<string, string> = {}): void {
     if (this.isDone) return
     this.response.writeHead(status, { ...more, 'Content-Length': 0, 'Cache-Status': cacheStatusText(why) }).end()
   }
 
-  /** The handler would have more to bear than it can. */
+  /** Answers 503 with `Retry-After`, to protect a handler that is overloaded. */
   putOff(forwarded: Forwarded, detail: string): void {
     this.refuse(503, { forwarded, detail }, { 'Retry-After': '1' })
   }
 }
 
-/** What the rules have to know of a stored response. */
+/** A stored response as the rules of `policy/reuse.ts` see it. */
 export function known({ stored, age }: Old): Stored {
   const { noCache, mustRevalidate, whileRevalidate, ifError } = stored.rules
   return { noCache, mustRevalidate, whileRevalidate, ifError, age, lifetime: stored.lifetime }

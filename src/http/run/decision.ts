@@ -17,30 +17,30 @@ import type { ResponsePlan } from '../options/response-options.ts'
 import { beforeName } from '../watch/selection.ts'
 import type { Old, StoredHead, StoredResponse } from '../stored/stored-response.ts'
 
-/** What becomes of the answer of a handler, known when its head is. */
+/** The treatment of a handler's answer, decided when its head is complete. */
 export type Decision =
-  /** It is stored, when it is complete; `names`: all request fields that it is selected by. */
+  /** Stored once it is complete. `names`: the inputs that select it. */
   | {
       readonly to: 'store'
       readonly head: StoredHead
       readonly names: readonly string[]
       readonly tags: readonly string[]
     }
-  /** It says that what is stored is still right: this, for so long again; `tags`: `null` where it may not be stored any more. */
+  /** A 304: the stored response holds for another lifetime. `tags`: `null` if it must not be stored any longer. */
   | { readonly to: 'store again'; readonly stored: StoredResponse; readonly tags: readonly string[] | null }
-  /** An error: for its own client, and for whoever waits for it by now. */
+  /** A server error: for its own client and the requests that wait by now, not for later ones. */
   | { readonly to: 'share'; readonly head: StoredHead; readonly names: readonly string[] }
-  /** An error in whose place what is stored is served. */
+  /** A server error that is replaced by the stored response. */
   | { readonly to: 'drop'; readonly status: number }
   /** For its own client alone. */
   | { readonly to: 'pass'; readonly why: string; readonly names: readonly string[] }
 
-/** By these a handler decides who may come in: it would be asked once, and never again. */
+/** Credentials. A handler that reads one decides about access, and must be asked on every request. */
 const credentials: ReadonlySet<string> = new Set(
   'authorization proxy-authorization x-api-key api-key x-auth-token x-access-token'.split(' '),
 )
 
-/** Decides what becomes of the answer to one request. */
+/** Decides about the answer to one request. */
 export class Decider {
   readonly #client: Client
   readonly #request: IncomingMessage
@@ -48,7 +48,9 @@ export class Decider {
   readonly #defaultTtl: number
   readonly #isApart: boolean
 
-  /** @param about.isApart whether what stood before the cache is to be part of the key */
+  /**
+   * @param about.isApart whether the circumstances of the request become part of the key
+   */
   constructor(client: Client, plan: ResponsePlan, about: { readonly defaultTtl: number; readonly isApart: boolean }) {
     this.#client = client
     this.#request = client.request
@@ -58,9 +60,10 @@ export class Decider {
   }
 
   /**
-   * @param head without what stands before the cache
-   * @param old what the handler was asked about
-   * @param seen which request fields it has read
+   * Decides about an answer by its head.
+   * @param head without the lines that earlier middleware has set
+   * @param old the stored response that the handler was asked to validate
+   * @param seen the inputs that the handler has read
    */
   decide({ status, message, lines: inner }: Head, old: Old | null, seen: SeenFields): Decision {
     const fields = fieldsOf(inner)
@@ -90,24 +93,27 @@ export class Decider {
     return { to: 'pass', why, names }
   }
 
-  /** All request fields that select the response by what is known before its head; `'*'` if that cannot be told. */
+  /** The inputs that select the response as far as known before its head; `'*'` if they cannot be part of a key. */
   namesSoFar(seen: SeenFields): readonly string[] | '*' {
     return this.#names({}, seen)
   }
 
-  /** By what others may be told apart from a request whose answer nobody may be given: there may be one for them. */
+  /**
+   * The inputs that may tell other requests apart from one whose answer is private, so that their answers can be
+   * stored.
+   */
   #apart(seen: SeenFields): readonly string[] {
     const { selection } = this.#client
-    // Before their cache nothing of the kind may have stood.
+    // An answer that can be shared may exist for requests without such circumstances.
     const before = selection.before === '' ? [] : [beforeName]
     if (seen === 'all' || this.#plan.undeclared(this.#request) !== 'key') return before
     const read = [...seen].filter((name) => selection.isKeyable(name) && !credentials.has(name))
     return [...new Set([...before, ...read])].sort()
   }
 
-  /** The handler, asked whether what is stored is still right, says so. */
+  /** The treatment of a 304. */
   #again({ stored }: Old, inner: readonly FieldLine[], now: number): Decision {
-    // One that speaks of another ETag says so all the same; but what it says beside that is not of what is stored.
+    // A 304 with another ETag confirms the stored response, too, but its lines describe another one.
     const update = isAbout(fieldsOf(stored.lines), fieldsOf(inner)) ? inner : []
     const lines = freshen(stored.lines, dated(update, now), { setCookie: 'drop' })
     const fields = fieldsOf(lines)
@@ -117,12 +123,12 @@ export class Decider {
     return { to: 'store again', stored: again, tags: store ? this.#tags(fields) : null }
   }
 
-  /** The request as the handler answered it: middleware behind the cache may have changed the method. */
+  /** The request as the handler saw it: middleware behind the cache may have changed the method. */
   get #answered(): Request {
     return { method: this.#request.method ?? '', fields: this.#client.selection.fields }
   }
 
-  /** What a response says of its time. */
+  /** The times of a response: its age, its lifetime and its permissions to be served stale. */
   #said(response: Response, now: number): Pick<StoredHead, 'receivedAt' | 'initialAge' | 'lifetime' | 'rules'> {
     const rules = staleRules(response)
     const grace = rules.mustRevalidate ? 0 : this.#plan.grace(this.#request)
@@ -135,7 +141,9 @@ export class Decider {
     }
   }
 
-  /** Where the key tells whose it is, an answer to credentials need not say that it is for everybody. */
+  /**
+   * If the key names the owner of the answer, a response to a request with credentials need not be explicitly shared.
+   */
   get #authorization(): StoreRules['authorization'] {
     if (this.#plan.authorization(this.#request) === 'pass') return 'never'
     return this.#client.user === null ? 'explicit' : 'always'
@@ -155,7 +163,7 @@ export class Decider {
     }
   }
 
-  /** All request fields that select this response; `'*'` if that cannot be told. */
+  /** The inputs that select the response; `'*'` if they cannot be part of a key. */
   #names(fields: Fields, seen: SeenFields): readonly string[] | '*' {
     const declared = varyOf(fields)
     if (declared === '*' || seen === 'all') return '*'
@@ -169,7 +177,7 @@ export class Decider {
     return [...new Set([...more, ...declared, ...undeclared, ...(this.#isApart ? [beforeName] : [])])].sort()
   }
 
-  /** Why a response is not stored that may be. */
+  /** The reason why this cache refuses a response that RFC 9111 allows; `null` for none. */
   #refused(fields: Fields): string | null {
     const length = Number(fieldOf(fields, 'content-length') ?? 0)
     if (length > this.#plan.maxBody(this.#request)) return 'too-large'
@@ -177,7 +185,10 @@ export class Decider {
     return this.#tags(fields) === null ? 'tags' : null
   }
 
-  /** `null` where there are some that cannot be kept: then the response could not be invalidated by them. */
+  /**
+   * The tags of a response; `null` if one is invalid or there are too many, because the response could not be
+   * invalidated by it.
+   */
   #tags(fields: Fields): readonly string[] | null {
     const said = [
       ...membersOf(fieldOf(fields, 'cache-tag') ?? ''),
@@ -197,14 +208,14 @@ export class Decider {
   }
 }
 
-/** The request fields that were read though `Vary` does not name them; `*` for all. */
+/** The inputs that were read and are not named by `Vary`; `*` for all fields. */
 function undeclaredOf(fields: Fields, seen: SeenFields): readonly string[] {
   if (seen === 'all') return ['*']
   const declared = varyOf(fields)
   return [...seen].filter((name) => !declared.includes(name))
 }
 
-/** Names them, as a token of `Cache-Status`. A handler may have looked for what is no name. */
+/** Formats names of inputs as a token of `Cache-Status`. A handler may have looked up a name that is no token. */
 function undeclaredText(names: readonly string[]): string {
   const plain = names.map((name) => (name.startsWith(':') ? name.slice(1).replaceAll(/[^\w.#-]/g, '-') : name))
   const some = plain.filter((name) => /^[!#$%&'*+.^`|~\w-]+$/.test(name)).slice(0, 8)

@@ -1,3 +1,13 @@
+/*
+ * Room: run. The course of a request: it is served from the store, waits for the answer to another request, or runs the
+ * handler for all of them.
+ *
+ * Reading order: exchange.ts (one request, from its first look at the store to its answer), client.ts (its client),
+ * variant-slot.ts (where its answer is stored), response-load.ts (its load through the cache), handler-run.ts (the run
+ * of the handler), decision.ts (the treatment of the answer), response-storing.ts (the storing of the answer, and
+ * variants). Then the state that requests share: streams.ts and follow.ts (answers that are followed while they grow),
+ * waiters.ts and variant-limit.ts (limits).
+ */
 import type { Peeked } from '../../core/cache/cache.ts'
 import { known, type Client } from './client.ts'
 import { cutOff } from '../message/http2.ts'
@@ -7,29 +17,38 @@ import { reuse } from '../policy/reuse.ts'
 import { ResponseLoad, type Loaded, type ResponseShared } from './response-load.ts'
 import { ageNow, type Old } from '../stored/stored-response.ts'
 
-/** How often a request starts over because what it waited for was another variant, or came to nothing. */
+/**
+ * The most turns of a request. A turn ends without an answer if the awaited answer was that of another variant or was
+ * not stored.
+ */
 const mostTurns = 8
 
-/** One request, on its way to an answer: stored, another's, or its own. */
+/** One request on its way to an answer: stored, of another request, or of its own handler. */
 export class Exchange {
   readonly #shared: ResponseShared
   readonly #client: Client
   readonly #key: string
-  /** What goes on when the client has its answer. */
+  /** The background refresh that goes on after the client has its answer. */
   #behind: Promise<void> | undefined
 
-  /** @param key that of the address */
+  /**
+   * @param key the key of the address
+   */
   constructor(shared: ResponseShared, client: Client, key: string) {
     this.#shared = shared
     this.#client = client
     this.#key = key
   }
 
-  /** @returns when the handler will not be run for this request any more; `undefined` for now */
+  /**
+   * Answers the request.
+   * @returns a promise that resolves when the handler will no longer be run for this request; `undefined` if that is so
+   *   already
+   */
   begin(): Promise<void> | undefined {
     const place = firstSlot(this.#key)
     const looked = this.#look(place)
-    // A copy in this process is served within the same turn of the event loop.
+    // A near copy is served within the same turn of the event loop.
     if (!(looked instanceof Promise) && this.#serveFound(looked, place, true)) return this.#behind
     return this.#seek(place, looked).then(
       () => this.#behind,
@@ -37,7 +56,7 @@ export class Exchange {
     )
   }
 
-  /** From place to place, until there is an answer. */
+  /** Goes from slot to slot until there is an answer. */
   async #seek(place: VariantSlot, looked: Peeked<Kept> | Promise<Peeked<Kept>>): Promise<void> {
     for (let turn = 0; turn < mostTurns; turn++) {
       const isNear = !(looked instanceof Promise)
@@ -51,7 +70,8 @@ export class Exchange {
       const loaded = await this.#load(place, found)
       if (loaded === 'answered') return
       if (loaded === 'again' || loaded === 'failed') {
-        // Those who wait for what fails run it one after the other, as long as their patience lasts.
+        // A load that fails is repeated by one waiter after the other, until `waitTimeout` ends their patience; such
+        // turns do not count.
         if (loaded === 'failed') turn--
         looked = this.#look(place)
       } else if (loaded.kind === 'variants') {
@@ -68,11 +88,15 @@ export class Exchange {
 
   #look({ key }: VariantSlot): Peeked<Kept> | Promise<Peeked<Kept>> {
     const looked = this.#shared.sibling.look<Kept>(key)
-    // A store that is away keeps nothing from being answered.
+    // An unreachable store must not keep a request from being answered.
     return looked instanceof Promise ? looked.catch(() => missing) : looked
   }
 
-  /** Serves what was found, if that may be. @param isNear whether it is a copy in this process */
+  /**
+   * Serves a stored response if that is allowed.
+   * @param isNear whether it is a near copy
+   * @returns whether the request was answered
+   */
   #serveFound(found: Peeked<Kept>, place: VariantSlot, isNear: boolean): boolean {
     const { sibling } = this.#shared
     const old = this.#oldIn(found)
@@ -86,9 +110,10 @@ export class Exchange {
     if (reused.use === 'fresh' && isNear) sibling.events.nearHit(place.key)
     else if (reused.use === 'fresh') sibling.events.hit(place.key)
     else sibling.events.stale(place.key, old.age, false)
-    // Hono and Fastify route HEAD before the cache and drop the body, even if the method is changed here.
+    // Hono and Fastify route a HEAD request before the cache and drop the body, even if the method is changed here, so
+    // a HEAD request cannot refresh.
     const mayRefresh = reused.use === 'stale-while-revalidate' && asked.method === 'GET'
-    // What earlier middleware has said stands in the response until that is sent.
+    // Made before the response is sent, because it reads the lines that earlier middleware has set on it.
     const refresh = mayRefresh ? this.#loadFor(place, old) : null
     this.#client.serveOld(old)
     if (refresh !== null) this.#behind = refresh.behind()
@@ -97,7 +122,7 @@ export class Exchange {
 
   async #load(place: VariantSlot, found: Peeked<Kept>): Promise<Loaded> {
     if (this.#client.request.method === 'HEAD') {
-      // Its answer has no body that could be kept.
+      // The answer to a HEAD request has no body to store.
       this.#client.goOn('head', place.forwarded)
       return 'answered'
     }
@@ -107,7 +132,7 @@ export class Exchange {
     const leave = waiters.enter(place.key, this.#client, plan.maxWaiters)
     if (leave === null) return load.overloaded()
     try {
-      // What is fresh for the store is to be asked about all the same.
+      // A response that is fresh for the store may still need a validation (`no-cache`, or `max-age` of the request).
       const isRefresh = found.state === 'fresh' || old?.stored.rules.noCache === true
       return await load.answer(isRefresh ? 'refresh' : found.state === 'missing' ? 'load' : 'getOrLoad')
     } finally {
@@ -119,7 +144,7 @@ export class Exchange {
     return new ResponseLoad(this.#shared, { client: this.#client, key: this.#key, place, old, isOfOthers })
   }
 
-  /** Whether what was found is for others, before whose cache something else has stood. */
+  /** Whether the stored response belongs to requests with other circumstances. */
   #isOfOthers(found: Peeked<Kept>): boolean {
     return (
       found.state !== 'missing' &&

@@ -7,7 +7,7 @@ import { Backlog } from '../answer/backlog.ts'
 import { sayHead, sayReason } from '../answer/serve.ts'
 import { ageNow, type StoredHead } from '../stored/stored-response.ts'
 
-/** Answers a request with what the handler answers to another, as it grows. */
+/** Answers a request with the answer to another one while it grows. */
 export function follow(
   response: ServerResponse<IncomingMessage>,
   fill: HandlerRun,
@@ -22,7 +22,7 @@ export function follow(
     isReady: true,
     write(chunk: Buffer) {
       follower.isReady = backlog.write(chunk.length, response.write(chunk))
-      // The handler goes at the pace of the fastest.
+      // The handler goes at the pace of the fastest client.
       if (backlog.isTooLong) cutOff(response)
     },
     end: () => void response.end(),

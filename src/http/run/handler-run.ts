@@ -20,30 +20,30 @@ import { WatchedRequest } from '../watch/watched-request.ts'
 
 const none: ReadonlySet<string> = new Set()
 
-/** What a run of the handler needs. */
+/** The arguments of `HandlerRun`. */
 export interface HandlerRunAbout {
   readonly client: Client
-  /** Where it answers, which need not be its client. */
+  /** The response that the handler writes to, which need not reach the client. */
   readonly response: ServerResponse
   readonly plan: ResponsePlan
   readonly standing: Standing
   readonly defaultTtl: number
-  /** Has the handler answer. */
+  /** Runs the handler. */
   readonly run: () => void
-  /** Whether its client has been answered already. */
+  /** Whether the client was already served and the run is a background refresh. */
   readonly isBehind: boolean
-  /** Whether what stood before the cache is to be part of the key. */
+  /** Whether the circumstances of the request become part of the key. */
   readonly isApart: boolean
   readonly waiters: Waiters
-  /** How long a handler may run, in milliseconds. */
+  /** The longest time, in milliseconds, that a handler may be silent once its client has gone away. */
   readonly hardTimeout: number
 }
 
-/** One run of the handler, whose answer is for more than its client. */
+/** One run of the handler whose answer may be stored and shared. */
 export class HandlerRun {
-  /** Resolves when it is known what becomes of the answer. */
+  /** Resolves when the treatment of the answer is decided. */
   readonly decided: Promise<void>
-  /** Resolves when it is over what was to be kept of the answer. */
+  /** Resolves when the storing of the answer is over, with or without a result. */
   readonly settled: Promise<void>
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
@@ -55,7 +55,7 @@ export class HandlerRun {
   readonly #outer: ReadonlySet<string>
   #onDecided!: () => void
   #onSettled!: () => void
-  /** Called when more is known of what the answer depends on. */
+  /** Called after the handler has read another input. */
   #onTold: () => void = () => undefined
   #watched: WatchedRequest | null = null
   #capture: Capture | null = null
@@ -63,12 +63,12 @@ export class HandlerRun {
   #forwarded: Forwarded = 'uri-miss'
   #decision: Decision | null = null
   #state: 'open' | 'forgone' | 'passed' | 'begun' = 'open'
-  /** Whether a cache behind this one has the answer. */
+  /** Whether a cache behind this one stores the answer. */
   #isLeft = false
-  /** What an option has thrown. */
+  /** The error that an option has thrown. */
   #error: Error | null = null
   readonly #followers = new Set<Follower>()
-  /** Those of its places so far. */
+  /** The keys of the slots that it fills. */
   readonly #keys: string[] = []
 
   constructor(about: HandlerRunAbout) {
@@ -81,34 +81,37 @@ export class HandlerRun {
     this.#isBehind = about.isBehind
     this.decided = new Promise((resolve) => (this.#onDecided = resolve))
     this.settled = new Promise((resolve) => (this.#onSettled = resolve))
-    // What stands before says it anew with each answer.
+    // Earlier middleware sets these lines on every answer again, so they are not stored.
     const lines = linesOf(about.response).filter(([name]) => !isOfTheAnswer(name))
     this.#outer = new Set(lines.map(String))
   }
 
-  /** Whether the handler may be run: its client waits, and nobody else has answered it meanwhile. */
+  /** Whether the handler may still be run: its client waits and has no other answer. */
   get isOpen(): boolean {
-    // The response to a request behind another is not told that its connection has ended.
+    // A pipelined response does not learn that its connection has ended.
     const isDone = this.#client.isDone || this.#request.socket?.destroyed === true
     return this.#state === 'open' && (this.#isBehind || !isDone)
   }
 
-  /** What becomes of the answer; `null` if it is not known yet, or never will be. */
+  /** The treatment of the answer; `null` if it is not or never decided. */
   get decision(): Decision | null {
     return this.#decision
   }
 
-  /** Whether the client has been sent nothing of what the handler said, so that something else can be. */
+  /** Whether the client was sent nothing of the handler's answer, so that it can be answered from the store. */
   get isClientOurs(): boolean {
     return this.#capture?.course?.to === 'nobody'
   }
 
-  /** Has the handler answer; resolves when it is known what becomes of that: `null` if it said nothing. */
+  /**
+   * Runs the handler.
+   * @returns a promise of the treatment of its answer; `null` if the answer ended without a head
+   */
   async begin(old: Old | null, forwarded: Forwarded): Promise<Decision | null> {
     this.#old = old
     this.#forwarded = forwarded
     const capture = this.#watch(old)
-    // From here on nothing can throw, and leave its client without an answer.
+    // From here on nothing throws without the client getting an answer.
     this.#state = 'begun'
     if (this.#isBehind) void capture.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
     this.#runOrCutOff()
@@ -119,7 +122,7 @@ export class HandlerRun {
     return this.#decision
   }
 
-  /** Where the handler cannot be run at all, its client is not to wait for it. */
+  /** Runs the handler, and cuts its client off if the handler cannot be run at all. */
   #runOrCutOff(): void {
     try {
       this.#run()
@@ -129,7 +132,10 @@ export class HandlerRun {
     }
   }
 
-  /** Watches what the handler reads and answers. Where that cannot be, the handler can still be run as if there were no cache. */
+  /**
+   * Watches the inputs and the answer of the handler.
+   * @throws the error of an option; the handler can then still be run without a cache
+   */
   #watch(old: Old | null): Capture {
     const { response, plan, standing } = this.#about
     const most = plan.maxBody(this.#request)
@@ -153,8 +159,9 @@ export class HandlerRun {
   }
 
   /**
-   * Resolves when the handler takes its time, and it is known by what it has read that answers differ by more than these names.
-   * @returns all names that are known by then
+   * Resolves when the handler has not answered within a turn of the event loop and has read an input that is not among
+   * the known ones.
+   * @returns all names of inputs known by then
    */
   async tellsApart(known: readonly string[]): Promise<readonly string[]> {
     return await new Promise((resolve) => {
@@ -163,15 +170,15 @@ export class HandlerRun {
         const names = this.#watched?.fields.unwatched(() => this.#decider.namesSoFar(this.#seen)) ?? '*'
         if (names !== '*' && names.some((name) => !known.includes(name))) resolve(names)
       }
-      // One that answers at once says all of it then.
+      // A handler that answers in the same turn reports all inputs with its head.
       this.#onTold = () => void setImmediate(look)
       this.#onTold()
     })
   }
 
   /**
-   * Its client is to be answered otherwise, and not by the handler any more, even if it is this request's turn to have it run.
-   * @returns whether it can be: neither has the handler begun, nor was it forgone before
+   * Gives the client to another answer: the handler will not be run, even if this request gets the lease later.
+   * @returns whether that is possible: the handler has not begun, and the client was not given away before
    */
   forgo(): boolean {
     if (!this.isOpen) return false
@@ -179,14 +186,14 @@ export class HandlerRun {
     return true
   }
 
-  /** Nothing more is kept of the answer. */
+  /** Ends the storing of the answer. */
   settle(): void {
     this.#onSettled()
   }
 
   /**
-   * Leaves the answer to a cache behind this one, which knows better for whom it is.
-   * @returns by whom it is given: where its client has been answered already, nobody would hear of that cache's
+   * Leaves the storing of the answer to a cache behind this one, which knows more about its audience.
+   * @returns `'cache'`; or `'handler'` in a background refresh, where an answer of that cache would reach no client
    */
   leave(): 'cache' | 'handler' {
     if (this.#state !== 'begun' || this.#decision !== null) return 'cache'
@@ -199,41 +206,44 @@ export class HandlerRun {
     return 'cache'
   }
 
-  /** The head of an answer that others may be sent as it grows; `null` if they may not, or not any more. */
+  /** The head of an answer that other requests may follow; `null` if they may not, or no longer. */
   get streamed(): StoredHead | null {
     const decision = this.#decision
     if (decision?.to !== 'store' || decision.tags.length > 0 || this.#isBehind) return null
     return this.#capture?.recording.isWhole === true ? decision.head : null
   }
 
-  /** Whether the client of another request may be sent the answer as it grows. @param selection of that request */
+  /**
+   * Whether another request may follow the answer.
+   * @param selection the inputs of that request
+   */
   mayFollow(selection: Selection, head: StoredHead): boolean {
     return selection.mayHave(head) && this.#watched?.isAlike(this.#client.selection, selection) === true
   }
 
-  /** Others wait for it at this key, too. */
+  /** Registers a further key at which requests wait for the answer. */
   awaitedAt(key: string): void {
     this.#keys.push(key)
   }
 
-  /** Sends the answer to the client of another request, too. */
+  /** Adds a client that follows the answer. */
   follow(follower: Follower): void {
     this.#followers.add(follower)
     this.#capture?.recording.follow(follower)
   }
 
-  /** A client that follows has gone. */
+  /** Removes a client that follows and has gone away. */
   unfollow(follower: Follower): void {
     this.#followers.delete(follower)
     this.#capture?.leave(follower)
   }
 
-  /** A client that follows can take more. */
+  /** Lets the handler go on, because a follower can take more. */
   goOn(): void {
     this.#capture?.goOn()
   }
 
-  /** Has the handler answer this client alone, as if there were no cache. */
+  /** Runs the handler for this client alone, as if there were no cache. */
   pass(forwarded: Forwarded): void {
     this.#state = 'passed'
     const why = { forwarded, detail: 'pass' }
@@ -242,19 +252,22 @@ export class HandlerRun {
     this.#run()
   }
 
-  /** How the answer ended. */
+  /**
+   * Resolves with the end of the answer. It is unfit to be stored if the handler has read an input after its head that
+   * is not part of the key.
+   */
   async ended(): Promise<Ended> {
     if (this.#capture === null) return { state: 'broken', why: 'it never began' }
     const ended = await this.#capture.recording.ended
     const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
     const late = this.#seen === 'all' ? ['all'] : [...this.#seen].filter((name) => !names.includes(name))
-    // What is too large to be kept is watched for those who follow it.
+    // A body that is too large to be kept is watched as long as it has followers.
     void this.#capture.recording.over.then(() => this.#watched?.release())
     if (late.length === 0 || ended.state !== 'complete') return ended
     return { state: 'unfit', why: `it has read ${late.join(', ')} after its head` }
   }
 
-  /** The response is as it was before the handler, for something else to be sent. */
+  /** Resets the response to its state before the handler. */
   reset(before: readonly FieldLine[]): void {
     this.#capture?.release()
     this.#watched?.release()
@@ -265,7 +278,7 @@ export class HandlerRun {
   get #audience(): Audience | null {
     const { waiters, hardTimeout: patience, isBehind } = this.#about
     const isAwaited = (): boolean => this.#keys.some((key) => waiters.hasOther(key, this.#client))
-    // With HTTP/2 a connection is that of many requests.
+    // An HTTP/2 connection serves many requests.
     const socket = isHttp2(this.#request) ? null : this.#request.socket
     return isBehind ? null : { socket, isAwaited, patience }
   }
@@ -274,11 +287,14 @@ export class HandlerRun {
     return this.#watched?.seen ?? none
   }
 
-  /** What the handler writes from now on may differ for others who say something else in this field. */
+  /**
+   * Cuts the followers off if the handler reads an input, after its head, that may differ between them. See
+   * `WatchedRequest`.
+   */
   #seenLate(name: string | null): void {
     if (this.#decision === null || this.#followers.size === 0 || this.#seen === none) return
     const { selection } = this.#client
-    // In their fields they are alike.
+    // Followers are equal in every input that can be part of a key.
     if (name === null || selection.isKeyable(name)) return
     this.#capture?.recording.cut(() => true)
   }
@@ -289,7 +305,7 @@ export class HandlerRun {
     return { to: 'pass', why, names: isAlike || names.includes(beforeName) ? names : [...names, beforeName] }
   }
 
-  /** It is for its own client alone. */
+  /** Ends the sharing of the answer. */
   #pass(): void {
     this.#capture?.pass()
     this.#watched?.releaseSurroundings()
@@ -298,10 +314,10 @@ export class HandlerRun {
   #courseOf(head: Head): Course {
     const decide = (): Course => this.#decide(head)
     try {
-      // What the user's options read of a request is not read by the handler.
+      // Reads by options of the user do not count as reads of the handler.
       return this.#watched?.fields.unwatched(decide) ?? decide()
     } catch (error) {
-      // Its client has its answer all the same: whoever answers cannot help it, and would be asked again.
+      // The client gets its answer all the same: the handler is not at fault and would only be run again.
       this.#error = error as Error
       return this.#isBehind ? { to: 'nobody' } : { to: 'client', with: [] }
     }
@@ -315,14 +331,17 @@ export class HandlerRun {
     if (decision.to === 'pass') this.#pass()
     if (this.#isBehind || decision.to === 'drop' || decision.to === 'store again') return { to: 'nobody' }
     const course = { to: 'client', with: this.#said(decision), late: (name: string) => this.#refuse(name) } as const
-    // What it has asked of the cache was hidden from the handler.
+    // The conditions and the range of the request were hidden from the handler.
     const part = decision.to === 'pass' ? partFor(this.#client.asked, head, Date.now()) : null
     if (part === null) return course
     sayPart(this.#response, part)
     return { ...course, cut: cutting(part) }
   }
 
-  /** What stands before the cache has changed a field when the head was decided upon. */
+  /**
+   * Withdraws the decision to share, because earlier middleware has changed a field while the head was sent. See
+   * `sendHead`.
+   */
   #refuse(field: string): readonly FieldLine[] {
     if (this.#decision === null) return []
     if (this.#decision.to !== 'pass') {

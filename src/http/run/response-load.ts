@@ -22,54 +22,57 @@ import type { Standing } from '../watch/surroundings.ts'
 import type { VariantLimit } from './variant-limit.ts'
 import type { Waiters } from './waiters.ts'
 
-/** What the requests of one cache of responses share. */
+/** The state that the requests of one response cache share. */
 export interface ResponseShared {
   readonly sibling: Sibling
   readonly plan: ResponsePlan
   readonly streams: Streams
   readonly waiters: Waiters
   readonly limit: VariantLimit
-  /** The keys that this process refreshes in the background. */
+  /** The keys that this process is refreshing in the background. */
   readonly refreshing: Set<string>
   readonly standing: Standing
-  /** Where the middleware was made: outside of all requests. */
+  /** The asynchronous context in which the middleware was made, outside every request. */
   readonly outside: AsyncResource
 }
 
 /**
- * What came of it: something to look at; or the client has its answer; or nothing, so that it is to be asked for again, as it
- * is where another has failed, too.
+ * The result of a load: a record to look at; `'answered'`; `'again'`, if there was nothing to store; `'failed'`, if the
+ * load of another request failed. After the last two the store is to be asked again.
  */
 export type Loaded = Kept | 'answered' | 'again' | 'failed'
 
-/** With which a request is put off that nothing can be served to, in the words of `Cache-Status`. */
+/** Errors after which a request is put off with a 503, with their `detail` in `Cache-Status`. */
 const detailOf: Partial<Record<CacheErrorCode, string>> = { OVERLOADED: 'overloaded', WAIT_TIMEOUT: 'wait' }
 
-/** Responses up to this many bytes travel in the message that wakes those who wait. */
+/** The longest response, in bytes, that is sent to waiters within the pub/sub message that wakes them. */
 const inlineLimit = 65_536
 
-/** Which request, and where its answer belongs. */
+/** The arguments of `ResponseLoad`. */
 export interface ResponseLoadAbout {
   readonly client: Client
-  /** That of the address. */
+  /** The key of the address. */
   readonly key: string
   readonly place: VariantSlot
   readonly old: Old | null
   readonly isOfOthers: boolean
 }
 
-/** One request whose answer is not at hand: the handler answers it, or another like it, for all who wait. */
+/**
+ * The load for a request without a usable stored response. The handler runs for this request, or for another one whose
+ * answer this request shares.
+ */
 export class ResponseLoad {
   readonly #shared: ResponseShared
   readonly #client: Client
   readonly #place: VariantSlot
-  /** What is stored, and may have to be replaced. */
+  /** The stored response that may have to be replaced. */
   readonly #old: Old | null
   readonly #storing: ResponseStoringParts
-  /** What stands before the cache has said already. */
+  /** The lines that earlier middleware has set on the response. */
   readonly #before: readonly FieldLine[]
 
-  /** Whether what is at its place is for others, before whose cache something else has stood. */
+  /** Whether the response in its slot belongs to requests with other circumstances. */
   readonly #isOfOthers: boolean
 
   constructor(shared: ResponseShared, about: ResponseLoadAbout) {
@@ -84,14 +87,18 @@ export class ResponseLoad {
     const options: CallOptions = {
       grace: 0,
       inlineLimit,
-      // Where there is something to serve instead, a handler that fails is left alone for a while.
+      // Without a stale response to serve in place of an error, a failed handler is not spared for a while: the next
+      // request runs it.
       ...(this.#isUsableOnError ? {} : { failureCooldown: 0 }),
     }
     const isOfUser = client.user !== null
     this.#storing = { sibling, plan, streams, limit, key, selection: client.selection, options, isOfUser }
   }
 
-  /** @param verb `refresh` to replace what is fresh for the store, too; `load` where nothing was found */
+  /**
+   * Answers the request.
+   * @param verb `refresh` to replace a response that is fresh for the store, too; `load` if the slot is empty
+   */
   async answer(verb: 'getOrLoad' | 'refresh' | 'load'): Promise<Loaded> {
     const { request, response } = this.#client
     const fill = this.#fill(response)
@@ -99,7 +106,7 @@ export class ResponseLoad {
     return this.#old === null && !wantsPart(request) ? await this.#orFollowed(fill, loaded) : await loaded
   }
 
-  /** Refreshes what is served stale, for nobody in particular, when its client has it; resolves when that is over. */
+  /** Refreshes a stale response in the background after its client was served; resolves when that is over. */
   async behind(): Promise<void> {
     const { refreshing, sibling } = this.#shared
     const { request, response } = this.#client
@@ -115,7 +122,7 @@ export class ResponseLoad {
     try {
       await sibling.cache.getOrLoad(key, load, this.#storing.options)
     } catch {
-      // It was told as an event.
+      // The error was reported as an event.
     } finally {
       refreshing.delete(key)
     }
@@ -124,7 +131,8 @@ export class ResponseLoad {
   #fill(response: ServerResponse, isBehind = false): HandlerRun {
     const { plan, sibling, standing, outside, waiters } = this.#shared
     const client = this.#client
-    // A refresh is for no client in particular: what an earlier middleware has entered for one is left.
+    // A refresh belongs to no client, so it leaves the asynchronous context of the request, which earlier middleware
+    // may have filled for one.
     const run = isBehind ? (): void => outside.runInAsyncScope(client.run) : client.run
     const isApart = this.#isOfOthers || client.user !== null || client.visit.depth > 0
     const { defaultTtl, defaultHardTimeout: hardTimeout } = sibling
@@ -146,7 +154,7 @@ export class ResponseLoad {
       const value = await this.#shared.sibling.cache[verb](this.#place.key, load, options)
       if (fill.forgo()) return value ?? 'again'
     } catch (error) {
-      // It was told as an event. Whose handler has begun is answered by it.
+      // The error was reported as an event. A client whose handler has begun is answered by that handler.
       if (fill.forgo()) return this.#withoutLoad((error as CacheError).code, isOwn)
     } finally {
       fill.settle()
@@ -155,14 +163,14 @@ export class ResponseLoad {
     return 'answered'
   }
 
-  /** Where the handler answers another request of this process meanwhile, the client is sent that as it grows. */
+  /** Follows the answer to another request of this process if one grows meanwhile. */
   async #orFollowed(fill: HandlerRun, loaded: Promise<Loaded>): Promise<Loaded> {
     const { response, selection, askedAt } = this.#client
     const { key, forwarded } = this.#place
     let leave = (): void => undefined
     const followed = new Promise<Loaded>((resolve) => {
       const join = (stream: HandlerRun, head: StoredHead): void => {
-        // Who says something else waits for the whole: what the handler reads late may tell them apart.
+        // A request that differs in any input waits for the whole: a late read may tell the two apart.
         if (this.#client.isDone || !stream.mayFollow(selection, head) || !fill.forgo()) return
         follow(response, stream, { head, status: { forwarded, collapsed: true } })
         resolve('answered')
@@ -176,23 +184,26 @@ export class ResponseLoad {
     }
   }
 
-  /** There are too many who wait for this already. */
+  /** Answers a request that exceeds `maxWaiters`. */
   overloaded(): Loaded {
     return this.#withoutLoad('OVERLOADED', false)
   }
 
-  /** There is no answer. @param isOwn whether it was this client's own handler that was to give it */
+  /**
+   * Answers a request whose load brought nothing, or asks for another turn.
+   * @param isOwn whether its own handler ran
+   */
   #withoutLoad(code: CacheErrorCode, isOwn: boolean): Loaded {
     const detail = detailOf[code] ?? 'error'
     if (this.#old !== null && this.#isUsableOnError) this.#client.serveOld(this.#old, { detail })
-    // All who have waited for so long would run it at once: what is slow would be no faster for it.
+    // All waiters of this age would run the handler at once, which makes a slow handler slower.
     else if (code in detailOf || this.#patience <= 0)
       this.#client.putOff(this.#place.forwarded, detailOf[code] ?? 'wait')
     else return !isOwn && (code === 'LOAD_FAILED' || code === 'LOAD_TIMEOUT') ? 'failed' : 'again'
     return 'answered'
   }
 
-  /** How long its client goes on waiting, in milliseconds, however often it has begun to. */
+  /** The rest of `waitTimeout` over all turns of this client, in milliseconds. */
   get #patience(): number {
     const { plan, sibling } = this.#shared
     return (plan.waitTimeout ?? sibling.defaultWaitTimeout) - (performance.now() - this.#client.askedAt)
@@ -203,7 +214,7 @@ export class ResponseLoad {
     return this.#old !== null && usableOnError(asked, known(this.#old), { honor, ifError: 0 })
   }
 
-  /** The handler has said that what is stored is right, or has failed: the client is sent what is stored. */
+  /** Answers the client from the store, after the handler has confirmed the stored response or has failed. */
   async #answerInstead(fill: HandlerRun): Promise<void> {
     await fill.ended()
     fill.reset(this.#before)

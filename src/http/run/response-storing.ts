@@ -14,21 +14,24 @@ import { ageNow, type StoredHead, type StoredResponse, type Variants, type Old }
 import type { VariantLimit } from './variant-limit.ts'
 import { conditionsOf, withTag } from '../stored/validators.ts'
 
-/** What there is under a key: `null` where nothing may be kept. */
+/** The record under a key; loads that store nothing return `null`. */
 export type Kept = StoredResponse | Variants
 
-/** How long it is known by what the responses of an address differ, in milliseconds. */
+/** How long the record of an address with variants lives, in milliseconds. */
 export const variantsTtl = 86_400_000
 
-/** How long a response that can be validated is kept to be asked about, at least as long as it was fresh; milliseconds. */
+/** The shortest time, in milliseconds, that a response with a validator is kept after its lifetime. */
 const leastRetention = 60_000
 
-/** Why a response is not stored to which another one of the same address may be: nobody else is to be let through for it. */
+/**
+ * Refusals that concern a single request: another response of the address may be stored, so requests go on to wait for
+ * each other.
+ */
 const isOfItsRequest: ReadonlySet<string> = new Set(['authorization', 'cookie', 'request-no-store'])
 
 const forNobodyElse: StaleRules = { noCache: true, mustRevalidate: true, whileRevalidate: 0, ifError: 0 }
 
-/** What the storing of the responses to one request works with. */
+/** The arguments of `ResponseStoring`. */
 export interface ResponseStoringParts {
   readonly sibling: Sibling
   readonly plan: ResponsePlan
@@ -36,20 +39,20 @@ export interface ResponseStoringParts {
   /** The key of the address. */
   readonly key: string
   readonly selection: Selection
-  /** With which variants are loaded. */
+  /** The options for loading a variant. */
   readonly options: CallOptions
   readonly limit: VariantLimit
-  /** Whether the answer is of one user, in the words of the option. */
+  /** Whether the option `user` names an owner of the answer. */
   readonly isOfUser: boolean
 }
 
-/** The slot that a load fills, and its context. */
+/** A load under a lease: its slot and its context. */
 interface Load {
   readonly context: LoadContext
   readonly slot: VariantSlot
 }
 
-/** Stores the answer of one run of the handler: at the address, or in the slot of its variant. */
+/** Stores the answer of one run of the handler, at the address or in the slot of its variant. */
 export class ResponseStoring {
   readonly #parts: ResponseStoringParts
   readonly #run: HandlerRun
@@ -59,12 +62,19 @@ export class ResponseStoring {
     this.#run = run
   }
 
-  /** A loader: has the handler answer, and returns what may be kept of the answer. @param old what the handler is asked about */
+  /**
+   * The loader: runs the handler and returns the record to store.
+   * @param old the stored response that the handler is asked to validate
+   * @returns `null` if nothing is stored
+   * @throws Error if the answer failed or is incomplete, or if its client is answered already
+   */
   async load(context: LoadContext, slot: VariantSlot, old: Old | null): Promise<Kept | null> {
     const { sibling } = this.#parts
-    // Its load was voided, and is to be done again, or its turn has come late. Its client has its answer: another client must.
+    // Its load was invalidated and is repeated, or it got its turn too late. Its client is answered, so another request
+    // must run the handler.
     if (!this.#run.isOpen) throw new Error('Its client is answered already')
-    // Nothing of it would be kept, and no client waits for it.
+    // A load without a lease, although the store answers: nothing of it would be stored, and no other request waits for
+    // it.
     if (context.fence === null && !sibling.isAway) {
       this.#run.pass(slot.forwarded)
       return this.#pass(context)
@@ -73,7 +83,10 @@ export class ResponseStoring {
     return await this.#streamed(load, () => this.#decided(load, this.#run.begin(old, slot.forwarded)))
   }
 
-  /** Others do not wait for a handler that takes its time with what is for some: that is made in a slot of its own. */
+  /**
+   * Stores the answer by its decision; or in the slot of its variant as soon as the handler, still busy, has read an
+   * input that its slot does not name, so that other variants need not wait for it.
+   */
   async #decided(load: Load, begun: Promise<Decision | null>): Promise<Kept | null> {
     const names = await Promise.race([begun.then(() => null), this.#run.tellsApart(load.slot.names)])
     if (names !== null) return await this.#keepAsVariant(load, names, (variant) => this.#decided(variant, begun))
@@ -82,7 +95,7 @@ export class ResponseStoring {
     return await this.#keep(load, decision)
   }
 
-  /** Others in this process may have the answer as it grows, as long as its lease is there. */
+  /** Opens the answer to followers of this process while its lease is there. */
   async #streamed<T>({ context: { fence }, slot: { key } }: Load, work: () => Promise<T>): Promise<T> {
     const { sibling, streams } = this.#parts
     this.#run.awaitedAt(key)
@@ -109,7 +122,7 @@ export class ResponseStoring {
     if (decision.to === 'share') {
       context.ttl(1)
       context.grace(0)
-      // A client that finds it, and did not wait for it, has come too late for it.
+      // Only requests that wait by now are given it: a request that finds it in the store must validate it.
       return { kind: 'response', ...decision.head, lifetime: 0, rules: forNobodyElse, body: ended.body }
     }
     const stored: StoredResponse =
@@ -120,12 +133,24 @@ export class ResponseStoring {
     context.ttl(Math.max(1, stored.lifetime - stored.initialAge))
     context.grace(retention(stored))
     const { isOfUser, limit, key } = this.#parts
-    // Whose an answer is, the app knows, and no client makes it up.
+    // The app, and not the client, chooses the owner of an answer, so variants by owner need no limit.
     if (slot.names.length > 0 && !isOfUser) limit.stored(key, slot.key)
     return stored
   }
 
-  /** The answer differs by fields that were not known to matter: it is kept in a slot of its own, and others are told. */
+  /**
+   * Moves the load to the slot of its variant, because the answer depends on inputs that the slot does not name.
+   *
+   * 1. A (`X-Kind: slow`) and B (`X-Kind: fast`) ask for one address; C asks like A. A wins the lease of the address,
+   *    and B and C wait for it.
+   * 2. A's handler reads `X-Kind`. The answer depends on it, and B must not wait for it any longer.
+   * 3. A claims the slot of its variant. Its answer will be stored there, under the lease of that slot.
+   * 4. Only then A completes the lease of the address, with the record of the variants, which wakes B and C.
+   * 5. B finds its own slot empty, claims it, and runs its handler beside A's. C finds A's slot with A's lease, and
+   *    waits there.
+   *
+   * With step 4 before step 3 C could win the lease of A's slot, and the handler would run twice for one variant.
+   */
   async #keepAsVariant(
     { context, slot: { names } }: Load,
     more: readonly string[],
@@ -135,7 +160,7 @@ export class ResponseStoring {
     const all = [...new Set([...names, ...more])].sort()
     const variants: Variants = { kind: 'variants', names: all, generation: randomUUID() }
     const slot = slotOfVariant(key, variants, selection)
-    // It has its lease before others can ask for it.
+    // Step 3: resolves as soon as the inner loader runs, which it does under the lease of the slot.
     await new Promise<void>((resolve) => {
       const loader = (inner: LoadContext): Promise<Kept | null> => {
         resolve()
@@ -144,9 +169,10 @@ export class ResponseStoring {
       }
       ignoreRejection(sibling.cache.getOrLoad(slot.key, loader, options).finally(resolve))
     })
-    // A client that waits here asks again there; those who come later find it at the address.
+    // A record at the address stays for later requests. A record in the slot of a variant only redirects the present
+    // waiters, for a millisecond.
     const isAtAddress = names.length === 0
-    // Where the store is away, so are all that could find it.
+    // If the store is away, no process can read the record.
     if (!isAtAddress) await sibling.cache.set(key, variants, { ttl: variantsTtl, grace: 0 }).catch(() => undefined)
     context.ttl(isAtAddress ? variantsTtl : 1)
     context.grace(0)
@@ -159,12 +185,15 @@ export class ResponseStoring {
   }
 }
 
-/** What has a body that took its time is as old as its head, and the store counts from now on. */
+/** Adds the time that the body took to the age of a response, because the store counts from now on. */
 function agedNow(head: StoredHead): StoredHead {
   return { ...head, receivedAt: Date.now(), initialAge: ageNow(head) }
 }
 
-/** How long a response is kept beyond its time: as long as it may be served stale, or is worth asking about. */
+/**
+ * How long a response is kept after its lifetime, in milliseconds: as long as it may be served stale or is worth a
+ * validation.
+ */
 function retention(stored: StoredResponse): number {
   const { lifetime, rules } = stored
   const hasValidator = Object.keys(conditionsOf(stored)).length > 0

@@ -2,11 +2,11 @@ import { ignoreRejection } from '../../core/errors.ts'
 import type { HandlerRun } from './handler-run.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
 
-/** A request that waits for an answer that may be made in this process. */
+/** A request that waits for an answer that may grow in this process. */
 export interface Joiner {
-  /** When it asked, on the clock of `performance`. */
+  /** When it asked, on the clock of `performance`, in milliseconds. */
   readonly askedAt: number
-  /** Sends it the answer as it grows. */
+  /** Sends it the answer while it grows. */
   follow(fill: HandlerRun, head: StoredHead): void
 }
 
@@ -14,22 +14,37 @@ export interface Joiner {
 interface Stream {
   readonly fill: HandlerRun
   readonly beganAt: number
-  /** Whether it has been invalidated by nobody so far, as the store knows. */
+  /** Whether its lease is still in the store, which it is not after an invalidation. */
   readonly isCurrent: () => Promise<boolean>
   isBeingAsked: boolean
 }
 
 /**
- * The answers that are made in this process: who waits for one here is sent it as it grows.
+ * The growing answers of this process, and the requests that may follow them. A request that asked before the handler
+ * began may follow in any case. A later one may have asked after an invalidation:
  *
- * Whoever asked before the handler began may have it in any case. For those who came later something may have been
- * invalidated before they asked: the store is asked whether the lease is still there, once for all who are there by then.
+ * 1. A asks, wins the lease of the key, and its handler begins. It reads the old row.
+ * 2. The row is changed, and `invalidate(key)` removes A's lease from the store.
+ * 3. B asks. It must not be answered with the old row, but in this process A's answer is still growing.
+ * 4. A's head is decided, and A's answer is offered. B asked after A's handler began, so the store is asked whether A's
+ *    lease is still there. It is not: B does not follow, claims the key, and runs the handler anew.
+ *
+ * The store's reply counts only for the requests that waited when the question was sent (`present`):
+ *
+ * 1. A's handler is answering. B asks, and the store is asked for B's sake; A's lease is there.
+ * 2. `invalidate(key)` removes A's lease, and C asks.
+ * 3. The reply "still there" arrives. B asked before the invalidation and follows. C was not present, and the store is
+ *    asked again for its sake.
  */
 export class Streams {
   readonly #streams = new Map<string, Stream>()
   readonly #joiners = new Map<string, Set<Joiner>>()
 
-  /** @returns what ends it */
+  /**
+   * Opens an answer to followers.
+   * @param key the key that the answer is stored under
+   * @returns a function that ends it
+   */
   open(key: string, fill: HandlerRun, isCurrent: () => Promise<boolean>): () => void {
     const stream: Stream = { fill, beganAt: performance.now(), isCurrent, isBeingAsked: false }
     this.#streams.set(key, stream)
@@ -39,7 +54,10 @@ export class Streams {
     }
   }
 
-  /** @returns what ends its wait */
+  /**
+   * Adds a request that waits for the key.
+   * @returns a function that removes it
+   */
   join(key: string, joiner: Joiner): () => void {
     const joiners = this.#joiners.get(key) ?? new Set()
     joiners.add(joiner)

@@ -1,27 +1,32 @@
 import type { Sibling } from '../../core/cache/sibling.ts'
 import { ignoreRejection } from '../../core/errors.ts'
 
-/** Of how many addresses it is known which variants they have. */
+/** The most addresses whose variants are counted. */
 const mostAddresses = 10_000
 
 /**
- * Keeps the variants of an address from becoming too many: a client can make up as many as it likes, where a handler reads a
- * field. Each process counts those that it has stored itself, and voids the one it stored first. A record for the fleet would
- * have to be written with each of them, under a lease, while they are made up by the thousand.
+ * Limits the variants of an address: if a handler reads a field, a client can make up any number of values. Each
+ * process counts the variants that it has stored itself and invalidates the one that it stored longest ago. A shared
+ * count would cost a write under a lease for every variant, just when they arrive by the thousand.
  */
 export class VariantLimit {
   readonly #sibling: Sibling
   readonly #most: number
-  /** The keys of the variants of each address, by its own: whatever was stored last comes last. */
+  /** By key of the address, the keys of its variants; both in the order of their last store. */
   readonly #addresses = new Map<string, Set<string>>()
 
-  /** @param most variants of an address */
+  /**
+   * @param most variants of an address
+   */
   constructor(sibling: Sibling, most: number) {
     this.#sibling = sibling
     this.#most = most
   }
 
-  /** Notes that a variant is stored. @param key that of the address */
+  /**
+   * Counts a variant that was stored.
+   * @param key the key of the address
+   */
   stored(key: string, variant: string): void {
     const variants = this.#addresses.get(key) ?? new Set()
     moveLast(variants, variant)
@@ -35,7 +40,7 @@ export class VariantLimit {
     const first = deleteFirst(variants)
     if (first === undefined) return
     this.#sibling.events.emit('crowdedOut', { key, variants: this.#most })
-    // Where the store is away it is kept, or expires.
+    // If the store is away, the variant stays until it expires.
     ignoreRejection(this.#sibling.cache.invalidate(first))
   }
 }

@@ -3,21 +3,24 @@ import { variantKey } from '../stored/request-key.ts'
 import type { Selection } from '../watch/selection.ts'
 import type { Variants } from '../stored/stored-response.ts'
 
-/** Where the response to a request is, or would be. */
+/** The slot in the store where the response to a request belongs. */
 export interface VariantSlot {
   readonly key: string
-  /** The request fields, and what else of a request, that are part of the key. */
+  /** The inputs of the request that are part of the key. */
   readonly names: readonly string[]
-  /** Why a request goes on to the handler if nothing is here. */
+  /** The reason for forwarding a request if the slot is empty. */
   readonly forwarded: Forwarded
 }
 
-/** Where all requests of an address look first. */
+/** The slot at which every request of an address starts. */
 export function firstSlot(key: string): VariantSlot {
   return { key, names: [], forwarded: 'uri-miss' }
 }
 
-/** Where a request finds its variant of what differs. @param key that of the address */
+/**
+ * The slot of the variant of a request.
+ * @param key the key of the address
+ */
 export function slotOfVariant(key: string, { names, generation }: Variants, selection: Selection): VariantSlot {
   return { key: variantKey(key, `${generation} ${selection.by(names)}`), names, forwarded: 'vary-miss' }
 }

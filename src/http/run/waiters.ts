@@ -1,13 +1,13 @@
 import type { Client } from './client.ts'
 
-/** The clients of this process that wait for the answer at each key. */
+/** The clients of this process that wait for an answer, by key. */
 export class Waiters {
   readonly #clients = new Map<string, Set<Client>>()
 
   /**
-   * Counts a client among those who wait, until it leaves or goes away.
-   * @param most how many may wait
-   * @returns what has it leave; `null` if there is no room for one more
+   * Adds a client until it leaves or goes away.
+   * @param most the most clients per key
+   * @returns a function that removes it; `null` if the limit is reached
    */
   enter(key: string, client: Client, most: number): (() => void) | null {
     const clients = this.#clients.get(key) ?? new Set()
@@ -22,7 +22,7 @@ export class Waiters {
     return leave
   }
 
-  /** Whether anybody else than a client waits. */
+  /** Whether a client other than the given one waits. */
   hasOther(key: string, client: Client): boolean {
     const clients = this.#clients.get(key)
     return clients !== undefined && clients.size > (clients.has(client) ? 1 : 0)

@@ -1,3 +1,9 @@
+/*
+ * Room: server. node:http servers: one with a cache before the application, and one that is faster for Express.
+ *
+ * Reading order: cached-server.ts (`cachedServer`), express-server.ts (`createServer`), express-surroundings.ts (the
+ * inputs of a request of Express or of node:http alone).
+ */
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Cache } from '../../core/cache/cache.ts'
 import { formatValue } from '../../core/time/duration.ts'
@@ -7,13 +13,15 @@ import { ResponseCache } from '../response-cache.ts'
 import type { CacheResponsesOptions } from '../options/response-options.ts'
 
 /**
- * A node:http server that answers from what is stored before the application sees the request: the same as `cacheResponses` at
- * its very beginning, and several times as fast, for Express costs more than a hit. It does not listen yet.
- * @param app what `express()` returns, for which it is as fast as `createServer(app)`; or any listener for requests
+ * Creates a node:http server that answers from the cache before the application sees the request: like `cacheResponses`
+ * as the first middleware, but several times as fast, because Express costs more than a hit. The server does not listen
+ * yet.
+ * @param app the result of `express()`, which is then as fast as with `createServer(app)`; or any request listener
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
- * @param options those of `cacheResponses`, each with a default; functions are given requests of node:http
- * @returns the server, a `Server` of node:http as any other
- * @throws TypeError for what is no application or no such cache, an unknown option or a value it cannot have
+ * @param options the options of `cacheResponses`, each with a default; functions receive requests of node:http
+ * @returns an ordinary `Server` of node:http
+ * @throws TypeError for an app that is not a function, a cache that was not made by `createCache`, an unknown option or
+ *   an invalid value
  */
 export function cachedServer(
   app: ExpressApp,
@@ -28,7 +36,7 @@ export function cachedServer(
       try {
         void app(request, response)
       } catch (error) {
-        // As without a cache: it is nobody's but the process's.
+        // As without a cache, an error of the app is an uncaught exception of the process.
         response.destroy()
         process.nextTick(() => {
           throw error

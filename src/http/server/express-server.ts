@@ -3,8 +3,8 @@ import type { Server, ServerOptions } from 'node:http'
 import { formatValue } from '../../core/time/duration.ts'
 
 /**
- * What is used of an application of Express 4.18 or newer. What `express()` returns has both prototypes; its type
- * `Application` does not name them.
+ * The used members of an application of Express 4.18 or newer. The result of `express()` has both prototypes, although
+ * its type `Application` does not name them.
  */
 export interface ExpressApp {
   (request: IncomingMessage, response: ServerResponse): unknown
@@ -14,24 +14,26 @@ export interface ExpressApp {
   readonly response?: object
 }
 
-/** The options of `createServer` of node:http, but those that are taken. */
+/** The options of `createServer` of node:http, except the message classes. */
 export type ExpressServerOptions = Omit<ServerOptions, 'IncomingMessage' | 'ServerResponse'>
 
-/** The options of a node:http or node:https server that name the classes of its requests and responses. */
+/** The options of a node:http or node:https server that set the classes of its requests and responses. */
 export interface MessageClasses {
   readonly IncomingMessage: typeof IncomingMessage
   readonly ServerResponse: typeof ServerResponse
 }
 
 /**
- * A node:http server for an Express application, in place of `app.listen`, that answers the same and is faster. Express sets
- * the prototype of each request and each response, and an object whose prototype is replaced is slow to use from then on. Here
- * both are made with the prototype that Express is about to set, so it finds nothing to change. It does not listen yet.
+ * Creates a node:http server for an Express application, in place of `app.listen`, with the same answers and less work.
+ * Express replaces the prototype of every request and response, and an object with a replaced prototype stays slow.
+ * This server creates both with the prototype that Express is about to set, so Express changes nothing. The server does
+ * not listen yet.
  *
- * @param app what `express()` returns; may be extended and mounted upon before and after
- * @param options those of `createServer` of node:http, without `IncomingMessage` and `ServerResponse`
- * @returns the server, a `Server` of node:http as any other
- * @throws TypeError for what is no Express application, and for options that are no object or name classes
+ * @param app the result of `express()`; may be extended and mounted upon before and after
+ * @param options the options of `createServer` of node:http, without `IncomingMessage` and `ServerResponse`
+ * @returns an ordinary `Server` of node:http
+ * @throws TypeError for an app that is no Express application, and for options that are no object or set a message
+ *   class
  * @see https://nodejs.org/api/http.html#httpcreateserveroptions-requestlistener
  */
 export function createServer(app: ExpressApp, options: ExpressServerOptions = {}): Server {
@@ -50,11 +52,11 @@ export function createServer(app: ExpressApp, options: ExpressServerOptions = {}
 }
 
 /**
- * The classes that make a server fast for an Express application, for servers that `createServer` does not make:
- * `https.createServer({ key, cert, ...messageClasses(app) }, app)`.
+ * The message classes that make a server fast for an Express application, for a server that `createServer` cannot
+ * create: `https.createServer({ key, cert, ...messageClasses(app) }, app)`.
  *
- * @param app what `express()` returns
- * @throws TypeError for what is no Express application
+ * @param app the result of `express()`
+ * @throws TypeError for an app that is no Express application
  */
 export function messageClasses(app: ExpressApp): MessageClasses {
   if (!isExpressApp(app)) throw new TypeError(`Expected \`app\` to be an Express application, got ${formatValue(app)}`)
@@ -65,26 +67,30 @@ export function messageClasses(app: ExpressApp): MessageClasses {
   }
 }
 
-/** Whether it has the prototypes that Express gives its requests and responses. */
+/** Whether a value has the prototypes that Express gives its requests and responses. */
 export function isExpressApp(app: unknown): app is ExpressApp {
   const { request, response } = typeof app === 'function' ? (app as Partial<ExpressApp>) : {}
   return request instanceof IncomingMessage && response instanceof ServerResponse
 }
 
-/** A class as another, whose own prototype is still to be set, to one that inherits from that of the other. */
+/**
+ * Makes a class like `original` whose prototype is still to be set, to an object that inherits from that of `original`.
+ */
 function heirOf<Class extends typeof IncomingMessage | typeof ServerResponse>(original: Class): Class {
-  // Reflect.construct would make a hidden class for each instance, which costs more than all that is saved; and the prototype
-  // of a `class` cannot be replaced. The classes of node:http are functions, which need no `new` for what inherits from them.
+  // `Reflect.construct` would create a hidden class per instance, which costs more than this file saves, and the
+  // prototype of a `class` cannot be replaced. The classes of node:http are functions that can initialize any object
+  // inheriting from their prototype, without `new`.
   const initialize = original as unknown as (this: object, about: unknown, options: unknown) => void
   const instantiate = original as unknown as new (about: unknown, options: unknown) => object
-  // It has no name, nor a variable that would give it one, so that stack traces name it as the other.
+  // Anonymous, and not assigned to a variable that would name it, so that stack traces show the name of `original`.
   return function (this: object, about: unknown, options: unknown): object | undefined {
     try {
       initialize.call(this, about, options)
       return
     } catch {
-      // The prototype has a getter by the name of something that node:http sets, `url` for example. Behind app.listen it is
-      // never asked, as the request has its own by then; and so it is here, when Express sets the prototype.
+      // The prototype of the app has a getter for a property that node:http assigns, for example `url`. Behind
+      // `app.listen` the getter is never used, because the request has an own property before Express sets the
+      // prototype. Creating an instance of `original` keeps that order.
       return new instantiate(about, options)
     }
   } as unknown as Class

@@ -10,7 +10,7 @@ interface ExpressResponse extends ServerResponse {
   readonly locals?: unknown
 }
 
-/** What of a request of Express depends on whose connection it is, where a proxy is trusted. */
+/** Properties of an Express request that depend on the connection if a proxy is trusted. */
 const ofProxies = ['ips', 'protocol', 'secure', 'host', 'hostname', 'subdomains']
 const trusting: ReadonlyMap<string, boolean> = new Map(['ip', ...ofProxies].map((name) => [name, true]))
 const indifferent: ReadonlyMap<string, boolean> = new Map([
@@ -18,7 +18,7 @@ const indifferent: ReadonlyMap<string, boolean> = new Map([
   ...ofProxies.map((name) => [name, false] as const),
 ])
 
-/** What Express, or node:http alone, knows of a request. */
+/** The surroundings of a request of Express, or of node:http alone. */
 export function expressSurroundings(request: ExpressRequest, response: ExpressResponse): Surroundings {
   const { locals } = response
   const parts: Part[] = [messagePart('req', request)]
@@ -27,17 +27,23 @@ export function expressSurroundings(request: ExpressRequest, response: ExpressRe
   return { parts, others: () => [responsePart('res', response)], outcomes: () => outcomesOf(request), asker: request }
 }
 
-/** The same for a request that no middleware has seen. */
+/** The surroundings of a request that no middleware has seen. */
 export function freshSurroundings(request: ExpressRequest): Surroundings {
   return { parts: [], outcomes: () => outcomesOf(request), asker: request }
 }
 
-/** A request of node:http. @param name by which handlers know it */
+/**
+ * A request of node:http, as a part.
+ * @param name the name that handlers have for it
+ */
 export function messagePart(name: string, request: IncomingMessage): Part {
   return { name, object: request, isOwn: own.message, isLarge: true }
 }
 
-/** A response of node:http. @param name by which handlers know it */
+/**
+ * A response of node:http, as a part.
+ * @param name the name that handlers have for it
+ */
 export function responsePart(name: string, response: ServerResponse): Part {
   return { name, object: response, isOwn: own.response }
 }
@@ -46,7 +52,7 @@ function outcomesOf(request: ExpressRequest): Outcomes | undefined {
   const { app } = request
   if (typeof app?.get !== 'function') return undefined
   const trust = app.get('trust proxy')
-  // Such a setting is the same for all clients.
+  // Such a setting treats all connections alike, so of these properties only `ip` depends on the connection.
   const isSame = trust === undefined || typeof trust === 'boolean' || typeof trust === 'number'
   return { name: 'req', object: request, properties: isSame ? indifferent : trusting }
 }

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { hostField } from '../message/http2.ts'
 
-// RFC 3986 section 3.2: with a delimiter in it, another host and target would make the same address.
+// RFC 3986 section 3.2: with a delimiter in the host, two different pairs of host and target could make one address.
 const hostCharacters = /^[\w.:[\]~!$&'()*+,;=%-]*$/
 
 /**
- * The address that a client asked for, as it did: scheme and host of the connection, and the target as it was sent; `null`
- * for what is none.
+ * The address that a client asked for: scheme and host of the connection, and the target as sent; `null` if they make
+ * no address.
  */
 export function addressOf(request: IncomingMessage): string | null {
   const { [hostField(request)]: host = '' } = request.headers
@@ -17,23 +17,26 @@ export function addressOf(request: IncomingMessage): string | null {
   return `${scheme}://${host.toLowerCase()}${originalUrl}`
 }
 
-/** The URL that handlers go by, where an earlier middleware has made it another than the client's; `null` where it is that. */
+/** The URL that handlers see after an earlier middleware has rewritten it; `null` if it is the URL of the client. */
 export function rewrittenUrl(request: IncomingMessage): string | null {
   const { url = '/' } = request
   const { originalUrl = url, baseUrl = '' } = request as { originalUrl?: string; baseUrl?: string }
   if (baseUrl === '' && url === originalUrl) return null
-  // What mounts a router takes the beginning off, and leaves a slash.
+  // A mounted router sees the URL without the prefix, and with a leading slash.
   const rest = originalUrl.startsWith(baseUrl) ? originalUrl.slice(baseUrl.length) : null
   return rest !== null && url === (rest.startsWith('/') ? rest : `/${rest}`) ? null : `${baseUrl}${url}`
 }
 
-/** The key of the responses of an address. No value of the user's has such a key but by purpose. */
+/** The key of the responses of an address. Its prefix keeps it apart from the keys of the user. */
 export function responseKey(address: string): string {
   return `response ${address}`
 }
 
-/** The key of one of several variants. @param selected what the request says of what they differ by */
+/**
+ * The key of a variant.
+ * @param selected the generation of the variants and the selecting inputs of the request, as a text
+ */
 export function variantKey(key: string, selected: string): string {
-  // No address has a blank in it.
+  // No address contains a space, so no other address has this key.
   return `${key} ${createHash('sha256').update(selected).digest('base64url').slice(0, 27)}`
 }

@@ -1,53 +1,71 @@
+/*
+ * Room: stored. A stored response: its record, its bytes, its key and its validators.
+ *
+ * Reading order: stored-response.ts (the records and their codec), request-key.ts (addresses and keys), validators.ts
+ * (ETags, and the conditions of a revalidation).
+ */
 import type { Codec } from '../../core/codec/codec.ts'
 import type { FieldLine } from '../policy/fields.ts'
 import type { StaleRules } from '../policy/stale.ts'
 
-/** What is kept of a response besides its body. */
+/** The stored part of a response besides its body. */
 export interface StoredHead {
   readonly status: number
-  /** What stands beside the status, where that is not what is usual. */
+  /** The reason phrase that the handler has set; `undefined` for the usual one, and with HTTP/2, which has none. */
   readonly statusMessage: string | undefined
   readonly lines: readonly FieldLine[]
-  /** When it was received, in milliseconds since the epoch, and how old it was then and how long it is fresh in all, in ms. */
+  /**
+   * When the head was received, in milliseconds since the epoch; its age at that time and its freshness lifetime, in
+   * ms.
+   */
   readonly receivedAt: number
   readonly initialAge: number
   readonly lifetime: number
   readonly rules: StaleRules
-  /** What stood before the cache when it was made, as `textOf` says it. */
+  /** The surroundings of the request that was answered, as `textOf` formats them. */
   readonly before: string
-  /** The names of the request fields and of what else it was selected by, and what they said. */
+  /** The names of the selecting inputs (request fields and others), and their values as `Selection.by` formats them. */
   readonly vary: readonly string[]
   readonly selected: string
 }
 
-/** A response as it is kept. */
+/** A stored response. */
 export interface StoredResponse extends StoredHead {
   readonly kind: 'response'
   readonly body: Buffer
 }
 
-/** What is stored and may be validated, and how old it is. */
+/** A stored response that may be validated, with its age in milliseconds. */
 export interface Old {
   readonly stored: StoredResponse
   readonly age: number
 }
 
-/** Says by which request fields the responses of a URL differ; each is kept under a key of its own. */
+/**
+ * The record at an address with variants: the names of the inputs that they differ by. Each variant has a key of its
+ * own.
+ */
 export interface Variants {
   readonly kind: 'variants'
   readonly names: readonly string[]
-  /** Part of their keys: what was stored before an invalidation is not found after it. */
+  /**
+   * Random part of the keys of the variants. An invalidation of the address deletes this record, and with it the only
+   * way to the variants.
+   */
   readonly generation: string
 }
 
-/** How old a response is, in milliseconds, as far as the clocks of the machines agree. */
+/** The age of a response now, in milliseconds; as accurate as the clocks of the machines agree. */
 export function ageNow({ initialAge, receivedAt }: StoredHead): number {
   return initialAge + Math.max(0, Date.now() - receivedAt)
 }
 
 const formats = { response: 1, variants: 2 }
 
-/** Bytes of stored responses: a byte for the format, the length of the head, the head as JSON, and the body as it is. */
+/**
+ * The codec of the records. Layout: one byte for the format, the length of the head (uint32, big-endian), the head as
+ * JSON, the body.
+ */
 export const responseCodec: Codec = {
   encode(value) {
     const { kind, ...rest } = value as StoredResponse | Variants
@@ -63,7 +81,7 @@ export const responseCodec: Codec = {
     const head: unknown = JSON.parse(payload.toString('utf8', 5, 5 + length))
     if (payload[0] === formats.variants) return { kind: 'variants', ...(head as object) }
     if (payload[0] !== formats.response) throw new Error(`Cannot read a stored response: unknown format ${payload[0]}`)
-    // A copy: the bytes of the connection are a larger buffer, which a response that is kept would keep with it.
+    // A copy, because the payload is a slice of a larger buffer of the connection, which a near copy would keep alive.
     return { kind: 'response', ...(head as object), body: Buffer.from(payload.subarray(5 + length)) }
   },
 }

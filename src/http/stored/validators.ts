@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { fieldOf, fieldsOf } from '../policy/fields.ts'
 import type { StoredHead } from './stored-response.ts'
 
-/** So that a handler is never asked about a tag that it did not give. */
+/** ETags made here, which a handler is never asked about because it does not know them. */
 const ours = /^W\/"herdless-/
 
 /**
- * The head of a response that has an ETag: its handler's, or one made of the body. It is weak, for what stands before the cache
- * may compress the body for each client (RFC 9110, section 8.8.3.3).
+ * Adds an ETag made of the body to a 200 without one. It is weak, because middleware before the cache may compress the
+ * body for each client (RFC 9110 section 8.8.3.3).
  */
 export function withTag(head: StoredHead, body: Buffer): StoredHead {
   if (head.status !== 200 || fieldOf(fieldsOf(head.lines), 'etag') !== null) return head
@@ -15,7 +15,10 @@ export function withTag(head: StoredHead, body: Buffer): StoredHead {
   return { ...head, lines: [...head.lines, ['ETag', `W/"herdless-${hash}"`]] }
 }
 
-/** The request fields that ask a handler whether a stored response is still right; none if it gave nothing to ask with. */
+/**
+ * The conditional request fields that ask a handler whether a stored response still holds; empty if it gave no
+ * validator.
+ */
 export function conditionsOf({ status, lines }: StoredHead): Record<string, string> {
   if (status !== 200) return {}
   const fields = fieldsOf(lines)

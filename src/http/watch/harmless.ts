@@ -3,12 +3,12 @@ import { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import { Stream } from 'node:stream'
 
-/** Whether a name is one that a framework gives to every object of a kind. Symbols go by their descriptions. */
+/** Whether a framework sets a property of this name on every object of a kind. A symbol counts by its description. */
 export type IsOwn = (name: string) => boolean
 
 /**
- * What well-known middleware puts on a request, a response or a context that is of no client: ids of requests, loggers, timers,
- * marks of parsers and stores that the whole process shares.
+ * Properties of well-known middleware that tell no clients apart: request ids, loggers, timers, marks of parsers, and
+ * stores of the whole process.
  */
 export const harmless: ReadonlySet<string> = setOf(
   // pino-http, Fastify, express-request-id
@@ -21,39 +21,39 @@ export const harmless: ReadonlySet<string> = setOf(
   'secret sessionStore',
   // OpenTelemetry's instrumentation of Express
   '__ot_middlewares',
-  // @koa/router: all of them are made of the path
+  // @koa/router: all of them derive from the path
   'router params matched captures _matchedRoute _matchedRouteName',
 )
 
-/** All that a request or a response of node:http has by itself. */
+/** The properties of a request and of a response of node:http itself. */
 const ofRequest = setOf(
   ownNames(touched(new IncomingMessage(new Socket()))),
   '_eventsCount _host timeoutCb on',
-  // The same of HTTP/2.
+  // The same with HTTP/2.
   'state stream trailers rawTrailers aborted',
-  // Ours, each of which is watched in its own way.
+  // Properties of this cache; each is watched separately.
   'headers headersDistinct herdless.responses',
 )
 const ofResponse = setOf(
   ownNames(new ServerResponse(new IncomingMessage(new Socket()))),
   ...[ServerResponse, OutgoingMessage, Stream, EventEmitter].map(({ prototype }) => ownNames(prototype as object)),
   'kUniqueHeaders _maxRequestsPerSocket statusCode statusMessage timeout',
-  // The same of HTTP/2.
+  // The same with HTTP/2.
   'state headers trailers stream writable herdless.destroyed',
 )
 
-// What node:http replaces, and compression, sends what is captured already.
+// A replaced method of node:http and the `flush` of compression only send bytes that are captured already.
 const ofExpressResponse = setOf([...ofResponse].join(' '), 'locals flush')
 const ofExpressRequest = setOf(
   [...ofRequest].join(' '),
-  // A request without a client has these of its own.
+  // Set on a request that is handled without its client.
   'destroyed closed readable',
   'res next baseUrl originalUrl _parsedUrl _parsedOriginalUrl route params query router.tracing.matchedRoute',
 )
 const ofKoa = {
   context: setOf('app req res request response originalUrl state respond context#cookies'),
   request: setOf('app req res ctx response originalUrl memoizedURL _querycache _accept'),
-  // Not its body: what an earlier middleware has set may be the answer.
+  // Without `body`: a body that earlier middleware has set may be the answer.
   response: setOf('app req res ctx request header _explicitStatus _explicitNullBody'),
 }
 const ofFastify = { request: setOf('id params raw query log body'), reply: setOf('raw request log') }
@@ -66,7 +66,7 @@ const ofHono = {
   env: setOf('incoming outgoing server'),
 }
 
-/** Objects on which frameworks put something by themselves. */
+/** The objects that frameworks set properties on. */
 type Owned =
   | 'message'
   | 'response'
@@ -75,7 +75,7 @@ type Owned =
   | `fastify${'Request' | 'Reply'}`
   | `hono${'Context' | 'Request' | 'Env'}`
 
-/** What each framework puts there by itself. */
+/** The properties that each framework sets on its objects. */
 export const own: Readonly<Record<Owned, IsOwn>> = {
   message: (name) => ofExpressRequest.has(name),
   response: (name) => ofExpressResponse.has(name),
@@ -90,12 +90,12 @@ export const own: Readonly<Record<Owned, IsOwn>> = {
   honoEnv: (name) => ofHono.env.has(name),
 }
 
-/** A property by its name, and a symbol by its description. */
+/** The name of a property; for a symbol its description. */
 export function nameOf(key: PropertyKey): string {
   return typeof key === 'symbol' ? (key.description ?? '') : String(key)
 }
 
-/** Node.js adds what it has not been asked for yet. */
+/** Reads the lazy properties, which Node.js defines on first use. */
 function touched(message: IncomingMessage): IncomingMessage {
   void [message.headers, message.headersDistinct, message.trailers, message.trailersDistinct]
   return message

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
 /**
- * Watches the fields of a request as they came, which an earlier middleware may have kept: what is read of them is heard, whether
- * it is there or not.
- * @returns what ends that
+ * Watches the original fields object of a request, of which an earlier middleware may have kept a reference: reads are
+ * recorded, even of absent fields.
+ * @returns a function that restores the object
  */
 export function watchedWhereKept(headers: IncomingHttpHeaders, onRead: (name: string) => void): () => void {
   const values = { ...headers }
@@ -29,7 +29,7 @@ export function watchedWhereKept(headers: IncomingHttpHeaders, onRead: (name: st
   }
 }
 
-/** It is asked for what an object has not itself. */
+/** A prototype that records reads of absent properties: a lookup reaches it only if the object has no such property. */
 function prototypeThatTells(onRead: (name: string) => void): object {
   const tell = (name: PropertyKey): void => {
     if (typeof name === 'string' && !(name in Object.prototype)) onRead(name)

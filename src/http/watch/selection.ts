@@ -5,15 +5,15 @@ import { selectedBy } from '../policy/vary.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
 import { isBare, type Outcomes, type Surroundings } from './surroundings.ts'
 
-/** The name of what stood before the cache, beside those of request fields, which have no colon. */
+/** The name of the circumstances that `textOf` formats, as an input. Names of request fields have no colon. */
 export const beforeName = ':before'
 
-/** The name of the address that a connection comes from. */
+/** The name of the remote address of a connection, as an input. */
 const addressName = ':socket.remoteAddress'
 
-/** All of a request that may select an answer: its fields, what stood before the cache, and where it comes from. */
+/** The inputs of a request that may select an answer: its fields, its circumstances and its remote address. */
 export class Selection {
-  /** What stood before the cache, as `textOf` says it. */
+  /** The circumstances of the request, as `textOf` formats them. */
   readonly before: string
   readonly #request: IncomingMessage
   readonly #surroundings: Surroundings
@@ -32,12 +32,12 @@ export class Selection {
     return this.#fields
   }
 
-  /** The object that has them will be watched: from now on they are read from another. */
+  /** Copies the fields, because the original object is about to be watched. */
   detach(): void {
     this.#fields = { ...this.#fields }
   }
 
-  /** What the request says in what goes by these names, as a text. */
+  /** The values of these inputs, as a text. */
   by(names: readonly string[]): string {
     const others = names.filter((name) => name.startsWith(':') && !isPseudoField(name))
     if (others.length === 0) return selectedBy(names, this.#fields)
@@ -45,15 +45,15 @@ export class Selection {
     return selectedBy(names, { ...this.#fields, ...fields })
   }
 
-  /** RFC 9111 section 4.1: whether it may be answered with this response, or with this variant of it. */
+  /** Whether a stored response, or this variant, may answer the request (RFC 9111 section 4.1). */
   mayHave({ before, vary, selected }: StoredHead): boolean {
     return before === this.before && (vary.length === 0 || this.by(vary) === selected)
   }
 
   /**
-   * Whether another request is the same in whatever a handler may read of it: nothing stood before the cache, it comes from the
-   * same address, and says the same in all fields.
-   * @param counts whether a field does
+   * Whether another request equals this one in every input that a handler may read: there are no circumstances that
+   * tell clients apart, and remote address and fields are equal.
+   * @param counts whether a field of this name is compared
    */
   isAlike(other: Selection, counts: (name: string) => boolean): boolean {
     if (this.before !== other.before || !isBare(this.before)) return false
@@ -65,13 +65,13 @@ export class Selection {
     )
   }
 
-  /** Whether something that was read can be part of a key. */
+  /** Whether an input can be part of a key. */
   isKeyable(name: string): boolean {
     if (!name.startsWith(':') || isPseudoField(name)) return true
     return name === beforeName || name === addressName || this.#outcomeOf(name) !== null
   }
 
-  /** In quotes, so that it is compared as it is. */
+  /** The value of an input that is not a field. JSON quotes keep `selectedBy` from normalizing it. */
   #other(name: string): string | undefined {
     if (name === beforeName) return JSON.stringify(this.before)
     if (name === addressName) return JSON.stringify(this.#request.socket?.remoteAddress)

@@ -1,44 +1,44 @@
 import { isCacheInfo } from '../message/cache-info.ts'
 import { harmless, nameOf, type IsOwn } from './harmless.ts'
 
-/** An object on which an earlier middleware may have put something for the handler. */
+/** An object on which earlier middleware may have set properties for the handler. */
 export interface Part {
-  /** By which a handler knows it. */
+  /** The name that handlers have for the object. */
   readonly name: string
   readonly object: object
-  /** Whether the framework itself puts a property of this name there. */
+  /** Whether the framework itself sets a property of this name. */
   readonly isOwn: IsOwn
-  /** Whether it has as many as a message of node:http. */
+  /** Whether the object has as many properties as a message of node:http. */
   readonly isLarge?: boolean
 }
 
-/** What is worked out of a request by whom its connection comes from, as `req.ip` behind a proxy that is trusted. */
+/** Properties that are computed from a request and its connection, such as `req.ip` behind a trusted proxy. */
 export interface Outcomes {
-  /** By which a handler knows the object that has them. */
+  /** The name that handlers have for the object with these properties. */
   readonly name: string
   readonly object: object
-  /** Its properties, and whether each differs between clients that send the same fields. */
+  /** The properties. `true`: the property may differ between clients that send the same fields. */
   readonly properties: ReadonlyMap<string, boolean>
 }
 
-/** What there is about a request besides its fields: what has stood there before the cache. */
+/** The inputs of a request besides its fields, as earlier middleware and the framework have left them. */
 export interface Surroundings {
-  /** On which something may stand for some clients only: compared at a hit. */
+  /** Objects on which properties may be set for some clients only; compared on every hit. */
   readonly parts: readonly Part[]
-  /** On which something is watched, and not looked for at a hit. */
+  /** Objects that are watched during a fill, but not compared on a hit. */
   readonly others?: () => readonly Part[]
   readonly outcomes?: () => Outcomes | undefined
-  /** Has the framework take what it shows from the parts: they are watched from now on. */
+  /** Makes the framework read its values from the parts, which are watched from then on. */
   readonly lend?: () => void
-  /** Whether a library reads what it has put there itself, for no answer: asked while something is read. */
+  /** Whether the current read is a library saving its own state, which is part of no answer; called during the read. */
   readonly isSaving?: () => boolean
-  /** What the option `user` is a function of. */
+  /** The argument of the option `user`. */
   readonly asker: object
-  /** The path that selects the handler, where that is not the one of the address. */
+  /** The path by which the framework selected the handler, if it is not the path of the address. */
   readonly path?: string | undefined
 }
 
-/** The names that an object had, and those among them that are of no framework. */
+/** The property names of an object, and those among them that belong to no framework. */
 interface Names {
   readonly all: readonly PropertyKey[]
   readonly foreign: readonly PropertyKey[]
@@ -46,23 +46,25 @@ interface Names {
 
 const none: readonly string[] = []
 
-/** Looks for what earlier middleware has put on the parts of a request. */
+/** Finds the properties that earlier middleware has set on the parts of a request. */
 export class Standing {
   readonly #shared: ReadonlySet<string>
-  /** Of each part, as it was looked at for a hit, and for a fill. */
+  /** By name of the part, the names at the last hit; `#lastOfAll` has those at the last fill. */
   readonly #last = new Map<string, Names>()
   readonly #lastOfAll = new Map<string, Names>()
 
-  /** @param shared names of more that is the same for all, with or without that of their part */
+  /**
+   * @param shared names of further properties that tell no clients apart, with or without the name of their part
+   */
   constructor(shared: readonly string[]) {
     this.#shared = new Set(shared)
   }
 
-  /** The names of what stands there and is something, sorted. */
+  /** The names of the non-empty foreign properties on the parts, sorted. */
   names(parts: readonly Part[]): readonly string[] {
     let names = none
     for (const part of parts) {
-      // Of the many that node:http has, those that cannot be enumerated would take long.
+      // Listing the non-enumerable properties of a message of node:http would take long.
       const all = part.isLarge === true ? Object.keys(part.object) : Reflect.ownKeys(part.object)
       if (all.length === 0) continue
       for (const key of this.#foreignAmong(part, all, this.#last)) {
@@ -72,13 +74,13 @@ export class Standing {
     return names.length > 1 ? names.toSorted() : names
   }
 
-  /** All of a part that is of no framework, is something, and may be of one client. */
+  /** The non-empty properties of a part that belong to no framework and may differ between clients. */
   watchable(part: Part): PropertyKey[] {
     const foreign = this.#foreignAmong(part, Reflect.ownKeys(part.object), this.#lastOfAll)
     return foreign.filter((key) => isSomething(part.object, key))
   }
 
-  /** Those of the last object are known: most requests have the same names. */
+  /** The result for the last object is kept, because most requests have the same names. */
   #foreignAmong(part: Part, all: readonly PropertyKey[], known: Map<string, Names>): readonly PropertyKey[] {
     const last = known.get(part.name)
     if (last !== undefined && isSame(last.all, all)) return last.foreign
@@ -93,22 +95,25 @@ export class Standing {
   }
 }
 
-/** What makes the answers at one address differ, besides what is read of the request. */
+/** The circumstances by which answers at one address differ, besides recorded reads. */
 export interface Before {
-  /** In which messages look otherwise to handlers than in HTTP/1; `null` for that. */
+  /** The protocol, if messages look different to handlers than with HTTP/1; `null` for HTTP/1. */
   readonly protocol: 'HTTP/2' | null
-  /** The URL and the path that handlers go by, where they are not those of the address. */
+  /** The URL and the path that handlers see, if they differ from those of the address. */
   readonly url: string | null
   readonly path: string | null
   readonly user: string | null
-  /** That the answer is for its client alone, in the words of earlier middleware. */
+  /** The directive by which earlier middleware has restricted the answer to its client; `null` for none. */
   readonly said: string | null
   readonly names: readonly string[]
-  /** The number of caches that stand before this one. */
+  /** The number of caches before this one. */
   readonly depth: number
 }
 
-/** What stood before the cache, as a text that is the same where others may be given the answer; `''` for nothing. */
+/**
+ * Formats the circumstances of a request as a text; requests with equal texts may share an answer. `''` if there are
+ * none.
+ */
 export function textOf({ protocol, url, path, user, said, names, depth }: Before): string {
   const isAddressed = protocol === null && url === null && path === null
   const isUsual = isAddressed && user === null && said === null && depth === 0
@@ -116,16 +121,16 @@ export function textOf({ protocol, url, path, user, said, names, depth }: Before
   return JSON.stringify([protocol, url, path, user, said, names, depth])
 }
 
-/** Whether nothing has stood there that could be of one client, by its text. */
+/** Whether a text of `textOf` has no circumstance that may tell clients apart. */
 export function isBare(text: string): boolean {
   if (text === '') return true
-  // A list of names is no array.
+  // A list of names is joined by line feeds, and no name begins with a bracket.
   if (!text.startsWith('[')) return false
   const [, , , user, said, names, depth] = JSON.parse(text) as readonly unknown[]
   return user === null && said === null && (names as readonly string[]).length === 0 && depth === 0
 }
 
-/** Whether something that stands there is no object, of which a key may be made of a part alone. */
+/** Whether an input is a primitive value. Of an object the key may have been made of one property only. */
 export function isPlain({ parts, outcomes }: Surroundings, name: string): boolean {
   const known = outcomes?.()
   const isOutcome =
@@ -146,7 +151,7 @@ function isSame(one: readonly PropertyKey[], other: readonly PropertyKey[]): boo
   return true
 }
 
-/** An empty object says as little as none: `req.cookies` where there is no cookie. */
+/** Whether a property has a value. An empty object counts as none: `req.cookies` without a cookie. */
 function isSomething(object: object, key: PropertyKey): boolean {
   const property = Object.getOwnPropertyDescriptor(object, key)
   if (property === undefined) return false

@@ -3,12 +3,15 @@ import { inspect } from 'node:util'
 import { Overrides } from '../message/overrides.ts'
 import { watchedWhereKept } from './kept-headers.ts'
 
-/** What a client asks of a cache, or of a part or a state of the answer: whoever fills is not misled by it. */
+/**
+ * Fields that ask for a part or a state of the answer. They are hidden from the handler of a fill, which must answer in
+ * full.
+ */
 const asked = 'range if-range if-match if-none-match if-modified-since if-unmodified-since'.split(' ')
 
 /**
- * How the message came, and what is said of a body that it has not: nothing that may be in an answer for others. Not its
- * Content-Type: some servers reject a GET without one, against requests that any page can send.
+ * Fields about the message, or about a body that a GET does not have; no shared answer may depend on them. Content-Type
+ * is shown: some servers reject a GET without one, against requests that any web page can send.
  */
 const ofTheMessage = [
   ...'connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect'.split(' '),
@@ -17,39 +20,46 @@ const ofTheMessage = [
 
 const hidden: ReadonlySet<string> = new Set([...asked, ...ofTheMessage])
 
-/** What selects no answer though it is shown: what caches are told. */
+/** Fields that are shown but select no answer: directives for caches. */
 const forCaches: ReadonlySet<string> = new Set(['cache-control', 'pragma'])
 
 /**
- * Which fields of its request a handler has read, and what else of it, with a colon before the name; `'all'` if it looked at
- * the fields without naming any.
+ * The inputs that a handler has read: names of fields, and names with a leading colon of other inputs; `'all'` if it
+ * listed the fields.
  */
 export type SeenFields = ReadonlySet<string> | 'all'
 
-/** A request as a handler sees it that fills: without what its client asks for itself alone, and heeding what is read. */
+/**
+ * The fields of a request as the handler of a fill sees them: fields about this one client are hidden, and reads are
+ * recorded.
+ */
 export class WatchedFields {
-  /** Whether what is read now is read by the handler. */
+  /** Whether reads count as reads of the handler. */
   isWatched = true
   readonly #isHidden: (name: string) => boolean
   readonly #isSelective: (name: string) => boolean
   readonly #overrides: Overrides
   readonly #releaseKept: () => void
   readonly #seen = new Set<string>()
-  /** What may be read besides fields, for the key is made of it. */
+  /** Inputs besides fields that the key is made of, so the handler may read them. */
   readonly #declared = new Set<string>()
   readonly #onSee: (name: string | null) => void
-  /** What is for its own client alone by what was read is to be right for that client: nothing is hidden from then on. */
+  /**
+   * Shows the hidden fields again after a read that makes the answer private, so that the rest of it is right for its
+   * client.
+   */
   readonly #reveal: (name: string) => void
   #all = false
   #declares: ((name: string) => boolean) | null = null
 
   /**
-   * @param hides the names of more fields that the handler does not see
-   * @param keyed those that are part of the key in any case
-   * @param conditions fields that ask it whether a stored answer is still right
-   * @param onSee told the name of each field when it is first read; `null` for all
-   * @param isKeyable whether something that is no field can be part of the key
-   * @param isHeard whether it matters what is read
+   * Replaces the fields of a request.
+   * @param hides names of further hidden fields
+   * @param keyed names of fields that are always part of the key
+   * @param conditions fields that ask the handler to validate a stored response
+   * @param onSee called with the name of an input when it is first read; `null` for all fields at once
+   * @param isKeyable whether an input that is not a field can be part of the key
+   * @param isHeard whether reads of fields are recorded
    */
   constructor(
     request: IncomingMessage,
@@ -81,17 +91,21 @@ export class WatchedFields {
     }
     this.#overrides = new Overrides(request)
     this.#releaseKept = this.#overrides.allOrNone(() => {
-      // No proxy can be copied by structuredClone.
+      // `structuredClone` fails for a proxy, so without recording the fields are a plain object.
       this.#replaceFields(request, isHeard ? this.#watched(shown) : shown, conditions)
       return watchedWhereKept(headers, (name) => {
-        // By another way than this it is not there.
+        // A hidden field is visible only through an object that was kept earlier, so its value may be in the answer.
         if (this.#isHidden(name)) this.seeOther(`:req.headers.${name}`)
         else this.#see(name)
       })
     })
   }
 
-  /** @param shown by `request.headers` @param conditions that are not the client's */
+  /**
+   * Replaces `headers`, `rawHeaders` and `headersDistinct`.
+   * @param shown the fields that `request.headers` shows
+   * @param conditions fields that are not of the client
+   */
   #replaceFields(
     request: IncomingMessage,
     shown: IncomingHttpHeaders,
@@ -106,21 +120,21 @@ export class WatchedFields {
     }
     this.#overrides.value('headers', shown)
     this.#whole('rawHeaders', raw)
-    // One that was made up, or has come by HTTP/2, has none.
+    // Injected requests and HTTP/2 requests do not have it.
     if ('headersDistinct' in request) this.#whole('headersDistinct', () => distinctIn(raw()))
   }
 
-  /** What has been read so far that may select the answer. */
+  /** The inputs read so far that may select the answer. */
   get seen(): SeenFields {
     return this.#all ? 'all' : this.#seen
   }
 
-  /** Whether a handler that reads this field may answer otherwise for others. */
+  /** Whether an answer may depend on this field once the handler has read it. */
   selects(name: string): boolean {
     return this.#isSelective(name)
   }
 
-  /** Does something that is not the handler's. */
+  /** Runs `work` without recording its reads. */
   unwatched<T>(work: () => T): T {
     const { isWatched } = this
     this.isWatched = false
@@ -131,7 +145,10 @@ export class WatchedFields {
     }
   }
 
-  /** Heeds that something is read that is no field. @param name with a colon before it */
+  /**
+   * Records a read of an input that is not a field.
+   * @param name with a leading colon
+   */
   readonly seeOther = (name: string): void => {
     if (this.#declares?.(name) === true) this.#declared.add(name)
     if (this.#declares !== null || this.#declared.has(name)) return
@@ -140,8 +157,8 @@ export class WatchedFields {
   }
 
   /**
-   * Lets the handler read what something is made of that is no field.
-   * @param counts whether what is read by this name is declared
+   * Records the reads of `make` as declared: the handler may read the same inputs.
+   * @param counts whether an input of this name is declared by being read
    */
   declare(make: () => unknown, counts: (name: string) => boolean): void {
     this.#declares = counts
@@ -152,13 +169,13 @@ export class WatchedFields {
     }
   }
 
-  /** The request is as it was. */
+  /** Restores the request. */
   release(): void {
     this.#overrides.undo()
     this.#releaseKept()
   }
 
-  /** A property that shows all fields at once. */
+  /** Replaces a property that shows all fields at once. */
   #whole(name: string, make: () => unknown): void {
     let value: unknown
     const see = (): unknown => {
@@ -184,7 +201,8 @@ export class WatchedFields {
     const see = (name: string | symbol): void => {
       if (typeof name === 'string') this.#see(name.toLowerCase())
     }
-    // Whoever inspects a proxy looks through it at what is behind: so the fields are not there, and are shown on being asked.
+    // `util.inspect` looks through a proxy at its target. The target is therefore empty, and returns the fields through
+    // a method that records the read.
     const behind = { [inspect.custom]: () => (this.#seeAll(), headers) }
     return new Proxy<IncomingHttpHeaders>(behind, {
       get: (_, name) => (see(name), Reflect.get(headers, name) as unknown),
@@ -199,7 +217,10 @@ export class WatchedFields {
   }
 }
 
-/** All values of each field. @param raw names and values in turn */
+/**
+ * The values of each field, by lower-case name.
+ * @param raw alternating names and values
+ */
 function distinctIn(raw: readonly string[]): Record<string, string[]> {
   const distinct = Object.create(null) as Record<string, string[]>
   raw.forEach((name, index) => {

@@ -3,20 +3,22 @@ interface Accessor {
   readonly set: ((this: object, value: unknown) => void) | undefined
 }
 
-/** Properties of an object whose values are as they were, and whose reads are heard. */
+/** Records the reads of properties of an object, without changing their values. */
 export class WatchedProperties {
   readonly #object: object
   readonly #onRead: (name: PropertyKey) => void
   readonly #watched = new Map<PropertyKey, { readonly before: PropertyDescriptor; readonly get: () => unknown }>()
 
-  /** @param onRead told the name of a property each time that it is read; at once for one that cannot be watched */
+  /**
+   * @param onRead called with the name of a property on every read; immediately for a property that cannot be redefined
+   */
   constructor(object: object, names: Iterable<PropertyKey>, onRead: (name: PropertyKey) => void) {
     this.#object = object
     this.#onRead = onRead
     for (const name of names) this.#watch(name)
   }
 
-  /** The object is as it was, but for what was assigned to it meanwhile. */
+  /** Restores the object, except for properties that were assigned meanwhile. */
   release(): void {
     for (const [name, { before, get }] of this.#watched) {
       if (Object.getOwnPropertyDescriptor(this.#object, name)?.get === get) this.#define(name, before)
@@ -34,7 +36,7 @@ export class WatchedProperties {
       this.#onRead(name)
       return isAccessor ? Reflect.apply(getter, this.#object, []) : (before.value as unknown)
     }
-    // From then on it is what the handler has made of it.
+    // An assigned value comes from the handler and is no longer an input.
     const assign = (value: unknown): void => this.#define(name, { ...before, value })
     const set = before.writable === true ? assign : setter
     const watched = { configurable: true, enumerable: before.enumerable === true, get }

@@ -1,3 +1,14 @@
+/*
+ * Room: watch. Records every input that a handler reads of its request, so that an answer is stored only under a key
+ * that names these inputs. Inputs are request fields, properties that earlier middleware has set, and the connection;
+ * the names of inputs that are not fields begin with a colon.
+ *
+ * Reading order: surroundings.ts (the objects around a request, and the properties that stand on them), harmless.ts
+ * (the properties that count for nothing), watched-request.ts (everything that is watched while a handler runs),
+ * watched-fields.ts and kept-headers.ts (the fields), watched-surroundings.ts, watched-properties.ts and
+ * watched-socket.ts (the rest), selection.ts (the inputs of a request, as a text for keys), visit.ts (several caches
+ * before one handler).
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { WatchedFields, type SeenFields } from './watched-fields.ts'
 import type { ResponsePlan } from '../options/response-options.ts'
@@ -8,37 +19,56 @@ import { isPlain, type Standing, type Surroundings } from './surroundings.ts'
 import { conditionsOf } from '../stored/validators.ts'
 import { WatchedSurroundings } from './watched-surroundings.ts'
 
-/** A request, and what is known of it. */
+/** A request, its surroundings and its selecting inputs. */
 interface Visitor {
   readonly request: IncomingMessage
   readonly surroundings: Surroundings
   readonly selection: Selection
 }
 
-/** How a request is watched. */
+/** The arguments of `WatchedRequest`. */
 export interface WatchedRequestAbout {
   readonly client: Visitor
-  /** Where the handler answers. */
+  /** The response that the handler writes to. */
   readonly response: ServerResponse
   readonly plan: ResponsePlan
   readonly standing: Standing
-  /** What the handler is asked about. */
+  /** The stored response that the handler validates; `null` for none. */
   readonly old: Old | null
-  /** Told the name of what is first read; `null` for all fields. */
+  /** Called with the name of an input when it is first read; `null` for all fields at once. */
   readonly onSee: (name: string | null) => void
-  /** Told that the handler is about to end the connection. */
+  /** Called before the handler ends the connection. */
   readonly onEnd: () => void
 }
 
 const none: ReadonlySet<string> = new Set()
 
-/** A request and all that stands around it, as a handler sees it that fills. */
+/**
+ * A request and its surroundings as the handler of a fill sees them. An input may be read after the answer was found
+ * storable; `req.user` here is set by earlier middleware:
+ *
+ * 1. Ada asks, with `req.user` set, and leads. Bob asks for the same address, with his own `req.user`, and waits.
+ * 2. The handler sends a head without having read `req.user`. The head is storable, and nothing that was read so far
+ *    tells Ada from Bob.
+ * 3. Bob does not follow the growing answer: `isAlike` holds only for requests around which nothing was set. He waits
+ *    for the end.
+ * 4. The handler reads `req.user.name` and writes it. The read is reported and joins `seen`.
+ * 5. The answer ends. It has read an input that its key does not name, so it is not stored, and Bob's handler runs for
+ *    him.
+ *
+ * Without step 3 Bob would be sent a page of Ada; without step 4 it would be stored for every request with a
+ * `req.user`. A late read of the connection (`req.socket.remotePort`) is possible behind step 3, too, because only
+ * fields and address are compared there: `HandlerRun` cuts the followers off at that read.
+ */
 export class WatchedRequest {
   readonly fields: WatchedFields
   readonly #surroundings: WatchedSurroundings
   readonly #ignoresUndeclared: boolean
 
-  /** Throws what an option throws, before anything is changed. */
+  /**
+   * Replaces the properties that are watched.
+   * @throws the error of an option of the user; the request is unchanged then
+   */
   constructor({ client, response, plan, standing, old, onSee, onEnd }: WatchedRequestAbout) {
     const { request, surroundings } = client
     this.#ignoresUndeclared = plan.undeclared(request) === 'ignore'
@@ -46,7 +76,7 @@ export class WatchedRequest {
       ...(plan.cookies(request) === 'hide' ? ['cookie'] : []),
       ...(plan.honorRequestDirectives(request) && old === null ? [] : ['cache-control', 'pragma']),
     ]
-    // The user's own key may leave the host out.
+    // A key of the user's may leave out the host.
     const keyed = [...lineFields(request), ...(plan.key === null ? [hostField(request)] : [])]
     const conditions = old === null ? {} : conditionsOf(old.stored)
     const isKeyable = (name: string): boolean => client.selection.isKeyable(name)
@@ -63,29 +93,29 @@ export class WatchedRequest {
     this.#declare(client, plan)
   }
 
-  /** Of what the handler has read, what counts. */
+  /** The inputs read so far; none if `undeclared` is `'ignore'`. */
   get seen(): SeenFields {
     return this.#ignoresUndeclared ? none : this.fields.seen
   }
 
-  /** Whether whatever the handler may still read is the same in another request. */
+  /** Whether every input that the handler may still read is the same in another request. */
   isAlike(own: Selection, other: Selection): boolean {
     if (this.#ignoresUndeclared) return true
     return this.fields.unwatched(() => own.isAlike(other, (name) => this.fields.selects(name)))
   }
 
-  /** What the answer depends on does not matter any more. */
+  /** Stops watching the surroundings, when the inputs of the answer no longer matter. */
   releaseSurroundings(): void {
     this.#surroundings.release()
   }
 
-  /** All is as it was. */
+  /** Restores the request. */
   release(): void {
     this.#surroundings.release()
     this.fields.release()
   }
 
-  /** What the key is made of may be read. */
+  /** Lets the handler read every input that the key is made of. */
   #declare({ request, surroundings }: Visitor, { key, user }: ResponsePlan): void {
     try {
       if (user !== null) {
@@ -101,7 +131,7 @@ export class WatchedRequest {
         )
       }
     } catch {
-      // It has not thrown before: what it would have read goes for undeclared.
+      // The option did not throw when the key was made. The inputs it would have read count as undeclared.
     }
   }
 }

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { withheld } from '../message/departure.ts'
 
-/** By which a handler may know a client: its address, its certificate, its connection. */
+/** Properties that identify a client: address, certificate, connection. */
 const ofPeer: ReadonlySet<string> = new Set([
   ...'remoteAddress remoteFamily remotePort localAddress localPort localFamily address'.split(' '),
   ...'_peername _getpeername _sockname _getsockname _handle _parent _tlsOptions ssl'.split(' '),
@@ -12,7 +12,7 @@ const ofPeer: ReadonlySet<string> = new Set([
   ...'exportKeyingMaterial servername alpnProtocol bytesRead bytesWritten _bytesDispatched'.split(' '),
 ])
 
-/** What node:net, node:tls and node:http put on each connection by themselves. */
+/** Properties that node:net, node:tls and node:http themselves set on every connection. */
 const ofNode: ReadonlySet<string> = new Set([
   ...Object.getOwnPropertyNames(new Socket()),
   ...'parser emit on addListener prependListener setEncoding encrypted timeout secureConnecting'.split(' '),
@@ -20,13 +20,13 @@ const ofNode: ReadonlySet<string> = new Set([
   ...'_SNICallback _requestCert _rejectUnauthorized'.split(' '),
 ])
 
-/** By these a handler ends a connection. */
+/** Methods that end a connection. */
 const ending: ReadonlySet<PropertyKey> = new Set(['destroy', 'destroySoon', 'end', 'resetAndDestroy'])
 
 /**
- * A connection that tells what a handler reads of its client. Its methods are those of the connection itself.
- * @param onRead told the name of what is read
- * @param onEnd told that the handler is about to end it
+ * Wraps a connection and records the reads that may tell clients apart. Methods are called on the connection itself.
+ * @param onRead called with the name of a property before it is read
+ * @param onEnd called before the handler ends the connection
  */
 export function watchedSocket(socket: Socket, onRead: (name: string) => void, onEnd: () => void): Socket {
   const kind = kindOf(socket)
@@ -47,13 +47,16 @@ export function watchedSocket(socket: Socket, onRead: (name: string) => void, on
   })
 }
 
-/** Whether it tells one client from another: what a listener of the server has put there may do so. */
+/** Whether a property may tell clients apart, including one that a listener of the server has set. */
 function isTelling(socket: Socket, name: string, kind: object): boolean {
   if (ofPeer.has(name)) return true
   return name in socket && !(name in kind) && !ofNode.has(name)
 }
 
-/** What all connections of a kind have. That of a request may stand before the true one. */
+/**
+ * The prototype with the members of every connection of this class. A socket of this cache may stand in front of the
+ * real one on the prototype chain.
+ */
 function kindOf(socket: object): object {
   const next: unknown = Object.getPrototypeOf(socket)
   if (next === null) return Socket.prototype

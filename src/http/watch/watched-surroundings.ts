@@ -7,22 +7,22 @@ import { type Outcomes, type Standing, type Surroundings } from './surroundings.
 import { WatchedProperties } from './watched-properties.ts'
 import { watchedSocket } from './watched-socket.ts'
 
-/** Hears what is read of a request that is no field, under a name that begins with a colon. */
+/** Called with the name of an input that is not a field, with a leading colon. */
 export type OnRead = (name: string) => void
 
-/** Who is told of what happens to a request that is watched. */
+/** Callbacks for the reads of a watched request. */
 export interface SurroundingsHeard {
   readonly onRead: OnRead
-  /** Told that the handler is about to end the connection. */
+  /** Called before the handler ends the connection. */
   readonly onEnd: () => void
 }
 
-/** What stood before the cache, and where the request comes from, watched while the handler fills. */
+/** Watches the surroundings of a request, its connection and its stream while the handler fills. */
 export class WatchedSurroundings {
   readonly #properties: readonly WatchedProperties[]
   readonly #undo: (() => void)[] = []
   readonly #onRead: OnRead
-  /** Whether the connection is looked at for what is watched as a whole. */
+  /** Whether reads of the connection are part of a computed property, which is reported as a whole. */
   #isMuted = false
 
   constructor(
@@ -43,7 +43,7 @@ export class WatchedSurroundings {
     if (known !== undefined) this.#watchOutcomes(known)
   }
 
-  /** All is as it was, but for what was assigned meanwhile. */
+  /** Restores the objects, except for properties that were assigned meanwhile. */
   release(): void {
     for (const properties of this.#properties) properties.release()
     for (const undo of this.#undo.splice(0)) undo()
@@ -54,7 +54,7 @@ export class WatchedSurroundings {
     onEnd: () => void,
   ): void {
     const socket = request.socket as Socket | null | undefined
-    // There is none where a request was made up.
+    // An injected request has no socket.
     if (socket === undefined || socket === null) return
     const watched = watchedSocket(socket, (name) => this.#isMuted || this.#onRead(`:socket.${name}`), onEnd)
     this.#replaceSocket(request, 'socket', socket, watched)
@@ -62,7 +62,7 @@ export class WatchedSurroundings {
     this.#replaceSocket(response, 'socket', socket, watched)
   }
 
-  /** That of HTTP/2 leads to the connection, and to all that was sent on it. */
+  /** Watches the HTTP/2 stream, which gives access to the connection and to the raw request. */
   #watchStream(message: object): void {
     const stream: unknown = Reflect.get(message, 'stream')
     const watched = watchedStream(stream ?? {}, (name) => this.#onRead(`:stream.${name}`))
@@ -71,7 +71,10 @@ export class WatchedSurroundings {
     this.#undo.push(() => overrides.undo())
   }
 
-  /** Node.js assigns it to a response whose turn has come, and takes it away when the answer is sent. */
+  /**
+   * Replaces a property that holds the connection. Node.js assigns the socket to a pipelined response when its turn
+   * comes, and removes it after the answer.
+   */
   #replaceSocket(message: object, name: string, socket: Socket, watched: Socket): void {
     const before = Object.getOwnPropertyDescriptor(message, name)
     let current: unknown = Reflect.get(message, name)
@@ -93,10 +96,10 @@ export class WatchedSurroundings {
     const overrides = new Overrides(object)
     const kind: unknown = Object.getPrototypeOf(object)
     for (const [name, isOfClient] of properties) {
-      // An earlier middleware has replaced it: then it is watched as a property.
+      // Replaced by earlier middleware, so it is watched as a property.
       if (Object.hasOwn(object, name)) continue
       const get = (): unknown => {
-        // In a mounted app of Express another app says what is trusted.
+        // In a mounted app of Express the trust settings of that app apply.
         if (Object.getPrototypeOf(object) !== kind) this.#onRead(`:${part}.${name} of another app`)
         else if (isOfClient) this.#onRead(`:${part}.${name}`)
         return this.#muted(() => Reflect.get(Object.getPrototypeOf(object) as object, name, object) as unknown)
