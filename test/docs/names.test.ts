@@ -135,9 +135,9 @@ describe('the options of locks on their page are those that there are', () => {
   })
 
   test('and so are the members of a lease, and the methods of a lock', () => {
-    expect(first(section(locks, 'The lease'), 'member')).toEqual(members('core/lock.ts', 'LockLease'))
+    expect(first(section(locks, 'The lease'), 'member')).toEqual(members('core/contract/lock.ts', 'LockLease'))
     const methods = rows(section(locks, 'Usage'), 'method').map(([cell]) => named(cell).replace(/^lock\.|\(.*/g, ''))
-    expect(methods).toEqual([...new Set(members('core/lock.ts', 'Lock'))])
+    expect(methods).toEqual([...new Set(members('core/contract/lock.ts', 'Lock'))])
   })
 
   test('and those of the contract suite', () => {
@@ -243,7 +243,7 @@ test('each code has a row, and no other code has one', () => {
 })
 
 test('each event has a row with what comes with it, and no other event has one', () => {
-  const [, body = ''] = /interface CacheEvents \{\n([^]*?)\n\}/.exec(source('core/events.ts')) ?? []
+  const [, body = ''] = /interface CacheEvents \{\n([^]*?)\n\}/.exec(source('core/observe/events.ts')) ?? []
   const events = [...body.matchAll(/^ {2}(\w+): \{ (.*) \}$/gm)].map(([, name, fields = '']) => {
     return [name, ...[...fields.matchAll(/(\w+):/g)].map((match) => match[1])]
   })
@@ -255,23 +255,23 @@ test('each event has a row with what comes with it, and no other event has one',
 })
 
 test(`each member of the loader's context has a row`, () => {
-  expect(first(section(options, 'The loader'), 'member')).toEqual(members('core/load.ts', 'LoadContext'))
+  expect(first(section(options, 'The loader'), 'member')).toEqual(members('core/load/loader.ts', 'LoadContext'))
 })
 
 test('each method of a cache has its name on the page', () => {
-  const methods = members('core/cache.ts', 'Cache')
+  const methods = members('core/cache/cache.ts', 'Cache')
   expect(methods).toContain('getOrLoad')
   expect(methods.filter((method) => !options.includes(`cache.${method}(`))).toEqual([])
 })
 
 test('each state of peek has a row', () => {
-  const [, type = ''] = /type Peeked<T> =([^]*?)\n\n/.exec(source('core/cache.ts')) ?? []
+  const [, type = ''] = /type Peeked<T> =([^]*?)\n\n/.exec(source('core/cache/cache.ts')) ?? []
   const states = [...type.matchAll(/'(\w+)'/g)].map((match) => match[1])
   expect(first(section(options, 'peek'), '`state`').map((state) => state.replaceAll(`'`, ''))).toEqual(states)
 })
 
 test('the contract of a store has as many methods as the page says', () => {
-  const [property, missing, ...methods] = members('core/store.ts', 'Store')
+  const [property, missing, ...methods] = members('core/contract/store.ts', 'Store')
   expect([property, missing]).toEqual(['sharded', 'inspection'])
   expect(methods).toHaveLength(15)
   expect(section(options, 'Custom stores')).toContain(
@@ -280,8 +280,8 @@ test('the contract of a store has as many methods as the page says', () => {
 })
 
 test.for([
-  ['core/explain.ts', 'Explanation', 'explain'],
-  ['core/leases.ts', 'HeldLease', 'Loads under way'],
+  ['core/cache/explain.ts', 'Explanation', 'explain'],
+  ['core/cache/explain.ts', 'HeldLease', 'Loads under way'],
 ] as const)('each member that %s tells has a row', ([path, type, heading]) => {
   expect(first(section(doc('docs/explain.md').text, heading), 'member')).toEqual(members(path, type))
 })

@@ -290,26 +290,30 @@ export class LockedTags {
 
   /** Makes sure that the epochs of tags exist for `life` milliseconds. `false`: a tag was invalidated after `since`. */
   mark(tags: readonly string[], since: number, life: number): Promise<boolean> {
-    return this.#alone(tags, async (namespace) => {
-      if (((await this.#get(namespace)) ?? 0) < since) await this.#set(namespace, since, tagKept + life)
+    return this.#alone(tags, async (namespace, lease) => {
+      const known = (await this.#get(namespace)) ?? 0
       const epochs = await this.epochs(tags)
       if (epochs.some((epoch) => epoch !== null && epoch > since)) return false
+      // A paused process must not put back the epochs that it read.
+      lease.assertValid(margin)
+      if (known < since) await this.#set(namespace, since, tagKept + life)
       await Promise.all(tags.map((tag, index) => this.#set(tag, epochs[index] ?? since, life)))
       return true
     })
   }
 
   invalidate(tags: readonly string[]): Promise<void> {
-    return this.#alone(tags, async (namespace) => {
+    return this.#alone(tags, async (namespace, lease) => {
       const epoch = Math.max(Date.now() * 1_000, ((await this.#get(namespace)) ?? 0) + 1)
+      lease.assertValid(margin)
       await this.#set(namespace, epoch, 2 * tagKept)
       await Promise.all(tags.map((tag) => this.#set(tag, epoch, tagKept)))
     })
   }
 
-  #alone<T>(tags: readonly string[], work: (namespace: string) => Promise<T>): Promise<T> {
+  #alone<T>(tags: readonly string[], work: (namespace: string, lease: LockLease) => Promise<T>): Promise<T> {
     const namespace = namespaceOf(tags[0] as string)
-    return this.#lock.run(shortName(`cache-tags:${namespace}`), () => work(namespace))
+    return this.#lock.run(shortName(`cache-tags:${namespace}`), (lease) => work(namespace, lease), { ttl })
   }
 
   async #get(name: string): Promise<number | null> {
