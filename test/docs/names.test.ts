@@ -288,7 +288,7 @@ test.for([
 
 test('each member of a trace has a row', () => {
   const there = first(section(doc('docs/tracing.md').text, 'Custom tracers'), 'member')
-  expect(there).toEqual(members('core/tracing.ts', 'Trace'))
+  expect(there).toEqual(members('core/observe/tracing.ts', 'Trace'))
 })
 
 test('each option of the contract suite has a row', () => {
