@@ -14,8 +14,26 @@ type Options = NonNullable<TestProjectInlineConfiguration['test']>
 
 const frames = ['koa', 'fastify', 'hono'] as const
 
+/**
+ * Files of a folder that do not run in `npm test`, for they take long, and what they find is rarely broken by a change elsewhere: each is a
+ * project of its own, `<folder>-more`.
+ */
+const more = {
+  // The same suite as that of one server or one lock, on servers that take their time to start.
+  contract: 'redis-cluster redis-lock-cluster postgres-lock zookeeper-lock',
+  // Faults by the minute, crowds, what starts servers, what the doctor says of each, and other backends.
+  integration:
+    'crowd doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm network outage ' +
+    'postgres-lock production servers servers-failover servers-faults servers-network topology wake-up zookeeper-ensemble zookeeper-lock',
+  // Apps with each library on each framework, and clients that read slowly.
+  http: 'identity/* conformance/* leader fuzz processes query',
+  // Programs that are run one by one, and users with each right taken away.
+  docs: 'acl examples lock-acl',
+} as const
+
 /** The suites of `http` that ask nothing but what is answered over the wire, and so can be run in each frame. */
-const overTheWire = 'attacks behaviour collapsing conditions freshness invalidation per-request streaming variants'.split(' ')
+const overTheWire =
+  'attacks behaviour collapsing conditions freshness invalidation per-request streaming variants'.split(' ')
 
 export default defineConfig({
   test: {
@@ -24,13 +42,13 @@ export default defineConfig({
       suite('simulation', { testTimeout: 120_000 }),
       // The first run fetches spin; a search takes a minute or two on a small machine that does other work too.
       suite('spec', { testTimeout: 600_000, hookTimeout: 300_000 }),
-      suiteWithRedis('contract'),
       suiteWithRedis('property'),
-      suiteWithRedis('integration'),
       suiteWithRedis('locks'),
-      suiteWithRedis('http', { provide: { frame: 'express' } }),
+      ...inTwo('contract'),
+      ...inTwo('integration'),
+      ...inTwo('http', { provide: { frame: 'express' } }),
+      ...inTwo('docs'),
       ...frames.map((frame) => suiteInFrame(frame, `http-${frame}`, overTheWire)),
-      suiteWithRedis('docs'),
       // After all the others: what is killed and frozen here is judged by the clock.
       suiteWithRedis('chaos', { maxWorkers: 2, sequence: { groupOrder: 1 } }),
       // One by one, and after those: http-cache-tests is about whole seconds, of which a busy machine loses some.
@@ -65,6 +83,16 @@ function suiteInFrame(
 ): TestProjectInlineConfiguration {
   const http = suiteWithRedis('http', { provide: { frame }, ...options })
   return { ...http, test: { ...http.test, name, include: suites.map((each) => `test/http/${each}.test.ts`) } }
+}
+
+/** The tests in one folder, and those among them that take long. */
+function inTwo(name: keyof typeof more, options: Options = {}): TestProjectInlineConfiguration[] {
+  const all = suiteWithRedis(name, options)
+  const long = more[name].split(' ').map((each) => `test/${name}/${each}.test.ts`)
+  return [
+    { ...all, test: { ...all.test, exclude: long } },
+    { ...all, test: { ...all.test, name: `${name}-more`, include: long } },
+  ]
 }
 
 /** The tests in one folder that need a Redis, and are given one. */

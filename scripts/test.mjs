@@ -1,10 +1,14 @@
 /**
- * `npm test`: everything that must hold, from a fresh clone with nothing but Node and npm. It stops at the first step
- * that fails and says what to do; its last line is the count of tests.
+ * `npm test`: what a change can plausibly break, from a fresh clone with nothing but Node and npm, within minutes. With `--full`, all there
+ * is. It stops at the first step that fails and says what to do; its last line is the count of tests.
  */
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { checkout, command } from '../tools/command.mjs'
+import { suites } from '../tools/suites.mjs'
+
+const { values: options } = parseArgs({ options: { full: { type: 'boolean', default: false } } })
 
 /**
  * @typedef {object} Step
@@ -13,8 +17,8 @@ import { checkout, command } from '../tools/command.mjs'
  * @property {string} remedy what to do then
  */
 
-/** @type {{ passed: number, failed: number, skipped: number }} */
-let tests = { passed: 0, failed: 0, skipped: 0 }
+/** Of all that has been run so far. */
+const tests = { passed: 0, failed: 0, skipped: 0 }
 
 /** @type {Step[]} */
 const steps = [
@@ -55,7 +59,7 @@ const steps = [
   },
   {
     what: 'the tests pass',
-    run: runSuites,
+    run: () => runSuites('quick'),
     remedy: 'see the failures above; `npx vitest run <file>` runs one file again',
   },
   {
@@ -63,6 +67,15 @@ const steps = [
     run: () => npmRun('check:package'),
     remedy: 'see what is said above, then `npm run check:package`',
   },
+  ...(options.full
+    ? [
+        {
+          what: 'the long tests pass',
+          run: () => runSuites('rest'),
+          remedy: 'see the failures above; `npx vitest run <file>` runs one file again',
+        },
+      ]
+    : []),
 ]
 
 for (const [index, { what, run, remedy }] of steps.entries()) {
@@ -107,34 +120,49 @@ async function lockedVersions(file) {
   return new Map(Object.entries(packages))
 }
 
-async function runSuites() {
-  const results = join(checkout, 'node_modules/.cache/herdless/test-results.json')
+/** @param {'quick' | 'rest'} which */
+async function runSuites(which) {
+  const results = join(checkout, `node_modules/.cache/herdless/test-results-${which}.json`)
   await rm(results, { force: true })
-  const run = command('vitest', ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${results}`])
-  const failure = await run.then(
+  const projects = suites[which].map((project) => `--project=${project}`)
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${results}`]
+  const failure = await command('vitest', ['run', ...projects, ...reporters]).then(
     () => undefined,
     (/** @type {Error} */ error) => error,
   )
   await count(results).catch((error) => Promise.reject(failure ?? error))
   if (failure) throw failure
+  if (which === 'rest') await checkAllRan()
+}
+
+/** @typedef {{ name: string, status: string, assertionResults: { status: string }[] }} FileResults */
+
+/** @param {string} results of vitest's reporter `json` @returns {Promise<FileResults[]>} */
+async function read(results) {
+  return JSON.parse(await readFile(results, 'utf8')).testResults
 }
 
 /**
  * A file that could not be run counts as one failure, so that it is not taken for a file without tests.
- * @param {string} results of vitest's reporter `json`
+ * @param {string} results
  */
 async function count(results) {
-  /** @type {{ name: string, status: string, assertionResults: { status: string }[] }[]} */
-  const files = JSON.parse(await readFile(results, 'utf8')).testResults
+  const files = await read(results)
   const outcomes = files.flatMap(({ assertionResults }) => assertionResults.map(({ status }) => status))
   const broken = files.filter(
     ({ status, assertionResults }) => status === 'failed' && assertionResults.every((test) => test.status !== 'failed'),
   )
   const passed = outcomes.filter((status) => status === 'passed').length
   const failed = outcomes.filter((status) => status === 'failed').length
-  tests = { passed, failed: failed + broken.length, skipped: outcomes.length - passed - failed }
+  tests.passed += passed
+  tests.failed += failed + broken.length
+  tests.skipped += outcomes.length - passed - failed
+}
 
-  const ran = new Set(files.map(({ name }) => resolve(name)))
+async function checkAllRan() {
+  const folder = join(checkout, 'node_modules/.cache/herdless')
+  const files = await Promise.all(Object.keys(suites).map((which) => read(join(folder, `test-results-${which}.json`))))
+  const ran = new Set(files.flat().map(({ name }) => resolve(name)))
   const left = (await testFiles()).filter((file) => !ran.has(file)).map((file) => relative(checkout, file))
   if (left.length > 0) throw new Error(`No project of vitest.config.ts runs ${left.join(', ')}`)
 }

@@ -1,0 +1,25 @@
+/**
+ * Which projects of vitest.config.ts run when. `quick` are those that a change can plausibly break: `npm test`, within minutes. `rest` are long
+ * runs of faults, of values made up at random, of conformance, and of the same suites behind other frameworks: `npm run test:full` runs both.
+ */
+export const suites = {
+  quick: ['unit', 'contract', 'integration', 'http', 'docs'],
+  rest: [
+    // First what takes longest.
+    'spec',
+    'simulation',
+    'property',
+    'locks',
+    'contract-more',
+    'integration-more',
+    'http-more',
+    'docs-more',
+    'http-koa',
+    'http-fastify',
+    'http-hono',
+    'chaos',
+    'conformance-koa',
+    'conformance-fastify',
+    'conformance-hono',
+  ],
+}
