@@ -213,6 +213,19 @@ describe('whoever waits in the process of the handler', () => {
     expect(all.find(({ ended }) => ended === 'cut')?.body).toBe('for all, ')
   })
 
+  test('is sent on with `undeclared: ignore`, whatever the handler reads', async () => {
+    const { handler, responses, requests, begun } = typewriter()
+    const { ask } = await serving(handler, { undeclared: 'ignore' })
+    const asked = [ask(), ask()]
+    await begun(1)
+    responses[0]?.type('text').write('for')
+    const all = await Promise.all(asked)
+    expect(requests[0]?.socket.remotePort).toBeGreaterThan(0)
+    responses[0]?.end(' all')
+    await until('all is there', () => all.every(({ ended }) => ended === 'whole'))
+    expect(all.map(({ body }) => body)).toEqual(['for all', 'for all'])
+  })
+
   test('has an answer of its own at once, where the first one turns out to be for its client alone', async () => {
     const { handler, responses, begun } = typewriter()
     const { ask } = await serving(handler)

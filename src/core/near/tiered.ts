@@ -115,6 +115,10 @@ class Tiered implements Store {
     return this.#far.renew(leases)
   }
 
+  refused(rejection: unknown): boolean {
+    return this.#far.refused?.(rejection) ?? false
+  }
+
   watch(namespace: string, copies: Copies): Watch {
     return this.#watch(namespace, copies)
   }

@@ -292,7 +292,7 @@ export class HandlerRun {
    * `WatchedRequest`.
    */
   #seenLate(name: string | null): void {
-    if (this.#decision === null || this.#followers.size === 0 || this.#seen === none) return
+    if (this.#decision === null || this.#followers.size === 0 || this.#watched?.ignoresUndeclared !== false) return
     const { selection } = this.#client
     // Followers are equal in every input that can be part of a key.
     if (name === null || selection.isKeyable(name)) return

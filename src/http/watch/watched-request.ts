@@ -63,7 +63,8 @@ const none: ReadonlySet<string> = new Set()
 export class WatchedRequest {
   readonly fields: WatchedFields
   readonly #surroundings: WatchedSurroundings
-  readonly #ignoresUndeclared: boolean
+  /** Whether reads that the response does not declare count for nothing. */
+  readonly ignoresUndeclared: boolean
 
   /**
    * Replaces the properties that are watched.
@@ -71,7 +72,7 @@ export class WatchedRequest {
    */
   constructor({ client, response, plan, standing, old, onSee, onEnd }: WatchedRequestAbout) {
     const { request, surroundings } = client
-    this.#ignoresUndeclared = plan.undeclared(request) === 'ignore'
+    this.ignoresUndeclared = plan.undeclared(request) === 'ignore'
     const hides = [
       ...(plan.cookies(request) === 'hide' ? ['cookie'] : []),
       ...(plan.honorRequestDirectives(request) && old === null ? [] : ['cache-control', 'pragma']),
@@ -80,7 +81,7 @@ export class WatchedRequest {
     const keyed = [...lineFields(request), ...(plan.key === null ? [hostField(request)] : [])]
     const conditions = old === null ? {} : conditionsOf(old.stored)
     const isKeyable = (name: string): boolean => client.selection.isKeyable(name)
-    const isHeard = !this.#ignoresUndeclared
+    const isHeard = !this.ignoresUndeclared
     client.selection.detach()
     this.fields = new WatchedFields(request, { hides, keyed, conditions, onSee, isKeyable, isHeard })
     try {
@@ -95,12 +96,12 @@ export class WatchedRequest {
 
   /** The inputs read so far; none if `undeclared` is `'ignore'`. */
   get seen(): SeenFields {
-    return this.#ignoresUndeclared ? none : this.fields.seen
+    return this.ignoresUndeclared ? none : this.fields.seen
   }
 
   /** Whether every input that the handler may still read is the same in another request. */
   isAlike(own: Selection, other: Selection): boolean {
-    if (this.#ignoresUndeclared) return true
+    if (this.ignoresUndeclared) return true
     return this.fields.unwatched(() => own.isAlike(other, (name) => this.fields.selects(name)))
   }
 
