@@ -15,9 +15,11 @@ function rule(name: 'push' | 'poll'): string[] {
   return ruleOn('docs/redis.md', name)
 }
 
-/** Resolves when it has happened, or will not: where something is forbidden, much does not happen. */
-function heard(cache: Cache, event: 'load' | 'wait'): Promise<unknown> {
-  return Promise.race([new Promise((resolve) => void cache.on(event, resolve)), sleep(300)])
+/** Resolves when a call loads or waits, or when the command that it needs for that is refused. */
+function underWay(cache: Cache): Promise<unknown> {
+  return new Promise((resolve) => {
+    for (const event of ['load', 'wait', 'storeFailure'] as const) cache.on(event, resolve)
+  })
 }
 
 /** Does something while a load runs, which then ends. */
@@ -25,7 +27,7 @@ async function duringLoad(cache: Cache, work: (load: () => Promise<void>) => Pro
   let finish!: () => void
   const finished = new Promise<void>((resolve) => (finish = resolve))
   const load = (): Promise<void> => finished
-  const begun = heard(cache, 'load')
+  const begun = underWay(cache)
   const loaded = cache.getOrLoad('slow', load, { leaseTtl: 60 })
   await begun
   await work(load).catch(() => null)
@@ -62,7 +64,7 @@ async function useAll(
     // A wait for a load that is renewed.
     let waiting: Promise<unknown> | undefined
     await duringLoad(one, async (load) => {
-      const waits = heard(other, 'wait')
+      const waits = underWay(other)
       waiting = other.getOrLoad('slow', load)
       await waits
       await sleep(60)

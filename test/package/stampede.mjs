@@ -11,11 +11,14 @@ import { Redis } from 'ioredis'
 const clients = Array.from({ length: 10 }, () => new Redis(process.env['REDIS_URL'] ?? ''))
 const namespace = `stampede-${randomUUID()}`
 const caches = clients.map((client) => createCache({ store: redisStore(client), namespace, ttl: '1m' }))
-let loads = 0
+let [loads, misses] = [0, 0]
+/** Resolves when all callers have found nothing. */
+const allMissed = new Promise((resolve) => {
+  for (const cache of caches) cache.on('miss', () => ++misses === 100 && resolve(undefined))
+})
 const load = async () => {
   loads += 1
-  // Long enough for all to have asked before it ends.
-  await new Promise((resolve) => setTimeout(resolve, 200))
+  await allMissed
   return { answer: 42 }
 }
 
