@@ -39,7 +39,7 @@ export class Call {
   readonly #parts: CallParts
   readonly #request: CallRequest
   readonly #parent: LoadNode | null
-  readonly #patience: PendingAnswer
+  readonly #pending: PendingAnswer
   #read: LoadRequest['read'] = null
   /** The token of the value that is to be replaced, however fresh it is. */
   #replaced: string | null = null
@@ -53,7 +53,7 @@ export class Call {
     this.#parts = parts
     this.#request = request
     this.#parent = currentLoad()
-    this.#patience = new PendingAnswer({
+    this.#pending = new PendingAnswer({
       clock,
       since,
       signal: plan.signal,
@@ -71,7 +71,7 @@ export class Call {
 
   /** Settles with the caller's answer. */
   get answered(): Promise<unknown> {
-    return this.#patience.answer
+    return this.#pending.answer
   }
 
   /**
@@ -81,12 +81,12 @@ export class Call {
   answer(read: ReadResult | CacheError | null): Promise<unknown> {
     const { key, plan } = this.#request
     this.#parts.openCalls.add(this)
-    this.#patience.after(plan.waitTimeout, () => {
+    this.#pending.after(plan.waitTimeout, () => {
       if (this.#serveStale()) return
       this.giveUp(new CacheError('WAIT_TIMEOUT', `No answer for ${quoted(key)} within ${plan.waitTimeout} ms`, { key }))
     })
     this.#seek(read).then(
-      (value) => this.#patience.resolve(value),
+      (value) => this.#pending.resolve(value),
       (error: unknown) => {
         const own = error instanceof CacheError && (error.code === 'CLOSED' || error.code === 'CIRCULAR_LOAD')
         if (own || !this.#serveStale()) this.giveUp(error)
@@ -97,7 +97,7 @@ export class Call {
 
   /** Ends this call in any state. */
   giveUp(error: unknown): void {
-    this.#patience.reject(error)
+    this.#pending.reject(error)
   }
 
   /**
@@ -123,27 +123,27 @@ export class Call {
     this.#missed = true
     events.emit('miss', { key })
     let awaited: string | null = null
-    for (let flown = 0; flown < mostFlights && !this.#patience.over; flown++) {
+    for (let flown = 0; flown < mostFlights && !this.#pending.over; flown++) {
       if (read instanceof CacheError) return await this.#away(read)
       this.#checkCircle()
       const joinedAt = clock.now()
-      const settlement = await this.#join(this.#joinable() ?? flights.start(this.#loadRequest(this.#parent)))
-      if (this.#patience.over) break
-      switch (settlement.state) {
+      const outcome = await this.#join(this.#joinable() ?? flights.start(this.#loadRequest(this.#parent)))
+      if (this.#pending.over) break
+      switch (outcome.state) {
         case 'value':
           // The value may have expired on its way, but must have been fresh when this caller joined: a fill may arrive
           // late.
-          if (settlement.freshUntil <= joinedAt - clocksDiffer) break
-          if (askedAt < settlement.currentAsOf) return settlement.value
-          awaited = settlement.token
+          if (outcome.freshUntil <= joinedAt - clocksDiffer) break
+          if (askedAt < outcome.currentAsOf) return outcome.value
+          awaited = outcome.token
           break
         case 'failed':
-          if (askedAt < settlement.currentAsOf) throw settlement.error
+          if (askedAt < outcome.currentAsOf) throw outcome.error
           break
         case 'pass':
-          return settlement.own?.caller === askedAt ? settlement.own.value : valueOf(await this.#loadAlone())
+          return outcome.own?.caller === askedAt ? outcome.own.value : valueOf(await this.#loadAlone())
         case 'away':
-          return await this.#away(settlement.error)
+          return await this.#away(outcome.error)
         case 'too long':
           return await this.#collapsed()
         case 'again':
@@ -154,7 +154,7 @@ export class Call {
       if (found !== null) return found.value
     }
     // A caller that already has an answer must not start another load.
-    return this.#patience.over ? undefined : await this.#collapsed()
+    return this.#pending.over ? undefined : await this.#collapsed()
   }
 
   #readNow(): Promise<ReadResult | CacheError> {
@@ -256,14 +256,14 @@ export class Call {
     // A refresh is not answered with the old value.
     if (refresh) return
     this.#stale = old
-    if (plan.softTimeout > 0) this.#patience.after(plan.softTimeout, () => void this.#serveStale())
+    if (plan.softTimeout > 0) this.#pending.after(plan.softTimeout, () => void this.#serveStale())
   }
 
   #serveStale(): boolean {
     const stale = this.#servable()
     if (stale === null) return false
     this.#parts.events.stale(this.key, stale.age, this.#missed)
-    this.#patience.resolve(stale.value)
+    this.#pending.resolve(stale.value)
     return true
   }
 

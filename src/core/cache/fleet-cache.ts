@@ -70,27 +70,27 @@ export class FleetCache implements Cache {
   }
 
   async #getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    const question = this.#question('getOrLoad', key, loader, options)
-    const { plan } = question
+    const request = this.#request('getOrLoad', key, loader, options)
+    const { plan } = request
     const { flights, reads, events, near } = this.#parts
     const copy = near?.get(key)
     if (copy !== undefined && near !== null) {
       events.nearHit(key)
-      if (plan.refreshAhead !== null) flights.refreshAhead(question, near.aged(copy), copy.value)
+      if (plan.refreshAhead !== null) flights.refreshAhead(request, near.aged(copy), copy.value)
       return copy.value as T
     }
     // A hit takes the short path, unless the caller's patience may end before the read does. A load under way here
     // without a stale value leaves nothing to read.
     const short = plan.signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
     if (!short || flights.joinable(key)?.hasStale === false)
-      return (await new Call(this.#parts, question).answer(null)) as T
+      return (await new Call(this.#parts, request).answer(null)) as T
     let read: ReadResult | CacheError
     this.#reading++
     try {
       read = await reads.read(key, plan.tags)
       if (read.state === 'entry' && freshnessOf(read.entry, 0) === 'fresh') {
         events.hit(key)
-        if (plan.refreshAhead !== null) flights.refreshAhead(question, read.entry, read.value)
+        if (plan.refreshAhead !== null) flights.refreshAhead(request, read.entry, read.value)
         return read.value as T
       }
     } catch (error) {
@@ -99,7 +99,7 @@ export class FleetCache implements Cache {
       if (--this.#reading === 0) this.#readsOver()
     }
     if (this.#state === 'closed') throw closedError(key)
-    return (await new Call(this.#parts, question).answer(read)) as T
+    return (await new Call(this.#parts, request).answer(read)) as T
   }
 
   async getOrLoadMany<T>(
@@ -111,13 +111,13 @@ export class FleetCache implements Cache {
   }
 
   async refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    const question = this.#question('refresh', key, loader, options)
-    return (await new Call(this.#parts, question).answer(null)) as T
+    const request = this.#request('refresh', key, loader, options)
+    return (await new Call(this.#parts, request).answer(null)) as T
   }
 
   /** As `getOrLoad`, for a key that was just read without success. */
   async load<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    const call = new Call(this.#parts, this.#question('getOrLoad', key, loader, options))
+    const call = new Call(this.#parts, this.#request('getOrLoad', key, loader, options))
     return (await call.answer({ state: 'nothing' })) as T
   }
 
@@ -213,7 +213,7 @@ export class FleetCache implements Cache {
   }
 
   /** The checked request of a call. */
-  #question<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): CallRequest {
+  #request<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): CallRequest {
     checkKey(key)
     checkLoader(key, loader)
     const plan = this.#wraps.planOf(options, who)

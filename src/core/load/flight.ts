@@ -83,8 +83,8 @@ export class Flight implements LoadNode {
   }
 
   /** Ends the trace of the flight. */
-  over(settlement: FlightOutcome): void {
-    endTrace(this.#trace, settlement)
+  over(outcome: FlightOutcome): void {
+    endTrace(this.#trace, outcome)
   }
 
   /** Adds a caller; returns a function that removes it. */
@@ -96,7 +96,7 @@ export class Flight implements LoadNode {
     if (!others && !this.#request.refresh) return () => void this.callers--
     const trace = tracing.begin('wait', this.key)
     trace.follows(this.#trace.context)
-    void this.outcome.then((settlement) => endTrace(trace, settlement))
+    void this.outcome.then((outcome) => endTrace(trace, outcome))
     return () => {
       this.callers--
       trace.end('left')
@@ -163,10 +163,10 @@ export class Flight implements LoadNode {
           if (claim.token !== awaited) this.#trace.waits(boundContext(claim.context))
           if (awaited !== claim.token) waiting = currentAsOf
           awaited = claim.token
-          const settlement = await this.#wait(claim, asked, currentAsOf)
+          const outcome = await this.#wait(claim, asked, currentAsOf)
           // Bounded, because callers count their flights.
-          if (settlement === 'voided' && ++voided === mostVoided) return { state: 'again' }
-          if (settlement !== 'ask again' && settlement !== 'voided') return settlement
+          if (outcome === 'voided' && ++voided === mostVoided) return { state: 'again' }
+          if (outcome !== 'ask again' && outcome !== 'voided') return outcome
         }
       }
     }

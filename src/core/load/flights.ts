@@ -38,17 +38,17 @@ export class Flights {
     const flight = new Flight(request, this.#parts)
     this.#byKey.set(request.key, flight)
     this.#inTheAir.add(flight)
-    void flight.outcome.then((settlement) => {
+    void flight.outcome.then((outcome) => {
       this.#inTheAir.delete(flight)
-      flight.over(settlement)
+      flight.over(outcome)
       const { key, waitingSince } = flight
       // A caller that has seen a new value must not be served an older copy.
-      if (settlement.state === 'value') this.#onValue(key)
+      if (outcome.state === 'value') this.#onValue(key)
       if (flight.state === 'waiting' && waitingSince !== null) {
         events.emit('waited', { key, duration: clock.now() - waitingSince })
       }
-      if (settlement.state === 'failed' && settlement.error.code !== 'CLOSED') {
-        events.emit('failure', { key, error: settlement.error, duration: clock.now() - since })
+      if (outcome.state === 'failed' && outcome.error.code !== 'CLOSED') {
+        events.emit('failure', { key, error: outcome.error, duration: clock.now() - since })
         // While the source rests, its stale value is served without a claim to refresh it.
         if (flight.hasStale && request.plan.failureCooldown > 0) {
           return this.#rest(flight, request.plan.failureCooldown)
@@ -66,16 +66,16 @@ export class Flights {
   }
 
   /** Starts a refresh of a fresh value if it is due. */
-  refreshAhead(question: CallRequest, entry: EntryFacts, value: unknown): void {
-    const { refreshAhead } = question.plan
+  refreshAhead(request: CallRequest, entry: EntryFacts, value: unknown): void {
+    const { refreshAhead } = request.plan
     if (
       refreshAhead === null ||
       !isRefreshDue(entry, refreshAhead, 1 - drawRandom(this.#parts.clock)) ||
-      this.#isBusy(question.key)
+      this.#isBusy(request.key)
     )
       return
-    this.#parts.events.emit('refreshAhead', { key: question.key })
-    this.refresh(question, { token: entry.token, value: { value, age: entry.age, ...entry.validators }, fresh: true })
+    this.#parts.events.emit('refreshAhead', { key: request.key })
+    this.refresh(request, { token: entry.token, value: { value, age: entry.age, ...entry.validators }, fresh: true })
   }
 
   /** Detaches the flight of a key, so that no caller joins it any more: its outcome may be void. */
