@@ -19,7 +19,7 @@ import { Exchange } from './run/exchange.ts'
 import { directivesOf } from './policy/directives.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
-import { isHttp2, rememberConnection } from './message/http2.ts'
+import { isHttp2 } from './message/http2.ts'
 import { Overrides } from './message/overrides.ts'
 import { withoutIgnored } from './options/query-rule.ts'
 import { addressOf, responseKey, rewrittenUrl } from './stored/request-key.ts'
@@ -27,7 +27,7 @@ import type { ResponseShared } from './run/response-load.ts'
 import { responsePlan, type CacheResponsesOptions, type ResponsePlan } from './options/response-options.ts'
 import { responseCodec } from './stored/stored-response.ts'
 import { Streams } from './run/streams.ts'
-import { Standing, textOf, type Surroundings } from './watch/surroundings.ts'
+import { Standing, type Before, type Surroundings } from './watch/surroundings.ts'
 import { VariantLimit } from './run/variant-limit.ts'
 import { runBefore, visited } from './watch/visit.ts'
 import { Waiters } from './run/waiters.ts'
@@ -71,25 +71,22 @@ export class ResponseCache {
   ): Promise<void> | undefined {
     const address = addressOf(request)
     const visit = address === null || this.#plan.skip(request) ? null : visited(request, this)
-    const fill = visit === null ? null : runBefore(visit)
-    const isLeft = visit !== null && fill?.leave() !== 'handler'
-    const key = isLeft && address !== null ? this.#keyFor(request, response, address) : null
-    if (visit === null || key === null) {
-      run()
-      return undefined
-    }
+    if (address === null || visit === null) return void run()
+    const outer = runBefore(visit)
+    if (outer?.leave() === 'handler') return void run()
+    const key = this.#keyFor(request, response, address)
+    if (key === null) return void run()
     const honor = this.#plan.honorRequestDirectives(request)
     const user = this.#plan.user?.(surroundings.asker) ?? null
     const before = this.#before({ request, response, surroundings, user, visit })
-    rememberConnection(request, response)
     const client = new Client({ request, response, run, honor, surroundings, before, user, visit })
     const exchange = new Exchange(this.#shared, client, key)
     // A cache before this one holds the lease of the same address until then.
-    return fill === null ? exchange.begin() : fill.settled.then(() => exchange.begin())
+    return outer === null ? exchange.begin() : outer.settled.then(() => exchange.begin())
   }
 
-  /** The circumstances of a request, as a text. */
-  #before({ request, response, surroundings, user, visit }: Omit<ClientAbout, 'run' | 'honor' | 'before'>): string {
+  /** The circumstances of a request. */
+  #before({ request, response, surroundings, user, visit }: Omit<ClientAbout, 'run' | 'honor' | 'before'>): Before {
     const names = this.#shared.standing.names(surroundings.parts)
     // A key of the user's replaces everything by which addresses differ.
     const isKeyed = this.#plan.key !== null
@@ -97,7 +94,7 @@ export class ResponseCache {
     const url = rewritten === null ? null : withoutIgnored(rewritten, this.#plan.query(request))
     const path = isKeyed ? null : (surroundings.path ?? null)
     const protocol = isHttp2(request) ? 'HTTP/2' : null
-    return textOf({ protocol, url, path, user, said: forItsClient(response), names, depth: visit.depth })
+    return { protocol, url, path, user, said: forItsClient(response), names, depth: visit.depth }
   }
 
   /**

@@ -128,8 +128,8 @@ export const identityMutations = [
     name: 'two caches in one app both store an answer',
     rule: null,
     file: 'src/http/response-cache.ts',
-    from: "const isLeft = visit !== null && fill?.leave() !== 'handler'",
-    to: 'const isLeft = visit !== null',
+    from: "if (outer?.leave() === 'handler') return void run()",
+    to: '',
     tests: ['test/http/stacked.test.ts'],
   },
   {

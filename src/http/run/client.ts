@@ -7,7 +7,7 @@ import type { Stored } from '../policy/reuse.ts'
 import { Selection } from '../watch/selection.ts'
 import { serve } from '../answer/serve.ts'
 import type { Old, StoredResponse } from '../stored/stored-response.ts'
-import type { Surroundings } from '../watch/surroundings.ts'
+import type { Before, Surroundings } from '../watch/surroundings.ts'
 import type { Visit } from '../watch/visit.ts'
 
 /** The arguments of `Client`. */
@@ -17,7 +17,7 @@ export interface ClientAbout {
   readonly run: () => void
   readonly honor: boolean
   readonly surroundings: Surroundings
-  readonly before: string
+  readonly before: Before
   readonly user: string | null
   readonly visit: Visit
 }

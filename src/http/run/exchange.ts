@@ -46,41 +46,41 @@ export class Exchange {
    *   already
    */
   begin(): Promise<void> | undefined {
-    const place = firstSlot(this.#key)
-    const looked = this.#look(place)
+    const slot = firstSlot(this.#key)
+    const looked = this.#look(slot)
     // A near copy is served within the same turn of the event loop.
-    if (!(looked instanceof Promise) && this.#serveFound(looked, place, true)) return this.#behind
-    return this.#seek(place, looked).then(
+    if (!(looked instanceof Promise) && this.#serveFound(looked, slot, true)) return this.#behind
+    return this.#seek(slot, looked).then(
       () => this.#behind,
       (error: unknown) => cutOff(this.#client.response, error as Error),
     )
   }
 
   /** Goes from slot to slot until there is an answer. */
-  async #seek(place: VariantSlot, looked: Peeked<Kept> | Promise<Peeked<Kept>>): Promise<void> {
+  async #seek(slot: VariantSlot, looked: Peeked<Kept> | Promise<Peeked<Kept>>): Promise<void> {
     for (let turn = 0; turn < mostTurns; turn++) {
       const isNear = !(looked instanceof Promise)
       const found = await looked
       if (found.state !== 'missing' && found.value.kind === 'variants') {
-        place = slotOfVariant(this.#key, found.value, this.#client.selection)
-        looked = this.#look(place)
+        slot = slotOfVariant(this.#key, found.value, this.#client.selection)
+        looked = this.#look(slot)
         continue
       }
-      if (this.#serveFound(found, place, isNear)) return
-      const loaded = await this.#load(place, found)
+      if (this.#serveFound(found, slot, isNear)) return
+      const loaded = await this.#load(slot, found)
       if (loaded === 'answered') return
       if (loaded === 'again' || loaded === 'failed') {
         // A load that fails is repeated by one waiter after the other, until `waitTimeout` ends their patience; such
         // turns do not count.
         if (loaded === 'failed') turn--
-        looked = this.#look(place)
+        looked = this.#look(slot)
       } else if (loaded.kind === 'variants') {
         looked = { state: 'fresh', value: loaded, age: 0, ttl: variantsTtl }
       } else if (this.#client.selection.mayHave(loaded)) {
-        return this.#client.serve(loaded, ageNow(loaded), { forwarded: place.forwarded, collapsed: true })
+        return this.#client.serve(loaded, ageNow(loaded), { forwarded: slot.forwarded, collapsed: true })
       } else {
-        place = firstSlot(this.#key)
-        looked = this.#look(place)
+        slot = firstSlot(this.#key)
+        looked = this.#look(slot)
       }
     }
     this.#client.goOn('again')
@@ -97,39 +97,39 @@ export class Exchange {
    * @param isNear whether it is a near copy
    * @returns whether the request was answered
    */
-  #serveFound(found: Peeked<Kept>, place: VariantSlot, isNear: boolean): boolean {
+  #serveFound(found: Peeked<Kept>, slot: VariantSlot, isNear: boolean): boolean {
     const { sibling } = this.#shared
     const old = this.#oldIn(found)
     const { asked, honor } = this.#client
     const reused = reuse(asked, old === null ? null : known(old), { honor })
     if (reused.use === 'refused') {
-      this.#client.refuse(reused.status, { forwarded: place.forwarded, detail: 'only-if-cached' })
+      this.#client.refuse(reused.status, { forwarded: slot.forwarded, detail: 'only-if-cached' })
       return true
     }
     if (old === null || reused.use === 'validate' || reused.use === 'load') return false
-    if (reused.use === 'fresh' && isNear) sibling.events.nearHit(place.key)
-    else if (reused.use === 'fresh') sibling.events.hit(place.key)
-    else sibling.events.stale(place.key, old.age, false)
+    if (reused.use === 'fresh' && isNear) sibling.events.nearHit(slot.key)
+    else if (reused.use === 'fresh') sibling.events.hit(slot.key)
+    else sibling.events.stale(slot.key, old.age, false)
     // Hono and Fastify route a HEAD request before the cache and drop the body, even if the method is changed here, so
     // a HEAD request cannot refresh.
     const mayRefresh = reused.use === 'stale-while-revalidate' && asked.method === 'GET'
     // Made before the response is sent, because it reads the lines that earlier middleware has set on it.
-    const refresh = mayRefresh ? this.#loadFor(place, old) : null
+    const refresh = mayRefresh ? this.#loadFor(slot, old) : null
     this.#client.serveOld(old)
     if (refresh !== null) this.#behind = refresh.behind()
     return true
   }
 
-  async #load(place: VariantSlot, found: Peeked<Kept>): Promise<Loaded> {
+  async #load(slot: VariantSlot, found: Peeked<Kept>): Promise<Loaded> {
     if (this.#client.request.method === 'HEAD') {
       // The answer to a HEAD request has no body to store.
-      this.#client.goOn('head', place.forwarded)
+      this.#client.goOn('head', slot.forwarded)
       return 'answered'
     }
     const old = this.#oldIn(found)
-    const load = this.#loadFor(place, old, this.#isOfOthers(found))
+    const load = this.#loadFor(slot, old, this.#isOfOthers(found))
     const { plan, waiters } = this.#shared
-    const leave = waiters.enter(place.key, this.#client, plan.maxWaiters)
+    const leave = waiters.enter(slot.key, this.#client, plan.maxWaiters)
     if (leave === null) return load.overloaded()
     try {
       // A response that is fresh for the store may still need a validation (`no-cache`, or `max-age` of the request).
@@ -140,8 +140,8 @@ export class Exchange {
     }
   }
 
-  #loadFor(place: VariantSlot, old: Old | null, isOfOthers = false): ResponseLoad {
-    return new ResponseLoad(this.#shared, { client: this.#client, key: this.#key, place, old, isOfOthers })
+  #loadFor(slot: VariantSlot, old: Old | null, isOfOthers = false): ResponseLoad {
+    return new ResponseLoad(this.#shared, { client: this.#client, key: this.#key, slot, old, isOfOthers })
   }
 
   /** Whether the stored response belongs to requests with other circumstances. */

@@ -10,7 +10,7 @@ import { ageNow, type StoredHead } from '../stored/stored-response.ts'
 /** Answers a request with the answer to another one while it grows. */
 export function follow(
   response: ServerResponse<IncomingMessage>,
-  fill: HandlerRun,
+  handlerRun: HandlerRun,
   { head, status }: { readonly head: StoredHead; readonly status: CacheStatus },
 ): void {
   const ours = ['Age', ageText(ageNow(head)), 'Cache-Status', cacheStatusText(status)]
@@ -30,8 +30,8 @@ export function follow(
   }
   response.on('drain', () => {
     follower.isReady = true
-    fill.goOn()
+    handlerRun.goOn()
   })
-  response.once('close', () => fill.unfollow(follower))
-  fill.follow(follower)
+  response.once('close', () => handlerRun.unfollow(follower))
+  handlerRun.follow(follower)
 }

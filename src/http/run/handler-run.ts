@@ -36,7 +36,7 @@ export interface HandlerRunAbout {
   readonly isApart: boolean
   readonly waiters: Waiters
   /** The longest time, in milliseconds, that a handler may be silent once its client has gone away. */
-  readonly hardTimeout: number
+  readonly patience: number
 }
 
 /** One run of the handler whose answer may be stored and shared. */
@@ -276,7 +276,7 @@ export class HandlerRun {
   }
 
   get #audience(): Audience | null {
-    const { waiters, hardTimeout: patience, isBehind } = this.#about
+    const { waiters, patience, isBehind } = this.#about
     const isAwaited = (): boolean => this.#keys.some((key) => waiters.hasOther(key, this.#client))
     // An HTTP/2 connection serves many requests.
     const socket = isHttp2(this.#request) ? null : this.#request.socket

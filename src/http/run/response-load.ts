@@ -8,7 +8,7 @@ import { known, type Client } from './client.ts'
 import { detached } from '../answer/detached.ts'
 import { HandlerRun } from './handler-run.ts'
 import { follow } from './follow.ts'
-import { hasEnded } from '../message/http2.ts'
+import { hasEnded, rememberConnection } from '../message/http2.ts'
 import { ResponseStoring, type Kept, type ResponseStoringParts } from './response-storing.ts'
 import type { VariantSlot } from './variant-slot.ts'
 import { usableOnError } from '../policy/reuse.ts'
@@ -53,7 +53,7 @@ export interface ResponseLoadAbout {
   readonly client: Client
   /** The key of the address. */
   readonly key: string
-  readonly place: VariantSlot
+  readonly slot: VariantSlot
   readonly old: Old | null
   readonly isOfOthers: boolean
 }
@@ -65,7 +65,7 @@ export interface ResponseLoadAbout {
 export class ResponseLoad {
   readonly #shared: ResponseShared
   readonly #client: Client
-  readonly #place: VariantSlot
+  readonly #slot: VariantSlot
   /** The stored response that may have to be replaced. */
   readonly #old: Old | null
   readonly #storing: ResponseStoringParts
@@ -76,14 +76,16 @@ export class ResponseLoad {
   readonly #isOfOthers: boolean
 
   constructor(shared: ResponseShared, about: ResponseLoadAbout) {
-    const { client, key, place, old, isOfOthers } = about
+    const { client, key, slot, old, isOfOthers } = about
     const { sibling, plan, streams, limit } = shared
     this.#shared = shared
     this.#client = client
     this.#old = old
+    // A hit needs none of this; a handler may ask for the address of a client that has gone.
+    rememberConnection(client.request, client.response)
     this.#isOfOthers = isOfOthers
     this.#before = linesOf(client.response)
-    this.#place = old === null ? place : { ...place, forwarded: 'stale' }
+    this.#slot = old === null ? slot : { ...slot, forwarded: 'stale' }
     const options: CallOptions = {
       grace: 0,
       inlineLimit,
@@ -101,21 +103,21 @@ export class ResponseLoad {
    */
   async answer(verb: 'getOrLoad' | 'refresh' | 'load'): Promise<Loaded> {
     const { request, response } = this.#client
-    const fill = this.#fill(response)
-    const loaded = this.#loaded(verb, fill)
-    return this.#old === null && !wantsPart(request) ? await this.#orFollowed(fill, loaded) : await loaded
+    const handlerRun = this.#newRun(response)
+    const loaded = this.#loaded(verb, handlerRun)
+    return this.#old === null && !wantsPart(request) ? await this.#orFollowed(handlerRun, loaded) : await loaded
   }
 
   /** Refreshes a stale response in the background after its client was served; resolves when that is over. */
   async behind(): Promise<void> {
     const { refreshing, sibling } = this.#shared
     const { request, response } = this.#client
-    const { key } = this.#place
+    const { key } = this.#slot
     if (refreshing.has(key)) return
     refreshing.add(key)
     const load = (context: LoadContext): Promise<Kept | null> => {
-      const fill = this.#fill(detached(request, response, this.#before), true)
-      return new ResponseStoring(this.#storing, fill).load(context, this.#place, this.#old)
+      const handlerRun = this.#newRun(detached(request, response, this.#before), true)
+      return new ResponseStoring(this.#storing, handlerRun).load(context, this.#slot, this.#old)
     }
     if (!response.closed && !hasEnded(response))
       await new Promise<unknown>((resolve) => response.once('close', resolve))
@@ -128,50 +130,50 @@ export class ResponseLoad {
     }
   }
 
-  #fill(response: ServerResponse, isBehind = false): HandlerRun {
+  #newRun(response: ServerResponse, isBehind = false): HandlerRun {
     const { plan, sibling, standing, outside, waiters } = this.#shared
     const client = this.#client
     // A refresh belongs to no client, so it leaves the asynchronous context of the request, which earlier middleware
     // may have filled for one.
     const run = isBehind ? (): void => outside.runInAsyncScope(client.run) : client.run
     const isApart = this.#isOfOthers || client.user !== null || client.visit.depth > 0
-    const { defaultTtl, defaultHardTimeout: hardTimeout } = sibling
-    const shared = { plan, standing, waiters, defaultTtl, hardTimeout }
-    const fill = new HandlerRun({ ...shared, client, response, run, isBehind, isApart })
-    client.visit.fill = fill
-    return fill
+    const { defaultTtl, defaultHardTimeout: patience } = sibling
+    const shared = { plan, standing, waiters, defaultTtl, patience }
+    const handlerRun = new HandlerRun({ ...shared, client, response, run, isBehind, isApart })
+    client.visit.run = handlerRun
+    return handlerRun
   }
 
-  async #loaded(verb: 'getOrLoad' | 'refresh' | 'load', fill: HandlerRun): Promise<Loaded> {
+  async #loaded(verb: 'getOrLoad' | 'refresh' | 'load', handlerRun: HandlerRun): Promise<Loaded> {
     let isOwn = false
     try {
       const load = (context: LoadContext): Promise<Kept | null> => {
         isOwn = true
-        return new ResponseStoring(this.#storing, fill).load(context, this.#place, this.#old)
+        return new ResponseStoring(this.#storing, handlerRun).load(context, this.#slot, this.#old)
       }
       const waitTimeout = Math.max(1, Math.ceil(this.#patience))
       const options = { ...this.#storing.options, waitTimeout }
-      const value = await this.#shared.sibling.cache[verb](this.#place.key, load, options)
-      if (fill.forgo()) return value ?? 'again'
+      const value = await this.#shared.sibling.cache[verb](this.#slot.key, load, options)
+      if (handlerRun.forgo()) return value ?? 'again'
     } catch (error) {
       // The error was reported as an event. A client whose handler has begun is answered by that handler.
-      if (fill.forgo()) return this.#withoutLoad((error as CacheError).code, isOwn)
+      if (handlerRun.forgo()) return this.#withoutLoad((error as CacheError).code, isOwn)
     } finally {
-      fill.settle()
+      handlerRun.settle()
     }
-    if (fill.isClientOurs) await this.#answerInstead(fill)
+    if (handlerRun.isClientOurs) await this.#answerInstead(handlerRun)
     return 'answered'
   }
 
   /** Follows the answer to another request of this process if one grows meanwhile. */
-  async #orFollowed(fill: HandlerRun, loaded: Promise<Loaded>): Promise<Loaded> {
+  async #orFollowed(handlerRun: HandlerRun, loaded: Promise<Loaded>): Promise<Loaded> {
     const { response, selection, askedAt } = this.#client
-    const { key, forwarded } = this.#place
+    const { key, forwarded } = this.#slot
     let leave = (): void => undefined
     const followed = new Promise<Loaded>((resolve) => {
       const join = (stream: HandlerRun, head: StoredHead): void => {
         // A request that differs in any input waits for the whole: a late read may tell the two apart.
-        if (this.#client.isDone || !stream.mayFollow(selection, head) || !fill.forgo()) return
+        if (this.#client.isDone || !stream.mayFollow(selection, head) || !handlerRun.forgo()) return
         follow(response, stream, { head, status: { forwarded, collapsed: true } })
         resolve('answered')
       }
@@ -198,7 +200,7 @@ export class ResponseLoad {
     if (this.#old !== null && this.#isUsableOnError) this.#client.serveOld(this.#old, { detail })
     // All waiters of this age would run the handler at once, which makes a slow handler slower.
     else if (code in detailOf || this.#patience <= 0)
-      this.#client.putOff(this.#place.forwarded, detailOf[code] ?? 'wait')
+      this.#client.putOff(this.#slot.forwarded, detailOf[code] ?? 'wait')
     else return !isOwn && (code === 'LOAD_FAILED' || code === 'LOAD_TIMEOUT') ? 'failed' : 'again'
     return 'answered'
   }
@@ -215,10 +217,10 @@ export class ResponseLoad {
   }
 
   /** Answers the client from the store, after the handler has confirmed the stored response or has failed. */
-  async #answerInstead(fill: HandlerRun): Promise<void> {
-    await fill.ended()
-    fill.reset(this.#before)
-    const { decision } = fill
+  async #answerInstead(handlerRun: HandlerRun): Promise<void> {
+    await handlerRun.ended()
+    handlerRun.reset(this.#before)
+    const { decision } = handlerRun
     if (decision?.to === 'store again') {
       const { stored, tags } = decision
       const status = { forwarded: 'stale', forwardedStatus: 304, stored: tags !== null } as const

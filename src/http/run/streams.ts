@@ -7,12 +7,12 @@ export interface Joiner {
   /** When it asked, on the clock of `performance`, in milliseconds. */
   readonly askedAt: number
   /** Sends it the answer while it grows. */
-  follow(fill: HandlerRun, head: StoredHead): void
+  follow(handlerRun: HandlerRun, head: StoredHead): void
 }
 
 /** An answer that is being made. */
 interface Stream {
-  readonly fill: HandlerRun
+  readonly handlerRun: HandlerRun
   readonly beganAt: number
   /** Whether its lease is still in the store, which it is not after an invalidation. */
   readonly isCurrent: () => Promise<boolean>
@@ -45,10 +45,10 @@ export class Streams {
    * @param key the key that the answer is stored under
    * @returns a function that ends it
    */
-  open(key: string, fill: HandlerRun, isCurrent: () => Promise<boolean>): () => void {
-    const stream: Stream = { fill, beganAt: performance.now(), isCurrent, isBeingAsked: false }
+  open(key: string, handlerRun: HandlerRun, isCurrent: () => Promise<boolean>): () => void {
+    const stream: Stream = { handlerRun, beganAt: performance.now(), isCurrent, isBeingAsked: false }
     this.#streams.set(key, stream)
-    void fill.decided.then(() => this.#offer(key))
+    void handlerRun.decided.then(() => this.#offer(key))
     return () => {
       if (this.#streams.get(key) === stream) this.#streams.delete(key)
     }
@@ -71,7 +71,7 @@ export class Streams {
   #offer(key: string): void {
     const stream = this.#streams.get(key)
     const joiners = this.#joiners.get(key)
-    if (stream === undefined || joiners === undefined || stream.fill.streamed === null) return
+    if (stream === undefined || joiners === undefined || stream.handlerRun.streamed === null) return
     this.#send(joiners, stream, ({ askedAt }) => askedAt < stream.beganAt)
     if (joiners.size === 0 || stream.isBeingAsked) return
     stream.isBeingAsked = true
@@ -87,11 +87,11 @@ export class Streams {
 
   #send(joiners: Set<Joiner>, stream: Stream, isSure: (joiner: Joiner) => boolean): void {
     for (const joiner of joiners) {
-      const head = stream.fill.streamed
+      const head = stream.handlerRun.streamed
       if (head === null) return
       if (!isSure(joiner)) continue
       joiners.delete(joiner)
-      joiner.follow(stream.fill, head)
+      joiner.follow(stream.handlerRun, head)
     }
   }
 }

@@ -3,7 +3,7 @@ import { isPseudoField } from '../message/http2.ts'
 import type { Fields } from '../policy/fields.ts'
 import { selectedBy } from '../policy/vary.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
-import { isBare, type Outcomes, type Surroundings } from './surroundings.ts'
+import { isBare, textOf, type Before, type Outcomes, type Surroundings } from './surroundings.ts'
 
 /** The name of the circumstances that `textOf` formats, as an input. Names of request fields have no colon. */
 export const beforeName = ':before'
@@ -17,11 +17,13 @@ export class Selection {
   readonly before: string
   readonly #request: IncomingMessage
   readonly #surroundings: Surroundings
+  readonly #circumstances: Before
   #fields: Fields
   #outcomes: Outcomes | null | undefined
 
-  constructor(request: IncomingMessage, surroundings: Surroundings, before: string) {
-    this.before = before
+  constructor(request: IncomingMessage, surroundings: Surroundings, circumstances: Before) {
+    this.before = textOf(circumstances)
+    this.#circumstances = circumstances
     this.#request = request
     this.#surroundings = surroundings
     this.#fields = request.headers
@@ -56,7 +58,7 @@ export class Selection {
    * @param counts whether a field of this name is compared
    */
   isAlike(other: Selection, counts: (name: string) => boolean): boolean {
-    if (this.before !== other.before || !isBare(this.before)) return false
+    if (this.before !== other.before || !isBare(this.#circumstances)) return false
     const names = new Set([...Object.keys(this.#fields), ...Object.keys(other.#fields)])
     const all = [...names].filter(counts)
     return (

@@ -121,13 +121,9 @@ export function textOf({ protocol, url, path, user, said, names, depth }: Before
   return JSON.stringify([protocol, url, path, user, said, names, depth])
 }
 
-/** Whether a text of `textOf` has no circumstance that may tell clients apart. */
-export function isBare(text: string): boolean {
-  if (text === '') return true
-  // A list of names is joined by line feeds, and no name begins with a bracket.
-  if (!text.startsWith('[')) return false
-  const [, , , user, said, names, depth] = JSON.parse(text) as readonly unknown[]
-  return user === null && said === null && (names as readonly string[]).length === 0 && depth === 0
+/** Whether no circumstance of a request may tell its client from others. */
+export function isBare({ user, said, names, depth }: Before): boolean {
+  return user === null && said === null && names.length === 0 && depth === 0
 }
 
 /** Whether an input is a primitive value. Of an object the key may have been made of one property only. */

@@ -21,18 +21,18 @@ export interface Visit {
   readonly previous: Visit | undefined
   readonly depth: number
   /** The run of the handler that fills this cache. */
-  fill: RunningHandler | null
+  run: RunningHandler | null
 }
 
 /** Records the visit of a request to a cache; `null` if the request was there before. */
 export function visited(request: IncomingMessage & { [ours]?: Visit }, cache: object): Visit | null {
   const previous = request[ours]
   for (let each = previous; each !== undefined; each = each.previous) if (each.cache === cache) return null
-  return (request[ours] = { cache, previous, depth: previous === undefined ? 0 : previous.depth + 1, fill: null })
+  return (request[ours] = { cache, previous, depth: previous === undefined ? 0 : previous.depth + 1, run: null })
 }
 
 /** The run that fills the nearest cache before this one; `null` if there is none. */
 export function runBefore(visit: Visit): RunningHandler | null {
-  for (let each = visit.previous; each !== undefined; each = each.previous) if (each.fill !== null) return each.fill
+  for (let each = visit.previous; each !== undefined; each = each.previous) if (each.run !== null) return each.run
   return null
 }

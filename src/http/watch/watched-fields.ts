@@ -37,7 +37,8 @@ export class WatchedFields {
   /** Whether reads count as reads of the handler. */
   isWatched = true
   readonly #isHidden: (name: string) => boolean
-  readonly #isSelective: (name: string) => boolean
+  /** Whether an answer may depend on a field of this name once the handler has read it. */
+  readonly selects: (name: string) => boolean
   readonly #overrides: Overrides
   readonly #releaseKept: () => void
   readonly #seen = new Set<string>()
@@ -82,7 +83,7 @@ export class WatchedFields {
     const { headers } = request
     this.#onSee = onSee
     this.#isHidden = (name) => hidden.has(name) || hides.includes(name)
-    this.#isSelective = (name) => !this.#isHidden(name) && !forCaches.has(name) && !keyed.includes(name)
+    this.selects = (name) => !this.#isHidden(name) && !forCaches.has(name) && !keyed.includes(name)
     const [shown, secret]: [IncomingHttpHeaders, IncomingHttpHeaders] = [{}, {}]
     for (const name of Object.keys(headers)) (this.#isHidden(name) ? secret : shown)[name] = headers[name]
     Object.assign(shown, conditions)
@@ -127,11 +128,6 @@ export class WatchedFields {
   /** The inputs read so far that may select the answer. */
   get seen(): SeenFields {
     return this.#all ? 'all' : this.#seen
-  }
-
-  /** Whether an answer may depend on this field once the handler has read it. */
-  selects(name: string): boolean {
-    return this.#isSelective(name)
   }
 
   /** Runs `work` without recording its reads. */
@@ -192,7 +188,7 @@ export class WatchedFields {
   }
 
   #see(name: string): void {
-    if (!this.isWatched || this.#declares !== null || !this.#isSelective(name) || this.#seen.has(name)) return
+    if (!this.isWatched || this.#declares !== null || !this.selects(name) || this.#seen.has(name)) return
     this.#seen.add(name)
     this.#onSee(name)
   }
