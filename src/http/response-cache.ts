@@ -29,8 +29,16 @@ import { responseCodec } from './stored/stored-response.ts'
 import { Streams } from './run/streams.ts'
 import { Standing, type Before, type Surroundings } from './watch/surroundings.ts'
 import { VariantLimit } from './run/variant-limit.ts'
-import { runBefore, visited } from './watch/visit.ts'
+import { runBefore, visited, type RunningHandler, type Visit } from './watch/visit.ts'
 import { Waiters } from './run/waiters.ts'
+
+/** A request that the cache has taken. */
+interface Entry {
+  readonly key: string
+  readonly visit: Visit
+  /** The run of a cache before this one; `null` without. */
+  readonly outer: RunningHandler | null
+}
 
 /** The cached responses of a handler; the middleware of each framework is a thin layer above it. */
 export class ResponseCache {
@@ -69,13 +77,12 @@ export class ResponseCache {
     run: () => void,
     surroundings: Surroundings,
   ): Promise<void> | undefined {
-    const address = addressOf(request)
-    const visit = address === null || this.#plan.skip(request) ? null : visited(request, this)
-    if (address === null || visit === null) return void run()
-    const outer = runBefore(visit)
-    if (outer?.leave() === 'handler') return void run()
-    const key = this.#keyFor(request, response, address)
-    if (key === null) return void run()
+    const entry = this.#enter(request, response)
+    if (entry === null) {
+      run()
+      return undefined
+    }
+    const { key, visit, outer } = entry
     const honor = this.#plan.honorRequestDirectives(request)
     const user = this.#plan.user?.(surroundings.asker) ?? null
     const before = this.#before({ request, response, surroundings, user, visit })
@@ -83,6 +90,18 @@ export class ResponseCache {
     const exchange = new Exchange(this.#shared, client, key)
     // A cache before this one holds the lease of the same address until then.
     return outer === null ? exchange.begin() : outer.settled.then(() => exchange.begin())
+  }
+
+  /** The key and the visit of a request that the cache takes; `null` if the handler answers it without the cache. */
+  #enter(request: IncomingMessage, response: ServerResponse): Entry | null {
+    const address = addressOf(request)
+    if (address === null || this.#plan.skip(request)) return null
+    const visit = visited(request, this)
+    if (visit === null) return null
+    const outer = runBefore(visit)
+    if (outer?.leave() === 'handler') return null
+    const key = this.#keyFor(request, response, address)
+    return key === null ? null : { key, visit, outer }
   }
 
   /** The circumstances of a request. */
