@@ -200,7 +200,7 @@ describe('what is said of whole responses is what holds', () => {
     const [, union = ''] = /type Why =([^]*?)\n\n/.exec(source('http/policy/storable.ts')) ?? []
     const reasons = [...union.matchAll(/'([\w-]+)'/g)].map((match) => match[1] as string)
     expect(reasons).toContain('no-store')
-    const onPage = new Set(first(section(page, 'What is stored'), '`detail`'))
+    const onPage = new Set(first(section(page, 'Cacheable requests and responses'), '`detail`'))
     expect(reasons.filter((reason) => !onPage.has(reason))).toEqual([])
   })
 })
