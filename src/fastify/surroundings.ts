@@ -77,7 +77,7 @@ export function readConstraints(request: HookRequest): void {
   for (const [name, constraint] of Object.entries(routerOptions?.constraints ?? constraints ?? {})) {
     if (!server.hasConstraintStrategy(name)) continue
     // An asynchronous constraint may read any field at any time, so all fields count as read.
-    if (constraint.deriveConstraint.length > 2) void raw.rawHeaders
+    if (constraint.deriveConstraint.length > 2) void raw.rawHeaders.length
     else constraint.deriveConstraint(raw)
   }
 }

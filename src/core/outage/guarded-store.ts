@@ -234,7 +234,8 @@ export class GuardedStore {
 
   #ending(end: Promise<boolean>): Promise<boolean> {
     this.#endings.add(end)
-    ignoreRejection(end.finally(() => this.#endings.delete(end)))
+    const over = (): void => void this.#endings.delete(end)
+    void end.then(over, over)
     return end
   }
 

@@ -249,12 +249,6 @@ export class Capture {
       this.#onClose()
       return destroy(args)
     })
-    const needsDrain = (): boolean => {
-      return Reflect.get(Object.getPrototypeOf(response) as object, 'writableNeedDrain', response) === true
-    }
-    this.#overrides.set('writableNeedDrain', {
-      get: () => needsDrain() && !(this.recording.isHeard && this.#isAnyReady),
-    })
     if (streamOf(response) !== null) this.#withholdClose()
     // HTTP/1 has `addTrailers`; HTTP/2 has `setTrailer` as well.
     for (const name of ['addTrailers', 'setTrailer']) {
@@ -293,7 +287,20 @@ export class Capture {
   #writeOn(args: readonly unknown[], chunk: Buffer | null, write: (args: readonly unknown[]) => unknown): boolean {
     // Without the callback: a handler that awaits it would wait for this client.
     const more = this.#sent('a part', () => write(args.filter((each) => typeof each !== 'function')))
+    if (more === false) this.#replaceNeedDrain()
     return this.#backlog.write(chunk?.length ?? 0, more)
+  }
+
+  /**
+   * Makes `writableNeedDrain` agree with the replaced `write`. Not earlier than needed: an accessor of its own makes a
+   * response slow.
+   */
+  #replaceNeedDrain(): void {
+    const kind = Object.getPrototypeOf(this.#response) as object
+    const needsDrain = (): boolean => Reflect.get(kind, 'writableNeedDrain', this.#response) === true
+    this.#overrides.set('writableNeedDrain', {
+      get: () => needsDrain() && !(this.recording.isHeard && this.#isAnyReady),
+    })
   }
 
   /**

@@ -9,17 +9,23 @@
  * handlers about itself).
  */
 
+/** A replaced property and its original descriptor; `undefined` if the object had no such property of its own. */
+interface Replaced {
+  readonly name: PropertyKey
+  readonly before: PropertyDescriptor | undefined
+}
+
 /** Temporary replacements of the properties of an object. */
 export class Overrides {
-  readonly #target: object
-  readonly #before = new Map<PropertyKey, PropertyDescriptor | undefined>()
+  readonly #target: Record<PropertyKey, unknown>
+  readonly #replaced: Replaced[] = []
 
   constructor(target: object) {
-    this.#target = target
+    this.#target = target as Record<PropertyKey, unknown>
   }
 
   set(name: PropertyKey, descriptor: PropertyDescriptor): void {
-    if (!this.#before.has(name)) this.#before.set(name, Object.getOwnPropertyDescriptor(this.#target, name))
+    this.#remember(name)
     Object.defineProperty(this.#target, name, { configurable: true, enumerable: false, ...descriptor })
   }
 
@@ -35,7 +41,8 @@ export class Overrides {
 
   /** Replaces a property with a writable value. */
   value(name: PropertyKey, value: unknown): void {
-    this.set(name, { value, writable: true })
+    this.#remember(name)
+    Object.defineProperty(this.#target, name, { configurable: true, enumerable: false, writable: true, value })
   }
 
   /**
@@ -53,10 +60,15 @@ export class Overrides {
 
   /** Restores the original properties. */
   undo(): void {
-    for (const [name, before] of this.#before) {
-      if (before === undefined) Reflect.deleteProperty(this.#target, name)
+    // In reverse, and with `delete`: an object from which the property added last is deleted stays fast.
+    for (const { name, before } of this.#replaced.splice(0).reverse()) {
+      if (before === undefined) delete this.#target[name]
       else Object.defineProperty(this.#target, name, before)
     }
-    this.#before.clear()
+  }
+
+  #remember(name: PropertyKey): void {
+    if (this.#replaced.some((each) => each.name === name)) return
+    this.#replaced.push({ name, before: Object.getOwnPropertyDescriptor(this.#target, name) })
   }
 }

@@ -35,8 +35,13 @@ export function dateOf(text: string | null, now: number): number | null {
  * @param at milliseconds since the epoch
  */
 export function dateText(at: number): string {
-  return new Date(at).toUTCString()
+  const second = Math.floor(at / 1_000)
+  if (second !== last.second) last = { second, text: new Date(second * 1_000).toUTCString() }
+  return last.text
 }
+
+/** The date that was formatted last: most answers of one second have the same. */
+let last = { second: 0, text: new Date(0).toUTCString() }
 
 type Part = string | number | undefined
 

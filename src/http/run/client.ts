@@ -64,10 +64,11 @@ export class Client {
    */
   whenGone(back: () => void): () => void {
     const { request, response } = this
-    // A pipelined response emits no `close` when its connection ends, so the request is watched, too. A request also
-    // emits `close` once it has been read.
-    const onClose = (): void => void (request.socket?.destroyed !== false && back())
     response.once('close', back)
+    if (response.socket !== null) return () => void response.off('close', back)
+    // A pipelined response, which has no connection yet, emits no `close` when its connection ends, so the request is
+    // watched, too. A request also emits `close` once it has been read.
+    const onClose = (): void => void (request.socket?.destroyed !== false && back())
     request.once('close', onClose)
     return () => {
       response.off('close', back)

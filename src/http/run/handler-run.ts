@@ -10,7 +10,6 @@ import { cutOff, isHttp2 } from '../message/http2.ts'
 import type { FieldLine } from '../policy/fields.ts'
 import { cutting, partFor, sayPart } from '../answer/part.ts'
 import type { Ended, Follower } from '../answer/recording.ts'
-import { linesOf } from '../message/response-arguments.ts'
 import type { ResponsePlan } from '../options/response-options.ts'
 import { beforeName, type Selection } from '../watch/selection.ts'
 import type { Old, StoredHead } from '../stored/stored-response.ts'
@@ -25,6 +24,8 @@ export interface HandlerRunAbout {
   readonly client: Client
   /** The response that the handler writes to, which need not reach the client. */
   readonly response: ServerResponse
+  /** The lines that earlier middleware has set on the response. */
+  readonly before: readonly FieldLine[]
   readonly plan: ResponsePlan
   readonly standing: Standing
   readonly defaultTtl: number
@@ -82,8 +83,8 @@ export class HandlerRun {
     this.decided = new Promise((resolve) => (this.#onDecided = resolve))
     this.settled = new Promise((resolve) => (this.#onSettled = resolve))
     // Earlier middleware sets these lines on every answer again, so they are not stored.
-    const lines = linesOf(about.response).filter(([name]) => !isOfTheAnswer(name))
-    this.#outer = new Set(lines.map(String))
+    const lines = about.before.filter(([name]) => !isOfTheAnswer(name))
+    this.#outer = lines.length === 0 ? none : new Set(lines.map(String))
   }
 
   /** Whether the handler may still be run: its client waits and has no other answer. */
@@ -145,9 +146,9 @@ export class HandlerRun {
     }
     const onEnd = (): void => this.#capture?.breakOff()
     const audience = this.#audience
+    tellHandler(this.#request, { forwarded: this.#forwarded, detail: null, background: this.#isBehind })
     const watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee, onEnd })
     try {
-      tellHandler(this.#request, { forwarded: this.#forwarded, detail: null, background: this.#isBehind })
       const reader = watched.fields
       const capture = new Capture(response, (head) => this.#courseOf(head), { most, reader, audience })
       ;[this.#watched, this.#capture] = [watched, capture]
@@ -324,7 +325,7 @@ export class HandlerRun {
   }
 
   #decide(head: Head): Course {
-    const inner = head.lines.filter((line) => !this.#outer.has(String(line)))
+    const inner = this.#outer.size === 0 ? head.lines : head.lines.filter((line) => !this.#outer.has(String(line)))
     const decided = this.#decider.decide({ ...head, lines: inner }, this.#old, this.#seen)
     const decision = this.#isLeft ? this.#passed('stacked') : decided
     this.#decision = decision

@@ -137,9 +137,19 @@ export class ResponseLoad {
     // may have filled for one.
     const run = isBehind ? (): void => outside.runInAsyncScope(client.run) : client.run
     const isApart = this.#isOfOthers || client.user !== null || client.visit.depth > 0
-    const { defaultTtl, defaultHardTimeout: patience } = sibling
-    const shared = { plan, standing, waiters, defaultTtl, patience }
-    const handlerRun = new HandlerRun({ ...shared, client, response, run, isBehind, isApart })
+    const handlerRun = new HandlerRun({
+      client,
+      response,
+      before: isBehind ? [] : this.#before,
+      plan,
+      standing,
+      defaultTtl: sibling.defaultTtl,
+      run,
+      isBehind,
+      isApart,
+      waiters,
+      patience: sibling.defaultHardTimeout,
+    })
     client.visit.run = handlerRun
     return handlerRun
   }
@@ -170,7 +180,7 @@ export class ResponseLoad {
     const { response, selection, askedAt } = this.#client
     const { key, forwarded } = this.#slot
     let leave = (): void => undefined
-    const followed = new Promise<Loaded>((resolve) => {
+    const answered = new Promise<Loaded>((resolve, reject) => {
       const join = (stream: HandlerRun, head: StoredHead): void => {
         // A request that differs in any input waits for the whole: a late read may tell the two apart.
         if (this.#client.isDone || !stream.mayFollow(selection, head) || !handlerRun.forgo()) return
@@ -178,9 +188,10 @@ export class ResponseLoad {
         resolve('answered')
       }
       leave = this.#shared.streams.join(key, { askedAt, follow: join })
+      loaded.then(resolve, reject)
     })
     try {
-      return await Promise.race([followed, loaded])
+      return await answered
     } finally {
       leave()
     }

@@ -88,11 +88,18 @@ export class ResponseStoring {
    * input that its slot does not name, so that other variants need not wait for it.
    */
   async #decided(load: Load, begun: Promise<Decision | null>): Promise<Kept | null> {
-    const names = await Promise.race([begun.then(() => null), this.#run.tellsApart(load.slot.names)])
+    const names = await this.#namesBefore(begun, load)
     if (names !== null) return await this.#keepAsVariant(load, names, (variant) => this.#decided(variant, begun))
     const decision = await begun
     if (decision === null) throw new Error('The handler said nothing')
     return await this.#keep(load, decision)
+  }
+
+  /** The inputs by which variants differ, if the handler, still busy, reads one that its slot does not name. */
+  async #namesBefore(begun: Promise<Decision | null>, { slot }: Load): Promise<readonly string[] | null> {
+    // Most handlers of a fast source, and all that answer at once, have decided by now.
+    if (this.#run.decision !== null) return null
+    return await Promise.race([begun.then(() => null), this.#run.tellsApart(slot.names)])
   }
 
   /** Opens the answer to followers of this process while its lease is there. */

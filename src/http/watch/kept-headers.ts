@@ -1,12 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Fields } from '../policy/fields.ts'
 
 /**
  * Watches the original fields object of a request, of which an earlier middleware may have kept a reference: reads are
  * recorded, even of absent fields.
+ * @param values a copy of the fields
  * @returns a function that restores the object
  */
-export function watchedWhereKept(headers: IncomingHttpHeaders, onRead: (name: string) => void): () => void {
-  const values = { ...headers }
+export function watchedWhereKept(
+  headers: IncomingHttpHeaders,
+  values: Fields,
+  onRead: (name: string) => void,
+): () => void {
   const assigned = new Set<string>()
   for (const name of Object.keys(values)) {
     const get = (): unknown => {

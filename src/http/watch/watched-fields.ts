@@ -1,7 +1,8 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { inspect } from 'node:util'
+import type { IncomingMessage } from 'node:http'
 import { Overrides } from '../message/overrides.ts'
+import type { Fields } from '../policy/fields.ts'
 import { watchedWhereKept } from './kept-headers.ts'
+import { filledWhenRead, watchedHeaders, type FieldReads } from './watched-collections.ts'
 
 /**
  * Fields that ask for a part or a state of the answer. They are hidden from the handler of a fill, which must answer in
@@ -29,6 +30,24 @@ const forCaches: ReadonlySet<string> = new Set(['cache-control', 'pragma'])
  */
 export type SeenFields = ReadonlySet<string> | 'all'
 
+/** The arguments of `WatchedFields`. */
+export interface WatchedFieldsAbout {
+  /** A copy of the fields as they were sent. */
+  readonly fields: Fields
+  /** Names of further hidden fields. */
+  readonly hides: readonly string[]
+  /** Names of fields that are always part of the key. */
+  readonly keyed: readonly string[]
+  /** Fields that are not of the client, and ask the handler to validate a stored response. */
+  readonly conditions: Readonly<Record<string, string>>
+  /** Called with the name of an input when it is first read; `null` for all fields at once. */
+  readonly onSee: (name: string | null) => void
+  /** Whether an input that is not a field can be part of the key. */
+  readonly isKeyable: (name: string) => boolean
+  /** Whether reads of fields are recorded. */
+  readonly isHeard: boolean
+}
+
 /**
  * The fields of a request as the handler of a fill sees them: fields about this one client are hidden, and reads are
  * recorded.
@@ -53,48 +72,23 @@ export class WatchedFields {
   #all = false
   #declares: ((name: string) => boolean) | null = null
 
-  /**
-   * Replaces the fields of a request.
-   * @param hides names of further hidden fields
-   * @param keyed names of fields that are always part of the key
-   * @param conditions fields that ask the handler to validate a stored response
-   * @param onSee called with the name of an input when it is first read; `null` for all fields at once
-   * @param isKeyable whether an input that is not a field can be part of the key
-   * @param isHeard whether reads of fields are recorded
-   */
-  constructor(
-    request: IncomingMessage,
-    {
-      hides = [],
-      keyed = [],
-      conditions = {},
-      onSee = () => undefined,
-      isKeyable = () => false,
-      isHeard = true,
-    }: {
-      hides?: readonly string[]
-      keyed?: readonly string[]
-      conditions?: Readonly<Record<string, string>>
-      onSee?: (name: string | null) => void
-      isKeyable?: (name: string) => boolean
-      isHeard?: boolean
-    } = {},
-  ) {
-    const { headers } = request
+  /** Replaces the fields of a request. */
+  constructor(request: IncomingMessage, about: WatchedFieldsAbout) {
+    const { fields, hides, keyed, conditions, onSee, isKeyable } = about
     this.#onSee = onSee
     this.#isHidden = (name) => hidden.has(name) || hides.includes(name)
     this.selects = (name) => !this.#isHidden(name) && !forCaches.has(name) && !keyed.includes(name)
-    const [shown, secret]: [IncomingHttpHeaders, IncomingHttpHeaders] = [{}, {}]
-    for (const name of Object.keys(headers)) (this.#isHidden(name) ? secret : shown)[name] = headers[name]
+    const shown: Record<string, Fields[string]> = {}
+    for (const name of Object.keys(fields)) if (!this.#isHidden(name)) shown[name] = fields[name]
     Object.assign(shown, conditions)
     this.#reveal = (name) => {
-      if (this.isWatched && !isKeyable(name)) for (const each of hides) if (each in secret) shown[each] = secret[each]
+      if (this.isWatched && !isKeyable(name)) for (const each of hides) if (each in fields) shown[each] = fields[each]
     }
+    const { headers } = request
     this.#overrides = new Overrides(request)
     this.#releaseKept = this.#overrides.allOrNone(() => {
-      // `structuredClone` fails for a proxy, so without recording the fields are a plain object.
-      this.#replaceFields(request, isHeard ? this.#watched(shown) : shown, conditions)
-      return watchedWhereKept(headers, (name) => {
+      this.#replaceFields(request, shown, about)
+      return watchedWhereKept(headers, fields, (name) => {
         // A hidden field is visible only through an object that was kept earlier, so its value may be in the answer.
         if (this.#isHidden(name)) this.seeOther(`:req.headers.${name}`)
         else this.#see(name)
@@ -105,13 +99,8 @@ export class WatchedFields {
   /**
    * Replaces `headers`, `rawHeaders` and `headersDistinct`.
    * @param shown the fields that `request.headers` shows
-   * @param conditions fields that are not of the client
    */
-  #replaceFields(
-    request: IncomingMessage,
-    shown: IncomingHttpHeaders,
-    conditions: Readonly<Record<string, string>>,
-  ): void {
+  #replaceFields(request: IncomingMessage, shown: Fields, { conditions, isHeard }: WatchedFieldsAbout): void {
     const { rawHeaders } = request
     const raw = (): string[] => {
       const visible = rawHeaders.filter((_, index) => {
@@ -119,10 +108,17 @@ export class WatchedFields {
       })
       return [...visible, ...Object.entries(conditions).flat()]
     }
-    this.#overrides.value('headers', shown)
-    this.#whole('rawHeaders', raw)
+    const reads: FieldReads = { onField: (name) => this.#see(name), onAll: () => this.#seeAll() }
+    // `structuredClone` fails for a proxy, so without recording they are plain objects.
+    this.#overrides.value('headers', isHeard ? watchedHeaders(shown, reads) : shown)
+    this.#overrides.value('rawHeaders', isHeard ? filledWhenRead([], raw, reads.onAll) : raw())
     // Injected requests and HTTP/2 requests do not have it.
-    if ('headersDistinct' in request) this.#whole('headersDistinct', () => distinctIn(raw()))
+    if (!('headersDistinct' in request)) return
+    const distinct = (): Record<string, string[]> => distinctIn(raw())
+    this.#overrides.value(
+      'headersDistinct',
+      isHeard ? filledWhenRead(emptyFields(), distinct, reads.onAll) : distinct(),
+    )
   }
 
   /** The inputs read so far that may select the answer. */
@@ -171,18 +167,8 @@ export class WatchedFields {
     this.#releaseKept()
   }
 
-  /** Replaces a property that shows all fields at once. */
-  #whole(name: string, make: () => unknown): void {
-    let value: unknown
-    const see = (): unknown => {
-      this.#seeAll()
-      return (value ??= make())
-    }
-    this.#overrides.set(name, { get: see, set: (other) => this.#overrides.value(name, other) })
-  }
-
   #seeAll(): void {
-    if (!this.isWatched || this.#declares !== null) return
+    if (this.#all || !this.isWatched || this.#declares !== null) return
     this.#all = true
     this.#onSee(null)
   }
@@ -192,25 +178,6 @@ export class WatchedFields {
     this.#seen.add(name)
     this.#onSee(name)
   }
-
-  #watched(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-    const see = (name: string | symbol): void => {
-      if (typeof name === 'string') this.#see(name.toLowerCase())
-    }
-    // `util.inspect` looks through a proxy at its target. The target is therefore empty, and returns the fields through
-    // a method that records the read.
-    const behind = { [inspect.custom]: () => (this.#seeAll(), headers) }
-    return new Proxy<IncomingHttpHeaders>(behind, {
-      get: (_, name) => (see(name), Reflect.get(headers, name) as unknown),
-      has: (_, name) => (see(name), Reflect.has(headers, name)),
-      getOwnPropertyDescriptor: (_, name) => (see(name), Reflect.getOwnPropertyDescriptor(headers, name)),
-      ownKeys: () => (this.#seeAll(), Reflect.ownKeys(headers)),
-      set: (_, name, value) => Reflect.set(headers, name, value),
-      defineProperty: (_, name, descriptor) =>
-        Reflect.defineProperty(headers, name, { ...descriptor, configurable: true }),
-      deleteProperty: (_, name) => Reflect.deleteProperty(headers, name),
-    })
-  }
 }
 
 /**
@@ -218,9 +185,13 @@ export class WatchedFields {
  * @param raw alternating names and values
  */
 function distinctIn(raw: readonly string[]): Record<string, string[]> {
-  const distinct = Object.create(null) as Record<string, string[]>
+  const distinct = emptyFields()
   raw.forEach((name, index) => {
     if (index % 2 === 0) (distinct[name.toLowerCase()] ??= []).push(raw[index + 1] ?? '')
   })
   return distinct
+}
+
+function emptyFields(): Record<string, string[]> {
+  return Object.create(null) as Record<string, string[]>
 }

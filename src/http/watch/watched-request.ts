@@ -83,7 +83,8 @@ export class WatchedRequest {
     const isKeyable = (name: string): boolean => client.selection.isKeyable(name)
     const isHeard = !this.ignoresUndeclared
     client.selection.detach()
-    this.fields = new WatchedFields(request, { hides, keyed, conditions, onSee, isKeyable, isHeard })
+    const { fields } = client.selection
+    this.fields = new WatchedFields(request, { fields, hides, keyed, conditions, onSee, isKeyable, isHeard })
     try {
       const heard = { onRead: this.fields.seeOther, onEnd }
       this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, heard)

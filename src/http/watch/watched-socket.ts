@@ -50,7 +50,7 @@ export function watchedSocket(socket: Socket, onRead: (name: string) => void, on
 /** Whether a property may tell clients apart, including one that a listener of the server has set. */
 function isTelling(socket: Socket, name: string, kind: object): boolean {
   if (ofPeer.has(name)) return true
-  return name in socket && !(name in kind) && !ofNode.has(name)
+  return !ofNode.has(name) && !(name in kind) && name in socket
 }
 
 /**

@@ -32,9 +32,11 @@ export class WatchedSurroundings {
     { onRead, onEnd }: SurroundingsHeard,
   ) {
     this.#onRead = onRead
-    this.#properties = [...parts, ...(others?.() ?? [])].map((part) => {
+    this.#properties = [...parts, ...(others?.() ?? [])].flatMap((part) => {
+      const names = standing.watchable(part)
+      if (names.length === 0) return []
       const read = (key: PropertyKey): void => void (isSaving?.() === true || onRead(`:${part.name}.${nameOf(key)}`))
-      return new WatchedProperties(part.object, standing.watchable(part), read)
+      return [new WatchedProperties(part.object, names, read)]
     })
     lend?.()
     this.#watchSocket(messages, onEnd)
@@ -71,11 +73,21 @@ export class WatchedSurroundings {
     this.#undo.push(() => overrides.undo())
   }
 
-  /**
-   * Replaces a property that holds the connection. Node.js assigns the socket to a pipelined response when its turn
-   * comes, and removes it after the answer.
-   */
+  /** Replaces a property that holds the connection, or will hold it. */
   #replaceSocket(message: object, name: string, socket: Socket, watched: Socket): void {
+    const own = Object.getOwnPropertyDescriptor(message, name)
+    // An assignment leaves the object as fast as it is; an accessor in place of a value would make it slow.
+    if (own?.writable === true && own.value === socket) {
+      Reflect.set(message, name, watched)
+      this.#undo.push(() => void (Reflect.get(message, name) === watched && Reflect.set(message, name, socket)))
+    } else this.#replaceLateSocket(message, name, socket, watched)
+  }
+
+  /**
+   * Replaces a property to which Node.js assigns the connection later: a pipelined response is given it when its turn
+   * comes, and loses it after the answer.
+   */
+  #replaceLateSocket(message: object, name: string, socket: Socket, watched: Socket): void {
     const before = Object.getOwnPropertyDescriptor(message, name)
     let current: unknown = Reflect.get(message, name)
     Object.defineProperty(message, name, {
