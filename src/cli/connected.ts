@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import { ioredis, wayTo, type Address, type Ioredis, type Way } from './ioredis.ts'
+import { ioredis, wayTo, type Address, type Ioredis, type RedisWay } from './ioredis.ts'
 import type { Target } from './target.ts'
 
 /** How long a server may take to answer, in milliseconds. */
@@ -34,7 +34,7 @@ export async function connected<T>(target: Target, use: (client: Redis | Cluster
   }
 }
 
-function clientOf({ kind, master }: Target, { addresses, options }: Way, library: Ioredis): Redis | Cluster {
+function clientOf({ kind, master }: Target, { addresses, options }: RedisWay, library: Ioredis): Redis | Cluster {
   const impatient = {
     ...options,
     replyMapping: 'legacy' as const,

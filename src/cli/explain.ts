@@ -5,8 +5,7 @@ import { checkKey } from '../core/entry/key.ts'
 import { redisStore } from '../redis/index.ts'
 import { connected, patience } from './connected.ts'
 import { asJson, asLine } from './lines.ts'
-import { parsed, planned, targetIn, targetOptions, understood } from './target.ts'
-import { UsageError } from './usage-error.ts'
+import { parsed, planned, targetIn, targetOptions, understood, UsageError } from './target.ts'
 
 const help = `Usage: herdless explain [options] <redis url> <key>
 

@@ -1,6 +1,5 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis'
-import type { Target } from './target.ts'
-import { UsageError } from './usage-error.ts'
+import { type Target, UsageError } from './target.ts'
 
 /** The required classes of ioredis. */
 export interface Ioredis {
@@ -12,7 +11,7 @@ export interface Ioredis {
 export type Address = { readonly host: string; readonly port: number } | { readonly path: string }
 
 /** The addresses and options for a target. */
-export interface Way {
+export interface RedisWay {
   readonly addresses: readonly Address[]
   /** Credentials, encryption and database of every address. */
   readonly options: RedisOptions
@@ -33,7 +32,7 @@ export async function ioredis(who: string): Promise<Ioredis> {
 }
 
 /** Parses URLs as the application's ioredis does, without a connection. */
-export function wayTo({ urls, ca }: Target, library: Ioredis): Way {
+export function wayTo({ urls, ca }: Target, library: Ioredis): RedisWay {
   const read = urls.map((url) => new library.Redis(url, { lazyConnect: true }).options)
   const [{ username, password, db, tls, family } = {}] = read
   const secure = tls === undefined ? null : ca === null ? tls : { ...tls, ca }

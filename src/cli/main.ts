@@ -4,7 +4,7 @@ import { doctor } from './doctor/doctor.ts'
 import { explain } from './explain.ts'
 import { leases } from './leases.ts'
 import { version } from './package.ts'
-import { UsageError } from './usage-error.ts'
+import { UsageError } from './target.ts'
 
 const help = `Usage: herdless <command>
 

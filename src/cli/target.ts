@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import type { CacheOptions } from '../core/options/options.ts'
 import { planOf } from '../core/options/plan.ts'
-import { UsageError } from './usage-error.ts'
 
 /** The target of a command: a server, or nodes of a cluster or sentinels, any of which may answer. */
 export interface Target {
@@ -101,4 +100,9 @@ function certificateIn(file: string | undefined): string | null {
       cause: error,
     })
   }
+}
+
+/** A command line that is malformed, or impossible in this environment; the message says why. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
 }

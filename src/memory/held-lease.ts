@@ -2,7 +2,7 @@ import type { Failure } from '../core/errors.ts'
 import type { Outcome } from '../core/contract/store.ts'
 
 /** A load under way, with its waiters. */
-export interface HeldLease {
+export interface MemoryLease {
   readonly token: string
   readonly version: number
   /** The epoch of tags at its grant. */

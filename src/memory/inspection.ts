@@ -2,13 +2,13 @@ import type { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/time/clock.ts'
 import { seen, type StoredValue } from '../core/key-value/record.ts'
 import type { Inspection, Seen, SeenLease } from '../core/contract/store.ts'
-import type { HeldLease, Rest } from './held-lease.ts'
+import type { MemoryLease, Rest } from './held-lease.ts'
 import type { MemoryTags } from './tags.ts'
 
 /** The parts of a store in memory. */
 interface Kept {
   readonly values: LRUCache<string, StoredValue>
-  readonly held: Map<string, HeldLease>
+  readonly held: Map<string, MemoryLease>
   readonly resting: LRUCache<string, Rest>
   readonly tags: MemoryTags
   readonly clock: Clock

@@ -22,7 +22,7 @@ import type {
   Store,
   Watch,
 } from '../core/contract/store.ts'
-import type { HeldLease, Rest } from './held-lease.ts'
+import type { MemoryLease, Rest } from './held-lease.ts'
 import { MemoryInspection } from './inspection.ts'
 import { MemoryTags } from './tags.ts'
 
@@ -32,7 +32,7 @@ export class MemoryStore implements Store {
   readonly inspection: MemoryInspection
   readonly #clock: Clock
   readonly #values: LRUCache<string, StoredValue>
-  readonly #held = new Map<string, HeldLease>()
+  readonly #held = new Map<string, MemoryLease>()
   readonly #resting: LRUCache<string, Rest>
   readonly #tags: MemoryTags
   readonly #copies = new Map<Copies, string>()
@@ -195,7 +195,7 @@ export class MemoryStore implements Store {
     for (const [copies, namespace] of this.#copies) if (key.startsWith(namespace)) copies.drop([key])
   }
 
-  #wait(held: HeldLease, now: number, stale: Entry | null): Claim {
+  #wait(held: MemoryLease, now: number, stale: Entry | null): Claim {
     let enlisted!: (outcome: Outcome) => void
     const outcome = new Promise<Outcome>((resolve) => (enlisted = resolve))
     held.waiters.add(enlisted)
@@ -204,19 +204,19 @@ export class MemoryStore implements Store {
     return { state: 'wait', token, context, stale, outcome, pushed: true, leaseLeft: until - now, leave }
   }
 
-  #heldNow(key: string, now: number): HeldLease | undefined {
+  #heldNow(key: string, now: number): MemoryLease | undefined {
     const held = this.#held.get(key)
     if (held === undefined || held.until > now) return held
     this.#held.delete(key)
     return undefined
   }
 
-  #ours({ key, token }: LeaseName): HeldLease | null {
+  #ours({ key, token }: LeaseName): MemoryLease | null {
     const held = this.#heldNow(key, this.#clock.now())
     return held?.token === token ? held : null
   }
 
-  #end(key: string, held: HeldLease, outcome: Outcome): void {
+  #end(key: string, held: MemoryLease, outcome: Outcome): void {
     this.#held.delete(key)
     for (const tell of held.waiters) tell(outcome)
   }

@@ -9,7 +9,7 @@ import {
   type TakeRequest,
 } from '../core/contract/lock-backend.ts'
 import { ignoreRejection } from '../core/errors.ts'
-import type { Session } from './client.ts'
+import type { LockSession } from './client.ts'
 
 /** How long a session may leave a command unanswered before it is given up with all its locks, in milliseconds. */
 const silence = 5_000
@@ -34,12 +34,12 @@ interface OpenSession {
  */
 export class AdvisoryLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
-  readonly #open: (lost: () => void) => Promise<Session>
+  readonly #open: (lost: () => void) => Promise<LockSession>
   readonly #held = new Map<string, Held>()
   #session: Promise<OpenSession> | null = null
 
   /** @param open opens a session, and calls `lost` when the session is lost */
-  constructor(open: (lost: () => void) => Promise<Session>) {
+  constructor(open: (lost: () => void) => Promise<LockSession>) {
     this.#open = open
   }
 
@@ -151,7 +151,7 @@ export class AdvisoryLocks implements LockBackend {
 }
 
 /** A session that ends as soon as it leaves a command unanswered, because its locks are unknown then. */
-function asking(session: Session, lost: () => void): OpenSession {
+function asking(session: LockSession, lost: () => void): OpenSession {
   return {
     ask: async (text, values = []) => {
       try {

@@ -34,7 +34,7 @@ interface PgConnection {
 export type Row = readonly unknown[]
 
 /** A connection of the lock's own. */
-export interface Session {
+export interface LockSession {
   query(text: string, values: readonly unknown[]): Promise<Row[]>
   end(): void
 }
@@ -51,7 +51,7 @@ export interface Database {
    */
   listen(channel: string, hear: (payload: string) => void, listening: () => void, lost: () => void): { end(): void }
   /** Opens a connection of its own and calls `lost` when it breaks; `null` if the client cannot provide one. */
-  readonly session: ((lost: () => void) => Promise<Session>) | null
+  readonly session: ((lost: () => void) => Promise<LockSession>) | null
 }
 
 /** The pause after a lost connection, in milliseconds. */
@@ -132,7 +132,7 @@ class PgDatabase implements Database {
     }
   }
 
-  readonly session = async (lost: () => void): Promise<Session> => {
+  readonly session = async (lost: () => void): Promise<LockSession> => {
     const connection = this.#connection()
     connection.on('error', lost)
     connection.on('end', lost)

@@ -12,7 +12,7 @@ const mostEarly = 256
  * message may overtake the answer to the request that enlisted the waiter. So while a request is under way, messages
  * are kept.
  */
-export class Inbox {
+export class NotificationInbox {
   readonly #database: Database
   readonly #listeners = new Map<string, () => void>()
   readonly #early = new Set<string>()

@@ -10,7 +10,7 @@ import {
 import { ignoreRejection } from '../core/errors.ts'
 import { shortName } from '../core/entry/key.ts'
 import type { Database } from './client.ts'
-import { Inbox } from './inbox.ts'
+import { NotificationInbox } from './inbox.ts'
 import { postgresLockSchema, quotedName } from './schema.ts'
 
 /** Locks in a table of leases, by the clock of the database. */
@@ -18,14 +18,14 @@ export class PostgresLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
   readonly #database: Database
   readonly #schema: string | undefined
-  readonly #inbox: Inbox | null
+  readonly #inbox: NotificationInbox | null
   /** The prefix of all names in SQL: the quoted schema and a dot. */
   #ready: Promise<string> | null = null
 
   constructor(database: Database, { schema, wakeUp }: { schema: string | undefined; wakeUp: 'push' | 'poll' }) {
     this.#database = database
     this.#schema = schema
-    this.#inbox = wakeUp === 'push' ? new Inbox(database) : null
+    this.#inbox = wakeUp === 'push' ? new NotificationInbox(database) : null
   }
 
   open(): void {

@@ -1,7 +1,7 @@
 import { checkOptions, oneOf } from '../core/options/checks.ts'
 import { formatValue } from '../core/time/duration.ts'
 import type { Store } from '../core/contract/store.ts'
-import type { RedisClient } from './client.ts'
+import type { RedisClient } from './connection/client.ts'
 import { RedisStore } from './store.ts'
 
 /** The options of a `redisStore`. */

@@ -1,11 +1,3 @@
-/*
- * The store on Redis. Every decision is made by a script in lua/, by the clock of Redis.
- *
- * Reading order: store.ts (the protocol), keys.ts and entry.ts (the data), lua/claim.lua and lua/fill.lua (the scripts
- * of a load), inbox.ts and outcome.ts (messages), values.ts and tags.ts (reads), held-leases.ts, coherence.ts and
- * watcher.ts (near copies), server-clock.ts. Then batch.ts, reader.ts and run-script.ts (commands), inspection.ts
- * (operators), and for locks redis-lock.ts, locks.ts, redlock.ts and majority.ts.
- */
 import * as scripts from './scripts.ts'
 import { systemClock } from '../core/time/clock.ts'
 import { type Failure, ignoreRejection } from '../core/errors.ts'
@@ -21,24 +13,32 @@ import type {
   StoreUser,
   Watch,
 } from '../core/contract/store.ts'
-import { Batch } from './batch.ts'
-import { keyPrefixOf, type RedisClient } from './client.ts'
-import { Coherence } from './coherence.ts'
-import { flagsOf, payloadOf, tokenIn } from './entry.ts'
-import { failureIn } from './failure.ts'
-import { HeldLeases } from './held-leases.ts'
-import { Inbox, type InboxOwner } from './inbox.ts'
-import { RedisInspection } from './inspection.ts'
-import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './keys.ts'
-import { listening } from './outcome.ts'
-import { Reader } from './reader.ts'
-import { renewed } from './renewal.ts'
-import { isYes } from './reply.ts'
-import { runScript } from './run-script.ts'
-import { ServerChange } from './server-change.ts'
-import { ServerClock } from './server-clock.ts'
-import { epochIn, Tags } from './tags.ts'
-import { Values } from './values.ts'
+import { Batch } from './connection/batch.ts'
+import { keyPrefixOf, type RedisClient, isYes } from './connection/client.ts'
+import { Coherence } from './values/coherence.ts'
+import { flagsOf, payloadOf, tokenIn } from './values/entry.ts'
+import { failureIn } from './values/failure.ts'
+import { HeldLeases } from './values/held-leases.ts'
+import { Inbox, type InboxOwner } from './push/inbox.ts'
+import { RedisInspection } from './values/inspection.ts'
+import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/keys.ts'
+import { listening } from './values/outcome.ts'
+import { Reader } from './values/reader.ts'
+import { renewed } from './values/renewal.ts'
+import { runScript } from './connection/run-script.ts'
+import { ServerChange } from './connection/server-change.ts'
+import { ServerClock } from './connection/server-clock.ts'
+import { epochIn, Tags } from './values/tags.ts'
+import { Values } from './values/values.ts'
+
+/*
+ * The store on Redis. Every decision is made by a script in lua/, by the clock of Redis.
+ *
+ * Reading order: store.ts (the protocol), values/keys.ts and values/entry.ts (the data), lua/claim.lua and lua/fill.lua
+ * (the scripts of a load), push/inbox.ts and values/outcome.ts (messages), values/values.ts and values/tags.ts (reads),
+ * values/held-leases.ts, values/coherence.ts and push/watcher.ts (near copies). Then connection/ (commands),
+ * values/inspection.ts (operators), and locks/: redis-lock.ts, locks.ts, redlock.ts and majority.ts.
+ */
 
 /**
  * How long a holder's inbox must have been without a subscriber before its lease may be taken over, in milliseconds. A

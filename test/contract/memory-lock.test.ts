@@ -2,7 +2,7 @@ import { test } from 'vitest'
 import { FleetLock } from '../../src/core/lock/fleet-lock.ts'
 import { lockDefaults } from '../../src/core/options/lock-plan.ts'
 import { MemoryLocks } from '../../src/memory/lock.ts'
-import { lockContract } from '../../src/testing/lock-contract.ts'
+import { lockContract } from '../../src/testing/lock-contract/lock-contract.ts'
 
 lockContract({
   name: 'memoryLock',

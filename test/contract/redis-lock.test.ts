@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { inject, test } from 'vitest'
-import { redisLock, type RedisLockOptions } from '../../src/redis/redis-lock.ts'
-import { lockContract } from '../../src/testing/lock-contract.ts'
+import { redisLock, type RedisLockOptions } from '../../src/redis/locks/redis-lock.ts'
+import { lockContract } from '../../src/testing/lock-contract/lock-contract.ts'
 
 const kinds: readonly { name: string; connect: () => Redis | Redis5; options: RedisLockOptions }[] = [
   { name: 'ioredis 6', connect: () => new Redis(inject('redisUrl')), options: {} },

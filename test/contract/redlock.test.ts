@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, test } from 'vitest'
-import { redlock } from '../../src/redis/redlock.ts'
-import { lockContract } from '../../src/testing/lock-contract.ts'
+import { redlock } from '../../src/redis/locks/redlock.ts'
+import { lockContract } from '../../src/testing/lock-contract/lock-contract.ts'
 import { startNodes } from '../support/servers.ts'
 
 let nodes: Awaited<ReturnType<typeof startNodes>>

@@ -142,7 +142,7 @@ describe('the options of locks on their page are those that there are', () => {
 
   test('and those of the contract suite', () => {
     const page = first(section(locks, 'Custom locks'), 'option')
-    expect(page).toEqual(members('testing/lock-contract.ts', 'LockContract'))
+    expect(page).toEqual(members('testing/lock-contract/lock-contract.ts', 'LockContract'))
   })
 })
 
@@ -215,9 +215,13 @@ describe('the virtual fleet on its page is the one that there is', () => {
   })
 
   test('its members, those of a process and of the store', () => {
-    expect(first(section(page, 'The fleet'), 'member')).toEqual(members('testing/virtual-fleet.ts', 'VirtualFleet'))
-    expect(first(section(page, 'A process'), 'member')).toEqual(members('testing/virtual-process.ts', 'VirtualProcess'))
-    expect(first(page, 'method')).toEqual(members('testing/virtual-server.ts', 'VirtualServer'))
+    expect(first(section(page, 'The fleet'), 'member')).toEqual(
+      members('testing/virtual-fleet/virtual-fleet.ts', 'VirtualFleet'),
+    )
+    expect(first(section(page, 'A process'), 'member')).toEqual(
+      members('testing/virtual-fleet/virtual-process.ts', 'VirtualProcess'),
+    )
+    expect(first(page, 'method')).toEqual(members('testing/virtual-fleet/virtual-server.ts', 'VirtualServer'))
   })
 })
 
@@ -293,7 +297,7 @@ test('each member of a trace has a row', () => {
 
 test('each option of the contract suite has a row', () => {
   expect(first(section(options, 'Custom stores'), 'option')).toEqual(
-    members('testing/store-contract.ts', 'StoreContract'),
+    members('testing/store-contract/store-contract.ts', 'StoreContract'),
   )
 })
 

@@ -1,13 +1,13 @@
 /** What the doctor says of servers that cannot be had here: by what such a server would say of itself. */
 import { describe, expect, test } from 'vitest'
-import { access } from '../../src/cli/doctor/access.ts'
+import { access } from '../../src/cli/doctor/checks/access.ts'
 import { Facts, linesIn } from '../../src/cli/doctor/facts.ts'
 import type { Finding } from '../../src/cli/doctor/finding.ts'
-import { memory } from '../../src/cli/doctor/memory.ts'
-import { persistence } from '../../src/cli/doctor/persistence.ts'
-import { canBeExamined, server } from '../../src/cli/doctor/server.ts'
-import type { Subject } from '../../src/cli/doctor/subject.ts'
-import { clock, clocks, roundTrip, type Timing } from '../../src/cli/doctor/timing.ts'
+import { memory } from '../../src/cli/doctor/checks/memory.ts'
+import { persistence } from '../../src/cli/doctor/checks/persistence.ts'
+import { canBeExamined, server } from '../../src/cli/doctor/checks/server.ts'
+import type { Subject } from '../../src/cli/doctor/checks/subject.ts'
+import { clock, clocks, roundTrip, type Timing } from '../../src/cli/doctor/checks/timing.ts'
 import { bytes, time } from '../../src/cli/doctor/units.ts'
 
 const settings = {

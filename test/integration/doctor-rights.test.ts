@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { needs } from '../../src/cli/doctor/needs.ts'
+import { needs } from '../../src/cli/doctor/checks/needs.ts'
 import { doc } from '../docs/markdown.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
 import { examined, herdless, of } from './doctor.ts'

@@ -6,7 +6,7 @@ import type { Lock } from '../../src/core/contract/lock.ts'
 import { placeKept, placeKeptOnceTold } from '../../src/core/contract/lock-backend.ts'
 import { tokenLength } from '../../src/core/lease/token.ts'
 import { redisLock } from '../../src/redis/index.ts'
-import { RedisLocks } from '../../src/redis/locks.ts'
+import { RedisLocks } from '../../src/redis/locks/locks.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
 

@@ -1,5 +1,5 @@
 import type { CallOptions, CacheOptions, SetOptions } from '../../src/core/options/options.ts'
-import { Random } from '../../src/testing/random.ts'
+import { Random } from '../../src/testing/virtual-fleet/random.ts'
 
 /** What a loader does. */
 export interface LoaderPlan {

@@ -7,7 +7,7 @@ import {
   type VirtualProcess,
   type VirtualTrouble,
 } from '../../src/testing/index.ts'
-import { Random } from '../../src/testing/random.ts'
+import { Random } from '../../src/testing/virtual-fleet/random.ts'
 import type { Notes } from './notes.ts'
 import { Player, type Member, type Present } from './player.ts'
 import type { Fault, Network, Operation, Schedule } from './schedule.ts'

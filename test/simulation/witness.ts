@@ -1,6 +1,6 @@
 import type { Claim, ClaimRequest, Lease, Outcome, Store } from '../../src/core/contract/store.ts'
-import { FarStore, type Command } from '../../src/testing/far-store.ts'
-import type { Random } from '../../src/testing/random.ts'
+import { FarStore, type FarCommand } from '../../src/testing/virtual-fleet/far-store.ts'
+import type { Random } from '../../src/testing/virtual-fleet/random.ts'
 import type { Network } from './schedule.ts'
 
 /** That a lease is held, as a process was told; the moments are milliseconds. */
@@ -15,7 +15,7 @@ export class Witness extends FarStore {
   /** When the process was told that it has a lease, and when it had sent the claim or the renewal that this answered. */
   readonly confirmed: Confirmation[] = []
   /** When it asked for what, in milliseconds. */
-  readonly sent: { readonly at: number; readonly command: Command }[] = []
+  readonly sent: { readonly at: number; readonly command: FarCommand }[] = []
   /** Waits that the process has been told of and has not left. */
   waiting = 0
   protected readonly store: Store
@@ -57,7 +57,7 @@ export class Witness extends FarStore {
     })
   }
 
-  protected carry<T>(command: Command, _key: string, run: () => Promise<T>): Promise<T> {
+  protected carry<T>(command: FarCommand, _key: string, run: () => Promise<T>): Promise<T> {
     this.sent.push({ at: this.#now(), command })
     return run()
   }

@@ -1,6 +1,6 @@
-import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+import { VirtualClock } from '../../src/testing/virtual-fleet/virtual-clock.ts'
 
-export { settled } from '../../src/testing/virtual-clock.ts'
+export { settled } from '../../src/testing/virtual-fleet/virtual-clock.ts'
 
 /** The clock of virtual fleets, as one that has been running for a second. */
 export class FakeClock extends VirtualClock {

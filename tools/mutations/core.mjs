@@ -135,7 +135,7 @@ export const mutations = [
   {
     name: 'a process listens after it has asked',
     rule: 7,
-    file: 'src/redis/inbox.ts',
+    file: 'src/redis/push/inbox.ts',
     from: "if (this.#asking === 0 || (kind === 't' && listeners !== undefined)) return",
     to: 'if (this.#asking >= 0) return',
     tests: ['test/contract', 'test/integration'],
@@ -279,7 +279,7 @@ export const mutations = [
   {
     name: 'what has ended is forgotten when the client is connected anew',
     rule: 14,
-    file: 'src/redis/server-change.ts',
+    file: 'src/redis/connection/server-change.ts',
     from: "this.#client.on?.('ready', this.#tell)",
     to: '',
     tests: ['test/integration/ended-leases.test.ts'],
@@ -335,7 +335,7 @@ export const mutations = [
   {
     name: 'a reply that was long on its way makes values younger',
     rule: 6,
-    file: 'src/redis/server-clock.ts',
+    file: 'src/redis/connection/server-clock.ts',
     from: 'Math.max((this.#least + this.#most) / 2, this.#most - mostBehind)',
     to: '(this.#least + this.#most) / 2',
     tests: ['test/unit/redis/server-clock.test.ts'],
@@ -407,7 +407,7 @@ export const mutations = [
   {
     name: 'a value of the future is fresh',
     rule: null,
-    file: 'src/redis/entry.ts',
+    file: 'src/redis/values/entry.ts',
     from: 'return writtenAt > this.#serverNow + ofTheFuture ? -1 : this',
     to: 'return writtenAt < 0 ? -1 : this',
     tests: ['test/integration/clock.test.ts'],
@@ -447,7 +447,7 @@ export const mutations = [
   {
     name: 'a load that does not know the epoch of tags takes this moment for it',
     rule: 4,
-    file: 'src/redis/tags.ts',
+    file: 'src/redis/values/tags.ts',
     from: '.catch(() => 0)',
     to: '.catch(() => Date.now() * 1_000)',
     tests: ['test/integration/tags.test.ts'],
@@ -463,7 +463,7 @@ export const mutations = [
   {
     name: 'whoever is told a value does not look at its tags',
     rule: 4,
-    file: 'src/redis/values.ts',
+    file: 'src/redis/values/values.ts',
     from: "return isVoided(seen) ? { state: 'again' } : heard",
     to: 'return heard',
     tests: ['test/integration/tags.test.ts'],

@@ -143,7 +143,7 @@ export const lockMutations = [
   {
     name: 'half of the servers are a majority',
     rule: null,
-    file: 'src/redis/majority.ts',
+    file: 'src/redis/locks/majority.ts',
     from: 'Math.floor(nodes.length / 2) + 1',
     to: 'Math.floor(nodes.length / 2)',
     tests: ['test/integration/redlock.test.ts'],
@@ -151,7 +151,7 @@ export const lockMutations = [
   {
     name: 'what a server grants too late stays with it',
     rule: null,
-    file: 'src/redis/majority.ts',
+    file: 'src/redis/locks/majority.ts',
     from: 'for (const node of silent) ignoreRejection(node.release(hold))',
     to: 'ignoreRejection(Promise.resolve())',
     tests: ['test/integration/redlock.test.ts'],
@@ -159,7 +159,7 @@ export const lockMutations = [
   {
     name: 'what a server grants behind the release stays with it',
     rule: null,
-    file: 'src/redis/majority.ts',
+    file: 'src/redis/locks/majority.ts',
     from: "if (taken.state === 'held' && !this.#held.has(taken.hold.token))",
     to: "if (taken.state === 'held' && this.#quorum === 0)",
     tests: ['test/integration/redlock.test.ts'],

@@ -7,7 +7,7 @@ export const nearMutations = [
   {
     name: 'a change does not wait until its copies are let go',
     rule: 4,
-    file: 'src/redis/coherence.ts',
+    file: 'src/redis/values/coherence.ts',
     from: '      await all\n',
     to: '      done()\n',
     tests: ['test/contract/redis-store.test.ts'],
@@ -39,7 +39,7 @@ export const nearMutations = [
   {
     name: 'what is told of a change is answered when all is closed',
     rule: 13,
-    file: 'src/redis/inbox.ts',
+    file: 'src/redis/push/inbox.ts',
     from: 'this.#subscriber === subscriber && this.#received(message)',
     to: 'this.#received(message)',
     tests: ['test/integration/near.test.ts'],
@@ -63,7 +63,7 @@ export const nearMutations = [
   {
     name: 'a sign does not show that a message was lost',
     rule: 4,
-    file: 'src/redis/watcher.ts',
+    file: 'src/redis/push/watcher.ts',
     from: '    this.#follow(last)\n',
     to: '',
     tests: ['test/unit/redis/watcher.test.ts'],
@@ -71,7 +71,7 @@ export const nearMutations = [
   {
     name: 'a message does not show that the one before it was lost',
     rule: 4,
-    file: 'src/redis/watcher.ts',
+    file: 'src/redis/push/watcher.ts',
     from: '    this.#follow(previous)\n',
     to: '',
     tests: ['test/unit/redis/watcher.test.ts'],
@@ -87,7 +87,7 @@ export const nearMutations = [
   {
     name: 'a sign is good from when it comes, not from when it was asked for',
     rule: 4,
-    file: 'src/redis/watcher.ts',
+    file: 'src/redis/push/watcher.ts',
     from: 'Math.max(this.#until, askedAt + this.#window)',
     to: 'systemClock.now() + this.#window',
     tests: ['test/unit/redis/watcher.test.ts'],

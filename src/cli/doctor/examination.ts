@@ -1,31 +1,31 @@
 import { namespacePrefix } from '../../core/entry/key.ts'
 import { tokens } from '../../core/lease/token.ts'
-import { valueKey } from '../../redis/keys.ts'
-import { access } from './access.ts'
-import { clients } from './clients.ts'
-import { cluster } from './cluster.ts'
+import { valueKey } from '../../redis/values/keys.ts'
+import { access } from './checks/access.ts'
+import { clients } from './checks/clients.ts'
+import { cluster } from './checks/cluster.ts'
 import type { Address } from '../ioredis.ts'
 import { Unreachable, nameOf, type Connection, type Connections } from './connection.ts'
 import { Facts } from './facts.ts'
 import { about, type Finding } from './finding.ts'
-import { lease } from './lease.ts'
-import { memory } from './memory.ts'
-import { messages } from './messages.ts'
+import { lease } from './checks/lease.ts'
+import { memory } from './checks/memory.ts'
+import { messages } from './checks/messages.ts'
 import type { Question } from './options.ts'
-import { persistence } from './persistence.ts'
-import { replicas } from './replication.ts'
+import { persistence } from './checks/persistence.ts'
+import { replicas } from './checks/replication.ts'
 import type { Found } from './report.ts'
-import { rights } from './rights.ts'
-import { sentinel } from './sentinel.ts'
-import { canBeExamined, server, view } from './server.ts'
-import { slow } from './slow.ts'
-import type { Check, Subject } from './subject.ts'
-import { clock, clocks, roundTrip, timingOf, type Timing } from './timing.ts'
+import { rights } from './checks/rights.ts'
+import { sentinel } from './checks/sentinel.ts'
+import { canBeExamined, server, view } from './checks/server.ts'
+import { slow } from './checks/slow.ts'
+import type { DoctorCheck, Subject } from './checks/subject.ts'
+import { clock, clocks, roundTrip, timingOf, type Timing } from './checks/timing.ts'
 
 /** The most keys to try until one belongs to a given node: with a hundred nodes, one in a hundred does. */
 const mostKeys = 2_000
 
-const looks: readonly Check[] = [memory, persistence, replicas, clients, slow]
+const looks: readonly DoctorCheck[] = [memory, persistence, replicas, clients, slow]
 
 /**
  * Examines the subject of a question.

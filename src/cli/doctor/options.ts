@@ -1,6 +1,5 @@
 import type { CacheOptions } from '../../core/options/options.ts'
-import { parsed, planned, targetIn, targetOptions, type Target } from '../target.ts'
-import { UsageError } from '../usage-error.ts'
+import { parsed, planned, targetIn, targetOptions, type Target, UsageError } from '../target.ts'
 
 /** The question to the doctor. */
 export interface Question extends Target {

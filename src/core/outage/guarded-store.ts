@@ -12,7 +12,7 @@ import type { Events } from '../observe/events.ts'
 import { PendingInvalidations } from './pending-invalidations.ts'
 import { OwnLeases } from './own-leases.ts'
 import type { Claim, ClaimRequest, Entry, Lease, LeaseName, NewValue, Store, StoreUser } from '../contract/store.ts'
-import { InFlightCommands, type Command } from '../time/deadline.ts'
+import { InFlightCommands, type InFlightCommand } from '../time/deadline.ts'
 
 /** Settles the promise of a caller. */
 export interface Settle<T> {
@@ -256,7 +256,7 @@ export class GuardedStore {
     if (this.#closed) return reject(closedError())
     const refusal = this.#breaker.open ?? (key === undefined ? undefined : this.#kept.why(key))
     if (refusal !== undefined) return reject(refusal)
-    const command: Command = { since, before: this.#breaker.answers, reject }
+    const command: InFlightCommand = { since, before: this.#breaker.answers, reject }
     this.#underWay.begin(command)
     attempt(run).then(
       (value) => {

@@ -63,7 +63,7 @@ export async function waitAtMost(ms: number, over: Promise<void>, clock: Clock):
 }
 
 /** A command that was sent and has no answer yet. */
-export interface Command {
+export interface InFlightCommand {
   /** When it was sent, by the clock. */
   readonly since: number
   /** How many answers had arrived when it was sent. */
@@ -74,7 +74,7 @@ export interface Command {
 
 /** Commands under way, oldest first: all have the same deadline, so one timer serves them all. */
 export class InFlightCommands {
-  readonly #commands = new Set<Command>()
+  readonly #commands = new Set<InFlightCommand>()
   readonly #timeout: number
   readonly #clock: Clock
   readonly #late: (reject: (error: CacheError) => void, before: number) => void
@@ -97,7 +97,7 @@ export class InFlightCommands {
    */
   run<T>(send: () => Promise<T>, late?: (value: T) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const command: Command = { since: this.#clock.now(), before: 0, reject }
+      const command: InFlightCommand = { since: this.#clock.now(), before: 0, reject }
       this.begin(command)
       send().then(
         (value) => {
@@ -111,13 +111,13 @@ export class InFlightCommands {
     })
   }
 
-  begin(command: Command): void {
+  begin(command: InFlightCommand): void {
     this.#commands.add(command)
     if (this.#sweep === null) this.#sweepIn(this.#timeout)
   }
 
   /** Ends a command. Returns whether it was still under way. */
-  end(command: Command): boolean {
+  end(command: InFlightCommand): boolean {
     command.reject = null
     return this.#commands.delete(command)
   }
@@ -127,7 +127,7 @@ export class InFlightCommands {
     for (const command of this.#commands) this.#expire(command)
   }
 
-  #expire(command: Command): void {
+  #expire(command: InFlightCommand): void {
     const { reject, before } = command
     this.end(command)
     if (reject !== null) this.#late(reject, before)

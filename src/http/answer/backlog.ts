@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 const mostWaiting = 16_777_216
 
 /** The bytes of an answer that wait for a client. */
-export class Backlog {
+export class ClientBacklog {
   readonly #response: ServerResponse
   /** Whether earlier middleware has replaced `write` and so may have a buffer of its own. */
   readonly #isHidden: boolean

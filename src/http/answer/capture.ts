@@ -8,7 +8,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { WatchedFields } from '../watch/watched-fields.ts'
-import { Backlog } from './backlog.ts'
+import { ClientBacklog } from './backlog.ts'
 import { Departure } from '../message/departure.ts'
 import { cutOff, hasClientLeft, streamOf } from '../message/http2.ts'
 import { sendHead, type MoreLines } from '../message/late-head.ts'
@@ -81,7 +81,7 @@ export class Capture {
   readonly #reader: Reader
   readonly #overrides: Overrides
   readonly #departure: Departure | null
-  readonly #backlog: Backlog
+  readonly #backlog: ClientBacklog
   readonly #audience: Audience | null
   #onHead!: (head: Head | null) => void
   #course: Course | null = null
@@ -111,7 +111,7 @@ export class Capture {
     this.#response = response
     this.#decide = decide
     this.#audience = audience
-    this.#backlog = new Backlog(response)
+    this.#backlog = new ClientBacklog(response)
     this.recording = new Recording(most, () => this.#over())
     this.#reader = reader
     this.#overrides = new Overrides(response)

@@ -8,7 +8,7 @@ import { applyHead } from '../message/response-arguments.ts'
 import { sayReason } from './serve.ts'
 
 /** The answer to a conditional or range request, made of an answer for this client alone. */
-export interface Part {
+export interface AnswerPart {
   readonly status: 206 | 304 | 416
   /** The lines of the head, in place of those of the whole answer. */
   readonly lines: readonly FieldLine[]
@@ -23,7 +23,7 @@ export interface Part {
  * without a cache.
  * @returns `null` for the whole answer
  */
-export function partFor(asked: Request, { status, lines }: Head, now: number): Part | null {
+export function partFor(asked: Request, { status, lines }: Head, now: number): AnswerPart | null {
   const fields = fieldsOf(lines)
   const response = { status, fields }
   const withoutContent = notModifiedFields(lines)
@@ -42,7 +42,7 @@ export function partFor(asked: Request, { status, lines }: Head, now: number): P
 }
 
 /** Turns the head of a response into that of a part. */
-export function sayPart(response: ServerResponse, { status, lines }: Part): void {
+export function sayPart(response: ServerResponse, { status, lines }: AnswerPart): void {
   const names = new Set(lines.map(([name]) => name.toLowerCase()))
   for (const name of response.getHeaderNames()) if (!names.has(name)) response.removeHeader(name)
   applyHead(response, [status, lines])
@@ -51,7 +51,7 @@ export function sayPart(response: ServerResponse, { status, lines }: Part): void
 }
 
 /** Returns a function that reduces each chunk of the whole body to its share of the part. */
-export function cutting({ from, to }: Part): (chunk: Buffer) => Buffer {
+export function cutting({ from, to }: AnswerPart): (chunk: Buffer) => Buffer {
   let at = 0
   return (chunk) => {
     const begin = at

@@ -4,7 +4,7 @@ import { dateOf } from './http-date.ts'
 import type { Response } from './message.ts'
 
 /** When a request was sent and when the head of its response arrived, in milliseconds since the epoch. */
-export interface Exchange {
+export interface ExchangeTimes {
   /** Equal to `receivedAt` for a handler in the same process, because there is no network delay. */
   readonly requestedAt: number
   readonly receivedAt: number
@@ -14,7 +14,7 @@ export interface Exchange {
 export const oldest: number = mostSeconds * 1_000
 
 /** The age of a response on arrival, in milliseconds (corrected_initial_age, RFC 9111 section 4.2.3). */
-export function initialAgeOf({ fields }: Response, { requestedAt, receivedAt }: Exchange): number {
+export function initialAgeOf({ fields }: Response, { requestedAt, receivedAt }: ExchangeTimes): number {
   const date = dateOf(fieldOf(fields, 'date'), receivedAt)
   const apparent = date === null ? 0 : Math.max(0, receivedAt - date)
   const corrected = ageFieldOf(fieldOf(fields, 'age')) + Math.max(0, receivedAt - requestedAt)

@@ -3,7 +3,7 @@ import { cacheStatusText, type CacheStatus } from '../message/cache-status.ts'
 import type { HandlerRun } from './handler-run.ts'
 import { cutOff } from '../message/http2.ts'
 import { ageText } from '../policy/age.ts'
-import { Backlog } from '../answer/backlog.ts'
+import { ClientBacklog } from '../answer/backlog.ts'
 import { sayHead, sayReason } from '../answer/serve.ts'
 import { ageNow, type StoredHead } from '../stored/stored-response.ts'
 
@@ -17,7 +17,7 @@ export function follow(
   const lines = head.lines.filter(([name]) => !['age', 'cache-status'].includes(name.toLowerCase()))
   sayReason(response, head.statusMessage)
   sayHead(response, head.status, [...lines.flat(), ...ours])
-  const backlog = new Backlog(response)
+  const backlog = new ClientBacklog(response)
   const follower = {
     isReady: true,
     write(chunk: Buffer) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { lockKey, lockKeys } from '../../../src/redis/lock-keys.ts'
+import { lockKey, lockKeys } from '../../../src/redis/locks/lock-keys.ts'
 
 /** What Redis hashes of a key, by the rule of its cluster specification. */
 function hashed(key: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ServerClock } from '../../../src/redis/server-clock.ts'
+import { ServerClock } from '../../../src/redis/connection/server-clock.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 /** By how much the clock of the server is ahead of ours, in milliseconds. */

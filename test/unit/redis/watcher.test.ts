@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Watcher } from '../../../src/redis/watcher.ts'
+import { Watcher } from '../../../src/redis/push/watcher.ts'
 
 const window = 300
 

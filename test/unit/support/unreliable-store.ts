@@ -1,8 +1,8 @@
 import type { Store, StoreUser } from '../../../src/core/contract/store.ts'
-import { FarStore, type Command } from '../../../src/testing/far-store.ts'
+import { FarStore, type FarCommand } from '../../../src/testing/virtual-fleet/far-store.ts'
 
 interface Gate {
-  readonly command: Command
+  readonly command: FarCommand
   readonly where: 'before' | 'after'
   readonly opened: Promise<void>
 }
@@ -14,7 +14,7 @@ export class UnreliableStore extends FarStore {
   /** Whether the messages about outcomes and lost leases come through. */
   messages: 'delivered' | 'lost' | 'never promised' = 'delivered'
   /** The commands that were sent, in order. */
-  readonly sent: Command[] = []
+  readonly sent: FarCommand[] = []
   opened = 0
   closed = 0
 
@@ -33,7 +33,7 @@ export class UnreliableStore extends FarStore {
   }
 
   /** Keeps each command of this name back, before it takes effect or after; returns what lets them all go on. */
-  hold(command: Command, where: 'before' | 'after'): () => void {
+  hold(command: FarCommand, where: 'before' | 'after'): () => void {
     let open!: () => void
     const gate: Gate = { command, where, opened: new Promise((resolve) => (open = resolve)) }
     this.#gates.add(gate)
@@ -58,7 +58,7 @@ export class UnreliableStore extends FarStore {
     for (const go of kept) go()
   }
 
-  count(command: Command): number {
+  count(command: FarCommand): number {
     return this.sent.filter((sent) => sent === command).length
   }
 
@@ -72,7 +72,7 @@ export class UnreliableStore extends FarStore {
     return super.close(user)
   }
 
-  protected async carry<T>(command: Command, _key: string, run: () => Promise<T>): Promise<T> {
+  protected async carry<T>(command: FarCommand, _key: string, run: () => Promise<T>): Promise<T> {
     this.sent.push(command)
     if (this.mode === 'failing') throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
     if (this.mode === 'silent') await new Promise<void>((resolve) => this.#kept.push(resolve))
@@ -89,7 +89,7 @@ export class UnreliableStore extends FarStore {
     return said
   }
 
-  async #pass(command: Command, where: Gate['where']): Promise<void> {
+  async #pass(command: FarCommand, where: Gate['where']): Promise<void> {
     for (const gate of this.#gates) if (gate.command === command && gate.where === where) await gate.opened
   }
 }

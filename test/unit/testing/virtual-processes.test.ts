@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { Process } from '../../../src/testing/process.ts'
+import { Process } from '../../../src/testing/virtual-fleet/process.ts'
 
 /** A process, and what it has run. */
 function running(): { clock: FakeClock; process: Process; ran: string[]; does: (what: string) => () => void } {

@@ -1,0 +1,109 @@
+import { namespacePrefix } from '../../../core/entry/key.ts'
+import type { Answer } from '../connection.ts'
+import { about, type Finding } from '../finding.ts'
+import { inboxOf, needs, type Need } from './needs.ts'
+import type { Subject } from './subject.ts'
+
+const voice = about('rights', 'docs/redis.md#a-user-with-the-least-rights')
+
+/** The missing rights, as terms of an ACL rule. */
+interface Missing {
+  readonly words: Set<string>
+  /** Commands that the server does not have. */
+  readonly unknown: Set<string>
+}
+
+/** Whether the user has all rights that the library needs: each is tried, or looked up with ACL DRYRUN. */
+export async function rights(subject: Subject): Promise<Finding[]> {
+  const { connection, key, settings, aclUser } = subject
+  const needed = needs(key, inboxOf(`doctor-${key.slice(-16)}`)).filter(({ where }) => isNeeded(where, subject))
+  const who = aclUser ?? ((await connection.text('ACL', 'WHOAMI')) || connection.user)
+  const missing: Missing = { words: new Set(), unknown: new Set() }
+  let essential = false
+  const answers = await Promise.all(
+    needed.map((need) => (aclUser === null ? tried(subject, need) : lookedUp(subject, aclUser, need))),
+  )
+  for (const [index, need] of needed.entries()) {
+    const answer = answers[index] as Answer
+    if (!('refused' in answer)) continue
+    if (aclUser !== null && !isPermission(answer.refused)) return [notLookedUp(aclUser, answer.refused)]
+    const noted = note(missing, need, answer.refused, settings.namespace)
+    essential ||= noted && need.dispensable !== true
+  }
+  const what = lacks(missing, who)
+  if (what === '') {
+    const patterns = settings.wakeUp === 'push' ? ', the keys and the channel' : ' and the keys'
+    return [voice.ok(`User ${who} has all rights: ${needed.length} commands${patterns}`)]
+  }
+  const rule = missing.words.size === 0 ? '' : `ACL SETUSER ${who} ${[...missing.words].join(' ')}. `
+  const consequence = 'What is refused counts as a failure of the store: callers load for themselves.'
+  return [
+    essential
+      ? voice.problem(what, `${rule}${consequence}`)
+      : voice.warning(what, `${rule}The library does without, less well.`),
+  ]
+}
+
+/** The missing rights in a sentence; `''` if there are none. */
+function lacks({ words, unknown }: Missing, who: string): string {
+  const forbidden = words.size === 0 ? '' : `User ${who} has no right to ${[...words].join(' ')}`
+  const commands = unknown.size === 0 ? '' : `The server has no ${[...unknown].join(', no ')}`
+  return [forbidden, commands].filter((text) => text !== '').join('. ')
+}
+
+function isNeeded(where: Need['where'], { settings, kind, database }: Subject): boolean {
+  switch (where) {
+    case 'everywhere':
+      return true
+    case 'push':
+      return settings.wakeUp === 'push'
+    case 'cluster':
+      return kind === 'cluster'
+    case 'database':
+      return database !== 0
+  }
+}
+
+async function tried({ connection, connect, database }: Subject, { word, call }: Need): Promise<Answer> {
+  const [command, ...args] = call
+  if (word === '+select') return connection.ask(command, database)
+  if (word !== '+subscribe') return connection.ask(command, ...args)
+  // A connection with a subscription can run few other commands.
+  const subscriber = await connect()
+  try {
+    return await subscriber.attempt(() => subscriber.client.subscribe(...args))
+  } finally {
+    subscriber.close()
+  }
+}
+
+async function lookedUp({ connection }: Subject, user: string, { call }: Need): Promise<Answer> {
+  const answer = await connection.ask('ACL', 'DRYRUN', user, ...call)
+  return 'refused' in answer || answer.reply === 'OK' ? answer : { refused: String(answer.reply) }
+}
+
+/** Notes a refusal. Returns whether it shows a missing right; any other error means that the right is there. */
+function note({ words, unknown }: Missing, { word }: Need, refused: string, namespace: string): boolean {
+  if (/^ERR unknown (sub)?command/i.test(refused)) {
+    unknown.add(word.slice(1).replace('|', ' ').toUpperCase())
+    return true
+  }
+  if (!isPermission(refused)) return false
+  // The sentence endings of Redis 6.2, 7.0 and 7.2; the names in them may contain any word.
+  if (/\bkeys?( used as arguments)?$/.test(refused)) words.add(`~{${namespacePrefix(namespace)}*`)
+  else if (/\bchannels?( used as arguments)?$/.test(refused)) words.add('&herdless:inbox:*')
+  else words.add(word)
+  return true
+}
+
+function isPermission(refused: string): boolean {
+  return /^NOPERM|no permissions? to|can't (run|access)/i.test(refused)
+}
+
+function notLookedUp(user: string, refused: string): Finding {
+  return voice.problem(
+    `The rights of user ${user} could not be looked up: ${refused}`,
+    'ACL DRYRUN needs Redis 7.0 and a user with that right. ' +
+      'Without --acl-user, the rights of the one who is logged in are tried.',
+  )
+}

@@ -1,0 +1,66 @@
+import { about, type Finding } from '../finding.ts'
+import type { Facts } from '../facts.ts'
+import type { Subject } from './subject.ts'
+import { time } from '../units.ts'
+
+const voice = about('server', 'docs/redis.md#what-redis-needs')
+const clusterPage = 'docs/redis.md#redis-cluster'
+
+/** The kind of server, and whether the library works on it. */
+export function server({ facts, kind }: Subject): Finding[] {
+  const { name, version } = identity(facts)
+  const mode = facts.hello('mode') ?? facts.info('redis_mode')
+  const uptime = facts.count('uptime_in_seconds')
+  const what = `${name} ${version ?? 'of unknown version'}${uptime === undefined ? '' : `, up ${time(1_000 * uptime)}`}`
+  if (mode === 'sentinel') {
+    return [voice.problem(`${what}: a sentinel, which holds no data`, 'Give its URL together with --sentinel <name>.')]
+  }
+  if (facts.info('loading') === '1') {
+    return [
+      voice.problem(`${what}: it is loading its data and answers nothing else`, 'Wait until it has, and ask again.'),
+    ]
+  }
+  if (mode === 'cluster' && kind !== 'cluster') {
+    const todo = 'Give --cluster here, and let the application use the class Cluster of ioredis.'
+    return [
+      { ...voice.problem(`${what}: a node of a cluster, which sends others' keys away`, todo), page: clusterPage },
+    ]
+  }
+  if (version !== undefined && name === 'Redis' && older(version, [6, 2])) {
+    return [voice.problem(`${what}: older than 6.2`, 'Upgrade it: herdless is for 6.2 and newer, and for Valkey.')]
+  }
+  if (name !== 'Redis' && name !== 'Valkey') {
+    return [voice.warning(`${what}, which herdless is not tested with`, 'Run its tests on it: see CONTRIBUTING.md.')]
+  }
+  if (version === undefined) return [voice.note(what, 'Not allowed to look. It must be Redis 6.2 or newer, or Valkey.')]
+  return [voice.ok(what)]
+}
+
+/** Whether a further examination makes sense after the findings about a server. */
+export function canBeExamined(findings: readonly Finding[]): boolean {
+  return !findings.some(({ level }) => level === 'problem')
+}
+
+function identity(facts: Facts): { name: string; version: string | undefined } {
+  const dragonfly = facts.info('dragonfly_version')
+  if (dragonfly !== undefined) return { name: 'Dragonfly', version: dragonfly }
+  if (/keydb/i.test(facts.info('executable') ?? '')) return { name: 'KeyDB', version: facts.info('redis_version') }
+  const valkey = facts.info('valkey_version')
+  if (valkey !== undefined || facts.hello('server') === 'valkey') {
+    return { name: 'Valkey', version: valkey ?? facts.hello('version') }
+  }
+  const said = facts.hello('server') ?? 'redis'
+  return { name: said === 'redis' ? 'Redis' : said, version: facts.info('redis_version') ?? facts.hello('version') }
+}
+
+function older(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [itsMajor = 0, itsMinor = 0] = version.split('.').map(Number)
+  return itsMajor < major || (itsMajor === major && itsMinor < minor)
+}
+
+/** The facts that the server refused to report. */
+export function view({ facts }: Subject): Finding[] {
+  if (facts.hidden.length === 0) return []
+  const what = `Not allowed to look: ${facts.hidden.join('; ')}`
+  return [about('view', 'docs/production.md#the-doctor').note(what, 'What depends on it was not examined.')]
+}

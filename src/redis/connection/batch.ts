@@ -1,0 +1,80 @@
+import type { RedisClient } from './client.ts'
+import { runScript } from './run-script.ts'
+import type { Script } from '../scripts.ts'
+
+/** The most items and bytes in one command: a script blocks the server while it runs. */
+const mostItems = 100
+const mostBytes = 1_048_576
+
+type Argument = string | Buffer | number
+
+interface Item {
+  readonly keys: readonly string[]
+  readonly args: readonly Argument[]
+  readonly bytes: number
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Runs of one script for several keys. The runs of one tick go out as one command. In a cluster, where the keys live on
+ * several nodes, each goes out on its own.
+ */
+export class Batch {
+  readonly #client: RedisClient
+  readonly #script: Script
+  #thisTick: Item[] = []
+
+  constructor(client: RedisClient, script: Script) {
+    this.#client = client
+    this.#script = script
+  }
+
+  /** Runs the script for one item. All items have the same number of keys and arguments. */
+  run(keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      // Not in a microtask: callers of the same tick may need several microtasks to get here.
+      if (this.#thisTick.length === 0) process.nextTick(this.#endTick)
+      const bytes = args.reduce<number>((sum, arg) => sum + (Buffer.isBuffer(arg) ? arg.length : 0), 0)
+      this.#thisTick.push({ keys, args, bytes, resolve, reject })
+    })
+  }
+
+  readonly #endTick = (): void => {
+    const items = this.#thisTick
+    this.#thisTick = []
+    const most = this.#client.isCluster ? 1 : mostItems
+    let some: Item[] = []
+    let bytes = 0
+    for (const item of items) {
+      if (some.length === most || (some.length > 0 && bytes + item.bytes > mostBytes)) {
+        this.#send(some)
+        some = []
+        bytes = 0
+      }
+      some.push(item)
+      bytes += item.bytes
+    }
+    this.#send(some)
+  }
+
+  #send(items: readonly Item[]): void {
+    const keys = items.flatMap((item) => item.keys)
+    const args = [items.length, ...items.flatMap((item) => item.args)]
+    runScript(this.#client, this.#script, keys, args).then(
+      (answers) => {
+        for (const [index, { resolve, reject }] of items.entries()) {
+          const answer = (answers as unknown[])[index]
+          if (answer instanceof Error) reject(answer)
+          else resolve(answer)
+        }
+      },
+      (error: unknown) => {
+        // One item made the server refuse the whole command: a forbidden key, or a key of another slot.
+        const refused = /^(NOPERM|CROSSSLOT)/.test((error as Error).message)
+        if (refused && items.length > 1) for (const item of items) this.#send([item])
+        else for (const { reject } of items) reject(error)
+      },
+    )
+  }
+}

@@ -1,0 +1,124 @@
+import { systemClock } from '../../core/time/clock.ts'
+import type { Copies, Watch } from '../../core/contract/store.ts'
+import type { Gone } from './gone.ts'
+
+/**
+ * The promise that the copies of one namespace in this process are told of changes, renewed while there are copies.
+ *
+ * Messages can be lost without a trace. So each drop names the one before it, and a sign names the last one: if the
+ * names do not match, a message was missed, and all copies are dropped.
+ */
+export class Watcher {
+  readonly #window: number
+  readonly #ask: () => string | null
+  readonly #onEnd: () => void
+  readonly #watches = new Set<CopiesWatch>()
+  /** When the signs under way were requested, by token. */
+  readonly #asked = new Map<string, number>()
+  /** The token of the last drop. */
+  #last = ''
+  #until = 0
+  #keptUntil = 0
+  #timer: NodeJS.Timeout | undefined
+
+  /**
+   * @param options.window how long a sign is valid, in milliseconds
+   * @param options.ask puts this process on the list and requests a sign; returns its token, or `null` if none will
+   *   come
+   * @param options.onEnd called when the last watch has closed
+   */
+  constructor(options: { window: number; ask: () => string | null; onEnd: () => void }) {
+    this.#window = options.window
+    this.#ask = options.ask
+    this.#onEnd = options.onEnd
+  }
+
+  /** Adds the copies of one more cache. */
+  watch(copies: Copies): Watch {
+    const watch = new CopiesWatch(this, copies, this.#until)
+    this.#watches.add(watch)
+    return watch
+  }
+
+  /** As {@link Watch.keep}. */
+  keep(watch: CopiesWatch, ms: number): void {
+    // A read of a closed cache may still have been under way.
+    if (!this.#watches.has(watch)) return
+    this.#keptUntil = Math.max(this.#keptUntil, systemClock.now() + ms)
+    if (this.#timer !== undefined) return
+    this.#timer = setInterval(this.#renew, this.#window / 3)
+    this.#timer.unref()
+    this.#renew()
+  }
+
+  leave(watch: CopiesWatch): void {
+    if (!this.#watches.delete(watch) || this.#watches.size > 0) return
+    this.#stop()
+    this.#onEnd()
+  }
+
+  /** Handles a drop. */
+  told(token: string, { previous, keys, tags }: Gone): void {
+    this.#follow(previous)
+    this.#last = token
+    for (const { copies } of this.#watches) {
+      if (keys.length > 0) copies.drop(keys)
+      if (tags.length > 0) copies.dropTags(tags)
+    }
+  }
+
+  /**
+   * Handles a sign, which arrives behind all earlier drops.
+   * @param last the token of the last drop that was sent
+   */
+  sign(token: string, last: string): void {
+    const askedAt = this.#asked.get(token)
+    if (askedAt === undefined) return
+    this.#asked.delete(token)
+    this.#follow(last)
+    this.#until = Math.max(this.#until, askedAt + this.#window)
+    for (const watch of this.#watches) watch.until = this.#until
+  }
+
+  #follow(last: string): void {
+    if (last === this.#last) return
+    this.#last = last
+    for (const { copies } of this.#watches) copies.dropAll()
+  }
+
+  readonly #renew = (): void => {
+    const now = systemClock.now()
+    if (now > this.#keptUntil) return this.#stop()
+    // A sign later than this would be valid for no time.
+    for (const [token, askedAt] of this.#asked) if (askedAt + this.#window <= now) this.#asked.delete(token)
+    const token = this.#ask()
+    if (token !== null) this.#asked.set(token, now)
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+/** The share of one cache in a {@link Watcher}. */
+class CopiesWatch implements Watch {
+  /** A plain property, because every near hit reads it. */
+  until: number
+  readonly copies: Copies
+  readonly #watcher: Watcher
+
+  constructor(watcher: Watcher, copies: Copies, until: number) {
+    this.#watcher = watcher
+    this.copies = copies
+    this.until = until
+  }
+
+  keep(ms: number): void {
+    this.#watcher.keep(this, ms)
+  }
+
+  close(): void {
+    this.#watcher.leave(this)
+  }
+}

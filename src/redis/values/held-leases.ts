@@ -1,0 +1,67 @@
+import { systemClock } from '../../core/time/clock.ts'
+import type { Lease } from '../../core/contract/store.ts'
+import type { Inbox } from '../push/inbox.ts'
+
+interface Held {
+  readonly lease: Lease
+  /** The epoch of tags when it was granted. */
+  readonly since: number
+  /** Whether it replaces a value that is still fresh. */
+  readonly replaces: boolean
+  readonly lose: () => void
+  /** When it was granted, by the server's clock, and when the grant arrived, by ours; in milliseconds. */
+  readonly granted: number
+  readonly learned: number
+}
+
+/** The leases of this process, by token. */
+export class HeldLeases {
+  readonly #inbox: Inbox | null
+  readonly #held = new Map<string, Held>()
+
+  constructor(inbox: Inbox | null) {
+    this.#inbox = inbox
+  }
+
+  /**
+   * Adds a granted lease.
+   * @param about.micros the server's time in the reply that granted it, in microseconds
+   * @param about.since the epoch of tags at the grant
+   * @param about.replaces whether it replaces a value that is still fresh
+   */
+  add(granted: Omit<Lease, 'lost'>, about: { micros: number; since: number; replaces: boolean }): Lease {
+    const { micros, since, replaces } = about
+    let lose!: () => void
+    const lost = new Promise<void>((resolve) => (lose = resolve))
+    const lease: Lease = { ...granted, lost }
+    const held: Held = { lease, since, replaces, lose, granted: micros / 1_000, learned: systemClock.now() }
+    this.#held.set(lease.token, held)
+    this.#inbox?.hold(lease.token, lose)
+    return lease
+  }
+
+  /**
+   * Removes a lease that is about to end. Returns its data from the grant, and the time by the clock of the server that
+   * granted it (in a cluster each node has its own), in milliseconds; `null` for a lease that is not held.
+   */
+  end(token: string): { sentAt: number; since: number; replaces: boolean } | null {
+    const held = this.#held.get(token)
+    if (held === undefined) return null
+    this.#held.delete(token)
+    this.#inbox?.letGo(token)
+    const { granted, learned, since, replaces } = held
+    return { sentAt: granted + systemClock.now() - learned, since, replaces }
+  }
+
+  /** Renews every held lease, and reports those that are lost. */
+  confirm(renew: (leases: readonly Lease[]) => Promise<boolean>[]): void {
+    const all = [...this.#held.values()]
+    for (const [index, answer] of renew(all.map(({ lease }) => lease)).entries()) {
+      // Without an answer, the watchdog's next renewal or its deadline decides.
+      answer.then(
+        (ours) => ours || all[index]?.lose(),
+        () => undefined,
+      )
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { systemClock } from '../../core/time/clock.ts'
+import type { Entry, Outcome } from '../../core/contract/store.ts'
+import { isVoided } from '../../core/entry/tags.ts'
+import { entryIn } from './entry.ts'
+import { valueKey } from './keys.ts'
+import type { Heard } from './outcome.ts'
+import type { Reader } from './reader.ts'
+import type { ServerClock } from '../connection/server-clock.ts'
+import type { Tags } from './tags.ts'
+
+/** The values in Redis, judged by the server's clock and by their tags. */
+export class Values {
+  readonly #reader: Reader
+  readonly #tags: Tags
+  readonly #clock: ServerClock
+
+  constructor(reader: Reader, tags: Tags, clock: ServerClock) {
+    this.#reader = reader
+    this.#tags = tags
+    this.#clock = clock
+  }
+
+  /**
+   * Reads a value; one with an invalidated tag counts as expired.
+   * @param tags the tags that it probably has
+   */
+  read(key: string, tags: readonly string[]): Promise<Entry | null> {
+    return this.#clock.known ? this.#read(key, tags) : this.#clock.first().then(() => this.#read(key, tags))
+  }
+
+  /** The value in a reply; `null` if there is none, or if one of its tags was invalidated. */
+  async replied(key: string, bytes: unknown): Promise<Entry | null> {
+    const entry = Buffer.isBuffer(bytes) ? entryIn(bytes, this.#clock.now()) : null
+    if (entry === null || entry.tags.length === 0) return entry
+    return (await this.#tags.seen(key, entry)) === entry ? entry : null
+  }
+
+  /**
+   * Re-check tags when a pushed value arrives: the filler may have paused between its tag check and its fill, and a
+   * waiter may have asked after an invalidation in between.
+   */
+  async waited(key: string, heard: Heard): Promise<Outcome> {
+    if (heard.state !== 'filled' || heard.entry.tags.length === 0) return heard
+    const seen = await this.#tags.seen(key, heard.entry).catch(() => null)
+    if (seen === null) return { state: 'read' }
+    return isVoided(seen) ? { state: 'again' } : heard
+  }
+
+  #read(key: string, tags: readonly string[]): Promise<Entry | null> {
+    const epochs = this.#tags.expected(key, tags)
+    return this.#reader.read<Entry | null>(valueKey(key), (bytes) => {
+      if (bytes === null) return null
+      // Only a found value needs the clock: a miss leads to a claim, whose reply brings the time.
+      const now = systemClock.now()
+      this.#clock.refresh(now)
+      const entry = entryIn(bytes, this.#clock.at(now))
+      return entry === null || entry.tags.length === 0 ? entry : this.#tags.seen(key, entry, epochs)
+    })
+  }
+}
