@@ -253,6 +253,14 @@ export const mutations = [
     tests: ['test/integration/ended-leases.test.ts'],
   },
   {
+    name: 'a cache that is closed starts another round of releases',
+    rule: 13,
+    file: 'src/core/outage/backlog.ts',
+    from: 'if (this.#stopped) return Promise.resolve()',
+    to: '',
+    tests: ['test/unit/outage/own-leases.test.ts'],
+  },
+  {
     name: 'a process waits for a lease of its own that is over',
     rule: 14,
     file: 'src/core/outage/guarded-store.ts',

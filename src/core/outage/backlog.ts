@@ -67,12 +67,13 @@ export class Backlog<Item> {
     if (this.#items.get(id) === item) this.#items.delete(id)
   }
 
-  /** Sends all items, in order, until one fails; resolves when the round is over. */
+  /** Sends all items, in order, until one fails; resolves when the round is over. Once stopped it sends nothing. */
   retry(): Promise<void> {
+    if (this.#stopped) return Promise.resolve()
     return (this.#round ??= this.#sendAll().finally(() => (this.#round = null)))
   }
 
-  /** Stops the rounds; only `retry` sends from now on. */
+  /** Stops the rounds, also the present one. The answers to sent items still count. */
   stop(): void {
     this.#stopped = true
     this.#timer?.cancel()
@@ -88,7 +89,7 @@ export class Backlog<Item> {
       if (some.length === 0) break
       const done = await Promise.all(some.map(([id, item]) => this.#try(id, item)))
       failed ||= done.includes(false)
-      if (failed && !this.#independent) break
+      if (this.#stopped || (failed && !this.#independent)) break
     }
     if (this.#items.size > 0) this.#retryLater()
     if (!failed) this.#onSuccess()

@@ -7,9 +7,10 @@ import { FakeClock, settled } from '../../support/fake-clock.ts'
 function owned({ sharded = false } = {}) {
   const clock = new FakeClock()
   const sent: string[] = []
-  const store = { refuses: false }
+  const store = { refuses: false, answers: Promise.resolve() }
   const release = async ({ key }: LeaseName): Promise<boolean> => {
     sent.push(key)
+    await store.answers
     if (store.refuses) throw new Error('READONLY')
     return true
   }
@@ -48,6 +49,21 @@ describe('a release', () => {
     await clock.advance(60_000)
     expect(sent).toHaveLength(before)
     expect(clock.pending).toBe(0)
+  })
+
+  test('of a lease that came back starts no round in a cache that was closed meanwhile', async () => {
+    const { leases, sent, store, ended } = owned()
+    await leases.giveBack(ended('other'))
+    let answer!: () => void
+    store.answers = new Promise((resolve) => (answer = resolve))
+    const back = leases.cameBack(ended('k'))
+    await settled()
+    expect(sent).toEqual(['other', 'k'])
+    leases.close()
+    answer()
+    await back
+    await settled()
+    expect(sent).toEqual(['other', 'k'])
   })
 
   test('is not repeated by a cache that is closed', async () => {
