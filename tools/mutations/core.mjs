@@ -80,8 +80,8 @@ export const mutations = [
     name: 'reads are joined after they were sent',
     rule: 4,
     file: 'src/core/cache/reads.ts',
-    from: 'process.nextTick(this.#endTick)',
-    to: 'setTimeout(this.#endTick, 5)',
+    from: 'this.#thisTick.clear()',
+    to: '',
     tests: ['test/unit', 'test/contract', 'test/integration'],
   },
   {

@@ -1,4 +1,5 @@
 import { loadContextStorage, type LoadNode } from '../load/circular-load.ts'
+import { TickBatch } from '../time/clock.ts'
 import { formatValue } from '../time/duration.ts'
 import { CacheError } from '../errors.ts'
 import { checkKey } from '../entry/key.ts'
@@ -24,7 +25,7 @@ interface Wanted<T> {
 /** Collects the loads that begin in one tick, and runs them with one loader call. */
 class Batches<T> {
   readonly #loader: BatchLoader<T>
-  #thisTick: Wanted<T>[] = []
+  readonly #thisTick = new TickBatch<Wanted<T>>((wanted) => this.#run(wanted))
 
   constructor(loader: BatchLoader<T>) {
     this.#loader = loader
@@ -33,14 +34,11 @@ class Batches<T> {
   /** Loads one key together with the others of its tick. */
   load(context: LoadContext): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.#thisTick.length === 0) process.nextTick(this.#endTick)
-      this.#thisTick.push({ context, load: loadContextStorage.getStore(), resolve, reject })
+      this.#thisTick.add({ context, load: loadContextStorage.getStore(), resolve, reject })
     })
   }
 
-  readonly #endTick = (): void => {
-    const wanted = this.#thisTick
-    this.#thisTick = []
+  #run(wanted: readonly Wanted<T>[]): void {
     const [first] = wanted
     // The loader runs in the context of the first load, so the other loads wait for whatever it waits for.
     for (const { load } of wanted) {

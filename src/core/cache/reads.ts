@@ -1,4 +1,4 @@
-import type { Clock } from '../time/clock.ts'
+import { TickBatch, type Clock } from '../time/clock.ts'
 import type { Codec } from '../codec/codec.ts'
 import type { Keyspace } from '../entry/key.ts'
 import type { Near } from '../near/near.ts'
@@ -43,7 +43,8 @@ export interface ReadParts {
  */
 export class Reads {
   readonly #parts: ReadParts
-  #thisTick = new Map<string, Read>()
+  readonly #thisTick = new Map<string, Read>()
+  readonly #batch = new TickBatch<Read>((reads) => this.#send(reads))
 
   constructor(parts: ReadParts) {
     this.#parts = parts
@@ -56,7 +57,6 @@ export class Reads {
   read(key: string, tags: readonly string[]): Promise<ReadResult> {
     const joined = this.#thisTick.get(key)
     if (joined !== undefined) return joined.found
-    if (this.#thisTick.size === 0) process.nextTick(this.#endTick)
     let send!: (now: number) => void
     const found = new Promise<ReadResult>((resolve, reject) => {
       send = (now) => {
@@ -81,15 +81,16 @@ export class Reads {
         store.readInto(keyspace.keyOf(key), all, now, { resolve: seen, reject: failed })
       }
     })
-    this.#thisTick.set(key, { found, send })
+    const read = { found, send }
+    this.#thisTick.set(key, read)
+    this.#batch.add(read)
     return found
   }
 
-  readonly #endTick = (): void => {
-    const reads = this.#thisTick
-    this.#thisTick = new Map()
+  #send(reads: readonly Read[]): void {
+    this.#thisTick.clear()
     const now = this.#parts.clock.now()
-    for (const { send } of reads.values()) send(now)
+    for (const { send } of reads) send(now)
   }
 
   #found(key: string, entry: Entry | null, at: number): ReadResult {

@@ -1,4 +1,4 @@
-import { drawRandom, type Clock } from '../time/clock.ts'
+import { drawRandom, spread, type Clock } from '../time/clock.ts'
 
 /** The time without voided loads after which a row ends, in milliseconds. */
 const rowEndsAfter = 10_000
@@ -52,7 +52,7 @@ export class Pacing {
   pause(key: string): number {
     const voided = this.#voided(key)
     if (voided < 2) return 0
-    return Math.min(longest, shortest * 2 ** (voided - 2)) * (0.75 + drawRandom(this.#clock) / 2)
+    return spread(Math.min(longest, shortest * 2 ** (voided - 2)), drawRandom(this.#clock))
   }
 
   #voided(key: string): number {
@@ -75,5 +75,5 @@ export class Pacing {
  */
 export function reaskDelay(asked: number, pushed: boolean, random: number): number {
   const base = pushed ? 350 : Math.min(350, 25 * 1.5 ** (asked - 1))
-  return base * (0.75 + random / 2)
+  return spread(base, random)
 }

@@ -1,4 +1,4 @@
-import { drawRandom, type Clock, type Timer } from '../time/clock.ts'
+import { drawRandom, spread, type Clock, type Timer } from '../time/clock.ts'
 import type { LockPlan } from '../options/lock-plan.ts'
 import type { Busy } from '../contract/lock-backend.ts'
 
@@ -25,11 +25,7 @@ export class LockWaiters {
     plan.signal?.throwIfAborted()
     if (most <= 0) return
     const again = busy?.pushed ? messageLost : plan.retryEvery
-    const sleep = Math.min(
-      again * (0.75 + drawRandom(this.#clock) / 2),
-      (busy?.left ?? Number.POSITIVE_INFINITY) + 1,
-      most,
-    )
+    const sleep = Math.min(spread(again, drawRandom(this.#clock)), (busy?.left ?? Number.POSITIVE_INFINITY) + 1, most)
     let timer: Timer | undefined
     const timeout = new Promise<void>((resolve) => {
       timer = this.#clock.after(sleep, resolve)

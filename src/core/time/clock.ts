@@ -1,7 +1,7 @@
 /*
  * Room: time. The clock that everything else in core goes by, and the timers on it. Only errors.ts stands below it.
  *
- * Reading order: clock.ts (the clock), duration.ts (durations in options), deadline.ts (commands with a deadline).
+ * Reading order: clock.ts (the clock, and the end of a tick), duration.ts (durations in options), deadline.ts (commands with a deadline).
  */
 /**
  * The time of the core: monotonic, and replaceable, so that a simulated fleet can share one virtual clock. Wall-clock
@@ -34,6 +34,14 @@ export const systemClock: Clock = {
 /** A random number in [0, 1). It comes from the clock because randomness only ever decides when something happens. */
 export function drawRandom(clock: Clock): number {
   return clock.random?.() ?? Math.random()
+}
+
+/**
+ * A duration ± 25 %, so that callers that began together do not go on together.
+ * @param random a number in [0, 1)
+ */
+export function spread(ms: number, random: number): number {
+  return ms * (0.75 + random / 2)
 }
 
 /**
@@ -82,5 +90,32 @@ export class CoarseClock {
   readonly #turnEnds = (): void => {
     this.#left = 0
     this.#armed = false
+  }
+}
+
+/** Collects the items of one tick, and hands them on together at its end. */
+export class TickBatch<Item> {
+  readonly #handOn: (items: readonly Item[]) => void
+  readonly #atEnd: (run: () => void) => void
+  #items: Item[] = []
+
+  /**
+   * @param handOn called with the items, in order
+   * @param atEnd runs a function at the end of the tick. Default: `process.nextTick`, because callers of the same tick
+   *   may need several microtasks to get here
+   */
+  constructor(handOn: (items: readonly Item[]) => void, atEnd = (run: () => void): void => process.nextTick(run)) {
+    this.#handOn = handOn
+    this.#atEnd = atEnd
+  }
+
+  add(item: Item): void {
+    if (this.#items.push(item) === 1) this.#atEnd(this.#end)
+  }
+
+  readonly #end = (): void => {
+    const items = this.#items
+    this.#items = []
+    this.#handOn(items)
   }
 }

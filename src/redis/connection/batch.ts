@@ -1,3 +1,4 @@
+import { TickBatch } from '../../core/time/clock.ts'
 import type { RedisClient } from './client.ts'
 import { runScript } from './run-script.ts'
 import type { Script } from '../scripts.ts'
@@ -23,7 +24,7 @@ interface Item {
 export class Batch {
   readonly #client: RedisClient
   readonly #script: Script
-  #thisTick: Item[] = []
+  readonly #thisTick = new TickBatch<Item>((items) => this.#sendAll(items))
 
   constructor(client: RedisClient, script: Script) {
     this.#client = client
@@ -33,16 +34,12 @@ export class Batch {
   /** Runs the script for one item. All items have the same number of keys and arguments. */
   run(keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      // Not in a microtask: callers of the same tick may need several microtasks to get here.
-      if (this.#thisTick.length === 0) process.nextTick(this.#endTick)
       const bytes = args.reduce<number>((sum, arg) => sum + (Buffer.isBuffer(arg) ? arg.length : 0), 0)
-      this.#thisTick.push({ keys, args, bytes, resolve, reject })
+      this.#thisTick.add({ keys, args, bytes, resolve, reject })
     })
   }
 
-  readonly #endTick = (): void => {
-    const items = this.#thisTick
-    this.#thisTick = []
+  #sendAll(items: readonly Item[]): void {
     const most = this.#client.isCluster ? 1 : mostItems
     let some: Item[] = []
     let bytes = 0

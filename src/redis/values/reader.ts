@@ -1,3 +1,4 @@
+import { TickBatch } from '../../core/time/clock.ts'
 import type { RedisClient } from '../connection/client.ts'
 
 /** The most keys in one MGET: the server does nothing else meanwhile, and the first key waits for the last. */
@@ -23,7 +24,11 @@ interface Read {
  */
 export class Reader {
   readonly #client: RedisClient
-  #thisTick: Read[] = []
+  /** In a microtask, because the reads of one tick of the cache arrive together. */
+  readonly #thisTick = new TickBatch<Read>(
+    (reads) => this.#send(reads),
+    (send) => void Promise.resolve().then(send),
+  )
   /** Reads without an answer yet. */
   #underWay = 0
   /** Whether a read was answered in this turn of the event loop. */
@@ -39,15 +44,12 @@ export class Reader {
    */
   read<T>(key: string, parse: (bytes: Buffer | null) => T | PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.#thisTick.length === 0) void Promise.resolve().then(this.#send)
       // Settles the caller's promise directly: a promise in between would cost every hit.
-      this.#thisTick.push({ key, found: (bytes) => resolve(parse(bytes)), reject })
+      this.#thisTick.add({ key, found: (bytes) => resolve(parse(bytes)), reject })
     })
   }
 
-  readonly #send = (): void => {
-    const reads = this.#thisTick
-    this.#thisTick = []
+  #send(reads: readonly Read[]): void {
     this.#underWay += reads.length
     const size = this.#size()
     for (let start = 0; start < reads.length; start += size) {

@@ -193,7 +193,7 @@ export const claims: readonly ContractTest[] = [
     },
   },
   {
-    title: 'the fence grows from lease to lease, however each of them ends (rule 14)',
+    title: 'the fence grows from lease to lease, however each of them ends (rule 15)',
     async run(scene) {
       const key = scene.key()
       const fences: bigint[] = []

@@ -44,7 +44,7 @@ export const endings: readonly ContractTest[] = [
     },
   },
   {
-    title: 'the version grows with every value of the key, loaded or set (rule 14)',
+    title: 'the version grows with every value of the key, loaded or set (rule 15)',
     async run(scene) {
       const key = scene.key()
       const versions: number[] = []

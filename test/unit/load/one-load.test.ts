@@ -221,7 +221,7 @@ describe('a loaded value', () => {
 })
 
 describe('each load', () => {
-  test('has a fence that grows from one to the next, whichever process loads (rule 14)', async () => {
+  test('has a fence that grows from one to the next, whichever process loads (rule 15)', async () => {
     const { a, b, c } = fleet()
     const fences: (bigint | null)[] = []
     for (const cache of [a, b, a, c, b]) {
