@@ -43,7 +43,8 @@ export default defineConfig({
       // The first run fetches spin; a search takes a minute or two on a small machine that does other work too.
       suite('spec', { testTimeout: 600_000, hookTimeout: 300_000 }),
       suiteWithRedis('property'),
-      suiteWithRedis('locks'),
+      // Its fleets wait for their leases most of the time.
+      suiteWithRedis('locks', { maxConcurrency: 4 }),
       ...inTwo('contract'),
       ...inTwo('integration'),
       ...inTwo('http', { provide: { frame: 'express' } }),

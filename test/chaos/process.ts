@@ -119,6 +119,11 @@ export class Process {
     await this.#process.tell('write', { kind, key, ttl })
   }
 
+  /** Resolves when its client is connected: an outage lasts until then, and the pauses of a client grow to 5 s. */
+  async connected(): Promise<void> {
+    await this.#process.tell('connected')
+  }
+
   /** Lets its wall clock be wrong by so much. */
   async shiftDate(ms: number): Promise<void> {
     await this.#process.tell('shiftDate', { ms })

@@ -101,6 +101,8 @@ obey({
   /** @param {{ kind: 'set' | 'invalidate', key: string, ttl?: number }} order */
   write: ({ kind, key, ttl }) => write(kind, key, ttl),
 
+  connected: () => until('the client is connected', () => client.status === 'ready'),
+
   /** Closes the cache in the midst of its work. @param {{ timeout: number }} options */
   async close({ timeout }) {
     asking = false

@@ -37,7 +37,7 @@ export function freshSurroundings(request: ExpressRequest): Surroundings {
  * @param name the name that handlers have for it
  */
 export function messagePart(name: string, request: IncomingMessage): Part {
-  return { name, object: request, isOwn: own.message, isLarge: true }
+  return { name, object: request, isOwn: own.message }
 }
 
 /**

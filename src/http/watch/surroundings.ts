@@ -8,8 +8,6 @@ export interface Part {
   readonly object: object
   /** Whether the framework itself sets a property of this name. */
   readonly isOwn: IsOwn
-  /** Whether the object has as many properties as a message of node:http. */
-  readonly isLarge?: boolean
 }
 
 /** Properties that are computed from a request and its connection, such as `req.ip` behind a trusted proxy. */
@@ -60,12 +58,14 @@ export class Standing {
     this.#shared = new Set(shared)
   }
 
-  /** The names of the non-empty foreign properties on the parts, sorted. */
+  /**
+   * The names of the non-empty foreign properties on the parts, sorted. Only the enumerable ones: to list the others
+   * takes longer than the rest of a hit. `watchable` has them all.
+   */
   names(parts: readonly Part[]): readonly string[] {
     let names = none
     for (const part of parts) {
-      // Listing the non-enumerable properties of a message of node:http would take long.
-      const all = part.isLarge === true ? Object.keys(part.object) : Reflect.ownKeys(part.object)
+      const all = Object.keys(part.object)
       if (all.length === 0) continue
       for (const key of this.#foreignAmong(part, all, this.#last)) {
         if (isSomething(part.object, key)) names = [...names, `${part.name}.${nameOf(key)}`]

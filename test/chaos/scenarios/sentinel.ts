@@ -83,6 +83,7 @@ function failover(
       const old = await stage.servers.master()
       await before(stage)
       if ((await stage.servers.failover(how)) !== old) stage.count('moved')
+      if (how === 'kill') await Promise.all(stage.processes.map((each) => each.connected()))
     },
     async tidy({ servers }) {
       await servers.restore()
