@@ -180,7 +180,8 @@ export class RedisStore implements Store {
     const { ttl, grace, loadTime, inlineLimit, tags = [] } = value
     const held = this.#held.end(lease.token)
     const { sentAt, since, replaces } = held ?? { sentAt: this.#clock.now(), since: 0, replaces: false }
-    // Every caller that gets the value asked before this check, so it sees each invalidation that they may know of.
+    // All callers that will get the value asked before this check. So the check sees every tag invalidation that they
+    // can know of.
     if (tags.length > 0 && !(await this.#tags.mark(tags, since, ttl + grace))) {
       await this.release(lease)
       return false

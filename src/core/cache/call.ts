@@ -6,7 +6,7 @@ import { freshnessOf } from '../entry/freshness.ts'
 import { type CallRequest, type LoadRequest, valueOf, type LoadRun, type Stale } from '../load/loader.ts'
 import type { LeaselessLoads } from '../load/leaseless-queue.ts'
 import { PendingAnswer } from './pending-answer.ts'
-import { awaitedValue, clocksDiffer, type ReadResult, type Reads } from './reads.ts'
+import { awaitedValue, clockTolerance, type ReadResult, type Reads } from './reads.ts'
 import type { FlightOutcome } from '../load/causal-order.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Near } from '../near/near.ts'
@@ -76,7 +76,7 @@ export class Call {
 
   /**
    * Starts the call.
-   * @param read the caller's read or its error; `null` before the first read
+   * @param read the result or the error of a read that was made already; `null` if the key has not been read yet
    */
   answer(read: ReadResult | CacheError | null): Promise<unknown> {
     const { key, plan } = this.#request
@@ -101,8 +101,8 @@ export class Call {
   }
 
   /**
-   * Takes part in flight after flight until an answer is good for this caller. The race that the comparison with
-   * `currentAsOf` survives, with processes A and B:
+   * Joins or starts flights until an outcome is good for this caller. The comparison with `currentAsOf` handles this
+   * race between processes A and B:
    *
    * 1. Caller 1 asks in A for a key that B loads. A claims it at moment 7 of A's causal order, and is enlisted as a
    *    waiter.
@@ -133,7 +133,7 @@ export class Call {
         case 'value':
           // The value may have expired on its way, but must have been fresh when this caller joined: a fill may arrive
           // late.
-          if (outcome.freshUntil <= joinedAt - clocksDiffer) break
+          if (outcome.freshUntil <= joinedAt - clockTolerance) break
           if (askedAt < outcome.currentAsOf) return outcome.value
           awaited = outcome.token
           break
@@ -141,6 +141,7 @@ export class Call {
           if (askedAt < outcome.currentAsOf) throw outcome.error
           break
         case 'pass':
+          // `askedAt` is unique per call: only the call whose loader ran gets the result, all others run their own.
           return outcome.own?.caller === askedAt ? outcome.own.value : valueOf(await this.#loadAlone())
         case 'away':
           return await this.#away(outcome.error)
@@ -195,7 +196,7 @@ export class Call {
     return wait.outcome
   }
 
-  /** Answers while the store is away. */
+  /** Answers a call while the store is unavailable. */
   async #away(error: CacheError): Promise<unknown> {
     const { key, plan, refresh } = this.#request
     if (error.code === 'CLOSED') throw error

@@ -79,11 +79,12 @@ export class FleetCache implements Cache {
       if (plan.refreshAhead !== null) flights.refreshAhead(request, near.aged(copy), copy.value)
       return copy.value as T
     }
-    // A hit takes the short path, unless the caller's patience may end before the read does. A load under way here
-    // without a stale value leaves nothing to read.
-    const short = plan.signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
-    if (!short || flights.joinable(key)?.hasStale === false)
-      return (await new Call(this.#parts, request).answer(null)) as T
+    // A call with a signal, or with a `waitTimeout` of at most the command deadline, may end during its first read:
+    // only a `Call` can do that.
+    const canReadHere = plan.signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
+    // A flight is under way and has no stale value: a read would find nothing, so join the flight at once.
+    const joinsAtOnce = flights.joinable(key)?.hasStale === false
+    if (!canReadHere || joinsAtOnce) return (await new Call(this.#parts, request).answer(null)) as T
     let read: ReadResult | CacheError
     this.#reading++
     try {

@@ -106,7 +106,7 @@ export class Reads {
  * The tolerance for the estimated store clock, in milliseconds: a value that expired this shortly before a caller began
  * to wait for it still counts. Otherwise a ttl shorter than that would mean one load per process.
  */
-export const clocksDiffer = 25
+export const clockTolerance = 25
 
 /**
  * The awaited value, found again by the token of its load. It counts even if it has expired since the caller joined the
@@ -119,7 +119,9 @@ export function awaitedValue(
   waited: number,
 ): { readonly value: unknown } | null {
   if (!('entry' in read) || read.state !== 'entry' || read.entry.token !== token) return null
-  return isVoided(read.entry) || read.entry.freshFor <= -waited - clocksDiffer ? null : read
+  // Negative while it is fresh. It must have been fresh when the caller began to wait.
+  const expiredFor = -read.entry.freshFor
+  return isVoided(read.entry) || expiredFor >= waited + clockTolerance ? null : read
 }
 
 /**

@@ -64,8 +64,8 @@ export class LeaseCompletion {
   }
 
   /**
-   * Answers the callers once the store has accepted their value, not when the loader returns. The race that this
-   * survives, with processes A and B:
+   * Answers the callers when the store has accepted the value, not when the loader returns. This handles the following
+   * race between processes A and B:
    *
    * 1. A claims a key, wins lease a, and its loader reads the old row.
    * 2. The row changes, and B invalidates the key. Redis deletes the value and lease a, and B's call resolves.
@@ -76,8 +76,8 @@ export class LeaseCompletion {
    * 6. A drops the old row. The flight ends with `again`, and its callers ask again.
    * 7. A claims the key, wins lease c, and loads the new row for all of them.
    *
-   * Answered in step 4, the caller of step 3 would get a value from before the invalidation, although it asked after
-   * it.
+   * If the callers were answered in step 4, the caller of step 3 would get a value that is older than the invalidation,
+   * although it asked after the invalidation.
    */
   async #completeWithValue(
     load: EndedLoad,

@@ -115,9 +115,11 @@ export class Flight implements LoadNode {
     const { key, plan, refresh, read } = this.#request
     const giveUpAt = clock.now() + plan.waitTimeout
     const known = read?.token
-    let unwanted = read?.value === null || read?.fresh ? known : undefined
+    // Replace the value even if the store calls it fresh: its bytes do not decode, or it is refreshed ahead of its end.
+    const mustReplace = read !== null && (read.value === null || read.fresh)
+    let unwanted = mustReplace ? known : undefined
     let awaited: string | undefined
-    let waiting: CausalTime | null = null
+    let enlistedAsOf: CausalTime | null = null
     let voided = 0
     for (let asked = 1; ; asked++) {
       // Without callers, only a refresh goes on, and only for so long: other processes can refresh as well.
@@ -146,7 +148,7 @@ export class Flight implements LoadNode {
           this.hasStale ||= claim.stale !== null
           // For the outcome of an awaited load: a caller that joined during the wait may have asked after that load
           // ended.
-          return { state: 'failed', error: fromFailure(claim.failure, key), currentAsOf: waiting ?? currentAsOf }
+          return { state: 'failed', error: fromFailure(claim.failure, key), currentAsOf: enlistedAsOf ?? currentAsOf }
         case 'fresh': {
           const freshUntil = clock.now() + claim.entry.freshFor
           const found = decodeUsable(claim.entry, key, this.#parts)
@@ -160,13 +162,16 @@ export class Flight implements LoadNode {
           break
         }
         case 'wait': {
-          if (claim.token !== awaited) this.#trace.waits(boundContext(claim.context))
-          if (awaited !== claim.token) waiting = currentAsOf
+          if (claim.token !== awaited) {
+            this.#trace.waits(boundContext(claim.context))
+            enlistedAsOf = currentAsOf
+          }
           awaited = claim.token
           const outcome = await this.#wait(claim, asked, currentAsOf)
-          // Bounded, because callers count their flights.
+          // The flight must end, because its callers load without a lease after some flights.
           if (outcome === 'voided' && ++voided === mostVoided) return { state: 'again' }
           if (outcome !== 'ask again' && outcome !== 'voided') return outcome
+          break
         }
       }
     }

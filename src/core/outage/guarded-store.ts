@@ -197,7 +197,7 @@ export class GuardedStore {
         if (claim.state !== 'lease') this.#leases.end(token)
         return claim
       } catch (error) {
-        // The store may have granted the lease although its answer was lost or comes too late.
+        // A refusal proves that no lease was granted. After any other error the store may have granted it: release it.
         if (this.#store.refused?.(error)) this.#leases.end(token)
         else ignoreRejection(this.release({ key, token, ttl }))
         throw error
@@ -211,7 +211,8 @@ export class GuardedStore {
     try {
       return await this.#call(run, key, late)
     } catch (error) {
-      // The answer may never come: some clients drop the sent commands of a broken connection.
+      // Still live: the deadline has passed, and `run` has no answer. It may never get one, because some clients drop
+      // sent commands when a connection breaks.
       if (!this.#closed && this.#leases.isLive(token)) ignoreRejection(this.release({ key, token, ttl }))
       throw error
     }

@@ -73,9 +73,9 @@ local function claim(KEYS, ARGV)
     left = math.floor(most)
     redis.call('PEXPIRE', leaseKey, left)
   end
-  -- A lease without an expiry was left by a script that could not finish.
   if lease[1] == 'held' then
     if lease[2] == token then return {'lease', micros, lease[3], value, epoch()} end
+    -- PTTL is negative: the lease has no expiry, because the script that wrote it did not finish.
     local gone = left < 0
     if not gone and goneAfter ~= '' and lease[5] then
       -- Redis reports no dead clients, but it knows whether the holder's inbox has a subscriber. The holder may only be
@@ -108,6 +108,7 @@ local function claim(KEYS, ARGV)
       if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
     end
     if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
+  -- The outcome of the last load: for callers that waited for it, and for all callers for the first `answers` ms.
   elseif most and (lease[2] == awaited or left > most - (tonumber(lease[8]) or most)) then
     if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
     if lease[1] == 'pass' then return {'pass', micros} end
