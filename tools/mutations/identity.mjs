@@ -31,8 +31,8 @@ export const identityMutations = [
   {
     name: 'what a trusted proxy says is not watched',
     rule: null,
-    file: 'src/http/watch/watched-surroundings.ts',
-    from: 'if (known !== undefined) this.#watchOutcomes(known)',
+    file: 'src/http/watch/watched-outcomes.ts',
+    from: 'else if (properties.get(name) === true) this.#heard.onRead(`:${part}.${name}`)',
     to: '',
     tests: ['test/http/identity/addresses.test.ts'],
   },

@@ -47,6 +47,7 @@ class Connection {
 
   release(onGone: () => void): void {
     this.#holders.delete(onGone)
+    if (!this.isGone) return
     // Another answer on the same connection may still withhold the events. The tick gives an answer that ends now the
     // time to finish before any listener hears of the departure.
     process.nextTick(() => {

@@ -32,7 +32,7 @@ const ofRequest = setOf(
   // The same with HTTP/2.
   'state stream trailers rawTrailers aborted',
   // Properties of this cache; each is watched separately.
-  'headers headersDistinct herdless.responses',
+  'headers headersDistinct herdless.responses herdless.outcomes',
 )
 const ofResponse = setOf(
   ownNames(new ServerResponse(new IncomingMessage(new Socket()))),

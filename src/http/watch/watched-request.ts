@@ -5,8 +5,8 @@
  *
  * Reading order: surroundings.ts (the objects around a request, and the properties that stand on them), harmless.ts
  * (the properties that count for nothing), watched-request.ts (everything that is watched while a handler runs),
- * watched-fields.ts and kept-headers.ts (the fields), watched-surroundings.ts, watched-properties.ts and
- * watched-socket.ts (the rest), selection.ts (the inputs of a request, as a text for keys), visit.ts (several caches
+ * watched-fields.ts, watched-collections.ts and kept-headers.ts (the fields), watched-surroundings.ts,
+ * watched-properties.ts, watched-outcomes.ts and watched-socket.ts (the rest), selection.ts (the inputs of a request, as a text for keys), visit.ts (several caches
  * before one handler).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -3,7 +3,8 @@ import type { Socket } from 'node:net'
 import { nameOf } from './harmless.ts'
 import { isHttp2, watchedStream } from '../message/http2.ts'
 import { Overrides } from '../message/overrides.ts'
-import { type Outcomes, type Standing, type Surroundings } from './surroundings.ts'
+import type { Standing, Surroundings } from './surroundings.ts'
+import { WatchedOutcomes } from './watched-outcomes.ts'
 import { WatchedProperties } from './watched-properties.ts'
 import { watchedSocket } from './watched-socket.ts'
 
@@ -42,7 +43,9 @@ export class WatchedSurroundings {
     this.#watchSocket(messages, onEnd)
     if (isHttp2(messages.request)) for (const message of Object.values(messages)) this.#watchStream(message)
     const known = outcomes?.()
-    if (known !== undefined) this.#watchOutcomes(known)
+    if (known === undefined) return
+    const watched = new WatchedOutcomes(known, { onRead, muted: (work) => this.#muted(work) })
+    this.#undo.push(() => watched.release())
   }
 
   /** Restores the objects, except for properties that were assigned meanwhile. */
@@ -102,23 +105,6 @@ export class WatchedSurroundings {
       if (before === undefined) Reflect.deleteProperty(message, name)
       else Object.defineProperty(message, name, before.get === undefined ? { ...before, value: current } : before)
     })
-  }
-
-  #watchOutcomes({ name: part, object, properties }: Outcomes): void {
-    const overrides = new Overrides(object)
-    const kind: unknown = Object.getPrototypeOf(object)
-    for (const [name, isOfClient] of properties) {
-      // Replaced by earlier middleware, so it is watched as a property.
-      if (Object.hasOwn(object, name)) continue
-      const get = (): unknown => {
-        // In a mounted app of Express the trust settings of that app apply.
-        if (Object.getPrototypeOf(object) !== kind) this.#onRead(`:${part}.${name} of another app`)
-        else if (isOfClient) this.#onRead(`:${part}.${name}`)
-        return this.#muted(() => Reflect.get(Object.getPrototypeOf(object) as object, name, object) as unknown)
-      }
-      overrides.set(name, { enumerable: true, get, set: (value) => overrides.value(name, value) })
-    }
-    this.#undo.push(() => overrides.undo())
   }
 
   #muted<T>(work: () => T): T {

@@ -1,0 +1,88 @@
+import type { Outcomes } from './surroundings.ts'
+
+/** The watch of an object, as a property of the object itself. */
+const watch: unique symbol = Symbol.for('herdless.outcomes') as never
+
+type Watched = Record<PropertyKey, unknown> & { [watch]?: WatchedOutcomes }
+
+/** Callbacks for the reads of computed properties. */
+export interface OutcomesHeard {
+  /** Called with the name of an input, with a leading colon. */
+  readonly onRead: (name: string) => void
+  /** Runs the getter of the framework; what it reads of the connection is part of the property. */
+  readonly muted: (work: () => unknown) => unknown
+}
+
+/**
+ * One accessor for each name and all requests: an accessor of its own for each request would make every request slow.
+ */
+const accessors = new Map<string, PropertyDescriptor>()
+
+/** Records the reads of properties that a framework computes from a request and its connection. */
+export class WatchedOutcomes {
+  readonly #object: Watched
+  readonly #outcomes: Outcomes
+  readonly #heard: OutcomesHeard
+  readonly #kind: object
+  /** The watch of a cache before this one. */
+  readonly #previous: WatchedOutcomes | undefined
+  readonly #replaced: string[] = []
+
+  constructor(outcomes: Outcomes, heard: OutcomesHeard) {
+    this.#object = outcomes.object as Watched
+    this.#outcomes = outcomes
+    this.#heard = heard
+    this.#kind = Object.getPrototypeOf(outcomes.object) as object
+    this.#previous = this.#object[watch]
+    this.#mark(this)
+    for (const name of outcomes.properties.keys()) {
+      // Replaced by earlier middleware, so it is watched as a property.
+      if (Object.hasOwn(this.#object, name)) continue
+      Object.defineProperty(this.#object, name, accessorOf(name))
+      this.#replaced.push(name)
+    }
+  }
+
+  /** The value of a property, as the framework computes it. */
+  read(name: string): unknown {
+    const { name: part, properties } = this.#outcomes
+    const kind = Object.getPrototypeOf(this.#object) as object
+    // In a mounted app of Express the trust settings of that app apply.
+    if (kind !== this.#kind) this.#heard.onRead(`:${part}.${name} of another app`)
+    else if (properties.get(name) === true) this.#heard.onRead(`:${part}.${name}`)
+    const previous = this.#previous
+    return this.#heard.muted(() => previous?.read(name) ?? (Reflect.get(kind, name, this.#object) as unknown))
+  }
+
+  /** Restores the object, except for properties that were assigned meanwhile. */
+  release(): void {
+    // In reverse, and with `delete`: see `Overrides`.
+    for (const name of this.#replaced.toReversed()) {
+      if (Object.getOwnPropertyDescriptor(this.#object, name)?.get === accessorOf(name).get) delete this.#object[name]
+    }
+    if (this.#previous === undefined) delete this.#object[watch]
+    else this.#mark(this.#previous)
+  }
+
+  #mark(watched: WatchedOutcomes): void {
+    Object.defineProperty(this.#object, watch, { configurable: true, value: watched })
+  }
+}
+
+function accessorOf(name: string): PropertyDescriptor {
+  let accessor = accessors.get(name)
+  if (accessor === undefined) {
+    accessor = {
+      configurable: true,
+      enumerable: true,
+      get(this: Watched) {
+        return this[watch]?.read(name)
+      },
+      set(this: Watched, value: unknown) {
+        Object.defineProperty(this, name, { configurable: true, enumerable: true, writable: true, value })
+      },
+    }
+    accessors.set(name, accessor)
+  }
+  return accessor
+}
