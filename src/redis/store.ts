@@ -132,40 +132,45 @@ export class RedisStore implements Store {
     const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover, holder, context]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
     const reply = (await this.#claims.run(keys, args)) as unknown[]
-    const [state, micros, third, fourth, fifth, sixth] = reply
+    const [state, micros] = reply
     this.#clock.sample(Number(micros), sentAt)
     switch (String(state)) {
       case 'fresh': {
-        const entry = await this.#values.replied(key, third)
+        const [, , value] = reply
+        const entry = await this.#values.replied(key, value)
         if (entry !== null) return { state: 'fresh', entry }
-        const refused = tokenIn(third)
-        if (refused === null || refused === unwanted) throw new Error('Redis answered with a value that is not one')
+        const refused = tokenIn(value)
+        if (refused === null || refused === unwanted) throw new Error('Redis returned a value in an unknown format')
         return await this.#claim({ ...request, unwanted: refused })
       }
       case 'lease': {
+        const [, , fence, stale, epoch] = reply
         const since = this.#client.isCluster
           ? await this.#tags.now(key)
-          : (epochIn(fifth as Buffer | null) ?? Number(micros) - 1)
-        const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(third)) }
+          : (epochIn(epoch as Buffer | null) ?? Number(micros) - 1)
+        const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(fence)) }
         const lease = this.#held.add(granted, { micros: Number(micros), since, replaces: unwanted !== '' })
         // The subscription by which other processes judge this one may have come or gone while the claim was under way.
         if (inbox !== (this.#inbox?.name ?? '')) this.#confirmLeases()
-        return { state: 'lease', lease, stale: await this.#values.replied(key, fourth) }
+        return { state: 'lease', lease, stale: await this.#values.replied(key, stale) }
       }
       case 'wait': {
-        const { outcome, ...wait } = listening(String(third), this.#inbox, this.#clock)
+        const [, , holderToken, leaseLeft, stale, holderContext] = reply
+        const { outcome, ...wait } = listening(String(holderToken), this.#inbox, this.#clock)
         return {
           state: 'wait',
           ...wait,
           outcome: outcome.then((heard) => this.#values.waited(key, heard)),
-          context: Buffer.isBuffer(sixth) ? sixth.toString() : undefined,
+          context: Buffer.isBuffer(holderContext) ? holderContext.toString() : undefined,
           pushed: inbox !== '',
-          leaseLeft: Math.max(0, Number(fourth)),
-          stale: await this.#values.replied(key, fifth),
+          leaseLeft: Math.max(0, Number(leaseLeft)),
+          stale: await this.#values.replied(key, stale),
         }
       }
-      case 'failed':
-        return { state: 'failed', failure: failureIn(third as Buffer), stale: await this.#values.replied(key, fourth) }
+      case 'failed': {
+        const [, , failure, stale] = reply
+        return { state: 'failed', failure: failureIn(failure as Buffer), stale: await this.#values.replied(key, stale) }
+      }
       default:
         return { state: 'pass' }
     }

@@ -119,7 +119,7 @@ export class Process {
     await this.#process.tell('write', { kind, key, ttl })
   }
 
-  /** Resolves when its client is connected: an outage lasts until then, and the pauses of a client grow to 5 s. */
+  /** Resolves when its client is connected to a master: an outage lasts until then, and the pauses of a client grow to 5 s. */
   async connected(): Promise<void> {
     await this.#process.tell('connected')
   }

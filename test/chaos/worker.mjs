@@ -101,7 +101,13 @@ obey({
   /** @param {{ kind: 'set' | 'invalidate', key: string, ttl?: number }} order */
   write: ({ kind, key, ttl }) => write(kind, key, ttl),
 
-  connected: () => until('the client is connected', () => client.status === 'ready'),
+  // A sentinel may still name a server that is none, and close the connection to it a second later.
+  connected: () =>
+    until('the client is connected to a master', async () => {
+      if (client.status !== 'ready') return false
+      const [role] = /** @type {unknown[]} */ (await client.call('ROLE'))
+      return String(role) === 'master'
+    }),
 
   /** Closes the cache in the midst of its work. @param {{ timeout: number }} options */
   async close({ timeout }) {

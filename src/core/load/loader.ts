@@ -48,6 +48,7 @@ export interface LoadContext {
   readonly doNotStore: (passFor?: Duration) => void
 }
 
+/** The value that a load replaces, and its age in milliseconds. It may still be fresh. */
 export interface Stale extends Validators {
   readonly value: unknown
   readonly age: number
@@ -172,6 +173,7 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
     }
     // Background: the loader may outlive the cache, and waiters have timers of their own.
     const timer = clock.after(plan.hardTimeout, timedOut, 'background')
+    // The executor turns a synchronous throw of the loader into a rejection.
     new Promise((settle) => settle(loader(context))).then(
       (value) => {
         timer.cancel()
@@ -255,8 +257,8 @@ export interface LoadRequest {
   readonly askedAt: CausalTime
   readonly parent: LoadNode | null
   /**
-   * The value that the caller has read: stale, or to be replaced ahead of its end, or bytes that do not decode
-   * (`null`).
+   * The stored value that this load replaces; `null` if the caller found none. Its `value` is `null` if its bytes do not
+   * decode; `fresh`: it is refreshed before it expires.
    */
   readonly read: { readonly token: string; readonly value: Stale | null; readonly fresh: boolean } | null
   /** Whether the flight refreshes a value that its caller has been served already, so that no caller waits for it. */
