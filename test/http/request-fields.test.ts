@@ -1,7 +1,8 @@
+import { inspect } from 'node:util'
 import { ApolloServer } from '@apollo/server'
 import { ApolloServerPluginCacheControl } from '@apollo/server/plugin/cacheControl'
 import { expressMiddleware } from '@as-integrations/express5'
-import express from 'express'
+import express, { type Request } from 'express'
 import { describe, expect, test } from 'vitest'
 import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
 import { siteOf, siteWith, type Site } from './support/site.ts'
@@ -72,5 +73,30 @@ describe('a copy of all fields', () => {
     const answer = await site.get('/', { 'x-one': '1', range: 'bytes=0-1' })
     expect(JSON.parse(answer.text)).toEqual({ host: 'site', connection: undefined, 'x-one': '1' })
     expect(answer.cache).toBe('herdless; fwd=uri-miss; stored')
+  })
+
+  test.each(['rawHeaders', 'headersDistinct'] as const)('of %s can be made in the same way', async (name) => {
+    await using site = await siteOf((req, res) => void res.json(structuredClone(req[name])), {
+      options: { undeclared: 'ignore' },
+    })
+    const answer = await site.get('/', { 'x-one': '1', range: 'bytes=0-1' })
+    expect(answer.text.toLowerCase()).toContain('x-one')
+    expect(answer.text.toLowerCase()).not.toContain('range')
+    expect(answer.cache).toBe('herdless; fwd=uri-miss; stored')
+  })
+
+  test.each(['rawHeaders', 'headersDistinct'] as const)('of %s counts as a read of all, however made', async (name) => {
+    const ways: Record<string, (req: Request) => unknown> = {
+      inspect: (req) => inspect(req[name]),
+      'inspect of the request': (req) => inspect(req, { showHidden: true }).includes('x-one'),
+      entries: (req) => Object.entries(req[name]),
+      keys: (req) => Object.keys(req[name]),
+      JSON: (req) => JSON.stringify(req[name]),
+    }
+    for (const [way, read] of Object.entries(ways)) {
+      await using site = await siteOf((req, res) => void res.send(String(read(req)).slice(0, 10)))
+      const { cache } = await site.get('/', { 'x-one': '1' })
+      expect([way, cache]).toEqual([way, 'herdless; fwd=uri-miss; detail=undeclared:*'])
+    }
   })
 })

@@ -1,7 +1,8 @@
 /*
  * Room: time. The clock that everything else in core goes by, and the timers on it. Only errors.ts stands below it.
  *
- * Reading order: clock.ts (the clock, and the end of a tick), duration.ts (durations in options), deadline.ts (commands with a deadline).
+ * Reading order: clock.ts (the clock, and the end of a tick), duration.ts (durations in options), deadline.ts (commands
+ * with a deadline).
  */
 /**
  * The time of the core: monotonic, and replaceable, so that a simulated fleet can share one virtual clock. Wall-clock

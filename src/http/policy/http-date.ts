@@ -35,13 +35,8 @@ export function dateOf(text: string | null, now: number): number | null {
  * @param at milliseconds since the epoch
  */
 export function dateText(at: number): string {
-  const second = Math.floor(at / 1_000)
-  if (second !== last.second) last = { second, text: new Date(second * 1_000).toUTCString() }
-  return last.text
+  return new Date(at).toUTCString()
 }
-
-/** The date that was formatted last: most answers of one second have the same. */
-let last = { second: 0, text: new Date(0).toUTCString() }
 
 type Part = string | number | undefined
 

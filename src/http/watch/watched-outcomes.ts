@@ -24,8 +24,6 @@ export class WatchedOutcomes {
   readonly #outcomes: Outcomes
   readonly #heard: OutcomesHeard
   readonly #kind: object
-  /** The watch of a cache before this one. */
-  readonly #previous: WatchedOutcomes | undefined
   readonly #replaced: string[] = []
 
   constructor(outcomes: Outcomes, heard: OutcomesHeard) {
@@ -33,8 +31,7 @@ export class WatchedOutcomes {
     this.#outcomes = outcomes
     this.#heard = heard
     this.#kind = Object.getPrototypeOf(outcomes.object) as object
-    this.#previous = this.#object[watch]
-    this.#mark(this)
+    Object.defineProperty(this.#object, watch, { configurable: true, value: this })
     for (const name of outcomes.properties.keys()) {
       // Replaced by earlier middleware, so it is watched as a property.
       if (Object.hasOwn(this.#object, name)) continue
@@ -50,8 +47,7 @@ export class WatchedOutcomes {
     // In a mounted app of Express the trust settings of that app apply.
     if (kind !== this.#kind) this.#heard.onRead(`:${part}.${name} of another app`)
     else if (properties.get(name) === true) this.#heard.onRead(`:${part}.${name}`)
-    const previous = this.#previous
-    return this.#heard.muted(() => previous?.read(name) ?? (Reflect.get(kind, name, this.#object) as unknown))
+    return this.#heard.muted(() => computed(this.#object, name))
   }
 
   /** Restores the object, except for properties that were assigned meanwhile. */
@@ -60,13 +56,13 @@ export class WatchedOutcomes {
     for (const name of this.#replaced.toReversed()) {
       if (Object.getOwnPropertyDescriptor(this.#object, name)?.get === accessorOf(name).get) delete this.#object[name]
     }
-    if (this.#previous === undefined) delete this.#object[watch]
-    else this.#mark(this.#previous)
+    delete this.#object[watch]
   }
+}
 
-  #mark(watched: WatchedOutcomes): void {
-    Object.defineProperty(this.#object, watch, { configurable: true, value: watched })
-  }
+/** The value of a property by the getter of the framework. */
+function computed(object: object, name: string): unknown {
+  return Reflect.get(Object.getPrototypeOf(object) as object, name, object)
 }
 
 function accessorOf(name: string): PropertyDescriptor {
@@ -76,7 +72,8 @@ function accessorOf(name: string): PropertyDescriptor {
       configurable: true,
       enumerable: true,
       get(this: Watched) {
-        return this[watch]?.read(name)
+        const watched = this[watch]
+        return watched === undefined ? computed(this, name) : watched.read(name)
       },
       set(this: Watched, value: unknown) {
         Object.defineProperty(this, name, { configurable: true, enumerable: true, writable: true, value })
