@@ -4,6 +4,9 @@ import type { Script } from '../../../src/redis/scripts.ts'
 import { lostLeases, tooMany } from '../figures.ts'
 import { scenario, type Scenario } from '../scenario.ts'
 
+/** Slow loads that are renewed three times, and a lease that outlasts a connection that is lost twice. */
+const renewed = { slowTime: 2_000, leaseTtl: 1_500 }
+
 /** What has run already is run again. */
 export const replies = [
   scenario({
@@ -11,7 +14,7 @@ export const replies = [
     on: 'node',
     what: 'Requests reach Redis twice, the second time on another connection: nobody notices, and no lease is lost.',
     hits: 'nobody',
-    work: { invalidations: 0, sets: 0, slow: 0.3, source: { throws: 0.1 }, leaseTtl: 600 },
+    work: { invalidations: 0, sets: 0, slow: 0.3, source: { throws: 0.1 }, ...renewed },
     async fault(stage) {
       const { claim, fill, renew, settle } = scripts
       for (let round = 0; round < 3; round++) {
@@ -45,7 +48,7 @@ function replyLost(script: string, { sha1 }: Script): Scenario {
       // Longer than the client needs to connect again: sent again after the next one, a fill is refused, as it must be.
       ttl: [600, 1_000],
       ...(script === 'overwrite' ? { invalidations: 0.03 } : { invalidations: 0, sets: 0 }),
-      ...(script === 'renew' ? { leaseTtl: 600 } : {}),
+      ...(script === 'renew' ? renewed : {}),
     },
     // Long, so that a lease that nobody knows of is noticed, but where it is to be renewed.
     ...(script === 'renew' ? {} : { quick: { leaseTtl: 5_000 } }),
