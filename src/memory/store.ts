@@ -9,7 +9,7 @@ import { microseconds, type Clock } from '../core/time/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { decideClaim } from '../core/contract/claim-decision.ts'
 import { seen, type StoredValue } from '../core/key-value/record.ts'
-import { voided } from '../core/entry/tags.ts'
+import { markInvalidated } from '../core/entry/tags.ts'
 import type {
   Claim,
   ClaimRequest,
@@ -59,7 +59,7 @@ export class MemoryStore implements Store {
     const value = this.#values.get(key)
     if (value === undefined) return null
     const entry = seen(value, this.#clock.now())
-    return this.#isVoid(value) ? voided(entry) : entry
+    return this.#isVoid(value) ? markInvalidated(entry) : entry
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { StoredValue } from '../core/key-value/record.ts'
-import { isVoid } from '../core/entry/tags.ts'
+import { isInvalidatedSince } from '../core/entry/tags.ts'
 
 /**
  * The least number of tags to remember, even for a store of few values: none may be forgotten while a load is under
@@ -22,7 +22,7 @@ export class MemoryTags {
 
   /** The tags that void a value. */
   voiding({ tags, since }: StoredValue): string[] {
-    return tags.filter((tag) => isVoid(since, [this.#epochs.get(tag) ?? null]))
+    return tags.filter((tag) => isInvalidatedSince(since, [this.#epochs.get(tag) ?? null]))
   }
 
   /** Makes sure that the epochs of a value's tags exist. `false`: a tag was invalidated after `since`. */

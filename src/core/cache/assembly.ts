@@ -38,8 +38,9 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
   const causalNow = causalClock()
   const events = elder?.events ?? new Events(plan.namespace, plan.stats.topKeys)
   const tracing = elder?.tracing ?? new Tracing()
-  const keeps = plan.onInvalidateFailure === 'replay'
-  const store = elder?.store ?? new GuardedStore(backing, { timeout: commandTimeout, keeps, clock, events })
+  const keepsInvalidations = plan.onInvalidateFailure === 'replay'
+  const store =
+    elder?.store ?? new GuardedStore(backing, { timeout: commandTimeout, keepsInvalidations, clock, events })
 
   const near = nearOf(plan, backing, { namespace: keyspace.prefix, clock, codec, events })
   const copies = elder?.copies ?? new Set()

@@ -40,7 +40,7 @@ export class Call {
   readonly #request: CallRequest
   readonly #parent: LoadNode | null
   readonly #pending: PendingAnswer
-  #read: LoadRequest['read'] = null
+  #existing: LoadRequest['read'] = null
   /** The token of the value that is to be replaced, however fresh it is. */
   #replaced: string | null = null
   #stale: (Stale & { readonly until: number }) | null = null
@@ -118,17 +118,17 @@ export class Call {
     const { key, askedAt, refresh } = this.#request
     if (read === null && (refresh || flights.joinable(key)?.hasStale !== false)) read = await this.#readNow()
     if (refresh && read !== null && 'entry' in read) this.#replaced = read.entry.token
-    const atOnce = this.#atOnce(read)
+    const atOnce = this.#answerAtOnce(read)
     if (atOnce !== null) return atOnce.value
     this.#missed = true
     events.emit('miss', { key })
     let awaited: string | null = null
-    for (let flown = 0; flown < mostFlights && !this.#pending.over; flown++) {
-      if (read instanceof CacheError) return await this.#away(read)
+    for (let flown = 0; flown < mostFlights && !this.#pending.settled; flown++) {
+      if (read instanceof CacheError) return await this.#answerInOutage(read)
       this.#checkCircle()
       const joinedAt = clock.now()
       const outcome = await this.#join(this.#joinable() ?? flights.start(this.#loadRequest(this.#parent)))
-      if (this.#pending.over) break
+      if (this.#pending.settled) break
       switch (outcome.state) {
         case 'value':
           // The value may have expired on its way, but must have been fresh when this caller joined: a fill may arrive
@@ -144,18 +144,18 @@ export class Call {
           // `askedAt` is unique per call: only the call whose loader ran gets the result, all others run their own.
           return outcome.own?.caller === askedAt ? outcome.own.value : valueOf(await this.#loadAlone())
         case 'away':
-          return await this.#away(outcome.error)
+          return await this.#answerInOutage(outcome.error)
         case 'too long':
-          return await this.#collapsed()
+          return await this.#loadWithoutLease()
         case 'again':
           break
       }
       read = await this.#readNow()
-      const found = this.#atOnce(read) ?? awaitedValue(read, awaited, clock.now() - joinedAt)
+      const found = this.#answerAtOnce(read) ?? awaitedValue(read, awaited, clock.now() - joinedAt)
       if (found !== null) return found.value
     }
     // A caller that already has an answer must not start another load.
-    return this.#pending.over ? undefined : await this.#collapsed()
+    return this.#pending.settled ? undefined : await this.#loadWithoutLease()
   }
 
   #readNow(): Promise<ReadResult | CacheError> {
@@ -163,7 +163,7 @@ export class Call {
   }
 
   /** The value to serve without waiting: a fresh one, or a stale one with a refresh in the background. */
-  #atOnce(read: ReadResult | CacheError | null): { value: unknown } | null {
+  #answerAtOnce(read: ReadResult | CacheError | null): { value: unknown } | null {
     if (read === null || read instanceof CacheError) return null
     const { flights, events } = this.#parts
     const { key, plan } = this.#request
@@ -173,10 +173,10 @@ export class Call {
       flights.refreshAhead(this.#request, read.entry, read.value)
       return read
     }
-    this.#keep(read)
+    this.#rememberExisting(read)
     const stale = this.#servable()
     if (stale === null || plan.softTimeout > 0) return null
-    flights.refresh(this.#request, this.#read)
+    flights.refresh(this.#request, this.#existing)
     events.stale(key, stale.age, this.#missed)
     return stale
   }
@@ -197,7 +197,7 @@ export class Call {
   }
 
   /** Answers a call while the store is unavailable. */
-  async #away(error: CacheError): Promise<unknown> {
+  async #answerInOutage(error: CacheError): Promise<unknown> {
     const { key, plan, refresh } = this.#request
     if (error.code === 'CLOSED') throw error
     if (plan.onStoreFailure === 'throw') {
@@ -205,11 +205,11 @@ export class Call {
     }
     const copy = refresh ? undefined : this.#parts.near?.spare(key)
     if (copy !== undefined) return copy.value
-    return await this.#collapsed()
+    return await this.#loadWithoutLease()
   }
 
   /** Loads without a lease, together with the callers of this process that ask for the key in time. */
-  async #collapsed(): Promise<unknown> {
+  async #loadWithoutLease(): Promise<unknown> {
     const { key, askedAt } = this.#request
     for (;;) {
       let own = false
@@ -235,13 +235,13 @@ export class Call {
 
   #loadRequest(parent: LoadNode | null): LoadRequest {
     const { key, loader, plan, askedAt } = this.#request
-    return { key, loader, plan, askedAt, parent, read: this.#read, refresh: false }
+    return { key, loader, plan, askedAt, parent, read: this.#existing, refresh: false }
   }
 
   /** Remembers the value that was read: a new load will replace it, and until then it may be served stale. */
-  #keep(read: ReadResult): void {
+  #rememberExisting(read: ReadResult): void {
     const { plan, refresh } = this.#request
-    this.#read = read.state === 'nothing' ? null : { token: read.entry.token, value: null, fresh: false }
+    this.#existing = read.state === 'nothing' ? null : { token: read.entry.token, value: null, fresh: false }
     this.#stale = null
     if (read.state !== 'entry') return
     const { entry, value, at } = read
@@ -253,7 +253,7 @@ export class Call {
       ...entry.validators,
       until: at + Math.min(entry.staleFor, plan.grace + entry.freshFor),
     }
-    this.#read = { token: entry.token, value: old, fresh: seen === 'fresh' }
+    this.#existing = { token: entry.token, value: old, fresh: seen === 'fresh' }
     // A refresh is not answered with the old value.
     if (refresh) return
     this.#stale = old

@@ -125,8 +125,8 @@ function hereOf(key: string, { store, keyspace, flights, leaselessQueue, openCal
     flight: flights.stateOf(key),
     callers: [...openCalls].filter((call) => call.key === key).length,
     loadsWithoutLease: leaselessQueue.count(key),
-    storeAway: store.silence,
-    keptInvalidation: store.keeps(keyspace.keyOf(key)),
+    storeAway: store.outage,
+    keptInvalidation: store.hasPendingInvalidation(keyspace.keyOf(key)),
   }
 }
 

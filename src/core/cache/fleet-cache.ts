@@ -227,7 +227,7 @@ export class FleetCache implements Cache {
   async #closeAll(timeout: number): Promise<void> {
     await Promise.all([this, ...this.#siblings].map((cache) => cache.#end(timeout)))
     const { store } = this.#parts
-    await store.settle()
+    await store.drain()
     await store.close()
   }
 
@@ -244,7 +244,11 @@ export class FleetCache implements Cache {
     const { flights, openCalls } = this.#parts
     do {
       if (this.#reading > 0) await new Promise<void>((resolve) => (this.#readsOver = resolve))
-      await Promise.allSettled([flights.landed(), ...this.#writes.open, ...[...openCalls].map((call) => call.answered)])
+      await Promise.allSettled([
+        flights.settled(),
+        ...this.#writes.open,
+        ...[...openCalls].map((call) => call.answered),
+      ])
     } while (this.#reading > 0 || openCalls.size > 0 || this.#writes.open.size > 0)
   }
 
@@ -263,7 +267,7 @@ export async function abandonAll({ flights, openCalls, leaselessLoads, watchdog,
   flights.giveUp()
   leaselessLoads.giveUp()
   for (const call of openCalls) call.giveUp(closedError(call.key))
-  await flights.landed()
+  await flights.settled()
   flights.close()
   watchdog.close()
   near?.close()

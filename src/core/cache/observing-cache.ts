@@ -109,7 +109,7 @@ export class ObservingCache implements Cache {
 
   /** A cache for values of another kind; see `siblingOf`. */
   sibling(): Sibling {
-    return new Sibling(this, { events: this.#shadow.events, near: null, store: { away: true } }, this.#plan)
+    return new Sibling(this, { events: this.#shadow.events, near: null, store: { unavailable: true } }, this.#plan)
   }
 
   close(options?: CloseOptions): Promise<void> {

@@ -8,7 +8,7 @@ export class PendingAnswer {
   readonly #signal: AbortSignal | undefined
   readonly #onEnd: () => void
   readonly #timers: Timer[] = []
-  #over = false
+  #settled = false
   #resolve!: (value: unknown) => void
   #reject!: (error: unknown) => void
 
@@ -28,8 +28,8 @@ export class PendingAnswer {
     this.#signal?.addEventListener('abort', this.#aborted)
   }
 
-  get over(): boolean {
-    return this.#over
+  get settled(): boolean {
+    return this.#settled
   }
 
   /** Calls `run` once `ms` milliseconds have passed since the caller asked, unless there is an answer by then. */
@@ -38,18 +38,18 @@ export class PendingAnswer {
   }
 
   resolve(value: unknown): void {
-    if (this.#ended()) this.#resolve(value)
+    if (this.#end()) this.#resolve(value)
   }
 
   reject(error: unknown): void {
-    if (this.#ended()) this.#reject(error)
+    if (this.#end()) this.#reject(error)
   }
 
   readonly #aborted = (): void => this.reject(this.#signal?.reason)
 
-  #ended(): boolean {
-    if (this.#over) return false
-    this.#over = true
+  #end(): boolean {
+    if (this.#settled) return false
+    this.#settled = true
     for (const timer of this.#timers) timer.cancel()
     this.#signal?.removeEventListener('abort', this.#aborted)
     this.#onEnd()

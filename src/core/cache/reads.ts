@@ -7,7 +7,7 @@ import type { GuardedStore } from '../outage/guarded-store.ts'
 import type { CacheError } from '../errors.ts'
 import { decodeEntry, type UnstoredValues } from '../load/payload.ts'
 import type { Entry } from '../contract/store.ts'
-import { isVoided } from '../entry/tags.ts'
+import { isInvalidated } from '../entry/tags.ts'
 import type { Peeked } from './cache.ts'
 import { freshnessOf } from '../entry/freshness.ts'
 
@@ -121,7 +121,7 @@ export function awaitedValue(
   if (!('entry' in read) || read.state !== 'entry' || read.entry.token !== token) return null
   // Negative while it is fresh. It must have been fresh when the caller began to wait.
   const expiredFor = -read.entry.freshFor
-  return isVoided(read.entry) || expiredFor >= waited + clockTolerance ? null : read
+  return isInvalidated(read.entry) || expiredFor >= waited + clockTolerance ? null : read
 }
 
 /**

@@ -27,11 +27,11 @@ export class Sibling {
   readonly defaultWaitTimeout: number
   readonly defaultHardTimeout: number
   readonly #near: Near | null
-  readonly #store: { readonly away: boolean }
+  readonly #store: { readonly unavailable: boolean }
 
   constructor(
     cache: SiblingCache,
-    { events, near, store }: { events: Events; near: Near | null; store: { readonly away: boolean } },
+    { events, near, store }: { events: Events; near: Near | null; store: { readonly unavailable: boolean } },
     { ttl, waitTimeout, hardTimeout }: Pick<CachePlan, 'ttl' | 'waitTimeout' | 'hardTimeout'>,
   ) {
     this.cache = cache
@@ -44,8 +44,8 @@ export class Sibling {
   }
 
   /** Whether the circuit breaker is open, so that loads have no lease. */
-  get isAway(): boolean {
-    return this.#store.away
+  get isStoreUnavailable(): boolean {
+    return this.#store.unavailable
   }
 
   /** The fresh or stale value of a key, from a near copy if there is one. Rejects as `peek` does. */

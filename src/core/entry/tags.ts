@@ -29,18 +29,18 @@ export function namespaceOf(name: string): string {
  * @param since the epoch at which its load began
  * @param epochs the epochs of all its tags; `null` for a missing one
  */
-export function isVoid(since: number, epochs: readonly (number | null)[]): boolean {
+export function isInvalidatedSince(since: number, epochs: readonly (number | null)[]): boolean {
   return epochs.some((epoch) => epoch === null || epoch > since)
 }
 
 /** A copy of a void entry that no reader may be served. */
-export function voided({ payload, token, version, age, loadTime, tags, validators }: Entry): Entry {
+export function markInvalidated({ payload, token, version, age, loadTime, tags, validators }: Entry): Entry {
   const never = Number.NEGATIVE_INFINITY
   return { payload, token, version, age, loadTime, tags, validators, freshFor: never, staleFor: never }
 }
 
 /** Whether a tag has voided an entry. Such an entry is not even the answer to callers that waited for its load. */
-export function isVoided({ staleFor }: Entry): boolean {
+export function isInvalidated({ staleFor }: Entry): boolean {
   return staleFor === Number.NEGATIVE_INFINITY
 }
 

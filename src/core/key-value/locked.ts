@@ -19,7 +19,7 @@ import {
 import { decideClaim } from '../contract/claim-decision.ts'
 import type { Lock, LockLease } from '../contract/lock.ts'
 import { shortName } from '../entry/key.ts'
-import { voided, isVoid, namespaceOf, tagKept } from '../entry/tags.ts'
+import { markInvalidated, isInvalidatedSince, namespaceOf, tagKept } from '../entry/tags.ts'
 import type { Claim, ClaimRequest, Entry, Inspection, Lease, LeaseName, NewValue, Store } from '../contract/store.ts'
 
 /**
@@ -79,7 +79,7 @@ class LockedStore implements Store {
   async read(key: string): Promise<Entry | null> {
     const record = recordFrom(await this.#keyValue.get(key))
     const entry = entryOf(record, Date.now())
-    return entry !== null && (await this.#isVoid(record)) ? voided(entry) : entry
+    return entry !== null && (await this.#isVoid(record)) ? markInvalidated(entry) : entry
   }
 
   claim(request: ClaimRequest): Promise<Claim> {
@@ -285,7 +285,7 @@ export class LockedTags {
   /** The tags of a value that void it. */
   async voiding({ tags, since }: Pick<StoredValue, 'tags' | 'since'> = { tags: [], since: 0 }): Promise<string[]> {
     const epochs = await this.epochs(tags)
-    return tags.filter((_, index) => isVoid(since, epochs.slice(index, index + 1)))
+    return tags.filter((_, index) => isInvalidatedSince(since, epochs.slice(index, index + 1)))
   }
 
   /** Makes sure that the epochs of tags exist for `life` milliseconds. `false`: a tag was invalidated after `since`. */

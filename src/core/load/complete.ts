@@ -92,10 +92,10 @@ export class LeaseCompletion {
     const filled = plan.answer === 'loaded' ? { state: 'filled' as const } : await filling
     switch (filled.state) {
       case 'filled':
-        pacing.accepted(key)
+        pacing.endRow(key)
         return { state: 'value', value, currentAsOf: endedAt, freshUntil: always, token }
       case 'refused':
-        pacing.voided(key)
+        pacing.countVoided(key)
         return { state: 'again' }
       case 'unfit':
         return await this.#completeWithError(load, filled.error)
@@ -112,10 +112,10 @@ export class LeaseCompletion {
     const { key, plan } = request
     try {
       if (await store.fail(lease, toFailure(error), plan.failureCooldown)) {
-        pacing.accepted(key)
+        pacing.endRow(key)
         return { state: 'failed', error, currentAsOf: causalNow() }
       }
-      pacing.voided(key)
+      pacing.countVoided(key)
       return { state: 'again' }
     } catch {
       return { state: 'failed', error, currentAsOf: beganAt }

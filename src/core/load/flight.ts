@@ -18,7 +18,7 @@ import type { CompletionParts, LeaseCompletion } from './complete.ts'
 import type { LeaselessQueue } from './leaseless-queue.ts'
 import type { Watchdog } from '../lease/watchdog.ts'
 import type { Entry, Lease, Wait } from '../contract/store.ts'
-import { isVoided } from '../entry/tags.ts'
+import { isInvalidated } from '../entry/tags.ts'
 import { boundContext, endTrace, FlightTrace, type Tracing } from '../observe/tracing.ts'
 
 /** The number of voided loads of other processes after which a flight ends, and its callers ask again. */
@@ -83,7 +83,7 @@ export class Flight implements LoadNode {
   }
 
   /** Ends the trace of the flight. */
-  over(outcome: FlightOutcome): void {
+  traceOutcome(outcome: FlightOutcome): void {
     endTrace(this.#trace, outcome)
   }
 
@@ -152,7 +152,7 @@ export class Flight implements LoadNode {
         case 'fresh': {
           const freshUntil = clock.now() + claim.entry.freshFor
           const found = decodeUsable(claim.entry, key, this.#parts)
-          pacing.accepted(key)
+          pacing.endRow(key)
           if (found !== null)
             return { state: 'value', value: found.value, currentAsOf, freshUntil, token: claim.entry.token }
           // This token was refused before: asking again cannot replace the value.
@@ -196,7 +196,7 @@ export class Flight implements LoadNode {
     if (outcome instanceof CacheError) return { state: 'failed', error: outcome, currentAsOf: causalNow() }
     switch (outcome.state) {
       case 'filled': {
-        pacing.accepted(this.key)
+        pacing.endRow(this.key)
         const { token, freshFor } = outcome.entry
         const freshUntil = clock.now() + freshFor
         // It is the outcome that was waited for, even if it has expired on its way.
@@ -206,11 +206,11 @@ export class Flight implements LoadNode {
           : { state: 'value', value: found.value, currentAsOf, freshUntil, token }
       }
       case 'read': {
-        pacing.accepted(this.key)
+        pacing.endRow(this.key)
         const readAt = causalNow()
         const entry = await store.read(keyspace.keyOf(this.key), keyspace.tagsOf(this.key, this.#request.plan.tags))
         // An expired value of the awaited load still counts, but not one that a tag has voided.
-        if (entry === null || isVoided(entry)) return 'ask again'
+        if (entry === null || isInvalidated(entry)) return 'ask again'
         if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'
         const { token } = entry
         const freshUntil = clock.now() + entry.freshFor
@@ -225,7 +225,7 @@ export class Flight implements LoadNode {
         return { state: 'pass' }
       case 'again':
         this.#trace.again()
-        pacing.voided(this.key)
+        pacing.countVoided(this.key)
         return 'voided'
     }
   }
@@ -238,10 +238,10 @@ export class Flight implements LoadNode {
     const watch = watchdog.watch(lease, claimedAt, (why) => {
       this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
     })
-    const lost = await this.#hold()
+    const lost = await this.#pauseBeforeLoad()
     if (lost !== null) {
       watch.end()
-      return this.#givenUp === null ? this.#voided(lease, lost) : await this.#surrender(lease, this.#givenUp)
+      return this.#givenUp === null ? this.#loseLease(lease, lost) : await this.#surrender(lease, this.#givenUp)
     }
     if (this.waitingSince !== null) events.emit('waited', { key, duration: clock.now() - this.waitingSince })
     this.state = 'loading'
@@ -259,18 +259,18 @@ export class Flight implements LoadNode {
     watch.end()
     if (loaded.state !== 'lost') return await completion.complete({ request: this.#request, lease, beganAt }, loaded)
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
-    leaselessQueue.adopt(key, store.away ? beganAt : null, loaded.ended)
+    leaselessQueue.adopt(key, store.unavailable ? beganAt : null, loaded.ended)
     events.emit('lost', { key, error: loaded.error })
     this.#trace.end('lost', loaded.error)
-    return this.#voided(lease, loaded.error)
+    return this.#loseLease(lease, loaded.error)
   }
 
   /** Holds the lease while its load has to wait; resolves with the error if the lease was lost meanwhile. */
-  async #hold(): Promise<CacheError | null> {
+  async #pauseBeforeLoad(): Promise<CacheError | null> {
     const { pacing, leaselessQueue } = this.#parts
-    const voided = leaselessQueue.voided(this.key)
+    const voided = leaselessQueue.untilAdoptedEnd(this.key)
     const lost = voided === null ? null : await this.#outlast(longestHold, voided)
-    return lost ?? (await this.#outlast(pacing.pause(this.key)))
+    return lost ?? (await this.#outlast(pacing.pauseFor(this.key)))
   }
 
   async #outlast(ms: number, over?: Promise<null>): Promise<CacheError | null> {
@@ -285,12 +285,12 @@ export class Flight implements LoadNode {
   }
 
   /** Ends a load whose lease was lost before it had a result. */
-  #voided(lease: Lease, error: CacheError): FlightOutcome {
+  #loseLease(lease: Lease, error: CacheError): FlightOutcome {
     const { store, pacing } = this.#parts
     // After a silence the store may still hold the lease: release it, so that others need not wait for its end.
     ignoreRejection(store.release(lease))
-    if (store.away) return { state: 'away', error }
-    pacing.voided(this.key)
+    if (store.unavailable) return { state: 'away', error }
+    pacing.countVoided(this.key)
     return { state: 'again' }
   }
 

@@ -8,7 +8,7 @@ import { isRefreshDue, type EntryFacts } from '../entry/freshness.ts'
 export class Flights {
   readonly #byKey = new Map<string, Flight>()
   readonly #inTheAir = new Set<Flight>()
-  readonly #rests = new Set<Timer>()
+  readonly #cooldowns = new Set<Timer>()
   readonly #parts: FlightParts
   readonly #onValue: (key: string) => void
 
@@ -40,7 +40,7 @@ export class Flights {
     this.#inTheAir.add(flight)
     void flight.outcome.then((outcome) => {
       this.#inTheAir.delete(flight)
-      flight.over(outcome)
+      flight.traceOutcome(outcome)
       const { key, waitingSince } = flight
       // A caller that has seen a new value must not be served an older copy.
       if (outcome.state === 'value') this.#onValue(key)
@@ -51,10 +51,10 @@ export class Flights {
         events.emit('failure', { key, error: outcome.error, duration: clock.now() - since })
         // While the source rests, its stale value is served without a claim to refresh it.
         if (flight.hasStale && request.plan.failureCooldown > 0) {
-          return this.#rest(flight, request.plan.failureCooldown)
+          return this.#keepForCooldown(flight, request.plan.failureCooldown)
         }
       }
-      this.#over(flight)
+      this.#end(flight)
     })
     return flight
   }
@@ -84,7 +84,7 @@ export class Flights {
   }
 
   /** Resolves when all flights that are under way now have ended. */
-  async landed(): Promise<void> {
+  async settled(): Promise<void> {
     await Promise.all([...this.#inTheAir].map((flight) => flight.outcome))
   }
 
@@ -94,7 +94,7 @@ export class Flights {
   }
 
   close(): void {
-    for (const rest of this.#rests) rest.cancel()
+    for (const rest of this.#cooldowns) rest.cancel()
   }
 
   /** Whether a key has a flight, or its source rests after a failed one. */
@@ -103,20 +103,20 @@ export class Flights {
     return flight !== undefined && flight.state !== 'over'
   }
 
-  #rest(flight: Flight, ms: number): void {
+  #keepForCooldown(flight: Flight, ms: number): void {
     flight.state = 'resting'
     const rest = this.#parts.clock.after(
       ms,
       () => {
-        this.#rests.delete(rest)
-        this.#over(flight)
+        this.#cooldowns.delete(rest)
+        this.#end(flight)
       },
       'background',
     )
-    this.#rests.add(rest)
+    this.#cooldowns.add(rest)
   }
 
-  #over(flight: Flight): void {
+  #end(flight: Flight): void {
     flight.state = 'over'
     if (this.#byKey.get(flight.key) === flight) this.#byKey.delete(flight.key)
   }

@@ -128,7 +128,7 @@ export class LeaselessQueue {
   }
 
   /** Resolves when all loads of a key that once had a lease have ended; `null` if none is under way. */
-  voided(key: string): Promise<null> | null {
+  untilAdoptedEnd(key: string): Promise<null> | null {
     const line = this.#lines.get(key)
     return line === undefined || line.adopted === 0 ? null : line.allEnded
   }

@@ -34,9 +34,9 @@ export class Pacing {
   }
 
   /** Counts a voided load of a key, of this process or of one that it waited for. */
-  voided(key: string): void {
+  countVoided(key: string): void {
     const at = this.#clock.now()
-    const voided = 1 + this.#voided(key)
+    const voided = 1 + this.#voidedInRow(key)
     this.#rows.delete(key)
     this.#rows.set(key, { voided, at })
     const [oldest] = this.#rows.keys()
@@ -44,18 +44,18 @@ export class Pacing {
   }
 
   /** Ends the row of a key: a load of it was accepted. */
-  accepted(key: string): void {
+  endRow(key: string): void {
     if (this.#rows.size > 0) this.#rows.delete(key)
   }
 
   /** How long to hold the lease before the load begins, in milliseconds. */
-  pause(key: string): number {
-    const voided = this.#voided(key)
+  pauseFor(key: string): number {
+    const voided = this.#voidedInRow(key)
     if (voided < 2) return 0
     return spread(Math.min(longest, shortest * 2 ** (voided - 2)), drawRandom(this.#clock))
   }
 
-  #voided(key: string): number {
+  #voidedInRow(key: string): number {
     if (this.#rows.size === 0) return 0
     const row = this.#rows.get(key)
     return row !== undefined && this.#clock.now() < row.at + rowEndsAfter ? row.voided : 0

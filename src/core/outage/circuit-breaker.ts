@@ -18,7 +18,7 @@ const pingLost = 5_000
  */
 export class CircuitBreaker {
   readonly #ping: () => Promise<void>
-  readonly #closes: () => void
+  readonly #onClose: () => void
   readonly #clock: Clock
   readonly #events: Events
   #open: { readonly since: number; readonly error: CacheError } | null = null
@@ -29,10 +29,10 @@ export class CircuitBreaker {
   /** The number of answers so far. A command met silence if this has not changed since it was sent. */
   answers = 0
 
-  /** @param closes called when the store answers again */
-  constructor(options: { ping: () => Promise<void>; closes: () => void; clock: Clock; events: Events }) {
+  /** @param options.onClose called when the store answers again */
+  constructor(options: { ping: () => Promise<void>; onClose: () => void; clock: Clock; events: Events }) {
     this.#ping = options.ping
-    this.#closes = options.closes
+    this.#onClose = options.onClose
     this.#clock = options.clock
     this.#events = options.events
   }
@@ -55,7 +55,7 @@ export class CircuitBreaker {
     const after = this.#clock.now() - this.#open.since
     this.#open = null
     this.#probe?.cancel()
-    this.#closes()
+    this.#onClose()
     this.#events.emit('recovered', { after })
   }
 

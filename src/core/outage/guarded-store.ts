@@ -22,7 +22,7 @@ export interface Settle<T> {
 
 /** The particulars of a command. */
 interface CommandAbout<T> {
-  /** The key that is read or claimed: refused while an invalidation of it is kept. Absent for other commands. */
+  /** The key that is read or claimed: refused while an invalidation of it is pending. Absent for other commands. */
   readonly key?: string | undefined
   /** Receives an answer that arrives after the deadline. */
   readonly late?: ((value: T) => void) | undefined
@@ -43,49 +43,49 @@ export class GuardedStore {
   readonly #clock: Clock
   readonly #events: Events
   readonly #breaker: CircuitBreaker
-  readonly #kept: PendingInvalidations
-  readonly #keeps: boolean
-  readonly #underWay: InFlightCommands
+  readonly #pending: PendingInvalidations
+  readonly #keepsInvalidations: boolean
+  readonly #inFlight: InFlightCommands
   readonly #leases: OwnLeases
-  /** Ends of loads that are under way. */
-  readonly #endings = new Set<Promise<unknown>>()
+  /** The ends of loads that are on their way to the store. */
+  readonly #endsUnderWay = new Set<Promise<unknown>>()
   #closed = false
 
   /**
    * @param options.timeout the deadline of a command, in milliseconds
-   * @param options.keeps whether a failed invalidation is kept for replay instead of rejected
+   * @param options.keepsInvalidations whether a failed invalidation is kept for replay instead of rejected
    */
-  constructor(store: Store, options: { timeout: number; keeps: boolean; clock: Clock; events: Events }) {
-    const { timeout, keeps, clock, events } = options
+  constructor(store: Store, options: { timeout: number; keepsInvalidations: boolean; clock: Clock; events: Events }) {
+    const { timeout, keepsInvalidations, clock, events } = options
     this.#store = store
     this.#timeout = timeout
-    this.#keeps = keeps
+    this.#keepsInvalidations = keepsInvalidations
     this.#clock = clock
     this.#events = events
-    this.#underWay = new InFlightCommands(timeout, clock, (reject, before) => this.#expire(reject, before))
-    this.#breaker = new CircuitBreaker({ ping: () => store.ping(), closes: () => this.#makeUp(), clock, events })
+    this.#inFlight = new InFlightCommands(timeout, clock, (reject, before) => this.#expire(reject, before))
+    this.#breaker = new CircuitBreaker({ ping: () => store.ping(), onClose: () => this.#catchUp(), clock, events })
     const invalidate = (key: string): Promise<void> => this.#call(() => store.invalidate(key))
-    this.#kept = new PendingInvalidations({ invalidate, clock, events })
-    const release = (lease: LeaseName): Promise<boolean> => this.#release(lease)
+    this.#pending = new PendingInvalidations({ invalidate, clock, events })
+    const release = (lease: LeaseName): Promise<boolean> => this.#sendRelease(lease)
     this.#leases = new OwnLeases({ release, sharded: store.sharded, clock })
   }
 
   /** Whether the circuit breaker is open. */
-  get away(): boolean {
+  get unavailable(): boolean {
     return this.#breaker.open !== null
   }
 
   /** The error that opened the breaker; `null` while it is closed. */
-  get silence(): CacheError | null {
+  get outage(): CacheError | null {
     return this.#breaker.open
   }
 
-  /** Whether an invalidation of the key is kept. */
-  keeps(key: string): boolean {
-    return this.#kept.why(key) !== undefined
+  /** Whether an invalidation of the key has yet to reach the store. */
+  hasPendingInvalidation(key: string): boolean {
+    return this.#pending.reasonFor(key) !== undefined
   }
 
-  /** Runs a command of an operator, which may concern a key whose invalidation is kept. */
+  /** Runs a command of an operator, which may concern a key whose invalidation is pending. */
   ask<T>(run: (store: Store) => Promise<T>): Promise<T> {
     return this.#call(() => run(this.#store))
   }
@@ -108,49 +108,49 @@ export class GuardedStore {
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {
-    const claim = await this.#claim(request)
+    const claim = await this.#claimOnce(request)
     if (claim.state !== 'wait' || !this.#leases.isOver(claim.token)) return claim
     // The lease is this process's own and its load has ended: the store has brought it back.
     claim.leave()
     await this.#leases.cameBack({ key: request.key, token: claim.token })
-    return await this.#claim(request)
+    return await this.#claimOnce(request)
   }
 
   fill(lease: Lease, value: NewValue): Promise<boolean> {
-    return this.#end(lease, () => this.#store.fill(lease, value))
+    return this.#endLoad(lease, () => this.#store.fill(lease, value))
   }
 
   fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
-    return this.#end(lease, () => this.#store.fail(lease, failure, cooldown))
+    return this.#endLoad(lease, () => this.#store.fail(lease, failure, cooldown))
   }
 
   pass(lease: Lease, duration: number): Promise<boolean> {
-    return this.#end(lease, () => this.#store.pass(lease, duration))
+    return this.#endLoad(lease, () => this.#store.pass(lease, duration))
   }
 
   /** Releases a lease, repeatedly until the store answers; resolves with the result of the first attempt. */
   release(lease: LeaseName & { readonly ttl: number }): Promise<boolean> {
-    return this.#ending(this.#leases.giveBack(lease))
+    return this.#track(this.#leases.giveBack(lease))
   }
 
   renew(leases: readonly Lease[]): Promise<boolean>[] {
-    if (this.away) return leases.map(() => this.#call(() => Promise.resolve(false)))
+    if (this.unavailable) return leases.map(() => this.#call(() => Promise.resolve(false)))
     return this.#store.renew(leases).map((answer) => this.#call(() => answer))
   }
 
   async set(key: string, token: string, value: NewValue): Promise<void> {
-    const kept = this.#kept.why(key)
+    const reason = this.#pending.reasonFor(key)
     await this.#call(() => this.#store.set(key, token, value, this.#timeout))
-    this.#kept.forget(key, kept)
+    this.#pending.forget(key, reason)
   }
 
   async invalidate(key: string): Promise<void> {
-    const kept = this.#kept.why(key)
+    const reason = this.#pending.reasonFor(key)
     try {
       await this.#call(() => this.#store.invalidate(key))
-      this.#kept.forget(key, kept)
+      this.#pending.forget(key, reason)
     } catch (error) {
-      if (!this.#keeps || this.#closed || !this.#kept.keep(key, error as CacheError)) throw error
+      if (!this.#keepsInvalidations || this.#closed || !this.#pending.keep(key, error as CacheError)) throw error
     }
   }
 
@@ -164,9 +164,9 @@ export class GuardedStore {
   }
 
   /** Waits for the ends of loads, then sends the backlogs once more, because a closed cache sends nothing. */
-  async settle(): Promise<void> {
-    while (this.#endings.size > 0) await Promise.allSettled(this.#endings)
-    await Promise.all([this.#leases.settled(), this.#kept.count > 0 ? this.#kept.replay() : null])
+  async drain(): Promise<void> {
+    while (this.#endsUnderWay.size > 0) await Promise.allSettled(this.#endsUnderWay)
+    await Promise.all([this.#leases.drain(), this.#pending.count > 0 ? this.#pending.replay() : null])
   }
 
   /**
@@ -176,11 +176,11 @@ export class GuardedStore {
   async close(): Promise<void> {
     this.#closed = true
     this.#breaker.stop()
-    this.#kept.stop()
+    this.#pending.stop()
     this.#leases.close()
-    this.#underWay.close()
+    this.#inFlight.close()
     await this.#store.close(this.#user)
-    const { count } = this.#kept
+    const { count } = this.#pending
     if (count === 0) return
     throw new CacheError(
       'STORE_UNAVAILABLE',
@@ -188,17 +188,17 @@ export class GuardedStore {
     )
   }
 
-  async #claim(request: ClaimRequest): Promise<Claim> {
+  async #claimOnce(request: ClaimRequest): Promise<Claim> {
     const { key, token, leaseTtl: ttl } = request
     const run = async (): Promise<Claim> => {
-      this.#leases.begin(token)
+      this.#leases.beginClaim(token)
       try {
         const claim = await this.#store.claim(request)
-        if (claim.state !== 'lease') this.#leases.end(token)
+        if (claim.state !== 'lease') this.#leases.endClaim(token)
         return claim
       } catch (error) {
         // A refusal proves that no lease was granted. After any other error the store may have granted it: release it.
-        if (this.#store.refused?.(error)) this.#leases.end(token)
+        if (this.#store.refused?.(error)) this.#leases.endClaim(token)
         else ignoreRejection(this.release({ key, token, ttl }))
         throw error
       }
@@ -219,29 +219,29 @@ export class GuardedStore {
   }
 
   /** Ends a load. If the store's answer is missing, the lease is released. */
-  #end(lease: Lease, run: () => Promise<boolean>): Promise<boolean> {
+  #endLoad(lease: Lease, run: () => Promise<boolean>): Promise<boolean> {
     const end = async (): Promise<boolean> => {
       try {
         const accepted = await this.#call(run)
-        this.#leases.ended(lease)
+        this.#leases.endLease(lease)
         return accepted
       } catch (error) {
         ignoreRejection(this.release(lease))
         throw error
       }
     }
-    return this.#ending(end())
+    return this.#track(end())
   }
 
-  #ending(end: Promise<boolean>): Promise<boolean> {
-    this.#endings.add(end)
-    const over = (): void => void this.#endings.delete(end)
+  #track(end: Promise<boolean>): Promise<boolean> {
+    this.#endsUnderWay.add(end)
+    const over = (): void => void this.#endsUnderWay.delete(end)
     void end.then(over, over)
     return end
   }
 
   /** A late answer may bring a lease after the close, and that lease must still be released. */
-  #release(lease: LeaseName): Promise<boolean> {
+  #sendRelease(lease: LeaseName): Promise<boolean> {
     return this.#closed ? this.#store.release(lease) : this.#call(() => this.#store.release(lease))
   }
 
@@ -255,18 +255,18 @@ export class GuardedStore {
     { key, late, since = this.#clock.now() }: CommandAbout<T>,
   ): void {
     if (this.#closed) return reject(closedError())
-    const refusal = this.#breaker.open ?? (key === undefined ? undefined : this.#kept.why(key))
+    const refusal = this.#breaker.open ?? (key === undefined ? undefined : this.#pending.reasonFor(key))
     if (refusal !== undefined) return reject(refusal)
     const command: InFlightCommand = { since, before: this.#breaker.answers, reject }
-    this.#underWay.begin(command)
+    this.#inFlight.begin(command)
     attempt(run).then(
       (value) => {
         this.#breaker.answered()
-        if (this.#underWay.end(command)) resolve(value)
+        if (this.#inFlight.end(command)) resolve(value)
         else late?.(value)
       },
       (cause: unknown) => {
-        if (!this.#underWay.end(command)) return
+        if (!this.#inFlight.end(command)) return
         const error = unavailableError(cause)
         this.#events.emit('storeFailure', { error })
         reject(error)
@@ -291,9 +291,9 @@ export class GuardedStore {
   }
 
   /** After an outage: send the backlogs, and release the ended leases that the store may have forgotten to drop. */
-  #makeUp(): void {
+  #catchUp(): void {
     this.#leases.giveBackAgain()
-    void this.#kept.replay()
+    void this.#pending.replay()
   }
 }
 

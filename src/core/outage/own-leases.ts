@@ -16,12 +16,12 @@ const unknownTtl = 10_000
 const pauseBetweenRounds = 100
 
 /** A lease with its ttl, in milliseconds. */
-interface Ending extends LeaseName {
+interface LeaseWithTtl extends LeaseName {
   readonly ttl: number
 }
 
 /** A lease whose load has ended. */
-interface EndedLease extends Ending {
+interface EndedLease extends LeaseWithTtl {
   /** The time, by the clock, after which no store can still hold it. */
   readonly until: number
 }
@@ -83,17 +83,17 @@ export class OwnLeases {
   }
 
   /** A claim is sent: from now on the store may grant it. */
-  begin(token: string): void {
+  beginClaim(token: string): void {
     this.#live.add(token)
   }
 
   /** A claim was answered without a lease. */
-  end(token: string): void {
+  endClaim(token: string): void {
     this.#live.delete(token)
   }
 
   /** The store has answered the end of a load: it has dropped the lease, now or before. */
-  ended(lease: Ending): void {
+  endLease(lease: LeaseWithTtl): void {
     this.#remember(lease)
   }
 
@@ -101,7 +101,7 @@ export class OwnLeases {
    * Releases a lease, repeatedly until the store answers or the ttl of the lease is over.
    * @returns the result of the first attempt
    */
-  async giveBack(lease: Ending): Promise<boolean> {
+  async giveBack(lease: LeaseWithTtl): Promise<boolean> {
     const ended = this.#remember(lease)
     try {
       return await this.#release(ended)
@@ -145,7 +145,7 @@ export class OwnLeases {
   }
 
   /** Resolves when every unanswered release has been sent once more. */
-  async settled(): Promise<void> {
+  async drain(): Promise<void> {
     if (this.#owed.size > 0) await this.#owed.retry()
   }
 
@@ -153,7 +153,7 @@ export class OwnLeases {
     this.#owed.stop()
   }
 
-  #remember({ key, token, ttl }: Ending): EndedLease {
+  #remember({ key, token, ttl }: LeaseWithTtl): EndedLease {
     const now = this.#clock.now()
     const lease = { key, token, ttl, until: now + ttl }
     this.#live.delete(token)

@@ -40,7 +40,7 @@ export class PendingInvalidations {
    * The reason why a key must not be read: its invalidation may not have reached the store; `undefined` if there is
    * none.
    */
-  why(key: string): CacheError | undefined {
+  reasonFor(key: string): CacheError | undefined {
     return this.#backlog.size === 0 ? undefined : this.#backlog.get(key)
   }
 

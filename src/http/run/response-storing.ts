@@ -75,7 +75,7 @@ export class ResponseStoring {
     if (!this.#run.isOpen) throw new Error('Its client is answered already')
     // A load without a lease, although the store answers: nothing of it would be stored, and no other request waits for
     // it.
-    if (context.fence === null && !sibling.isAway) {
+    if (context.fence === null && !sibling.isStoreUnavailable) {
       this.#run.pass(slot.forwarded)
       return this.#pass(context)
     }

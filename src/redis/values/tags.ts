@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { systemClock } from '../../core/time/clock.ts'
 import { withDeadline } from '../../core/time/deadline.ts'
-import { isVoid, tagKept, voided } from '../../core/entry/tags.ts'
+import { isInvalidatedSince, tagKept, markInvalidated } from '../../core/entry/tags.ts'
 import { ignoreRejection } from '../../core/errors.ts'
 import type { Entry } from '../../core/contract/store.ts'
 import type { RedisClient } from '../connection/client.ts'
@@ -53,14 +53,14 @@ export class Tags {
     const more = tags.filter((tag) => !epochs.has(tag))
     const all = more.length === 0 ? epochs : new Map([...epochs, ...this.#read(more)])
     const found = await Promise.all(tags.map(async (tag) => (await all.get(tag)) ?? null))
-    return isVoid(since, found) ? voided(entry) : entry
+    return isInvalidatedSince(since, found) ? markInvalidated(entry) : entry
   }
 
   /** The tags that void a value. */
   async voiding({ tags, since }: RedisEntry): Promise<string[]> {
     const epochs = this.#read(tags)
     const found = await Promise.all(tags.map(async (tag) => (await epochs.get(tag)) ?? null))
-    return tags.filter((_, index) => isVoid(since, found.slice(index, index + 1)))
+    return tags.filter((_, index) => isInvalidatedSince(since, found.slice(index, index + 1)))
   }
 
   /**

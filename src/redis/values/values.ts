@@ -1,6 +1,6 @@
 import { systemClock } from '../../core/time/clock.ts'
 import type { Entry, Outcome } from '../../core/contract/store.ts'
-import { isVoided } from '../../core/entry/tags.ts'
+import { isInvalidated } from '../../core/entry/tags.ts'
 import { entryIn } from './entry.ts'
 import { valueKey } from './keys.ts'
 import type { Heard } from './outcome.ts'
@@ -43,7 +43,7 @@ export class Values {
     if (heard.state !== 'filled' || heard.entry.tags.length === 0) return heard
     const seen = await this.#tags.seen(key, heard.entry).catch(() => null)
     if (seen === null) return { state: 'read' }
-    return isVoided(seen) ? { state: 'again' } : heard
+    return isInvalidated(seen) ? { state: 'again' } : heard
   }
 
   #read(key: string, tags: readonly string[]): Promise<Entry | null> {

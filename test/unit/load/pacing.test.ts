@@ -13,27 +13,27 @@ function pacing() {
 describe('the pause before a load', () => {
   test('begins with the second voided load in a row, and is twice as long each time, up to 320 ms', () => {
     const { pacing: of } = pacing()
-    const pauses = Array.from({ length: 9 }, () => (of.voided('k'), of.pause('k')))
+    const pauses = Array.from({ length: 9 }, () => (of.countVoided('k'), of.pauseFor('k')))
     expect(pauses).toEqual([0, 10, 20, 40, 80, 160, 320, 320, 320])
-    expect(of.pause('another')).toBe(0)
+    expect(of.pauseFor('another')).toBe(0)
   })
 
   test('ends with a load that is accepted, or ten seconds after the last that was voided', async () => {
     const { clock, pacing: of } = pacing()
-    for (let times = 0; times < 5; times++) of.voided('k')
+    for (let times = 0; times < 5; times++) of.countVoided('k')
     await clock.advance(9_999)
-    expect(of.pause('k')).toBe(80)
+    expect(of.pauseFor('k')).toBe(80)
     await clock.advance(1)
-    expect(of.pause('k')).toBe(0)
-    for (let times = 0; times < 5; times++) of.voided('k')
-    of.accepted('k')
-    expect(of.pause('k')).toBe(0)
+    expect(of.pauseFor('k')).toBe(0)
+    for (let times = 0; times < 5; times++) of.countVoided('k')
+    of.endRow('k')
+    expect(of.pauseFor('k')).toBe(0)
   })
 
   test('is forgotten for the keys that were voided first, when there are too many', () => {
     const { pacing: of } = pacing()
-    for (let key = 0; key <= 1_000; key++) for (let times = 0; times < 2; times++) of.voided(`k${key}`)
-    expect([of.pause('k0'), of.pause('k1'), of.pause('k1000')]).toEqual([0, 10, 10])
+    for (let key = 0; key <= 1_000; key++) for (let times = 0; times < 2; times++) of.countVoided(`k${key}`)
+    expect([of.pauseFor('k0'), of.pauseFor('k1'), of.pauseFor('k1000')]).toEqual([0, 10, 10])
   })
 })
 

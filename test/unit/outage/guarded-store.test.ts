@@ -16,7 +16,13 @@ function guarded() {
   const events = new Events()
   const heard: [keyof CacheEvents, unknown][] = []
   for (const name of ['degraded', 'recovered'] as const) events.on(name, (event) => heard.push([name, event]))
-  return { clock, backing, store, heard, guard: new GuardedStore(store, { timeout, keeps: false, clock, events }) }
+  return {
+    clock,
+    backing,
+    store,
+    heard,
+    guard: new GuardedStore(store, { timeout, keepsInvalidations: false, clock, events }),
+  }
 }
 
 function claimOf(key: string, token: string) {
@@ -346,7 +352,7 @@ describe('a guarded store that is closed', () => {
     const claim = await guard.claim(claimOf('k', guard.newToken()))
     if (claim.state !== 'lease') throw new Error(claim.state)
     const pass = store.hold('pass', 'before')
-    const answers = [answerOf(guard.pass(claim.lease, 1_000)), answerOf(guard.settle())]
+    const answers = [answerOf(guard.pass(claim.lease, 1_000)), answerOf(guard.drain())]
     await settled()
     expect(answers).toEqual([{ state: 'pending' }, { state: 'pending' }])
     // Another command is answered meanwhile, so the store is not taken to be away when this one is not.

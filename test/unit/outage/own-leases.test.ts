@@ -81,19 +81,19 @@ describe('a lease', () => {
   test('is over if this process has asked for it, and neither waits for the answer nor loads', () => {
     const { leases, ended } = owned()
     const lease = ended('k')
-    leases.begin(lease.token)
+    leases.beginClaim(lease.token)
     expect(leases.isOver(lease.token)).toBe(false)
-    leases.ended(lease)
+    leases.endLease(lease)
     expect(leases.isOver(lease.token)).toBe(true)
     expect(leases.isOver('of-another-one--')).toBe(false)
   })
 
   test('that comes back is given back, and with it all that have ended within their ttl, once', async () => {
     const { clock, leases, sent, ended } = owned()
-    leases.ended(ended('long ago'))
+    leases.endLease(ended('long ago'))
     await clock.advance(6_000)
     const seen = ended('seen')
-    for (const lease of [ended('one'), seen, ended('two')]) leases.ended(lease)
+    for (const lease of [ended('one'), seen, ended('two')]) leases.endLease(lease)
     await clock.advance(4_000)
     await leases.cameBack(seen)
     await settled()
@@ -108,7 +108,7 @@ describe('a lease', () => {
 
   test('is given back again when the server may be another, though its release is on its way to the one before', async () => {
     const { leases, sent, ended } = owned()
-    leases.ended(ended('k'))
+    leases.endLease(ended('k'))
     leases.giveBackAgain()
     leases.giveBackAgain()
     await settled()
@@ -117,7 +117,7 @@ describe('a lease', () => {
 
   test('of more than ten thousand is forgotten, the oldest first', async () => {
     const { leases, sent, ended } = owned()
-    for (let key = 0; key < 10_001; key++) leases.ended(ended(`k${key}`))
+    for (let key = 0; key < 10_001; key++) leases.endLease(ended(`k${key}`))
     leases.giveBackAgain()
     await settled()
     expect(sent).toHaveLength(10_000)
