@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '98f14959f31ca4c9fc47a7108323db1c09793f58',
+  sha1: 'a0ad4f1f0a3f9606a552ab36fa08a98bded5e4a1',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -45,18 +45,19 @@ local function claim(KEYS, ARGV)
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context')
   if isRefused(lease) then return lease end
   if lease.err or not lease[1] or not lease[2] then lease = {} end
+  local state, heldToken, heldFence, holderInbox, watched, failure, ttl, answers, context = unpack(lease, 1, 9)
   local left = redis.call('PTTL', leaseKey)
   local exists = left ~= -2
-  local most = tonumber(lease[7])
+  local most = tonumber(ttl)
   if most and most >= 0 and left > most then
     left = math.floor(most)
     redis.call('PEXPIRE', leaseKey, left)
   end
-  if lease[1] == 'held' then
-    if lease[2] == token then return {'lease', micros, lease[3], value, epoch()} end
+  if state == 'held' then
+    if heldToken == token then return {'lease', micros, heldFence, value, epoch()} end
     local gone = left < 0
-    if not gone and goneAfter ~= '' and lease[5] then
-      local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])
+    if not gone and goneAfter ~= '' and watched then
+      local listeners = redis.pcall('PUBSUB', 'NUMSUB', holderInbox)
       if not listeners.err and listeners[2] == 0 then
         local suspectSince = tonumber(redis.call('HGET', leaseKey, 'suspect'))
         if not suspectSince then
@@ -72,19 +73,19 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
-      if inbox ~= '' and lease[2] == awaited and lease[4] and lease[4] ~= '' then
-        redis.pcall('PUBLISH', lease[4], 'w' .. awaited .. leaseKey)
+      if inbox ~= '' and heldToken == awaited and holderInbox and holderInbox ~= '' then
+        redis.pcall('PUBLISH', holderInbox, 'w' .. awaited .. leaseKey)
       end
-      return {'wait', micros, lease[2], left, value, lease[9]}
+      return {'wait', micros, heldToken, left, value, context}
     end
     local fields = redis.call('HKEYS', leaseKey)
     for _, field in ipairs(fields) do
-      if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+      if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. heldToken) end
     end
-    if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
-  elseif most and (lease[2] == awaited or left > most - (tonumber(lease[8]) or most)) then
-    if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
-    if lease[1] == 'pass' then return {'pass', micros} end
+    if holderInbox ~= '' then redis.pcall('PUBLISH', holderInbox, 'a' .. heldToken) end
+  elseif most and (heldToken == awaited or left > most - (tonumber(answers) or most)) then
+    if state == 'failed' then return {'failed', micros, failure, value} end
+    if state == 'pass' then return {'pass', micros} end
   end
   local fields = exists and redis.pcall('HKEYS', leaseKey) or {}
   if fields.err then

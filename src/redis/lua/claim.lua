@@ -65,22 +65,23 @@ local function claim(KEYS, ARGV)
   if isRefused(lease) then return lease end
   -- A foreign type, or a hash without our fields, belongs to no load, and is overwritten.
   if lease.err or not lease[1] or not lease[2] then lease = {} end
+  local state, heldToken, heldFence, holderInbox, watched, failure, ttl, answers, context = unpack(lease, 1, 9)
   local left = redis.call('PTTL', leaseKey)
   local exists = left ~= -2
-  local most = tonumber(lease[7])
+  local most = tonumber(ttl)
   -- Nothing lasts longer than intended because this server's clock was set back.
   if most and most >= 0 and left > most then
     left = math.floor(most)
     redis.call('PEXPIRE', leaseKey, left)
   end
-  if lease[1] == 'held' then
-    if lease[2] == token then return {'lease', micros, lease[3], value, epoch()} end
+  if state == 'held' then
+    if heldToken == token then return {'lease', micros, heldFence, value, epoch()} end
     -- PTTL is negative: the lease has no expiry, because the script that wrote it did not finish.
     local gone = left < 0
-    if not gone and goneAfter ~= '' and lease[5] then
+    if not gone and goneAfter ~= '' and watched then
       -- Redis reports no dead clients, but it knows whether the holder's inbox has a subscriber. The holder may only be
       -- reconnecting, so it has a moment to take its name off the lease.
-      local listeners = redis.pcall('PUBSUB', 'NUMSUB', lease[4])
+      local listeners = redis.pcall('PUBSUB', 'NUMSUB', holderInbox)
       if not listeners.err and listeners[2] == 0 then
         local suspectSince = tonumber(redis.call('HGET', leaseKey, 'suspect'))
         if not suspectSince then
@@ -97,21 +98,21 @@ local function claim(KEYS, ARGV)
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
       -- The claimer has waited for this load before. Ask the holder, which releases the lease if its load has ended.
-      if inbox ~= '' and lease[2] == awaited and lease[4] and lease[4] ~= '' then
-        redis.pcall('PUBLISH', lease[4], 'w' .. awaited .. leaseKey)
+      if inbox ~= '' and heldToken == awaited and holderInbox and holderInbox ~= '' then
+        redis.pcall('PUBLISH', holderInbox, 'w' .. awaited .. leaseKey)
       end
-      return {'wait', micros, lease[2], left, value, lease[9]}
+      return {'wait', micros, heldToken, left, value, context}
     end
     -- Make the waiters of the replaced holder ask again, and tell the holder, in case it lives.
     local fields = redis.call('HKEYS', leaseKey)
     for _, field in ipairs(fields) do
-      if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
+      if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. heldToken) end
     end
-    if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
+    if holderInbox ~= '' then redis.pcall('PUBLISH', holderInbox, 'a' .. heldToken) end
   -- The outcome of the last load: for callers that waited for it, and for all callers for the first `answers` ms.
-  elseif most and (lease[2] == awaited or left > most - (tonumber(lease[8]) or most)) then
-    if lease[1] == 'failed' then return {'failed', micros, lease[6], value} end
-    if lease[1] == 'pass' then return {'pass', micros} end
+  elseif most and (heldToken == awaited or left > most - (tonumber(answers) or most)) then
+    if state == 'failed' then return {'failed', micros, failure, value} end
+    if state == 'pass' then return {'pass', micros} end
   end
   -- Reuse an existing lease key: while its slot moves to another node, a deleted key could not be created again. Delete
   -- fields before adding any: a script that has already written is not refused the rest when memory is full.
