@@ -16,6 +16,7 @@ const settings: Record<string, { before?: string; after?: string; reports?: bool
   cache: { before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../settings/cache.mjs'` },
   app: { before: `import { app, ask, cache, cacheResponses, render, update } from '../../settings/app.mjs'` },
   lock: { before: `import { lock, lockOfAnotherProcess, redis, sendReminders } from '../../settings/lock.mjs'` },
+  redis: { before: `import { redis, sendReminders } from '../../settings/lock.mjs'` },
   postgres: { needs: 'PostgreSQL' },
   zookeeper: { needs: 'ZooKeeper' },
   orders: { before: `import { db, lock } from '../../settings/orders.mjs'` },
