@@ -2,8 +2,6 @@ import { once } from 'node:events'
 import { Agent, get, IncomingMessage, Server, ServerResponse, type ServerOptions } from 'node:http'
 import { createServer as createHttpsServer, get as getWithTls } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { setFlagsFromString } from 'node:v8'
-import { runInThisContext } from 'node:vm'
 import compression from 'compression'
 import cors from 'cors'
 import express, { type Express } from 'express'
@@ -17,6 +15,7 @@ import { createServer, messageClasses, type ExpressApp } from '../../src/express
 import { findOpenssl, makeCertificates } from '../support/certificates.ts'
 import { Listening, received, request } from './servers.ts'
 import { shopApp } from './shop-app.ts'
+import { haveOneHiddenClass, isFast } from './support/hidden-class.ts'
 
 // How often a prototype was replaced by another. Before any import, as Express 4 keeps the function that it finds.
 const replaced = vi.hoisted(() => {
@@ -185,7 +184,7 @@ describe.each([
     expect(await replacedBy(usual)).toEqual({ requests: 5, responses: 5 })
   })
 
-  test('all requests of a server have one hidden class, and so have all responses', async () => {
+  test('all requests of a server have one hidden class and stay fast, and so do all responses', async () => {
     const ours = await opened(createServer(shopApp(make)))
     const born: [IncomingMessage, ServerResponse][] = []
     ours.server.prependListener('request', (req, res) => {
@@ -195,6 +194,7 @@ describe.each([
     for (let count = 0; count < 20; count++) await ours.exchange(request('GET /shelf/3/7'))
     const [[req, res], [nextReq, nextRes]] = born.slice(-2) as [(typeof born)[0], (typeof born)[0]]
     expect([haveOneHiddenClass(req, nextReq), haveOneHiddenClass(res, nextRes)]).toEqual([true, true])
+    expect([isFast(req), isFast(res)]).toEqual([true, true])
   })
 
   test('what the user adds to the prototypes is there, whether before or after the server was made', async () => {
@@ -397,16 +397,6 @@ describe('what is refused', () => {
 function pipelined(...paths: string[]): string {
   const last = paths.length - 1
   return paths.map((path, index) => request(`GET ${path}`, index < last ? { Connection: 'keep-alive' } : {})).join('')
-}
-
-/** Whether V8 keeps two objects in one shape, so that code which knows one of them is as fast with the other. */
-function haveOneHiddenClass(one: object, other: object): boolean {
-  setFlagsFromString('--allow-natives-syntax')
-  try {
-    return (runInThisContext('(one, other) => %HaveSameMap(one, other)') as typeof haveOneHiddenClass)(one, other)
-  } finally {
-    setFlagsFromString('--no-allow-natives-syntax')
-  }
 }
 
 /** The status and the body that are answered. */

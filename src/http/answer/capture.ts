@@ -7,7 +7,7 @@
  * client), serve.ts (stored answers).
  */
 import type { ServerResponse } from 'node:http'
-import type { WatchedFields } from '../watch/watched-fields.ts'
+import type { WatchedRequest } from '../watch/watched-request.ts'
 import { ClientBacklog } from './backlog.ts'
 import { Departure } from '../message/departure.ts'
 import { cutOff, hasClientLeft, streamOf } from '../message/http2.ts'
@@ -43,9 +43,9 @@ export interface Audience {
 }
 
 /** The recorded reads of a handler, which are suspended while code of others runs. */
-type Reader = Pick<WatchedFields, 'isWatched' | 'unwatched'>
+type Reader = Pick<WatchedRequest, 'unwatched' | 'endReads'>
 
-const nobody: Reader = { isWatched: false, unwatched: (work) => work() }
+const nobody: Reader = { unwatched: (work) => work(), endReads: () => undefined }
 
 /**
  * Captures an answer on its way to the client, by whichever methods the handler sends it.
@@ -176,7 +176,7 @@ export class Capture {
   }
 
   #over(): void {
-    this.#reader.isWatched = false
+    this.#reader.endReads()
     clearTimeout(this.#abandoned)
     this.#departure?.release()
     this.#onHead(null)
@@ -236,7 +236,7 @@ export class Capture {
       if (this.#isUnsent) this.#pretendEnded()
       else this.#sent('the end', () => end(this.#partOf(args) ?? [done]))
       this.recording.end(isBodiless(response) ? null : this.#declared)
-      this.#reader.isWatched = false
+      this.#reader.endReads()
       if (this.#isUnsent && done !== null) process.nextTick(done)
       return response
     })

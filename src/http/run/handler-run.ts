@@ -149,8 +149,8 @@ export class HandlerRun {
     tellHandler(this.#request, { forwarded: this.#forwarded, detail: null, background: this.#isBehind })
     const watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee, onEnd })
     try {
-      const reader = watched.fields
-      const capture = new Capture(response, (head) => this.#courseOf(head), { most, reader, audience })
+      const about = { most, reader: watched, audience }
+      const capture = new Capture(response, (head) => this.#courseOf(head), about)
       ;[this.#watched, this.#capture] = [watched, capture]
       return capture
     } catch (error) {

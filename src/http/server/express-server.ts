@@ -73,6 +73,15 @@ export function isExpressApp(app: unknown): app is ExpressApp {
   return request instanceof IncomingMessage && response instanceof ServerResponse
 }
 
+/** No argument of a constructor. */
+const never = Symbol('never')
+
+/** An object that is being made. */
+interface Room {
+  /** Never set. */
+  room?: 0
+}
+
 /**
  * Makes a class like `original` whose prototype is still to be set, to an object that inherits from that of `original`.
  */
@@ -83,7 +92,15 @@ function heirOf<Class extends typeof IncomingMessage | typeof ServerResponse>(or
   const initialize = original as unknown as (this: object, about: unknown, options: unknown) => void
   const instantiate = original as unknown as new (about: unknown, options: unknown) => object
   // Anonymous, and not assigned to a variable that would name it, so that stack traces show the name of `original`.
-  return function (this: object, about: unknown, options: unknown): object | undefined {
+  return function (this: Room, about: unknown, options: unknown): object | undefined {
+    // Never true. V8 counts the assignments in the source of a constructor, reserves room for as many properties in
+    // each object, and makes an object slow (a hash table) that is given many more, as Express and middleware do.
+    if (about === never) {
+      this.room = this.room = this.room = this.room = this.room = this.room = this.room = this.room = this.room = 0
+      this.room = this.room = this.room = this.room = this.room = this.room = this.room = this.room = this.room = 0
+      this.room = this.room = this.room = this.room = this.room = this.room = this.room = this.room = this.room = 0
+      this.room = this.room = this.room = this.room = this.room = this.room = this.room = this.room = this.room = 0
+    }
     try {
       initialize.call(this, about, options)
       return

@@ -106,6 +106,16 @@ export class WatchedRequest {
     return this.fields.unwatched(() => own.isAlike(other, (name) => this.fields.selects(name)))
   }
 
+  /** Runs `work` without recording its reads. */
+  unwatched<T>(work: () => T): T {
+    return this.#surroundings.unwatched(() => this.fields.unwatched(work))
+  }
+
+  /** Ends the recording: the answer has ended. */
+  endReads(): void {
+    this.fields.isWatched = false
+  }
+
   /** Stops watching the surroundings, when the inputs of the answer no longer matter. */
   releaseSurroundings(): void {
     this.#surroundings.release()
