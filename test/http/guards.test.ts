@@ -36,6 +36,24 @@ describe('a guard behind the cache', () => {
   })
 })
 
+describe('the connection of a response', () => {
+  test('is watched between two parts of the answer', async () => {
+    let runs = 0
+    await using site = await siteWith((app, cache) => {
+      app.use(cacheResponses(cache, { ttl: '1m' }))
+      app.get('/', (_req, res) => {
+        runs++
+        res.write('from port ')
+        res.end(`${res.socket?.remotePort}`)
+      })
+    })
+    const replies = [await site.get(), await site.get()]
+    expect(replies.map(({ text }) => text)).toEqual([1, 2].map(() => expect.stringMatching(/^from port \d+$/)))
+    expect(replies.at(-1)?.cache).not.toContain('hit')
+    expect(runs).toBe(2)
+  })
+})
+
 describe('a refresh in the background', () => {
   test('runs outside the context that earlier middleware has entered for a client', async () => {
     const storage = new AsyncLocalStorage<string>()

@@ -29,6 +29,14 @@ export const identityMutations = [
     tests: ['test/http/identity/peers.test.ts'],
   },
   {
+    name: 'the connection is not watched again once a part was sent',
+    rule: null,
+    file: 'src/http/watch/watched-surroundings.ts',
+    from: 'if (this.#sent === sent && response.socket === socket)',
+    to: 'if (this.#sent !== sent)',
+    tests: ['test/http/guards.test.ts'],
+  },
+  {
     name: 'what a trusted proxy says is not watched',
     rule: null,
     file: 'src/http/watch/watched-outcomes.ts',
