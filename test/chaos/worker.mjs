@@ -8,10 +8,22 @@
  * @typedef {import('../../src/index.ts').LoadContext} LoadContext
  */
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
-import { createCache, eventNames, obey, openClient, processIndex, redisStore, tell } from '../support/fleet-base.mjs'
+import {
+  bytesInUse,
+  createCache,
+  eventNames,
+  obey,
+  openClient,
+  processIndex,
+  redisStore,
+  tell,
+} from '../support/fleet-base.mjs'
 import { until } from '../../tools/until.mjs'
 import { Random } from './random.mjs'
 import { unnoticed } from './unnoticed.mjs'
+
+/** The length of a huge value, in characters. */
+const huge = 12_000_000
 
 /** How often calls are made, in milliseconds; a longer pause than `unnoticed` means that this process stood still. */
 const tickEvery = 5
@@ -35,6 +47,7 @@ const warnings = []
 /** What Redis is sent when the cache has been closed. @type {string[]} */
 const sentAfterwards = []
 let counting = false
+let isParserFull = false
 /** @type {Set<Promise<unknown>>} */
 const open = new Set()
 /** @type {Happening[]} */
@@ -114,6 +127,15 @@ obey({
     asking = false
     await cache.close({ timeout })
     await countCommands()
+  },
+
+  /** The parser of ioredis 5 keeps three times its largest reply, so it is given one before the first sample. */
+  async heap() {
+    isParserFull ||= await client.callBuffer('ECHO', Buffer.alloc(huge)).then(
+      () => true,
+      () => false,
+    )
+    return bytesInUse()
   },
 
   /** Lets the wall clock of this process be wrong by so much. @param {{ ms: number }} shift */
@@ -226,7 +248,7 @@ function planOf(key) {
   const ms = slow ? work.slowTime : random.between(...work.loadTime)
   const part = random.next() < work.nested && !slow && !isPart ? `part ${random.between(0, 9)}` : null
   const large = random.next() < work.large
-  return { ending, ms, part, more: key.startsWith('huge') ? 12_000_000 : large ? 6_000 : 0 }
+  return { ending, ms, part, more: key.startsWith('huge') ? huge : large ? 6_000 : 0 }
 }
 
 /**

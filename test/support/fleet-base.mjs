@@ -69,6 +69,16 @@ export function obey(actions, complaintOf = namedOnly) {
   tell({ index: processIndex })
 }
 
+/** The bytes that are in use once what can be collected has been. */
+export async function bytesInUse() {
+  for (let round = 0; round < 4; round++) {
+    await turn()
+    globalThis.gc?.()
+  }
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
 /** @param {unknown} error */
 function namedOnly(error) {
   const { name, message } = /** @type {Error} */ (error)
@@ -82,15 +92,7 @@ const common = {
     setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms))
   },
 
-  /** The bytes that are in use once what can be collected has been. */
-  async heap() {
-    for (let round = 0; round < 4; round++) {
-      await turn()
-      globalThis.gc?.()
-    }
-    const { heapUsed, external } = process.memoryUsage()
-    return heapUsed + external
-  },
+  heap: bytesInUse,
 
   /** From here on nothing of ours keeps this process alive. */
   leave() {
