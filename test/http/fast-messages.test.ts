@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { cacheResponses } from '../../src/express/index.ts'
+import { cacheResponses, createServer as createExpressServer } from '../../src/express/index.ts'
 import { isFast } from './support/hidden-class.ts'
 import { siteOn, siteWith, type Site } from './support/site.ts'
 
@@ -18,13 +18,14 @@ const apps: Record<string, (watch: Watch) => Promise<Site>> = {
         })
       })
     }),
-  Express: (watch) =>
-    siteWith((app, cache) => {
+  createServer: (watch) =>
+    siteWith(async (app, cache) => {
       app.use(cacheResponses(cache, { ttl: '1m' }))
       app.get('/', (request, response) => {
         watch(request, response)
         response.send('page')
       })
+      return createExpressServer(app)
     }),
 }
 

@@ -41,10 +41,8 @@ export class Overrides {
 
   /** Replaces a property with a writable value. */
   value(name: PropertyKey, value: unknown): void {
-    const own = this.#remember(name)
-    // An object whose property is defined anew becomes slow; an assignment leaves it fast.
-    if (own?.writable === true) this.#target[name] = value
-    else Object.defineProperty(this.#target, name, { configurable: true, enumerable: false, writable: true, value })
+    this.#remember(name)
+    Object.defineProperty(this.#target, name, { configurable: true, enumerable: false, writable: true, value })
   }
 
   /**
@@ -65,19 +63,12 @@ export class Overrides {
     // In reverse, and with `delete`: an object from which the property added last is deleted stays fast.
     for (const { name, before } of this.#replaced.splice(0).reverse()) {
       if (before === undefined) delete this.#target[name]
-      else if (before.writable === true && isWritable(this.#target, name)) this.#target[name] = before.value
       else Object.defineProperty(this.#target, name, before)
     }
   }
 
-  /** @returns the descriptor of the property now, if it is an own property */
-  #remember(name: PropertyKey): PropertyDescriptor | undefined {
-    const own = Object.getOwnPropertyDescriptor(this.#target, name)
-    if (this.#replaced.every((each) => each.name !== name)) this.#replaced.push({ name, before: own })
-    return own
+  #remember(name: PropertyKey): void {
+    if (this.#replaced.some((each) => each.name === name)) return
+    this.#replaced.push({ name, before: Object.getOwnPropertyDescriptor(this.#target, name) })
   }
-}
-
-function isWritable(object: object, name: PropertyKey): boolean {
-  return Object.getOwnPropertyDescriptor(object, name)?.writable === true
 }
