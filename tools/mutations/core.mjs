@@ -221,6 +221,14 @@ export const mutations = [
     tests: ['test/unit'],
   },
   {
+    name: 'a paused process writes a record once its lock may have ended',
+    rule: 3,
+    file: 'src/core/key-value/locked.ts',
+    from: 'if (record === null) return answer\n      lease.assertValid(margin)',
+    to: 'if (record === null) return answer\n      void margin',
+    tests: ['test/unit/key-value'],
+  },
+  {
     name: 'a key whose invalidation is kept is read all the same',
     rule: 4,
     file: 'src/core/outage/guarded-store.ts',
