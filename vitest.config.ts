@@ -60,8 +60,8 @@ export default defineConfig({
         }),
       ),
     ],
-    // One more than a small machine has processors: most tests wait for servers, leases and timers most of the time.
-    maxWorkers: 3,
+    // The servers of a test need processors too, and two is all that a small machine has.
+    maxWorkers: 2,
     // Of those tests of a file that may run side by side, each of which has a fleet.
     maxConcurrency: 2,
     sequence: { sequencer: LongestFirst },
