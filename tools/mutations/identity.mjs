@@ -32,8 +32,8 @@ export const identityMutations = [
     name: 'the connection is not watched again once a part was sent',
     rule: null,
     file: 'src/http/watch/watched-surroundings.ts',
-    from: 'if (this.#sent === sent && response.socket === socket)',
-    to: 'if (this.#sent !== sent)',
+    from: 'if (this.#connection === connection && response.socket === socket)',
+    to: 'if (this.#connection !== connection)',
     tests: ['test/http/guards.test.ts'],
   },
   {

@@ -23,8 +23,8 @@ export class WatchedSurroundings {
   readonly #properties: readonly WatchedProperties[]
   readonly #undo: (() => void)[] = []
   readonly #onRead: OnRead
-  /** The response whose connection is watched. */
-  #sent: { readonly response: ServerResponse; readonly socket: Socket; readonly watched: Socket } | null = null
+  /** The connection of the response and its watch; `null` if it is not watched. */
+  #connection: { readonly response: ServerResponse; readonly socket: Socket; readonly watched: Socket } | null = null
   /** Whether reads of the connection are part of a computed property, which is reported as a whole. */
   #isMuted = false
 
@@ -52,7 +52,7 @@ export class WatchedSurroundings {
 
   /** Restores the objects, except for properties that were assigned meanwhile. */
   release(): void {
-    this.#sent = null
+    this.#connection = null
     for (const properties of this.#properties) properties.release()
     for (const undo of this.#undo.splice(0)) undo()
   }
@@ -62,15 +62,15 @@ export class WatchedSurroundings {
    * of an answer.
    */
   unwatched<T>(work: () => T): T {
-    const sent = this.#sent
-    if (sent === null || sent.response.socket !== sent.watched) return work()
-    const { response, socket, watched } = sent
+    const connection = this.#connection
+    if (connection === null || connection.response.socket !== connection.watched) return work()
+    const { response, socket, watched } = connection
     Reflect.set(response, 'socket', socket)
     try {
       return work()
     } finally {
       // It may have been released, and Node.js takes the connection from a response that has ended.
-      if (this.#sent === sent && response.socket === socket) Reflect.set(response, 'socket', watched)
+      if (this.#connection === connection && response.socket === socket) Reflect.set(response, 'socket', watched)
     }
   }
 
@@ -85,7 +85,7 @@ export class WatchedSurroundings {
     this.#replaceSocket(request, 'socket', socket, watched)
     this.#replaceSocket(request, 'client', socket, watched)
     this.#replaceSocket(response, 'socket', socket, watched)
-    if (response.socket === watched) this.#sent = { response, socket, watched }
+    if (response.socket === watched) this.#connection = { response, socket, watched }
   }
 
   /** Watches the HTTP/2 stream, which gives access to the connection and to the raw request. */
