@@ -47,6 +47,8 @@ const warnings = []
 /** What Redis is sent when the cache has been closed. @type {string[]} */
 const sentAfterwards = []
 let counting = false
+/** The last command that failed. */
+let trouble = { at: Number.NEGATIVE_INFINITY, message: 'none' }
 let isParserFull = false
 /** @type {Set<Promise<unknown>>} */
 const open = new Set()
@@ -91,6 +93,7 @@ obey({
     cache = createCache({ namespace: 'chaos', store, commandTimeout: work.commandTimeout, near })
     for (const name of /** @type {const} */ ([...eventNames, 'storeFailure', 'overloaded']))
       cache.on(name, () => count(name))
+    cache.on('storeFailure', ({ error: { message } }) => (trouble = { at: now(), message }))
     cache.on('hit', ({ near }) => near && count('near hit'))
     cache.on('push', ({ up }) => count(up ? 'pushed' : 'not pushed'))
     // A client without a queue refuses commands until it is connected.
@@ -260,7 +263,9 @@ function planOf(key) {
 function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, more, ttl, grace }) {
   const id = newId()
   const ofLoad = { process: processIndex, load: id }
-  note({ what: 'load', at: now(), ...ofLoad, call, key, fence: fence === null ? null : String(fence), ttl, grace })
+  const at = now()
+  const why = fence === null ? { trouble: `${trouble.message}, ${(at - trouble.at).toFixed(0)} ms before` } : {}
+  note({ what: 'load', at, ...ofLoad, call, key, fence: fence === null ? null : String(fence), ttl, grace, ...why })
   flush()
   signal.addEventListener('abort', () => note({ what: 'lost', at: now(), ...ofLoad, code: signal.reason.code }))
   const ended = (/** @type {'value' | 'error' | 'pass'} */ ends) => {

@@ -17,8 +17,8 @@ export type Happening =
   /** It is answered: with a value, or with the code of an error and, if that says so, the load that failed. */
   | { what: 'answer'; at: number; process: number; call: string; value?: unknown; error?: string; by?: string }
   /**
-   * A loader begins to run, for the call that brought it; `fence` is `null` without a lease. `ttl` and `grace`: how long
-   * its value may be served, in milliseconds.
+   * A loader begins to run, for the call that brought it; `fence` is `null` without a lease, and then `trouble` is the
+   * last command of its process that failed. `ttl` and `grace`: how long its value may be served, in milliseconds.
    */
   | {
       what: 'load'
@@ -30,6 +30,7 @@ export type Happening =
       fence: string | null
       ttl?: number
       grace?: number
+      trouble?: string
     }
   /** Its signal is aborted. */
   | { what: 'lost'; at: number; process: number; load: string; code: string }

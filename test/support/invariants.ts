@@ -232,7 +232,7 @@ export function othersNoticeNothing(history: History, { hit }: Allowances = {}):
   return [
     ...calls.map((call) => `4: ${said(call)} got ${call.answer?.error}, though nothing was done to its process`),
     ...writes.map((write) => `4: ${said(write)} got ${write.error}, though nothing was done to its process`),
-    ...alone.map((load) => `4: ${said(load)} ran without a lease, though nothing was done to its process`),
+    ...alone.map((load) => `4: ${unleased(load)}, though nothing was done to its process`),
   ]
 }
 
@@ -305,7 +305,7 @@ export function heals(history: History, { healsWithin, patience = Infinity }: Al
   const served = history.calls.some(({ at, answer }) => at > last && answer !== undefined && answer.error === undefined)
   return [
     ...errors.map((call) => `8: ${said(call)} got ${call.answer?.error}, ${after(call.at)}`),
-    ...alone.map((load) => `8: ${said(load)} ran without a lease, ${after(load.asked)}`),
+    ...alone.map((load) => `8: ${unleased(load)}, ${after(load.asked)}`),
     // Where one waits for long, all do who ask for its key.
     ...eachOnce(byKey(patient), ({ call, waited }) => {
       return `8: ${said(call)} waited ${waited.toFixed(0)} ms while nothing was wrong`
@@ -468,6 +468,11 @@ function eachOnce<T>(groups: ReadonlyMap<unknown, readonly T[]>, words: (first: 
     if (first === undefined) return []
     return [more.length === 0 ? words(first) : `${words(first)}, and so did ${more.length} more`]
   })
+}
+
+function unleased(load: Load): string {
+  const { trouble = 'unknown' } = load
+  return `${said(load)}, asked for at ${moment(load.asked)}, ran without a lease (last failure: ${trouble})`
 }
 
 function said(what: Call | Load | Write): string {
