@@ -15,7 +15,6 @@ const fewestLines = 15
 /** Shorter files, each with its reason. */
 const short = new Map([
   ['src/create-cache.ts', 'chooses the store of a cache without one, which no room of core may know'],
-  ['src/core/cache/create.ts', 'chooses between the two caches, which do not know each other'],
   ['src/http/policy/message.ts', 'the messages that all rules of RFC 9111 are about'],
   ['src/codecs/returned.ts', 'is shared by the codecs, which do not import each other'],
   ['src/cli/lines.ts', 'is shared by the commands, which do not import each other'],

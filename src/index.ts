@@ -8,7 +8,7 @@ export { CacheError, type CacheErrorCode, type Failure } from './core/errors.ts'
 export { jsonCodec, type Codec } from './core/codec/codec.ts'
 export { cached, cachedMethod, type CachedDecorator, type CachedMethod } from './core/cache/wrap.ts'
 export { loadContext } from './core/cache/wrap.ts'
-export { warmUp, type WarmedUp, type WarmUpOptions } from './core/cache/warm-up.ts'
+export { warmUp, type WarmedUp, type WarmUpOptions } from './warm-up.ts'
 export { onlyKnown, type KeyFilter, type KnownKeys, type OnlyKnownOptions } from './key-filter.ts'
 export type { Cache, Peeked, Wrapped, WrappedMethods, WrapOptions } from './core/cache/cache.ts'
 export type {

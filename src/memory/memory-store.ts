@@ -1,5 +1,7 @@
-import { checkOptions, shape, integer } from '../core/options/checks.ts'
+import { checkOptions, shape, integer, oneOf } from '../core/options/checks.ts'
+import type { NearOptions } from '../core/options/options.ts'
 import { systemClock, type Clock } from '../core/time/clock.ts'
+import { longestLife } from '../core/time/duration.ts'
 import type { Store } from '../core/contract/store.ts'
 import { MemoryStore } from './store.ts'
 
@@ -9,6 +11,11 @@ export interface MemoryStoreOptions {
   readonly max?: number
   /** The most bytes, of payloads and keys. Default 67108864 (64 MiB). */
   readonly maxSize?: number
+  /**
+   * How callers are kept from changing each other's value: each gets a copy (`'cloned'`, the default), or the shared
+   * value is `'frozen'`, or `'shared'` as it is; see the option `near` of a cache, which comes first.
+   */
+  readonly values?: NearOptions['values']
   /** The clock by which values and leases age, for tests on virtual time. Default: this machine's. */
   readonly clock?: Clock
 }
@@ -19,6 +26,7 @@ const mostValues = 16_777_216
 const checks = {
   max: integer(1, mostValues),
   maxSize: integer(1),
+  values: oneOf('frozen', 'cloned', 'shared'),
   clock: shape('an object with now() and after()', ['now', 'after']),
 }
 
@@ -29,6 +37,6 @@ const checks = {
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const given: MemoryStoreOptions = checkOptions('memoryStore', options, checks)
-  const { max = 10_000, maxSize = 67_108_864, clock = systemClock } = given
-  return new MemoryStore(max, maxSize, clock)
+  const { max = 10_000, maxSize = 67_108_864, values = 'cloned', clock = systemClock } = given
+  return new MemoryStore({ max, maxSize, ttl: longestLife, values }, clock)
 }

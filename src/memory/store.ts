@@ -7,7 +7,7 @@
 import { LRUCache } from 'lru-cache'
 import { microseconds, type Clock } from '../core/time/clock.ts'
 import type { Failure } from '../core/errors.ts'
-import { decideClaim } from '../core/contract/claim-decision.ts'
+import { decideClaim } from '../core/contract/store.ts'
 import { seen, type StoredValue } from '../core/key-value/record.ts'
 import { markInvalidated } from '../core/entry/tags.ts'
 import type {
@@ -17,6 +17,7 @@ import type {
   Entry,
   Lease,
   LeaseName,
+  NearPlan,
   NewValue,
   Outcome,
   Store,
@@ -29,6 +30,7 @@ import { MemoryTags } from './tags.ts'
 /** The lease protocol in the memory of this process. */
 export class MemoryStore implements Store {
   readonly sharded = false
+  readonly near: NearPlan | undefined
   readonly inspection: MemoryInspection
   readonly #clock: Clock
   readonly #values: LRUCache<string, StoredValue>
@@ -38,8 +40,11 @@ export class MemoryStore implements Store {
   readonly #copies = new Map<Copies, string>()
   #version = 0
 
-  constructor(max: number, maxSize: number, clock: Clock) {
+  /** @param near the bounds, which hold for the values and for the copies of each cache, and how values are given */
+  constructor(near: NearPlan, clock: Clock) {
     this.#clock = clock
+    this.near = near
+    const { max, maxSize } = near
     const sizeCalculation = (value: StoredValue, key: string): number => value.payload.byteLength + 2 * key.length + 64
     this.#values = new LRUCache<string, StoredValue>({ max, maxSize, sizeCalculation })
     this.#resting = new LRUCache<string, Rest>({ max })

@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'a0ad4f1f0a3f9606a552ab36fa08a98bded5e4a1',
+  sha1: 'ed4c0bf1dd7ff4da2157df20f2e46801d69407d2',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -42,10 +42,10 @@ local function claim(KEYS, ARGV)
       value = writer == known and '' or redis.call('GET', valueKey)
     end
   end
-  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context')
+  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context', 'suspect')
   if isRefused(lease) then return lease end
   if lease.err or not lease[1] or not lease[2] then lease = {} end
-  local state, heldToken, heldFence, holderInbox, watched, failure, ttl, answers, context = unpack(lease, 1, 9)
+  local state, heldToken, heldFence, holderInbox, watched, failure, ttl, answers, context, suspect = unpack(lease, 1, 10)
   local left = redis.call('PTTL', leaseKey)
   local exists = left ~= -2
   local most = tonumber(ttl)
@@ -59,7 +59,7 @@ local function claim(KEYS, ARGV)
     if not gone and goneAfter ~= '' and watched then
       local listeners = redis.pcall('PUBSUB', 'NUMSUB', holderInbox)
       if not listeners.err and listeners[2] == 0 then
-        local suspectSince = tonumber(redis.call('HGET', leaseKey, 'suspect'))
+        local suspectSince = tonumber(suspect)
         if not suspectSince then
           redis.call('HSET', leaseKey, 'suspect', now)
           suspectSince = now
@@ -67,7 +67,7 @@ local function claim(KEYS, ARGV)
         local wait = suspectSince + goneAfter - now
         gone = wait <= 0
         if wait < left then left = wait end
-      else
+      elseif suspect then
         redis.call('HDEL', leaseKey, 'suspect')
       end
     end
@@ -76,7 +76,7 @@ local function claim(KEYS, ARGV)
       if inbox ~= '' and heldToken == awaited and holderInbox and holderInbox ~= '' then
         redis.pcall('PUBLISH', holderInbox, 'w' .. awaited .. leaseKey)
       end
-      return {'wait', micros, heldToken, left, value, context}
+      return {'wait', micros, heldToken, left, value, context or '', holderInbox or ''}
     end
     local fields = redis.call('HKEYS', leaseKey)
     for _, field in ipairs(fields) do
@@ -394,7 +394,7 @@ return answers
 
 export const renew: Script = {
   name: 'renew',
-  sha1: '1a7ec58aa10198113fd832f7a0b3a8149ad18472',
+  sha1: 'a5ba1f80fc3550728e02b16c47265b79784a2122',
   lua: `local inbox = ARGV[1]
 local watched = false
 if inbox ~= '' then
@@ -404,12 +404,12 @@ end
 local answers = {}
 for index, key in ipairs(KEYS) do
   local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
-  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals')
+  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals', 'suspect')
   if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     redis.call('PEXPIRE', key, ttl)
     redis.call('HSET', key, 'renewals', (tonumber(lease[4]) or 0) + 1)
-    redis.call('HDEL', key, 'suspect')
+    if lease[5] then redis.call('HDEL', key, 'suspect') end
     if watched and not lease[3] then redis.call('HSET', key, 'inbox', inbox, 'watched', '1') end
     if lease[3] and not watched then redis.call('HDEL', key, 'watched') end
     answers[index] = 1

@@ -22,7 +22,7 @@ import { HeldLeases } from './values/held-leases.ts'
 import { Inbox, type InboxOwner } from './push/inbox.ts'
 import { RedisInspection } from './values/inspection.ts'
 import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/keys.ts'
-import { listening } from './values/outcome.ts'
+import { isUnderWay, listening } from './values/outcome.ts'
 import { Reader } from './values/reader.ts'
 import { renewed } from './values/renewal.ts'
 import { runScript } from './connection/run-script.ts'
@@ -155,14 +155,16 @@ export class RedisStore implements Store {
         return { state: 'lease', lease, stale: await this.#values.replied(key, stale) }
       }
       case 'wait': {
-        const [, , holderToken, leaseLeft, stale, holderContext] = reply
+        const [, , holderToken, leaseLeft, stale, holderContext, holderInbox] = reply
         const { outcome, ...wait } = listening(String(holderToken), this.#inbox, this.#clock)
+        const held = { key, token: wait.token, inbox: String(holderInbox) }
         return {
           state: 'wait',
           ...wait,
           outcome: outcome.then((heard) => this.#values.waited(key, heard)),
-          context: Buffer.isBuffer(holderContext) ? holderContext.toString() : undefined,
+          context: Buffer.isBuffer(holderContext) && holderContext.length > 0 ? holderContext.toString() : undefined,
           pushed: inbox !== '',
+          ...(inbox !== '' && { stillLoads: () => isUnderWay(this.#client, held, inbox) }),
           leaseLeft: Math.max(0, Number(leaseLeft)),
           stale: await this.#values.replied(key, stale),
         }

@@ -275,11 +275,11 @@ test('each state of peek has a row', () => {
 })
 
 test('the contract of a store has as many methods as the page says', () => {
-  const [property, missing, ...methods] = members('core/contract/store.ts', 'Store')
-  expect([property, missing]).toEqual(['sharded', 'inspection'])
+  const [sharded, inspection, near, ...methods] = members('core/contract/store.ts', 'Store')
+  expect([sharded, inspection, near]).toEqual(['sharded', 'inspection', 'near'])
   expect(methods).toHaveLength(15)
   expect(section(options, 'Custom stores')).toContain(
-    'two properties, of which `inspection` may be missing, and fifteen methods',
+    'three properties, of which `inspection` and `near` may be missing, and fifteen methods',
   )
 })
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { decideClaim, type ClaimRecord } from '../../src/core/contract/claim-decision.ts'
+import { decideClaim, type ClaimRecord } from '../../src/core/contract/store.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import type { Store } from '../../src/index.ts'
 

@@ -15,15 +15,18 @@ import { Events } from '../observe/events.ts'
 import { Tracing } from '../observe/tracing.ts'
 import type { CachePlan } from '../options/plan.ts'
 import { GuardedStore } from '../outage/guarded-store.ts'
-import type { Call, CallParts } from './call.ts'
+import type { Call } from './call.ts'
+import { Calls } from './calls.ts'
 import { describeHolder, type ExplainParts } from './explain.ts'
 import { Reads } from './reads.ts'
 import type { WriteParts } from './writes.ts'
 
 /** The parts of one cache. */
-export interface CacheParts extends CallParts, ExplainParts, WriteParts, FlightParts {
+export interface CacheParts extends ExplainParts, WriteParts, FlightParts {
   readonly store: GuardedStore
-  readonly openCalls: Set<Call>
+  readonly calls: Calls
+  readonly reads: Reads<Call>
+  readonly leaselessLoads: LeaselessLoads
   readonly near: Near | null
   readonly copies: Set<Near>
 }
@@ -56,13 +59,13 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
     leaselessQueue: new LeaselessQueue({ most, mostQueued, patience: commandTimeout, clock, events, causalNow }),
     holder: describeHolder(),
   }
-  return {
+  const parts = {
     ...flightParts,
     flights: new Flights(flightParts, (key) => near?.forget(key)),
-    reads: new Reads(base),
+    reads: new Reads<Call>(base),
     leaselessLoads: new LeaselessLoads(base),
-    openCalls: new Set(),
   }
+  return { ...parts, calls: new Calls({ ...parts, commandTimeout }) }
 }
 
 function nearOf(

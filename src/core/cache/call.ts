@@ -1,274 +1,315 @@
-import { circleAbove, currentLoad, type LoadNode, waitNested, type TooLong } from '../load/circular-load.ts'
-import { CacheError, quoted } from '../errors.ts'
-import type { Flight } from '../load/flight.ts'
-import type { Flights } from '../load/flights.ts'
-import { freshnessOf } from '../entry/freshness.ts'
-import { type CallRequest, type LoadRequest, valueOf, type LoadRun, type Stale } from '../load/loader.ts'
-import type { LeaselessLoads } from '../load/leaseless-queue.ts'
-import { PendingAnswer } from './pending-answer.ts'
-import { awaitedValue, clockTolerance, type ReadResult, type Reads } from './reads.ts'
-import type { FlightOutcome } from '../load/causal-order.ts'
-import type { Clock } from '../time/clock.ts'
-import type { Near } from '../near/near.ts'
+import type { LoadNode } from '../load/circular-load.ts'
+import { CacheError, closedError, quoted } from '../errors.ts'
+import type { CallRequest } from '../load/loader.ts'
+import {
+  always,
+  Followers,
+  give,
+  isGoodFor,
+  PendingAnswer,
+  type CallEnd,
+  type CallPast,
+  type CallStart,
+} from './pending-answer.ts'
+import type { ReadResult, Reads } from './reads.ts'
+import { KnownValue, Search, type Searcher, type SearchParts } from './search.ts'
+import type { Timer } from '../time/clock.ts'
 import type { Events } from '../observe/events.ts'
-import type { LeaselessQueue } from '../load/leaseless-queue.ts'
 
 /** The parts that the calls of one cache share. */
-export interface CallParts {
-  /** Identifies the cache: two caches may use the same key for different values. */
-  readonly store: object
-  readonly reads: Reads
-  readonly flights: Flights
-  readonly leaselessQueue: LeaselessQueue
-  readonly leaselessLoads: LeaselessLoads
-  readonly near: Pick<Near, 'spare'> | null
+export interface CallParts extends SearchParts {
+  readonly reads: Reads<Call>
   readonly events: Events
-  readonly clock: Clock
-  /** The calls without an answer yet. */
-  readonly openCalls: Set<Call>
+  /** The deadline of a read, in milliseconds. */
+  readonly commandTimeout: number
 }
 
-/** The number of flights without a good answer after which a caller loads without a lease. */
-const mostFlights = 5
+/** The calls of the cache, among them this one. */
+export interface CallHost {
+  /** Answers a caller for which the call that it followed had no answer. */
+  ask(request: CallRequest, from: CallStart, past: CallPast): Promise<unknown>
+  /** A call begins its first read, with which most calls end. */
+  readingBegan(): void
+  /** The first read is over. Returns whether the cache is still open. */
+  readingEnded(): boolean
+  /** A call goes on after its first read, or without one. */
+  opened(call: Call): void
+  /** A call has ended, for its caller and its followers. */
+  ended(call: Call): void
+}
+
+/** A timer may ring this much too early, in milliseconds. */
+const early = 1
 
 /**
- * One call beyond the short path of hits: it reads, then joins or starts flights of its key, until an answer is good
- * for it or its patience ends.
+ * One call beyond the near cache: it reads, then joins or starts flights of its key, until an answer is good for it or
+ * its patience ends. Later callers that want the same may follow it, which is cheaper than a call of their own.
  */
-export class Call {
+export class Call implements Searcher {
   readonly #parts: CallParts
-  readonly #request: CallRequest
-  readonly #parent: LoadNode | null
-  readonly #pending: PendingAnswer
-  #existing: LoadRequest['read'] = null
-  /** The token of the value that is to be replaced, however fresh it is. */
-  #replaced: string | null = null
-  #stale: (Stale & { readonly until: number }) | null = null
-  #leave: () => void = () => undefined
+  readonly #host: CallHost
+  readonly request: CallRequest
+  /** The load whose loader is the caller. */
+  readonly parent: LoadNode | null
+  /** `null` during the first read. */
+  #pending: PendingAnswer | null = null
+  /** `reading`: it waits for its first read. */
+  #state: 'reading' | 'searching' | 'over' = 'searching'
+  #followers: Followers | null = null
+  /** How many followers have not been counted as misses yet. */
+  #unmissed = 0
+  /** The end of the patience of the first followers, once that of the caller is over. */
+  #deadline: Timer | null = null
+  readonly known: KnownValue
+  /** `null` during the first read. */
+  #search: Search | null = null
   #missed = false
 
-  constructor(parts: CallParts, request: CallRequest) {
-    const { clock, openCalls } = parts
-    const { plan, askedAtMs: since } = request
+  constructor(parts: CallParts, host: CallHost, request: CallRequest, parent: LoadNode | null) {
     this.#parts = parts
-    this.#request = request
-    this.#parent = currentLoad()
-    this.#pending = new PendingAnswer({
-      clock,
-      since,
-      signal: plan.signal,
-      onEnd: () => {
-        openCalls.delete(this)
-        this.#leave()
-        if (this.#missed) parts.events.emit('answer', { key: this.key, duration: clock.now() - since })
-      },
-    })
+    this.#host = host
+    this.request = request
+    this.parent = parent
+    this.known = new KnownValue(request, parts.clock)
   }
 
   get key(): string {
-    return this.#request.key
-  }
-
-  /** Settles with the caller's answer. */
-  get answered(): Promise<unknown> {
-    return this.#pending.answer
+    return this.request.key
   }
 
   /**
-   * Starts the call.
-   * @param read the result or the error of a read that was made already; `null` if the key has not been read yet
+   * Whether other callers may follow it. A call with a signal or within a loader may end for a reason of its own, and a
+   * refresh must not be answered with the existing value.
    */
-  answer(read: ReadResult | CacheError | null): Promise<unknown> {
-    const { key, plan } = this.#request
-    this.#parts.openCalls.add(this)
-    this.#pending.after(plan.waitTimeout, () => {
-      if (this.#serveStale()) return
-      this.giveUp(new CacheError('WAIT_TIMEOUT', `No answer for ${quoted(key)} within ${plan.waitTimeout} ms`, { key }))
-    })
-    this.#seek(read).then(
-      (value) => this.#pending.resolve(value),
-      (error: unknown) => {
-        const own = error instanceof CacheError && (error.code === 'CLOSED' || error.code === 'CIRCULAR_LOAD')
-        if (own || !this.#serveStale()) this.giveUp(error)
-      },
-    )
-    return this.answered
+  get leads(): boolean {
+    const { signal, refresh } = this.request
+    return this.parent === null && signal === undefined && !refresh
+  }
+
+  /** How many callers wait for its answer. */
+  get callers(): number {
+    return (this.#followers?.count ?? 0) + (this.#isAnswered ? 0 : 1)
+  }
+
+  /** Starts the call; resolves with the caller's answer. */
+  start(from: CallStart, past: CallPast): Promise<unknown> {
+    const { key, plan, tags, signal, askedAtMs } = this.request
+    const { reads, commandTimeout } = this.#parts
+    this.#missed = past.missed
+    if (past.awaited !== null) this.known.awaits(past.awaited, askedAtMs)
+    if (from !== 'unread') return this.#open(from)
+    if (this.#joinsAtOnce()) return this.#open(null)
+    this.#state = 'reading'
+    const read = reads.read(key, tags, this.leads ? this : null)
+    // Else the caller's patience may end before the read does.
+    if (signal === undefined && plan.waitTimeout > commandTimeout) {
+      this.#host.readingBegan()
+      return read.then(this.#afterRead, this.#afterRead)
+    }
+    const { answer } = this.#openPending()
+    const goOn = (result: ReadResult | CacheError): void => {
+      if (!this.isOver) this.#goOn(result)
+    }
+    read.then(goOn, goOn)
+    return answer
+  }
+
+  /** Whether a caller may follow this call: the answer will most probably be good for it, too. */
+  admits({ plan, askedAtMs }: CallRequest): boolean {
+    const { key, plan: own } = this.request
+    const latest = this.#followers?.lastAskedAtMs ?? this.request.askedAtMs
+    if (plan !== own || this.#isAnswered || askedAtMs < latest) return false
+    const { flights, reads } = this.#parts
+    if (this.#state === 'reading') return this === reads.leaderOf(key)
+    // A stale value may be older than what a later caller knows of.
+    const flight = this.#search?.flight ?? null
+    return flight !== null && flight === flights.joinable(key) && !flight.hasStale && !this.known.hasStale
+  }
+
+  /** Adds a caller; resolves with its answer. */
+  follow(request: CallRequest, { missed }: CallPast): Promise<unknown> {
+    if (this.#state === 'reading') this.#unmissed += missed ? 0 : 1
+    else {
+      const { key } = request
+      if (!missed) this.#parts.events.emit('miss', { key })
+      this.#parts.events.joined(key, 1)
+    }
+    const ended = (this.#followers ??= new Followers()).add(request.askedAtMs)
+    return ended.then((end) => this.#answerFollower(request, missed || this.#missed, end))
   }
 
   /** Ends this call in any state. */
   giveUp(error: unknown): void {
-    this.#pending.reject(error)
+    this.#end({ state: 'failed', error, currentAsOf: always })
   }
 
-  /**
-   * Joins or starts flights until an outcome is good for this caller. The comparison with `currentAsOf` handles this
-   * race between processes A and B:
-   *
-   * 1. Caller 1 asks in A for a key that B loads. A claims it at moment 7 of A's causal order, and is enlisted as a
-   *    waiter.
-   * 2. B's fill is accepted. The message with the value is on its way to A.
-   * 3. B invalidates the key: Redis deletes the value, and the call resolves.
-   * 4. Caller 2 asks in A, at moment 8. It may know of the invalidation. A's flight still waits, and caller 2 joins it.
-   * 5. The message arrives. The flight's value is current as of its claim, moment 7.
-   * 6. Caller 1 asked before moment 7, and is given the value. Caller 2 asked after it, reads again, finds nothing, and
-   *    its next flight loads a new value.
-   */
-  async #seek(read: ReadResult | CacheError | null): Promise<unknown> {
-    const { flights, events, clock } = this.#parts
-    const { key, askedAt, refresh } = this.#request
-    if (read === null && (refresh || flights.joinable(key)?.hasStale !== false)) read = await this.#readNow()
-    if (refresh && read !== null && 'entry' in read) this.#replaced = read.entry.token
-    const atOnce = this.#answerAtOnce(read)
-    if (atOnce !== null) return atOnce.value
+  get #isAnswered(): boolean {
+    return this.#pending?.settled ?? false
+  }
+
+  get isOver(): boolean {
+    return this.#isAnswered && (this.#followers?.firstAskedAtMs ?? null) === null
+  }
+
+  /** A flight is under way and has no stale value: a read would find nothing, so join the flight at once. */
+  #joinsAtOnce(): boolean {
+    return !this.request.refresh && this.#parts.flights.joinable(this.key)?.hasStale === false
+  }
+
+  /** Answers with the result of the first read, or goes on. */
+  readonly #afterRead = (read: ReadResult | CacheError): unknown => {
+    if (!this.#host.readingEnded()) {
+      const error = closedError(this.key)
+      this.#followers?.end({ state: 'failed', error, currentAsOf: always })
+      throw error
+    }
+    const end = this.#endOfFirst(read)
+    if (end === null) return this.#open(read)
+    this.#state = 'over'
+    this.#followers?.end(end)
+    return give(end, this.request, this.#missed, this.#parts)
+  }
+
+  #open(from: Exclude<CallStart, 'unread'> | null): Promise<unknown> {
+    const { answer } = this.#openPending()
+    this.#goOn(from)
+    return answer
+  }
+
+  #openPending(): PendingAnswer {
+    const { askedAtMs: since, signal, plan } = this.request
+    const { clock } = this.#parts
+    this.#host.opened(this)
+    this.#pending = new PendingAnswer({ clock, since, signal }, () => this.#answered())
+    this.#pending.after(plan.waitTimeout, () => this.#timeOut())
+    if (this.known.stale !== null) this.#serveStaleSoon()
+    return this.#pending
+  }
+
+  #goOn(from: Exclude<CallStart, 'unread'> | null): void {
+    this.#state = 'searching'
+    const end = this.#endOfFirst(from)
+    if (end === null) this.#seek(from)
+    else this.#end(end)
+  }
+
+  /** As `#endOf`, for the read with which the call began, if it began with one. */
+  #endOfFirst(read: Exclude<CallStart, 'unread'> | null): CallEnd | null {
+    if (read === null || typeof read === 'string' || read instanceof CacheError) return null
+    if (this.request.refresh) this.known.replace(read)
+    return this.endOf(read)
+  }
+
+  /** Seeks an answer beyond a value that could be served at once. */
+  #seek(from: Exclude<CallStart, 'unread'> | null): void {
+    this.#countMisses()
+    this.#search = new Search(this.#parts, this)
+    this.#search.run(from).then(
+      (end) => this.#end(end),
+      (error: unknown) => this.giveUp(error),
+    )
+  }
+
+  /** The end of the call with the value of a read; a stale one is refreshed in the background. */
+  endOf(read: ReadResult): CallEnd | null {
+    const end = this.known.endOf(read)
+    if (end?.state === 'stale') this.#parts.flights.refresh(this.request, this.known.existing)
+    if (end === null && this.known.stale !== null) this.#serveStaleSoon()
+    return end
+  }
+
+  /** Ends the call for its caller and its followers. */
+  #end(end: CallEnd): void {
+    const stale = end.state === 'failed' && !isOwnError(end.error) ? this.known.stale : null
+    const told: CallEnd = stale === null ? end : { state: 'stale', stale }
+    this.#followers?.end(told)
+    if (!this.#isAnswered) {
+      if (told.state === 'failed') this.#pending?.reject(told.error)
+      else this.#pending?.resolve(give(told, this.request, this.#missed, this.#parts))
+    }
+    this.#leaveHost()
+  }
+
+  #answerFollower(request: CallRequest, missed: boolean, end: CallEnd): unknown {
+    if (!isGoodFor(end, request)) {
+      const from = end.state === 'dismissed' ? end.from : 'unread'
+      return this.#host.ask(request, from, { missed, awaited: end.state === 'value' ? end.token : null })
+    }
+    if (missed) this.#reportAnswer(request)
+    if (end.state === 'failed') throw end.error
+    return give(end, request, missed, this.#parts)
+  }
+
+  #reportAnswer({ key, askedAtMs }: CallRequest): void {
+    const { events, clock } = this.#parts
+    if (events.heard('answer')) events.emit('answer', { key, duration: clock.now() - askedAtMs })
+  }
+
+  #countMisses(): void {
+    const { events } = this.#parts
+    const { key } = this.request
+    for (; this.#unmissed > 0; this.#unmissed--) events.emit('miss', { key })
+    if (this.#missed) return
     this.#missed = true
     events.emit('miss', { key })
-    let awaited: string | null = null
-    for (let flown = 0; flown < mostFlights && !this.#pending.settled; flown++) {
-      if (read instanceof CacheError) return await this.#answerInOutage(read)
-      this.#checkCircle()
-      const joinedAt = clock.now()
-      const outcome = await this.#join(this.#joinable() ?? flights.start(this.#loadRequest(this.#parent)))
-      if (this.#pending.settled) break
-      switch (outcome.state) {
-        case 'value':
-          // The value may have expired on its way, but must have been fresh when this caller joined: a fill may arrive
-          // late.
-          if (outcome.freshUntil <= joinedAt - clockTolerance) break
-          if (askedAt < outcome.currentAsOf) return outcome.value
-          awaited = outcome.token
-          break
-        case 'failed':
-          if (askedAt < outcome.currentAsOf) throw outcome.error
-          break
-        case 'pass':
-          // `askedAt` is unique per call: only the call whose loader ran gets the result, all others run their own.
-          return outcome.own?.caller === askedAt ? outcome.own.value : valueOf(await this.#loadAlone())
-        case 'away':
-          return await this.#answerInOutage(outcome.error)
-        case 'too long':
-          return await this.#loadWithoutLease()
-        case 'again':
-          break
-      }
-      read = await this.#readNow()
-      const found = this.#answerAtOnce(read) ?? awaitedValue(read, awaited, clock.now() - joinedAt)
-      if (found !== null) return found.value
-    }
-    // A caller that already has an answer must not start another load.
-    return this.#pending.settled ? undefined : await this.#loadWithoutLease()
   }
 
-  #readNow(): Promise<ReadResult | CacheError> {
-    return this.#parts.reads.read(this.#request.key, this.#request.plan.tags).catch((error: CacheError) => error)
+  /** From here on, the answer is for this caller alone. */
+  dismissFollowers(from: CallStart): void {
+    this.#followers?.end({ state: 'dismissed', from })
+    this.#followers = null
+    if (this.#isAnswered) this.#leaveHost()
   }
 
-  /** The value to serve without waiting: a fresh one, or a stale one with a refresh in the background. */
-  #answerAtOnce(read: ReadResult | CacheError | null): { value: unknown } | null {
-    if (read === null || read instanceof CacheError) return null
-    const { flights, events } = this.#parts
-    const { key, plan } = this.#request
-    const isNew = read.state === 'entry' && read.entry.token !== this.#replaced
-    if (isNew && freshnessOf(read.entry, 0) === 'fresh') {
-      events.hit(key, this.#missed)
-      flights.refreshAhead(this.#request, read.entry, read.value)
-      return read
-    }
-    this.#rememberExisting(read)
-    const stale = this.#servable()
-    if (stale === null || plan.softTimeout > 0) return null
-    flights.refresh(this.#request, this.#existing)
-    events.stale(key, stale.age, this.#missed)
-    return stale
+  /** The followers wait for the same flight. */
+  joined(): void {
+    if (this.#followers !== null) this.#parts.events.joined(this.key, this.#followers.count)
   }
 
-  /** The flight that this call may join. A refresh must not join a claim, which may end with the existing value. */
-  #joinable(): Flight | null {
-    const flight = this.#parts.flights.joinable(this.key)
-    return this.#request.refresh && flight?.state === 'claiming' ? null : flight
+  /** The caller has its answer; its followers may still wait. */
+  #answered(): void {
+    if (this.#missed) this.#reportAnswer(this.request)
+    if (this.isOver) this.#leaveHost()
   }
 
-  #join(flight: Flight): Promise<FlightOutcome | TooLong> {
-    const leave = flight.join()
-    this.#leave = leave
-    if (this.#parent === null) return flight.outcome
-    const wait = waitNested(this.#parent, flight, this.#request.plan.waitTimeout / 2, this.#parts.clock)
-    this.#leave = () => (wait.over(), leave())
-    return wait.outcome
+  #leaveHost(): void {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    this.#deadline?.cancel()
+    this.#host.ended(this)
+    this.#search?.leave()
   }
 
-  /** Answers a call while the store is unavailable. */
-  async #answerInOutage(error: CacheError): Promise<unknown> {
-    const { key, plan, refresh } = this.#request
-    if (error.code === 'CLOSED') throw error
-    if (plan.onStoreFailure === 'throw') {
-      throw new CacheError('STORE_UNAVAILABLE', error.message, { key, cause: error.cause })
-    }
-    const copy = refresh ? undefined : this.#parts.near?.spare(key)
-    if (copy !== undefined) return copy.value
-    return await this.#loadWithoutLease()
+  /** The patience of the caller is over; that of its followers ends later. */
+  #timeOut(): void {
+    if (this.known.stale !== null) return this.#serveStale()
+    const { key, plan } = this.request
+    const error = new CacheError('WAIT_TIMEOUT', `No answer for ${quoted(key)} within ${plan.waitTimeout} ms`, { key })
+    this.#pending?.reject(error)
+    this.#timeOutFollowers(error)
   }
 
-  /** Loads without a lease, together with the callers of this process that ask for the key in time. */
-  async #loadWithoutLease(): Promise<unknown> {
-    const { key, askedAt } = this.#request
-    for (;;) {
-      let own = false
-      this.#checkCircle()
-      const share = this.#parts.leaselessQueue.share(key, askedAt, this.#parent !== null, () => {
-        own = true
-        return this.#loadAlone()
-      })
-      this.#leave = share.leave
-      const loaded = await share.loaded
-      if (loaded !== null) return valueOf(loaded.state === 'pass' && !own ? await this.#loadAlone() : loaded)
-    }
+  #timeOutFollowers(error: CacheError): void {
+    const { clock } = this.#parts
+    const { waitTimeout } = this.request.plan
+    this.#followers?.end({ state: 'failed', error, currentAsOf: always }, clock.now() - waitTimeout + early)
+    const next = this.#followers?.firstAskedAtMs ?? null
+    if (next === null) this.#leaveHost()
+    else this.#deadline = clock.after(next + waitTimeout - clock.now(), () => this.#timeOutFollowers(error))
   }
 
-  #loadAlone(): Promise<LoadRun> {
-    return this.#parts.leaselessLoads.run(this.#request, this.#stale, this.#parent)
+  #serveStaleSoon(): void {
+    const { softTimeout } = this.request.plan
+    if (softTimeout > 0) this.#pending?.after(softTimeout, () => this.#serveStale())
   }
 
-  #checkCircle(): void {
-    const circle = circleAbove(this.#parent, this.#parts.store, this.#request.key)
-    if (circle !== null) throw circle
+  #serveStale(): void {
+    const { stale } = this.known
+    if (stale !== null) this.#end({ state: 'stale', stale })
   }
+}
 
-  #loadRequest(parent: LoadNode | null): LoadRequest {
-    const { key, loader, plan, askedAt } = this.#request
-    return { key, loader, plan, askedAt, parent, read: this.#existing, refresh: false }
-  }
-
-  /** Remembers the value that was read: a new load will replace it, and until then it may be served stale. */
-  #rememberExisting(read: ReadResult): void {
-    const { plan, refresh } = this.#request
-    this.#existing = read.state === 'nothing' ? null : { token: read.entry.token, value: null, fresh: false }
-    this.#stale = null
-    if (read.state !== 'entry') return
-    const { entry, value, at } = read
-    const seen = freshnessOf(entry, plan.grace)
-    if (seen === 'expired') return
-    const old = {
-      value,
-      age: entry.age,
-      ...entry.validators,
-      until: at + Math.min(entry.staleFor, plan.grace + entry.freshFor),
-    }
-    this.#existing = { token: entry.token, value: old, fresh: seen === 'fresh' }
-    // A refresh is not answered with the old value.
-    if (refresh) return
-    this.#stale = old
-    if (plan.softTimeout > 0) this.#pending.after(plan.softTimeout, () => void this.#serveStale())
-  }
-
-  #serveStale(): boolean {
-    const stale = this.#servable()
-    if (stale === null) return false
-    this.#parts.events.stale(this.key, stale.age, this.#missed)
-    this.#pending.resolve(stale.value)
-    return true
-  }
-
-  #servable(): Stale | null {
-    return this.#stale !== null && this.#parts.clock.now() < this.#stale.until ? this.#stale : null
-  }
+/** Whether a stale value must not be served in place of an error. */
+function isOwnError(error: unknown): boolean {
+  return error instanceof CacheError && (error.code === 'CLOSED' || error.code === 'CIRCULAR_LOAD')
 }

@@ -15,7 +15,10 @@ import { ObservingCache } from './observing-cache.ts'
  */
 export function openCache(options: CacheOptions, defaultStore: (clock: Clock) => Store): Cache {
   const plan = planOf(options)
-  if (plan.mode === 'cache') return new FleetCache(plan, plan.store ?? defaultStore(plan.clock))
+  if (plan.mode === 'cache') {
+    const store = plan.store ?? defaultStore(plan.clock)
+    return new FleetCache({ ...plan, near: plan.near ?? store.near ?? null }, store)
+  }
   const shadow = new FleetCache({ ...plan, codec: jsonCodec(), near: null }, defaultStore(plan.clock))
   return new ObservingCache(plan, shadow)
 }

@@ -66,8 +66,7 @@ export interface ExplainParts {
   readonly keyspace: Keyspace
   readonly flights: Flights
   readonly leaselessQueue: LeaselessQueue
-  /** The calls without an answer yet. */
-  readonly openCalls: ReadonlySet<{ readonly key: string }>
+  readonly calls: { countOf(key: string): number }
   readonly codec: Codec
   readonly events: Events
 }
@@ -120,10 +119,10 @@ async function look(key: string, { store, keyspace }: ExplainParts): Promise<See
     .catch((error: CacheError) => error)
 }
 
-function hereOf(key: string, { store, keyspace, flights, leaselessQueue, openCalls }: ExplainParts): ExplainedHere {
+function hereOf(key: string, { store, keyspace, flights, leaselessQueue, calls }: ExplainParts): ExplainedHere {
   return {
     flight: flights.stateOf(key),
-    callers: [...openCalls].filter((call) => call.key === key).length,
+    callers: calls.countOf(key),
     loadsWithoutLease: leaselessQueue.count(key),
     storeAway: store.outage,
     keptInvalidation: store.hasPendingInvalidation(keyspace.keyOf(key)),

@@ -1,9 +1,10 @@
 /*
  * Room: cache. The public cache, made of the parts of all other rooms.
  *
- * Reading order: cache.ts (the public interface), fleet-cache.ts (the short path of hits), call.ts (a call that
- * misses), reads.ts (reads), pending-answer.ts (the patience of a caller), writes.ts (set and invalidate), assembly.ts
- * (how the parts fit together), create.ts. Then the extras: many.ts, wrap.ts, warm-up.ts, key-filter.ts, explain.ts,
+ * Reading order: cache.ts (the public interface), fleet-cache.ts (the short path of hits), calls.ts (callers
+ * that want the same), call.ts (one call), reads.ts (reads), search.ts (what a read means, and flights),
+ * pending-answer.ts (the patience of a caller and of its followers), writes.ts (set and invalidate), assembly.ts
+ * (how the parts fit together), create.ts. Then the extras: many.ts, wrap.ts, explain.ts,
  * sibling.ts (a cache for responses beside a cache of the user) and observing-cache.ts (`mode: 'observe'`).
  */
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
@@ -12,15 +13,13 @@ import { waitAtMost } from '../time/deadline.ts'
 import { withKey, closedError, type CacheError } from '../errors.ts'
 import type { CacheEvents, Events } from '../observe/events.ts'
 import { explainKey, type Explanation, breakLease, listLeases, type HeldLease } from './explain.ts'
-import { freshnessOf } from '../entry/freshness.ts'
-import { Call } from './call.ts'
 import { checkedKey, checkKey } from '../entry/key.ts'
 import { checkLoader, type CallRequest, type Loader } from '../load/loader.ts'
 import { loadTogether, type BatchLoader } from './many.ts'
 import type { Near } from '../near/near.ts'
 import type { CallOptions, CloseOptions, SetOptions } from '../options/options.ts'
-import { toPeeked, type ReadResult } from './reads.ts'
-import { closeTimeout, siblingPlan, type CachePlan } from '../options/plan.ts'
+import { toPeeked } from './reads.ts'
+import { CallPlans, closeTimeout, siblingPlan, type CachePlan } from '../options/plan.ts'
 import { Sibling, type SiblingChanges } from './sibling.ts'
 import type { Store } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
@@ -37,20 +36,19 @@ export class FleetCache implements Cache {
   readonly #parts: CacheParts
   /** The near cache for hits that need no further check; `null` with refresh-ahead and once closing. */
   #near: Near | null
+  readonly #plans: CallPlans
   readonly #wraps: Wraps
   readonly #writes: Writes
   readonly #siblings: FleetCache[] = []
   #state: 'open' | 'closing' | 'closed' = 'open'
   #closing: Promise<void> | null = null
-  /** How many calls are at their first read, with which most calls end. */
-  #reading = 0
-  #readsOver: () => void = () => undefined
 
   /** @param elder the cache whose sibling this one is: it opens and closes the store */
   constructor(plan: CachePlan, backing: Store, elder: FleetCache | null = null) {
     this.#plan = plan
     this.#backing = backing
-    this.#wraps = new Wraps(this, plan)
+    this.#plans = new CallPlans(plan)
+    this.#wraps = new Wraps(this, plan, this.#plans)
     this.#parts = assemble(plan, backing, elder === null ? null : elder.#parts)
     this.#near = plan.refreshAhead === null ? this.#parts.near : null
     this.#writes = new Writes(plan, this.#parts)
@@ -58,49 +56,20 @@ export class FleetCache implements Cache {
   }
 
   getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    // The shortest path, for a near hit without options.
-    if (this.#near !== null && options === undefined && typeof loader === 'function') {
-      const copy = this.#near.get(key)
-      if (copy !== undefined) {
-        this.#parts.events.nearHit(key)
-        return Promise.resolve(copy.value as T)
-      }
-    }
-    return this.#getOrLoad(key, loader, options)
-  }
-
-  async #getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    const request = this.#request('getOrLoad', key, loader, options)
-    const { plan } = request
-    const { flights, reads, events, near } = this.#parts
-    const copy = near?.get(key)
-    if (copy !== undefined && near !== null) {
-      events.nearHit(key)
-      if (plan.refreshAhead !== null) flights.refreshAhead(request, near.aged(copy), copy.value)
-      return copy.value as T
-    }
-    // A call with a signal, or with a `waitTimeout` of at most the command deadline, may end during its first read:
-    // only a `Call` can do that.
-    const canReadHere = plan.signal === undefined && plan.waitTimeout > this.#plan.commandTimeout
-    // A flight is under way and has no stale value: a read would find nothing, so join the flight at once.
-    const joinsAtOnce = flights.joinable(key)?.hasStale === false
-    if (!canReadHere || joinsAtOnce) return (await new Call(this.#parts, request).answer(null)) as T
-    let read: ReadResult | CacheError
-    this.#reading++
     try {
-      read = await reads.read(key, plan.tags)
-      if (read.state === 'entry' && freshnessOf(read.entry, 0) === 'fresh') {
-        events.hit(key)
-        if (plan.refreshAhead !== null) flights.refreshAhead(request, read.entry, read.value)
-        return read.value as T
+      // The shortest path: a near hit of a call that needs no check.
+      const near = this.#near
+      if (near !== null && typeof loader === 'function' && this.#plans.areForLoads(options)) {
+        const answer = near.answer(key)
+        if (answer !== undefined) {
+          this.#parts.events.nearHit(key)
+          return answer as Promise<T>
+        }
       }
+      return this.#ask(this.#request('getOrLoad', key, loader, options)) as Promise<T>
     } catch (error) {
-      read = error as CacheError
-    } finally {
-      if (--this.#reading === 0) this.#readsOver()
+      return Promise.reject(error)
     }
-    if (this.#state === 'closed') throw closedError(key)
-    return (await new Call(this.#parts, request).answer(read)) as T
   }
 
   async getOrLoadMany<T>(
@@ -112,14 +81,13 @@ export class FleetCache implements Cache {
   }
 
   async refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    const request = this.#request('refresh', key, loader, options)
-    return (await new Call(this.#parts, request).answer(null)) as T
+    return (await this.#parts.calls.ask(this.#request('refresh', key, loader, options))) as T
   }
 
   /** As `getOrLoad`, for a key that was just read without success. */
   async load<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    const call = new Call(this.#parts, this.#request('getOrLoad', key, loader, options))
-    return (await call.answer({ state: 'nothing' })) as T
+    const request = this.#request('getOrLoad', key, loader, options)
+    return (await this.#parts.calls.ask(request, { state: 'nothing' })) as T
   }
 
   wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F> {
@@ -213,15 +181,25 @@ export class FleetCache implements Cache {
     return this.close()
   }
 
+  #ask(request: CallRequest): Promise<unknown> {
+    const { flights, events, near, calls } = this.#parts
+    const copy = near?.get(request.key)
+    if (copy === undefined || near === null) return calls.ask(request)
+    events.nearHit(request.key)
+    flights.refreshAhead(request, near.aged(copy), copy.value)
+    return Promise.resolve(copy.value)
+  }
+
   /** The checked request of a call. */
   #request<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): CallRequest {
     checkKey(key)
     checkLoader(key, loader)
-    const plan = this.#wraps.planOf(options, who)
+    const { plan, tags, signal } = this.#plans.planOf(options, who)
     this.#checkOpen(key)
-    plan.signal?.throwIfAborted()
+    signal?.throwIfAborted()
     const { causalNow, clock } = this.#parts
-    return { key, loader, plan, refresh: who === 'refresh', askedAt: causalNow(), askedAtMs: clock.now() }
+    const askedAt = causalNow()
+    return { key, loader, plan, tags, signal, refresh: who === 'refresh', askedAt, askedAtMs: clock.now() }
   }
 
   async #closeAll(timeout: number): Promise<void> {
@@ -241,15 +219,10 @@ export class FleetCache implements Cache {
 
   /** Resolves when no call, flight or write is under way, including those that began meanwhile. */
   async #idle(): Promise<void> {
-    const { flights, openCalls } = this.#parts
+    const { flights, calls } = this.#parts
     do {
-      if (this.#reading > 0) await new Promise<void>((resolve) => (this.#readsOver = resolve))
-      await Promise.allSettled([
-        flights.settled(),
-        ...this.#writes.open,
-        ...[...openCalls].map((call) => call.answered),
-      ])
-    } while (this.#reading > 0 || openCalls.size > 0 || this.#writes.open.size > 0)
+      await Promise.allSettled([flights.settled(), calls.settled(), ...this.#writes.open])
+    } while (!calls.areOver || this.#writes.open.size > 0)
   }
 
   /**
@@ -263,10 +236,10 @@ export class FleetCache implements Cache {
 }
 
 /** Gives up everything that is under way in a cache. */
-export async function abandonAll({ flights, openCalls, leaselessLoads, watchdog, near }: CacheParts): Promise<void> {
+export async function abandonAll({ flights, calls, leaselessLoads, watchdog, near }: CacheParts): Promise<void> {
   flights.giveUp()
   leaselessLoads.giveUp()
-  for (const call of openCalls) call.giveUp(closedError(call.key))
+  calls.giveUp()
   await flights.settled()
   flights.close()
   watchdog.close()

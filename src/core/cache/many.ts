@@ -1,4 +1,4 @@
-import { loadContextStorage, type LoadNode } from '../load/circular-load.ts'
+import { loadContexts, type LoadNode } from '../load/circular-load.ts'
 import { TickBatch } from '../time/clock.ts'
 import { formatValue } from '../time/duration.ts'
 import { CacheError } from '../errors.ts'
@@ -17,7 +17,7 @@ export type BatchLoader<T> = (
 interface Wanted<T> {
   readonly context: LoadContext
   /** The load of its key. */
-  readonly load: LoadNode | undefined
+  readonly load: LoadNode | null
   readonly resolve: (value: T) => void
   readonly reject: (error: unknown) => void
 }
@@ -34,7 +34,7 @@ class Batches<T> {
   /** Loads one key together with the others of its tick. */
   load(context: LoadContext): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#thisTick.add({ context, load: loadContextStorage.getStore(), resolve, reject })
+      this.#thisTick.add({ context, load: loadContexts.current, resolve, reject })
     })
   }
 
@@ -42,7 +42,7 @@ class Batches<T> {
     const [first] = wanted
     // The loader runs in the context of the first load, so the other loads wait for whatever it waits for.
     for (const { load } of wanted) {
-      if (first?.load !== undefined && load !== first.load) load?.waitsFor.add({ to: first.load })
+      if (first?.load && load !== first.load) load?.waitsFor.add({ to: first.load })
     }
     const contexts = wanted.map(({ context }) => context)
     const run = async (): Promise<readonly (T | Error)[]> => {

@@ -1,5 +1,5 @@
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
-import { loadContextStorage, currentLoad, type LoadNode } from '../load/circular-load.ts'
+import { currentLoad, type LoadNode } from '../load/circular-load.ts'
 import { closedError, type CacheError, ignoreRejection } from '../errors.ts'
 import type { CacheEvents } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
@@ -9,7 +9,7 @@ import { checkLoader, runLoader, valueOf, type LoadContext, type LoadRun, type L
 import { loadTogether, type BatchLoader } from './many.ts'
 import type { CallOptions, CloseOptions, SetOptions } from '../options/options.ts'
 import { PendingAnswer } from './pending-answer.ts'
-import type { CachePlan } from '../options/plan.ts'
+import { CallPlans, type CachePlan } from '../options/plan.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import { Sibling } from './sibling.ts'
 import type { Tracer } from '../observe/tracing.ts'
@@ -23,6 +23,7 @@ import { Wraps } from './wrap.ts'
 export class ObservingCache implements Cache {
   readonly #plan: CachePlan
   readonly #shadow: FleetCache
+  readonly #plans: CallPlans
   readonly #wraps: Wraps
   #closed = false
 
@@ -30,7 +31,8 @@ export class ObservingCache implements Cache {
   constructor(plan: CachePlan, shadow: FleetCache) {
     this.#plan = plan
     this.#shadow = shadow
-    this.#wraps = new Wraps(this, plan)
+    this.#plans = new CallPlans(plan)
+    this.#wraps = new Wraps(this, plan, this.#plans)
   }
 
   async getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
@@ -129,20 +131,17 @@ export class ObservingCache implements Cache {
   ): Promise<unknown> {
     checkKey(key)
     checkLoader(key, loader)
-    const plan = this.#wraps.planOf(options, verb)
-    const { signal } = plan
+    const { plan, tags, signal } = this.#plans.planOf(options, verb)
     if (this.#closed) throw closedError(key)
     signal?.throwIfAborted()
     const { clock } = this.#plan
     const lost = new Promise<never>(() => undefined)
     const node: LoadNode = { key, cache: this, parent: currentLoad(), waitsFor: new Set(), running: true }
-    const loaded = loadContextStorage.run(node, () =>
-      runLoader({ key, loader, plan, clock, fence: null, stale: null, lost }),
-    )
+    const loaded = runLoader({ key, loader, plan, tags, clock, node, fence: null, stale: null, lost })
     const { signal: _, ...rest } = options ?? {}
     // The caller's own load reports its error; the shadow's copy of it has no consumer.
     ignoreRejection(this.#shadow[verb](key, (context) => mark(loaded, context), rest))
-    const patience = new PendingAnswer({ clock, since: clock.now(), signal, onEnd: () => undefined })
+    const patience = new PendingAnswer({ clock, since: clock.now(), signal })
     loaded.then(valueOf).then(
       (value) => patience.resolve(value),
       (error: unknown) => patience.reject(error),

@@ -16,13 +16,26 @@ import { freshnessOf } from '../entry/freshness.ts'
  * received; `garbage`: bytes that do not decode; `nothing`: no entry. `at` is when the read was sent, by the clock.
  */
 export type ReadResult =
-  | { readonly state: 'entry' | 'older'; readonly entry: Entry; readonly value: unknown; readonly at: number }
+  | FoundEntry
+  | { readonly state: 'older'; readonly entry: Entry; readonly value: unknown; readonly at: number }
   | { readonly state: 'garbage'; readonly entry: Entry }
   | { readonly state: 'nothing' }
 
-interface Read {
+export interface FoundEntry {
+  readonly state: 'entry'
+  readonly entry: Entry
+  readonly value: unknown
+  readonly at: number
+}
+
+interface PendingRead<Leader> {
+  readonly key: string
+  /** The tags that its value probably has, in the store. */
+  readonly tags: readonly string[]
+  leader: Leader | null
   readonly found: Promise<ReadResult>
-  readonly send: (now: number) => void
+  readonly resolve: (result: ReadResult) => void
+  readonly reject: (error: CacheError) => void
 }
 
 /** The parts that the reads of one cache share. */
@@ -41,10 +54,10 @@ export interface ReadParts {
  * never joins a read that was sent before it asked, because an invalidation could lie between the two. So reads are
  * sent at the end of their tick.
  */
-export class Reads {
+export class Reads<Leader extends object = object> {
   readonly #parts: ReadParts
-  readonly #thisTick = new Map<string, Read>()
-  readonly #batch = new TickBatch<Read>((reads) => this.#send(reads))
+  readonly #thisTick = new Map<string, PendingRead<Leader>>()
+  readonly #batch = new TickBatch<PendingRead<Leader>>((reads) => this.#sendAll(reads))
 
   constructor(parts: ReadParts) {
     this.#parts = parts
@@ -53,44 +66,52 @@ export class Reads {
   /**
    * Reads a key.
    * @param tags the tags that its value probably has
+   * @param leader the call that reads, for `leaderOf`
    */
-  read(key: string, tags: readonly string[]): Promise<ReadResult> {
+  read(key: string, tags: readonly string[], leader: Leader | null = null): Promise<ReadResult> {
     const joined = this.#thisTick.get(key)
-    if (joined !== undefined) return joined.found
-    let send!: (now: number) => void
-    const found = new Promise<ReadResult>((resolve, reject) => {
-      send = (now) => {
-        const { store, keyspace, near } = this.#parts
-        const all = keyspace.tagsOf(key, tags)
-        if (near === null) {
-          return store.readInto(keyspace.keyOf(key), all, now, {
-            resolve: (entry) => resolve(this.#found(key, entry, now)),
-            reject,
-          })
-        }
-        const expected = near.expect(key)
-        const seen = (entry: Entry | null): void => {
-          const result = this.#found(key, entry, now)
-          near.found(key, expected, result.state === 'entry' ? result : null)
-          resolve(result)
-        }
-        const failed = (error: CacheError): void => {
-          near.forgo(key, expected)
-          reject(error)
-        }
-        store.readInto(keyspace.keyOf(key), all, now, { resolve: seen, reject: failed })
-      }
-    })
-    const read = { found, send }
+    if (joined !== undefined) {
+      joined.leader ??= leader
+      return joined.found
+    }
+    let resolve!: (result: ReadResult) => void
+    let reject!: (error: CacheError) => void
+    const found = new Promise<ReadResult>((...settle) => ([resolve, reject] = settle))
+    const read = { key, tags: this.#parts.keyspace.tagsOf(key, tags), leader, found, resolve, reject }
     this.#thisTick.set(key, read)
     this.#batch.add(read)
     return found
   }
 
-  #send(reads: readonly Read[]): void {
+  /** The first call that reads a key in this tick; the read has not been sent yet. */
+  leaderOf(key: string): Leader | null {
+    return this.#thisTick.get(key)?.leader ?? null
+  }
+
+  #sendAll(reads: readonly PendingRead<Leader>[]): void {
     this.#thisTick.clear()
     const now = this.#parts.clock.now()
-    for (const { send } of reads) send(now)
+    for (const read of reads) this.#send(read, now)
+  }
+
+  #send({ key, tags, resolve, reject }: PendingRead<Leader>, now: number): void {
+    const { store, keyspace, near } = this.#parts
+    const name = keyspace.keyOf(key)
+    if (near === null) {
+      return store.readInto(name, tags, now, { resolve: (entry) => resolve(this.#found(key, entry, now)), reject })
+    }
+    const expected = near.expect(key)
+    store.readInto(name, tags, now, {
+      resolve: (entry) => {
+        const result = this.#found(key, entry, now)
+        near.found(key, expected, result.state === 'entry' ? result : null)
+        resolve(result)
+      },
+      reject: (error) => {
+        near.forgo(key, expected)
+        reject(error)
+      },
+    })
   }
 
   #found(key: string, entry: Entry | null, at: number): ReadResult {
@@ -113,12 +134,8 @@ export const clockTolerance = 25
  * wait; and because it is still stored, it was not invalidated.
  * @param waited how long the caller has waited, in milliseconds
  */
-export function awaitedValue(
-  read: ReadResult | CacheError,
-  token: string | null,
-  waited: number,
-): { readonly value: unknown } | null {
-  if (!('entry' in read) || read.state !== 'entry' || read.entry.token !== token) return null
+export function awaitedValue(read: ReadResult, token: string, waited: number): FoundEntry | null {
+  if (read.state !== 'entry' || read.entry.token !== token) return null
   // Negative while it is fresh. It must have been fresh when the caller began to wait.
   const expiredFor = -read.entry.freshFor
   return isInvalidated(read.entry) || expiredFor >= waited + clockTolerance ? null : read

@@ -1,11 +1,11 @@
 import { argumentsKey, copied } from '../entry/arguments-key.ts'
 import type { Cache, Wrappable, Wrapped, WrapOptions, WrappedMethods } from './cache.ts'
-import { loadContextStorage, type LoadNode } from '../load/circular-load.ts'
+import { loadContexts, type LoadNode } from '../load/circular-load.ts'
 import { formatValue } from '../time/duration.ts'
 import { checkKey } from '../entry/key.ts'
 import type { LoadContext } from '../load/loader.ts'
 import type { CallOptions } from '../options/options.ts'
-import { refinePlan, type CallPlan, type Plan } from '../options/plan.ts'
+import { refinePlan, type CallPlans, type Plan } from '../options/plan.ts'
 
 type Call = (this: unknown, ...args: unknown[]) => unknown
 
@@ -19,7 +19,7 @@ const contexts = new WeakMap<LoadNode, LoadContext>()
  * `null` outside of such a load, so also in a function that is called without its cache.
  */
 export function loadContext(): LoadContext | null {
-  const node = loadContextStorage.getStore()
+  const node = loadContexts.current
   return (node && contexts.get(node)) ?? null
 }
 
@@ -28,16 +28,12 @@ export class Wraps {
   readonly #cache: Cache
   readonly #plan: Plan
   readonly #names = new Set<string>()
-  readonly #plans = new WeakMap<CallOptions, CallPlan>()
+  readonly #plans: CallPlans
 
-  constructor(cache: Cache, plan: Plan) {
+  constructor(cache: Cache, plan: Plan, plans: CallPlans) {
     this.#cache = cache
     this.#plan = plan
-  }
-
-  /** The plan of a call. Options that were checked when a function was wrapped are not checked again. */
-  planOf(options: CallOptions | undefined, who: 'getOrLoad' | 'refresh'): CallPlan {
-    return options === undefined ? this.#plan : (this.#plans.get(options) ?? refinePlan(this.#plan, options, who))
+    this.#plans = plans
   }
 
   /** See `Cache.wrap`. */
@@ -65,7 +61,7 @@ export class Wraps {
       // The load begins later, when the caller may have changed its objects; the function must get those of the key.
       const given = isPlain ? copied(args) : args
       const loader = (context: LoadContext): unknown => {
-        contexts.set(loadContextStorage.getStore() as LoadNode, context)
+        contexts.set(loadContexts.current as LoadNode, context)
         return fn.apply(self, given)
       }
       return cache[verb](key, loader, options)
@@ -110,11 +106,11 @@ export class Wraps {
    */
   #checked(options: CallOptions): CallOptions | undefined {
     const plan = refinePlan(this.#plan, options, 'wrap')
-    if (plan.signal !== undefined) {
+    if (options.signal !== undefined) {
       throw new TypeError('Unknown option `signal` of wrap: it ends the wait of one call, and is for getOrLoad')
     }
     if (Object.keys(options).length === 0) return undefined
-    this.#plans.set(options, plan)
+    this.#plans.add(options, plan)
     return options
   }
 }

@@ -19,6 +19,9 @@ export interface Store {
   /** The operations of operators; absent if the store knows no more than `read` returns. */
   readonly inspection?: Inspection
 
+  /** The near cache of a cache whose options name none: a store in this process has one, so that hits need no promise. */
+  readonly near?: NearPlan | undefined
+
   /**
    * The value at some moment after the call, perhaps just expired; `null` if there is none. A value with a tag that was
    * invalidated since its load began counts as expired.
@@ -210,6 +213,11 @@ export interface Wait {
   readonly pushed: boolean
   /** The milliseconds after which a new claim may win the lease without a message. */
   readonly leaseLeft: number
+  /**
+   * Whether that load is still under way and the waiter still enlisted, for less than the cost of a claim. `false`, or a
+   * rejection: claim again. Absent if a claim costs no more.
+   */
+  readonly stillLoads?: () => Promise<boolean>
   /** Stops listening; must be called when the wait is over. */
   leave(): void
 }
@@ -226,6 +234,14 @@ export type Outcome =
 export interface LeaseName {
   readonly key: string
   readonly token: string
+}
+
+/** The bounds of a near cache, in milliseconds and bytes, and how callers are kept from changing each other's value. */
+export interface NearPlan {
+  readonly max: number
+  readonly maxSize: number
+  readonly ttl: number
+  readonly values: 'frozen' | 'cloned' | 'shared'
 }
 
 /** The right to load a key. */
@@ -290,4 +306,36 @@ export interface SeenLease {
   readonly renewals: number
   /** How many processes wait for its load; `null` if the store does not know. */
   readonly waiting: number | null
+}
+
+/** The state of a key, as far as a claim asks for it. Times are those of the clock of the store, in milliseconds. */
+export interface ClaimRecord {
+  /** The value, unless a tag has voided it. */
+  readonly value?: { readonly token: string; readonly freshUntil: number } | undefined
+  /** The lease of the load that was granted last, unless that load has ended. */
+  readonly held?: { readonly token: string; readonly until: number } | undefined
+  /** The outcome of the last load, if that was an error or nothing to store. */
+  readonly rest?: { readonly token: string; readonly until: number } | undefined
+}
+
+/**
+ * The answer to a claim. `fresh`: the value. `again`: the lease that this very claim was granted before, and whose answer was lost.
+ * `wait`: the lease of another claim. `rest`: the outcome of the last load. `lease`: a new lease.
+ */
+export type ClaimDecision = 'fresh' | 'again' | 'wait' | 'rest' | 'lease'
+
+/**
+ * Decides a claim, as claim.lua does on Redis. An outcome that the caller has waited for counts even if its time is over; a value
+ * that is to be replaced counts never.
+ * @param now by the clock of the store, in milliseconds
+ */
+export function decideClaim(
+  { value, held, rest }: ClaimRecord,
+  { token, unwanted, awaited }: Pick<ClaimRequest, 'token' | 'unwanted' | 'awaited'>,
+  now: number,
+): ClaimDecision {
+  const counts = (its: string, until: number): boolean => its === awaited || until > now
+  if (value !== undefined && value.token !== unwanted && counts(value.token, value.freshUntil)) return 'fresh'
+  if (held !== undefined && held.until > now) return held.token === token ? 'again' : 'wait'
+  return rest !== undefined && counts(rest.token, rest.until) ? 'rest' : 'lease'
 }

@@ -16,7 +16,7 @@ import {
   type KeyRecord,
   type StoredValue,
 } from './record.ts'
-import { decideClaim } from '../contract/claim-decision.ts'
+import { decideClaim } from '../contract/store.ts'
 import type { Lock, LockLease } from '../contract/lock.ts'
 import { shortName } from '../entry/key.ts'
 import { markInvalidated, isInvalidatedSince, namespaceOf, tagKept } from '../entry/tags.ts'

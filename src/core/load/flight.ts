@@ -8,7 +8,7 @@
  * store).
  */
 import { reaskDelay } from './pacing.ts'
-import { loadContextStorage, type LoadNode } from './circular-load.ts'
+import type { LoadNode } from './circular-load.ts'
 import { drawRandom, type Timer } from '../time/clock.ts'
 import { CacheError, fromFailure, quoted, ignoreRejection } from '../errors.ts'
 import { decodeEntry, decodeUsable } from './payload.ts'
@@ -17,12 +17,15 @@ import type { CausalTime, FlightOutcome } from './causal-order.ts'
 import type { CompletionParts, LeaseCompletion } from './complete.ts'
 import type { LeaselessQueue } from './leaseless-queue.ts'
 import type { Watchdog } from '../lease/watchdog.ts'
-import type { Entry, Lease, Wait } from '../contract/store.ts'
+import type { Entry, Lease, Outcome, Wait } from '../contract/store.ts'
 import { isInvalidated } from '../entry/tags.ts'
 import { boundContext, endTrace, FlightTrace, type Tracing } from '../observe/tracing.ts'
 
 /** The number of voided loads of other processes after which a flight ends, and its callers ask again. */
 const mostVoided = 5
+
+/** The number of sleeps of a waiter after which it claims again, although the load is still under way. */
+const mostChecks = 8
 
 /** How long a load waits for an older load of its key that was voided but still runs, in milliseconds. */
 const longestHold = 250
@@ -91,7 +94,7 @@ export class Flight implements LoadNode {
   join(): () => void {
     const { events, tracing } = this.#parts
     const others = this.callers++ > 0
-    if (others) events.joined(this.key)
+    if (others) events.joined(this.key, 1)
     // The flight is part of its first caller's own trace, so that caller needs no trace of a wait.
     if (!others && !this.#request.refresh) return () => void this.callers--
     const trace = tracing.begin('wait', this.key)
@@ -184,13 +187,7 @@ export class Flight implements LoadNode {
     this.state = 'waiting'
     this.waitingSince ??= clock.now()
     this.hasStale ||= claim.stale !== null
-    const sleep = Math.min(reaskDelay(asked, claim.pushed, drawRandom(clock)), claim.leaseLeft + 1)
-    let timer: Timer | undefined
-    const timeout = new Promise<'ask again'>((resolve) => {
-      timer = clock.after(sleep, () => resolve('ask again'))
-    })
-    const outcome = await Promise.race([claim.outcome, timeout, this.#ended])
-    timer?.cancel()
+    const outcome = await this.#hear(claim, asked)
     claim.leave()
     if (outcome === 'ask again') return outcome
     if (outcome instanceof CacheError) return { state: 'failed', error: outcome, currentAsOf: causalNow() }
@@ -208,7 +205,7 @@ export class Flight implements LoadNode {
       case 'read': {
         pacing.endRow(this.key)
         const readAt = causalNow()
-        const entry = await store.read(keyspace.keyOf(this.key), keyspace.tagsOf(this.key, this.#request.plan.tags))
+        const entry = await store.read(keyspace.keyOf(this.key), keyspace.tagsOf(this.key, this.#request.tags))
         // An expired value of the awaited load still counts, but not one that a tag has voided.
         if (entry === null || isInvalidated(entry)) return 'ask again'
         if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'
@@ -230,15 +227,39 @@ export class Flight implements LoadNode {
     }
   }
 
+  /** Waits for the message, and checks from time to time whether it may have been lost. */
+  async #hear(
+    { outcome, pushed, leaseLeft, stillLoads }: Wait,
+    asked: number,
+  ): Promise<Outcome | CacheError | 'ask again'> {
+    const { clock } = this.#parts
+    const delay = (): number => reaskDelay(asked, pushed, drawRandom(clock))
+    let sleep = Math.min(delay(), leaseLeft + 1)
+    for (let checks = 1; ; checks++) {
+      let timer: Timer | undefined
+      const timeout = new Promise<'ask again'>((resolve) => {
+        timer = clock.after(sleep, () => resolve('ask again'))
+      })
+      const heard = await Promise.race([outcome, timeout, this.#ended])
+      timer?.cancel()
+      if (heard !== 'ask again' || stillLoads === undefined || checks === mostChecks || this.callers === 0) return heard
+      const isUnderWay = await stillLoads().catch(() => false)
+      // The message may have arrived meanwhile.
+      if (!isUnderWay) return await Promise.race([outcome, this.#ended, Promise.resolve('ask again' as const)])
+      sleep = delay()
+    }
+  }
+
   /** Runs the loader under the lease, and ends the lease with the result. */
   async #load(lease: Lease, stale: Entry | null, claimedAt: number): Promise<FlightOutcome> {
-    const { key, loader, plan, read } = this.#request
+    const { key, loader, plan, tags, read } = this.#request
     const { store, clock, events, causalNow, watchdog, leaselessQueue, completion } = this.#parts
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
     const watch = watchdog.watch(lease, claimedAt, (why) => {
       this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
     })
-    const lost = await this.#pauseBeforeLoad()
+    const pause = this.#pauseBeforeLoad()
+    const lost = pause === null ? null : await pause
     if (lost !== null) {
       watch.end()
       return this.#givenUp === null ? this.#loseLease(lease, lost) : await this.#surrender(lease, this.#givenUp)
@@ -252,9 +273,7 @@ export class Flight implements LoadNode {
     events.emit('load', { key, leased: true })
     const beganAt = causalNow()
     const context = { fence: lease.fence, stale: replaced ?? read?.value ?? null, lost: this.#ended }
-    const loaded = await this.#trace.run(() =>
-      loadContextStorage.run(this, () => runLoader({ key, loader, plan, clock, ...context })),
-    )
+    const loaded = await this.#trace.run(() => runLoader({ key, loader, plan, tags, clock, node: this, ...context }))
     this.state = 'filling'
     watch.end()
     if (loaded.state !== 'lost') return await completion.complete({ request: this.#request, lease, beganAt }, loaded)
@@ -265,12 +284,16 @@ export class Flight implements LoadNode {
     return this.#loseLease(lease, loaded.error)
   }
 
-  /** Holds the lease while its load has to wait; resolves with the error if the lease was lost meanwhile. */
-  async #pauseBeforeLoad(): Promise<CacheError | null> {
+  /**
+   * Holds the lease while its load has to wait; resolves with the error if the lease was lost meanwhile. `null` if the
+   * load can begin.
+   */
+  #pauseBeforeLoad(): Promise<CacheError | null> | null {
     const { pacing, leaselessQueue } = this.#parts
     const voided = leaselessQueue.untilAdoptedEnd(this.key)
-    const lost = voided === null ? null : await this.#outlast(longestHold, voided)
-    return lost ?? (await this.#outlast(pacing.pauseFor(this.key)))
+    const pause = pacing.pauseFor(this.key)
+    if (voided === null) return pause === 0 ? null : this.#outlast(pause)
+    return this.#outlast(longestHold, voided).then((lost) => lost ?? this.#outlast(pacing.pauseFor(this.key)))
   }
 
   async #outlast(ms: number, over?: Promise<null>): Promise<CacheError | null> {

@@ -3,7 +3,7 @@ import { CacheError, quoted, closedError } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 import { type CallRequest, type LoadedFacts, type LoadResult, type LoadRun, runLoader, type Stale } from './loader.ts'
 import type { CausalTime } from './causal-order.ts'
-import { loadContextStorage, type LoadNode } from './circular-load.ts'
+import type { LoadNode } from './circular-load.ts'
 import { encodeValue, type UnstoredValues } from './payload.ts'
 import type { Codec } from '../codec/codec.ts'
 import type { Keyspace } from '../entry/key.ts'
@@ -265,7 +265,7 @@ export class LeaselessLoads {
    * Runs a loader without a lease.
    * @param parent the load whose loader waits for this one
    */
-  async run({ key, loader, plan }: CallRequest, stale: Stale | null, parent: LoadNode | null): Promise<LoadRun> {
+  async run({ key, loader, plan, tags }: CallRequest, stale: Stale | null, parent: LoadNode | null): Promise<LoadRun> {
     const { clock, codec, events, store, near, keyspace, tracing, unstored } = this.#parts
     const began = clock.now()
     events.emit('load', { key, leased: false })
@@ -276,8 +276,8 @@ export class LeaselessLoads {
     const trace = tracing.begin('load', key)
     this.#running.add(giveUp)
     try {
-      const run = (): Promise<LoadRun> => runLoader({ key, loader, plan, clock, fence: null, stale, lost })
-      const loaded = await trace.run(() => loadContextStorage.run(node, run))
+      const run = (): Promise<LoadRun> => runLoader({ key, loader, plan, tags, clock, node, fence: null, stale, lost })
+      const loaded = await trace.run(run)
       // A value that the store would refuse is refused here too: the outcome must not depend on the store being away.
       const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
       const outcome: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept } : loaded

@@ -1,10 +1,10 @@
 import type { CausalTime } from './causal-order.ts'
-import type { LoadNode } from './circular-load.ts'
+import { loadContexts, type LoadNode } from './circular-load.ts'
 import type { Clock } from '../time/clock.ts'
 import { longestLife, longestTimer, parseDuration, formatValue, type Duration } from '../time/duration.ts'
 import { CacheError, loadFailedError, quoted } from '../errors.ts'
 import { ttlOf } from '../entry/freshness.ts'
-import type { CallPlan, Plan } from '../options/plan.ts'
+import type { Plan } from '../options/plan.ts'
 import type { Validators } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
 
@@ -85,7 +85,10 @@ interface RunnableLoad {
   readonly key: string
   readonly loader: Loader<unknown>
   readonly plan: Plan
+  readonly tags: readonly string[]
   readonly clock: Clock
+  /** The load, as calls of the loader find it. */
+  readonly node: LoadNode
   readonly fence: bigint | null
   readonly stale: Stale | null
   /** Resolves when the result is of no use any more. */
@@ -158,41 +161,43 @@ class LateAbort {
  * a loader that goes on after its timeout is dropped, and its late rejection is ignored.
  */
 export function runLoader(load: RunnableLoad): Promise<LoadRun> {
-  const { key, loader, plan, clock } = load
-  const { grace, tags } = plan
-  const said: Said = { ttl: null, grace, tags, validators: null, passFor: null }
+  const { key, loader, plan, tags, clock, node } = load
+  const said: Said = { ttl: null, grace: plan.grace, tags, validators: null, passFor: null }
   const abort = new LateAbort()
   const context = contextOf(load, said, abort)
   const startedAt = clock.now()
-  const ended = new Promise<LoadResult>((resolve) => {
+  return new Promise((resolve) => {
+    /** Receives the result; once the lease is lost, for the `ended` of that. */
+    let end: (result: LoadResult) => void = resolve
     const timedOut = (): void => {
       const message = `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`
       const error = new CacheError('LOAD_TIMEOUT', message, { key })
-      resolve({ state: 'failed', error })
+      end({ state: 'failed', error })
       abort.abort(error)
     }
     // Background: the loader may outlive the cache, and waiters have timers of their own.
     const timer = clock.after(plan.hardTimeout, timedOut, 'background')
+    void load.lost.then((error) => {
+      abort.abort(error)
+      resolve({ state: 'lost', error, ended: new Promise((ended) => (end = ended)) })
+    })
     // The executor turns a synchronous throw of the loader into a rejection.
-    new Promise((settle) => settle(loader(context))).then(
+    new Promise((settle) => settle(loadContexts.run(node, () => loader(context)))).then(
       (value) => {
+        loadContexts.ended()
         timer.cancel()
         const { passFor, ttl, ...facts } = said
-        if (passFor !== null) return resolve({ state: 'pass', value, passFor })
+        if (passFor !== null) return end({ state: 'pass', value, passFor })
         const loadTime = clock.now() - startedAt
-        resolve({ state: 'value', value, ttl: ttl ?? ttlOf(value, plan), loadTime, ...facts })
+        end({ state: 'value', value, ttl: ttl ?? ttlOf(value, plan), loadTime, ...facts })
       },
       (thrown: unknown) => {
+        loadContexts.ended()
         timer.cancel()
-        resolve({ state: 'failed', error: loadFailedError(key, thrown) })
+        end({ state: 'failed', error: loadFailedError(key, thrown) })
       },
     )
   })
-  const lost = load.lost.then((error): LoadRun => {
-    abort.abort(error)
-    return { state: 'lost', error, ended }
-  })
-  return Promise.race([ended, lost])
 }
 
 /** The value of a load; throws its error if it has none. */
@@ -241,7 +246,10 @@ export function validatorsOf({ etag, lastModified }: { etag?: unknown; lastModif
 export interface CallRequest {
   readonly key: string
   readonly loader: Loader<unknown>
-  readonly plan: CallPlan
+  readonly plan: Plan
+  /** The tags of the value, as far as the caller knows them. */
+  readonly tags: readonly string[]
+  readonly signal: AbortSignal | undefined
   /** Whether to load even if there is a fresh value. */
   readonly refresh: boolean
   readonly askedAt: CausalTime
@@ -249,11 +257,12 @@ export interface CallRequest {
   readonly askedAtMs: number
 }
 
-/** The start of a flight: the first caller's key, loader and plan. */
+/** The start of a flight: the first caller's key, loader and options. */
 export interface LoadRequest {
   readonly key: string
   readonly loader: Loader<unknown>
   readonly plan: Plan
+  readonly tags: readonly string[]
   readonly askedAt: CausalTime
   readonly parent: LoadNode | null
   /**

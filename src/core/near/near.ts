@@ -2,17 +2,16 @@
  * Room: near. The near cache (L1): copies of fresh values in the memory of a process, which the store promises to have
  * dropped before a change is confirmed.
  *
- * Reading order: near.ts (copies, marks and drops), tiered.ts (near copies as a store, shared by several caches).
+ * Reading order: near.ts (copies, marks and drops; how callers are kept from changing each other's value), tiered.ts (near copies as a store, shared by several caches).
  */
 import { LRUCache } from 'lru-cache'
 import { type Clock, CoarseClock } from '../time/clock.ts'
 import type { Codec } from '../codec/codec.ts'
 import type { Events } from '../observe/events.ts'
 import { freshnessOf, type EntryFacts } from '../entry/freshness.ts'
-import type { NearPlan } from '../options/plan.ts'
 import type { LoadedFacts } from '../load/loader.ts'
 import { decodeEntry } from '../load/payload.ts'
-import type { Copies, Entry, Store, Watch } from '../contract/store.ts'
+import type { Copies, Entry, NearPlan, Store, Watch } from '../contract/store.ts'
 
 /** A copy that may be served, with the metadata of its value. */
 export interface Copy {
@@ -23,7 +22,10 @@ export interface Copy {
 }
 
 interface Kept extends Copy {
-  /** The bytes, if each caller is given a value of its own. */
+  /** `shared`: all callers are given `value`; `copied`: a copy of it each; `decoded`: each a value from `payload`. */
+  readonly given: 'shared' | 'copied' | 'decoded'
+  /** A shared value as a resolved promise. */
+  answer: Promise<unknown> | null
   readonly payload: Buffer | null
   /** The end of the copy, by the clock. */
   readonly until: number
@@ -84,11 +86,18 @@ export class Near implements Copies {
 
   /** The copy of a key, if it may be served now. */
   get(key: string): Copy | undefined {
-    const kept = this.#copies.get(key)
+    const kept = this.#servable(key)
+    return kept === undefined ? undefined : this.#give(key, kept)
+  }
+
+  /** As `get`, the value alone, as a promise: the hit of a shared value allocates nothing. */
+  answer(key: string): Promise<unknown> | undefined {
+    const kept = this.#servable(key)
     if (kept === undefined) return undefined
-    const now = this.#clock.now()
-    if (now >= kept.until || now >= this.#watch.until) return undefined
-    return kept.payload === null ? kept : this.#anew(key, kept, kept.payload)
+    if (kept.given === 'shared') return (kept.answer ??= Promise.resolve(kept.value))
+    if (kept.given === 'copied') return Promise.resolve(copyPlain(kept.value))
+    const copy = this.#give(key, kept)
+    return copy === undefined ? undefined : Promise.resolve(copy.value)
   }
 
   /** The copy of a key while the store is away: until its ttl ends, changes by other processes are not seen. */
@@ -96,7 +105,7 @@ export class Near implements Copies {
     const kept = this.#copies.get(key)
     if (kept === undefined || this.#clock.now() >= kept.until) return undefined
     this.#events.nearHit(key, true)
-    return kept.payload === null ? kept : this.#anew(key, kept, kept.payload)
+    return this.#give(key, kept)
   }
 
   /** The metadata of a copy as of now. */
@@ -177,17 +186,28 @@ export class Near implements Copies {
     this.dropAll()
   }
 
+  #servable(key: string): Kept | undefined {
+    const kept = this.#copies.get(key)
+    if (kept === undefined) return undefined
+    const now = this.#clock.now()
+    return now < kept.until && now < this.#watch.until ? kept : undefined
+  }
+
   #keep(key: string, entry: EntryFacts & Pick<Entry, 'tags' | 'payload'>, value: unknown): void {
     const { token, age, freshFor, loadTime, validators, tags, payload } = entry
     const { ttl, values } = this.#plan
     const at = this.#clock.now()
-    const own = values === 'cloned' || (values === 'frozen' && !deepFreeze(value))
+    const isShared = values === 'shared' || (values === 'frozen' && deepFreeze(value))
+    const given = isShared ? 'shared' : isPlainData(value) ? 'copied' : 'decoded'
     const size = payload.length + 2 * key.length + 1
     const seen = { token, age, freshFor, loadTime, validators }
-    // A copy of the bytes: the original is a slice of the connection's larger buffer, which it would keep alive.
+    // A copy of the value, which belongs to the caller that has read it. A copy of the bytes, because the original is a
+    // slice of the connection's larger buffer, which it would keep alive.
     this.#copies.set(key, {
-      value: own ? null : value,
-      payload: own ? Buffer.from(payload) : null,
+      value: given === 'shared' ? value : given === 'copied' ? copyPlain(value) : null,
+      payload: given === 'decoded' ? Buffer.from(payload) : null,
+      given,
+      answer: null,
       seen,
       at,
       until: at + Math.min(ttl, freshFor),
@@ -197,7 +217,10 @@ export class Near implements Copies {
     if (tags.length > 0 && this.#copies.has(key)) this.#tag(key, tags)
   }
 
-  #anew(key: string, { seen, at }: Copy, payload: Buffer): Copy | undefined {
+  #give(key: string, kept: Kept): Copy | undefined {
+    const { seen, at, payload } = kept
+    if (kept.given === 'shared') return kept
+    if (payload === null) return { value: copyPlain(kept.value), seen, at }
     const value = decodeEntry({ payload, age: seen.age }, key, { codec: this.#codec, events: this.#events })
     return value === null ? undefined : { value: value.value, seen, at }
   }
@@ -224,18 +247,59 @@ export class Near implements Copies {
  *   instance of a class
  */
 export function deepFreeze(value: unknown): boolean {
-  const found = new Set<object>()
+  const { objects } = objectsOf(value) ?? {}
+  for (const each of objects ?? []) Object.freeze(each)
+  return objects !== undefined
+}
+
+/** Whether `copyPlain` gives an equal value: no cycles, and no object in two places. */
+export function isPlainData(value: unknown): boolean {
+  const found = objectsOf(value)
+  return found !== null && found.isTree && [...found.objects].every(isCopyable)
+}
+
+/** A copy of plain data, faster than decoding its bytes. */
+export function copyPlain(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  // Cloning an object as a whole and then replacing its objects is faster than copying each property.
+  if (Array.isArray(value)) {
+    const items: unknown[] = value.slice()
+    for (let index = 0; index < items.length; index++) {
+      const item = items[index]
+      if (typeof item === 'object' && item !== null) items[index] = copyPlain(item)
+    }
+    return items
+  }
+  const copy: Record<string, unknown> = { ...value }
+  for (const name in copy) {
+    const part = copy[name]
+    if (typeof part === 'object' && part !== null) copy[name] = copyPlain(part)
+  }
+  return copy
+}
+
+/** The objects and arrays in plain data, and whether each is in one place; `null` if there is anything else in it. */
+function objectsOf(value: unknown): { objects: Set<object>; isTree: boolean } | null {
+  const objects = new Set<object>()
+  let isTree = true
   const rest: unknown[] = [value]
   while (rest.length > 0) {
     const next = rest.pop()
-    if (typeof next === 'function') return false
-    if (typeof next !== 'object' || next === null || found.has(next)) continue
-    if (!Array.isArray(next) && !isPlain(next)) return false
-    found.add(next)
+    if (typeof next === 'function') return null
+    if (typeof next !== 'object' || next === null) continue
+    if (objects.has(next)) {
+      isTree = false
+      continue
+    }
+    if (!Array.isArray(next) && !isPlain(next)) return null
+    objects.add(next)
     for (const each of Object.values(next)) rest.push(each)
   }
-  for (const each of found) Object.freeze(each)
-  return true
+  return { objects, isTree }
+}
+
+function isCopyable(object: object): boolean {
+  return Object.getPrototypeOf(object) !== null && Object.getOwnPropertySymbols(object).length === 0
 }
 
 function isPlain(object: object): boolean {

@@ -4,7 +4,7 @@ import type { Failure } from '../errors.ts'
 import { Events } from '../observe/events.ts'
 import { Near } from './near.ts'
 import type { NearOptions } from '../options/options.ts'
-import { checkedNear, type NearPlan } from '../options/plan.ts'
+import { checkedNear } from '../options/plan.ts'
 import type {
   Claim,
   ClaimRequest,
@@ -13,6 +13,7 @@ import type {
   Inspection,
   Lease,
   LeaseName,
+  NearPlan,
   NewValue,
   Store,
   StoreUser,

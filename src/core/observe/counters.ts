@@ -52,12 +52,12 @@ export class Counters {
     if (before === undefined) return
     this.#told[name] = before + 1
     if (name === 'fill') this.#loadTime += event.loadTime ?? 0
-    if (name === 'wait' && event.key !== undefined) this.joined(event.key)
+    if (name === 'wait' && event.key !== undefined) this.joined(event.key, 1)
   }
 
-  /** Counts a caller that would have loaded this key, had no load been under way. */
-  joined(key: string): void {
-    this.#herds?.count(key)
+  /** Counts callers that would have loaded this key, had no load been under way. */
+  joined(key: string, callers: number): void {
+    this.#herds?.count(key, callers)
   }
 
   stats(namespace: string): CacheStats {
@@ -109,13 +109,13 @@ export class TopKeys {
     this.#size = size
   }
 
-  count(key: string): void {
+  count(key: string, times = 1): void {
     const counter = this.#counters.get(key)
-    if (counter !== undefined) return void counter.count++
+    if (counter !== undefined) return void (counter.count += times)
     // A new key takes the place and the count of the least frequent one, because it may have been counted that often
     // before.
     const error = this.#counters.size < this.#size ? 0 : this.#dropLeast()
-    this.#counters.set(key, { count: error + 1, error })
+    this.#counters.set(key, { count: error + times, error })
   }
 
   /** The keys with the highest counts, highest first. */

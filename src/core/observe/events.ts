@@ -145,9 +145,9 @@ export class Events {
     this.#publish('stale', { key, age })
   }
 
-  /** A caller joins a load that is under way. */
-  joined(key: string): void {
-    this.#tally.joined(key)
+  /** Callers join a load that is under way. */
+  joined(key: string, callers: number): void {
+    this.#tally.joined(key, callers)
   }
 
   /** Reports an event other than `hit` and `stale`. */

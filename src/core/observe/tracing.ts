@@ -61,6 +61,11 @@ export class Tracing {
     }
   }
 
+  /** Whether there is a tracer. */
+  get isFollowed(): boolean {
+    return this.#tracer !== null
+  }
+
   begin(what: 'claim' | 'load' | 'wait', key: string): Trace {
     return this.#tracer === null ? untraced : this.#tracer.begin(what, key)
   }

@@ -129,7 +129,7 @@ export interface NearOptions {
   readonly ttl?: Duration | undefined
   /**
    * How callers are kept from changing each other's value: the shared value is `'frozen'` (default; a value that cannot
-   * be frozen is cloned); each caller gets its own, `'cloned'`, which costs a decoding; or the value is `'shared'` as
+   * be frozen is cloned); each caller gets its own, `'cloned'`, which costs a copy; or the value is `'shared'` as
    * it is, and callers must not change it.
    */
   readonly values?: 'frozen' | 'cloned' | 'shared' | undefined

@@ -4,7 +4,7 @@ import { jsonCodec, type Codec } from '../codec/codec.ts'
 import { longestLife, longestTimer, formatValue } from '../time/duration.ts'
 import type { RefreshAhead } from '../entry/freshness.ts'
 import type { CacheOptions, CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
-import type { Store } from '../contract/store.ts'
+import type { NearPlan, Store } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
 
 /** `LoadOptions`, complete and checked, in milliseconds and bytes. */
@@ -24,11 +24,6 @@ export interface Plan {
   readonly answer: 'filled' | 'loaded'
   readonly inlineLimit: number
   readonly maxValueSize: number
-}
-
-/** The plan of one call. */
-export interface CallPlan extends Plan {
-  readonly signal?: AbortSignal
 }
 
 /** `CacheOptions`, complete but for the store, and checked. */
@@ -84,10 +79,14 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   maxValueSize: integer(1),
 }
 
-const callChecks: Record<keyof CallOptions, Check> = {
-  ...loadChecks,
-  signal: shape('an AbortSignal', ['throwIfAborted', 'addEventListener', 'removeEventListener']),
+const checkSignal = shape('an AbortSignal', ['throwIfAborted', 'addEventListener', 'removeEventListener'])
+
+/** The given signal; throws TypeError unless it is an AbortSignal. */
+export function checkedSignal(name: string, value: unknown): AbortSignal {
+  return checkSignal(name, value) as AbortSignal
 }
+
+const callChecks: Record<keyof CallOptions, Check> = { ...loadChecks, signal: checkedSignal }
 
 const setChecks: Record<keyof SetOptions, Check> = {
   ttl: loadChecks.ttl,
@@ -156,13 +155,13 @@ export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec })
   }
 }
 
-/** The plan of one call: its options over those of the cache. */
+/** The options of some calls over those of the cache; their `signal` is checked and left out. */
 export function refinePlan(
   plan: Plan,
   options: CallOptions,
   who: 'getOrLoad' | 'refresh' | 'wrap' | 'warmUp' = 'getOrLoad',
-): CallPlan {
-  const given: Partial<CallPlan> = checkOptions(who, options, callChecks)
+): Plan {
+  const { signal: _, ...given }: Partial<Plan> & { signal?: AbortSignal } = checkOptions(who, options, callChecks)
   return { ...plan, ...given, ...waitOf(given, plan) }
 }
 
@@ -226,14 +225,6 @@ function checkedNamespace(name: string, value: unknown): string {
   )
 }
 
-/** `NearOptions`, complete and checked, in milliseconds and bytes. */
-export interface NearPlan {
-  readonly max: number
-  readonly maxSize: number
-  readonly ttl: number
-  readonly values: 'frozen' | 'cloned' | 'shared'
-}
-
 const nearDefaults: NearPlan = { max: 10_000, maxSize: 67_108_864, ttl: 10_000, values: 'frozen' }
 
 /**
@@ -248,4 +239,112 @@ export function checkedNear(name: string, value: unknown): NearPlan {
     values: oneOf('frozen', 'cloned', 'shared'),
   })
   return { ...nearDefaults, ...given }
+}
+
+/** The most combinations of options that are remembered; an application has a few. */
+const most = 32
+
+/** The checked options of one call. */
+export interface CallPlan {
+  /** The same object for all calls with the same options, except for `tags` and `signal`. */
+  readonly plan: Plan
+  readonly tags: readonly string[]
+  readonly signal: AbortSignal | undefined
+}
+
+/** The options of an earlier call, without `tags` and `signal`. */
+interface KnownOptions {
+  readonly names: readonly string[]
+  readonly values: readonly unknown[]
+  readonly call: CallPlan
+}
+
+/**
+ * The plans of the calls of one cache. Options are checked once: a later call with the same names and values is given
+ * the plan of the first. Only primitive values are remembered, because a caller may change an object between two calls.
+ */
+export class CallPlans {
+  readonly #base: Plan
+  readonly #plain: CallPlan
+  /** The oldest is forgotten first. */
+  readonly #known: KnownOptions[] = []
+  readonly #private = new WeakMap<CallOptions, CallPlan>()
+
+  constructor(base: Plan) {
+    this.#base = base
+    this.#plain = callOf(base)
+  }
+
+  /**
+   * The plan of a call: its options over those of the cache.
+   * @throws TypeError for an unknown option or a wrong value
+   */
+  planOf(options: CallOptions | undefined, who: 'getOrLoad' | 'refresh'): CallPlan {
+    if (options === undefined) return this.#plain
+    const call = this.#find(options) ?? this.#private.get(options) ?? this.#check(options, who)
+    const [tags, signal] = [own(options, 'tags'), own(options, 'signal')]
+    if (tags === undefined && signal === undefined) return call
+    return {
+      plan: call.plan,
+      tags: tags === undefined ? call.tags : checkedTags('tags', tags),
+      signal: signal === undefined ? undefined : checkedSignal('signal', signal),
+    }
+  }
+
+  /**
+   * Whether these options were checked before, and cannot matter to a call that finds a near copy.
+   * @throws TypeError for wrong tags
+   */
+  areForLoads(options: CallOptions | undefined): boolean {
+    if (options === undefined) return true
+    const call = this.#find(options) ?? this.#private.get(options)
+    if (call === undefined || call.plan.refreshAhead !== null) return false
+    const { tags, signal } = options
+    if (tags !== undefined) checkedTags('tags', tags)
+    return signal === undefined
+  }
+
+  /** Adds the plan of options that no caller can change. */
+  add(options: CallOptions, plan: Plan): void {
+    this.#private.set(options, callOf(plan))
+  }
+
+  #find(options: CallOptions): CallPlan | undefined {
+    // A loop over the names of an object finds inherited ones, too, and those are no options.
+    if (options === null || Object.getPrototypeOf(options) !== Object.prototype) return undefined
+    for (const known of this.#known) if (isSame(known, options)) return known.call
+    return undefined
+  }
+
+  /** Checks options that no earlier call had, and remembers them. */
+  #check(options: CallOptions, who: 'getOrLoad' | 'refresh'): CallPlan {
+    refinePlan(this.#base, options, who)
+    const { tags: _tags, signal: _signal, ...rest } = options
+    const call = callOf(refinePlan(this.#base, rest, who))
+    const values: unknown[] = Object.values(rest)
+    if (values.some((value) => typeof value === 'object' && value !== null)) return call
+    this.#known.push({ names: Object.keys(rest), values, call })
+    if (this.#known.length > most) this.#known.shift()
+    return call
+  }
+}
+
+/** An option, unless the object inherits it. */
+function own<Name extends keyof CallOptions>(options: CallOptions, name: Name): CallOptions[Name] {
+  return Object.hasOwn(options, name) ? options[name] : undefined
+}
+
+function callOf(plan: Plan): CallPlan {
+  return { plan, tags: plan.tags, signal: undefined }
+}
+
+/** Whether options have these names and values, in this order. */
+function isSame({ names, values }: KnownOptions, options: CallOptions): boolean {
+  let at = 0
+  for (const name in options) {
+    if (name === 'tags' || name === 'signal') continue
+    if (name !== names[at] || options[name as keyof CallOptions] !== values[at]) return false
+    at++
+  }
+  return at === names.length
 }

@@ -109,11 +109,11 @@ export class GuardedStore {
 
   async claim(request: ClaimRequest): Promise<Claim> {
     const claim = await this.#claimOnce(request)
-    if (claim.state !== 'wait' || !this.#leases.isOver(claim.token)) return claim
+    if (claim.state !== 'wait' || !this.#leases.isOver(claim.token)) return this.#guarded(claim)
     // The lease is this process's own and its load has ended: the store has brought it back.
     claim.leave()
     await this.#leases.cameBack({ key: request.key, token: claim.token })
-    return await this.#claimOnce(request)
+    return this.#guarded(await this.#claimOnce(request))
   }
 
   fill(lease: Lease, value: NewValue): Promise<boolean> {
@@ -216,6 +216,12 @@ export class GuardedStore {
       if (!this.#closed && this.#leases.isLive(token)) ignoreRejection(this.release({ key, token, ttl }))
       throw error
     }
+  }
+
+  /** A claim whose further command has the deadline, too. */
+  #guarded(claim: Claim): Claim {
+    if (claim.state !== 'wait' || claim.stillLoads === undefined) return claim
+    return { ...claim, stillLoads: () => this.#call(async () => (await claim.stillLoads?.()) ?? false) }
   }
 
   /** Ends a load. If the store's answer is missing, the lease is released. */

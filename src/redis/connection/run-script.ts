@@ -32,7 +32,7 @@ function refused(error: unknown): never {
  */
 export function send(
   client: Pick<RedisClient, 'callBuffer'>,
-  command: 'evalsha' | 'eval' | 'hdel' | 'scan',
+  command: 'evalsha' | 'eval' | 'hdel' | 'hmget' | 'scan',
   args: Argument[],
 ): Promise<unknown> {
   const own = (client as { [method in `${typeof command}Buffer`]?: (...args: Argument[]) => Promise<unknown> })[

@@ -15,7 +15,7 @@
 --          it, false if there is none
 --       'fresh',  now, V
 --       'lease',  now, fence, V, epoch: false if there is none
---       'wait',   now, token of the holder, ms after which a new claim may win, V, context of the holder
+--       'wait',   now, token of the holder, ms after which a new claim may win, V, context of the holder, its inbox
 --       'failed', now, the error, V
 --       'pass',   now
 local time = redis.call('TIME')
@@ -61,11 +61,11 @@ local function claim(KEYS, ARGV)
     end
   end
 
-  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context')
+  local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context', 'suspect')
   if isRefused(lease) then return lease end
   -- A foreign type, or a hash without our fields, belongs to no load, and is overwritten.
   if lease.err or not lease[1] or not lease[2] then lease = {} end
-  local state, heldToken, heldFence, holderInbox, watched, failure, ttl, answers, context = unpack(lease, 1, 9)
+  local state, heldToken, heldFence, holderInbox, watched, failure, ttl, answers, context, suspect = unpack(lease, 1, 10)
   local left = redis.call('PTTL', leaseKey)
   local exists = left ~= -2
   local most = tonumber(ttl)
@@ -83,7 +83,7 @@ local function claim(KEYS, ARGV)
       -- reconnecting, so it has a moment to take its name off the lease.
       local listeners = redis.pcall('PUBSUB', 'NUMSUB', holderInbox)
       if not listeners.err and listeners[2] == 0 then
-        local suspectSince = tonumber(redis.call('HGET', leaseKey, 'suspect'))
+        local suspectSince = tonumber(suspect)
         if not suspectSince then
           redis.call('HSET', leaseKey, 'suspect', now)
           suspectSince = now
@@ -91,7 +91,7 @@ local function claim(KEYS, ARGV)
         local wait = suspectSince + goneAfter - now
         gone = wait <= 0
         if wait < left then left = wait end
-      else
+      elseif suspect then
         redis.call('HDEL', leaseKey, 'suspect')
       end
     end
@@ -101,7 +101,7 @@ local function claim(KEYS, ARGV)
       if inbox ~= '' and heldToken == awaited and holderInbox and holderInbox ~= '' then
         redis.pcall('PUBLISH', holderInbox, 'w' .. awaited .. leaseKey)
       end
-      return {'wait', micros, heldToken, left, value, context}
+      return {'wait', micros, heldToken, left, value, context or '', holderInbox or ''}
     end
     -- Make the waiters of the replaced holder ask again, and tell the holder, in case it lives.
     local fields = redis.call('HKEYS', leaseKey)

@@ -12,12 +12,12 @@ end
 local answers = {}
 for index, key in ipairs(KEYS) do
   local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
-  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals')
+  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals', 'suspect')
   if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     redis.call('PEXPIRE', key, ttl)
     redis.call('HSET', key, 'renewals', (tonumber(lease[4]) or 0) + 1)
-    redis.call('HDEL', key, 'suspect')
+    if lease[5] then redis.call('HDEL', key, 'suspect') end
     if watched and not lease[3] then redis.call('HSET', key, 'inbox', inbox, 'watched', '1') end
     if lease[3] and not watched then redis.call('HDEL', key, 'watched') end
     answers[index] = 1

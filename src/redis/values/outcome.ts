@@ -2,7 +2,10 @@ import type { Outcome } from '../../core/contract/store.ts'
 import { entryIn, type RedisEntry } from './entry.ts'
 import { failureIn } from './failure.ts'
 import type { Inbox, Message } from '../push/inbox.ts'
+import { keyPrefixOf, type RedisClient } from '../connection/client.ts'
+import { send } from '../connection/run-script.ts'
 import type { ServerClock } from '../connection/server-clock.ts'
+import { leaseKey } from './keys.ts'
 
 /** The outcome in a message; the tags of its value are not checked yet. */
 export type Heard = Exclude<Outcome, { state: 'filled' }> | { readonly state: 'filled'; readonly entry: RedisEntry }
@@ -36,4 +39,24 @@ export function listening(
     if (inbox !== null) leave = inbox.listen(token, (message) => resolve(outcomeIn(message, clock.now())))
   })
   return { token, outcome, leave }
+}
+
+/**
+ * Whether a load is still under way, its holder alive, and this process enlisted as a waiter.
+ * @param held the lease of the load; its inbox is `''` if the holder has none
+ * @param inbox the inbox of this process
+ */
+export async function isUnderWay(
+  client: RedisClient,
+  { key, token, inbox: holder }: { key: string; token: string; inbox: string },
+  inbox: string,
+): Promise<boolean> {
+  const lease = leaseKey(key)
+  // The holder releases the lease if its load has ended. The reply tells whether the holder's inbox has a subscriber; in
+  // a cluster it counts those of one node only.
+  const told = holder === '' ? 1 : client.publish(holder, `w${token}${keyPrefixOf(client)}${lease}`)
+  const fields = send(client, 'hmget', [lease, 'state', 'token', `>${inbox}`])
+  const [listeners, [state, heldBy, enlisted]] = (await Promise.all([told, fields])) as [unknown, unknown[]]
+  const isAlive = client.isCluster || Number(listeners) > 0
+  return isAlive && String(state) === 'held' && String(heldBy) === token && enlisted !== null
 }

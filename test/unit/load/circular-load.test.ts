@@ -31,6 +31,16 @@ describe('a loader that loads its own key', () => {
     expect(clock.now()).toBe(1_000)
   })
 
+  test('is told so although another load has ended meanwhile (rule 9)', async () => {
+    const { a } = fleet()
+    const { go, loader } = asking(a, 'A')
+    const answer = answerOf(a.getOrLoad('A', loader))
+    expect(await a.getOrLoad('B', () => 'v')).toBe('v')
+    go()
+    await settled()
+    expect(answer).toMatchObject(circle('"A" → "A"'))
+  })
+
   test('is told so through another key (rule 9)', async () => {
     const { a } = fleet()
     const answer = answerOf(a.getOrLoad('A', () => a.getOrLoad('B', () => a.getOrLoad('A', () => 'v'))))

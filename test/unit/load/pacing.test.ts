@@ -59,6 +59,27 @@ describe('in a storm of invalidations', () => {
     expect(answer).toEqual({ state: 'value', value: 'new' })
   })
 
+  test('a lease is held, too, when the loader had ended before its load was voided', async () => {
+    const { a, b, ways, clock } = fleet()
+    const source = new Source<string>()
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    for (let round = 0; round < 2; round++) {
+      const letGo = ways.a.hold('fill', 'before')
+      source.run(round).resolve('old')
+      await settled()
+      await b.invalidate('k')
+      letGo()
+      await settled()
+    }
+    expect(source.runs).toHaveLength(2)
+    await clock.advance(20)
+    expect(source.runs).toHaveLength(3)
+    source.run(2).resolve('new')
+    await settled()
+    expect(answer).toEqual({ state: 'value', value: 'new' })
+  })
+
   test('a load waits for one that was voided and goes on, though no longer than 250 ms', async () => {
     const { a, b, clock } = fleet()
     const source = new Source<string>()

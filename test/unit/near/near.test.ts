@@ -7,6 +7,7 @@ import { answerOf } from '../support/answer.ts'
 
 /** A store that tells what goes, until it ceases to; its reads can be held up on their way back, and it can fall silent. */
 class WatchedStore extends MemoryStore {
+  override readonly near = undefined
   reads = 0
   until = Number.POSITIVE_INFINITY
   keptFor: number[] = []
@@ -63,7 +64,7 @@ class WatchedStore extends MemoryStore {
 /** Two caches on one store, as it were in two processes; the first of them keeps copies. */
 function opened(options: CacheOptions = {}): { clock: FakeClock; store: WatchedStore; near: Cache; far: Cache } {
   const clock = new FakeClock()
-  const store = new WatchedStore(1_000, 1_000_000, clock)
+  const store = new WatchedStore({ max: 1_000, maxSize: 1_000_000, ttl: 60_000, values: 'shared' }, clock)
   const near = createCache({ store, clock, ttl: '1m', near: {}, ...options })
   const far = createCache({ store, clock, ttl: '1m', prefixes: options.prefixes })
   return { clock, store, near, far }
@@ -369,7 +370,7 @@ describe('the near tier, while the store is away', () => {
 
 describe('the option `near`', () => {
   test('is refused where the store could not tell what goes', () => {
-    const store = new MemoryStore(1, 1_000, new FakeClock())
+    const store = new MemoryStore({ max: 1, maxSize: 1_000, ttl: 60_000, values: 'shared' }, new FakeClock())
     Object.assign(store, { watch: undefined })
     expect(() => createCache({ store, near: {} })).toThrow('for `near`')
   })

@@ -106,7 +106,7 @@ describe('memoryStore', () => {
     [
       'an unknown option',
       { maxsize: 1 },
-      'Unknown option `maxsize` of memoryStore; expected one of max, maxSize, clock',
+      'Unknown option `maxsize` of memoryStore; expected one of max, maxSize, values, clock',
     ],
     ['no values at all', { max: 0 }, 'Expected `max` to be a whole number of at least 1, got 0 (number)'],
     ['a text', { maxSize: '64mb' }, 'Expected `maxSize` to be a whole number of at least 1, got "64mb" (string)'],

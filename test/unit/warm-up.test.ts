@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createCache, memoryStore, warmUp, type Loader } from '../../../src/index.ts'
-import { settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { createCache, memoryStore, warmUp, type Loader } from '../../src/index.ts'
+import { settled } from '../support/fake-clock.ts'
+import { answerOf } from './support/answer.ts'
+import { fleet } from './support/fleet.ts'
+import { Source } from './support/source.ts'
 
 const keys = (count: number): string[] => Array.from({ length: count }, (_, index) => `k${index}`)
 

@@ -1,9 +1,9 @@
-import type { Cache } from './cache.ts'
-import { checkOptions, fraction, integer } from '../options/checks.ts'
-import { longestTimer, formatValue } from '../time/duration.ts'
-import type { LoadContext, Loader } from '../load/loader.ts'
-import type { CallOptions } from '../options/options.ts'
-import { planOf, refinePlan } from '../options/plan.ts'
+import type { Cache } from './core/cache/cache.ts'
+import { checkOptions, fraction, integer } from './core/options/checks.ts'
+import { longestTimer, formatValue } from './core/time/duration.ts'
+import type { LoadContext, Loader } from './core/load/loader.ts'
+import type { CallOptions } from './core/options/options.ts'
+import { planOf, refinePlan } from './core/options/plan.ts'
 
 /** The options of a warm-up: those of a call, some with other defaults. */
 export interface WarmUpOptions extends Omit<CallOptions, 'jitter'> {

@@ -1,0 +1,200 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { describe, expect, test } from 'vitest'
+import { settled } from '../../support/fake-clock.ts'
+import { answerOf, answersOf } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+const value = { state: 'value', value: 'v' }
+const pending = { state: 'pending' }
+
+describe('callers that follow the call of another caller', () => {
+  test('are each a miss, a waiter and an answer', async () => {
+    const { a, clock } = fleet({ stats: { topKeys: 1 } })
+    const source = new Source<string>()
+    const misses: string[] = []
+    const durations: number[] = []
+    a.on('miss', ({ key }) => misses.push(key))
+    a.on('answer', ({ duration }) => durations.push(duration))
+    const answers = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    await clock.advance(100)
+    answers.push(answerOf(a.getOrLoad('k', source.loader)), answerOf(a.getOrLoad('k', source.loader)))
+    await settled()
+    expect(misses).toEqual(['k', 'k', 'k', 'k'])
+    expect((await a.explain('k')).here.callers).toBe(4)
+    expect(a.stats().topKeys).toEqual([{ key: 'k', count: 3, error: 0 }])
+    await clock.advance(200)
+    source.run(0).resolve('v')
+    await settled()
+    expect(answers).toEqual([value, value, value, value])
+    expect(durations.toSorted((one, other) => one - other)).toEqual([200, 200, 300, 300])
+    expect(a.stats()).toMatchObject({ misses: 4, loads: 1, hits: 0 })
+    expect((await a.explain('k')).here.callers).toBe(0)
+  })
+
+  test('are each a hit when the read of their tick finds a value', async () => {
+    const { a, b } = fleet()
+    await b.set('k', 'v')
+    const hits: string[] = []
+    a.on('hit', ({ key }) => hits.push(key))
+    const answers = await Promise.all(Array.from({ length: 3 }, () => a.getOrLoad('k', new Source<string>().loader)))
+    expect(answers).toEqual(['v', 'v', 'v'])
+    expect(hits).toEqual(['k', 'k', 'k'])
+    expect(a.stats()).toMatchObject({ hits: 3, misses: 0 })
+  })
+
+  test('are each served stale when the read of their tick finds a stale value', async () => {
+    const { a, b, clock } = fleet({ ttl: 100, grace: 1_000 })
+    await b.set('k', 'v')
+    await clock.advance(500)
+    const source = new Source<string>()
+    const answers = await Promise.all(Array.from({ length: 3 }, () => a.getOrLoad('k', source.loader)))
+    expect(answers).toEqual(['v', 'v', 'v'])
+    await settled()
+    expect(a.stats()).toMatchObject({ stale: 3, misses: 0 })
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('have a patience of their own', async () => {
+    const { a, clock } = fleet({ waitTimeout: 6_400 })
+    const source = new Source<string>()
+    const leader = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(100)
+    const follower = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(1)
+    const later = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(6_298)
+    expect([leader, follower, later]).toEqual([pending, pending, pending])
+    await clock.advance(1)
+    expect(leader).toMatchObject({ error: { code: 'WAIT_TIMEOUT', key: 'k' } })
+    await clock.advance(99)
+    expect([follower, later]).toEqual([pending, pending])
+    await clock.advance(1)
+    expect(follower).toMatchObject({ error: { code: 'WAIT_TIMEOUT', key: 'k' } })
+    expect(later).toEqual(pending)
+    await clock.advance(1)
+    expect(later).toMatchObject({ error: { code: 'WAIT_TIMEOUT', key: 'k' } })
+  })
+
+  test('are answered although the caller that they follow has given up', async () => {
+    const { a, clock } = fleet({ waitTimeout: 6_400 })
+    const source = new Source<string>()
+    const leader = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(100)
+    const follower = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(6_350)
+    expect(leader).toMatchObject({ error: { code: 'WAIT_TIMEOUT' } })
+    source.run(0).resolve('v')
+    await settled()
+    expect(follower).toEqual(value)
+  })
+
+  test('go on by themselves when the result is for one caller alone, each in its own asynchronous context', async () => {
+    const { a } = fleet()
+    const requests = new AsyncLocalStorage<number>()
+    const seen: (number | undefined)[] = []
+    const callers = [1, 2, 3].map((request) =>
+      requests.run(request, () =>
+        a.getOrLoad('k', async ({ doNotStore }) => {
+          doNotStore()
+          await Promise.resolve()
+          seen.push(requests.getStore())
+          return request
+        }),
+      ),
+    )
+    expect(await Promise.all(callers)).toEqual([1, 2, 3])
+    expect(seen).toEqual([1, 2, 3])
+  })
+
+  test('do not follow a call whose read was sent before they asked', async () => {
+    const { a, b, ways } = fleet({ waitTimeout: 400 })
+    await b.set('k', 'old')
+    const letGo = ways.a.hold('read', 'after')
+    const { loader } = new Source<string>()
+    const before = answerOf(a.getOrLoad('k', loader))
+    await settled()
+    await b.set('k', 'new')
+    const after = answerOf(a.getOrLoad('k', loader))
+    await settled()
+    letGo()
+    await settled()
+    expect([before, after]).toEqual([
+      { state: 'value', value: 'old' },
+      { state: 'value', value: 'new' },
+    ])
+  })
+
+  test('load together when the store does not answer', async () => {
+    const { a, ways, clock } = fleet()
+    ways.a.mode = 'failing'
+    const source = new Source<string>()
+    const answers = answersOf([1, 2, 3].map(() => a.getOrLoad('k', source.loader)))
+    await clock.advance(1)
+    expect(source.runs).toHaveLength(1)
+    source.run(0).resolve('v')
+    await settled()
+    expect(answers).toEqual([value, value, value])
+    expect(a.stats()).toMatchObject({ misses: 3, loads: 1 })
+  })
+
+  test('are told when the cache is closed', async () => {
+    const { a, clock } = fleet()
+    const source = new Source<string>()
+    const answers = [answerOf(a.getOrLoad('k', source.loader))]
+    await clock.advance(10)
+    answers.push(answerOf(a.getOrLoad('k', source.loader)))
+    const closing = answerOf(a.close({ timeout: 0 }))
+    await clock.advance(1)
+    expect(closing).toMatchObject({ state: 'value' })
+    expect(answers).toMatchObject([{ error: { code: 'CLOSED' } }, { error: { code: 'CLOSED' } }])
+  })
+
+  test('are waited for by close()', async () => {
+    const { a, clock } = fleet({ waitTimeout: 6_400 })
+    const source = new Source<string>()
+    answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(100)
+    const follower = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(6_310)
+    const closing = answerOf(a.close())
+    source.run(0).resolve('v')
+    await settled()
+    expect([follower, closing]).toMatchObject([value, { state: 'value' }])
+  })
+
+  test('get the error of the load', async () => {
+    const { a } = fleet()
+    const source = new Source<string>()
+    const answers = answersOf([1, 2, 3].map(() => a.getOrLoad('k', source.loader)))
+    await settled()
+    source.run(0).reject(new Error('no such row'))
+    await settled()
+    for (const answer of answers) expect(answer).toMatchObject({ error: { code: 'LOAD_FAILED' } })
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('do so only with the same options', async () => {
+    const { a } = fleet({ onStoreFailure: 'throw' })
+    const source = new Source<string>()
+    const answers = answersOf([
+      a.getOrLoad('k', source.loader, { waitTimeout: '5s' }),
+      a.getOrLoad('k', source.loader, { waitTimeout: '50s' }),
+      a.getOrLoad('k', source.loader, { waitTimeout: '50s', tags: ['t'] }),
+    ])
+    await settled()
+    source.run(0).resolve('v')
+    await settled()
+    expect(answers).toEqual([value, value, value])
+    expect(source.runs).toHaveLength(1)
+  })
+})
+
+test('a loader runs in the asynchronous context of the caller whose call it is', async () => {
+  const { a } = fleet()
+  const requests = new AsyncLocalStorage<string>()
+  const load = (): Promise<string | undefined> => a.getOrLoad('k', () => requests.getStore())
+  const other = requests.run('other', () => a.getOrLoad('l', () => requests.getStore()))
+  expect(await requests.run('mine', load)).toBe('mine')
+  expect(await other).toBe('other')
+})
