@@ -1,10 +1,14 @@
 /** One process of the stampede. */
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createCache } from 'herdless'
-import { redisStore } from 'herdless/redis'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Redis } from 'ioredis'
 
+const folder = process.argv[3] ?? fileURLToPath(new URL('../dist/esm', import.meta.url))
+const load = (/** @type {string} */ file) => import(pathToFileURL(join(folder, file)).href)
+const { createCache } = /** @type {typeof import('herdless')} */ (await load('index.js'))
+const { redisStore } = /** @type {typeof import('herdless/redis')} */ (await load('redis/index.js'))
 const client = new Redis(process.argv[2] ?? '')
 await once(client, 'ready')
 const cache = createCache({ store: redisStore(client), namespace: 'bench' })

@@ -1,0 +1,27 @@
+import { slowLoader, stampede } from './fleet.mjs'
+import { memory, near, secondTier } from './hits.mjs'
+import { joins, waiting } from './joins.mjs'
+import { distinctKeys, loadHeap, uncacheable } from './loads.mjs'
+import { uncontended } from './locks.mjs'
+import { bundle, importTime } from './weight.mjs'
+
+/** All lines, by the name that selects one. @type {Record<string, import('./line.mjs').Line>} */
+export const lines = {
+  joins,
+  waiting,
+  'distinct-keys': distinctKeys,
+  'load-heap': loadHeap,
+  near,
+  memory,
+  'hits-1': secondTier(1, 0.95),
+  'hits-8': secondTier(8, 0.9),
+  'hits-64': secondTier(64, 2.6),
+  'hits-1000': secondTier(1_000, 3),
+  'stampede-cold': stampede('cold'),
+  'stampede-warm': stampede('warm'),
+  'slow-loader': slowLoader,
+  uncacheable,
+  lock: uncontended,
+  bundle,
+  import: importTime,
+}

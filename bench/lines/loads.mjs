@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { heapUsed, processorTime } from './line.mjs'
+
+const keys = 2_000
+
+/** Distinct keys that load at once. @type {import('./line.mjs').Line} */
+export const distinctKeys = {
+  title: 'Distinct keys that load at once, processor time of each',
+  unit: 'µs',
+  better: 'less',
+  floor: 'GET, SET and JSON',
+  goals: {},
+  async open({ herdless, redis, url }) {
+    const client = new Redis(url)
+    const [stored, kept] = [
+      herdless.createCache({ store: redis.redisStore(client), namespace: 'bench-loads' }),
+      herdless.createCache(),
+    ]
+    let round = 0
+    const loads = (/** @type {(key: string) => Promise<unknown>} */ way) => {
+      round++
+      return processorTime(keys, () => Promise.all(Array.from({ length: keys }, (_, key) => way(`${round}:${key}`))))
+    }
+    const loader = async () => ({ id: 7, name: 'a product' })
+    return {
+      ways: {
+        'GET, SET and JSON': () =>
+          loads(async (key) => {
+            const found = await client.get(`bench-raw:${key}`)
+            if (found !== null) return JSON.parse(found)
+            const value = await loader()
+            await client.set(`bench-raw:${key}`, JSON.stringify(value), 'PX', 60_000)
+            return value
+          }),
+        'herdless, Redis': () => loads((key) => stored.getOrLoad(key, loader)),
+        'herdless, in memory': () => loads((key) => kept.getOrLoad(key, loader)),
+      },
+      close: async () => {
+        await Promise.all([stored.close(), kept.close()])
+        client.disconnect()
+      },
+    }
+  },
+}
+
+/** The heap that a load under way takes. @type {import('./line.mjs').Line} */
+export const loadHeap = {
+  title: 'Distinct keys that load at once, heap of each',
+  unit: 'bytes',
+  better: 'less',
+  floor: 'herdless, in memory',
+  goals: {},
+  async open({ herdless }) {
+    const cache = herdless.createCache()
+    let round = 0
+    return {
+      ways: {
+        'herdless, in memory': async () => {
+          round++
+          /** @type {(value: string) => void} */
+          let end = () => undefined
+          const loaded = new Promise((/** @type {(value: string) => void} */ resolve) => (end = resolve))
+          /** @type {Promise<unknown>[]} */
+          const all = Array.from({ length: keys })
+          const before = heapUsed()
+          for (let key = 0; key < keys; key++) all[key] = cache.getOrLoad(`${round}:${key}`, () => loaded)
+          await sleep(50)
+          const after = heapUsed()
+          end('v')
+          await Promise.all(all)
+          return (after - before) / keys
+        },
+      },
+      close: () => cache.close(),
+    }
+  },
+}
+
+/** Callers of a key whose result must not be stored. @type {import('./line.mjs').Line} */
+export const uncacheable = {
+  title: '500 callers of a key that cannot be stored, loader 300 ms: the last answer',
+  unit: 'ms',
+  better: 'less',
+  floor: 'the loader alone',
+  goals: { herdless: 2.1 },
+  async open({ herdless, redis, url }) {
+    const client = new Redis(url)
+    const cache = herdless.createCache({ store: redis.redisStore(client), namespace: 'bench-pass' })
+    let key = 0
+    const last = async (/** @type {(key: string) => Promise<unknown>} */ way) => {
+      const name = `k${key++}`
+      const began = performance.now()
+      await Promise.all(Array.from({ length: 500 }, () => way(name)))
+      return performance.now() - began
+    }
+    return {
+      ways: {
+        'the loader alone': () => last(() => sleep(300)),
+        herdless: () =>
+          last((name) =>
+            cache.getOrLoad(name, async ({ doNotStore }) => {
+              doNotStore()
+              await sleep(300)
+            }),
+          ),
+      },
+      close: async () => {
+        await cache.close()
+        client.disconnect()
+      },
+    }
+  },
+}
