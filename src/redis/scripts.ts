@@ -251,7 +251,7 @@ return ours
 
 export const keepCopies: Script = {
   name: 'keep-copies',
-  sha1: 'fb2b1bb039d03a7399235ff20f4306d871cf4f99',
+  sha1: '675d9999b50ac50e8f128c52d5c7b2ce5365b1bc',
   lua: `local last = redis.call('HGET', KEYS[1], 'last')
 if not last then
   last = ARGV[3]
@@ -259,7 +259,12 @@ if not last then
 end
 local time = redis.call('TIME')
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]))
-redis.call('PEXPIRE', KEYS[1], ARGV[2] * 10)
+local expires = redis.pcall('PEXPIRE', KEYS[1], ARGV[2] * 10)
+if type(expires) == 'table' then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+  if redis.call('PTTL', KEYS[1]) == -1 then redis.call('DEL', KEYS[1]) end
+  return expires
+end
 redis.call('PUBLISH', ARGV[1], 's' .. ARGV[3] .. last)
 return 1
 `,

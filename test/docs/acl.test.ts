@@ -70,6 +70,16 @@ async function useAll(
       await sleep(60)
     })
     await waiting?.catch(nothing)
+    // Copies near a process, and a change of what was copied.
+    if (wakeUp === 'push') {
+      const near = createCache({ ...options, ttl: '1m', store: redisStore(connect(), { wakeUp }), near: {} })
+      caches.push(near)
+      for (let round = 0; round < 3; round++) {
+        await near.getOrLoad('near', nothing).catch(nothing)
+        await sleep(20)
+      }
+      await one.invalidate('near').catch(nothing)
+    }
     // Scripts that were flushed; a stale value; an invalidation and a set in the middle of a load.
     await server.client.script('FLUSH')
     await Promise.allSettled([one.getOrLoad('a', nothing)])
@@ -157,8 +167,8 @@ describe('the rules for a user', () => {
     expect(left.filter((ms) => ms === -1)).toEqual([])
   })
 
-  test('differ by what pub/sub needs, and by nothing else', () => {
-    const pubsub = ['&herdless:inbox:*', '+publish', '+subscribe', '+pubsub|numsub']
+  test('differ by what pub/sub and near copies need, and by nothing else', () => {
+    const pubsub = ['&herdless:inbox:*', '+hget', '+publish', '+subscribe', '+pubsub|numsub']
     expect(rule('push').filter((word) => !pubsub.includes(word))).toEqual(rule('poll'))
   })
 

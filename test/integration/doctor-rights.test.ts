@@ -99,7 +99,7 @@ describe('the rights of a user', () => {
     expect((await examined(login(), '--namespace', 'shop')).code).toBe(1)
     const { code, told } = await examined(login(), '--namespace', 'shop', '--wake-up', 'poll')
     expect(of(told, 'rights')).toMatchObject([
-      { level: 'ok', what: 'User shop has all rights: 17 commands and the keys' },
+      { level: 'ok', what: 'User shop has all rights: 16 commands and the keys' },
     ])
     expect(code).toBe(0)
   })

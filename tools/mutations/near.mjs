@@ -61,6 +61,14 @@ export const nearMutations = [
     tests: ['test/integration/near.test.ts'],
   },
   {
+    name: 'a list of copies that may not expire stays for ever',
+    rule: null,
+    file: 'src/redis/lua/keep-copies.lua',
+    from: "if redis.call('PTTL', KEYS[1]) == -1 then redis.call('DEL', KEYS[1]) end",
+    to: '',
+    tests: ['test/docs/acl.test.ts'],
+  },
+  {
     name: 'copies outlive a list that was lost',
     rule: 4,
     file: 'src/redis/lua/keep-copies.lua',

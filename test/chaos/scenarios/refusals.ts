@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { until } from '../../../tools/until.mjs'
 import { failToSave, letSave, occupy, pauseWrites, refusalsOf } from '../../support/redis-refusals.ts'
 import { endedMeanwhile } from '../figures.ts'
 import { scenario, type Scenario, type Seen } from '../scenario.ts'
@@ -71,16 +70,8 @@ export const refusals = [
   forbidden('mget', { work: { together: 4 } }),
   // What a failure left goes when the next one claims.
   forbidden('hdel', { work: { source: { throws: 0.4 } } }),
-  // Whoever claims looks for how long nobody has listened to the holder.
-  forbidden('hget', {
-    work: { slow: 0.3 },
-    async provoke(stage) {
-      const { victim } = stage
-      await until('the victim loads', () => victim.loads)
-      await victim.kill()
-      await stage.replace(victim)
-    },
-  }),
+  // Whoever keeps copies asks for the last change.
+  forbidden('hget', { work: { nearTtl: 1_000, ttl: [500, 3_000], invalidations: 0.02 } }),
   forbidden('subscribe', { provoke: ({ victim }) => victim.subscriber.cut() }),
   forbidden('eval', { provoke: ({ servers }) => servers.client.script('FLUSH') }),
   // A process that starts makes its scripts known.

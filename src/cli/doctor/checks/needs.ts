@@ -34,7 +34,8 @@ export function needs(key: string, channel: string): readonly Need[] {
     { word: '+set', call: ['SET', value, '', 'herdless'], where: everywhere },
     { word: '+del', call: ['DEL', value], where: everywhere },
     { word: '+getrange', call: ['GETRANGE', value, '0', '0'], where: everywhere },
-    { word: '+hget', call: ['HGET', lease, 'state'], where: everywhere },
+    // For near copies.
+    { word: '+hget', call: ['HGET', lease, 'state'], where: 'push' },
     { word: '+hmget', call: ['HMGET', lease, 'state'], where: everywhere },
     { word: '+hset', call: ['HSET', lease, 'state', '', 'herdless'], where: everywhere },
     { word: '+hdel', call: ['HDEL', lease, 'state'], where: everywhere },
