@@ -164,7 +164,11 @@ export class Call implements Searcher {
       throw error
     }
     const end = this.#endOfFirst(read)
-    if (end === null) return this.#open(read)
+    if (end === null) {
+      const { answer } = this.#openPending()
+      this.#seek(read)
+      return answer
+    }
     this.#state = 'over'
     this.#followers?.end(end)
     return give(end, this.request, this.#missed, this.#parts)
@@ -187,13 +191,12 @@ export class Call implements Searcher {
   }
 
   #goOn(from: Exclude<CallStart, 'unread'> | null): void {
-    this.#state = 'searching'
     const end = this.#endOfFirst(from)
     if (end === null) this.#seek(from)
     else this.#end(end)
   }
 
-  /** As `#endOf`, for the read with which the call began, if it began with one. */
+  /** As `endOf`, for the read with which the call began, if it began with one. */
   #endOfFirst(read: Exclude<CallStart, 'unread'> | null): CallEnd | null {
     if (read === null || typeof read === 'string' || read instanceof CacheError) return null
     if (this.request.refresh) this.known.replace(read)
@@ -202,6 +205,7 @@ export class Call implements Searcher {
 
   /** Seeks an answer beyond a value that could be served at once. */
   #seek(from: Exclude<CallStart, 'unread'> | null): void {
+    this.#state = 'searching'
     this.#countMisses()
     this.#search = new Search(this.#parts, this)
     this.#search.run(from).then(

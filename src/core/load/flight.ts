@@ -45,7 +45,7 @@ export class Flight implements LoadNode {
   readonly key: string
   readonly cache: object
   readonly parent: LoadNode | null
-  readonly waitsFor: Set<{ readonly to: LoadNode }> = new Set()
+  #waitsFor: Set<{ readonly to: LoadNode }> | null = null
   readonly outcome: Promise<FlightOutcome>
 
   /**
@@ -78,6 +78,11 @@ export class Flight implements LoadNode {
     this.#parts = parts
     this.#trace = new FlightTrace(parts.tracing, request.key)
     this.outcome = this.#fly().catch((error: unknown) => ({ state: 'away', error: error as CacheError }))
+  }
+
+  // Created when first read: few loaders wait for other loads.
+  get waitsFor(): Set<{ readonly to: LoadNode }> {
+    return (this.#waitsFor ??= new Set())
   }
 
   /** Whether its loader runs. */

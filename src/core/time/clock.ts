@@ -22,13 +22,25 @@ export interface Timer {
   cancel(): void
 }
 
+class SystemTimer implements Timer {
+  readonly #timeout: NodeJS.Timeout
+
+  constructor(timeout: NodeJS.Timeout) {
+    this.#timeout = timeout
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timeout)
+  }
+}
+
 /** The clock of this machine. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, run, background) {
-    const timer = setTimeout(run, ms)
-    if (background) timer.unref()
-    return { cancel: () => clearTimeout(timer) }
+    const timeout = setTimeout(run, ms)
+    if (background) timeout.unref()
+    return new SystemTimer(timeout)
   },
 }
 
