@@ -1,4 +1,5 @@
 import { slowLoader, stampede } from './fleet.mjs'
+import { entryInRedis, loopPause, nearHeap, nearKeys, tags, valueOf, waiters } from './growth.mjs'
 import { memory, near, secondTier } from './hits.mjs'
 import { joins, waiting } from './joins.mjs'
 import { distinctKeys, loadHeap, uncacheable } from './loads.mjs'
@@ -22,6 +23,15 @@ export const lines = {
   'slow-loader': slowLoader,
   uncacheable,
   lock: uncontended,
+  'near-keys': nearKeys,
+  'near-heap': nearHeap,
+  waiters,
+  'loop-pause': loopPause,
+  tags,
+  'value-100': valueOf(100),
+  'value-10000': valueOf(10_000),
+  'value-1000000': valueOf(1_000_000),
+  'entry-in-redis': entryInRedis,
   bundle,
   import: importTime,
 }
