@@ -6,7 +6,7 @@
 import { deserialize, serialize } from 'node:v8'
 import { Packr } from 'msgpackr'
 
-const { jsonCodec } = await import(new URL('../dist/esm/core/codec/codec.js', import.meta.url).href)
+const { jsonCodec } = await import('herdless')
 const { compressed, encrypted, msgpackrCodec, v8Codec } = await import(
   new URL('../dist/esm/codecs/index.js', import.meta.url).href
 )
