@@ -60,8 +60,8 @@ export default defineConfig({
         }),
       ),
     ],
-    // Three keep two processors busy: a test waits for its servers half of the time.
-    maxWorkers: 3,
+    // The servers of a test need processors too, and two is all that a small machine has.
+    maxWorkers: 2,
     // Of those tests of a file that may run side by side, each of which has a fleet.
     maxConcurrency: 2,
     sequence: { sequencer: LongestFirst },
