@@ -191,7 +191,11 @@ describe('an outcome is pushed', () => {
     const ofHolder = await holder.ask('key', { loader })
     const load = await fleet.load(0)
     const ofOthers = await fleet.ask('key', { callers: 5, loader: { ms: 0 } }, [one, other])
-    await fleet.waits(2)
+    // On a busy machine a process may wait before it has subscribed; then it asks again until it is enlisted.
+    await until('both are enlisted', async () => {
+      const fields = await server.client.hkeys('{herdless:key}:lease')
+      return fields.filter((field) => field.startsWith('>')).length === 2
+    })
     await (error ? load.fail(error) : load.finish())
     await Promise.all([ofHolder.answers, ofOthers.answers])
     await until('both messages are here', () => messages.length >= 2)
