@@ -240,7 +240,9 @@ export class Flight implements LoadNode {
     const { clock } = this.#parts
     const delay = (): number => reaskDelay(asked, pushed, drawRandom(clock))
     let sleep = Math.min(delay(), leaseLeft + 1)
-    for (let checks = 1; ; checks++) {
+    // Then the lease may have ended, and only a claim can win it.
+    const mayEnd = sleep > leaseLeft
+    for (let checks = mayEnd ? mostChecks : 1; ; checks++) {
       let timer: Timer | undefined
       const timeout = new Promise<'ask again'>((resolve) => {
         timer = clock.after(sleep, () => resolve('ask again'))

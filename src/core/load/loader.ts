@@ -104,58 +104,36 @@ interface Said {
   passFor: number | null
 }
 
-/**
- * The context for a loader, which records the loader's statements. Its methods are made when they are read, and can be
- * called without it: most loaders use none of them.
- */
-class RunContext implements LoadContext {
-  readonly key: string
-  readonly fence: bigint | null
-  readonly stale: Stale | null
-  readonly #said: Said
-  readonly #abort: LateAbort
-
-  constructor({ key, fence, stale }: RunnableLoad, said: Said, abort: LateAbort) {
-    this.key = key
-    this.fence = fence
-    this.stale = stale
-    this.#said = said
-    this.#abort = abort
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal
-  }
-
-  get ttl(): LoadContext['ttl'] {
-    return (given) => void (this.#said.ttl = parseDuration('ttl', given, { most: longestLife }))
-  }
-
-  get grace(): LoadContext['grace'] {
-    return (given) => void (this.#said.grace = parseDuration('grace', given, { least: 0, most: longestLife }))
-  }
-
-  get tags(): LoadContext['tags'] {
-    return (...given) => void (this.#said.tags = checkedTags('tags', [...this.#said.tags, ...given]))
-  }
-
-  get validators(): LoadContext['validators'] {
-    return (given) => void (this.#said.validators = checkedValidators(given))
-  }
-
-  get notModified(): LoadContext['notModified'] {
-    return <T>() => {
-      const { key, stale } = this
+/** The context for a loader, which records the loader's statements. Loaders may take it apart, so it has all as its own. */
+function contextOf({ key, fence, stale }: RunnableLoad, said: Said, abort: LateAbort): LoadContext {
+  return {
+    key,
+    get signal() {
+      return abort.signal
+    },
+    fence,
+    stale,
+    ttl(given) {
+      said.ttl = parseDuration('ttl', given, { most: longestLife })
+    },
+    grace(given) {
+      said.grace = parseDuration('grace', given, { least: 0, most: longestLife })
+    },
+    tags(...given) {
+      said.tags = checkedTags('tags', [...said.tags, ...given])
+    },
+    validators(given) {
+      said.validators = checkedValidators(given)
+    },
+    notModified<T>() {
       if (stale === null)
         throw new TypeError(`Expected a stale value of ${quoted(key)} that was not modified: there is none`)
-      this.#said.validators ??= checkedValidators(validatorsOf(stale))
+      said.validators ??= checkedValidators(validatorsOf(stale))
       return stale.value as T
-    }
-  }
-
-  get doNotStore(): LoadContext['doNotStore'] {
-    return (given = defaultPassFor) =>
-      void (this.#said.passFor = parseDuration('passFor', given, { most: longestTimer }))
+    },
+    doNotStore(given = defaultPassFor) {
+      said.passFor = parseDuration('passFor', given, { most: longestTimer })
+    },
   }
 }
 
@@ -186,7 +164,7 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
   const { key, loader, plan, tags, clock, node } = load
   const said: Said = { ttl: null, grace: plan.grace, tags, validators: null, passFor: null }
   const abort = new LateAbort()
-  const context = new RunContext(load, said, abort)
+  const context = contextOf(load, said, abort)
   const startedAt = clock.now()
   return new Promise((resolve) => {
     /** Receives the result; once the lease is lost, for the `ended` of that. */

@@ -4,6 +4,16 @@ import { settled } from '../../support/fake-clock.ts'
 import { answerOf } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 
+test('the context of a loader can be taken apart', async () => {
+  const { a } = fleet()
+  const value = await a.getOrLoad('k', ({ key, ...rest }) => {
+    rest.doNotStore()
+    return `${key}: ${Object.keys(rest).join(' ')}`
+  })
+  expect(value).toBe('k: signal fence stale ttl grace tags validators notModified doNotStore')
+  expect(await a.peek('k')).toEqual({ state: 'missing' })
+})
+
 describe('a loader', () => {
   test('may be synchronous', async () => {
     const { a, b } = fleet()
