@@ -1,12 +1,20 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** The longest file first, beside which all others run: at the end it would run alone. */
+/** Files that take more than a minute, the longest first. */
+const longest =
+  'spec/lease chaos/refusals chaos/redis docs/examples property/door locks/harmed simulation/seeds chaos/sentinel chaos/cluster chaos/network'.split(
+    ' ',
+  )
+
+/** The longest files first, beside which all others run: at the end they would run alone. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files)
-    const isLongest = ({ project }: TestSpecification): boolean => project.name === 'spec'
-    return [...sorted.filter(isLongest), ...sorted.filter((file) => !isLongest(file))]
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const index = longest.findIndex((file) => moduleId.endsWith(`test/${file}.test.ts`))
+      return index < 0 ? longest.length : index
+    }
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other))
   }
 }
 
@@ -31,6 +39,9 @@ const more = {
   docs: 'acl examples lock-acl',
 } as const
 
+/** What is said of memory and of the prototypes of node:http holds for a process in which no other app was. */
+const ownProcess = { isolate: true } as const
+
 /** The suites of `http` that ask nothing but what is answered over the wire, and so can be run in each frame. */
 const overTheWire =
   'attacks behaviour collapsing conditions freshness invalidation per-request streaming variants'.split(' ')
@@ -47,10 +58,10 @@ export default defineConfig({
       suiteWithRedis('locks', { maxConcurrency: 4 }),
       ...inTwo('contract'),
       ...inTwo('integration'),
-      ...inTwo('http', { provide: { frame: 'express' } }),
+      ...inTwo('http', { provide: { frame: 'express' }, ...ownProcess }),
       ...inTwo('docs'),
       ...frames.map((frame) => suiteInFrame(frame, `http-${frame}`, overTheWire)),
-      // After all the others: what is killed and frozen here is judged by the clock.
+      // After all the others, and with less beside it: what is killed and frozen here is judged by the clock.
       suiteWithRedis('chaos', { maxWorkers: 2, sequence: { groupOrder: 1 } }),
       // One by one, and after those: http-cache-tests is about whole seconds, of which a busy machine loses some.
       ...frames.map((frame) =>
@@ -60,8 +71,8 @@ export default defineConfig({
         }),
       ),
     ],
-    // The servers of a test need processors too, and two is all that a small machine has.
-    maxWorkers: 2,
+    // Three keep two processors busy with tests that wait for their servers half of the time.
+    maxWorkers: 3,
     // Of those tests of a file that may run side by side, each of which has a fleet.
     maxConcurrency: 2,
     sequence: { sequencer: LongestFirst },
@@ -72,7 +83,9 @@ export default defineConfig({
 
 /** The tests in one folder. `npm test` complains of tests in a folder that is not named here. */
 function suite(name: string, options: Options): TestProjectInlineConfiguration {
-  return { extends: true, test: { ...options, name, include: [`test/${name}/**/*.test.ts`], pool: 'forks' } }
+  // A worker loads the library once for all its files.
+  const include = [`test/${name}/**/*.test.ts`]
+  return { extends: true, test: { pool: 'forks', isolate: false, include, ...options, name } }
 }
 
 /** Suites of `http` with another framework before their handlers. */
@@ -82,7 +95,7 @@ function suiteInFrame(
   suites: readonly string[],
   options: Options = {},
 ): TestProjectInlineConfiguration {
-  const http = suiteWithRedis('http', { provide: { frame }, ...options })
+  const http = suiteWithRedis('http', { provide: { frame }, ...ownProcess, ...options })
   return { ...http, test: { ...http.test, name, include: suites.map((each) => `test/http/${each}.test.ts`) } }
 }
 

@@ -15,8 +15,8 @@ const redis = await openRedis()
 try {
   const tarball = await pack(join(folder, 'packed'))
   await command('publint', ['run', tarball, '--strict'])
-  // Resolution as it was before Node 12 knows no subpath exports.
-  await command('attw', [tarball, '--profile', 'node16'])
+  // Also as TypeScript resolves with `moduleResolution: node`, which knows no subpath exports.
+  await command('attw', [tarball, '--profile', 'strict'])
   const project = join(folder, 'project')
   await install(tarball, project)
   await cp(join(checkout, 'test/package'), project, { recursive: true })

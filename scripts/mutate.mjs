@@ -2,7 +2,7 @@
  * `npm run mutate`: breaks a copy of the code in each way that tools/mutations/core.mjs and the lists beside it name, and runs the tests that must
  * turn red. Fails if one of them stays green, or if a break no longer applies.
  *
- * npm run mutate [-- --only <part of a name>]
+ * npm run mutate [-- --only <part of a name>] [-- --shard 1/2]
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -17,20 +17,25 @@ import { lockMutations } from '../tools/mutations/locks.mjs'
 import { nearMutations } from '../tools/mutations/near.mjs'
 import { mutations } from '../tools/mutations/core.mjs'
 
-const { values: options } = parseArgs({ options: { only: { type: 'string', default: '' } } })
+const { values: options } = parseArgs({
+  options: { only: { type: 'string', default: '' }, shard: { type: 'string', default: '1/1' } },
+})
+const [shard = 1, shards = 1] = options.shard.split('/').map(Number)
+if (!(shard >= 1 && shard <= shards)) throw new TypeError(`Expected --shard to be like 1/2, got ${options.shard}`)
 const execute = promisify(execFile)
 
 const copy = await copyOfCheckout()
 let survivors = 0
 try {
-  for (const mutation of [
+  const chosen = [
     ...mutations,
     ...lockMutations,
     ...nearMutations,
     ...httpMutations,
     ...identityMutations,
     ...adapterMutations,
-  ].filter(({ name }) => name.includes(options.only))) {
+  ].filter(({ name }, index) => name.includes(options.only) && index % shards === shard - 1)
+  for (const mutation of chosen) {
     const started = performance.now()
     const verdict = await judged(mutation)
     if (!verdict.caught) survivors++

@@ -17,12 +17,6 @@ const { values: options } = parseArgs({ options: { full: { type: 'boolean', defa
  * @property {string} remedy what to do then
  */
 
-/**
- * Three workers keep two processors busy with tests that wait for their servers half of the time. The long ones have
- * fleets of processes, and faults that are judged by the clock: vitest.config.ts says how many run them.
- */
-const environment = { quick: { VITEST_MAX_WORKERS: '3' }, rest: {} }
-
 /** Of all that has been run so far. */
 const tests = { passed: 0, failed: 0, skipped: 0 }
 
@@ -132,7 +126,7 @@ async function runSuites(which) {
   await rm(results, { force: true })
   const projects = suites[which].map((project) => `--project=${project}`)
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${results}`]
-  const failure = await command('vitest', ['run', ...projects, ...reporters], { env: environment[which] }).then(
+  const failure = await command('vitest', ['run', ...projects, ...reporters]).then(
     () => undefined,
     (/** @type {Error} */ error) => error,
   )

@@ -4,7 +4,9 @@ export { memoryStore, type MemoryStoreOptions } from './memory/memory-store.ts'
 export { locked } from './core/key-value/locked.ts'
 export { tiered } from './core/near/tiered.ts'
 export type { KeyValue } from './core/key-value/record.ts'
-export { CacheError, type CacheErrorCode, type Failure } from './core/errors.ts'
+export { CacheError, type CacheErrorCode, type Failure, type PortableError } from './core/errors.ts'
+export { loadFailure, type LoadFailure } from './core/load/failures.ts'
+export type { ErrorClass, ErrorForm, ErrorOptions } from './core/codec/portable-error.ts'
 export { jsonCodec, type Codec } from './core/codec/codec.ts'
 export { cached, cachedMethod, type CachedDecorator, type CachedMethod } from './core/cache/wrap.ts'
 export { loadContext } from './core/cache/wrap.ts'
@@ -16,6 +18,7 @@ export type {
   CallOptions,
   CloseOptions,
   LoadOptions,
+  ErrorKind,
   NegativeTtl,
   SetOptions,
 } from './core/options/options.ts'

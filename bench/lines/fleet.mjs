@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
@@ -16,7 +17,6 @@ const worker = fileURLToPath(new URL('../stampede-worker.mjs', import.meta.url))
 export async function startFleet(url, folder) {
   const processes = Array.from({ length: 4 }, () => fork(worker, [url, folder]))
   await Promise.all(processes.map((child) => once(child, 'message')))
-  let round = 0
   return {
     /**
      * 250 callers in each process ask for one cold key at once.
@@ -26,7 +26,7 @@ export async function startFleet(url, folder) {
     async stampede({ loaderTime, leaseTtl }) {
       const reports = processes.map((child) => once(child, 'message'))
       const startAt = Date.now() + 100
-      const key = `${process.pid}:${round++}`
+      const key = randomUUID()
       for (const child of processes) child.send({ key, callers: 250, loaderTime, fails: false, leaseTtl, startAt })
       return (await Promise.all(reports)).map(([report]) => report)
     },

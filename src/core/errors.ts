@@ -35,45 +35,32 @@ export function quoted(key: string): string {
   return JSON.stringify(key.length > 100 ? `${key.slice(0, 100)}…` : key)
 }
 
-/** The part of an error that travels between processes: bounded, without stacks, values or credentials. */
+/** An error for other processes: bounded, without stacks, and without properties that look like secrets. */
+export interface PortableError {
+  readonly name: string
+  readonly message: string
+  /** The name of its class, if the option `errors` has the class. */
+  readonly type?: string
+  /** Its parts as the functions of its class gave them; it then has no `properties`. */
+  readonly parts?: unknown
+  readonly code?: string | number
+  /** Its own properties that JSON can hold, such as `status`. */
+  readonly properties?: Readonly<Record<string, unknown>>
+  readonly cause?: PortableError | null
+}
+
+/** The end of a load without a value, for other processes. */
 export interface Failure {
+  /** LOAD_FAILED: the loader threw `cause`, or what is no Error. Any other code: an error of the cache itself. */
   readonly code: CacheErrorCode
   readonly message: string
-  readonly cause: { readonly name: string; readonly message: string; readonly code?: string | number } | null
-}
-
-const longestMessage = 1_000
-
-/** The part of a load's error that other processes receive. */
-export function toFailure(error: CacheError): Failure {
-  const { code, message, cause } = error
-  return { code, message: cut(message), cause: cause === undefined ? null : causeOf(cause) }
-}
-
-function causeOf(thrown: unknown): NonNullable<Failure['cause']> {
-  const { name, code } = (thrown ?? {}) as { name?: unknown; code?: unknown }
-  return {
-    name: typeof name === 'string' ? cut(name) : 'Error',
-    message: cut(messageOf(thrown)),
-    ...(typeof code === 'string' ? { code: cut(code) } : typeof code === 'number' ? { code } : {}),
-  }
-}
-
-/** The error for callers in other processes than the one whose load failed. */
-export function fromFailure({ code, message, cause }: Failure, key: string): CacheError {
-  return new CacheError(code, cut(message), cause ? { key, cause: rebuilt(cause) } : { key })
-}
-
-// Bound the strings again although the sender has bounded them: any client of the server can send a message.
-function rebuilt(cause: NonNullable<Failure['cause']>): Error {
-  const [name, message] = [cut(cause.name), cut(cause.message)]
-  const code = typeof cause.code === 'string' ? cut(cause.code) : cause.code
-  const error = new Error(message)
-  // A stack from here would point into this library instead of at the failure.
-  error.stack = `${name}: ${message}\n    at the loader, in another process`
-  Object.defineProperty(error, 'name', { value: name, configurable: true, writable: true })
-  if (code !== undefined) Object.assign(error, { code })
-  return error
+  readonly cause: PortableError | null
+  /** The token of the lease under which the loader ran; absent if an older version wrote the failure. */
+  readonly token?: string
+  /** The process whose loader ran. */
+  readonly process?: string
+  /** When the loader ended, in milliseconds since 1970 by the clock of that process. */
+  readonly at?: number
 }
 
 /** The error for a call to a closed cache, and for a call that was under way when the cache closed. */
@@ -94,7 +81,7 @@ export function withKey(key: string, { code, message, cause }: CacheError): Cach
 /** The error of a load whose loader threw `cause`. */
 export function loadFailedError(key: string, cause: unknown): CacheError {
   // A circular load is a bug of the caller: show the chain once instead of one wrapper per level.
-  if (cause instanceof CacheError && cause.code === 'CIRCULAR_LOAD') return cause
+  if (isError(cause) && cause instanceof CacheError && cause.code === 'CIRCULAR_LOAD') return cause
   return new CacheError('LOAD_FAILED', `Loading ${quoted(key)} failed: ${messageOf(cause)}`, { key, cause })
 }
 
@@ -110,17 +97,30 @@ export function unavailableError(error: unknown): CacheError {
   return new CacheError('STORE_UNAVAILABLE', `The store failed: ${message}`, { cause })
 }
 
-/** The message of any thrown value, from user code or a client. Never throws. */
-export function messageOf(thrown: unknown): string {
+/** Whether a thrown value is an error. Never throws: a thrown proxy may. */
+export function isError(thrown: unknown): thrown is Error {
+  return attempt(() => thrown instanceof Error) ?? false
+}
+
+/** The result of work that may run code of a user's object; `undefined` if it throws. */
+export function attempt<T>(work: () => T): T | undefined {
   try {
-    return String(thrown instanceof Error ? thrown.message : thrown)
+    return work()
   } catch {
-    return 'a value that cannot be shown was thrown'
+    return undefined
   }
 }
 
-function cut(text: string): string {
-  return text.length > longestMessage ? `${text.slice(0, longestMessage)}…` : text
+/** The message of any thrown value, from user code or a client. Never throws. */
+export function messageOf(thrown: unknown): string {
+  const text = attempt(() => String(thrown instanceof Error ? thrown.message : thrown))
+  return text ?? 'a value that cannot be shown was thrown'
+}
+
+/** Reports an error of a function of the user that has no caller, as a process warning. */
+export function warnOfThrown(by: string, thrown: unknown): void {
+  const what = messageOf(attempt(() => (thrown instanceof Error ? thrown.stack : undefined)) ?? thrown)
+  process.emitWarning(`${by} threw: ${what}`, 'HerdlessWarning')
 }
 
 /** Ignores the rejection of work that has no waiting caller. The call site must know how a failure is made up for. */

@@ -15,7 +15,7 @@ export type { CacheResponsesOptions, PerRequest } from '../http/options/response
 export interface KoaContext {
   readonly req: IncomingMessage & { originalUrl?: string }
   readonly res: ServerResponse
-  readonly request: { accept: unknown }
+  readonly request: object
   readonly response: object
   readonly state: object
   readonly originalUrl: string
@@ -43,8 +43,6 @@ export function cacheResponses<Context extends KoaContext = KoaContext>(
     // koa-mount removes the prefix from the URL.
     req.originalUrl ??= context.originalUrl
     const run = async (): Promise<void> => {
-      // Koa keeps the parsed Accept fields. Left from earlier middleware, they would hide the reads of the handler.
-      context.request.accept = undefined
       // A detached response starts with status 200. The handler expects the initial status of Koa, 404.
       res.statusCode = statusCode
       await next()

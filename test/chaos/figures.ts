@@ -1,5 +1,6 @@
 import { ghostsOf } from '../support/ghosts.ts'
 import { makerOf, type Call, type History, type Load } from '../support/history.ts'
+import { extraLoads } from '../support/invariants.ts'
 
 /** What a history comes to in numbers. */
 export interface Figures {
@@ -34,7 +35,7 @@ export function figuresOf(history: History, since: number = -Infinity): Figures 
     answers,
     loads: loads.length,
     alone: history.alone().filter(({ at }) => at >= since).length,
-    extra: extraLoads(history, since),
+    extra: extraLoads(history).filter(({ at }) => at >= since).length,
     writes: [...history.writes.values()].filter(({ at }) => at >= since).length,
     slowest: calls.reduce((most, call) => Math.max(most, waited(history, call)), 0),
     normalAfter: normalAfter(history, since),
@@ -139,23 +140,6 @@ export function shownFigures(figures: Figures): string {
     `${calls} calls (${told}), ${loads} loads (${alone} without a lease, ${extra} extra), ` +
     `slowest ${slowest.toFixed(0)} ms, normal after ${after.toFixed(0)} ms, ${ghosts} ghosts`
   )
-}
-
-function extraLoads(history: History, since: number): number {
-  let extra = 0
-  const writes = [...history.writes.values()]
-  const running = new Map<string, Load[]>()
-  for (const load of history.loads.values()) {
-    const others = (running.get(load.key) ?? []).filter(
-      ({ loadedAt, process }) => Math.min(loadedAt, history.killedAt(process)) > load.at,
-    )
-    const unexplained = others.some(
-      (other) => !writes.some(({ key, at, writtenAt }) => key === load.key && at < load.at && writtenAt > other.asked),
-    )
-    if (unexplained && load.at >= since && load.ends !== 'pass') extra++
-    running.set(load.key, [...others, load])
-  }
-  return extra
 }
 
 function waited(history: History, { process, at, answer }: Call): number {

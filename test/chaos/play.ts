@@ -19,8 +19,8 @@ export interface Report {
 }
 
 /** How long a fleet works before anything is done to it, and after it should be normal again, in milliseconds. */
-const warmUp = 700
-const coolDown = 500
+const warmUp = 500
+const coolDown = 300
 
 /** Fewer looks at the leases than this, after all should be normal again, prove nothing. */
 const fewestLooks = 5

@@ -60,6 +60,27 @@ test('a caller who still waits is judged when the answer is there, or when it is
   expect(segments.judge(2_200, {}).wrong).toEqual([expect.stringMatching(/^4: call d .* had no answer/)])
 })
 
+test('a load whose caller still waits is judged by when that caller asked', () => {
+  const segments = new Segments()
+  segments.add([call('c', 90, 10_000)])
+  for (let number = 1; number <= 5; number++) {
+    const at = 100 * number
+    const began: Happening = {
+      what: 'load',
+      at,
+      process: 0,
+      load: `v${number}`,
+      call: 'c',
+      key: 'k',
+      fence: `${number}`,
+    }
+    segments.add([began, ...invalidation(`w${number}`, at + 10, at + 20)])
+    segments.add([{ what: 'loaded', at: at + 50, process: 0, load: `v${number}`, ends: 'value' }])
+  }
+  segments.add(load('alone', 600, 650, { by: 'c', fence: null }))
+  expect(segments.judge(700, { hit: [] }).wrong).toEqual([])
+})
+
 test('each call is counted in one segment', () => {
   const segments = new Segments()
   segments.add([call('c', 90), got('c', 95, 'a'), call('d', 99)])

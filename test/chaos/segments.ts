@@ -38,15 +38,13 @@ export class Segments {
     const open = openAt(this.#kept, upTo)
     const { late = 1_000 } = allowed
     // Whoever still waits, and may, is judged when the answer is there.
-    const mayWait = new Set(
+    const mayWait = new Set<Happening>(
       this.#kept.flatMap((each) =>
         each.what === 'call' && open.has(each) && each.at + each.within + late > upTo ? [each] : [],
       ),
     )
-    const history = new History(
-      this.#kept.filter((each) => each.at <= upTo && !(each.what === 'call' && mayWait.has(each))),
-      upTo,
-    )
+    const past = this.#kept.filter((each) => each.at <= upTo)
+    const history = new History(past, upTo, mayWait)
     const wrong = violations(history, allowed).filter((words) => !this.#wrong.has(untimed(words)))
     for (const words of wrong) this.#wrong.add(untimed(words))
     const figures = figuresOf(history, this.#judgedUpTo)

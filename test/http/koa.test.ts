@@ -158,6 +158,19 @@ describe.each([
     expect(errors).toEqual([])
   })
 
+  test('a field that the first client does not send is watched, although it was parsed before the cache', async () => {
+    await using site = await siteOn(async (cache) => {
+      const app = new Framework()
+      app.use((ctx, next) => (ctx.accepts(), next()))
+      app.use(cacheResponses(cache, { ttl: '1m' }))
+      app.use((ctx) => (ctx.body = `as ${String(ctx.accepts('json', 'html'))}`))
+      return createServer(app.callback())
+    })
+    expect((await site.get('/')).text).toBe('as json')
+    await site.stored()
+    expect((await site.get('/', { accept: 'text/html' })).text).toBe('as html')
+  })
+
   test('cachedServer answers before it', async () => {
     const seen: string[] = []
     await using site = await siteOn(async (cache) => {

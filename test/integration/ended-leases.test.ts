@@ -104,8 +104,11 @@ describe('a load that ends while Redis refuses what it is asked', () => {
 })
 
 describe('a lease that comes back after its load has ended', () => {
-  /** Ends a load, and brings its lease back, as a restart from an older snapshot or a failover does. */
-  async function lostEnd(cache: Cache, { client }: RedisServer): Promise<void> {
+  /**
+   * Ends a load, and brings its lease back, as a restart from an older snapshot or a failover does.
+   * @param old the value that comes back with it, which has expired
+   */
+  async function lostEnd(cache: Cache, { client }: RedisServer, old?: string): Promise<void> {
     await client.del('{herdless:k}')
     const { begun, answer, end } = openLoad(cache)
     await begun
@@ -113,7 +116,8 @@ describe('a lease that comes back after its load has ended', () => {
     const left = await client.pttl(name)
     end()
     await answer
-    await client.del('{herdless:k}')
+    if (old === undefined) await client.del('{herdless:k}')
+    else await cache.set('k', old, { ttl: 1, grace: '1h' })
     await client.restore(name, left, lease as Buffer)
   }
 
@@ -130,6 +134,19 @@ describe('a lease that comes back after its load has ended', () => {
     await using elsewhere = open(server.connect())
     await lostEnd(here, server)
     expect(await answered(elsewhere)).toBeLessThan(healsWithin)
+  })
+
+  test('is given back when no caller waits for it, but a refresh', async () => {
+    await using server = await startRedis()
+    await using here = open(server.connect())
+    await using elsewhere = open(server.connect())
+    await lostEnd(here, server, 'old')
+    expect(await elsewhere.getOrLoad('k', () => 'second', { grace: '1h' })).toBe('old')
+    const isRefreshed = async (): Promise<boolean> => {
+      const found = await elsewhere.peek('k')
+      return 'value' in found && found.value === 'second'
+    }
+    await until('the value is refreshed', isRefreshed, healsWithin)
   })
 
   test('is given back with all others when one is seen', async () => {

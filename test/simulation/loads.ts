@@ -100,7 +100,7 @@ export function beliefEnds({ history, confirmed, schedule }: Facts): string[] {
 export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Facts): string[] {
   const loads = [...history.loads.values()]
   return loads.flatMap((load) => {
-    const { key, at, process, asked, fence } = load
+    const { key, at, process, asked, fence, within } = load
     if (fence !== null || hit(process, at)) return []
     const passed = loads.some(
       (other) => other.key === key && other.at < at && notes.loading.get(other.load)?.plan.ends === 'pass',
@@ -114,7 +114,8 @@ export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Fa
     // A write that is sent twice voids twice.
     const voids = writes.length * (schedule.network.resent > 0 ? 2 : 1)
     const losses = voids + closed.length + schedule.faults.length
-    return passed || nested || losses >= 5 ? [] : [`1: ${said(load)} had no lease, for no reason`]
+    const isLate = at - asked >= within / 2
+    return passed || nested || losses >= (isLate ? 2 : 5) ? [] : [`1: ${said(load)} had no lease, for no reason`]
   })
 }
 

@@ -1,4 +1,4 @@
-import { CacheError, type Cache, type CallOptions, type SetOptions } from '../../src/index.ts'
+import { CacheError, loadFailure, type Cache, type CallOptions, type SetOptions } from '../../src/index.ts'
 import type { LoadContext } from '../../src/core/load/loader.ts'
 import { refinePlan, type CachePlan } from '../../src/core/options/plan.ts'
 import type { Happening, Made } from '../support/history.ts'
@@ -277,6 +277,7 @@ export class Player implements Notes {
 }
 
 function codeOf(error: unknown): string {
+  if (loadFailure(error) !== undefined) return 'LOAD_FAILED'
   if (error instanceof CacheError) return error.code
   const { code } = (error ?? {}) as { code?: unknown }
   return typeof code === 'string' ? code : String(error)

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import { until } from '../../tools/until.mjs'
 import { createCache, type Cache, type CacheOptions } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
+import { withoutCare } from './command-counts.ts'
 import { startRedis, type CommandCounts, type RedisServer } from './servers.ts'
 
 /** A cache of this process, with a client of its own. */
@@ -44,8 +45,7 @@ export class Caches {
   async sent(run: () => Promise<unknown>): Promise<CommandCounts> {
     await this.server.resetCounts()
     await run()
-    const { time: _, subscribe: __, ...counts } = await this.server.commandCounts()
-    return counts
+    return withoutCare(await this.server.commandCounts())
   }
 
   /** Closes all of them, and ends the server. */

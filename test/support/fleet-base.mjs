@@ -29,7 +29,7 @@ export const eventNames = /** @type {const} */ ([
 ])
 
 /** @type {typeof import('../../src/index.ts')} */
-export const { createCache } = await import(pathToFileURL(`${built}/index.js`).href)
+export const { createCache, loadFailure } = await import(pathToFileURL(`${built}/index.js`).href)
 /** @type {typeof import('../../src/redis/index.ts')} */
 export const { redisLock, redisStore, redlock } = await import(pathToFileURL(`${built}/redis/index.js`).href)
 /** @type {typeof import('../../src/postgres/index.ts')} */

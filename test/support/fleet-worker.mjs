@@ -13,7 +13,16 @@
  * @typedef {{ key: string, callers: number, loader: LoaderSpec, options: CallOptions, at: number, over: number }} Question
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { createCache, eventNames, obey, openClient, processIndex, redisStore, tell } from './fleet-base.mjs'
+import {
+  createCache,
+  eventNames,
+  loadFailure,
+  obey,
+  openClient,
+  processIndex,
+  redisStore,
+  tell,
+} from './fleet-base.mjs'
 
 /** @type {Member[]} */
 const members = []
@@ -173,9 +182,16 @@ function errorOf({ name, message, code }) {
 function complaintOf(error) {
   const { name, message, code, key, cause } =
     /** @type {Error & { code?: string, key?: string, cause?: Complaint }} */ (error)
-  const own = cause instanceof Error && thrown.has(cause)
-  const shown = cause && { name: cause.name, message: cause.message, code: cause.code }
-  return { name, message, code, key, own, cause: shown }
+  const failure = loadFailure(error)
+  if (failure === undefined) return { name, message, code, key, own: false, cause }
+  return {
+    name,
+    message,
+    code: 'LOAD_FAILED',
+    key: failure.key,
+    own: thrown.has(/** @type {Error} */ (error)),
+    cause: { name, message, code },
+  }
 }
 
 /** Milliseconds by the clock that all processes of this machine share. */

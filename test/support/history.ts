@@ -78,6 +78,8 @@ export interface Call extends Of<'call'> {
 export interface Load extends Of<'load'> {
   /** When the caller asked whose loader it is: its lease was claimed later. */
   readonly asked: number
+  /** How long that caller is ready to wait, in milliseconds. */
+  readonly within: number
   readonly loadedAt: number
   readonly ends: Of<'loaded'>['ends'] | undefined
   readonly lostAt: number
@@ -109,8 +111,11 @@ export class History {
   readonly #stops: ReadonlyMap<number, readonly Span[]>
   readonly #passes: ReadonlyMap<string, readonly number[]>
 
-  /** @param end until when it has been watched; by default until the last happening */
-  constructor(happenings: readonly Happening[], end?: number) {
+  /**
+   * @param end until when it has been watched; by default until the last happening
+   * @param undecided calls that are not part of `calls`, although their loads are known by them
+   */
+  constructor(happenings: readonly Happening[], end?: number, undecided: ReadonlySet<Happening> = new Set()) {
     const sorted = happenings.toSorted((one, other) => one.at - other.at)
     const calls = new Map<string, Mutable<Call>>()
     const loads = new Map<string, Mutable<Load>>()
@@ -128,9 +133,9 @@ export class History {
           break
         }
         case 'load': {
-          const asked = calls.get(each.call)?.at ?? each.at
+          const { at: asked, within } = calls.get(each.call) ?? { at: each.at, within: Infinity }
           const open = { loadedAt: Infinity, ends: undefined, lostAt: Infinity, lostFor: undefined }
-          loads.set(each.load, { ...each, asked, ...open })
+          loads.set(each.load, { ...each, asked, within, ...open })
           break
         }
         case 'loaded':
@@ -159,7 +164,10 @@ export class History {
     }
     this.happenings = sorted
     this.end = end ?? sorted.at(-1)?.at ?? 0
-    this.calls = [...calls.values()]
+    this.calls = sorted.flatMap((each) => {
+      const call = each.what === 'call' && !undecided.has(each) ? calls.get(each.call) : undefined
+      return call === undefined ? [] : [call]
+    })
     this.loads = loads
     this.writes = writes
     this.seen = seen

@@ -207,15 +207,37 @@ export function writesEnd(history: History, { errors = [], late = 1_000 }: Allow
   })
 }
 
-/** After so many voided loads of its key in a row a caller loads without a lease (docs/protocol.md, honest limits). */
+/**
+ * After so many voided loads of its key in a row a caller loads without a lease, or after two when half of its
+ * patience is over (docs/protocol.md, honest limits).
+ */
 const mostVoided = 5
+const mostVoidedSlowly = 2
+
+/** The loads that began while another load of the key ran anywhere, and no write had voided it. */
+export function extraLoads(history: History): Load[] {
+  const writes = byKey([...history.writes.values()])
+  const running = new Map<string, Load[]>()
+  return [...history.loads.values()].filter((load) => {
+    const others = (running.get(load.key) ?? []).filter(
+      ({ loadedAt, process }) => Math.min(loadedAt, history.killedAt(process)) > load.at,
+    )
+    running.set(load.key, [...others, load])
+    const before = writes.get(load.key)?.filter(({ at }) => at < load.at) ?? []
+    return load.ends !== 'pass' && others.some(({ asked }) => before.every(({ writtenAt }) => writtenAt <= asked))
+  })
+}
 
 /** The loads without a lease for which there was no reason but that the store could not be asked. */
 function unexplained(history: History): Load[] {
   const writes = byKey([...history.writes.values()])
-  return history.alone().filter(({ key, asked, at }) => {
+  const takeovers = byKey(extraLoads(history))
+  return history.alone().filter(({ key, asked, at, within: patience }) => {
     const voids = writes.get(key)?.filter((write) => write.at < at && write.writtenAt > asked) ?? []
-    return voids.length < mostVoided
+    const takenOver = takeovers.get(key)?.filter((load) => load.fence !== null && load.at > asked && load.at < at) ?? []
+    const lost = voids.length + takenOver.length
+    const isLate = at - asked >= patience / 2
+    return lost < (isLate ? mostVoidedSlowly : mostVoided)
   })
 }
 

@@ -6,9 +6,8 @@
 export const adapterMutations = [
   ...breaks('koa/index', [
     ['what is run behind an answer begins with 200', 'res.statusCode = statusCode', ''],
-    ['Koa answers once more what the cache has answered', 'context.respond = false', ''],
+    ['Koa answers once more what the cache has answered', 'context.respond = false', 'void context'],
     ['a mounted app has the addresses that it sees', 'req.originalUrl ??= context.originalUrl', ''],
-    ['what Koa has kept of Accept is believed', 'context.request.accept = undefined', ''],
     ['nobody waits for the handler', 'await next()', 'void next()'],
   ]),
   ...breaks('fastify/index', [

@@ -45,6 +45,14 @@ export const identityMutations = [
     tests: ['test/http/identity/addresses.test.ts'],
   },
   {
+    name: 'the trust settings of a mounted app are taken for those of the first',
+    rule: null,
+    file: 'src/http/watch/watched-outcomes.ts',
+    from: 'if (Object.getPrototypeOf(this.#object) !== this.#kind)',
+    to: 'if (false)',
+    tests: ['test/http/identity/addresses.test.ts'],
+  },
+  {
     name: 'fields that earlier middleware has kept are not watched',
     rule: null,
     file: 'src/http/watch/kept-headers.ts',

@@ -127,7 +127,7 @@ export const lockMutations = [
   {
     name: 'what the work leaves running may ask for the lock that it held',
     rule: null,
-    file: 'src/core/lock/fleet-lock.ts',
+    file: 'src/core/lock/held-lock.ts',
     from: 'held.lease.name === name && held.lease.isValid()',
     to: 'held.lease.name === name',
     tests: ['test/contract/memory-lock.test.ts'],
@@ -218,7 +218,7 @@ export const lockMutations = [
     file: 'src/zookeeper/locks.ts',
     from: 'return this.#session.timeout / 3',
     to: 'return this.#session.timeout',
-    tests: ['test/integration/zookeeper-ensemble.test.ts'],
+    tests: ['test/integration/zookeeper-lock.test.ts', 'test/integration/zookeeper-ensemble.test.ts'],
   },
   {
     name: 'a fill of a locked store does not look who holds the lease',

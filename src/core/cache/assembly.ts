@@ -1,15 +1,15 @@
-import type { Clock } from '../time/clock.ts'
+import { type Clock, causalClock } from '../time/clock.ts'
 import type { Codec } from '../codec/codec.ts'
 import type { Lease, Store } from '../contract/store.ts'
 import { Keyspace } from '../entry/key.ts'
 import { Watchdog } from '../lease/watchdog.ts'
-import { causalClock } from '../load/causal-order.ts'
 import { LeaseCompletion } from '../load/complete.ts'
+import { LoadFailures } from '../load/failures.ts'
 import type { FlightParts } from '../load/flight.ts'
 import { Flights } from '../load/flights.ts'
 import { LeaselessLoads, LeaselessQueue } from '../load/leaseless-queue.ts'
 import { Pacing } from '../load/pacing.ts'
-import { UnstoredValues } from '../load/payload.ts'
+import { UnstoredValues, withErrorAnswers } from '../load/payload.ts'
 import { Near } from '../near/near.ts'
 import { Events } from '../observe/events.ts'
 import { Tracing } from '../observe/tracing.ts'
@@ -36,7 +36,7 @@ export interface CacheParts extends ExplainParts, WriteParts, FlightParts {
  * @param elder the parts of the cache whose sibling this one is
  */
 export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | null = null): CacheParts {
-  const { clock, codec, commandTimeout, maxConcurrentLoads: most, maxQueuedLoads: mostQueued } = plan
+  const { clock, commandTimeout, maxConcurrentLoads: most, maxQueuedLoads: mostQueued } = plan
   const keyspace = new Keyspace(plan.namespace, plan.prefixes)
   const causalNow = causalClock()
   const events = elder?.events ?? new Events(plan.namespace, plan.stats.topKeys)
@@ -45,19 +45,22 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
   const store =
     elder?.store ?? new GuardedStore(backing, { timeout: commandTimeout, keepsInvalidations, clock, events })
 
+  const holder = describeHolder()
+  const failures = new LoadFailures(plan.errors, holder, clock)
+  const codec = withErrorAnswers(plan.codec, failures)
   const near = nearOf(plan, backing, { namespace: keyspace.prefix, clock, codec, events })
   const copies = elder?.copies ?? new Set()
   if (near !== null) copies.add(near)
 
   const unstored = new UnstoredValues(clock)
-  const base = { store, keyspace, codec, events, unstored, clock, causalNow, tracing, near, copies }
+  const base = { store, keyspace, codec, events, unstored, clock, causalNow, tracing, near, copies, failures }
   const completionParts = { ...base, pacing: new Pacing(clock) }
   const flightParts = {
     ...completionParts,
     completion: new LeaseCompletion(completionParts),
     watchdog: new Watchdog<Lease>((leases) => store.renew(leases), clock),
     leaselessQueue: new LeaselessQueue({ most, mostQueued, patience: commandTimeout, clock, events, causalNow }),
-    holder: describeHolder(),
+    holder,
   }
   const parts = {
     ...flightParts,

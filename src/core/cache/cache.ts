@@ -1,4 +1,3 @@
-import type { CacheError } from '../errors.ts'
 import type { CacheEvents } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
 import type { Loader } from '../load/loader.ts'
@@ -64,9 +63,10 @@ export interface Cache extends AsyncDisposable {
    * @param loader gets the value from the source; runs in one process of the fleet at a time
    * @param options the options of this call, over those of the cache
    * @returns the value; callers that are answered together share the object
-   * @throws TypeError for a wrong argument; the signal's reason; `CacheError` LOAD_FAILED (its cause is the loader's
-   *   error), LOAD_TIMEOUT, WAIT_TIMEOUT, STORE_UNAVAILABLE (with `onStoreFailure: 'throw'`), VALUE_TOO_LARGE,
-   *   VALUE_NOT_SERIALIZABLE, CIRCULAR_LOAD, OVERLOADED, CLOSED
+   * @throws what the loader threw, as the very object in its process; TypeError for a wrong argument; the signal's
+   *   reason; `CacheError` LOAD_FAILED (the loader threw what is no Error, which is the cause), LOAD_TIMEOUT, WAIT_TIMEOUT,
+   *   STORE_UNAVAILABLE (with `onStoreFailure: 'throw'`), VALUE_TOO_LARGE, VALUE_NOT_SERIALIZABLE, CIRCULAR_LOAD,
+   *   OVERLOADED, CLOSED
    */
   getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T>
 
@@ -74,14 +74,10 @@ export interface Cache extends AsyncDisposable {
    * Returns the values of several keys, in their order. Missing values are loaded together, each once in the fleet.
    * @param loadMany gets the values of several keys; receives exactly the keys without another load under way
    * @param options as for `getOrLoad`, for each key
-   * @returns for each key its value, or the `CacheError` that `getOrLoad` would have thrown
+   * @returns for each key its value, or the error that `getOrLoad` would have thrown
    * @throws TypeError for a wrong argument; the signal's reason
    */
-  getOrLoadMany<T>(
-    keys: readonly string[],
-    loadMany: BatchLoader<T>,
-    options?: CallOptions,
-  ): Promise<(T | CacheError)[]>
+  getOrLoadMany<T>(keys: readonly string[], loadMany: BatchLoader<T>, options?: CallOptions): Promise<(T | Error)[]>
 
   /**
    * Loads a value anew, once in the fleet, even if there is one; other callers are served the old value meanwhile. A
@@ -92,8 +88,7 @@ export interface Cache extends AsyncDisposable {
   refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T>
 
   /**
-   * Wraps a function: the result has the same signature and caches. An error of `fn` arrives as the cause of
-   * LOAD_FAILED.
+   * Wraps a function: the result has the same signature and caches. Its callers are thrown the errors of `fn`.
    * @param fn returns the value or a promise of it; called with the `this` of the caller that starts the load
    * @param options the key of each call, and the options of all calls; checked here, once
    * @returns the function, with the methods `keyOf`, `peek`, `invalidate` and `refresh`
@@ -102,7 +97,10 @@ export interface Cache extends AsyncDisposable {
    */
   wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F>
 
-  /** Returns the stored value of a key without loading. Throws STORE_UNAVAILABLE, CLOSED. */
+  /**
+   * Returns the stored value of a key without loading.
+   * @throws what a loader threw, if that is the stored answer; `CacheError` STORE_UNAVAILABLE, CLOSED
+   */
   peek<T = unknown>(key: string): Promise<Peeked<T>>
 
   /**

@@ -1,5 +1,6 @@
 import type { LoadNode } from '../load/circular-load.ts'
 import { CacheError, closedError, quoted } from '../errors.ts'
+import { errorForCallers, ledToCaller } from '../load/failures.ts'
 import type { CallRequest } from '../load/loader.ts'
 import {
   always,
@@ -111,7 +112,7 @@ export class Call implements Searcher {
       if (!this.isOver) this.#goOn(result)
     }
     read.then(goOn, goOn)
-    return answer
+    return ledToCaller(answer)
   }
 
   /** Whether a caller may follow this call: the answer will most probably be good for it, too. */
@@ -167,7 +168,7 @@ export class Call implements Searcher {
     if (end === null) {
       const { answer } = this.#openPending()
       this.#seek(read)
-      return answer
+      return ledToCaller(answer)
     }
     this.#state = 'over'
     this.#followers?.end(end)
@@ -177,7 +178,7 @@ export class Call implements Searcher {
   #open(from: Exclude<CallStart, 'unread'> | null): Promise<unknown> {
     const { answer } = this.#openPending()
     this.#goOn(from)
-    return answer
+    return ledToCaller(answer)
   }
 
   #openPending(): PendingAnswer {
@@ -225,13 +226,21 @@ export class Call implements Searcher {
   /** Ends the call for its caller and its followers. */
   #end(end: CallEnd): void {
     const stale = end.state === 'failed' && !isOwnError(end.error) ? this.known.stale : null
-    const told: CallEnd = stale === null ? end : { state: 'stale', stale }
+    const told = stale === null ? withErrorForCallers(end) : { state: 'stale' as const, stale }
     this.#followers?.end(told)
     if (!this.#isAnswered) {
       if (told.state === 'failed') this.#pending?.reject(told.error)
-      else this.#pending?.resolve(give(told, this.request, this.#missed, this.#parts))
+      else this.#give(told)
     }
     this.#leaveHost()
+  }
+
+  #give(end: CallEnd): void {
+    try {
+      this.#pending?.resolve(give(end, this.request, this.#missed, this.#parts))
+    } catch (thrown) {
+      this.#pending?.reject(thrown)
+    }
   }
 
   #answerFollower(request: CallRequest, missed: boolean, end: CallEnd): unknown {
@@ -311,6 +320,11 @@ export class Call implements Searcher {
     const { stale } = this.known
     if (stale !== null) this.#end({ state: 'stale', stale })
   }
+}
+
+/** The end of a call, with what the loader threw. */
+function withErrorForCallers(end: CallEnd): CallEnd {
+  return end.state === 'failed' ? { ...end, error: errorForCallers(end.error) } : end
 }
 
 /** Whether a stale value must not be served in place of an error. */

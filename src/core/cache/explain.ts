@@ -1,8 +1,9 @@
-import { CacheError, fromFailure, quoted, withKey, ignoreRejection } from '../errors.ts'
+import { CacheError, quoted, withKey, ignoreRejection } from '../errors.ts'
 import type { Flight } from '../load/flight.ts'
 import { freshnessOf } from '../entry/freshness.ts'
 import type { Codec } from '../codec/codec.ts'
 import type { Keyspace } from '../entry/key.ts'
+import type { LoadFailures } from '../load/failures.ts'
 import type { Flights } from '../load/flights.ts'
 import type { LeaselessQueue } from '../load/leaseless-queue.ts'
 import type { Events } from '../observe/events.ts'
@@ -69,6 +70,7 @@ export interface ExplainParts {
   readonly calls: { countOf(key: string): number }
   readonly codec: Codec
   readonly events: Events
+  readonly failures: LoadFailures
 }
 
 /**
@@ -86,7 +88,7 @@ export async function explainKey(key: string, grace: number, parts: ExplainParts
   const value = entry === null ? null : valueOf(entry, seen.voidedBy, grace, parts)
   const load = seen.lease === null ? null : toldLease(key, seen.lease)
   const left = rest?.left ?? 0
-  const error = rest?.failure ? fromFailure(rest.failure, key) : null
+  const error = rest?.failure ? parts.failures.revive(rest.failure, key, rest.left) : null
   const found = verdict({ key, grace, entry, value }, parts)
   const state = here.keptInvalidation ? 'missing' : found.state
   const because = [

@@ -14,6 +14,7 @@ import { withKey, closedError, type CacheError } from '../errors.ts'
 import type { CacheEvents, Events } from '../observe/events.ts'
 import { explainKey, type Explanation, breakLease, listLeases, type HeldLease } from './explain.ts'
 import { checkedKey, checkKey } from '../entry/key.ts'
+import { answerOf, ledToCaller } from '../load/failures.ts'
 import { checkLoader, type CallRequest, type Loader } from '../load/loader.ts'
 import { loadTogether, type BatchLoader } from './many.ts'
 import type { Near } from '../near/near.ts'
@@ -76,7 +77,7 @@ export class FleetCache implements Cache {
     keys: readonly string[],
     loadMany: BatchLoader<T>,
     options?: CallOptions,
-  ): Promise<(T | CacheError)[]> {
+  ): Promise<(T | Error)[]> {
     return await loadTogether(keys, loadMany, (key, loader) => this.getOrLoad(key, loader, options))
   }
 
@@ -104,12 +105,12 @@ export class FleetCache implements Cache {
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
     this.#checkOpen(checkedKey(key))
-    await this.#writes.set(key, value, options)
+    await ledToCaller(this.#writes.set(key, value, options))
   }
 
   async invalidate(key: string): Promise<void> {
     this.#checkOpen(checkedKey(key))
-    await this.#writes.invalidate(key)
+    await ledToCaller(this.#writes.invalidate(key))
   }
 
   async invalidateTags(tags: readonly string[]): Promise<void> {
@@ -117,7 +118,7 @@ export class FleetCache implements Cache {
     this.#checkOpen()
     if (checked.length === 0) return
     const { keyspace, events } = this.#parts
-    await this.#writes.invalidateTags(keyspace.tagKeys(checked))
+    await ledToCaller(this.#writes.invalidateTags(keyspace.tagKeys(checked)))
     events.emit('invalidateTags', { tags: checked })
   }
 
@@ -125,7 +126,7 @@ export class FleetCache implements Cache {
     const { keyspace, events } = this.#parts
     const tag = keyspace.prefixTag(prefix)
     this.#checkOpen()
-    await this.#writes.invalidateTags([tag])
+    await ledToCaller(this.#writes.invalidateTags([tag]))
     events.emit('invalidatePrefix', { prefix })
   }
 
@@ -187,7 +188,7 @@ export class FleetCache implements Cache {
     if (copy === undefined || near === null) return calls.ask(request)
     events.nearHit(request.key)
     flights.refreshAhead(request, near.aged(copy), copy.value)
-    return Promise.resolve(copy.value)
+    return Promise.resolve(answerOf(copy.value))
   }
 
   /** The checked request of a call. */

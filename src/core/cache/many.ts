@@ -1,8 +1,9 @@
 import { loadContexts, type LoadNode } from '../load/circular-load.ts'
 import { TickBatch } from '../time/clock.ts'
 import { formatValue } from '../time/duration.ts'
-import { CacheError } from '../errors.ts'
+import { CacheError, isError } from '../errors.ts'
 import { checkKey } from '../entry/key.ts'
+import { loadFailure } from '../load/failures.ts'
 import type { LoadContext, Loader } from '../load/loader.ts'
 
 /**
@@ -58,7 +59,7 @@ class Batches<T> {
       (values) => {
         for (const [index, { resolve, reject }] of wanted.entries()) {
           const value = values[index] as T | Error
-          if (value instanceof Error) reject(value)
+          if (isError(value)) reject(value)
           else resolve(value)
         }
       },
@@ -77,7 +78,7 @@ export async function loadTogether<T>(
   keys: readonly string[],
   loadMany: BatchLoader<T>,
   ask: (key: string, loader: Loader<T>) => Promise<T>,
-): Promise<(T | CacheError)[]> {
+): Promise<(T | Error)[]> {
   if (!Array.isArray(keys)) throw new TypeError(`Expected an array of keys, got ${formatValue(keys)}`)
   for (const key of keys as readonly unknown[]) checkKey(key)
   if (typeof loadMany !== 'function')
@@ -86,7 +87,7 @@ export async function loadTogether<T>(
   const answers = await Promise.allSettled(keys.map((key) => ask(key, (context) => batches.load(context))))
   return answers.map((answer) => {
     if (answer.status === 'fulfilled') return answer.value
-    if (answer.reason instanceof CacheError) return answer.reason
+    if (answer.reason instanceof CacheError || loadFailure(answer.reason) !== undefined) return answer.reason as Error
     throw answer.reason
   })
 }

@@ -1,11 +1,12 @@
 import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { currentLoad, type LoadNode } from '../load/circular-load.ts'
-import { closedError, type CacheError, ignoreRejection } from '../errors.ts'
+import { closedError, ignoreRejection } from '../errors.ts'
 import type { CacheEvents } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
 import { checkKey } from '../entry/key.ts'
 import type { FleetCache } from './fleet-cache.ts'
 import { checkLoader, runLoader, valueOf, type LoadContext, type LoadRun, type Loader } from '../load/loader.ts'
+import { answerOf, errorForCallers } from '../load/failures.ts'
 import { loadTogether, type BatchLoader } from './many.ts'
 import type { CallOptions, CloseOptions, SetOptions } from '../options/options.ts'
 import { PendingAnswer } from './pending-answer.ts'
@@ -51,7 +52,7 @@ export class ObservingCache implements Cache {
     keys: readonly string[],
     loadMany: BatchLoader<T>,
     options?: CallOptions,
-  ): Promise<(T | CacheError)[]> {
+  ): Promise<(T | Error)[]> {
     return await loadTogether(keys, loadMany, (key, loader) => this.getOrLoad(key, loader, options))
   }
 
@@ -142,10 +143,13 @@ export class ObservingCache implements Cache {
     // The caller's own load reports its error; the shadow's copy of it has no consumer.
     ignoreRejection(this.#shadow[verb](key, (context) => mark(loaded, context), rest))
     const patience = new PendingAnswer({ clock, since: clock.now(), signal })
-    loaded.then(valueOf).then(
-      (value) => patience.resolve(value),
-      (error: unknown) => patience.reject(error),
-    )
+    loaded
+      .then(valueOf)
+      .then(answerOf)
+      .then(
+        (value) => patience.resolve(value),
+        (error: unknown) => patience.reject(errorForCallers(error)),
+      )
     return await patience.answer
   }
 }

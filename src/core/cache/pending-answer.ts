@@ -2,9 +2,10 @@ import { clockTolerance, type FoundEntry, type ReadResult } from './reads.ts'
 import type { Events } from '../observe/events.ts'
 import type { CallRequest, Stale } from '../load/loader.ts'
 import type { Flights } from '../load/flights.ts'
-import type { CausalTime } from '../load/causal-order.ts'
+import type { CausalTime, Clock, Timer } from '../time/clock.ts'
+import type { FlightOutcome } from '../load/complete.ts'
 import type { CacheError } from '../errors.ts'
-import type { Clock, Timer } from '../time/clock.ts'
+import { answerOf } from '../load/failures.ts'
 
 /** A promise that its owner settles and an AbortSignal may reject, with timers that end with it. */
 export class PendingAnswer {
@@ -88,14 +89,8 @@ export type CallEnd =
   | { readonly state: 'hit'; readonly read: FoundEntry }
   /** A stale value, served in place of a fresh one. */
   | { readonly state: 'stale'; readonly stale: Stale }
-  /** A loaded value, good for callers that asked before `currentAsOf`, and before `freshUntil` by the clock. */
-  | {
-      readonly state: 'value'
-      readonly value: unknown
-      readonly currentAsOf: CausalTime
-      readonly freshUntil: number
-      readonly token: string
-    }
+  /** A loaded value, as a flight ends with it. */
+  | Extract<FlightOutcome, { state: 'value' }>
   /** An error, good for callers that asked before `currentAsOf`. */
   | { readonly state: 'failed'; readonly error: unknown; readonly currentAsOf: CausalTime }
   /** The answer will be for the caller alone: each follower goes on from here. */
@@ -121,7 +116,10 @@ export function isGoodFor(end: CallEnd, { askedAt, askedAtMs }: { askedAt: Causa
   }
 }
 
-/** Gives a caller the value of the end of a call, and reports it. */
+/**
+ * Gives a caller the value of the end of a call, and reports it.
+ * @throws what the loader threw, if that is the answer
+ */
 export function give(
   end: CallEnd,
   request: CallRequest,
@@ -132,12 +130,12 @@ export function give(
     case 'hit':
       events.hit(request.key, missed)
       flights.refreshAhead(request, end.read.entry, end.read.value)
-      return end.read.value
+      return answerOf(end.read.value)
     case 'stale':
       events.stale(request.key, end.stale.age, missed)
-      return end.stale.value
+      return answerOf(end.stale.value)
     case 'value':
-      return end.value
+      return answerOf(end.value)
     default:
       return undefined
   }

@@ -5,9 +5,9 @@ import type { Near } from '../near/near.ts'
 import type { Events } from '../observe/events.ts'
 import type { GuardedStore } from '../outage/guarded-store.ts'
 import type { CacheError } from '../errors.ts'
+import { answerOf } from '../load/failures.ts'
 import { decodeEntry, type UnstoredValues } from '../load/payload.ts'
 import type { Entry } from '../contract/store.ts'
-import { isInvalidated } from '../entry/tags.ts'
 import type { Peeked } from './cache.ts'
 import { freshnessOf } from '../entry/freshness.ts'
 
@@ -131,24 +131,25 @@ export const clockTolerance = 25
 
 /**
  * The awaited value, found again by the token of its load. It counts even if it has expired since the caller joined the
- * wait; and because it is still stored, it was not invalidated.
+ * wait; and because it is still stored, its key was not invalidated. A value that a tag has voided has expired for ever.
  * @param waited how long the caller has waited, in milliseconds
  */
 export function awaitedValue(read: ReadResult, token: string, waited: number): FoundEntry | null {
   if (read.state !== 'entry' || read.entry.token !== token) return null
   // Negative while it is fresh. It must have been fresh when the caller began to wait.
   const expiredFor = -read.entry.freshFor
-  return isInvalidated(read.entry) || expiredFor >= waited + clockTolerance ? null : read
+  return expiredFor >= waited + clockTolerance ? null : read
 }
 
 /**
  * The answer of `peek` for a read.
  * @param grace the grace of the cache, in milliseconds
+ * @throws what the loader threw, if that is the answer
  */
 export function toPeeked<T>(found: ReadResult, grace: number): Peeked<T> {
   if (!('value' in found)) return { state: 'missing' }
   const { entry, value } = found
   const state = freshnessOf(entry, grace)
   if (state === 'expired') return { state: 'missing' }
-  return { state, value: value as T, age: entry.age, ttl: Math.max(0, entry.freshFor) }
+  return { state, value: answerOf(value) as T, age: entry.age, ttl: Math.max(0, entry.freshFor) }
 }

@@ -7,7 +7,7 @@ import { type CallRequest, type LoadRequest, valueOf, type LoadRun, type Stale }
 import type { LeaselessLoads, LeaselessQueue } from '../load/leaseless-queue.ts'
 import { always, type CallEnd, type CallStart } from './pending-answer.ts'
 import { awaitedValue, clockTolerance, type ReadResult, type Reads } from './reads.ts'
-import type { FlightOutcome } from '../load/causal-order.ts'
+import type { FlightOutcome } from '../load/complete.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Near } from '../near/near.ts'
 
@@ -41,6 +41,8 @@ export interface Searcher {
 
 /** The number of flights without a good answer after which a caller loads without a lease. */
 const mostFlights = 5
+/** The number of voided flights after which it does so once half of its `waitTimeout` is over: two may take the rest. */
+const mostVoidedSlowly = 2
 
 /** What a call knows of the stored value: its answer, or the value that a new load will replace. */
 export class KnownValue {
@@ -159,12 +161,14 @@ export class Search {
    */
   async run(from: Exclude<CallStart, 'unread'> | null): Promise<CallEnd> {
     const { flights, clock } = this.#parts
-    const { askedAt } = this.#request
+    const { askedAt, askedAtMs, plan } = this.#request
+    const halfTime = askedAtMs + plan.waitTimeout / 2
     let read = from
+    let voided = 0
     for (let flown = 0; flown < mostFlights && !this.#owner.isOver; flown++) {
       if (read instanceof CacheError) return await this.#answerInOutage(read)
       if (read === 'pass') return ownValue(valueOf(await this.#loadAlone()))
-      if (read === 'no lease') break
+      if (read === 'no lease' || (voided >= mostVoidedSlowly && clock.now() >= halfTime)) break
       this.#checkCircle()
       const joinedAt = clock.now()
       const outcome = await this.#join(this.#joinable() ?? flights.start(this.#loadRequest(this.#parent)))
@@ -191,7 +195,7 @@ export class Search {
         case 'too long':
           return ownValue(await this.#loadWithoutLease())
         case 'again':
-          break
+          voided++
       }
       read = await this.#readNow()
       const end = read instanceof CacheError ? null : this.#owner.endOf(read)
@@ -262,8 +266,8 @@ export class Search {
   }
 
   #loadRequest(parent: LoadNode | null): LoadRequest {
-    const { key, loader, plan, tags, askedAt } = this.#request
-    return { key, loader, plan, tags, askedAt, parent, read: this.#owner.known.existing, refresh: false }
+    const { key, loader, plan, tags, askedAt, askedAtMs } = this.#request
+    return { key, loader, plan, tags, askedAt, askedAtMs, parent, read: this.#owner.known.existing, refresh: false }
   }
 }
 

@@ -7,6 +7,7 @@ import type { Near } from '../near/near.ts'
 import type { Events } from '../observe/events.ts'
 import type { GuardedStore } from '../outage/guarded-store.ts'
 import type { SetOptions } from '../options/options.ts'
+import type { Codec } from '../codec/codec.ts'
 import { encodeValue } from '../load/payload.ts'
 import { refineSetPlan, type CachePlan } from '../options/plan.ts'
 
@@ -16,6 +17,7 @@ export interface WriteParts {
   readonly keyspace: Keyspace
   readonly flights: Flights
   readonly events: Events
+  readonly codec: Codec
   readonly near: Near | null
   /** The near caches of this cache and of its siblings. */
   readonly copies: ReadonlySet<Near>
@@ -38,9 +40,9 @@ export class Writes {
     const { grace, maxValueSize, inlineLimit } = plan
     const said = options?.ttl === undefined ? ttlOf(value, plan) : plan.ttl
     const ttl = applyJitter(said, plan.jitter, drawRandom(this.#plan.clock))
-    const { store, keyspace } = this.#parts
+    const { store, keyspace, codec } = this.#parts
     const tags = keyspace.tagsOf(key, plan.tags)
-    const payload = encodeValue(value, key, maxValueSize, this.#plan.codec)
+    const payload = encodeValue(value, key, maxValueSize, codec)
     if (payload instanceof CacheError) throw payload
     const written = { payload, ttl, grace, loadTime: 0, inlineLimit, tags }
     await this.#overwrite(key, () => store.set(keyspace.keyOf(key), store.newToken(), written))

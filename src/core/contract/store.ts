@@ -19,7 +19,7 @@ export interface Store {
   /** The operations of operators; absent if the store knows no more than `read` returns. */
   readonly inspection?: Inspection
 
-  /** The near cache of a cache whose options name none: a store in this process has one, so that hits need no promise. */
+  /** The near cache of a cache whose options name none. A store in this process names one: its hits need no command. */
   readonly near?: NearPlan | undefined
 
   /**

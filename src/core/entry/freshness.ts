@@ -38,12 +38,21 @@ export function isRefreshDue(seen: EntryFacts, ahead: RefreshAhead, random: numb
   return -seen.loadTime * ahead.beta * Math.log(random) >= seen.freshFor
 }
 
+/** The ttls of what does not exist, in milliseconds. */
+export interface NegativeTtls {
+  readonly null?: number
+  readonly undefined?: number
+  readonly error?: number
+}
+
 /** The ttl of a value by the options; `null` and `undefined` may have their own (negative caching). */
-export function ttlOf(
-  value: unknown,
-  { ttl, negativeTtl }: { ttl: number; negativeTtl: { readonly null?: number; readonly undefined?: number } },
-): number {
+export function ttlOf(value: unknown, { ttl, negativeTtl }: { ttl: number; negativeTtl: NegativeTtls }): number {
   return (value === null ? negativeTtl.null : value === undefined ? negativeTtl.undefined : undefined) ?? ttl
+}
+
+/** The ttl of an error that is an answer, by the options. */
+export function errorTtlOf({ ttl, negativeTtl }: { ttl: number; negativeTtl: NegativeTtls }): number {
+  return negativeTtl.error ?? negativeTtl.null ?? ttl
 }
 
 /**

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { CacheError } from '../errors.ts'
 import type { Clock, Timer } from '../time/clock.ts'
-import type { FlightOutcome } from './causal-order.ts'
 
 /** A load under way, as a node in the wait-for graph of this process. */
 export interface LoadNode {
@@ -92,10 +91,10 @@ function circular(chain: readonly string[]): CacheError {
 }
 
 /** A flight that a loader waits for. */
-interface Awaited extends LoadNode {
+interface Awaited<Outcome> extends LoadNode {
   /** `waiting` while it waits for a load of another process. */
   readonly state: string
-  readonly outcome: Promise<FlightOutcome>
+  readonly outcome: Promise<Outcome>
 }
 
 /** The wait for another process's load has exceeded its bound. */
@@ -110,12 +109,12 @@ export interface TooLong {
  * @returns the outcome, and `over`, which ends the wait
  * @throws `CacheError` CIRCULAR_LOAD if the flight waits for the loader
  */
-export function waitNested(
+export function waitNested<Outcome>(
   parent: LoadNode,
-  flight: Awaited,
+  flight: Awaited<Outcome>,
   bound: number,
   clock: Clock,
-): { outcome: Promise<FlightOutcome | TooLong>; over: () => void } {
+): { outcome: Promise<Outcome | TooLong>; over: () => void } {
   const circle = circleThrough(parent, flight)
   if (circle !== null) throw circle
   const edge = { to: flight }

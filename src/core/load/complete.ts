@@ -1,15 +1,37 @@
-import { CacheError, ignoreRejection, toFailure } from '../errors.ts'
-import { drawRandom, type Clock } from '../time/clock.ts'
+import { CacheError, ignoreRejection } from '../errors.ts'
+import { drawRandom, type CausalTime, type Clock } from '../time/clock.ts'
 import type { Lease } from '../contract/store.ts'
 import type { Codec } from '../codec/codec.ts'
 import { applyJitter } from '../entry/freshness.ts'
 import type { Keyspace } from '../entry/key.ts'
 import type { Events } from '../observe/events.ts'
 import type { GuardedStore } from '../outage/guarded-store.ts'
-import type { CausalTime, FlightOutcome } from './causal-order.ts'
+import type { LoadFailures } from './failures.ts'
 import type { LoadRequest, LoadResult } from './loader.ts'
 import type { Pacing } from './pacing.ts'
 import { encodeValue, type UnstoredValues } from './payload.ts'
+
+/** The end of a flight. */
+export type FlightOutcome =
+  /**
+   * A value, good for the callers that asked before `currentAsOf` and joined before `freshUntil` (by the clock);
+   * `token` is that of its load.
+   */
+  | {
+      readonly state: 'value'
+      readonly value: unknown
+      readonly currentAsOf: CausalTime
+      readonly freshUntil: number
+      readonly token: string
+    }
+  /** An error, good for the callers that asked before `currentAsOf`. */
+  | { readonly state: 'failed'; readonly error: CacheError; readonly currentAsOf: CausalTime }
+  /** A result that is not shared; `own` is for the caller whose loader ran, if that was a caller of this process. */
+  | { readonly state: 'pass'; readonly own?: { readonly value: unknown; readonly caller: CausalTime } }
+  /** The load was voided: ask again. */
+  | { readonly state: 'again' }
+  /** The store does not answer. */
+  | { readonly state: 'away'; readonly error: CacheError }
 
 /** The parts that complete the loads of one cache. */
 export interface CompletionParts {
@@ -19,6 +41,7 @@ export interface CompletionParts {
   readonly events: Events
   readonly pacing: Pacing
   readonly unstored: UnstoredValues
+  readonly failures: LoadFailures
   readonly clock: Clock
   readonly causalNow: () => CausalTime
 }
@@ -59,7 +82,7 @@ export class LeaseCompletion {
         ignoreRejection(this.#parts.store.pass(load.lease, result.passFor))
         return { state: 'pass', own: { value: result.value, caller: load.request.askedAt } }
       case 'failed':
-        return await this.#completeWithError(load, result.error)
+        return await this.#completeWithError(load, result.error, result.cooldown)
     }
   }
 
@@ -98,7 +121,7 @@ export class LeaseCompletion {
         pacing.countVoided(key)
         return { state: 'again' }
       case 'unfit':
-        return await this.#completeWithError(load, filled.error)
+        return await this.#completeWithError(load, filled.error, plan.failureCooldown)
       case 'unknown':
         // Without the store's acceptance, the value is current only as of the beginning of the load.
         if (plan.onStoreFailure === 'throw') return { state: 'away', error: filled.error }
@@ -107,11 +130,16 @@ export class LeaseCompletion {
   }
 
   /** Shares an error once the store has accepted it as the outcome, like a value. */
-  async #completeWithError({ request, lease, beganAt }: EndedLoad, error: CacheError): Promise<FlightOutcome> {
-    const { store, causalNow, pacing } = this.#parts
-    const { key, plan } = request
+  async #completeWithError(
+    { request, lease, beganAt }: EndedLoad,
+    error: CacheError,
+    cooldown: number,
+  ): Promise<FlightOutcome> {
+    const { store, causalNow, pacing, failures } = this.#parts
+    const { key } = request
+    const failure = failures.describe(error, { key, token: lease.token }, cooldown)
     try {
-      if (await store.fail(lease, toFailure(error), plan.failureCooldown)) {
+      if (await store.fail(lease, failure, cooldown)) {
         pacing.endRow(key)
         return { state: 'failed', error, currentAsOf: causalNow() }
       }

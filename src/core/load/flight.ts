@@ -2,23 +2,22 @@
  * Room: load. Single flight: one load per key in the fleet while the store answers, and one or two per key and process
  * while it does not.
  *
- * Reading order: causal-order.ts (which answer a caller may have), flight.ts (one claim and its result), flights.ts
- * (the flights of a cache), loader.ts (the run of a loader), complete.ts (fills), payload.ts (encoding), pacing.ts
- * (storms of invalidations), circular-load.ts (loaders that wait for loads), leaseless-queue.ts (loads without the
- * store).
+ * Reading order: flight.ts (one claim and its result), flights.ts (the flights of a cache), loader.ts (the run of a
+ * loader), complete.ts (fills, and the ends of flights), failures.ts (the errors of loaders), payload.ts (encoding),
+ * pacing.ts (storms of invalidations), circular-load.ts (loaders that wait for loads), leaseless-queue.ts (loads
+ * without the store). Which answer a caller may have: CausalTime in time/clock.ts.
  */
 import { reaskDelay } from './pacing.ts'
 import type { LoadNode } from './circular-load.ts'
-import { drawRandom, type Timer } from '../time/clock.ts'
-import { CacheError, fromFailure, quoted, ignoreRejection } from '../errors.ts'
+import { drawRandom, type Timer, type CausalTime } from '../time/clock.ts'
+import { CacheError, quoted, ignoreRejection, type Failure } from '../errors.ts'
 import { decodeEntry, decodeUsable } from './payload.ts'
 import { runLoader, type LoadRequest } from './loader.ts'
-import type { CausalTime, FlightOutcome } from './causal-order.ts'
+import type { FlightOutcome } from './complete.ts'
 import type { CompletionParts, LeaseCompletion } from './complete.ts'
 import type { LeaselessQueue } from './leaseless-queue.ts'
 import type { Watchdog } from '../lease/watchdog.ts'
 import type { Entry, Lease, Outcome, Wait } from '../contract/store.ts'
-import { isInvalidated } from '../entry/tags.ts'
 import { boundContext, endTrace, FlightTrace, type Tracing } from '../observe/tracing.ts'
 
 /** The number of voided loads of other processes after which a flight ends, and its callers ask again. */
@@ -120,7 +119,8 @@ export class Flight implements LoadNode {
   /** Claims until there is an outcome. Rejects only with STORE_UNAVAILABLE. */
   async #fly(): Promise<FlightOutcome> {
     const { store, keyspace, causalNow, clock, pacing, holder } = this.#parts
-    const { key, plan, refresh, read } = this.#request
+    const { key, plan, refresh, read, askedAtMs } = this.#request
+    const halfTime = askedAtMs + plan.waitTimeout / 2
     const giveUpAt = clock.now() + plan.waitTimeout
     const known = read?.token
     // Replace the value even if the store calls it fresh: its bytes do not decode, or it is refreshed ahead of its end.
@@ -156,7 +156,7 @@ export class Flight implements LoadNode {
           this.hasStale ||= claim.stale !== null
           // For the outcome of an awaited load: a caller that joined during the wait may have asked after that load
           // ended.
-          return { state: 'failed', error: fromFailure(claim.failure, key), currentAsOf: enlistedAsOf ?? currentAsOf }
+          return this.#failed(claim.failure, enlistedAsOf ?? currentAsOf)
         case 'fresh': {
           const freshUntil = clock.now() + claim.entry.freshFor
           const found = decodeUsable(claim.entry, key, this.#parts)
@@ -176,13 +176,18 @@ export class Flight implements LoadNode {
           }
           awaited = claim.token
           const outcome = await this.#wait(claim, asked, currentAsOf)
-          // The flight must end, because its callers load without a lease after some flights.
-          if (outcome === 'voided' && ++voided === mostVoided) return { state: 'again' }
+          // The flight must end, because its callers load without a lease after some flights, or half of their patience.
+          if (outcome === 'voided' && (++voided === mostVoided || clock.now() >= halfTime)) return { state: 'again' }
           if (outcome !== 'ask again' && outcome !== 'voided') return outcome
           break
         }
       }
     }
+  }
+
+  #failed(failure: Failure, currentAsOf: CausalTime): FlightOutcome {
+    const error = this.#parts.failures.revive(failure, this.key, this.#request.plan.failureCooldown)
+    return { state: 'failed', error, currentAsOf }
   }
 
   /** Waits for another process's load, until a message arrives or it is time to ask again. */
@@ -211,9 +216,8 @@ export class Flight implements LoadNode {
         pacing.endRow(this.key)
         const readAt = causalNow()
         const entry = await store.read(keyspace.keyOf(this.key), keyspace.tagsOf(this.key, this.#request.tags))
-        // An expired value of the awaited load still counts, but not one that a tag has voided.
-        if (entry === null || isInvalidated(entry)) return 'ask again'
-        if (entry.token !== claim.token && entry.freshFor <= 0) return 'ask again'
+        // An expired value of the awaited load still counts. One that a tag has voided was never fresh: no caller takes it.
+        if (entry === null || (entry.token !== claim.token && entry.freshFor <= 0)) return 'ask again'
         const { token } = entry
         const freshUntil = clock.now() + entry.freshFor
         const found = decodeUsable(entry, this.key, this.#parts)
@@ -222,7 +226,7 @@ export class Flight implements LoadNode {
           : { state: 'value', value: found.value, currentAsOf: readAt, freshUntil, token }
       }
       case 'failed':
-        return { state: 'failed', error: fromFailure(outcome.failure, this.key), currentAsOf }
+        return this.#failed(outcome.failure, currentAsOf)
       case 'pass':
         return { state: 'pass' }
       case 'again':

@@ -60,9 +60,9 @@ export class Flights {
   }
 
   /** Starts a refresh of the value that was read, by this process or another; no caller here waits for it. */
-  refresh({ key, loader, plan, tags, askedAt }: CallRequest, read: LoadRequest['read']): void {
+  refresh({ key, loader, plan, tags, askedAt, askedAtMs }: CallRequest, read: LoadRequest['read']): void {
     if (this.#isBusy(key)) return
-    this.start({ key, loader, plan, tags, askedAt, parent: null, read, refresh: true })
+    this.start({ key, loader, plan, tags, askedAt, askedAtMs, parent: null, read, refresh: true })
   }
 
   /** Starts a refresh of a fresh value if it is due. */

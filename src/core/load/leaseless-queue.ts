@@ -1,8 +1,8 @@
-import type { Clock, Timer } from '../time/clock.ts'
+import type { Clock, Timer, CausalTime } from '../time/clock.ts'
 import { CacheError, quoted, closedError } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
+import type { LoadFailures } from './failures.ts'
 import { type CallRequest, type LoadedFacts, type LoadResult, type LoadRun, runLoader, type Stale } from './loader.ts'
-import type { CausalTime } from './causal-order.ts'
 import type { LoadNode } from './circular-load.ts'
 import { encodeValue, type UnstoredValues } from './payload.ts'
 import type { Codec } from '../codec/codec.ts'
@@ -166,7 +166,7 @@ export class LeaselessQueue {
       const queued = this.#queue.size
       this.#events.emit('overloaded', { key, queued })
       const message = `${this.#most} loads run without a lease and ${queued} wait: too many to load ${quoted(key)} as well`
-      settle(Promise.resolve({ state: 'failed', error: new CacheError('OVERLOADED', message, { key }) }))
+      settle(Promise.resolve({ state: 'failed', error: new CacheError('OVERLOADED', message, { key }), cooldown: 0 }))
     }
     const generation: Generation = {
       began: null,
@@ -247,6 +247,7 @@ export interface LeaselessParts {
   readonly codec: Codec
   readonly events: Events
   readonly unstored: UnstoredValues
+  readonly failures: LoadFailures
   readonly clock: Clock
   readonly tracing: Tracing
   readonly near: LeaselessCopies | null
@@ -266,7 +267,7 @@ export class LeaselessLoads {
    * @param parent the load whose loader waits for this one
    */
   async run({ key, loader, plan, tags }: CallRequest, stale: Stale | null, parent: LoadNode | null): Promise<LoadRun> {
-    const { clock, codec, events, store, near, keyspace, tracing, unstored } = this.#parts
+    const { clock, codec, events, store, near, keyspace, tracing, unstored, failures } = this.#parts
     const began = clock.now()
     events.emit('load', { key, leased: false })
     let giveUp!: () => void
@@ -280,9 +281,11 @@ export class LeaselessLoads {
       const loaded = await trace.run(run)
       // A value that the store would refuse is refused here too: the outcome must not depend on the store being away.
       const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
-      const outcome: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept } : loaded
-      if (outcome.state === 'failed')
+      const outcome: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept, cooldown: 0 } : loaded
+      if (outcome.state === 'failed') {
+        failures.noteOwn(outcome.error, key)
         events.emit('failure', { key, error: outcome.error, duration: clock.now() - began })
+      }
       if (outcome.state === 'value' && kept !== null) {
         const payload = Buffer.from(kept as Uint8Array)
         unstored.add(key, began, payload)

@@ -1,9 +1,10 @@
-import type { CausalTime } from './causal-order.ts'
+import type { CausalTime, Clock } from '../time/clock.ts'
 import { loadContexts, type LoadNode } from './circular-load.ts'
-import type { Clock } from '../time/clock.ts'
 import { longestLife, longestTimer, parseDuration, formatValue, type Duration } from '../time/duration.ts'
-import { CacheError, loadFailedError, quoted } from '../errors.ts'
-import { ttlOf } from '../entry/freshness.ts'
+import { CacheError, isError, loadFailedError, quoted, warnOfThrown } from '../errors.ts'
+import { ErrorAnswer } from './failures.ts'
+import { errorTtlOf, ttlOf } from '../entry/freshness.ts'
+import type { ErrorKind } from '../options/options.ts'
 import type { Plan } from '../options/plan.ts'
 import type { Validators } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
@@ -67,7 +68,8 @@ export interface LoadedFacts {
 export type LoadResult =
   | ({ readonly state: 'value'; readonly value: unknown } & LoadedFacts)
   | { readonly state: 'pass'; readonly value: unknown; readonly passFor: number }
-  | { readonly state: 'failed'; readonly error: CacheError }
+  /** `cooldown`: for how long callers are given the error without another load, in milliseconds. */
+  | { readonly state: 'failed'; readonly error: CacheError; readonly cooldown: number }
 
 /** The run of a loader. `lost`: the lease was lost first; the result still arrives as `ended`. */
 export type LoadRun =
@@ -104,8 +106,9 @@ interface Said {
   passFor: number | null
 }
 
-/** The context for a loader, which records the loader's statements. Loaders may take it apart, so it has all as its own. */
-function contextOf({ key, fence, stale }: RunnableLoad, said: Said, abort: LateAbort): LoadContext {
+/** The context for a loader, which records the loader's statements. Its members are its own: loaders destructure it. */
+function contextOf({ key, fence, stale: found }: RunnableLoad, said: Said, abort: LateAbort): LoadContext {
+  const stale = found !== null && ErrorAnswer.is(found.value) ? null : found
   return {
     key,
     get signal() {
@@ -172,7 +175,7 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
     const timedOut = (): void => {
       const message = `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`
       const error = new CacheError('LOAD_TIMEOUT', message, { key })
-      end({ state: 'failed', error })
+      end({ state: 'failed', error, cooldown: plan.failureCooldown })
       abort.abort(error)
     }
     // Background: the loader may outlive the cache, and waiters have timers of their own.
@@ -186,18 +189,39 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
       (value) => {
         loadContexts.ended()
         timer.cancel()
-        const { passFor, ttl, ...facts } = said
+        const { passFor, ...facts } = said
         if (passFor !== null) return end({ state: 'pass', value, passFor })
         const loadTime = clock.now() - startedAt
-        end({ state: 'value', value, ttl: ttl ?? ttlOf(value, plan), loadTime, ...facts })
+        end({ state: 'value', value, ...facts, ttl: said.ttl ?? ttlOf(value, plan), loadTime })
       },
       (thrown: unknown) => {
         loadContexts.ended()
         timer.cancel()
-        end({ state: 'failed', error: loadFailedError(key, thrown) })
+        const error = loadFailedError(key, thrown)
+        const kind = kindOf(thrown, key, plan)
+        const { passFor: _, ...facts } = said
+        if (kind !== 'answer')
+          return end({ state: 'failed', error, cooldown: kind === 'failure' ? plan.failureCooldown : 0 })
+        const ttl = said.ttl ?? errorTtlOf(plan)
+        end({ state: 'value', value: new ErrorAnswer(error, ttl), ...facts, ttl, loadTime: clock.now() - startedAt })
       },
     )
   })
+}
+
+const kinds: readonly unknown[] = ['failure', 'unremembered', 'answer'] satisfies ErrorKind[]
+
+/** What an error is by the option `errorKind`; a failure if that does not say. */
+function kindOf(thrown: unknown, key: string, { errorKind }: Plan): ErrorKind {
+  if (errorKind === null || (isError(thrown) && thrown instanceof CacheError)) return 'failure'
+  try {
+    const kind = errorKind(thrown, key) ?? 'failure'
+    if (kinds.includes(kind)) return kind as ErrorKind
+    throw new TypeError(`Expected \`errorKind\` to return ${kinds.join(', ')} or undefined, got ${formatValue(kind)}`)
+  } catch (error) {
+    warnOfThrown('The option `errorKind`', error)
+    return 'failure'
+  }
 }
 
 /** The value of a load; throws its error if it has none. */
@@ -264,6 +288,8 @@ export interface LoadRequest {
   readonly plan: Plan
   readonly tags: readonly string[]
   readonly askedAt: CausalTime
+  /** By the clock, in milliseconds. */
+  readonly askedAtMs: number
   readonly parent: LoadNode | null
   /**
    * The stored value that this load replaces; `null` if the caller found none. Its `value` is `null` if its bytes do not

@@ -2,6 +2,7 @@ import { types } from 'node:util'
 import type { Codec } from '../codec/codec.ts'
 import { CacheError, quoted, messageOf, ignoreRejection } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
+import { ErrorAnswer, type LoadFailures } from './failures.ts'
 import type { Stale } from './loader.ts'
 import { describeKind } from '../codec/built-in.ts'
 import type { Entry } from '../contract/store.ts'
@@ -55,6 +56,27 @@ function wrong(method: 'encode' | 'decode', what: string, returned: unknown): Ty
   if (types.isPromise(returned)) ignoreRejection(returned)
   const got = returned === undefined || returned === null ? String(returned) : describeKind(returned)
   return new TypeError(`Expected ${method}() of the codec to return ${what}, got ${got}`)
+}
+
+/** The first byte of payloads with a mark: no text in UTF-8 and no value in msgpack begins with it. */
+const mark = 0xc1
+const [errorMark, valueMark] = [0x65, 0x76]
+
+/** The codec of a cache: that of its user for values, and the answers that are errors. */
+export function withErrorAnswers(codec: Codec, failures: LoadFailures): Codec {
+  const marked = (kind: number, payload: Uint8Array): Buffer => Buffer.concat([Buffer.of(mark, kind), payload])
+  return {
+    encode(value) {
+      if (ErrorAnswer.is(value)) return marked(errorMark, value.encoded(failures))
+      const payload = codec.encode(value)
+      return types.isUint8Array(payload) && payload[0] === mark ? marked(valueMark, payload) : payload
+    },
+    decode(payload) {
+      if (payload[0] !== mark) return codec.decode(payload)
+      if (payload[1] === errorMark) return ErrorAnswer.decoded(payload.subarray(2), failures)
+      return codec.decode(payload[1] === valueMark ? payload.subarray(2) : payload)
+    },
+  }
 }
 
 /** The most keys that are remembered. */

@@ -1,22 +1,23 @@
 /*
  * Room: lock. Distributed locks over any backend: waiting, renewal, deadlines and re-entrancy.
  *
- * Reading order: fleet-lock.ts (requests), held-lock.ts (a lease that is held), lock-waiters.ts (the pauses of
- * waiters). The backends are in other folders, behind core/contract/lock-backend.ts.
+ * Reading order: fleet-lock.ts (requests and their waits), held-lock.ts (a lease that is held, and locks within
+ * it). The backends are in other folders, behind core/contract/lock-backend.ts.
  */
-import { systemClock, type Clock } from '../time/clock.ts'
+import { drawRandom, spread, systemClock, type Clock, type Timer } from '../time/clock.ts'
 import { formatValue } from '../time/duration.ts'
 import { CacheError, lockClosedError, quoted, ignoreRejection } from '../errors.ts'
-import { HeldLock, type Keeper } from './held-lock.ts'
+import { heldHere, HeldLock, nested, runHolding, type Keeper } from './held-lock.ts'
 import { checkKey } from '../entry/key.ts'
 import { planToAcquire, planToHold, type LockPlan } from '../options/lock-plan.ts'
 import type { Busy, Hold, LockBackend, TakeResult, TakeRequest } from '../contract/lock-backend.ts'
-import { LockWaiters } from './lock-waiters.ts'
 import type { AcquireOptions, HoldOptions, Lock, LockLease } from '../contract/lock.ts'
 import { tokens } from '../lease/token.ts'
 import { InFlightCommands } from '../time/deadline.ts'
 import { Watchdog } from '../lease/watchdog.ts'
-import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** How long a waiter waits for a message before it requests again, in milliseconds, in case the message was lost. */
+const messageLost = 1_500
 
 /** The settings of a lock that do not depend on its backend. */
 export interface FleetLockOptions {
@@ -267,43 +268,47 @@ function silent(timeout: number): CacheError {
   return new CacheError('STORE_UNAVAILABLE', `There was no answer within ${timeout} ms`)
 }
 
-/** A lock that the running work holds, as a link in the chain of all its locks. */
-interface Holding {
-  readonly lock: object
-  readonly lease: LockLease
-  readonly outer: Holding | undefined
-}
+/** The waiters of a lock in this process. */
+class LockWaiters {
+  readonly #clock: Clock
+  /** Each waiter's function that ends its wait with an error. */
+  readonly #waiting = new Set<(error: unknown) => void>()
 
-/** The locks that the running work holds, in the current asynchronous context. One chain for all locks. */
-const holding = new AsyncLocalStorage<Holding>()
-
-/** Runs `work` as the holder of a lease. */
-export function runHolding<T>(lock: object, lease: LockLease, work: () => T): T {
-  return holding.run({ lock, lease, outer: holding.getStore() }, work)
-}
-
-/** The valid lease of this name in the caller's context; `null` if there is none. Work may outlive its lease. */
-export function heldHere(lock: object, name: string): LockLease | null {
-  for (let held = holding.getStore(); held !== undefined; held = held.outer) {
-    if (held.lock === lock && held.lease.name === name && held.lease.isValid()) return held.lease
+  constructor(clock: Clock) {
+    this.#clock = clock
   }
-  return null
-}
 
-/** A lease within a lease of the same name (re-entrancy): the same lease, but its release does nothing. */
-export function nested(outer: LockLease): LockLease {
-  return {
-    name: outer.name,
-    token: outer.token,
-    fence: outer.fence,
-    get signal() {
-      return outer.signal
-    },
-    remaining: () => outer.remaining(),
-    isValid: (margin) => outer.isValid(margin),
-    assertValid: (margin) => outer.assertValid(margin),
-    extend: (ttl) => outer.extend(ttl),
-    release: async () => (outer.isValid() ? 'released' : 'lost'),
-    [Symbol.asyncDispose]: async () => undefined,
+  /**
+   * Pauses a waiter. Resolves when the lock may be free, when it is time to request again, or after `most`
+   * milliseconds.
+   * @param busy the answer to the last request; `null` if there was none
+   * @throws the signal's reason, or the error of `callOff`
+   */
+  async pause(busy: Busy | null, plan: LockPlan, most: number): Promise<void> {
+    plan.signal?.throwIfAborted()
+    if (most <= 0) return
+    const again = busy?.pushed ? messageLost : plan.retryEvery
+    const sleep = Math.min(spread(again, drawRandom(this.#clock)), (busy?.left ?? Number.POSITIVE_INFINITY) + 1, most)
+    let timer: Timer | undefined
+    const timeout = new Promise<void>((resolve) => {
+      timer = this.#clock.after(sleep, resolve)
+    })
+    let end!: (reason: unknown) => void
+    const ended = new Promise<never>((_, reject) => (end = reject))
+    const aborted = (): void => end(plan.signal?.reason)
+    this.#waiting.add(end)
+    plan.signal?.addEventListener('abort', aborted)
+    try {
+      await Promise.race([timeout, ended, ...(busy === null ? [] : [busy.freed])])
+    } finally {
+      timer?.cancel()
+      this.#waiting.delete(end)
+      plan.signal?.removeEventListener('abort', aborted)
+    }
+  }
+
+  /** Ends all waits with an error. */
+  callOff(error: unknown): void {
+    for (const end of this.#waiting) end(error)
   }
 }

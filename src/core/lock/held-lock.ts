@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../time/clock.ts'
 import type { Duration } from '../time/duration.ts'
 import { CacheError, quoted, ignoreRejection } from '../errors.ts'
@@ -133,5 +134,46 @@ export class HeldLock implements LockLease {
 
   #error(why: string): CacheError {
     return new CacheError('LEASE_LOST', `The lock ${quoted(this.name)} was lost: ${why}`, { key: this.name })
+  }
+}
+
+/** A lock that the running work holds, as a link in the chain of all its locks. */
+interface Holding {
+  readonly lock: object
+  readonly lease: LockLease
+  readonly outer: Holding | undefined
+}
+
+/** The locks that the running work holds, in the current asynchronous context. One chain for all locks. */
+const holding = new AsyncLocalStorage<Holding>()
+
+/** Runs `work` as the holder of a lease. */
+export function runHolding<T>(lock: object, lease: LockLease, work: () => T): T {
+  return holding.run({ lock, lease, outer: holding.getStore() }, work)
+}
+
+/** The valid lease of this name in the caller's context; `null` if there is none. Work may outlive its lease. */
+export function heldHere(lock: object, name: string): LockLease | null {
+  for (let held = holding.getStore(); held !== undefined; held = held.outer) {
+    if (held.lock === lock && held.lease.name === name && held.lease.isValid()) return held.lease
+  }
+  return null
+}
+
+/** A lease within a lease of the same name (re-entrancy): the same lease, but its release does nothing. */
+export function nested(outer: LockLease): LockLease {
+  return {
+    name: outer.name,
+    token: outer.token,
+    fence: outer.fence,
+    get signal() {
+      return outer.signal
+    },
+    remaining: () => outer.remaining(),
+    isValid: (margin) => outer.isValid(margin),
+    assertValid: (margin) => outer.assertValid(margin),
+    extend: (ttl) => outer.extend(ttl),
+    release: async () => (outer.isValid() ? 'released' : 'lost'),
+    [Symbol.asyncDispose]: async () => undefined,
   }
 }

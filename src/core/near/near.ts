@@ -10,6 +10,7 @@ import type { Codec } from '../codec/codec.ts'
 import type { Events } from '../observe/events.ts'
 import { freshnessOf, type EntryFacts } from '../entry/freshness.ts'
 import type { LoadedFacts } from '../load/loader.ts'
+import { answerOf } from '../load/failures.ts'
 import { decodeEntry } from '../load/payload.ts'
 import type { Copies, Entry, NearPlan, Store, Watch } from '../contract/store.ts'
 
@@ -90,14 +91,17 @@ export class Near implements Copies {
     return kept === undefined ? undefined : this.#give(key, kept)
   }
 
-  /** As `get`, the value alone, as a promise: the hit of a shared value allocates nothing. */
+  /**
+   * As `get`, the value alone, as a promise: the hit of a shared value allocates nothing.
+   * @throws what the loader threw, if that is the answer
+   */
   answer(key: string): Promise<unknown> | undefined {
     const kept = this.#servable(key)
     if (kept === undefined) return undefined
     if (kept.given === 'shared') return (kept.answer ??= Promise.resolve(kept.value))
     if (kept.given === 'copied') return Promise.resolve(copyPlain(kept.value))
     const copy = this.#give(key, kept)
-    return copy === undefined ? undefined : Promise.resolve(copy.value)
+    return copy === undefined ? undefined : Promise.resolve(answerOf(copy.value))
   }
 
   /** The copy of a key while the store is away: until its ttl ends, changes by other processes are not seen. */

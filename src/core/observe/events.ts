@@ -6,7 +6,7 @@
  */
 import { channel, type Channel } from 'node:diagnostics_channel'
 import { formatValue } from '../time/duration.ts'
-import { messageOf, type CacheError } from '../errors.ts'
+import { warnOfThrown, type CacheError } from '../errors.ts'
 import { Counters, type CacheStats } from './counters.ts'
 
 /** The events of a cache: the name and the payload of each. Durations and ages are milliseconds. */
@@ -194,10 +194,7 @@ function tell<Name extends keyof CacheEvents>(
       listener(event)
     } catch (error) {
       // A listener must not be able to break a load, and its error must not vanish.
-      process.emitWarning(
-        `A listener of '${name}' threw: ${messageOf(error instanceof Error ? error.stack : error)}`,
-        'HerdlessWarning',
-      )
+      warnOfThrown(`A listener of '${name}'`, error)
     }
   }
 }

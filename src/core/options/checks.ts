@@ -4,15 +4,21 @@ import { longestLife, longestTimer, parseDuration, formatValue } from '../time/d
 export type Check = (name: string, value: unknown) => unknown
 
 /**
+ * The given options, before any of them is checked.
+ * @throws TypeError unless they are an object
+ */
+export function checkObject<T extends object>(who: string, options: T): T {
+  if (options !== null && typeof options === 'object') return options
+  throw new TypeError(`Expected the options of ${who} to be an object, got ${formatValue(options)}`)
+}
+
+/**
  * The given options, checked.
  * @throws TypeError for an unknown option, because a typo would otherwise have no effect and no error
  */
 export function checkOptions(who: string, options: object, checks: Record<string, Check>): object {
-  if (options === null || typeof options !== 'object') {
-    throw new TypeError(`Expected the options of ${who} to be an object, got ${formatValue(options)}`)
-  }
   const result: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(options)) {
+  for (const [name, value] of Object.entries(checkObject(who, options))) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined
     if (check === undefined) {
       throw new TypeError(
@@ -40,6 +46,12 @@ export function integer(least: number, most: number = Number.MAX_SAFE_INTEGER): 
 export function fraction(name: string, value: unknown): unknown {
   if (typeof value === 'number' && value >= 0 && value <= 1) return value
   throw new TypeError(`Expected \`${name}\` to be a number from 0 to 1, got ${formatValue(value)}`)
+}
+
+/** A function. */
+export function aFunction(name: string, value: unknown): unknown {
+  if (typeof value === 'function') return value
+  throw new TypeError(`Expected \`${name}\` to be a function, got ${formatValue(value)}`)
 }
 
 /** One of the given words. */

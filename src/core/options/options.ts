@@ -7,6 +7,7 @@
  */
 import type { Clock } from '../time/clock.ts'
 import type { Codec } from '../codec/codec.ts'
+import type { ErrorOptions } from '../codec/portable-error.ts'
 import type { Duration } from '../time/duration.ts'
 import type { Store } from '../contract/store.ts'
 
@@ -21,8 +22,8 @@ export interface LoadOptions {
    */
   readonly jitter?: number | undefined
   /**
-   * Negative caching: the ttl of `null`, or with `{ undefined: '10s' }` of `undefined`. Default: `ttl`, as for any
-   * value.
+   * Negative caching: the ttl of `null` and of errors that are answers, or with `{ undefined: '10s' }` of `undefined`.
+   * Default: `ttl`, as for any value.
    */
   readonly negativeTtl?: Duration | NegativeTtl | undefined
   /**
@@ -43,6 +44,11 @@ export interface LoadOptions {
   readonly hardTimeout?: Duration | undefined
   /** How long after a failed load its error is the answer, without another load. Default `'1s'`. */
   readonly failureCooldown?: Duration | undefined
+  /**
+   * Says what an error is that a loader threw. Default: a `'failure'`. It is not asked about the errors of the cache
+   * itself.
+   */
+  readonly errorKind?: ((error: unknown, key: string) => ErrorKind | undefined) | undefined
   /** Without the store: `'load'` with single flight in this process (default), or `'throw'` STORE_UNAVAILABLE. */
   readonly onStoreFailure?: 'load' | 'throw' | undefined
   /**
@@ -56,16 +62,25 @@ export interface LoadOptions {
   readonly maxValueSize?: number | undefined
 }
 
+/**
+ * What an error of a loader is. `failure`: shared with all waiters, remembered for `failureCooldown`, and a stale value
+ * is served instead. `unremembered`: the same without the memory. `answer`: stored for `negativeTtl` in the place of a
+ * value, such as "not found", and thrown to every caller.
+ */
+export type ErrorKind = 'failure' | 'unremembered' | 'answer'
+
 /** The options of one call. */
 export interface CallOptions extends LoadOptions {
   /** Ends this caller's wait with the signal's reason; the load goes on for other callers. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** The ttls of `null` and `undefined` (negative caching). */
+/** The ttls of `null`, `undefined` and errors that are answers (negative caching). */
 export interface NegativeTtl {
   readonly null?: Duration | undefined
   readonly undefined?: Duration | undefined
+  /** Default: that of `null`. */
+  readonly error?: Duration | undefined
 }
 
 /** The options of `set`, over those of the cache. */
@@ -108,6 +123,11 @@ export interface CacheOptions extends LoadOptions {
   readonly commandTimeout?: Duration | undefined
   /** How values become bytes. Default: JSON that also keeps values that plain JSON would change, see `jsonCodec`. */
   readonly codec?: Codec | undefined
+  /**
+   * The classes of errors that loaders throw: in other processes, too, such an error is an instance of its class. With
+   * `omit`, names of further properties that leave no process. Default: no classes.
+   */
+  readonly errors?: ErrorOptions['classes'] | ErrorOptions
   /**
    * The names in `stats()`: `topKeys` is how many of the most awaited keys it names, up to 1 000. Default 0: no key is
    * named or kept.

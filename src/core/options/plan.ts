@@ -1,8 +1,20 @@
-import { checkOptions, lifetime, oneOf, fraction, shape, timeout, integer, type Check } from './checks.ts'
+import {
+  aFunction,
+  checkObject,
+  checkOptions,
+  lifetime,
+  oneOf,
+  fraction,
+  shape,
+  timeout,
+  integer,
+  type Check,
+} from './checks.ts'
 import { systemClock, type Clock } from '../time/clock.ts'
 import { jsonCodec, type Codec } from '../codec/codec.ts'
+import { checkedErrors, noErrors, type ErrorKnowledge } from '../codec/portable-error.ts'
 import { longestLife, longestTimer, formatValue } from '../time/duration.ts'
-import type { RefreshAhead } from '../entry/freshness.ts'
+import type { NegativeTtls, RefreshAhead } from '../entry/freshness.ts'
 import type { CacheOptions, CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
 import type { NearPlan, Store } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
@@ -12,7 +24,7 @@ export interface Plan {
   readonly ttl: number
   readonly grace: number
   readonly jitter: number
-  readonly negativeTtl: { readonly null?: number; readonly undefined?: number }
+  readonly negativeTtl: NegativeTtls
   readonly refreshAhead: RefreshAhead | null
   readonly tags: readonly string[]
   readonly leaseTtl: number
@@ -20,6 +32,7 @@ export interface Plan {
   readonly softTimeout: number
   readonly hardTimeout: number
   readonly failureCooldown: number
+  readonly errorKind: ((error: unknown, key: string) => unknown) | null
   readonly onStoreFailure: 'load' | 'throw'
   readonly answer: 'filled' | 'loaded'
   readonly inlineLimit: number
@@ -38,6 +51,7 @@ export interface CachePlan extends Plan {
   readonly onInvalidateFailure: 'throw' | 'replay'
   readonly commandTimeout: number
   readonly codec: Codec
+  readonly errors: ErrorKnowledge
   readonly stats: { readonly topKeys?: number }
   readonly clock: Clock
 }
@@ -54,6 +68,7 @@ const defaults: Plan = {
   softTimeout: 0,
   hardTimeout: 30_000,
   failureCooldown: 1_000,
+  errorKind: null,
   onStoreFailure: 'load',
   answer: 'filled',
   inlineLimit: 4_096,
@@ -73,6 +88,7 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   softTimeout: timeout(0),
   hardTimeout: timeout(1),
   failureCooldown: timeout(0),
+  errorKind: aFunction,
   onStoreFailure: oneOf('load', 'throw'),
   answer: oneOf('filled', 'loaded'),
   inlineLimit: integer(0),
@@ -112,6 +128,7 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   onInvalidateFailure: oneOf('throw', 'replay'),
   commandTimeout: timeout(1),
   codec: shape('an object with encode() and decode()', ['encode', 'decode']),
+  errors: checkedErrors,
   stats: (name, value) => checkOptions(name, value as object, { topKeys: integer(0, 1_000) }),
   clock: shape('an object with now() and after()', ['now', 'after']),
 }
@@ -133,6 +150,7 @@ export function planOf(options: CacheOptions): CachePlan {
     onInvalidateFailure: 'throw',
     commandTimeout: 500,
     codec: given.codec ?? jsonCodec(),
+    errors: noErrors,
     stats: {},
     clock: systemClock,
     ...given,
@@ -151,6 +169,7 @@ export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec })
     softTimeout: 0,
     refreshAhead: null,
     negativeTtl: {},
+    errorKind: null,
     tags: [],
   }
 }
@@ -192,7 +211,7 @@ function patienceFor(hardTimeout: number): number {
 
 function checkedNegative(name: string, value: unknown): Plan['negativeTtl'] {
   if (value === null || typeof value !== 'object') return { null: lifetime(1)(name, value) as number }
-  return checkOptions(name, value, { null: lifetime(1), undefined: lifetime(1) })
+  return checkOptions(name, value, { null: lifetime(1), undefined: lifetime(1), error: lifetime(1) })
 }
 
 function checkedAhead(name: string, value: unknown): RefreshAhead | null {
@@ -318,11 +337,14 @@ export class CallPlans {
 
   /** Checks options that no earlier call had, and remembers them. */
   #check(options: CallOptions, who: 'getOrLoad' | 'refresh'): CallPlan {
-    refinePlan(this.#base, options, who)
-    const { tags: _tags, signal: _signal, ...rest } = options
+    const { tags: _tags, signal: _signal, ...rest } = checkObject(who, options)
     const call = callOf(refinePlan(this.#base, rest, who))
     const values: unknown[] = Object.values(rest)
-    if (values.some((value) => typeof value === 'object' && value !== null)) return call
+    // Of such an object `#find` finds nothing.
+    if (Object.getPrototypeOf(options) !== Object.prototype) return call
+    // A function is often another one in each call.
+    if (values.some((value) => typeof value === 'function' || (typeof value === 'object' && value !== null)))
+      return call
     this.#known.push({ names: Object.keys(rest), values, call })
     if (this.#known.length > most) this.#known.shift()
     return call

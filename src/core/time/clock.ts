@@ -132,3 +132,20 @@ export class TickBatch<Item> {
     this.#handOn(items)
   }
 }
+
+/**
+ * A position in the order of events in this process; a higher one is later.
+ *
+ * It carries the one rule of which answer a caller may have. A caller notes when it *asked*. An answer is current *as
+ * of* a moment: when its read or claim was sent; when a load without a lease began; or, for a load whose fill was
+ * accepted, when the load ended, because a lease that survived until then proves that nothing was invalidated since it
+ * was granted. An answer is good for callers that asked before its moment. A later caller may have asked after an
+ * invalidation that the answer does not reflect, so it asks again.
+ */
+export type CausalTime = number
+
+/** A source of increasing positions. */
+export function causalClock(): () => CausalTime {
+  let last = 0
+  return () => ++last
+}

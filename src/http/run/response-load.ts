@@ -2,6 +2,7 @@ import type { AsyncResource } from 'node:async_hooks'
 import type { ServerResponse } from 'node:http'
 import type { LoadContext } from '../../core/load/loader.ts'
 import type { CacheError, CacheErrorCode } from '../../core/errors.ts'
+import { loadFailure } from '../../core/load/failures.ts'
 import type { CallOptions } from '../../core/options/options.ts'
 import type { Sibling } from '../../core/cache/sibling.ts'
 import { known, type Client } from './client.ts'
@@ -167,7 +168,8 @@ export class ResponseLoad {
       if (handlerRun.forgo()) return value ?? 'again'
     } catch (error) {
       // The error was reported as an event. A client whose handler has begun is answered by that handler.
-      if (handlerRun.forgo()) return this.#withoutLoad((error as CacheError).code, isOwn)
+      if (handlerRun.forgo())
+        return this.#withoutLoad(loadFailure(error) === undefined ? (error as CacheError).code : 'LOAD_FAILED', isOwn)
     } finally {
       handlerRun.settle()
     }

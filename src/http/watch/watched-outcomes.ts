@@ -3,7 +3,7 @@ import type { Outcomes } from './surroundings.ts'
 /** The watch of an object, as a property of the object itself. */
 const watch: unique symbol = Symbol.for('herdless.outcomes') as never
 
-type Watched = Record<PropertyKey, unknown> & { [watch]?: WatchedOutcomes }
+type Watched = Record<PropertyKey, unknown> & { [watch]?: WatchedOutcomes | undefined }
 
 /** Callbacks for the reads of computed properties. */
 export interface OutcomesHeard {
@@ -13,73 +13,68 @@ export interface OutcomesHeard {
   readonly muted: (work: () => unknown) => unknown
 }
 
-/**
- * One accessor for each name and all requests: an accessor of its own for each request would make every request slow.
- */
-const accessors = new Map<string, PropertyDescriptor>()
+/** The prototypes whose computed properties look for a watch. */
+const watchable = new WeakSet<object>()
 
-/** Records the reads of properties that a framework computes from a request and its connection. */
+/**
+ * Records the reads of properties that a framework computes from a request and its connection. Its prototype has
+ * accessors for them, which look for a watch of the request: accessors on each request would cost more than the rest of
+ * the watch.
+ */
 export class WatchedOutcomes {
   readonly #object: Watched
   readonly #outcomes: Outcomes
   readonly #heard: OutcomesHeard
   readonly #kind: object
-  readonly #replaced: string[] = []
+  /** The watch of a cache before this one. */
+  readonly #outer: WatchedOutcomes | undefined
 
   constructor(outcomes: Outcomes, heard: OutcomesHeard) {
     this.#object = outcomes.object as Watched
     this.#outcomes = outcomes
     this.#heard = heard
     this.#kind = Object.getPrototypeOf(outcomes.object) as object
-    Object.defineProperty(this.#object, watch, { configurable: true, value: this })
-    for (const name of outcomes.properties.keys()) {
-      // Replaced by earlier middleware, so it is watched as a property.
-      if (Object.hasOwn(this.#object, name)) continue
-      Object.defineProperty(this.#object, name, accessorOf(name))
-      this.#replaced.push(name)
-    }
+    this.#outer = this.#object[watch]
+    makeWatchable(this.#kind, outcomes.properties.keys())
+    Object.defineProperty(this.#object, watch, { configurable: true, writable: true, value: this })
   }
 
   /** The value of a property, as the framework computes it. */
-  read(name: string): unknown {
+  read(name: string, compute: () => unknown): unknown {
     const { name: part, properties } = this.#outcomes
-    const kind = Object.getPrototypeOf(this.#object) as object
-    // In a mounted app of Express the trust settings of that app apply.
-    if (kind !== this.#kind) this.#heard.onRead(`:${part}.${name} of another app`)
+    // In a mounted app of Express the trust settings of that app apply. Its prototype inherits from that of the first.
+    if (Object.getPrototypeOf(this.#object) !== this.#kind) this.#heard.onRead(`:${part}.${name} of another app`)
     else if (properties.get(name) === true) this.#heard.onRead(`:${part}.${name}`)
-    return this.#heard.muted(() => computed(this.#object, name))
+    return this.#heard.muted(() => (this.#outer === undefined ? compute() : this.#outer.read(name, compute)))
   }
 
-  /** Restores the object, except for properties that were assigned meanwhile. */
+  /** Ends the watch. */
   release(): void {
-    // In reverse, and with `delete`: see `Overrides`.
-    for (const name of this.#replaced.toReversed()) {
-      if (Object.getOwnPropertyDescriptor(this.#object, name)?.get === accessorOf(name).get) delete this.#object[name]
-    }
-    delete this.#object[watch]
+    if (this.#object[watch] === this) this.#object[watch] = this.#outer
   }
 }
 
-/** The value of a property by the getter of the framework. */
-function computed(object: object, name: string): unknown {
-  return Reflect.get(Object.getPrototypeOf(object) as object, name, object)
-}
-
-function accessorOf(name: string): PropertyDescriptor {
-  let accessor = accessors.get(name)
-  if (accessor === undefined) {
-    accessor = {
-      configurable: true,
-      enumerable: true,
+/** Gives a prototype accessors that look for a watch of the object, unless it has them, or may not be changed. */
+function makeWatchable(kind: object, names: Iterable<string>): void {
+  if (watchable.has(kind)) return
+  watchable.add(kind)
+  for (const name of names) {
+    const before = descriptorOf(kind, name)
+    if (before?.get === undefined) continue
+    const compute = (object: object): unknown => before.get?.call(object)
+    Reflect.defineProperty(kind, name, {
+      ...before,
       get(this: Watched) {
         const watched = this[watch]
-        return watched === undefined ? computed(this, name) : watched.read(name)
+        return watched === undefined ? compute(this) : watched.read(name, () => compute(this))
       },
-      set(this: Watched, value: unknown) {
-        Object.defineProperty(this, name, { configurable: true, enumerable: true, writable: true, value })
-      },
-    }
-    accessors.set(name, accessor)
+    })
   }
-  return accessor
+}
+
+function descriptorOf(object: object | null, name: string): PropertyDescriptor | undefined {
+  if (object === null) return undefined
+  return (
+    Object.getOwnPropertyDescriptor(object, name) ?? descriptorOf(Object.getPrototypeOf(object) as object | null, name)
+  )
 }

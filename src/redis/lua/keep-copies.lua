@@ -1,7 +1,8 @@
 -- Put a process with near copies on the list, for a while: writers must tell it which copies to drop.
 -- KEYS  1 list of processes with copies
 -- ARGV  1 inbox of the process   2 for how long, ms   3 token of this command
--- Returns  1, or the error without a right; and sends the inbox a sign, behind all earlier drops: 's', the token, and the token of the last drop
+-- Returns  1, or the error of a command that is forbidden; and sends the inbox a sign, behind all earlier drops: 's',
+--          the token, and the token of the last drop
 local last = redis.call('HGET', KEYS[1], 'last')
 if not last then
   -- The list is new, or an old one was lost: drops may have been missed.

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../core/contract/store.ts'
 import { entryIn, type RedisEntry } from './entry.ts'
-import { failureIn } from './failure.ts'
+import { failureIn } from '../../core/load/failures.ts'
 import type { Inbox, Message } from '../push/inbox.ts'
 import { keyPrefixOf, type RedisClient } from '../connection/client.ts'
 import { send } from '../connection/run-script.ts'

@@ -81,7 +81,7 @@ export const caches: readonly ContractTest[] = [
         const results = await scene.inTime(askAll(all, key, loader), 'all callers are answered')
         for (const result of results) {
           assert.equal(result.status, 'rejected')
-          assert.equal((result.reason as { code?: unknown }).code, 'LOAD_FAILED')
+          assert.equal((result.reason as { message?: unknown }).message, 'down')
         }
         assert.equal(loads, 1)
       })

@@ -12,6 +12,9 @@ const longLived = 5_000
 /** So that there is always a load under way that has time to come to grief. */
 const manySlowLoads = { slow: 0.3 }
 
+/** Their leases run out while their process stands still, and no write voids them before. */
+const leasesThatRunOut = { ...manySlowLoads, leaseTtl: 600, invalidations: 0, sets: 0 }
+
 /** Whether another process has loaded what a holder that stood still was loading. */
 function takenOver(history: History): boolean {
   return figuresOf(history).extra > 0
@@ -41,7 +44,7 @@ export const processes = [
     what: 'A process stands still for longer than its leases live: others load, and what it does when it goes on is void.',
     hits: 'nobody',
     allowed: { overlap: 50 },
-    work: { ...manySlowLoads, leaseTtl: 600 },
+    work: leasesThatRunOut,
     async fault({ victim }) {
       await until('the victim loads', () => victim.loads)
       victim.pause()
@@ -55,7 +58,7 @@ export const processes = [
     what: 'An event loop does not turn for longer than a lease lives: others load, and nobody else notices.',
     hits: 'nobody',
     allowed: { overlap: 50 },
-    work: { ...manySlowLoads, leaseTtl: 600 },
+    work: leasesThatRunOut,
     async fault({ victim, lasts }) {
       await until('the victim loads', () => victim.loads)
       await victim.block(lasts)

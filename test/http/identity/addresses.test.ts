@@ -1,5 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { Agent } from 'node:http'
+import { Agent, createServer } from 'node:http'
+import express from 'express'
+import express4 from 'express4'
+import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
 import { fastify } from 'fastify'
 import { fastify as fastify4 } from 'fastify4'
@@ -162,6 +165,25 @@ tellsApart('req.ip behind a trusted proxy', {
       { trustProxy: '127.0.0.1' },
     ),
   },
+})
+
+/** The handlers stand in an app of their own, which trusts a proxy. The app with the cache trusts none. */
+function inMountedApp(framework: typeof express): MakeApp {
+  return async (cache, options, pageFor) => {
+    const app = framework()
+    const mounted = framework().set('trust proxy', '127.0.0.1')
+    mounted.get('/who', async (req, res) => void res.send(await pageFor(req.secure ? 'secure' : undefined)))
+    mounted.get('/same', async (_req, res) => void res.send(await pageFor('all')))
+    return createServer(app.use(ofExpress(cache, options), mounted))
+  }
+}
+
+tellsApart('req.secure in a mounted app that trusts a proxy', {
+  visitors: {
+    secure: from('127.0.0.1', { 'x-forwarded-proto': 'https' }),
+    nobody: from('127.0.0.2', { 'x-forwarded-proto': 'https' }),
+  },
+  apps: { 'Express 5': inMountedApp(express), 'Express 4': inMountedApp(express4) },
 })
 
 const direct: Visitors = { ada: from('127.0.0.1'), bob: from('127.0.0.2'), nobody: from('127.0.0.3') }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
-import { CacheError, type Cache } from '../../../src/index.ts'
+import { CacheError, loadFailure, type Cache } from '../../../src/index.ts'
 import { noise } from './bytes.ts'
 
 /** A message as a stranger would send it. */
@@ -94,8 +94,8 @@ export async function wronglyTold(
 
 /** Whether an error is one of ours, none of its texts being longer than what may cross processes. */
 function isBounded(error: unknown): boolean {
-  if (!(error instanceof CacheError) || error.message.length > 1_001) return false
-  const { name, message, code } = (error.cause ?? {}) as Record<string, unknown>
+  if (loadFailure(error) === undefined && !(error instanceof CacheError)) return false
+  const { name, message, code } = error as Record<string, unknown>
   return [name, message, code].every((text) => typeof text !== 'object' && `${text as string}`.length <= 1_001)
 }
 

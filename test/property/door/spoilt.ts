@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
-import { CacheError, jsonCodec, type Cache } from '../../../src/index.ts'
+import { CacheError, jsonCodec, loadFailure, type Cache } from '../../../src/index.ts'
 import { noise, spoilings, type Spoiling } from './bytes.ts'
 
 /** What somebody else left at the key of a value. */
@@ -121,7 +121,7 @@ export async function wronglyHealed(place: Place, scene: Scene, namespace: strin
   const isRight = first.every((answer) =>
     answer.status === 'fulfilled'
       ? rights.some((right) => isDeepStrictEqual(right, answer.value))
-      : mayFail(place) && answer.reason instanceof CacheError && answer.reason.code === 'LOAD_FAILED',
+      : mayFail(place) && isLoadFailure(answer.reason),
   )
   current = 'new'
   await (place.by === 'set' ? other.set(key, current) : other.invalidate(key))
@@ -131,6 +131,11 @@ export async function wronglyHealed(place: Place, scene: Scene, namespace: strin
   if (isRight && isWell && 'value' in peeked && peeked.value === 'new') return null
   const lease = await stranger.hgetall(`{${namespace}:${key}}:lease`)
   return { key, bytes: bytes?.toString('hex'), held: place.lease, first, second, peeked, lease }
+}
+
+/** Whether an error is that of a load, whatever the bytes in the store say of it. */
+function isLoadFailure(error: unknown): boolean {
+  return loadFailure(error) !== undefined || (error instanceof CacheError && error.code === 'LOAD_FAILED')
 }
 
 /** Who can write a lease can say that the load has failed. */

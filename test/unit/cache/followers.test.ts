@@ -168,9 +168,10 @@ describe('callers that follow the call of another caller', () => {
     const source = new Source<string>()
     const answers = answersOf([1, 2, 3].map(() => a.getOrLoad('k', source.loader)))
     await settled()
-    source.run(0).reject(new Error('no such row'))
+    const error = new Error('no such row')
+    source.run(0).reject(error)
     await settled()
-    for (const answer of answers) expect(answer).toMatchObject({ error: { code: 'LOAD_FAILED' } })
+    for (const answer of answers) expect(answer).toEqual({ state: 'error', error })
     expect(source.runs).toHaveLength(1)
   })
 

@@ -56,7 +56,7 @@ describe('refresh', () => {
     await settled()
     source.run(1).reject(new Error('no'))
     await settled()
-    expect(refreshing).toMatchObject({ state: 'error', error: { code: 'LOAD_FAILED' } })
+    expect(refreshing).toMatchObject({ state: 'error', error: { message: 'no' } })
     expect(await c.getOrLoad('k', source.loader)).toBe('old')
   })
 

@@ -48,7 +48,7 @@ describe('a stale value', () => {
     expect(await b.getOrLoad('k', () => 'new')).toBe('new')
     const failed = answerOf(a.getOrLoad('bad', ({ grace }) => grace(-1)))
     await settled()
-    expect(failed).toMatchObject({ error: { code: 'LOAD_FAILED', cause: expect.any(TypeError) } })
+    expect(failed).toMatchObject({ error: expect.any(TypeError) as unknown })
   })
 
   test('is served until its grace ends, and then waited for', async () => {
@@ -188,7 +188,7 @@ describe('the soft timeout', () => {
     await clock.advance(59_001)
     source.run(0).reject(new Error('down'))
     await settled()
-    expect(answer).toMatchObject({ state: 'error', error: { code: 'LOAD_FAILED' } })
+    expect(answer).toMatchObject({ state: 'error', error: { message: 'down' } })
   })
 
   test('serves the stale value when the patience of the caller ends first', async () => {

@@ -62,7 +62,7 @@ describe('invalidateTags', () => {
       shown = stale
       throw new Error('no')
     })
-    await expect(failing).rejects.toMatchObject({ code: 'LOAD_FAILED' })
+    await expect(failing).rejects.toThrow('no')
     expect(shown).toBeNull()
   })
 
@@ -134,7 +134,7 @@ describe('tags are refused', () => {
   test('by the context of a load, which then fails', async () => {
     const { a } = fleet({ tags: ['one'] })
     const tooMany = a.getOrLoad('k', ({ tags }) => tags(...many.slice(1)))
-    await expect(tooMany).rejects.toMatchObject({ code: 'LOAD_FAILED', cause: { name: 'TypeError' } })
+    await expect(tooMany).rejects.toMatchObject({ name: 'TypeError' })
     await expect(a.getOrLoad('l', ({ tags }) => tags(...many.slice(2)))).resolves.toBeUndefined()
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Events, type CacheEvents } from '../../../src/core/observe/events.ts'
 import type { LoadRun } from '../../../src/core/load/loader.ts'
-import { causalClock } from '../../../src/core/load/causal-order.ts'
+import { causalClock } from '../../../src/core/time/clock.ts'
 import { LeaselessQueue } from '../../../src/core/load/leaseless-queue.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { answerOf } from '../support/answer.ts'
@@ -298,7 +298,11 @@ describe('the queue of loads without a lease', () => {
     await settled()
     const overloaded = {
       state: 'value',
-      value: { state: 'failed', error: expect.objectContaining({ code: 'OVERLOADED', key: 'd' }) as unknown },
+      value: {
+        state: 'failed',
+        error: expect.objectContaining({ code: 'OVERLOADED', key: 'd' }) as unknown,
+        cooldown: 0,
+      },
     }
     expect(late).toEqual([overloaded, overloaded])
     expect(refused).toEqual([

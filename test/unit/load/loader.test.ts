@@ -51,7 +51,7 @@ describe('a loader', () => {
     const loader = (): string => {
       throw cause
     }
-    await expect(a.getOrLoad('k', loader)).rejects.toMatchObject({ code: 'LOAD_FAILED', key: 'k', cause })
+    await expect(a.getOrLoad('k', loader)).rejects.toBe(cause)
   })
 
   test.for([
@@ -73,7 +73,7 @@ describe('a loader', () => {
     const thrown = Object.defineProperty(new Error('x'), 'message', { value: Symbol('not a text') })
     const answer = answerOf(a.getOrLoad('k', () => Promise.reject(thrown)))
     await clock.advance(10_000)
-    expect(answer).toMatchObject({ state: 'error', error: { code: 'LOAD_FAILED', cause: thrown } })
+    expect(answer).toMatchObject({ state: 'error', error: thrown })
   })
 
   test('may go on changing what it has returned: what is stored does not change', async () => {
@@ -92,7 +92,7 @@ describe('a loader', () => {
     const { a } = fleet()
     for (const bad of [0, -1, Number.NaN, '5 m']) {
       const loading = a.getOrLoad(`k ${bad}`, ({ ttl }) => (ttl(bad as number), 'v'))
-      await expect(loading).rejects.toMatchObject({ code: 'LOAD_FAILED', cause: { name: 'TypeError' } })
+      await expect(loading).rejects.toMatchObject({ name: 'TypeError' })
     }
   })
 

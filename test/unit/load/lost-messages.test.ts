@@ -37,7 +37,7 @@ describe.for([
     const { clock, source, waiter } = await waiting()
     source.run(0).reject(new Error('down'))
     await clock.advance(500)
-    expect(waiter).toMatchObject({ state: 'error', error: { code: 'LOAD_FAILED' } })
+    expect(waiter).toMatchObject({ state: 'error', error: { message: 'down' } })
     expect(source.runs).toHaveLength(1)
   })
 

@@ -62,11 +62,8 @@ describe('notModified', () => {
 
   test('fails a load that replaces nothing', async () => {
     const { a } = fleet()
-    const cause = { name: 'TypeError', message: 'Expected a stale value of "k" that was not modified: there is none' }
-    await expect(a.getOrLoad('k', ({ notModified }) => notModified())).rejects.toMatchObject({
-      code: 'LOAD_FAILED',
-      cause,
-    })
+    const error = { name: 'TypeError', message: 'Expected a stale value of "k" that was not modified: there is none' }
+    await expect(a.getOrLoad('k', ({ notModified }) => notModified())).rejects.toMatchObject(error)
   })
 
   test('is of no use for a value that was invalidated', async () => {
@@ -95,6 +92,6 @@ test.for([
   const { a } = fleet()
   const loading = a.getOrLoad('k', ({ validators }) => validators(bad as { etag?: string }))
   const error: unknown = await loading.catch((thrown: unknown) => thrown)
-  expect(error).toMatchObject({ code: 'LOAD_FAILED', cause: { name: 'TypeError' } })
-  expect((error as { cause: Error }).cause.message).toContain(message)
+  expect(error).toMatchObject({ name: 'TypeError' })
+  expect((error as Error).message).toContain(message)
 })

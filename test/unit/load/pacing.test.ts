@@ -37,6 +37,23 @@ describe('the pause before a load', () => {
   })
 })
 
+/** A call whose loads of a second were voided twice. */
+async function voidedTwice(waitTimeout: '4s' | '5s') {
+  const { a, b, clock } = fleet({ waitTimeout, hardTimeout: '3s' })
+  const source = new Source<string>()
+  const answer = answerOf(a.getOrLoad('k', source.loader))
+  await settled()
+  for (let round = 0; round < 2; round++) {
+    await clock.advance(1_000)
+    await b.invalidate('k')
+    await settled()
+    source.run(round).resolve('old')
+    await settled()
+    await clock.advance(50)
+  }
+  return { b, source, answer }
+}
+
 describe('in a storm of invalidations', () => {
   test('a lease is held before its load begins, and an invalidation meanwhile costs no load', async () => {
     const { a, b, clock } = fleet()
@@ -106,5 +123,41 @@ describe('in a storm of invalidations', () => {
     source.run(0).resolve('old')
     await settled()
     expect(source.runs).toHaveLength(2)
+  })
+
+  test('a caller loads without a lease after two voided loads, once half of its patience is over', async () => {
+    const { b, source, answer } = await voidedTwice('4s')
+    expect(source.runs.map(({ context }) => context.fence === null)).toEqual([false, false, true])
+    await b.invalidate('k')
+    source.run(2).resolve('new')
+    await settled()
+    expect(answer).toEqual({ state: 'value', value: 'new' })
+  })
+
+  test('a waiter loads without a lease after two such flights, though others always claim before it', async () => {
+    const { a, b, c, ways, clock } = fleet({ waitTimeout: '4s' })
+    const [source, own] = [new Source<string>(), new Source<string>()]
+    answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    const answer = answerOf(b.getOrLoad('k', own.loader))
+    await settled()
+    for (let round = 0; round < 3; round++) {
+      await clock.advance(1_000)
+      const letGo = ways.b.hold('claim', 'before')
+      await c.invalidate('k')
+      answerOf(c.getOrLoad('k', source.loader))
+      await settled()
+      letGo()
+      await settled()
+    }
+    expect(own.runs.map(({ context }) => context.fence)).toEqual([null])
+    own.run(0).resolve('new')
+    await settled()
+    expect(answer).toEqual({ state: 'value', value: 'new' })
+  })
+
+  test('a caller whose patience is not half over loads with a lease after two voided loads', async () => {
+    const { source } = await voidedTwice('5s')
+    expect(source.runs.map(({ context }) => context.fence === null)).toEqual([false, false, false])
   })
 })

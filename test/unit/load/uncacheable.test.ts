@@ -57,7 +57,7 @@ describe('a result that must not be stored', () => {
     expect(await b.getOrLoad('k', ({ fence }) => fence !== null)).toBe(true)
     const failed = answerOf(a.getOrLoad('l', ({ doNotStore }) => doNotStore('soon' as '1s')))
     await settled()
-    expect(failed).toMatchObject({ error: { code: 'LOAD_FAILED', cause: expect.any(TypeError) } })
+    expect(failed).toMatchObject({ error: expect.any(TypeError) as unknown })
   })
 
   test('is forgotten with an invalidation or a set', async () => {
@@ -106,8 +106,8 @@ describe('a result that must not be stored', () => {
       doNotStore()
       throw new Error('down')
     }
-    await expect(a.getOrLoad('k', loader)).rejects.toMatchObject({ code: 'LOAD_FAILED' })
-    await expect(b.getOrLoad('k', () => 'v')).rejects.toMatchObject({ code: 'LOAD_FAILED' })
+    await expect(a.getOrLoad('k', loader)).rejects.toThrow('down')
+    await expect(b.getOrLoad('k', () => 'v')).rejects.toThrow('down')
   })
 
   test('has the loads beside it end by their own timeouts (rule 8)', async () => {

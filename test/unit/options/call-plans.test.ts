@@ -64,6 +64,16 @@ describe('the plans of calls', () => {
     expect(plans.planOf(inherits, 'getOrLoad').plan.ttl).toBe(60_000)
   })
 
+  test('are not forgotten for objects that cannot be found again', () => {
+    const plans = plansOf()
+    const { plan } = plans.planOf({ ttl: 5 }, 'getOrLoad')
+    for (let ttl = 100; ttl < 200; ttl++) {
+      const options = Object.assign(Object.create(null) as CallOptions, { ttl })
+      expect(plans.planOf(options, 'getOrLoad').plan.ttl).toBe(ttl)
+    }
+    expect(plans.planOf({ ttl: 5 }, 'getOrLoad').plan).toBe(plan)
+  })
+
   test('are right for more options than are remembered', () => {
     const plans = plansOf()
     for (const _round of [1, 2]) {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/time/clock.ts'
 import { jsonCodec } from '../../../src/core/codec/codec.ts'
+import { noErrors } from '../../../src/core/codec/portable-error.ts'
 import { checkKey, namespacePrefix } from '../../../src/core/entry/key.ts'
 import type { CacheOptions, CallOptions } from '../../../src/core/options/options.ts'
 import { planOf, refinePlan } from '../../../src/core/options/plan.ts'
@@ -30,7 +31,7 @@ function call(options: object): unknown {
 
 describe('the plan of a cache', () => {
   test('has the documented defaults', () => {
-    const { codec, clock, ...rest } = planOf({})
+    const { codec, clock, errors, ...rest } = planOf({})
     expect(rest).toEqual({
       ttl: 60_000,
       grace: 0,
@@ -44,6 +45,7 @@ describe('the plan of a cache', () => {
       softTimeout: 0,
       hardTimeout: 30_000,
       failureCooldown: 1_000,
+      errorKind: null,
       onStoreFailure: 'load',
       answer: 'filled',
       inlineLimit: 4_096,
@@ -59,6 +61,7 @@ describe('the plan of a cache', () => {
     })
     expect(Object.keys(codec)).toEqual(Object.keys(jsonCodec()))
     expect(clock).toBe(systemClock)
+    expect(errors).toBe(noErrors)
   })
 
   test('keeps what is given, durations in milliseconds', () => {
@@ -89,8 +92,8 @@ describe('the plan of a cache', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
         'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
-          'failureCooldown, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
-          'commandTimeout, codec, stats, clock',
+          'failureCooldown, errorKind, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
+          'commandTimeout, codec, errors, stats, clock',
       ),
     )
   })

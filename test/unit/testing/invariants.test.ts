@@ -326,6 +326,42 @@ const cases: Case[] = [
     allowed: { hit: [] },
   },
   {
+    invariant: 4,
+    name: 'a load without a lease after two others were voided, before half of its patience is over',
+    broken: [
+      call('c', 9, { within: 300 }),
+      ...voids(2, 10),
+      ...load('a', [100, 110], { by: 'c', fence: null }),
+      got('c', 112, 'a'),
+    ],
+    kept: [
+      call('c', 9, { within: 100 }),
+      ...voids(2, 10),
+      ...load('a', [100, 110], { by: 'c', fence: null }),
+      got('c', 112, 'a'),
+    ],
+    allowed: { hit: [] },
+  },
+  {
+    invariant: 4,
+    name: 'a late load without a lease, though only one other was voided and none was taken over',
+    broken: [
+      call('c', 9, { within: 100 }),
+      ...voids(1, 10),
+      ...load('a', [100, 110], { by: 'c', fence: null }),
+      got('c', 112, 'a'),
+    ],
+    kept: [
+      ...load('x', [8, 90], { fence: '1', process: 1 }),
+      call('c', 9, { within: 100 }),
+      ...load('y', [50, 80], { fence: '2', process: 2 }),
+      ...voids(1, 85),
+      ...load('a', [100, 110], { by: 'c', fence: null }),
+      got('c', 112, 'a'),
+    ],
+    allowed: { hit: [], overlap: 100 },
+  },
+  {
     invariant: 5,
     name: "another key's value",
     broken: [...load('a', [1, 2], { key: 'l' }), call('c', 10), got('c', 20, 'a', { key: 'l' })],
