@@ -15,6 +15,7 @@ import type {
 } from '../core/contract/store.ts'
 import { Batch } from './connection/batch.ts'
 import { keyPrefixOf, type RedisClient, isYes } from './connection/client.ts'
+import { firstConnection } from './connection/first-connection.ts'
 import { Coherence } from './values/coherence.ts'
 import { flagsOf, payloadOf, tokenIn } from './values/entry.ts'
 import { failureIn } from '../core/load/failures.ts'
@@ -50,6 +51,7 @@ const goneAfter = 50
 /** The lease protocol on Redis. */
 export class RedisStore implements Store {
   readonly sharded: boolean
+  readonly connected: Promise<void> | undefined
   readonly inspection: RedisInspection
   readonly #client: RedisClient
   readonly #clock: ServerClock
@@ -68,6 +70,7 @@ export class RedisStore implements Store {
   constructor(client: RedisClient, wakeUp: 'push' | 'poll') {
     this.#client = client
     this.sharded = client.isCluster
+    this.connected = firstConnection(client)
     this.#clock = new ServerClock(systemClock, () => client.time())
     const reader = new Reader(client)
     this.#claims = new Batch(client, scripts.claim)

@@ -237,11 +237,15 @@ test('under latency a stampede is one load, and a hit needs one request', async 
   expect(fleet.loads).toHaveLength(1)
   // On a busy machine the process that loads listens only when all have their answer: it waits for nobody.
   await until('all listen', async () => (await server.client.pubsub('CHANNELS')).length === 4)
-  await server.resetCounts()
-  await fleet.members[0]?.get('key')
-  // The inbox subscribes again once a second.
-  const { time: _time, subscribe: _heartbeat, ...counts } = await server.commandCounts()
-  expect(counts).toEqual({ get: 1 })
+  // Processes that joined late may still claim when the answers are there.
+  await until('a hit needs one request', async () => {
+    await server.resetCounts()
+    await fleet.members[0]?.get('key')
+    // The inbox subscribes again once a second.
+    const { time: _time, subscribe: _heartbeat, ...counts } = await server.commandCounts()
+    expect(counts).toEqual({ get: 1 })
+    return true
+  })
 })
 
 test('under latency, after a pause, a stampede costs at most 3 requests per process', async () => {

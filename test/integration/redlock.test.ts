@@ -145,7 +145,11 @@ describe('a lock on five servers', () => {
     await server?.kill()
     await server?.restart()
     await until('it answers again', () => server?.client.ping())
-    await expect(other.acquire('job', { wait: 300 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' })
+    const given: unknown[] = []
+    // On a busy machine too few may answer within 50 ms.
+    const refused = async (): Promise<boolean> => given.push(await other.tryAcquire('job')) > 0
+    for (let times = 0; times < 10; times++) await until('a majority answers', refused)
+    expect(given).toEqual(Array(10).fill(null))
     expect(await lease.extend()).toBe(true)
     expect(await lease.release()).toBe('released')
   })

@@ -16,6 +16,9 @@ export interface Store {
   /** Whether keys live on several servers, so that the silence of one server says nothing about the others. */
   readonly sharded: boolean
 
+  /** Resolves when the first connection is open or has failed; absent if it is not under way. */
+  readonly connected?: Promise<void> | undefined
+
   /** The operations of operators; absent if the store knows no more than `read` returns. */
   readonly inspection?: Inspection
 

@@ -52,7 +52,7 @@ export class FleetLock implements Lock {
     this.#plan = plan
     this.#clock = clock
     this.#waiters = new LockWaiters(clock)
-    this.#commands = new InFlightCommands(commandTimeout, clock, (reject) => reject(silent(commandTimeout)))
+    this.#commands = new InFlightCommands(commandTimeout, clock, (reject, waited) => reject(silent(waited)))
     this.#watchdog = new Watchdog((holds) => provider.renew(holds), clock)
     this.#keeper = {
       clock,
@@ -264,8 +264,8 @@ function ranOut(name: string): CacheError {
   return new CacheError('STORE_UNAVAILABLE', `The lock ${quoted(name)} ran out on its way here`, { key: name })
 }
 
-function silent(timeout: number): CacheError {
-  return new CacheError('STORE_UNAVAILABLE', `There was no answer within ${timeout} ms`)
+function silent(waited: number): CacheError {
+  return new CacheError('STORE_UNAVAILABLE', `There was no answer within ${waited} ms`)
 }
 
 /** The waiters of a lock in this process. */

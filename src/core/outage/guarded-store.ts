@@ -62,7 +62,7 @@ export class GuardedStore {
     this.#keepsInvalidations = keepsInvalidations
     this.#clock = clock
     this.#events = events
-    this.#inFlight = new InFlightCommands(timeout, clock, (reject, before) => this.#expire(reject, before))
+    this.#inFlight = new InFlightCommands(timeout, clock, (...late) => this.#expire(...late))
     this.#breaker = new CircuitBreaker({ ping: () => store.ping(), onClose: () => this.#catchUp(), clock, events })
     const invalidate = (key: string): Promise<void> => this.#call(() => store.invalidate(key))
     this.#pending = new PendingInvalidations({ invalidate, clock, events })
@@ -161,6 +161,7 @@ export class GuardedStore {
 
   open(): void {
     this.#store.open(this.#user)
+    if (this.#store.connected !== undefined) void this.#inFlight.allowFor(this.#store.connected)
   }
 
   /** Waits for the ends of loads, then sends the backlogs once more, because a closed cache sends nothing. */
@@ -280,9 +281,9 @@ export class GuardedStore {
     )
   }
 
-  #expire(reject: (error: CacheError) => void, before: number): void {
+  #expire(reject: (error: CacheError) => void, waited: number, before: number): void {
     if (this.#closed) return reject(closedError())
-    const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${this.#timeout} ms`)
+    const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${waited} ms`)
     this.#events.emit('storeFailure', { error })
     reject(error)
     if (this.#breaker.answers === before && !this.#store.sharded) this.#breaker.trip(error)

@@ -72,22 +72,48 @@ export interface InFlightCommand {
   reject: ((error: CacheError) => void) | null
 }
 
+/** How many times its deadline a command may take while the first connection is under way. */
+const whileConnecting = 4
+
 /** Commands under way, oldest first: all have the same deadline, so one timer serves them all. */
 export class InFlightCommands {
   readonly #commands = new Set<InFlightCommand>()
   readonly #timeout: number
   readonly #clock: Clock
-  readonly #late: (reject: (error: CacheError) => void, before: number) => void
+  readonly #late: (reject: (error: CacheError) => void, waited: number, before: number) => void
   #sweep: Timer | null = null
+  #connecting = false
+  /** No deadline begins earlier. */
+  #connectedAt = Number.NEGATIVE_INFINITY
 
   /**
    * @param timeout the deadline of a command, in milliseconds
-   * @param late rejects a command that missed its deadline, or that was under way when all was closed
+   * @param late rejects a command that missed its deadline, or that was under way when all was closed; `waited` is in
+   *   milliseconds
    */
-  constructor(timeout: number, clock: Clock, late: (reject: (error: CacheError) => void, before: number) => void) {
+  constructor(
+    timeout: number,
+    clock: Clock,
+    late: (reject: (error: CacheError) => void, waited: number, before: number) => void,
+  ) {
     this.#timeout = timeout
     this.#clock = clock
     this.#late = late
+  }
+
+  /**
+   * Gives commands more time while the first connection is under way, and their whole deadline from its end on: a new
+   * process is busy, and a connection takes several round trips.
+   * @param connected resolves when the first connection is open or has failed
+   */
+  async allowFor(connected: Promise<void>): Promise<void> {
+    this.#connecting = true
+    await connected
+    this.#connecting = false
+    this.#connectedAt = this.#clock.now()
+    if (this.#sweep === null) return
+    this.#sweep.cancel()
+    this.#sweepIn(this.#timeout)
   }
 
   /**
@@ -124,13 +150,19 @@ export class InFlightCommands {
 
   close(): void {
     this.#sweep?.cancel()
+    this.#sweep = null
     for (const command of this.#commands) this.#expire(command)
   }
 
   #expire(command: InFlightCommand): void {
-    const { reject, before } = command
+    const { reject, since, before } = command
     this.end(command)
-    if (reject !== null) this.#late(reject, before)
+    if (reject !== null) this.#late(reject, Math.round(this.#clock.now() - since), before)
+  }
+
+  #deadline({ since }: InFlightCommand): number {
+    if (this.#connecting) return since + whileConnecting * this.#timeout
+    return Math.max(since, this.#connectedAt) + this.#timeout
   }
 
   #sweepIn(ms: number): void {
@@ -141,7 +173,7 @@ export class InFlightCommands {
     this.#sweep = null
     const now = this.#clock.now()
     for (const command of this.#commands) {
-      const left = command.since + this.#timeout - now
+      const left = this.#deadline(command) - now
       if (left > 0) return this.#sweepIn(left)
       this.#expire(command)
     }

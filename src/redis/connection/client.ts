@@ -16,9 +16,11 @@ export interface RedisClient {
   readonly isCluster: boolean
   /** The nodes of a cluster, to list leases and to notice a change of masters. */
   nodes?(role: 'master'): readonly RedisNode[]
-  /** Reports each new connection. */
-  on?(event: 'ready', listener: () => void): unknown
-  off?(event: 'ready', listener: () => void): unknown
+  /** `'wait'`, `'connecting'` or `'connect'` until its first connection is open. */
+  readonly status?: string
+  /** Reports each new connection, and each that ends or fails. */
+  on?(event: 'ready' | 'close', listener: () => void): unknown
+  off?(event: 'ready' | 'close', listener: () => void): unknown
 }
 
 /** A node of a cluster. */

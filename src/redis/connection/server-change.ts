@@ -19,7 +19,7 @@ export class ServerChange {
   }
 
   open(): void {
-    this.#client.on?.('ready', this.#tell)
+    listen(this.#client, this.#tell)
     if (!this.#client.isCluster) return
     this.#masters = this.#mastersNow()
     this.#looking = setInterval(this.#look, lookEvery)
@@ -27,7 +27,7 @@ export class ServerChange {
   }
 
   close(): void {
-    this.#client.off?.('ready', this.#tell)
+    stopListening(this.#client, this.#tell)
     clearInterval(this.#looking)
   }
 
@@ -42,4 +42,28 @@ export class ServerChange {
     const addresses = this.#client.nodes?.('master').map(({ options }) => `${options?.host}:${options?.port}`) ?? []
     return addresses.toSorted().join(' ')
   }
+}
+
+/** The stores on a client share one listener of its connections: Node.js warns of more than ten. */
+interface Shared {
+  readonly tellers: Set<() => void>
+  readonly listener: () => void
+}
+
+const shared = new WeakMap<RedisClient, Shared>()
+
+function listen(client: RedisClient, tell: () => void): void {
+  const present = shared.get(client)
+  if (present !== undefined) return void present.tellers.add(tell)
+  const tellers = new Set([tell])
+  const listener = (): void => tellers.forEach((each) => each())
+  shared.set(client, { tellers, listener })
+  client.on?.('ready', listener)
+}
+
+function stopListening(client: RedisClient, tell: () => void): void {
+  const present = shared.get(client)
+  if (!present?.tellers.delete(tell) || present.tellers.size > 0) return
+  shared.delete(client)
+  client.off?.('ready', present.listener)
 }

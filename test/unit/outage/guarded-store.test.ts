@@ -71,6 +71,31 @@ describe('a guarded store', () => {
     expect(second).toMatchObject(tooLate)
   })
 
+  test('waits four deadlines for the first connection, and whole deadlines from its end', async () => {
+    const { clock, guard, store } = guarded()
+    let connect!: () => void
+    const connected = new Promise<void>((resolve) => (connect = resolve))
+    Object.assign(store, { connected })
+    guard.open()
+    store.mode = 'silent'
+    const early = answerOf(guard.read('k'))
+    await clock.advance(1_999)
+    expect(early).toEqual({ state: 'pending' })
+    await clock.advance(1)
+    expect(early).toMatchObject({ error: { message: 'The store did not answer within 2000 ms' } })
+    const late = answerOf(guard.read('k'))
+    await clock.advance(700)
+    connect()
+    await settled()
+    await clock.advance(499)
+    expect(late).toEqual({ state: 'pending' })
+    await clock.advance(1)
+    expect(late).toMatchObject({ error: { message: 'The store did not answer within 1200 ms' } })
+    const last = answerOf(guard.read('k'))
+    await clock.advance(500)
+    expect(last).toMatchObject(tooLate)
+  })
+
   test('has one timer for all commands under way', async () => {
     const { guard, store, clock } = guarded()
     store.mode = 'silent'
