@@ -37,6 +37,7 @@ export function tiered(near: Omit<NearOptions, 'values'>, far: Store): Store {
 
 class Tiered implements Store {
   readonly sharded: boolean
+  readonly connected: Promise<void> | undefined
   readonly inspection?: Inspection
   readonly #plan: NearPlan
   readonly #far: Store
@@ -50,6 +51,7 @@ class Tiered implements Store {
     this.#far = far
     this.#watch = watch
     this.sharded = far.sharded
+    this.connected = far.connected
     if (far.inspection !== undefined) this.inspection = far.inspection
   }
 
