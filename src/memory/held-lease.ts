@@ -20,5 +20,8 @@ export interface MemoryLease {
 export interface Rest {
   readonly until: number
   readonly token: string
+  readonly tags: readonly string[]
+  /** The epoch of tags when its load began. */
+  readonly since: number
   readonly answer: { readonly state: 'failed'; readonly failure: Failure } | { readonly state: 'pass' }
 }

@@ -36,7 +36,7 @@ export class MemoryInspection implements Inspection {
       entry: value === undefined ? null : seen(value, now),
       voidedBy: value === undefined ? [] : tags.voiding(value),
       lease: this.#lease(key, now),
-      rest: left > 0 ? { failure, left } : null,
+      rest: rest !== undefined && left > 0 && tags.voiding(rest).length === 0 ? { failure, left } : null,
     }
   }
 

@@ -73,7 +73,7 @@ export class MemoryStore implements Store {
     const kept = this.#values.get(key)
     const value = kept !== undefined && this.#isVoid(kept) ? undefined : kept
     const held = this.#heldNow(key, now)
-    const rest = this.#resting.get(key)
+    const rest = this.#restNow(key)
     const decision = decideClaim({ value, held, rest }, request, now)
     if (decision === 'fresh' && value !== undefined) return { state: 'fresh', entry: seen(value, now) }
     const stale = value === undefined ? null : this.#entry(key)
@@ -107,12 +107,12 @@ export class MemoryStore implements Store {
     return true
   }
 
-  async fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
-    return this.#endWithout(lease, { state: 'failed', failure }, cooldown)
+  async fail(lease: Lease, failure: Failure, cooldown: number, tags: readonly string[] = []): Promise<boolean> {
+    return this.#endWithout(lease, { state: 'failed', failure }, cooldown, tags)
   }
 
   async pass(lease: Lease, duration: number): Promise<boolean> {
-    return this.#endWithout(lease, { state: 'pass' }, duration)
+    return this.#endWithout(lease, { state: 'pass' }, duration, [])
   }
 
   async release(lease: LeaseName): Promise<boolean> {
@@ -171,7 +171,7 @@ export class MemoryStore implements Store {
     return value.staleUntil > now ? seen(value, now) : null
   }
 
-  #isVoid(value: StoredValue): boolean {
+  #isVoid(value: Pick<StoredValue, 'tags' | 'since'>): boolean {
     return value.tags.length > 0 && this.#tags.voiding(value).length > 0
   }
 
@@ -226,12 +226,23 @@ export class MemoryStore implements Store {
     for (const tell of held.waiters) tell(outcome)
   }
 
-  #endWithout(lease: Lease, answer: Rest['answer'], duration: number): boolean {
+  /** The outcome of the last load, unless a tag has voided it. */
+  #restNow(key: string): Rest | undefined {
+    const rest = this.#resting.get(key)
+    return rest !== undefined && this.#isVoid(rest) ? undefined : rest
+  }
+
+  #endWithout(lease: Lease, answer: Rest['answer'], duration: number, tags: readonly string[]): boolean {
     const { key, token } = lease
     const held = this.#ours(lease)
     if (held === null) return this.#resting.peek(key)?.token === token
+    const { since } = held
+    if (!this.#tags.mark(tags, since)) {
+      this.#end(key, held, { state: 'again' })
+      return false
+    }
     // Kept even if it is no answer any more, because the command may be sent twice.
-    this.#resting.set(key, { answer, token, until: this.#clock.now() + duration })
+    this.#resting.set(key, { answer, token, tags, since, until: this.#clock.now() + duration })
     this.#end(key, held, answer)
     return true
   }

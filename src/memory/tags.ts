@@ -20,12 +20,12 @@ export class MemoryTags {
     this.#epochs = new LRUCache<string, number>({ max: Math.max(values, leastTags) })
   }
 
-  /** The tags that void a value. */
-  voiding({ tags, since }: StoredValue): string[] {
+  /** The tags that void a value or a remembered error. */
+  voiding({ tags, since }: Pick<StoredValue, 'tags' | 'since'>): string[] {
     return tags.filter((tag) => isInvalidatedSince(since, [this.#epochs.get(tag) ?? null]))
   }
 
-  /** Makes sure that the epochs of a value's tags exist. `false`: a tag was invalidated after `since`. */
+  /** Makes sure that the epochs of tags exist. `false`: a tag was invalidated after `since`. */
   mark(tags: readonly string[], since: number): boolean {
     if (tags.some((tag) => (this.#epochs.get(tag) ?? 0) > since)) return false
     for (const tag of tags) if (!this.#epochs.has(tag)) this.#epochs.set(tag, since)

@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'ed4c0bf1dd7ff4da2157df20f2e46801d69407d2',
+  sha1: '557f53bf2caf2a82a37b72aa2092c6be0af6bef4',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -35,7 +35,7 @@ local function claim(KEYS, ARGV)
     local freshUntil, staleUntil
     freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
     if not (version >= 0 and version < 9007199254740992) then version = 0 end
-    if writer ~= unwanted and (writer == awaited or freshUntil > now) then
+    if not string.find(unwanted, writer, 1, true) and (writer == awaited or freshUntil > now) then
       return {'fresh', micros, redis.call('GET', valueKey)}
     end
     if staleUntil > now then
@@ -83,8 +83,9 @@ local function claim(KEYS, ARGV)
       if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. heldToken) end
     end
     if holderInbox ~= '' then redis.pcall('PUBLISH', holderInbox, 'a' .. heldToken) end
-  elseif most and (heldToken == awaited or left > most - (tonumber(answers) or most)) then
-    if state == 'failed' then return {'failed', micros, failure, value} end
+  elseif most and not string.find(unwanted, heldToken, 1, true)
+    and (heldToken == awaited or left > most - (tonumber(answers) or most)) then
+    if state == 'failed' then return {'failed', micros, failure, value, heldToken} end
     if state == 'pass' then return {'pass', micros} end
   end
   local fields = exists and redis.pcall('HKEYS', leaseKey) or {}

@@ -18,12 +18,11 @@ import { keyPrefixOf, type RedisClient, isYes } from './connection/client.ts'
 import { firstConnection } from './connection/first-connection.ts'
 import { Coherence } from './values/coherence.ts'
 import { flagsOf, payloadOf, tokenIn } from './values/entry.ts'
-import { failureIn } from '../core/load/failures.ts'
 import { HeldLeases } from './values/held-leases.ts'
 import { Inbox, type InboxOwner } from './push/inbox.ts'
 import { RedisInspection } from './values/inspection.ts'
 import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/keys.ts'
-import { isUnderWay, listening } from './values/outcome.ts'
+import { failedIn, isUnderWay, listening } from './values/outcome.ts'
 import { Reader } from './values/reader.ts'
 import { renewed } from './values/renewal.ts'
 import { runScript } from './connection/run-script.ts'
@@ -126,13 +125,15 @@ export class RedisStore implements Store {
     return inbox === null ? this.#claim(request) : inbox.asking(() => this.#claim(request))
   }
 
-  async #claim(request: ClaimRequest): Promise<Claim> {
+  /** @param refused the tokens of outcomes that turned out to be no answer */
+  async #claim(request: ClaimRequest, refused: readonly string[] = []): Promise<Claim> {
     const { key, token, leaseTtl, known = '', unwanted = '', awaited = '', holder = '', context = '' } = request
     const inbox = this.#inbox?.name ?? ''
     // In a cluster, a node knows only its own subscribers, so a lease must run out.
     const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
     const sentAt = systemClock.now()
-    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted, awaited, takeover, holder, context]
+    const unwantedAll = [...(unwanted === '' ? [] : [unwanted]), ...refused]
+    const args = [token, inbox, Math.ceil(leaseTtl), known, unwantedAll.join(' '), awaited, takeover, holder, context]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
     const reply = (await this.#claims.run(keys, args)) as unknown[]
     const [state, micros] = reply
@@ -142,9 +143,10 @@ export class RedisStore implements Store {
         const [, , value] = reply
         const entry = await this.#values.replied(key, value)
         if (entry !== null) return { state: 'fresh', entry }
-        const refused = tokenIn(value)
-        if (refused === null || refused === unwanted) throw new Error('Redis returned a value in an unknown format')
-        return await this.#claim({ ...request, unwanted: refused })
+        const writer = tokenIn(value)
+        if (writer === null || unwantedAll.includes(writer))
+          throw new Error('Redis returned a value in an unknown format')
+        return await this.#claim(request, [...refused, writer])
       }
       case 'lease': {
         const [, , fence, stale, epoch] = reply
@@ -152,7 +154,7 @@ export class RedisStore implements Store {
           ? await this.#tags.now(key)
           : (epochIn(epoch as Buffer | null) ?? Number(micros) - 1)
         const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(fence)) }
-        const lease = this.#held.add(granted, { micros: Number(micros), since, replaces: unwanted !== '' })
+        const lease = this.#held.add(granted, { micros: Number(micros), since, replaces: unwantedAll.length > 0 })
         // The subscription by which other processes judge this one may have come or gone while the claim was under way.
         if (inbox !== (this.#inbox?.name ?? '')) this.#confirmLeases()
         return { state: 'lease', lease, stale: await this.#values.replied(key, stale) }
@@ -173,8 +175,12 @@ export class RedisStore implements Store {
         }
       }
       case 'failed': {
-        const [, , failure, stale] = reply
-        return { state: 'failed', failure: failureIn(failure as Buffer), stale: await this.#values.replied(key, stale) }
+        const [, , error, stale, failedToken] = reply
+        const { failure, ...tagged } = failedIn(error as Buffer)
+        if ((await this.#tags.voiding(tagged)).length > 0) {
+          return await this.#claim(request, [...refused, String(failedToken)])
+        }
+        return { state: 'failed', failure, stale: await this.#values.replied(key, stale) }
       }
       default:
         return { state: 'pass' }
@@ -212,11 +218,22 @@ export class RedisStore implements Store {
     return isYes(filled)
   }
 
-  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
-    return this.#settle(lease, 'failed', JSON.stringify(failure), cooldown)
+  async fail(lease: Lease, failure: Failure, cooldown: number, tags: readonly string[] = []): Promise<boolean> {
+    const since = this.#held.end(lease.token)?.since ?? 0
+    if (tags.length > 0 && !(await this.#tags.mark(tags, since, cooldown))) {
+      await this.release(lease)
+      return false
+    }
+    return this.#settle(
+      lease,
+      'failed',
+      JSON.stringify(tags.length > 0 ? { ...failure, tags, since } : failure),
+      cooldown,
+    )
   }
 
-  pass(lease: Lease, duration: number): Promise<boolean> {
+  async pass(lease: Lease, duration: number): Promise<boolean> {
+    this.#held.end(lease.token)
     return this.#settle(lease, 'pass', '', duration)
   }
 
@@ -273,7 +290,6 @@ export class RedisStore implements Store {
   }
 
   async #settle({ key, token }: Lease, state: 'failed' | 'pass', error: string, keep: number): Promise<boolean> {
-    this.#held.end(token)
     const args = [token, state, error, Math.ceil(keep)]
     const [ours] = (await this.#run(scripts.settle, [leaseKey(key)], args)) as unknown[]
     return isYes(ours)

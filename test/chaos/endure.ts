@@ -53,9 +53,7 @@ export async function endure(
 
   const judge = async (upTo: number): Promise<void> => {
     const allowed = allowancesFor(recent)
-    // That is so because of how the fleet works, whether anything is done to it or not.
-    const errorsStay = allowed.errorsStay || alone?.allowed?.errorsStay
-    const judged = await bench.judge(upTo, { ...allowed, ...(errorsStay ? { errorsStay } : {}) })
+    const judged = await bench.judge(upTo, allowed)
     figures.push(judged.figures)
     wrong.push(...judged.wrong)
     progress(`${(upTo / 1_000).toFixed(0)} s: ${recent.map(({ scenario }) => scenario.name).join(', ')}`)

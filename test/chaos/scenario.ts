@@ -120,7 +120,6 @@ export function allowancesFor(all: readonly Inflicted[]): Allowances {
     ...(bounded ? { wakeUp: most(({ wakeUp }) => wakeUp, 0) } : {}),
     errors: each.flatMap(({ errors = [] }) => errors),
     copies: most(({ copies }) => copies, 0),
-    errorsStay: each.some(({ errorsStay }) => errorsStay),
     older: each.some(({ older }) => older),
     overlap: most(({ overlap }) => overlap, unnoticed),
     late: most(({ late }) => late, 1_000),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
-import { fill } from '../../src/redis/scripts.ts'
+import { fill, settle } from '../../src/redis/scripts.ts'
 import { Caches, type OpenCache } from '../support/caches.ts'
 import { startCluster } from '../support/servers.ts'
 
@@ -127,30 +127,36 @@ describe('tags on Redis', () => {
     expect(await client.pttl(tag)).toBeGreaterThan(9 * 86_400_000)
   })
 
-  test('are looked at again by who waited for a value, whose load may stand still between its last look at them and its fill', async () => {
-    const { cache, client, namespace } = await open()
-    const other = (await open(namespace)).cache
-    let goOn!: () => void
-    const goesOn = new Promise<void>((resolve) => (goOn = resolve))
-    const its = client as unknown as { evalshaBuffer(sha: string, ...args: unknown[]): Promise<unknown> }
-    const send = its.evalshaBuffer.bind(client)
-    const standsStill = new Promise<void>((resolve) => {
-      its.evalshaBuffer = async (sha, ...args) => {
-        if (sha === fill.sha1) await (resolve(), goesOn)
-        return await send(sha, ...args)
-      }
-    })
-    const loading = cache.getOrLoad('a', () => 'old', { tags: ['x'] })
-    await standsStill
-    await other.invalidateTags(['x'])
-    const waits = new Promise((resolve) => other.on('wait', resolve))
-    const asked = other.getOrLoad('a', () => 'new', { tags: ['x'] })
-    await waits
-    goOn()
-    expect(await asked).toBe('new')
-    expect(await loading, 'who asked before').toBe('old')
-    expect(await other.peek('a')).toMatchObject({ value: 'new' })
-  })
+  test.each([
+    { end: fill, outcome: 'a value', load: () => 'old', toFirst: 'old' },
+    { end: settle, outcome: 'an error', load: () => Promise.reject(new Error('of old')), toFirst: 'of old' },
+  ])(
+    'are looked at again by who waited for $outcome, whose load may stand still between its last look at them and its end',
+    async ({ end, load, toFirst }) => {
+      const { cache, client, namespace } = await open()
+      const other = (await open(namespace)).cache
+      let goOn!: () => void
+      const goesOn = new Promise<void>((resolve) => (goOn = resolve))
+      const its = client as unknown as { evalshaBuffer(sha: string, ...args: unknown[]): Promise<unknown> }
+      const send = its.evalshaBuffer.bind(client)
+      const standsStill = new Promise<void>((resolve) => {
+        its.evalshaBuffer = async (sha, ...args) => {
+          if (sha === end.sha1) await (resolve(), goesOn)
+          return await send(sha, ...args)
+        }
+      })
+      const loading = cache.getOrLoad('a', load, { tags: ['x'] }).catch((error: Error) => error.message)
+      await standsStill
+      await other.invalidateTags(['x'])
+      const waits = new Promise((resolve) => other.on('wait', resolve))
+      const asked = other.getOrLoad('a', () => 'new', { tags: ['x'] })
+      await waits
+      goOn()
+      expect(await asked).toBe('new')
+      expect(await loading, 'who asked before').toBe(toFirst)
+      expect(await other.peek('a')).toMatchObject({ value: 'new' })
+    },
+  )
 
   test('of a value that is garbage void it', async () => {
     const { cache, client, namespace } = await open()

@@ -23,7 +23,6 @@ export function allowancesOf(schedule: Schedule): Allowances {
       'VALUE_NOT_SERIALIZABLE',
       'WAIT_TIMEOUT',
     ],
-    errorsStay: schedule.tagged,
     overlap: (forgets ? missed : 0) + instant,
     older: !heard || faults.length > 0,
     late,

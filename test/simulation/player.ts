@@ -190,6 +190,8 @@ export class Player implements Notes {
     })
     const ends = (how: 'value' | 'error' | 'pass'): void =>
       void this.happenings.push({ what: 'loaded', at: this.at(), process, load, ends: how })
+    // Before it can throw, so that its error has the tag as well.
+    if (this.#tagged) context.tags(key)
     if (plan.ends === 'throw') {
       ends('error')
       throw new Error(`of ${load}`)
@@ -197,7 +199,6 @@ export class Player implements Notes {
     return this.#run(member, load, plan, context).then(
       () => {
         if (plan.ttl !== undefined) context.ttl(plan.ttl)
-        if (this.#tagged) context.tags(key)
         if (plan.ends === 'pass') context.doNotStore()
         ends(plan.ends === 'pass' ? 'pass' : 'value')
         const made: Made = { key, by: load }

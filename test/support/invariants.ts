@@ -35,8 +35,6 @@ export interface Allowances {
    * snapshot, does that. Default never.
    */
   readonly forgotten?: readonly Span[]
-  /** Whether an invalidation leaves the error of a load that failed, as one of tags does. Default false. */
-  readonly errorsStay?: boolean
   /**
    * How long a process that something is done to, and that cannot ask the store, may serve its copies of what others have
    * changed, in milliseconds. Default 0.
@@ -121,14 +119,11 @@ export function noLateWrite(history: History): string[] {
 }
 
 /** 3: once a write has resolved, no call that begins later gets a value, or the error of a load, from before it. */
-export function invalidationWins(
-  history: History,
-  { forgotten = [], errorsStay = false, copies = 0, hit }: Allowances = {},
-): string[] {
+export function invalidationWins(history: History, { forgotten = [], copies = 0, hit }: Allowances = {}): string[] {
   const wrong: string[] = []
   const writes = byKey([...history.writes.values()].filter(({ error }) => error === undefined))
   const floors = new Map([...writes].map(([key, of]) => [key, floorsOf(of, forgotten)]))
-  for (const { call, load, set } of [...answered(history), ...(errorsStay ? [] : failed(history))]) {
+  for (const { call, load, set } of [...answered(history), ...failed(history)]) {
     const floor = floorAt(floors.get(call.key) ?? [], call.at)
     if (floor === undefined) continue
     // A load reads its source once it has begun; a set takes effect at some moment before it resolves.

@@ -45,9 +45,10 @@ export interface Store {
   fill(lease: Lease, value: NewValue): Promise<boolean>
 
   /**
-   * Ends a load with an error, for all waiters and for callers within `cooldown` milliseconds. `false`: as for `fill`.
+   * Ends a load with an error, for all waiters and for callers within `cooldown` milliseconds, unless one of its tags is
+   * invalidated meanwhile. `false`: as for `fill`.
    */
-  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean>
+  fail(lease: Lease, failure: Failure, cooldown: number, tags?: readonly string[]): Promise<boolean>
 
   /** Ends a load whose result must not be stored: for `duration` milliseconds, callers do not queue for this key. */
   pass(lease: Lease, duration: number): Promise<boolean>
@@ -78,8 +79,8 @@ export interface Store {
   invalidate(key: string): Promise<void>
 
   /**
-   * Voids every value with one of these tags, and every load under way that will fill with one of them. Tags apply to
-   * the keys of their own namespace, which is the part up to the first colon.
+   * Voids every value and every remembered error with one of these tags, and every load under way that will end with
+   * one of them. Tags apply to the keys of their own namespace, which is the part up to the first colon.
    */
   invalidateTags(tags: readonly string[]): Promise<void>
 

@@ -14,6 +14,7 @@ import {
   recordFrom,
   seen,
   type KeyRecord,
+  type RestRecord,
   type StoredValue,
 } from './record.ts'
 import { decideClaim } from '../contract/store.ts'
@@ -70,7 +71,8 @@ class LockedStore implements Store {
     this.inspection = {
       look: async (key) => {
         const record = recordFrom(await keyValue.get(key))
-        return lookedAt(key, record, await this.#tags.voiding(record.value), Date.now())
+        const rest = await this.#restNow(record)
+        return lookedAt(key, { ...record, rest }, await this.#tags.voiding(record.value), Date.now())
       },
       breakLease: (key, token) => this.#giveUp(key, token),
     }
@@ -87,7 +89,8 @@ class LockedStore implements Store {
       // The epoch from before the load, so that every invalidation from here on voids the load.
       const since = await this.#tags.now(request.key)
       const value = (await this.#isVoid(record)) ? undefined : record.value
-      return claimed({ ...record, value }, now, request, since)
+      const rest = await this.#restNow(record)
+      return claimed({ ...record, value, rest }, now, request, since)
     })
   }
 
@@ -103,12 +106,12 @@ class LockedStore implements Store {
     })
   }
 
-  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
-    return this.#endWithout(lease, failure, cooldown)
+  fail(lease: Lease, failure: Failure, cooldown: number, tags: readonly string[] = []): Promise<boolean> {
+    return this.#endWithout(lease, failure, cooldown, tags)
   }
 
   pass(lease: Lease, duration: number): Promise<boolean> {
-    return this.#endWithout(lease, null, duration)
+    return this.#endWithout(lease, null, duration, [])
   }
 
   release({ key, token }: LeaseName): Promise<boolean> {
@@ -160,16 +163,27 @@ class LockedStore implements Store {
 
   async close(): Promise<void> {}
 
-  #endWithout(lease: Lease, failure: Failure | null, duration: number): Promise<boolean> {
-    return this.#change(lease.key, (record, now) => {
+  #endWithout(lease: Lease, failure: Failure | null, duration: number, tags: readonly string[]): Promise<boolean> {
+    return this.#change<boolean>(lease.key, async (record, now) => {
       if (!isHeldBy(record, lease, now)) return { record: null, answer: record.rest?.token === lease.token }
-      const rest = { token: lease.token, until: now + duration, failure }
+      const { since } = record.held
+      if (tags.length > 0 && !(await this.#tags.mark(tags, since, duration))) {
+        return { record: { ...record, held: undefined }, answer: false }
+      }
+      const rest = { token: lease.token, until: now + duration, failure, ...(tags.length > 0 && { tags, since }) }
       return { record: { ...record, held: undefined, rest }, answer: true }
     })
   }
 
   async #isVoid({ value }: KeyRecord): Promise<boolean> {
     return (await this.#tags.voiding(value)).length > 0
+  }
+
+  /** The outcome of the last load, unless a tag has voided it. */
+  async #restNow({ rest }: KeyRecord): Promise<RestRecord | undefined> {
+    if (rest === undefined) return rest
+    const { tags = [], since = 0 } = rest
+    return (await this.#tags.voiding({ tags, since })).length > 0 ? undefined : rest
   }
 
   /**

@@ -11,7 +11,17 @@ export interface KeyRecord {
   /** The load under way. */
   readonly held?: HeldRecord | undefined
   /** The outcome of a load without a value, while it is the answer; `failure` is `null` for "do not queue". */
-  readonly rest?: { readonly token: string; readonly until: number; readonly failure: Failure | null } | undefined
+  readonly rest?: RestRecord | undefined
+}
+
+/** The outcome of a load without a value. */
+export interface RestRecord {
+  readonly token: string
+  readonly until: number
+  readonly failure: Failure | null
+  /** The tags of a failure, and their epoch when its load began; missing without tags. */
+  readonly tags?: readonly string[]
+  readonly since?: number
 }
 
 /** A load under way; `since` is the epoch of tags at its grant. */

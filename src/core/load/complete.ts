@@ -82,7 +82,7 @@ export class LeaseCompletion {
         ignoreRejection(this.#parts.store.pass(load.lease, result.passFor))
         return { state: 'pass', own: { value: result.value, caller: load.request.askedAt } }
       case 'failed':
-        return await this.#completeWithError(load, result.error, result.cooldown)
+        return await this.#completeWithError(load, result)
     }
   }
 
@@ -121,7 +121,11 @@ export class LeaseCompletion {
         pacing.countVoided(key)
         return { state: 'again' }
       case 'unfit':
-        return await this.#completeWithError(load, filled.error, plan.failureCooldown)
+        return await this.#completeWithError(load, {
+          error: filled.error,
+          cooldown: plan.failureCooldown,
+          tags: result.tags,
+        })
       case 'unknown':
         // Without the store's acceptance, the value is current only as of the beginning of the load.
         if (plan.onStoreFailure === 'throw') return { state: 'away', error: filled.error }
@@ -132,14 +136,13 @@ export class LeaseCompletion {
   /** Shares an error once the store has accepted it as the outcome, like a value. */
   async #completeWithError(
     { request, lease, beganAt }: EndedLoad,
-    error: CacheError,
-    cooldown: number,
+    { error, cooldown, tags }: Pick<LoadResult & { state: 'failed' }, 'error' | 'cooldown' | 'tags'>,
   ): Promise<FlightOutcome> {
-    const { store, causalNow, pacing, failures } = this.#parts
+    const { store, causalNow, pacing, failures, keyspace } = this.#parts
     const { key } = request
     const failure = failures.describe(error, { key, token: lease.token }, cooldown)
     try {
-      if (await store.fail(lease, failure, cooldown)) {
+      if (await store.fail(lease, failure, cooldown, keyspace.tagsOf(key, tags))) {
         pacing.endRow(key)
         return { state: 'failed', error, currentAsOf: causalNow() }
       }

@@ -166,7 +166,8 @@ export class LeaselessQueue {
       const queued = this.#queue.size
       this.#events.emit('overloaded', { key, queued })
       const message = `${this.#most} loads run without a lease and ${queued} wait: too many to load ${quoted(key)} as well`
-      settle(Promise.resolve({ state: 'failed', error: new CacheError('OVERLOADED', message, { key }), cooldown: 0 }))
+      const error = new CacheError('OVERLOADED', message, { key })
+      settle(Promise.resolve({ state: 'failed', error, cooldown: 0, tags: [] }))
     }
     const generation: Generation = {
       began: null,
@@ -281,7 +282,7 @@ export class LeaselessLoads {
       const loaded = await trace.run(run)
       // A value that the store would refuse is refused here too: the outcome must not depend on the store being away.
       const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
-      const outcome: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept, cooldown: 0 } : loaded
+      const outcome: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept, cooldown: 0, tags } : loaded
       if (outcome.state === 'failed') {
         failures.noteOwn(outcome.error, key)
         events.emit('failure', { key, error: outcome.error, duration: clock.now() - began })

@@ -69,7 +69,13 @@ export type LoadResult =
   | ({ readonly state: 'value'; readonly value: unknown } & LoadedFacts)
   | { readonly state: 'pass'; readonly value: unknown; readonly passFor: number }
   /** `cooldown`: for how long callers are given the error without another load, in milliseconds. */
-  | { readonly state: 'failed'; readonly error: CacheError; readonly cooldown: number }
+  | {
+      readonly state: 'failed'
+      readonly error: CacheError
+      readonly cooldown: number
+      /** Those of the call, and those that the loader had added. */
+      readonly tags: readonly string[]
+    }
 
 /** The run of a loader. `lost`: the lease was lost first; the result still arrives as `ended`. */
 export type LoadRun =
@@ -175,7 +181,7 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
     const timedOut = (): void => {
       const message = `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`
       const error = new CacheError('LOAD_TIMEOUT', message, { key })
-      end({ state: 'failed', error, cooldown: plan.failureCooldown })
+      end({ state: 'failed', error, cooldown: plan.failureCooldown, tags: said.tags })
       abort.abort(error)
     }
     // Background: the loader may outlive the cache, and waiters have timers of their own.
@@ -201,7 +207,12 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
         const kind = kindOf(thrown, key, plan)
         const { passFor: _, ...facts } = said
         if (kind !== 'answer')
-          return end({ state: 'failed', error, cooldown: kind === 'failure' ? plan.failureCooldown : 0 })
+          return end({
+            state: 'failed',
+            error,
+            cooldown: kind === 'failure' ? plan.failureCooldown : 0,
+            tags: said.tags,
+          })
         const ttl = said.ttl ?? errorTtlOf(plan)
         end({ state: 'value', value: new ErrorAnswer(error, ttl), ...facts, ttl, loadTime: clock.now() - startedAt })
       },

@@ -102,8 +102,8 @@ class Tiered implements Store {
     await this.#far.invalidateTags(tags)
   }
 
-  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
-    return this.#far.fail(lease, failure, cooldown)
+  fail(lease: Lease, failure: Failure, cooldown: number, tags?: readonly string[]): Promise<boolean> {
+    return this.#far.fail(lease, failure, cooldown, tags)
   }
 
   pass(lease: Lease, duration: number): Promise<boolean> {

@@ -120,8 +120,8 @@ export class GuardedStore {
     return this.#endLoad(lease, () => this.#store.fill(lease, value))
   }
 
-  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
-    return this.#endLoad(lease, () => this.#store.fail(lease, failure, cooldown))
+  fail(lease: Lease, failure: Failure, cooldown: number, tags?: readonly string[]): Promise<boolean> {
+    return this.#endLoad(lease, () => this.#store.fail(lease, failure, cooldown, tags))
   }
 
   pass(lease: Lease, duration: number): Promise<boolean> {

@@ -6,7 +6,7 @@
 --       2 inbox of this process, '' if it has none
 --       3 lease ttl, ms
 --       4 token of the value that the caller already has, '' if none
---       5 token of a value to replace even if it is fresh, '' if none
+--       5 tokens of outcomes that are no answer even if their time is not over, separated by spaces
 --       6 token of the load that the caller waited for, '' if none: its outcome is the answer even if it has expired
 --       7 ms without a subscriber after which the inbox of a holder counts as dead, '' for never
 --       8 description of the holder, '' if none
@@ -16,7 +16,7 @@
 --       'fresh',  now, V
 --       'lease',  now, fence, V, epoch: false if there is none
 --       'wait',   now, token of the holder, ms after which a new claim may win, V, context of the holder, its inbox
---       'failed', now, the error, V
+--       'failed', now, the error, V, token of the failed load
 --       'pass',   now
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -53,7 +53,7 @@ local function claim(KEYS, ARGV)
     freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
     -- Not a number, or beyond the whole numbers of a double: garbage that begins like a value.
     if not (version >= 0 and version < 9007199254740992) then version = 0 end
-    if writer ~= unwanted and (writer == awaited or freshUntil > now) then
+    if not string.find(unwanted, writer, 1, true) and (writer == awaited or freshUntil > now) then
       return {'fresh', micros, redis.call('GET', valueKey)}
     end
     if staleUntil > now then
@@ -110,8 +110,9 @@ local function claim(KEYS, ARGV)
     end
     if holderInbox ~= '' then redis.pcall('PUBLISH', holderInbox, 'a' .. heldToken) end
   -- The outcome of the last load: for callers that waited for it, and for all callers for the first `answers` ms.
-  elseif most and (heldToken == awaited or left > most - (tonumber(answers) or most)) then
-    if state == 'failed' then return {'failed', micros, failure, value} end
+  elseif most and not string.find(unwanted, heldToken, 1, true)
+    and (heldToken == awaited or left > most - (tonumber(answers) or most)) then
+    if state == 'failed' then return {'failed', micros, failure, value, heldToken} end
     if state == 'pass' then return {'pass', micros} end
   end
   -- Reuse an existing lease key: while its slot moves to another node, a deleted key could not be created again. Delete

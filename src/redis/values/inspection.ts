@@ -2,10 +2,10 @@ import * as scripts from '../scripts.ts'
 import type { Inspection, Seen, SeenLease } from '../../core/contract/store.ts'
 import { keyPrefixOf, type RedisClient, isYes } from '../connection/client.ts'
 import { entryIn } from './entry.ts'
-import { failureIn } from '../../core/load/failures.ts'
 import { keyOfLease, leaseKey, leasePattern, valueKey } from './keys.ts'
 import { runScript, send } from '../connection/run-script.ts'
-import type { Tags } from './tags.ts'
+import { failedIn } from './outcome.ts'
+import type { Voidable, Tags } from './tags.ts'
 
 /** How many keys a server examines per step of a listing: some tenths of a millisecond of its time. */
 const step = 1_000
@@ -16,6 +16,8 @@ interface Looked {
   readonly value: Buffer | null
   readonly lease: SeenLease | null
   readonly rest: Seen['rest']
+  /** The tags of `rest`. */
+  readonly tagged: Voidable | null
 }
 
 /** The operations of operators on Redis. */
@@ -29,10 +31,11 @@ export class RedisInspection implements Inspection {
   }
 
   async look(key: string): Promise<Seen> {
-    const { now, value, lease, rest } = await this.#look(key, [leaseKey(key), valueKey(key)])
+    const { now, value, lease, rest, tagged } = await this.#look(key, [leaseKey(key), valueKey(key)])
     const entry = value === null ? null : entryIn(value, now)
     const voidedBy = entry === null || entry.tags.length === 0 ? [] : await this.#tags.voiding(entry)
-    return { entry, voidedBy, lease, rest }
+    const isLifted = tagged !== null && (await this.#tags.voiding(tagged)).length > 0
+    return { entry, voidedBy, lease, rest: isLifted ? null : rest }
   }
 
   /** Scans all keys on all masters: an index of leases would cost every load. */
@@ -69,7 +72,7 @@ export class RedisInspection implements Inspection {
     const most = numberIn(ttl, Number.POSITIVE_INFINITY)
     // The same bound as in a claim: nothing lasts longer than intended because the server's clock was set back.
     const left = Math.min(Number(reply[2]), most)
-    const nothing = { now, value, lease: null, rest: null }
+    const nothing = { now, value, lease: null, rest: null, tagged: null }
     if (!token || left <= 0) return nothing
     if (state === 'held') {
       const age = Math.max(0, now - numberIn(since, now))
@@ -81,7 +84,8 @@ export class RedisInspection implements Inspection {
     const answerFor = left - (most - numberIn(answers, most))
     if (answerFor <= 0) return nothing
     if (state === 'failed') {
-      return { ...nothing, rest: { failure: failureIn(Buffer.from(error ?? '')), left: answerFor } }
+      const failed = failedIn(Buffer.from(error ?? ''))
+      return { ...nothing, rest: { failure: failed.failure, left: answerFor }, tagged: failed }
     }
     return state === 'pass' ? { ...nothing, rest: { failure: null, left: answerFor } } : nothing
   }

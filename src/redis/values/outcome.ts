@@ -5,10 +5,35 @@ import type { Inbox, Message } from '../push/inbox.ts'
 import { keyPrefixOf, type RedisClient } from '../connection/client.ts'
 import { send } from '../connection/run-script.ts'
 import type { ServerClock } from '../connection/server-clock.ts'
+import type { Voidable } from './tags.ts'
 import { leaseKey } from './keys.ts'
 
-/** The outcome in a message; the tags of its value are not checked yet. */
-export type Heard = Exclude<Outcome, { state: 'filled' }> | { readonly state: 'filled'; readonly entry: RedisEntry }
+/** An error in stored bytes; its tags are not checked yet. */
+export type Failed = Extract<Outcome, { state: 'failed' }> & Voidable
+
+/** The outcome in a message; its tags are not checked yet. */
+export type Heard =
+  | Exclude<Outcome, { state: 'filled' | 'failed' }>
+  | { readonly state: 'filled'; readonly entry: RedisEntry }
+  | Failed
+
+/** The error in bytes, which any client may have written. */
+export function failedIn(bytes: Buffer): Failed {
+  return { state: 'failed', failure: failureIn(bytes), ...tagsIn(bytes) }
+}
+
+function tagsIn(bytes: Buffer): Voidable {
+  const none = { tags: [], since: 0 }
+  // Most errors have no tags: their bytes are not parsed again.
+  if (!bytes.includes('"tags"')) return none
+  try {
+    const { tags, since } = JSON.parse(bytes.toString()) as { tags?: unknown; since?: unknown }
+    const isTagged = Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')
+    return isTagged ? { tags, since: Number(since) } : none
+  } catch {
+    return none
+  }
+}
 
 /** The outcome that a message reports. */
 export function outcomeIn({ kind, body }: Message, serverNow: number): Heard {
@@ -20,7 +45,7 @@ export function outcomeIn({ kind, body }: Message, serverNow: number): Heard {
     case 'r':
       return { state: 'read' }
     case 'f':
-      return { state: 'failed', failure: failureIn(body) }
+      return failedIn(body)
     case 'p':
       return { state: 'pass' }
     default:

@@ -20,6 +20,9 @@ const patience = 100
 /** How much longer a tag stays than the values that have it, in milliseconds. */
 const margin = 2_000
 
+/** A value or an error, as far as tags may void it: `since` is the epoch at which its load began. */
+export type Voidable = Pick<RedisEntry, 'tags' | 'since'>
+
 /** The epochs of tags under way; `null` for a missing one. */
 export type Epochs = ReadonlyMap<string, Promise<number | null>>
 
@@ -56,8 +59,8 @@ export class Tags {
     return isInvalidatedSince(since, found) ? markInvalidated(entry) : entry
   }
 
-  /** The tags that void a value. */
-  async voiding({ tags, since }: RedisEntry): Promise<string[]> {
+  /** The tags that void a value or an error. */
+  async voiding({ tags, since }: Voidable): Promise<string[]> {
     const epochs = this.#read(tags)
     const found = await Promise.all(tags.map(async (tag) => (await epochs.get(tag)) ?? null))
     return tags.filter((_, index) => isInvalidatedSince(since, found.slice(index, index + 1)))

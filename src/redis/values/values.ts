@@ -3,7 +3,7 @@ import type { Entry, Outcome } from '../../core/contract/store.ts'
 import { isInvalidated } from '../../core/entry/tags.ts'
 import { entryIn } from './entry.ts'
 import { valueKey } from './keys.ts'
-import type { Heard } from './outcome.ts'
+import type { Failed, Heard } from './outcome.ts'
 import type { Reader } from './reader.ts'
 import type { ServerClock } from '../connection/server-clock.ts'
 import type { Tags } from './tags.ts'
@@ -36,14 +36,22 @@ export class Values {
   }
 
   /**
-   * Re-check tags when a pushed value arrives: the filler may have paused between its tag check and its fill, and a
-   * waiter may have asked after an invalidation in between.
+   * Re-check tags when a pushed outcome arrives: the holder may have paused between its tag check and the end of its
+   * load, and a waiter may have asked after an invalidation in between.
    */
   async waited(key: string, heard: Heard): Promise<Outcome> {
+    if (heard.state === 'failed') return await this.#failed(heard)
     if (heard.state !== 'filled' || heard.entry.tags.length === 0) return heard
     const seen = await this.#tags.seen(key, heard.entry).catch(() => null)
     if (seen === null) return { state: 'read' }
     return isInvalidated(seen) ? { state: 'again' } : heard
+  }
+
+  async #failed({ state, failure, ...tagged }: Failed): Promise<Outcome> {
+    const voiding = await this.#tags.voiding(tagged).catch(() => null)
+    // Without an answer of the store, the waiter asks again.
+    if (voiding === null) return { state: 'read' }
+    return voiding.length > 0 ? { state: 'again' } : { state, failure }
   }
 
   #read(key: string, tags: readonly string[]): Promise<Entry | null> {

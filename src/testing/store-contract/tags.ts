@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Entry } from '../../core/contract/store.ts'
-import { expected, found, holds, value, type ContractTest, type Scene } from './scene.ts'
+import { expected, failure, found, holds, value, type ContractTest, type Scene } from './scene.ts'
 
 /** Asserts that a value may not be served any more. */
 function expired(entry: Entry | null): void {
@@ -57,6 +57,52 @@ export const tags: readonly ContractTest[] = [
       wait.leave()
       await scene.load(scene.b, key, value('new', { tags: [tag] }))
       holds(await scene.a.read(key), 'new')
+    },
+  },
+  {
+    title: 'an error whose tag is invalidated is no answer any more, for new callers and for those who waited (rule 4)',
+    async run(scene) {
+      const [key, other, tag] = [scene.key(), scene.key(), scene.key()]
+      const lease = await scene.lease(scene.a, key)
+      assert.equal(await scene.a.fail(lease, failure, 60_000, [scene.key(), tag]), true)
+      assert.equal(await scene.a.fail(await scene.lease(scene.a, other), failure, 60_000, [scene.key()]), true)
+      assert.deepEqual(expected(await scene.claim(scene.b, key), 'failed').failure, failure)
+      await scene.b.invalidateTags([tag])
+      for (const store of scene.stores) assert.equal((await store.inspection?.look(key))?.rest ?? null, null)
+      const next = await scene.lease(scene.b, key, { awaited: lease.token })
+      assert.equal(await scene.b.fail(next, { ...failure, message: 'again' }, 60_000, [tag]), true)
+      assert.equal(expected(await scene.claim(scene.a, key), 'failed').failure.message, 'again')
+      assert.deepEqual(expected(await scene.claim(scene.a, other), 'failed').failure, failure)
+    },
+  },
+  {
+    title: 'an error is lifted although the value that it was to replace is still fresh',
+    async run(scene) {
+      const [key, tag] = [scene.key(), scene.key()]
+      const { token } = await scene.load(scene.a, key, value('v'))
+      const lease = await scene.lease(scene.a, key, { unwanted: token })
+      assert.equal(await scene.a.fail(lease, failure, 60_000, [tag]), true)
+      expected(await scene.claim(scene.b, key, { unwanted: token }), 'failed')
+      await scene.b.invalidateTags([tag])
+      await scene.lease(scene.b, key, { unwanted: token })
+      holds(expected(await scene.claim(scene.a, key), 'fresh').entry, 'v')
+    },
+  },
+  {
+    title: 'a load that began before an invalidation of its tag cannot fail, and those who wait ask again (rule 4)',
+    async run(scene) {
+      const [key, tag] = [scene.key(), scene.key()]
+      const lease = await scene.lease(scene.a, key)
+      const wait = await scene.wait(scene.b, key)
+      await scene.b.invalidateTags([scene.key(), tag])
+      assert.equal(await scene.a.fail(lease, failure, 60_000, [scene.key(), tag]), false)
+      if (scene.pushes) assert.equal((await scene.outcome(wait)).state, 'again')
+      wait.leave()
+      const next = await scene.lease(scene.b, key)
+      const told = await scene.wait(scene.a, key)
+      assert.equal(await scene.b.fail(next, failure, 60_000, [tag]), true)
+      if (scene.pushes) assert.deepEqual(await scene.outcome(told), { state: 'failed', failure })
+      told.leave()
     },
   },
   {

@@ -76,8 +76,8 @@ export abstract class FarStore implements Store {
     return this.carry('fill', lease.key, () => this.store.fill(lease, value))
   }
 
-  fail(lease: Lease, failure: Failure, cooldown: number): Promise<boolean> {
-    return this.carry('fail', lease.key, () => this.store.fail(lease, failure, cooldown))
+  fail(lease: Lease, failure: Failure, cooldown: number, tags?: readonly string[]): Promise<boolean> {
+    return this.carry('fail', lease.key, () => this.store.fail(lease, failure, cooldown, tags))
   }
 
   pass(lease: Lease, duration: number): Promise<boolean> {

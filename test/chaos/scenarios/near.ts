@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Allowances } from '../../support/invariants.ts'
 import { scenario, untilRenewal, type Seen } from '../scenario.ts'
 import type { Work } from '../work.ts'
 
@@ -17,9 +16,6 @@ const copies: Partial<Work> = {
   tagInvalidations: 0.01,
 }
 
-/** An invalidation by tag leaves the error of a load that failed. */
-const allowed: Allowances = { errorsStay: true }
-
 function served({ figures, heard }: Seen): boolean {
   return heard('near hit') > 100 && figures.writes > 20
 }
@@ -30,7 +26,7 @@ export const near = [
     on: 'node',
     what: 'Processes keep copies of what others change all the time: none of them is served once the change is done.',
     hits: 'nobody',
-    allowed: { ...allowed, wakeUp: 200 },
+    allowed: { wakeUp: 200 },
     work: copies,
     async fault() {},
     bites: served,
@@ -40,7 +36,7 @@ export const near = [
     on: 'cluster',
     what: 'Likewise on a cluster, where the list of who keeps copies is on another node than most values.',
     hits: 'nobody',
-    allowed: { ...allowed, wakeUp: 200 },
+    allowed: { wakeUp: 200 },
     work: copies,
     async fault() {},
     bites: served,
@@ -49,7 +45,7 @@ export const near = [
     name: 'near_connections_cut',
     on: 'node',
     what: 'A connection of some process breaks every 100 ms, now the one and now the other: no copy outlives a change.',
-    allowed: { ...allowed, overlap: 400, older: true },
+    allowed: { overlap: 400, older: true },
     work: copies,
     async fault(stage) {
       for (const end = stage.now() + 2 * stage.lasts; stage.now() < end; await pause(100)) {
@@ -65,7 +61,7 @@ export const near = [
     on: 'node',
     what: 'Messages no longer arrive at a process, and it is not told: its copies are not served, and changes take longer.',
     hits: 'nobody',
-    allowed: { ...allowed, wakeUp: 600 },
+    allowed: { wakeUp: 600 },
     work: copies,
     async fault({ victim }) {
       victim.subscriber.blackHole()
@@ -78,7 +74,7 @@ export const near = [
     on: 'node',
     what: 'Messages to a process come a fifth of a second late: changes wait for it, and none of its copies outlives one.',
     hits: 'nobody',
-    allowed: { ...allowed, wakeUp: 600 },
+    allowed: { wakeUp: 600 },
     work: copies,
     async fault({ victim }) {
       Object.assign(victim.subscriber, { latency: 150, jitter: 100 })
@@ -91,7 +87,7 @@ export const near = [
     on: 'node',
     what: 'A process that keeps copies stands still again and again: what changed meanwhile it does not serve afterwards.',
     hits: 'the victim',
-    allowed: { ...allowed, overlap: 50 },
+    allowed: { overlap: 50 },
     work: copies,
     async fault(stage) {
       const { victim, random } = stage
@@ -108,7 +104,7 @@ export const near = [
     on: 'node',
     what: 'A process is cut off from Redis: others wait for it shortly, and it serves its copies no longer than their time.',
     hits: 'the victim',
-    allowed: { ...allowed, copies: nearTtl, older: true },
+    allowed: { copies: nearTtl, older: true },
     work: { ...copies, invalidations: 0.05 },
     async fault({ victim }) {
       for (const each of victim.way) each.blackHole()
@@ -123,7 +119,7 @@ export const near = [
     on: 'node',
     what: 'Redis forgets all keys every 200 ms, and who keeps copies with them: when it is over, no copy outlives a change.',
     forgets: true,
-    allowed: { ...allowed, overlap: untilRenewal, older: true },
+    allowed: { overlap: untilRenewal, older: true },
     work: copies,
     async fault(stage) {
       for (const end = stage.now() + stage.lasts; stage.now() < end; await pause(200))
@@ -135,7 +131,7 @@ export const near = [
     name: 'near_redis_restarted',
     on: 'node',
     what: 'Redis is gone for a second and comes back empty: copies are served until their time is over, or it is back.',
-    allowed: { ...allowed, copies: nearTtl, older: true, overlap: untilRenewal },
+    allowed: { copies: nearTtl, older: true, overlap: untilRenewal },
     work: copies,
     async fault({ servers }) {
       await servers.kill()

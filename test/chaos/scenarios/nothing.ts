@@ -26,7 +26,6 @@ export const nothing = [
     on: 'node',
     what: 'Tags are invalidated faster than what has them can be loaded: nobody is given what has become old.',
     hits: 'nobody',
-    allowed: { errorsStay: true },
     work: { tags: 3, tagInvalidations: 0.06, slow: 0.1 },
     async fault() {},
     bites: ({ figures, heard }) => figures.writes > 60 && heard('refused') > 5,

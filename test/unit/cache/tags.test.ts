@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createCache, type Cache } from '../../../src/index.ts'
+import { createCache, type Cache, type LoadContext } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { answerOf, answersOf } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
@@ -50,6 +50,41 @@ describe('invalidateTags', () => {
     await settled()
     expect([...before, ...after]).toEqual(Array.from({ length: 5 }, () => ({ state: 'value', value: 'new' })))
     expect(source.runs).toHaveLength(2)
+  })
+
+  test('lifts the errors of loads with one of the tags: of the call, or named by the loader before it threw', async () => {
+    const { a, b, c } = fleet({ failureCooldown: '1m' })
+    const fails = (of: string) => (): never => {
+      throw new Error(of)
+    }
+    const calls = [
+      ['call', fails('call'), ['x']],
+      ['loader', ({ tags }: LoadContext) => (tags('x'), fails('loader')()), []],
+      ['other', fails('other'), ['y']],
+      ['none', fails('none'), []],
+    ] as const
+    for (const [key, loader, tags] of calls) {
+      await expect(a.getOrLoad(key, loader, { tags })).rejects.toThrow(key)
+    }
+    const now = (cache: Cache): Promise<unknown[]> =>
+      Promise.all(calls.map(([key]) => cache.getOrLoad(key, () => 'there').catch((error: Error) => error.message)))
+    expect(await now(b)).toEqual(['call', 'loader', 'other', 'none'])
+    await c.invalidateTags(['x'])
+    expect(await now(a)).toEqual(['there', 'there', 'other', 'none'])
+    expect(await now(b)).toEqual(['there', 'there', 'other', 'none'])
+  })
+
+  test('lifts errors by prefix', async () => {
+    const { a, b } = fleet({ failureCooldown: '1m', prefixes: ':' })
+    const fails = (): never => {
+      throw new Error('away')
+    }
+    for (const key of ['user:1:a', 'user:2:a']) await expect(a.getOrLoad(key, fails)).rejects.toThrow('away')
+    await b.invalidatePrefix('user:1:')
+    expect(await a.getOrLoad('user:1:a', () => 'there')).toBe('there')
+    await expect(a.getOrLoad('user:2:a', () => 'there')).rejects.toThrow('away')
+    await a.clear()
+    expect(await b.getOrLoad('user:2:a', () => 'there')).toBe('there')
   })
 
   test('does not serve a stale value that a tag has voided, not even instead of an error', async () => {

@@ -302,6 +302,7 @@ describe('the queue of loads without a lease', () => {
         state: 'failed',
         error: expect.objectContaining({ code: 'OVERLOADED', key: 'd' }) as unknown,
         cooldown: 0,
+        tags: [],
       },
     }
     expect(late).toEqual([overloaded, overloaded])
