@@ -176,7 +176,7 @@ export class RedisStore implements Store {
       }
       case 'failed': {
         const [, , error, stale, failedToken] = reply
-        const { failure, ...tagged } = failedIn(error as Buffer)
+        const { failure, ...tagged } = failedIn(error)
         if ((await this.#tags.voiding(tagged)).length > 0) {
           return await this.#claim(request, [...refused, String(failedToken)])
         }

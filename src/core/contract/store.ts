@@ -185,7 +185,7 @@ export interface ClaimRequest {
   readonly leaseTtl: number
   /** The token of the value that the caller already has: the store need not send it again. */
   readonly known?: string | undefined
-  /** The token of a value that is to be replaced even though the store calls it fresh. */
+  /** The token of an outcome that is to be replaced although its time is not over. */
   readonly unwanted?: string | undefined
   /** The token of the load that the caller waited for: its outcome is the answer even if it has expired meanwhile. */
   readonly awaited?: string | undefined
@@ -329,8 +329,8 @@ export interface ClaimRecord {
 export type ClaimDecision = 'fresh' | 'again' | 'wait' | 'rest' | 'lease'
 
 /**
- * Decides a claim, as claim.lua does on Redis. An outcome that the caller has waited for counts even if its time is over; a value
- * that is to be replaced counts never.
+ * Decides a claim, as claim.lua does on Redis. An outcome that the caller has waited for counts even if its time is over; an
+ * outcome that is to be replaced counts never.
  * @param now by the clock of the store, in milliseconds
  */
 export function decideClaim(
@@ -341,5 +341,5 @@ export function decideClaim(
   const counts = (its: string, until: number): boolean => its === awaited || until > now
   if (value !== undefined && value.token !== unwanted && counts(value.token, value.freshUntil)) return 'fresh'
   if (held !== undefined && held.until > now) return held.token === token ? 'again' : 'wait'
-  return rest !== undefined && counts(rest.token, rest.until) ? 'rest' : 'lease'
+  return rest !== undefined && rest.token !== unwanted && counts(rest.token, rest.until) ? 'rest' : 'lease'
 }

@@ -17,8 +17,9 @@ export type Heard =
   | { readonly state: 'filled'; readonly entry: RedisEntry }
   | Failed
 
-/** The error in bytes, which any client may have written. */
-export function failedIn(bytes: Buffer): Failed {
+/** The error in stored bytes, which any client may have written, or removed. */
+export function failedIn(stored: unknown): Failed {
+  const bytes = Buffer.isBuffer(stored) ? stored : Buffer.alloc(0)
   return { state: 'failed', failure: failureIn(bytes), ...tagsIn(bytes) }
 }
 
