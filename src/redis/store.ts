@@ -125,15 +125,17 @@ export class RedisStore implements Store {
     return inbox === null ? this.#claim(request) : inbox.asking(() => this.#claim(request))
   }
 
-  /** @param refused the tokens of outcomes that turned out to be no answer */
-  async #claim(request: ClaimRequest, refused: readonly string[] = []): Promise<Claim> {
-    const { key, token, leaseTtl, known = '', unwanted = '', awaited = '', holder = '', context = '' } = request
+  /** @param unwanted the tokens of outcomes that are no answer: that of the request, and those that a tag has voided */
+  async #claim(
+    request: ClaimRequest,
+    unwanted: readonly string[] = request.unwanted === undefined ? [] : [request.unwanted],
+  ): Promise<Claim> {
+    const { key, token, leaseTtl, known = '', awaited = '', holder = '', context = '' } = request
     const inbox = this.#inbox?.name ?? ''
     // In a cluster, a node knows only its own subscribers, so a lease must run out.
     const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
     const sentAt = systemClock.now()
-    const unwantedAll = [...(unwanted === '' ? [] : [unwanted]), ...refused]
-    const args = [token, inbox, Math.ceil(leaseTtl), known, unwantedAll.join(' '), awaited, takeover, holder, context]
+    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted.join(' '), awaited, takeover, holder, context]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
     const reply = (await this.#claims.run(keys, args)) as unknown[]
     const [state, micros] = reply
@@ -144,9 +146,8 @@ export class RedisStore implements Store {
         const entry = await this.#values.replied(key, value)
         if (entry !== null) return { state: 'fresh', entry }
         const writer = tokenIn(value)
-        if (writer === null || unwantedAll.includes(writer))
-          throw new Error('Redis returned a value in an unknown format')
-        return await this.#claim(request, [...refused, writer])
+        if (writer === null || unwanted.includes(writer)) throw new Error('Redis returned a value in an unknown format')
+        return await this.#claim(request, [...unwanted, writer])
       }
       case 'lease': {
         const [, , fence, stale, epoch] = reply
@@ -154,7 +155,7 @@ export class RedisStore implements Store {
           ? await this.#tags.now(key)
           : (epochIn(epoch as Buffer | null) ?? Number(micros) - 1)
         const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(fence)) }
-        const lease = this.#held.add(granted, { micros: Number(micros), since, replaces: unwantedAll.length > 0 })
+        const lease = this.#held.add(granted, { micros: Number(micros), since, replaces: unwanted.length > 0 })
         // The subscription by which other processes judge this one may have come or gone while the claim was under way.
         if (inbox !== (this.#inbox?.name ?? '')) this.#confirmLeases()
         return { state: 'lease', lease, stale: await this.#values.replied(key, stale) }
@@ -176,9 +177,9 @@ export class RedisStore implements Store {
       }
       case 'failed': {
         const [, , error, stale, failedToken] = reply
-        const { failure, ...tagged } = failedIn(error)
-        if ((await this.#tags.voiding(tagged)).length > 0) {
-          return await this.#claim(request, [...refused, String(failedToken)])
+        const { failure, ...voidable } = failedIn(error)
+        if ((await this.#tags.voiding(voidable)).length > 0) {
+          return await this.#claim(request, [...unwanted, String(failedToken)])
         }
         return { state: 'failed', failure, stale: await this.#values.replied(key, stale) }
       }

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { createCache } from '../../src/index.ts'
+import { createCache, tiered } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
@@ -18,23 +18,25 @@ test('a hundred keys that are read before the time of the server is known ask fo
   expect((await server.commandCounts())['time']).toBeLessThanOrEqual(2)
 })
 
-test.each([false, true])(
-  'a first connection may take longer than the deadline of a command, near: %s',
-  async (near) => {
-    await using server = await startRedis()
-    await using proxy = await startProxy(server)
-    proxy.blackHole('replies')
-    const client = new Redis({ host: proxy.host, port: proxy.port })
-    await using cache = createCache({ store: redisStore(client), commandTimeout: 100, ...(near && { near: {} }) })
-    const begun = performance.now()
-    const [set, loaded] = [cache.set('key', 'value', { ttl: '1m' }), cache.getOrLoad('other', () => 1, { ttl: '1m' })]
-    await until('the deadline has passed twice', () => performance.now() - begun > 200)
-    proxy.heal()
-    await Promise.all([set, loaded])
-    expect(await server.client.keys('*')).toHaveLength(2)
-    client.disconnect()
-  },
-)
+test.each([
+  { on: 'redisStore, on the defaults', given: {}, storeOn: redisStore },
+  { on: 'redisStore', given: { commandTimeout: 100 }, storeOn: redisStore },
+  { on: 'tiered', given: { commandTimeout: 100 }, storeOn: (client: Redis) => tiered({}, redisStore(client)) },
+])('a first connection may take longer than the deadline of a command: $on', async ({ given, storeOn }) => {
+  await using server = await startRedis()
+  await using proxy = await startProxy(server)
+  proxy.blackHole('replies')
+  const client = new Redis({ host: proxy.host, port: proxy.port })
+  await using cache = createCache({ store: storeOn(client), ...given })
+  const begun = performance.now()
+  const [set, loaded] = [cache.set('key', 'value', { ttl: '1m' }), cache.getOrLoad('other', () => 1, { ttl: '1m' })]
+  const twice = 2 * (given.commandTimeout ?? 500)
+  await until('the deadline has passed twice', () => performance.now() - begun > twice)
+  proxy.heal()
+  await Promise.all([set, loaded])
+  expect(await server.client.keys('*')).toHaveLength(2)
+  client.disconnect()
+})
 
 test('a first connection that hangs costs four deadlines, and a later one costs one', async () => {
   await using server = await startRedis()

@@ -405,7 +405,7 @@ export const mutations = [
     tests: ['test/unit/outage/guarded-store.test.ts', 'test/integration/start.test.ts'],
   },
   {
-    name: 'near copies hide that the first connection is under way',
+    name: 'tiered() hides that the first connection is under way',
     rule: null,
     file: 'src/core/near/tiered.ts',
     from: 'this.connected = far.connected',
@@ -592,8 +592,8 @@ export const mutations = [
     name: 'an error is the answer although a tag has voided it',
     rule: 4,
     file: 'src/redis/store.ts',
-    from: '(await this.#tags.voiding(tagged)).length > 0',
-    to: '(await this.#tags.voiding(tagged)).length > 64',
+    from: '(await this.#tags.voiding(voidable)).length > 0',
+    to: '(await this.#tags.voiding(voidable)).length > 64',
     tests: ['test/contract'],
   },
   {

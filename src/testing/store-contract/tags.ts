@@ -60,7 +60,7 @@ export const tags: readonly ContractTest[] = [
     },
   },
   {
-    title: 'an error whose tag is invalidated is no answer any more, for new callers and for those who waited (rule 4)',
+    title: 'an error whose tag is invalidated is no answer any more, for new callers and for waiters (rule 4)',
     async run(scene) {
       const [key, other, tag] = [scene.key(), scene.key(), scene.key()]
       const lease = await scene.lease(scene.a, key)
@@ -89,7 +89,7 @@ export const tags: readonly ContractTest[] = [
     },
   },
   {
-    title: 'a load that began before an invalidation of its tag cannot fail, and those who wait ask again (rule 4)',
+    title: 'a load that began before an invalidation of its tag cannot fail, and its waiters ask again (rule 4)',
     async run(scene) {
       const [key, tag] = [scene.key(), scene.key()]
       const lease = await scene.lease(scene.a, key)
