@@ -28,11 +28,11 @@ const frames = ['koa', 'fastify', 'hono'] as const
  */
 const more = {
   // The same suite as that of one server or one lock, on servers that take their time to start.
-  contract: 'redis-cluster redis-lock-cluster postgres-lock zookeeper-lock',
+  contract: 'redis-cluster redis-lock-cluster redis-sentinel postgres-lock zookeeper-lock',
   // Faults by the minute, crowds, what starts servers, what the doctor says of each, and other backends.
   integration:
-    'crowd doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm network outage ' +
-    'postgres-lock production servers servers-failover servers-faults servers-network topology wake-up zookeeper-ensemble zookeeper-lock',
+    'after-commit crowd doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm network ' +
+    'outage postgres-lock production servers servers-failover servers-faults servers-network topology wake-up warnings zookeeper-ensemble zookeeper-lock',
   // Apps with each library on each framework, and clients that read slowly.
   http: 'identity/* conformance/* leader fuzz processes query',
   // Programs that are run one by one, and users with each right taken away.
@@ -46,6 +46,19 @@ const ownProcess = { isolate: true } as const
 const overTheWire =
   'attacks behaviour collapsing conditions freshness invalidation per-request streaming variants'.split(' ')
 
+/**
+ * The suites of `integration` and `chaos` that run once more on node-redis, by the same files: those of `integration` that take long in a
+ * project of their own, and of `chaos` the replies that are lost. `npm run chaos -- --client node-redis` plays all.
+ */
+const onNodeRedis = {
+  quick: 'many-keys near stampede start tags',
+  more: 'crowd doctor doctor-problems doctor-rights doctor-topology explain invalidation network outage topology unavailable wake-up',
+  chaos: 'replies',
+} as const
+
+/** After all the others, and with less beside it: what is killed and frozen here is judged by the clock. */
+const atTheEnd = { maxWorkers: 3, sequence: { groupOrder: 1 } } as const
+
 export default defineConfig({
   test: {
     projects: [
@@ -58,11 +71,21 @@ export default defineConfig({
       suiteWithRedis('locks', { maxConcurrency: 4 }),
       ...inTwo('contract'),
       ...inTwo('integration'),
+      suiteOnNodeRedis('integration', 'integration-node-redis', onNodeRedis.quick),
+      suiteOnNodeRedis('integration', 'integration-node-redis-more', onNodeRedis.more),
       ...inTwo('http', { provide: { frame: 'express' }, ...ownProcess }),
       ...inTwo('docs'),
+      // Counts bytes of the heap, so it is alone in its process and may collect garbage.
+      suiteWithRedis('bench', { isolate: true, execArgv: ['--expose-gc'] }),
+      // Apps that use the packed package as their users do.
+      suite('apps', { testTimeout: 60_000, hookTimeout: 60_000, globalSetup: 'test/apps/given-package.ts' }),
       ...frames.map((frame) => suiteInFrame(frame, `http-${frame}`, overTheWire)),
-      // After all the others, and with less beside it: what is killed and frozen here is judged by the clock.
-      suiteWithRedis('chaos', { maxWorkers: 2, sequence: { groupOrder: 1 } }),
+      // The page of the lab in a browser; the first run fetches Chromium.
+      suite('lab', { testTimeout: 90_000, hookTimeout: 240_000 }),
+      // The documentation as a site, in a browser; the first run installs the generator.
+      suite('site', { testTimeout: 90_000, hookTimeout: 240_000 }),
+      suiteWithRedis('chaos', atTheEnd),
+      suiteOnNodeRedis('chaos', 'chaos-node-redis', onNodeRedis.chaos, atTheEnd),
       // One by one, and after those: http-cache-tests is about whole seconds, of which a busy machine loses some.
       ...frames.map((frame) =>
         suiteInFrame(frame, `conformance-${frame}`, ['conformance/conformance'], {
@@ -97,6 +120,18 @@ function suiteInFrame(
 ): TestProjectInlineConfiguration {
   const http = suiteWithRedis('http', { provide: { frame }, ...ownProcess, ...options })
   return { ...http, test: { ...http.test, name, include: suites.map((each) => `test/http/${each}.test.ts`) } }
+}
+
+/** Suites of a folder with clients of node-redis. */
+function suiteOnNodeRedis(
+  folder: string,
+  name: string,
+  suites: string,
+  options: Options = {},
+): TestProjectInlineConfiguration {
+  const include = suites.split(' ').map((each) => `test/${folder}/${each}.test.ts`)
+  const all = suiteWithRedis(folder, { ...options, env: { REDIS_CLIENT: 'node-redis' } })
+  return { ...all, test: { ...all.test, name, include } }
 }
 
 /** The tests in one folder, and those among them that take long. */

@@ -1,43 +1,59 @@
 /**
- * Measures what a call costs against a floor, in the same process and by turns.
+ * Measures the cost of a call against a floor, in the same process and by turns, and herdless beside its peers.
  *
- * npm run bench [-- joins near …] [-- --rounds 7] [-- --json results.json] [-- --check <folder of another build>]
+ * npm run bench [-- joins near … peers] [-- --rounds 5] [-- --json <folder>] [-- --write] [-- --check <folder of another build>]
  *
- * With `--check`, the other build is measured beside this one, and the command fails if a line of this build is worse by
- * more than its own spread.
+ * `peers` stands for the comparison with other packages, which it installs. With `--json`, the results are written to
+ * performance.json and peers.json in that folder. With `--write` that folder is bench/results, and the pages and the
+ * picture in docs/ are written from it. With `--check`, the other build is measured beside this one, and the command
+ * fails if a line of this build is worse by more than its own spread.
  */
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { Redis } from 'ioredis'
+import { checkout } from '../tools/command.mjs'
 import { openRedis } from '../tools/servers/start-redis.mjs'
 import { lines } from './lines/index.mjs'
 import { median } from './median.mjs'
+import { resultsFolder, writePages } from './pages/files.mjs'
+import { measurePeers } from './peers/measure.mjs'
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    rounds: { type: 'string', default: '7' },
+    rounds: { type: 'string', default: '5' },
     json: { type: 'string' },
+    write: { type: 'boolean', default: false },
     check: { type: 'string' },
   },
 })
-const unknown = positionals.filter((name) => !Object.hasOwn(lines, name))
+const everything = [...Object.keys(lines), 'peers']
+const unknown = positionals.filter((name) => !everything.includes(name))
 if (unknown.length > 0) {
-  console.error(`Unknown line ${unknown.join(', ')}; expected some of ${Object.keys(lines).join(', ')}`)
+  console.error(`Unknown line ${unknown.join(', ')}; expected some of ${everything.join(', ')}`)
+  process.exit(2)
+}
+const names =
+  positionals.length > 0 ? positionals : everything.filter((name) => options.check === undefined || name !== 'peers')
+const chosen = names.filter((name) => name !== 'peers')
+if (options.write && ![0, Object.keys(lines).length].includes(chosen.length)) {
+  console.error(
+    `Expected --write with all lines, or with peers alone: a page of ${chosen.join(', ')} would lack the others`,
+  )
   process.exit(2)
 }
 const here = fileURLToPath(new URL('../dist/esm', import.meta.url))
 /** @type {Record<string, string>} */
 const builds = options.check === undefined ? { '': here } : { other: resolve(options.check), this: here }
 const server = await openRedis()
-const names = positionals.length > 0 ? positionals : Object.keys(lines)
 const results = []
 let worse = 0
-for (const name of names) {
+for (const name of chosen) {
   const line = /** @type {import('./lines/line.mjs').Line} */ (lines[name])
   const figures = await measure(name)
   const rows = rowsOf(line, figures)
@@ -45,7 +61,7 @@ for (const name of names) {
   console.log(`\n${line.title} (${name})`)
   console.table(
     rows.map(({ way, middle, least, most, ratio, goal }) => ({
-      '': way,
+      way,
       [line.unit]: rounded(middle),
       'least – most': `${rounded(least)} – ${rounded(most)}`,
       'ratio to the floor': ratio === null ? '' : ratio.toFixed(2),
@@ -54,18 +70,17 @@ for (const name of names) {
   )
   if (options.check !== undefined) worse += compare(line, figures)
 }
+const peers = names.includes('peers') ? await measurePeers(server.url) : null
+const setting = await settingOf(server.url)
 await server.stop()
-if (options.json !== undefined) {
-  const machine = { node: process.version, cpu: cpus()[0]?.model ?? '', cores: cpus().length }
-  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
-    cwd: join(here, '..'),
-    encoding: 'utf8',
-  }).trim()
-  await writeFile(
-    options.json,
-    `${JSON.stringify({ machine, commit, rounds: Number(options.rounds), results }, null, 2)}\n`,
-  )
+const folder = options.write ? resultsFolder : options.json
+if (folder !== undefined) {
+  await mkdir(folder, { recursive: true })
+  const rounds = Number(options.rounds)
+  if (results.length > 0) await save(join(folder, 'performance.json'), { ...setting, rounds, results })
+  if (peers !== null) await save(join(folder, 'peers.json'), { ...setting, ...peers })
 }
+if (options.write) await writePages()
 if (worse > 0) {
   console.error(
     `${worse} ${worse === 1 ? 'line is' : 'lines are'} worse than in the other build by more than the spread.`,
@@ -126,4 +141,19 @@ function compare({ better, floor }, figures) {
 /** @param {number} figure */
 function rounded(figure) {
   return figure >= 100 ? Math.round(figure) : Number(figure.toPrecision(3))
+}
+
+/** @param {string} url */
+async function settingOf(url) {
+  const client = new Redis(url)
+  const redis = /redis_version:(\S+)/.exec(await client.info('server'))?.[1] ?? ''
+  client.disconnect()
+  const machine = { node: process.versions.node, redis, cpu: cpus()[0]?.model ?? '', cores: cpus().length }
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: checkout, encoding: 'utf8' }).trim()
+  return { date: new Date().toISOString().slice(0, 10), commit, machine }
+}
+
+/** @param {string} file @param {object} content */
+async function save(file, content) {
+  await writeFile(file, `${JSON.stringify(content, null, 2)}\n`)
 }

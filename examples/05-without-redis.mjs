@@ -1,7 +1,7 @@
 /**
  * Nothing listens where Redis should be. Callers are answered all the same, by one load a process. It prints
  *
- *   degraded: The store did not answer within … ms
+ *   degraded: refused
  *   100 callers, 1 load
  *   the next one does not wait for Redis again
  *   invalidate: STORE_UNAVAILABLE
@@ -14,7 +14,7 @@ import { Redis } from 'ioredis'
 const redis = new Redis({ host: '127.0.0.1', port: 1 })
 redis.on('error', () => {}) // it says so again with every attempt to connect
 const cache = createCache({ store: redisStore(redis), namespace: 'example-5', commandTimeout: 300 })
-cache.on('degraded', ({ error }) => console.log('degraded:', error.message))
+cache.on('degraded', ({ error }) => console.log('degraded:', error.reason))
 
 let loads = 0
 async function loadUser() {

@@ -21,8 +21,8 @@ const inside = (/** @type {string} */ name, /** @type {() => Promise<unknown>} *
 // As if in two processes: they have nothing in common but Redis.
 const url = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379'
 const [one, other] = [new Redis(url), new Redis(url)]
-const loads = createCache({ store: redisStore(one), namespace: 'example-22', ttl: 1 })
-const waits = createCache({ store: redisStore(other), namespace: 'example-22', ttl: 1 })
+const loads = createCache({ store: redisStore(one), namespace: 'example-22', ttl: '1ms' })
+const waits = createCache({ store: redisStore(other), namespace: 'example-22', ttl: '1ms' })
 for (const cache of [loads, waits]) instrument(cache)
 const waiting = new Promise((resolve) => waits.on('wait', resolve))
 const query = () => inside('query', () => waiting)

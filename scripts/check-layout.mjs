@@ -7,7 +7,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The most files of a folder, and of src/core with all its rooms. */
-const most = { folder: 18, core: 60 }
+const most = { folder: 18, core: 64 }
 
 /** The fewest lines of code of a file. What only exports (index.ts) has as many as it needs. */
 const fewestLines = 15
@@ -16,7 +16,9 @@ const fewestLines = 15
 const short = new Map([
   ['src/create-cache.ts', 'chooses the store of a cache without one, which no room of core may know'],
   ['src/http/policy/message.ts', 'the messages that all rules of RFC 9111 are about'],
+  ['src/redis/redis-store.ts', 'the public name of a store, whose class users do not see'],
   ['src/codecs/returned.ts', 'is shared by the codecs, which do not import each other'],
+  ['src/cli/main.ts', 'is the program that npm installs; everything else can be imported without running it'],
   ['src/cli/lines.ts', 'is shared by the commands, which do not import each other'],
 ])
 

@@ -10,12 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { checkout } from '../tools/command.mjs'
-import { adapterMutations } from '../tools/mutations/frameworks.mjs'
-import { httpMutations } from '../tools/mutations/http.mjs'
-import { identityMutations } from '../tools/mutations/identity.mjs'
-import { lockMutations } from '../tools/mutations/locks.mjs'
-import { nearMutations } from '../tools/mutations/near.mjs'
-import { mutations } from '../tools/mutations/core.mjs'
+import { allMutations } from '../tools/mutations/all.mjs'
 
 const { values: options } = parseArgs({
   options: { only: { type: 'string', default: '' }, shard: { type: 'string', default: '1/1' } },
@@ -27,14 +22,7 @@ const execute = promisify(execFile)
 const copy = await copyOfCheckout()
 let survivors = 0
 try {
-  const chosen = [
-    ...mutations,
-    ...lockMutations,
-    ...nearMutations,
-    ...httpMutations,
-    ...identityMutations,
-    ...adapterMutations,
-  ].filter(({ name }, index) => name.includes(options.only) && index % shards === shard - 1)
+  const chosen = allMutations.filter(({ name }, index) => name.includes(options.only) && index % shards === shard - 1)
   for (const mutation of chosen) {
     const started = performance.now()
     const verdict = await judged(mutation)

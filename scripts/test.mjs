@@ -6,6 +6,7 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { checkout, command } from '../tools/command.mjs'
+import { isInstalled } from '../tools/installed.mjs'
 import { suites } from '../tools/suites.mjs'
 
 const { values: options } = parseArgs({ options: { full: { type: 'boolean', default: false } } })
@@ -93,31 +94,8 @@ for (const [index, { what, run, remedy }] of steps.entries()) {
 console.log(`${tests.passed} passed, ${tests.failed} failed${tests.skipped > 0 ? `, ${tests.skipped} skipped` : ''}`)
 
 async function installIfStale() {
-  if (await isInstalled()) return
+  if (await isInstalled(checkout)) return
   await command('npm', ['ci', '--no-audit', '--no-fund'])
-}
-
-/**
- * npm notes what it has installed in node_modules/.package-lock.json; an optional package may be missing there, where
- * it is of no use.
- */
-async function isInstalled() {
-  const wanted = await lockedVersions('package-lock.json')
-  const installed = await lockedVersions('node_modules/.package-lock.json').catch(() => undefined)
-  return (
-    installed !== undefined &&
-    [...wanted].every(([path, { version, optional }]) => optional || installed.get(path)?.version === version)
-  )
-}
-
-/**
- * @param {string} file
- * @returns {Promise<Map<string, { version: string, optional?: boolean }>>} by folder
- */
-async function lockedVersions(file) {
-  const { packages } = JSON.parse(await readFile(join(checkout, file), 'utf8'))
-  delete packages['']
-  return new Map(Object.entries(packages))
 }
 
 /** @param {'quick' | 'rest'} which */

@@ -21,6 +21,9 @@
  * With GAPS fewer steps are taken together: what a caller reads, whether it joins, what its claim finds, when the load
  * begins, when it ends and when the fill comes are six.
  *
+ * With SOFT the invalidation leaves the value, and makes it stale. Here nobody has a grace: a stale value counts as missing,
+ * so that 3 holds as it does for a value that is gone. What is served within a grace is no part of the model.
+ *
  * A value is `new` if its load began after the invalidation, else it is `old`: nothing else is known of it.
  *
  * The breaks, such as NO_TOKEN_CHECK_IN_FILL, take a rule away. Each must be found out (spec/searches.mjs lists them).
@@ -68,6 +71,13 @@ byte enlisted;
 mtype value = nothing;
 /* The token of the load that wrote the value. */
 byte writer;
+#ifdef SOFT
+/* The value is stale because of the invalidation. */
+bit softened;
+#define isFresh (value != nothing && !softened)
+#else
+#define isFresh (value != nothing)
+#endif
 
 /* The snapshot to which it will go back; nothing before it is taken, and when Redis has gone back. */
 byte oldLease;
@@ -165,7 +175,12 @@ hidden byte each, told;
 #ifdef CLAIM_IGNORES_VALUE
 #define isThere false
 #else
-#define isThere (value != nothing)
+#define isThere isFresh
+#endif
+#ifdef AWAITED_THOUGH_SOFTENED
+#define isOutcome (value != nothing)
+#else
+#define isOutcome isFresh
 #endif
 #ifdef CLAIM_IGNORES_LEASE
 #define isFree true
@@ -320,6 +335,9 @@ inline fill(by, what, reply) {
     lawful = 0;
     value = what;
     writer = (slips > 0 -> by : 0);
+#ifdef SOFT
+    softened = 0;
+#endif
     endLease(by, what);
     reply = what
   /* It was sent twice, and the first has come. */
@@ -358,8 +376,13 @@ inline giveBack(p, by) {
 }
 
 inline overwrite() {
+#ifdef SOFT
+  /* The token stays: a fill that is sent twice is accepted again, and changes nothing. */
+  softened = value != nothing;
+#else
   value = nothing;
   writer = 0;
+#endif
   lawful = 0;
   if
   :: isVoided -> endLease(lease, again)
@@ -419,8 +442,8 @@ inline slip() {
 
 inline read(c) {
   if
-  :: value != nothing -> got[c] = value; succeed(c, false)
-  :: value == nothing -> state[c] = missed
+  :: isFresh -> got[c] = value; succeed(c, false)
+  :: !isFresh -> state[c] = missed
   :: slip(); state[c] = alone
   fi
 }
@@ -542,7 +565,7 @@ proctype Caller(byte c) {
       :: state[c] == found -> succeed(c, goodInClaim(c))
       :: state[c] == waiting && isValue(got[c]) -> succeed(c, goodInWait(c))
       /* The value was too large for the message. */
-      :: state[c] == waiting && isValue(got[c]) && value != nothing ->
+      :: state[c] == waiting && isValue(got[c]) && isOutcome ->
         state[c] = found;
         got[c] = value;
         good[c] = hasAsked(fellow(c))
@@ -604,7 +627,16 @@ end:
       fi;
       endLease(lease, nothing)
     }
-  :: atomic { value != nothing && expiries > 0 -> expiries--; faulty = 1; value = nothing; writer = 0 }
+  :: atomic {
+      value != nothing && expiries > 0 ->
+      expiries--;
+      faulty = 1;
+      value = nothing;
+#ifdef SOFT
+      softened = 0;
+#endif
+      writer = 0
+    }
   :: atomic {
       if
       :: lateToken[0] != 0 -> c = 0

@@ -88,6 +88,18 @@ export const proofs = [
     settings: { ...two, ...anyTime, REVERTS: 1, REFUSALS: 1, CRASHES: 1 },
   },
   {
+    name: 'soft',
+    what: 'two processes and a soft invalidation, and all of these together; who waits asks again at any time, and some never ask',
+    looksFor: 'states',
+    settings: { ...two, ...everything, SOME_STAY_AWAY: 1, SOFT: 1 },
+  },
+  {
+    name: 'gaps_and_soft',
+    what: 'two processes in smaller steps and a soft invalidation, and a reply that may come too late or not at all',
+    looksFor: 'states',
+    settings: { ...two, GAPS: 1, SLIPS: 1, SOFT: 1 },
+  },
+  {
     name: 'answered_after_crash',
     what: 'three processes, one of which may crash: no run is endless',
     looksFor: 'cycles',
@@ -133,6 +145,20 @@ export const breaks = [
     SLIPS: 1,
   }),
   taken('INVALIDATE_LEAVES_LEASE', shows.lateWrite, 'an invalidation does not void the load under way'),
+  {
+    ...taken('INVALIDATE_LEAVES_LEASE', shows.lateWrite, 'a soft invalidation does not void the load under way', {
+      SOFT: 1,
+    }),
+    name: 'SOFT_LEAVES_LEASE',
+  },
+  taken(
+    'AWAITED_THOUGH_SOFTENED',
+    shows.olderValue,
+    'who waited for a load is given its value though it is stale by then',
+    {
+      SOFT: 1,
+    },
+  ),
   taken('LEASE_NEVER_EXPIRES', shows.deadEnd, 'the lease of a dead process stays', { CRASHES: 1 }),
   taken('ANSWER_BEFORE_FILL_ACCEPTED', shows.olderValue, 'callers are answered before Redis has accepted the fill'),
   taken('ANSWER_REFUSED', shows.olderValue, 'callers are answered although the fill was refused'),

@@ -1,7 +1,8 @@
 import type { Cache } from './core/cache/cache.ts'
-import { openCache } from './core/cache/create.ts'
+import { openCache } from './core/cache/observing-cache.ts'
 import type { CacheOptions } from './core/options/options.ts'
 import { memoryStore } from './memory/memory-store.ts'
+import { warnOfTrouble } from './warnings.ts'
 
 /**
  * Creates a cache with single flight across the fleet.
@@ -10,5 +11,5 @@ import { memoryStore } from './memory/memory-store.ts'
  * @throws TypeError for an unknown option or a wrong value
  */
 export function createCache(options: CacheOptions = {}): Cache {
-  return openCache(options, (clock) => memoryStore({ clock }))
+  return openCache(options, (clock) => memoryStore({ clock }), warnOfTrouble)
 }

@@ -5,22 +5,30 @@ export { locked } from './core/key-value/locked.ts'
 export { tiered } from './core/near/tiered.ts'
 export type { KeyValue } from './core/key-value/record.ts'
 export { CacheError, type CacheErrorCode, type Failure, type PortableError } from './core/errors.ts'
+export type { Diagnosis, UnavailableReason } from './core/errors.ts'
 export { loadFailure, type LoadFailure } from './core/load/failures.ts'
 export type { ErrorClass, ErrorForm, ErrorOptions } from './core/codec/portable-error.ts'
 export { jsonCodec, type Codec } from './core/codec/codec.ts'
-export { cached, cachedMethod, type CachedDecorator, type CachedMethod } from './core/cache/wrap.ts'
+export { cached, cachedMethod, type CachedDecorator, type CachedMethod } from './decorator.ts'
 export { loadContext } from './core/cache/wrap.ts'
+export { collectChanges, invalidateAfter, type Changes, type CollectedChanges } from './changes.ts'
 export { warmUp, type WarmedUp, type WarmUpOptions } from './warm-up.ts'
 export { onlyKnown, type KeyFilter, type KnownKeys, type OnlyKnownOptions } from './key-filter.ts'
-export type { Cache, Peeked, Wrapped, WrappedMethods, WrapOptions } from './core/cache/cache.ts'
+export type { WarningCode } from './warnings.ts'
+export type { Schema, SchemaIssue, SchemaResult } from './core/codec/schema.ts'
+export type { Cache, Defined, Definition, Peeked, Wrapped, WrappedMethods, WrapOptions } from './core/cache/cache.ts'
 export type {
   CacheOptions,
   CallOptions,
   CloseOptions,
+  InvalidateOptions,
   LoadOptions,
   ErrorKind,
   NegativeTtl,
+  PeekOptions,
   SetOptions,
+  ValueOptions,
+  VersionOptions,
 } from './core/options/options.ts'
 export type { LoadContext, Loader, Stale } from './core/load/loader.ts'
 export type { AcquireOptions, HoldOptions, Lock, LockLease, Released, RenewOptions } from './core/contract/lock.ts'
@@ -42,6 +50,7 @@ export type {
   Entry,
   StoreUser,
   Inspection,
+  Invalidation,
   Lease,
   NewValue,
   Outcome,

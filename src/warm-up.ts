@@ -129,6 +129,10 @@ function planned(options: WarmUpOptions): {
     ...given,
     jitter: spread,
   }
-  refinePlan(planOf({}), signal === undefined ? call : { ...call, signal }, 'warmUp')
+  refinePlan(
+    planOf({ version: given['version'] as CallOptions['version'] }),
+    signal === undefined ? call : { ...call, signal },
+    'warmUp',
+  )
   return { concurrency, signal, call }
 }

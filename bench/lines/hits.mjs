@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
+import { createClient } from 'redis'
 import { never, perSecond, product } from './line.mjs'
 
 const keys = Array.from({ length: 1_000 }, (_, index) => `product:${index}`)
@@ -107,7 +108,12 @@ export function secondTier(inFlight, goal) {
     goals: { herdless: goal, 'herdless, { ttl } in the call': goal },
     async open({ herdless, redis, url }) {
       const client = new Redis(url)
-      const cache = herdless.createCache({ store: redis.redisStore(client), namespace: 'bench-hits', ttl: '1h' })
+      const options = /** @type {const} */ ({ namespace: 'bench-hits', ttl: '1h' })
+      const cache = herdless.createCache({ ...options, store: redis.redisStore(client) })
+      const nodeRedis = createClient({ url })
+      nodeRedis.on('error', () => {})
+      await nodeRedis.connect()
+      const onNodeRedis = herdless.createCache({ ...options, store: redis.redisStore(nodeRedis) })
       for (const key of keys) {
         await client.set(`bench-raw:${key}`, JSON.stringify(product))
         await cache.set(key, product)
@@ -130,10 +136,15 @@ export function secondTier(inFlight, goal) {
             rate(async (key) => JSON.parse(/** @type {string} */ (await client.get(`bench-raw:${key}`)))),
           herdless: () => rate((key) => cache.getOrLoad(key, never)),
           'herdless, { ttl } in the call': () => rate((key) => cache.getOrLoad(key, never, { ttl: '1h' })),
+          'GET and JSON.parse on node-redis': () =>
+            rate(async (key) => JSON.parse(/** @type {string} */ (await nodeRedis.get(`bench-raw:${key}`)))),
+          'herdless on node-redis': () => rate((key) => onNodeRedis.getOrLoad(key, never)),
         },
         close: async () => {
           await cache.close()
+          await onNodeRedis.close()
           client.disconnect()
+          nodeRedis.destroy()
         },
       }
     },

@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url'
  *
  * @typedef {object} Child
  * @property {(what: string, details?: object) => Promise<any>} ask  rejects when the child dies before it answers
- * @property {(listener: (news: string) => void) => () => void} onNews  returns the way to stop listening
+ * @property {(listener: (news: any) => void) => () => void} onNews  returns the way to stop listening
  * @property {() => Promise<void>} kill  kill -9; resolves when it is gone
+ * @property {(isPaused: boolean) => void} pause  SIGSTOP, or SIGCONT
  * @property {() => boolean} alive
  */
 
@@ -34,7 +35,7 @@ export function startChild(file, args = []) {
   let questions = 0
   /** @type {Map<number, { resolve: (answer: any) => void, reject: (error: Error) => void }>} */
   const open = new Map()
-  /** @type {Set<(news: string) => void>} */
+  /** @type {Set<(news: any) => void>} */
   const listeners = new Set()
 
   child.on('message', (/** @type {any} */ message) => {
@@ -79,6 +80,9 @@ export function startChild(file, args = []) {
       child.kill('SIGKILL')
       await gone
     },
+    pause(isPaused) {
+      child.kill(isPaused ? 'SIGSTOP' : 'SIGCONT')
+    },
     alive: () => !ended,
   }
 }
@@ -109,7 +113,7 @@ export function serveParent(answers) {
 
 /**
  * Tells the lab something that it did not ask for.
- * @param {string} news
+ * @param {unknown} news
  */
 export function tellParent(news) {
   process.send?.({ news })

@@ -3,6 +3,8 @@ import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 
 import { serveParent } from './children.mjs'
 
+const sales = Number(process.argv[2] ?? 100_000)
+
 /**
  * The database, in a process of its own: PostgreSQL compiled to WebAssembly, behind a socket that speaks PostgreSQL's
  * protocol. It runs one query at a time, as a server with one core would; what comes meanwhile waits in line.
@@ -11,8 +13,11 @@ import { serveParent } from './children.mjs'
 const schema = `
   create table sale (id int primary key, region int not null, cents int not null);
   insert into sale
-    select i, i % 12, (i::bigint * 104729) % 10000 from generate_series(1, 100000) as i;
+    select i, i % 12, (i::bigint * 104729) % 10000 from generate_series(1, ${sales}) as i;
   analyze sale;
+
+  create table edition (number int not null);
+  insert into edition values (1);
 
   create sequence queries minvalue 0;
   select nextval('queries');
@@ -49,5 +54,11 @@ serveParent({
   async queries() {
     const { rows } = await database.query('select last_value from queries')
     return Number(rows[0].last_value)
+  },
+
+  /** Changes the source: whatever is read from now on is of the next edition. Resolves with its number. */
+  async edit() {
+    const { rows } = await database.query('update edition set number = number + 1 returning number')
+    return Number(rows[0].number)
   },
 })

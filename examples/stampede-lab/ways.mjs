@@ -10,22 +10,24 @@ import { redisStore } from 'herdless/redis'
  * @typedef {object} Setup
  * @property {import('ioredis').Redis} redis
  * @property {string} namespace  what every key in Redis begins with
- * @property {number} lockTtl  milliseconds after which Redis forgets a lock, or a lease, that nobody renews
+ * @property {number} lockTtl  milliseconds after which Redis forgets a lock, or a lease, that is not renewed
+ * @property {number} [valueTtl]  milliseconds, a minute by default
  *
  * @typedef {object} Way
  * @property {(key: string, load: () => Promise<unknown>, signal: AbortSignal) => Promise<unknown>} get
  *   what one caller does; `signal` says that the caller has given up
+ * @property {(key: string) => Promise<unknown>} invalidate  what a process does after it has changed the source
  * @property {() => Promise<void>} [close]
  */
 
-const valueTtl = 60_000
+const minute = 60_000
 
 /**
  * Look; if it is not there, load it and store it. Most caches in front of a database are this.
  * @param {Setup} setup
  * @returns {Way}
  */
-function nothing({ redis, namespace }) {
+function nothing({ redis, namespace, valueTtl = minute }) {
   return {
     async get(name, load) {
       const key = `${namespace}:${name}`
@@ -35,6 +37,7 @@ function nothing({ redis, namespace }) {
       await redis.set(key, JSON.stringify(value), 'PX', valueTtl)
       return value
     },
+    invalidate: (name) => redis.del(`${namespace}:${name}`),
   }
 }
 
@@ -56,6 +59,7 @@ function coalescing(setup) {
       }
       return answer
     },
+    invalidate: unshared.invalidate,
   }
 }
 
@@ -66,7 +70,7 @@ function coalescing(setup) {
  * @param {Setup} setup
  * @returns {Way}
  */
-function lock({ redis, namespace, lockTtl }) {
+function lock({ redis, namespace, lockTtl, valueTtl = minute }) {
   return {
     async get(name, load, signal) {
       const key = `${namespace}:${name}`
@@ -85,6 +89,7 @@ function lock({ redis, namespace, lockTtl }) {
         await sleep(50, undefined, { signal })
       }
     },
+    invalidate: (name) => redis.del(`${namespace}:${name}`),
   }
 }
 
@@ -92,10 +97,11 @@ function lock({ redis, namespace, lockTtl }) {
  * @param {Setup} setup
  * @returns {Way}
  */
-function herdless({ redis, namespace, lockTtl }) {
+function herdless({ redis, namespace, lockTtl, valueTtl = minute }) {
   const cache = createCache({ store: redisStore(redis), namespace, ttl: valueTtl, leaseTtl: lockTtl })
   return {
     get: (key, load, signal) => cache.getOrLoad(key, load, { signal }),
+    invalidate: (key) => cache.invalidate(key),
     close: () => cache.close(),
   }
 }

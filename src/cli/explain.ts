@@ -1,52 +1,60 @@
+import type { Command } from 'commander'
 import type { Explanation } from '../core/cache/explain.ts'
 import { longestLife } from '../core/time/duration.ts'
-import { openCache } from '../core/cache/create.ts'
+import { openCache } from '../core/cache/observing-cache.ts'
 import { checkKey } from '../core/entry/key.ts'
 import { redisStore } from '../redis/index.ts'
 import { connected, patience } from './connected.ts'
+import { ending, UsageError } from './ending.ts'
 import { asJson, asLine } from './lines.ts'
-import { parsed, planned, targetIn, targetOptions, understood, UsageError } from './target.ts'
+import { nothingIn, searchNamespace } from './namespaces.ts'
+import { planned, takingTarget, targetIn, understood, type TargetOptions } from './target.ts'
 
-const help = `Usage: herdless explain [options] <redis url> <key>
+interface ExplainOptions extends TargetOptions {
+  readonly namespace?: string
+  readonly json?: true
+}
 
-Says what is known of a key: whether there is a value and why not, who loads it, and who waits. It changes nothing.
-Without a URL it takes that of REDIS_URL.
+/** Adds `herdless explain`. */
+export function addExplain(program: Command): void {
+  const command = program
+    .command('explain')
+    .usage('[options] [redis url...] <key>')
+    .summary('reports the state of a key: its value or the reason why there is none, its load, its waiters')
+    .description(
+      'Reports the state of a key: its value or the reason why there is none, the process that loads it, and the number of ' +
+        'processes that wait. It changes nothing. Without a URL it takes that of the environment variable REDIS_URL.',
+    )
+    .argument('[words...]')
+    .option('--namespace <name>', 'the namespace of the cache (default: herdless)')
+    .option('--json', 'the report as one line of JSON')
+    .addHelpText('after', '\nEnds with 0, or with 2 if nobody could be asked.')
+    .action(ending(explain))
+  takingTarget(command)
+}
 
-  --namespace <name>   the namespace of the cache (default herdless)
-  --cluster            the URLs, one or several, are nodes of a cluster
-  --sentinel <name>    the URLs are sentinels of the master of this name
-  --tls-ca <file>      the authority that signed the certificate of a rediss:// server, in PEM
-  --json               what it says as one line of JSON
-  --help               this text
-
-Ends with 0, or with 2 if nobody could be asked.`
-
-const options = {
-  ...targetOptions,
-  namespace: { type: 'string' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
-} as const
-
-/** Runs `herdless explain`; resolves with the exit code. */
-export async function explain(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parsed(args, options)
-  if (values.help === true) return (console.log(help), 0)
-  const key = positionals.at(-1)
+/** Resolves with the exit code. */
+async function explain(words: readonly string[], options: ExplainOptions): Promise<number> {
+  const key = words.at(-1)
   // A lone URL is not taken for a key, because the output would show its password.
-  if (key === undefined || (positionals.length === 1 && /^rediss?:\/\//i.test(key))) {
+  if (key === undefined || (words.length === 1 && /^rediss?:\/\//i.test(key))) {
     throw new UsageError('Expected a key behind the URL')
   }
-  const target = targetIn(values, positionals.slice(0, -1))
+  const target = targetIn(options, words.slice(0, -1))
   understood(() => checkKey(key))
-  const { namespace } = planned({ namespace: values.namespace })
+  const { namespace } = planned({ namespace: options.namespace })
   const explanation = await connected(target, async (client) => {
     const settings = { namespace, grace: longestLife, commandTimeout: patience }
     await using cache = openCache(settings, () => redisStore(client, { wakeUp: 'poll' }))
-    return await cache.explain(key)
+    const its = await cache.explain(key)
+    if (its.state !== 'missing' || its.value !== null || its.load !== null || its.rest !== null) return its
+    // A user without the right to SCAN is told of the key alone.
+    const search = await searchNamespace(client, namespace).catch(() => null)
+    if (search === null || search.others.length === 0) return its
+    return { ...its, because: [...its.because, nothingIn(namespace, search)] }
   })
   const { here: _, ...told } = explanation
-  console.log(values.json === true ? asJson(told) : asText(explanation, namespace))
+  console.log(options.json === true ? asJson(told) : asText(explanation, namespace))
   return explanation.state === 'unknown' ? 2 : 0
 }
 

@@ -1,51 +1,86 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis'
-import { type Target, UsageError } from './target.ts'
+import type { Credentials, Address, ClientLibrary, OwnClient, TargetWay } from './library.ts'
 
 /** The required classes of ioredis. */
-export interface Ioredis {
+interface Ioredis {
   readonly Redis: typeof Redis
   readonly Cluster: typeof Cluster
 }
 
-/** The address of a server, in the options of ioredis. */
-export type Address = { readonly host: string; readonly port: number } | { readonly path: string }
-
-/** The addresses and options for a target. */
-export interface RedisWay {
-  readonly addresses: readonly Address[]
-  /** Credentials, encryption and database of every address. */
-  readonly options: RedisOptions
-}
-
-/**
- * The ioredis of the application.
- * @throws UsageError if there is none
- */
-export async function ioredis(who: string): Promise<Ioredis> {
-  try {
-    return await import('ioredis')
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    const outside = 'outside a project, `npx --package herdless --package ioredis herdless …`'
-    throw new UsageError(`${who} needs ioredis 5 or 6: \`npm install ioredis\`, or, ${outside}`, { cause: error })
+/** The clients of ioredis 5 and 6. */
+export function ioredisLibrary(library: Ioredis): ClientLibrary {
+  return {
+    name: 'ioredis',
+    parse: (url) => parsed(new library.Redis(url, { lazyConnect: true }).options),
+    open: (way, patience) => ownClient(clientOf(library, way, patience)),
   }
 }
 
-/** Parses URLs as the application's ioredis does, without a connection. */
-export function wayTo({ urls, ca }: Target, library: Ioredis): RedisWay {
-  const read = urls.map((url) => new library.Redis(url, { lazyConnect: true }).options)
-  const [{ username, password, db, tls, family } = {}] = read
-  const secure = tls === undefined ? null : ca === null ? tls : { ...tls, ca }
-  const options: RedisOptions = {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(family === undefined ? {} : { family }),
-    ...(secure === null ? {} : { tls: secure }),
-    db: db ?? 0,
+function parsed({ username, password, db, tls, family, path, host, port }: RedisOptions): Credentials & {
+  readonly address: Address
+} {
+  return {
+    ...(typeof username === 'string' && { username }),
+    ...(typeof password === 'string' && { password }),
+    ...(family !== undefined && { family }),
+    tls: (tls ?? null) as Credentials['tls'],
+    database: db ?? 0,
+    address: path === undefined ? { host: host ?? '127.0.0.1', port: port ?? 6379 } : { path },
   }
-  return { addresses: read.map(addressIn), options }
 }
 
-function addressIn({ path, host = '127.0.0.1', port = 6379 }: RedisOptions): Address {
-  return path === undefined ? { host, port } : { path }
+function clientOf(library: Ioredis, way: TargetWay, patience: number): Redis | Cluster {
+  const { addresses, kind, master, tls, database, username, password, family } = way
+  const impatient = {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(family !== undefined && { family }),
+    ...(tls !== null && { tls }),
+    db: database,
+    replyMapping: 'legacy' as const,
+    connectTimeout: patience,
+    commandTimeout: patience,
+    disconnectTimeout: 100,
+    maxRetriesPerRequest: 0,
+  }
+  const places = addresses.filter((address): address is Extract<Address, { host: string }> => 'host' in address)
+  switch (kind) {
+    case 'cluster':
+      return new library.Cluster(places, {
+        lazyConnect: true,
+        clusterRetryStrategy: () => null,
+        redisOptions: impatient,
+      })
+    case 'sentinel':
+      return new library.Redis({
+        ...impatient,
+        lazyConnect: true,
+        sentinels: places,
+        name: master,
+        sentinelRetryStrategy: () => null,
+        retryStrategy: () => null,
+      })
+    case 'server':
+      return new library.Redis({
+        ...impatient,
+        ...addresses[0],
+        lazyConnect: true,
+        enableReadyCheck: false,
+        disableClientInfo: true,
+        retryStrategy: () => null,
+        reconnectOnError: null,
+      })
+  }
+}
+
+function ownClient(client: Redis | Cluster): OwnClient {
+  return {
+    client,
+    connect: () => client.connect(),
+    call: (command, args) => client.call(command, [...args]),
+    subscribe: (channel) => client.subscribe(channel),
+    onMessage: (listener) => void client.on('message', listener),
+    onError: (listener) => void client.on('error', listener),
+    onLoss: (listener) => void client.on('close', listener),
+  }
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { parseArgs, type ParseArgsConfig } from 'node:util'
+import type { Command } from 'commander'
 import type { CacheOptions } from '../core/options/options.ts'
 import { planOf } from '../core/options/plan.ts'
+import { UsageError } from './ending.ts'
 
 /** The target of a command: a server, or nodes of a cluster or sentinels, any of which may answer. */
 export interface Target {
@@ -13,24 +14,38 @@ export interface Target {
   readonly ca: string | null
 }
 
-/** The options for a target. */
-export const targetOptions = {
-  cluster: { type: 'boolean' },
-  sentinel: { type: 'string' },
-  'tls-ca': { type: 'string' },
-} as const
+/** The options for a target, as given. */
+export interface TargetOptions {
+  readonly cluster?: true
+  readonly sentinel?: string
+  readonly tlsCa?: string
+}
+
+/** Adds the URLs of a target, and the options for it, to a command behind its own options. */
+export function takingUrls(command: Command): Command {
+  return takingTarget(command.argument('[redis url...]', 'default: the environment variable REDIS_URL'))
+}
+
+/** Adds the options for a target to a command, behind its own. */
+export function takingTarget(command: Command): Command {
+  return command
+    .option('--cluster', 'the URLs, one or several, are nodes of a cluster')
+    .option(
+      '--sentinel <name>',
+      'the URLs are sentinels of the master of this name; its user, password and database are those of the first URL',
+    )
+    .option('--tls-ca <file>', 'the authority that signed the certificate of a rediss:// server, in PEM')
+}
 
 /**
  * The target in a command line. Without a URL, REDIS_URL is used.
  * @throws UsageError
  */
-export function targetIn(
-  values: { readonly cluster?: boolean; readonly sentinel?: string; readonly 'tls-ca'?: string },
-  given: readonly string[],
-): Target {
+export function targetIn(options: TargetOptions, given: readonly string[]): Target {
   const urls = given.length > 0 ? given : [process.env['REDIS_URL'] ?? ''].filter((url) => url !== '')
-  const kind = values.cluster === true ? 'cluster' : values.sentinel === undefined ? 'server' : 'sentinel'
-  if (values.cluster === true && values.sentinel !== undefined) {
+  const { cluster, sentinel, tlsCa } = options
+  const kind = cluster === true ? 'cluster' : sentinel === undefined ? 'server' : 'sentinel'
+  if (cluster === true && sentinel !== undefined) {
     throw new UsageError('Expected --cluster or --sentinel, got both')
   }
   if (urls.length === 0) throw new UsageError('Expected the URL of a Redis, such as redis://127.0.0.1:6379')
@@ -38,29 +53,12 @@ export function targetIn(
     throw new UsageError(`Expected one URL, got ${urls.length}; several are for --cluster and --sentinel`)
   }
   for (const url of urls) checkUrl(url)
-  return { urls, kind, master: values.sentinel ?? '', ca: certificateIn(values['tls-ca']) }
+  return { urls, kind, master: sentinel ?? '', ca: certificateIn(tlsCa) }
 }
 
-/**
- * A parsed command line.
- * @throws UsageError
- */
-export function parsed<Options extends NonNullable<ParseArgsConfig['options']>>(
-  args: readonly string[],
-  options: Options,
-): ReturnType<typeof parse<Options>> {
-  try {
-    return parse(args, options)
-  } catch (error) {
-    throw new UsageError((error as Error).message.replace(/\.? To specify a positional.*$/s, ''), { cause: error })
-  }
-}
-
-function parse<Options extends NonNullable<ParseArgsConfig['options']>>(
-  args: readonly string[],
-  options: Options,
-): ReturnType<typeof parseArgs<{ args: string[]; options: Options; allowPositionals: true }>> {
-  return parseArgs({ args: [...args], options, allowPositionals: true })
+/** A duration in a command line: digits are a number of milliseconds, and anything else is checked by its user. */
+export function durationIn(text: string | undefined): CacheOptions['leaseTtl'] {
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : (text as CacheOptions['leaseTtl'])
 }
 
 /**
@@ -69,6 +67,14 @@ function parse<Options extends NonNullable<ParseArgsConfig['options']>>(
  */
 export function planned(given: CacheOptions): ReturnType<typeof planOf> {
   return understood(() => planOf(given))
+}
+
+/**
+ * The namespace to look at; `null` for all.
+ * @throws UsageError
+ */
+export function namespaceAsked(given: string | undefined): string | null {
+  return given === undefined ? null : planned({ namespace: given }).namespace
 }
 
 /**
@@ -100,9 +106,4 @@ function certificateIn(file: string | undefined): string | null {
       cause: error,
     })
   }
-}
-
-/** A command line that is malformed, or impossible in this environment; the message says why. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError'
 }

@@ -12,8 +12,28 @@ export type CacheErrorCode =
   | 'OVERLOADED'
   | 'VALUE_TOO_LARGE'
   | 'VALUE_NOT_SERIALIZABLE'
+  | 'VALUE_INVALID'
   | 'CIRCULAR_LOAD'
   | 'CLOSED'
+
+/** Why a store or a lock server does not carry out a command; `docs/errors.md` has a row for each reason. */
+export type UnavailableReason =
+  | 'refused'
+  | 'unreachable'
+  | 'closed'
+  | 'tls'
+  | 'certificate'
+  | 'password'
+  | 'rights'
+  | 'readOnly'
+  | 'loading'
+  | 'full'
+  | 'unsaved'
+  | 'replicas'
+  | 'clusterDown'
+  | 'busy'
+  | 'timeout'
+  | 'other'
 
 /** The only error class of this library; `code` tells its instances apart, never the message or a subclass. */
 export class CacheError extends Error {
@@ -22,12 +42,21 @@ export class CacheError extends Error {
   readonly code: CacheErrorCode
   /** The key that the error is about; `undefined` if it is not about one key. */
   readonly key: string | undefined
+  /** Why the store is unavailable; only with STORE_UNAVAILABLE. */
+  declare readonly reason?: UnavailableReason
 
-  constructor(code: CacheErrorCode, message: string, about: { key?: string | undefined; cause?: unknown } = {}) {
+  constructor(code: CacheErrorCode, message: string, about: AboutError = {}) {
     super(message, 'cause' in about ? { cause: about.cause } : undefined)
     this.code = code
     this.key = about.key
+    if (about.reason !== undefined) this.reason = about.reason
   }
+}
+
+interface AboutError {
+  readonly key?: string | undefined
+  readonly cause?: unknown
+  readonly reason?: UnavailableReason | undefined
 }
 
 /** A key for a message: quoted, control characters escaped, cut after 100 characters. */
@@ -74,8 +103,8 @@ export function lockClosedError(name?: string): CacheError {
 }
 
 /** The same error with a key. */
-export function withKey(key: string, { code, message, cause }: CacheError): CacheError {
-  return new CacheError(code, message, { key, cause })
+export function withKey(key: string, { code, message, cause, reason }: CacheError): CacheError {
+  return new CacheError(code, message, { key, cause, reason })
 }
 
 /** The error of a load whose loader threw `cause`. */
@@ -85,16 +114,62 @@ export function loadFailedError(key: string, cause: unknown): CacheError {
   return new CacheError('LOAD_FAILED', `Loading ${quoted(key)} failed: ${messageOf(cause)}`, { key, cause })
 }
 
-/**
- * The CacheError for an error of a store. Only name, message and code are kept: a client attaches the whole command to
- * its errors, including the value or the password.
- */
-export function unavailableError(error: unknown): CacheError {
+/** The reasons in sentences, each about the store. */
+const sentences: Record<UnavailableReason, string> = {
+  refused: 'The store refuses connections',
+  unreachable: 'The store cannot be reached',
+  closed: 'The store has no open connection',
+  tls: 'The store does not agree on TLS',
+  certificate: 'The store has a certificate that is not accepted',
+  password: 'The store refuses the user or the password',
+  rights: 'The store forbids a command',
+  readOnly: 'The store is read-only',
+  loading: 'The store is loading its data',
+  full: 'The store is full',
+  unsaved: 'The store cannot save its data',
+  replicas: 'The store has too few replicas',
+  clusterDown: 'The store is a cluster that is down',
+  busy: 'The store is busy with a script',
+  timeout: 'The store did not answer in time',
+  other: 'The store failed',
+}
+
+/** The reason why a command of a store failed, and the error that shows it. */
+export interface Diagnosis {
+  readonly reason: UnavailableReason
+  readonly cause: unknown
+}
+
+/** The CacheError for an error of a store. */
+export function unavailableError(error: unknown, found: Diagnosis | null = null): CacheError {
   if (error instanceof CacheError) return error
-  const { name = 'Error', code } = (error ?? {}) as { name?: unknown; code?: unknown }
-  const message = messageOf(error)
-  const cause = Object.assign(new Error(message), { name }, code === undefined ? {} : { code })
-  return new CacheError('STORE_UNAVAILABLE', `The store failed: ${message}`, { cause })
+  const { reason, cause } = found ?? { reason: 'other', cause: error }
+  const bare = bareError(cause)
+  return new CacheError('STORE_UNAVAILABLE', `${sentences[reason]}: ${bare.message}`, { cause: bare, reason })
+}
+
+/**
+ * The CacheError for a command that a store did not answer.
+ * @param waited how long it was waited for, in milliseconds
+ */
+export function unansweredError(waited: number, found: Diagnosis | null = null): CacheError {
+  const silence = `did not answer within ${waited} ms`
+  if (found === null) return new CacheError('STORE_UNAVAILABLE', `The store ${silence}`, { reason: 'timeout' })
+  const { reason } = found
+  const cause = bareError(found.cause)
+  const message = `${sentences[reason]}, and ${silence}: ${cause.message}`
+  return new CacheError('STORE_UNAVAILABLE', message, { cause, reason })
+}
+
+/**
+ * A copy of an error of a client with name, message and code only: a client attaches the whole command to its errors,
+ * including the value or the password.
+ */
+function bareError(error: unknown): Error {
+  const { name = 'Error', code, errors } = (error ?? {}) as { name?: unknown; code?: unknown; errors?: unknown }
+  // An attempt to connect to several addresses has an error for each, and no message of its own.
+  const message = messageOf(error) || (Array.isArray(errors) ? messageOf(errors[0]) : String(code ?? name))
+  return Object.assign(new Error(message), { name }, code === undefined ? {} : { code })
 }
 
 /** Whether a thrown value is an error. Never throws: a thrown proxy may. */
@@ -120,7 +195,7 @@ export function messageOf(thrown: unknown): string {
 /** Reports an error of a function of the user that has no caller, as a process warning. */
 export function warnOfThrown(by: string, thrown: unknown): void {
   const what = messageOf(attempt(() => (thrown instanceof Error ? thrown.stack : undefined)) ?? thrown)
-  process.emitWarning(`${by} threw: ${what}`, 'HerdlessWarning')
+  process.emitWarning(`${by} threw: ${what}`, { type: 'HerdlessWarning', code: 'HERDLESS_THROWN' })
 }
 
 /** Ignores the rejection of work that has no waiting caller. The call site must know how a failure is made up for. */

@@ -26,6 +26,19 @@ declare global {
   }
 }
 
+/** The members of a request of Express 4 or 5 that options usually read. */
+export interface ExpressRequest extends IncomingMessage, Express.Request {
+  readonly originalUrl: string
+  readonly baseUrl: string
+  readonly path: string
+  readonly hostname: string
+  readonly protocol: string
+  readonly secure: boolean
+  readonly ip?: string | undefined
+  readonly query: Readonly<Record<string, unknown>>
+  get(name: string): string | undefined
+}
+
 /** A middleware of Express 4 or 5, or of any framework with the requests and responses of node:http. */
 export type Middleware<Request> = (request: Request, response: ServerResponse, next: (error?: unknown) => void) => void
 
@@ -33,13 +46,13 @@ export type Middleware<Request> = (request: Request, response: ServerResponse, n
  * Creates a middleware that caches whole responses: the handler behind it runs once for the whole fleet.
  * `Cache-Control` of the response applies (RFC 9111, as a shared cache).
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
- * @param options each with a default
+ * @param options each with a default; their functions receive the request, of type `Request`
  * @throws TypeError for a cache that was not made by `createCache`, an unknown option or an invalid value
  */
-export function cacheResponses<Request extends IncomingMessage = IncomingMessage>(
+export function cacheResponses<Request extends IncomingMessage = ExpressRequest>(
   cache: Cache,
   options: CacheResponsesOptions<Request, Request> = {},
-): Middleware<Request> {
+): Middleware<IncomingMessage> {
   const responses = new ResponseCache('cacheResponses', cache, options)
   return (request, response, next) =>
     void responses.handle(request, response, () => next(), expressSurroundings(request, response))

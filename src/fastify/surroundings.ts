@@ -3,9 +3,13 @@ import { messagePart, responsePart } from '../http/server/express-surroundings.t
 import { own } from '../http/watch/harmless.ts'
 import type { Outcomes, Part, Surroundings } from '../http/watch/surroundings.ts'
 
-/** The used members of a request of Fastify 4 or 5. */
+/** The members of a request of Fastify 4 or 5 that the cache uses or that options usually read. */
 export interface HookRequest {
   readonly raw: IncomingMessage
+  readonly headers: IncomingMessage['headers']
+  readonly hostname: string
+  readonly ip: string
+  readonly url: string
   readonly routeOptions: unknown
   readonly server: {
     readonly initialConfig: object

@@ -12,7 +12,7 @@ export type { CacheInfo } from '../http/message/cache-info.ts'
 export type { HonoContext }
 export type { CacheResponsesOptions, PerRequest } from '../http/options/response-options.ts'
 
-/** A middleware of Hono, for servers of @hono/node-server. */
+/** A middleware of Hono, for servers of `@hono/node-server`. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
 /**

@@ -4,10 +4,10 @@ import { own } from '../http/watch/harmless.ts'
 import { Overrides } from '../http/message/overrides.ts'
 import type { Surroundings } from '../http/watch/surroundings.ts'
 
-/** The used members of a context of Hono 4. */
+/** The members of a context of Hono 4 that the cache uses or that options usually read. */
 export interface HonoContext {
   readonly env: unknown
-  readonly req: { raw: Request; readonly path: string }
+  readonly req: { raw: Request; readonly path: string; header(name: string): string | undefined }
   readonly var: object
   header(name: string, value?: string): void
   newResponse(body: null): Response

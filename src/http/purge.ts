@@ -15,24 +15,28 @@ export interface Purge {
   readonly tags?: readonly string[] | undefined
   /** A prefix of addresses that ends with a slash: `http://shop.example/products/`. The cache needs `prefixes: '/'`. */
   readonly prefix?: string | undefined
+  /** Whether to make the responses stale instead of voiding them. Default `false`. */
+  readonly soft?: boolean | undefined
 }
 
 /**
  * Invalidates stored responses. After it has resolved, no new request in the fleet is answered with a response whose
- * handler began before the purge.
+ * handler began before the purge. With `soft`, such a response is stale: it is served as `stale-while-revalidate` and
+ * `stale-if-error` allow, or validated. Responses that vary are voided by a soft purge too, unless it is by tag.
  * @param cache the cache that `cacheResponses` was given
  * @throws TypeError if there is nothing to purge, or for an invalid address, tag or prefix
  * @throws CacheError STORE_UNAVAILABLE, CLOSED
  */
-export async function purge(cache: Cache, { urls = [], tags = [], prefix }: Purge): Promise<void> {
+export async function purge(cache: Cache, { urls = [], tags = [], prefix, soft = false }: Purge): Promise<void> {
   if (urls.length === 0 && tags.length === 0 && prefix === undefined) {
     throw new TypeError('Expected `urls`, `tags` or `prefix` to say what is to be purged, got nothing')
   }
+  if (typeof soft !== 'boolean') throw new TypeError(`Expected \`soft\` to be a boolean, got ${formatValue(soft)}`)
   for (const url of prefix === undefined ? urls : [...urls, prefix]) checkAddress(url)
   await Promise.all([
-    ...urls.map((url) => cache.invalidate(responseKey(url))),
-    ...(tags.length === 0 ? [] : [cache.invalidateTags(tags)]),
-    ...(prefix === undefined ? [] : [cache.invalidatePrefix(responseKey(prefix))]),
+    ...urls.map((url) => (soft ? cache.expire(responseKey(url)) : cache.invalidate(responseKey(url)))),
+    ...(tags.length === 0 ? [] : [cache.invalidateTags(tags, { soft })]),
+    ...(prefix === undefined ? [] : [cache.invalidatePrefix(responseKey(prefix), { soft })]),
   ])
 }
 
@@ -44,7 +48,8 @@ export interface PurgeRouterOptions {
 
 /**
  * A middleware that invalidates responses on request. A POST with `Authorization: Bearer` and the token purges the
- * responses named by its query, `?url=…&tag=…&prefix=…`; `url` and `tag` may be repeated. It answers 204, or 400, 401,
+ * responses named by its query, `?url=…&tag=…&prefix=…`; `url` and `tag` may be repeated, and with `soft=1` the purge is
+ * soft. It answers 204, or 400, 401,
  * 405 or 503 with the reason as text.
  * @param cache the cache that `cacheResponses` was given
  * @param options.token at least 16 characters
@@ -72,19 +77,30 @@ export function purgeRouter(
       return answer(401, 'Expected the token\n', { 'WWW-Authenticate': 'Bearer' })
     }
     if (request.method !== 'POST') return answer(405, 'Expected a POST\n', { Allow: 'POST' })
-    purge(cache, askedIn(request.url ?? '')).then(
+    purged(cache, request.url ?? '').then(
       () => answer(204),
       (error: unknown) => answer(error instanceof CacheError ? 503 : 400, `${(error as Error).message}\n`),
     )
   }
 }
 
-function askedIn(target: string): Purge {
-  const query = new URLSearchParams(target.slice(target.indexOf('?') + 1))
-  return { urls: query.getAll('url'), tags: query.getAll('tag'), prefix: query.get('prefix') ?? undefined }
+async function purged(cache: Cache, target: string): Promise<void> {
+  await purge(cache, askedIn(target))
 }
 
-function checkAddress(url: unknown): void {
+function askedIn(target: string): Purge {
+  const query = new URLSearchParams(target.slice(target.indexOf('?') + 1))
+  const soft = query.get('soft') ?? '0'
+  if (soft !== '0' && soft !== '1') throw new TypeError(`Expected \`soft\` to be 0 or 1, got ${formatValue(soft)}`)
+  const prefix = query.get('prefix') ?? undefined
+  return { urls: query.getAll('url'), tags: query.getAll('tag'), prefix, soft: soft === '1' }
+}
+
+/**
+ * Asserts that `url` is an address whose responses may be stored.
+ * @throws TypeError for anything else
+ */
+export function checkAddress(url: unknown): asserts url is string {
   if (typeof url === 'string' && /^https?:\/\/[^/]+\//.test(url)) return
   throw new TypeError(`Expected an address with scheme, host and path to be purged, got ${formatValue(url)}`)
 }

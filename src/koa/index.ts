@@ -11,7 +11,7 @@ export { purge, type Purge } from '../http/purge.ts'
 export type { CacheInfo } from '../http/message/cache-info.ts'
 export type { CacheResponsesOptions, PerRequest } from '../http/options/response-options.ts'
 
-/** The used members of a context of Koa 2.15 or newer, or 3. */
+/** The members of a context of Koa 2.15 or newer, or 3, that the cache uses or that options usually read. */
 export interface KoaContext {
   readonly req: IncomingMessage & { originalUrl?: string }
   readonly res: ServerResponse
@@ -19,7 +19,16 @@ export interface KoaContext {
   readonly response: object
   readonly state: object
   readonly originalUrl: string
+  readonly path: string
+  readonly hostname: string
+  readonly ip: string
+  get(name: string): string
   respond?: boolean | undefined
+}
+
+/** The request of node:http (`ctx.req`), with the URL that the client asked for. */
+export interface KoaRequest extends IncomingMessage {
+  readonly originalUrl: string
 }
 
 /** A middleware of Koa. */
@@ -34,7 +43,7 @@ export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) 
  */
 export function cacheResponses<Context extends KoaContext = KoaContext>(
   cache: Cache,
-  options: CacheResponsesOptions<IncomingMessage, Context> = {},
+  options: CacheResponsesOptions<KoaRequest, Context> = {},
 ): KoaMiddleware {
   const responses = new ResponseCache('cacheResponses', cache, options)
   return async (context, next) => {

@@ -1,6 +1,7 @@
 import type { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/time/clock.ts'
 import { seen, type StoredValue } from '../core/key-value/record.ts'
+import { inspected } from '../core/entry/tags.ts'
 import type { Inspection, Seen, SeenLease } from '../core/contract/store.ts'
 import type { MemoryLease, Rest } from './held-lease.ts'
 import type { MemoryTags } from './tags.ts'
@@ -15,6 +16,8 @@ interface Kept {
   /** Ends the load of a key, and tells its holder. */
   readonly voidLoad: (key: string) => void
 }
+
+const nothing = { entry: null, voidedBy: [], softenedBy: [] }
 
 /** The operations of operators on a store in memory. */
 export class MemoryInspection implements Inspection {
@@ -33,10 +36,9 @@ export class MemoryInspection implements Inspection {
     const left = rest === undefined ? 0 : rest.until - now
     const failure = rest?.answer.state === 'failed' ? rest.answer.failure : null
     return {
-      entry: value === undefined ? null : seen(value, now),
-      voidedBy: value === undefined ? [] : tags.voiding(value),
+      ...(value === undefined ? nothing : inspected(seen(value, now), value.since, tags.epochs(value.tags), now)),
       lease: this.#lease(key, now),
-      rest: rest !== undefined && left > 0 && tags.voiding(rest).length === 0 ? { failure, left } : null,
+      rest: rest !== undefined && left > 0 && tags.endOf(rest) === Number.POSITIVE_INFINITY ? { failure, left } : null,
     }
   }
 

@@ -1,5 +1,5 @@
 import { checkOptions, shape } from '../core/options/checks.ts'
-import { systemClock, type Clock } from '../core/time/clock.ts'
+import { replaceableClock, type Clock } from '../core/time/clock.ts'
 import { FleetLock } from '../core/lock/fleet-lock.ts'
 import { acquireChecks, lockDefaults, type LockPlan } from '../core/options/lock-plan.ts'
 import type { AcquireOptions, Lock } from '../core/contract/lock.ts'
@@ -19,7 +19,7 @@ const checks = { ...ofEach, clock: shape('an object with now() and after()', ['n
  * @throws TypeError for an unknown option or a wrong value
  */
 export function memoryLock(options: MemoryLockOptions = {}): Lock {
-  const { clock = systemClock, ...plan }: Partial<LockPlan> & { clock?: Clock } = checkOptions(
+  const { clock = replaceableClock, ...plan }: Partial<LockPlan> & { clock?: Clock } = checkOptions(
     'memoryLock',
     options,
     checks,

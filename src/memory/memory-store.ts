@@ -1,6 +1,6 @@
 import { checkOptions, shape, integer, oneOf } from '../core/options/checks.ts'
 import type { NearOptions } from '../core/options/options.ts'
-import { systemClock, type Clock } from '../core/time/clock.ts'
+import { replaceableClock, type Clock } from '../core/time/clock.ts'
 import { longestLife } from '../core/time/duration.ts'
 import type { Store } from '../core/contract/store.ts'
 import { MemoryStore } from './store.ts'
@@ -16,7 +16,7 @@ export interface MemoryStoreOptions {
    * value is `'frozen'`, or `'shared'` as it is; see the option `near` of a cache, which comes first.
    */
   readonly values?: NearOptions['values']
-  /** The clock by which values and leases age, for tests on virtual time. Default: this machine's. */
+  /** The clock by which values and leases age, for tests on virtual time. Default: this machine's, or fake timers. */
   readonly clock?: Clock
 }
 
@@ -37,6 +37,6 @@ const checks = {
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const given: MemoryStoreOptions = checkOptions('memoryStore', options, checks)
-  const { max = 10_000, maxSize = 67_108_864, values = 'cloned', clock = systemClock } = given
+  const { max = 10_000, maxSize = 67_108_864, values = 'cloned', clock = replaceableClock } = given
   return new MemoryStore({ max, maxSize, ttl: longestLife, values }, clock)
 }

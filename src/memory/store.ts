@@ -8,13 +8,14 @@ import { LRUCache } from 'lru-cache'
 import { microseconds, type Clock } from '../core/time/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { decideClaim } from '../core/contract/store.ts'
-import { seen, type StoredValue } from '../core/key-value/record.ts'
-import { markInvalidated } from '../core/entry/tags.ts'
+import { seen, softened, type StoredValue } from '../core/key-value/record.ts'
+import { asInvalidated } from '../core/entry/tags.ts'
 import type {
   Claim,
   ClaimRequest,
   Copies,
   Entry,
+  Invalidation,
   Lease,
   LeaseName,
   NearPlan,
@@ -32,7 +33,7 @@ export class MemoryStore implements Store {
   readonly sharded = false
   readonly near: NearPlan | undefined
   readonly inspection: MemoryInspection
-  readonly #clock: Clock
+  readonly clock: Clock
   readonly #values: LRUCache<string, StoredValue>
   readonly #held = new Map<string, MemoryLease>()
   readonly #resting: LRUCache<string, Rest>
@@ -42,13 +43,13 @@ export class MemoryStore implements Store {
 
   /** @param near the bounds, which hold for the values and for the copies of each cache, and how values are given */
   constructor(near: NearPlan, clock: Clock) {
-    this.#clock = clock
+    this.clock = clock
     this.near = near
     const { max, maxSize } = near
     const sizeCalculation = (value: StoredValue, key: string): number => value.payload.byteLength + 2 * key.length + 64
     this.#values = new LRUCache<string, StoredValue>({ max, maxSize, sizeCalculation })
     this.#resting = new LRUCache<string, Rest>({ max })
-    this.#tags = new MemoryTags(max)
+    this.#tags = new MemoryTags(max, clock)
     const [values, held, resting, tags] = [this.#values, this.#held, this.#resting, this.#tags]
     this.inspection = new MemoryInspection({
       values,
@@ -63,26 +64,25 @@ export class MemoryStore implements Store {
   async read(key: string): Promise<Entry | null> {
     const value = this.#values.get(key)
     if (value === undefined) return null
-    const entry = seen(value, this.#clock.now())
-    return this.#isVoid(value) ? markInvalidated(entry) : entry
+    const now = this.clock.now()
+    return asInvalidated(seen(value, now), this.#tags.endOf(value), now)
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {
     const { key, token, leaseTtl, holder = '', context } = request
-    const now = this.#clock.now()
-    const kept = this.#values.get(key)
-    const value = kept !== undefined && this.#isVoid(kept) ? undefined : kept
+    const now = this.clock.now()
+    const value = this.#valueNow(key)
     const held = this.#heldNow(key, now)
     const rest = this.#restNow(key)
     const decision = decideClaim({ value, held, rest }, request, now)
     if (decision === 'fresh' && value !== undefined) return { state: 'fresh', entry: seen(value, now) }
-    const stale = value === undefined ? null : this.#entry(key)
+    const stale = value !== undefined && value.staleUntil > now ? seen(value, now) : null
     if (decision === 'wait' && held !== undefined) return this.#wait(held, now, stale)
     if (decision === 'rest' && rest !== undefined) {
       return rest.answer.state === 'pass' ? rest.answer : { ...rest.answer, stale }
     }
     this.#resting.delete(key)
-    const version = held?.version ?? (this.#version = Math.max(microseconds(this.#clock), this.#version + 1))
+    const version = held?.version ?? (this.#version = Math.max(microseconds(this.clock), this.#version + 1))
     let tellHolder!: () => void
     const lost = new Promise<void>((resolve) => (tellHolder = resolve))
     const since = held?.since ?? this.#tags.now
@@ -125,7 +125,7 @@ export class MemoryStore implements Store {
     return leases.map(async (lease) => {
       const held = this.#ours(lease)
       if (held === null) return false
-      held.until = this.#clock.now() + lease.ttl
+      held.until = this.clock.now() + lease.ttl
       held.renewals++
       return true
     })
@@ -133,19 +133,21 @@ export class MemoryStore implements Store {
 
   async set(key: string, token: string, value: NewValue): Promise<void> {
     this.#void(key)
-    this.#version = Math.max(microseconds(this.#clock), this.#version + 1)
+    this.#version = Math.max(microseconds(this.clock), this.#version + 1)
     this.#tags.mark(value.tags ?? [], this.#tags.now)
     this.#write(key, { token, version: this.#version, since: this.#tags.now }, value)
   }
 
-  async invalidate(key: string): Promise<void> {
+  async invalidate(key: string, how: Invalidation = 'hard'): Promise<void> {
     this.#void(key)
-    this.#values.delete(key)
+    const value = how === 'soft' ? this.#values.peek(key) : undefined
+    if (value === undefined) this.#values.delete(key)
+    else this.#values.set(key, softened(value, this.clock.now()))
     this.#dropped(key)
   }
 
-  async invalidateTags(tags: readonly string[]): Promise<void> {
-    this.#tags.invalidate(tags)
+  async invalidateTags(tags: readonly string[], how: Invalidation = 'hard'): Promise<void> {
+    this.#tags.invalidate(tags, how)
     for (const [copies, namespace] of this.#copies) {
       const own = tags.filter((tag) => tag.startsWith(namespace))
       if (own.length > 0) copies.dropTags(own)
@@ -164,20 +166,18 @@ export class MemoryStore implements Store {
 
   async close(): Promise<void> {}
 
-  #entry(key: string): Entry | null {
+  /** The value as invalidations of its tags leave it; `undefined` if there is none, or it is void. */
+  #valueNow(key: string): StoredValue | undefined {
     const value = this.#values.get(key)
-    if (value === undefined) return null
-    const now = this.#clock.now()
-    return value.staleUntil > now ? seen(value, now) : null
-  }
-
-  #isVoid(value: Pick<StoredValue, 'tags' | 'since'>): boolean {
-    return value.tags.length > 0 && this.#tags.voiding(value).length > 0
+    if (value === undefined) return undefined
+    const end = this.#tags.endOf(value)
+    if (end === Number.POSITIVE_INFINITY) return value
+    return end === Number.NEGATIVE_INFINITY ? undefined : softened(value, Math.min(end / 1_000, this.clock.now()))
   }
 
   #write(key: string, by: Pick<StoredValue, 'token' | 'version' | 'since'>, written: NewValue): StoredValue {
     const { payload, ttl, grace, loadTime, tags = [], validators = null } = written
-    const writtenAt = this.#clock.now()
+    const writtenAt = this.clock.now()
     const freshUntil = writtenAt + ttl
     // A copy: the stored bytes must not change with the caller's buffer.
     const kept = Buffer.from(payload)
@@ -217,7 +217,7 @@ export class MemoryStore implements Store {
   }
 
   #ours({ key, token }: LeaseName): MemoryLease | null {
-    const held = this.#heldNow(key, this.#clock.now())
+    const held = this.#heldNow(key, this.clock.now())
     return held?.token === token ? held : null
   }
 
@@ -229,7 +229,7 @@ export class MemoryStore implements Store {
   /** The outcome of the last load, unless a tag has voided it. */
   #restNow(key: string): Rest | undefined {
     const rest = this.#resting.get(key)
-    return rest !== undefined && this.#isVoid(rest) ? undefined : rest
+    return rest !== undefined && this.#tags.endOf(rest) < Number.POSITIVE_INFINITY ? undefined : rest
   }
 
   #endWithout(lease: Lease, answer: Rest['answer'], duration: number, tags: readonly string[]): boolean {
@@ -242,7 +242,7 @@ export class MemoryStore implements Store {
       return false
     }
     // Kept even if it is no answer any more, because the command may be sent twice.
-    this.#resting.set(key, { answer, token, tags, since, until: this.#clock.now() + duration })
+    this.#resting.set(key, { answer, token, tags, since, until: this.clock.now() + duration })
     this.#end(key, held, answer)
     return true
   }

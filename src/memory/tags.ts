@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { StoredValue } from '../core/key-value/record.ts'
-import { isInvalidatedSince } from '../core/entry/tags.ts'
+import { endOfTtl, invalidated, type TagEpochs } from '../core/entry/tags.ts'
+import type { Invalidation } from '../core/contract/store.ts'
+import type { Clock } from '../core/time/clock.ts'
 
 /**
  * The least number of tags to remember, even for a store of few values: none may be forgotten while a load is under
@@ -10,30 +12,37 @@ const leastTags = 10_000
 
 /** The epochs of the tags of one store in memory. */
 export class MemoryTags {
-  /** The epoch of each tag's last invalidation. */
-  readonly #epochs: LRUCache<string, number>
-  /** The current epoch. */
+  readonly #epochs: LRUCache<string, TagEpochs>
+  readonly #clock: Clock
+  /** The current epoch: that of the last invalidation, in microseconds of the clock. */
   now = 0
 
   /** @param values the most values of the store */
-  constructor(values: number) {
-    this.#epochs = new LRUCache<string, number>({ max: Math.max(values, leastTags) })
+  constructor(values: number, clock: Clock) {
+    this.#epochs = new LRUCache<string, TagEpochs>({ max: Math.max(values, leastTags) })
+    this.#clock = clock
   }
 
-  /** The tags that void a value or a remembered error. */
-  voiding({ tags, since }: Pick<StoredValue, 'tags' | 'since'>): string[] {
-    return tags.filter((tag) => isInvalidatedSince(since, [this.#epochs.get(tag) ?? null]))
+  /** The epochs of tags; `null` for a missing one. */
+  epochs(tags: readonly string[]): (TagEpochs | null)[] {
+    return tags.map((tag) => this.#epochs.get(tag) ?? null)
+  }
+
+  /** As `endOfTtl`, for a value or a remembered error. */
+  endOf({ tags, since }: Pick<StoredValue, 'tags' | 'since'>): number {
+    return tags.length === 0 ? Number.POSITIVE_INFINITY : endOfTtl(since, this.epochs(tags))
   }
 
   /** Makes sure that the epochs of tags exist. `false`: a tag was invalidated after `since`. */
   mark(tags: readonly string[], since: number): boolean {
-    if (tags.some((tag) => (this.#epochs.get(tag) ?? 0) > since)) return false
-    for (const tag of tags) if (!this.#epochs.has(tag)) this.#epochs.set(tag, since)
+    const latest = ({ hard, soft }: TagEpochs): number => Math.max(hard, soft)
+    if (this.epochs(tags).some((epochs) => epochs !== null && latest(epochs) > since)) return false
+    for (const tag of tags) if (!this.#epochs.has(tag)) this.#epochs.set(tag, { hard: since, soft: 0 })
     return true
   }
 
-  invalidate(tags: readonly string[]): void {
-    this.now++
-    for (const tag of tags) this.#epochs.set(tag, this.now)
+  invalidate(tags: readonly string[], how: Invalidation): void {
+    this.now = Math.max(Math.floor(this.#clock.now() * 1_000), this.now + 1)
+    for (const tag of tags) this.#epochs.set(tag, invalidated(this.#epochs.get(tag) ?? null, this.now, how))
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { systemClock } from '../core/time/clock.ts'
+import { systemClock, timers } from '../core/time/clock.ts'
 import { withDeadline } from '../core/time/deadline.ts'
 import {
   busyUntold,
@@ -86,7 +86,7 @@ export class AdvisoryLocks implements LockBackend {
       if (held === undefined) return false
       await asked.get(held.session)
       if (!this.#has(held)) return false
-      clearTimeout(held.timer)
+      timers.clearTimeout(held.timer)
       held.timer = this.#endOf(holds[index] as Hold)
       return true
     })
@@ -95,7 +95,7 @@ export class AdvisoryLocks implements LockBackend {
   async release(hold: Hold): Promise<boolean> {
     const held = this.#heldAs(hold)
     if (held === undefined) return false
-    clearTimeout(held.timer)
+    timers.clearTimeout(held.timer)
     try {
       return (await held.session.ask('SELECT pg_advisory_unlock($1::text::bigint)', [keyOf(hold.name)])) === true
     } finally {
@@ -106,7 +106,7 @@ export class AdvisoryLocks implements LockBackend {
 
   /** The server knows no ttl, so a timer here releases the lock. */
   #endOf(hold: Hold): NodeJS.Timeout {
-    const timer = setTimeout(() => {
+    const timer = timers.setTimeout(() => {
       this.#heldAs(hold)?.lose()
       ignoreRejection(this.release(hold))
     }, hold.ttl)
@@ -124,7 +124,7 @@ export class AdvisoryLocks implements LockBackend {
   }
 
   #forget(held: Held): void {
-    clearTimeout(held.timer)
+    timers.clearTimeout(held.timer)
     if (this.#has(held)) this.#held.delete(held.hold.name)
   }
 
@@ -143,7 +143,7 @@ export class AdvisoryLocks implements LockBackend {
     if (this.#session !== session) return
     this.#session = null
     for (const held of this.#held.values()) {
-      clearTimeout(held.timer)
+      timers.clearTimeout(held.timer)
       held.lose()
     }
     this.#held.clear()

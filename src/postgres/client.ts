@@ -1,3 +1,5 @@
+import { timers } from '../core/time/clock.ts'
+
 /**
  * A PostgreSQL client: a `Pool` of `pg`, or the `sql` of `postgres` (postgres.js). It belongs to the user: the lock
  * never configures or ends it.
@@ -104,7 +106,7 @@ class PgDatabase implements Database {
       connection = null
       lost()
       end(from)
-      timer = setTimeout(begin, reconnectAfter)
+      timer = timers.setTimeout(begin, reconnectAfter)
       timer.unref()
     }
     const begin = (): void => {
@@ -126,7 +128,7 @@ class PgDatabase implements Database {
     return {
       end: () => {
         ended = true
-        clearTimeout(timer)
+        timers.clearTimeout(timer)
         if (connection !== null) end(connection)
       },
     }

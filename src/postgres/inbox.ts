@@ -1,3 +1,4 @@
+import { timers } from '../core/time/clock.ts'
 import { randomBytes } from 'node:crypto'
 import type { Database } from './client.ts'
 
@@ -46,7 +47,7 @@ export class NotificationInbox {
     } finally {
       this.#asking--
       // Later, so that the requester can listen first.
-      if (this.#early.size > 0) queueMicrotask(() => this.#asking === 0 && this.#early.clear())
+      if (this.#early.size > 0) timers.queueMicrotask(() => this.#asking === 0 && this.#early.clear())
     }
   }
 
@@ -65,11 +66,11 @@ export class NotificationInbox {
   #listen(): Promise<void> {
     this.#name = `herdless_${randomBytes(12).toString('hex')}`
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, patience)
+      const timer = timers.setTimeout(resolve, patience)
       timer.unref()
       const listening = (): void => {
         this.#up = true
-        clearTimeout(timer)
+        timers.clearTimeout(timer)
         resolve()
         // Messages from before are lost, so every waiter requests again.
         for (const tell of this.#listeners.values()) tell()

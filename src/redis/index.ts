@@ -1,4 +1,14 @@
 export { redisLock, type RedisLockOptions } from './locks/redis-lock.ts'
 export { redlock, type RedlockOptions } from './locks/redlock.ts'
 export { redisStore, type RedisStoreOptions } from './redis-store.ts'
-export type { RedisClient, RedisSubscriber } from './connection/client.ts'
+export type { IoredisClient } from './clients/ioredis.ts'
+export type { NodeRedisClient, NodeRedisCluster, NodeRedisSentinel } from './clients/node-redis-kinds.ts'
+export type { RedisClient } from './clients/redis-client.ts'
+export type {
+  ClientEvent,
+  RedisArgument,
+  RedisNode,
+  RedisPort,
+  RedisSubscriber,
+  SubscriberEvents,
+} from './connection/port.ts'

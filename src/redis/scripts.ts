@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '557f53bf2caf2a82a37b72aa2092c6be0af6bef4',
+  sha1: '289fca63aebd8095868281da46129a7ada18c95e',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -22,6 +22,10 @@ local function claim(KEYS, ARGV)
   local goneAfter = ARGV[7]
   local function epoch()
     local found = KEYS[3] and redis.pcall('GET', KEYS[3])
+    if found == false then
+      found = string.format('%.0f', micros - 1)
+      if redis.pcall('SET', KEYS[3], found, 'PX', 2592000000).err then return false end
+    end
     return type(found) == 'string' and found
   end
   local header = redis.pcall('GETRANGE', valueKey, 0, 47)
@@ -32,10 +36,11 @@ local function claim(KEYS, ARGV)
   local version = 0
   if header then
     local writer = string.sub(header, 3, 18)
+    local isSoftened = string.byte(header, 2) % 4 >= 2
     local freshUntil, staleUntil
     freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
     if not (version >= 0 and version < 9007199254740992) then version = 0 end
-    if not string.find(unwanted, writer, 1, true) and (writer == awaited or freshUntil > now) then
+    if not isSoftened and not string.find(unwanted, writer, 1, true) and (writer == awaited or freshUntil > now) then
       return {'fresh', micros, redis.call('GET', valueKey)}
     end
     if staleUntil > now then
@@ -158,9 +163,13 @@ return {longest, told}
 
 export const epoch: Script = {
   name: 'epoch',
-  sha1: '924d80b85957a35bb91fff53385b1a4263ea9cd2',
-  lua: `local time = redis.call('TIME')
-return redis.call('GET', KEYS[1]) or string.format('%.0f', time[1] * 1000000 + time[2] - 1)
+  sha1: 'aaba83425d44628d986df53eb21673f6dbd73fea',
+  lua: `local found = redis.call('GET', KEYS[1])
+if found then return found end
+local time = redis.call('TIME')
+local epoch = string.format('%.0f', time[1] * 1000000 + time[2] - 1)
+redis.pcall('SET', KEYS[1], epoch, 'PX', 2592000000)
+return epoch
 `,
 }
 
@@ -295,7 +304,7 @@ return answer
 
 export const markTags: Script = {
   name: 'mark-tags',
-  sha1: 'd8885548df1e95dca9032ab65d0e3a281e6424ed',
+  sha1: 'c356dbee7f85f25e88a825d995cec11537345414',
   lua: `local function counted(text)
   local number = tonumber(text or 0)
   return number and number < 9007199254740991 and number or 0
@@ -305,7 +314,9 @@ local epoch = counted(redis.call('GET', KEYS[1]))
 local latest = epoch > 0 and epoch or time[1] * 1000000 + time[2]
 local newest = 0
 for index = 2, #KEYS do
-  newest = math.max(newest, counted(redis.call('GET', KEYS[index])))
+  for each in string.gmatch(redis.call('GET', KEYS[index]) or '', '%S+') do
+    newest = math.max(newest, counted(each))
+  end
 end
 local since = tonumber(ARGV[1]) or math.max(latest, newest)
 if newest > since then return false end
@@ -325,7 +336,7 @@ return digits
 
 export const overwrite: Script = {
   name: 'overwrite',
-  sha1: '0e201b2a71c863b9d9f3a6164bf50a92e9bfb71a',
+  sha1: 'fc76b6e88ab9090beec0138752d79cbca45f4e8e',
   lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -333,8 +344,25 @@ local now = math.floor(micros / 1000)
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox')
 local fields = lease.err and {} or redis.call('HKEYS', leaseKey)
 redis.call('DEL', leaseKey)
+local function softened()
+  local value = redis.pcall('GET', valueKey)
+  if type(value) ~= 'string' or #value < 48 or string.byte(value) ~= 177 then return false end
+  local freshUntil, staleUntil = struct.unpack('>I6I6', value, 25)
+  local grace = staleUntil - freshUntil
+  freshUntil = math.min(freshUntil, now)
+  staleUntil = freshUntil + grace
+  if grace <= 0 or staleUntil <= now then return false end
+  local flags = string.byte(value, 2)
+  if flags % 4 < 2 then flags = flags + 2 end
+  local times = struct.pack('>I6I6', freshUntil, staleUntil)
+  return string.char(177, flags) .. string.sub(value, 3, 24) .. times .. string.sub(value, 37), staleUntil
+end
 local late = token ~= '' and ARGV[5] ~= '' and ARGV[6] ~= '' and now - ARGV[5] > tonumber(ARGV[6])
-if token == '' or late then
+local soft, softUntil
+if ARGV[3] == 'soft' then soft, softUntil = softened() end
+if soft then
+  redis.call('SET', valueKey, soft, 'PX', math.max(softUntil - now, 1000))
+elseif token == '' or late then
   redis.call('DEL', valueKey)
 else
   local version = micros
@@ -537,7 +565,7 @@ return {0, left, tells and 1 or 0}
 
 export const voidTags: Script = {
   name: 'void-tags',
-  sha1: 'cfa88e6e4031de76233b68fd7907c270f29b6c64',
+  sha1: '3f45853049213594a322fd4349709d9719d70c6e',
   lua: `local function counted(text)
   local number = tonumber(text or 0)
   return number and number < 9007199254740991 and number or 0
@@ -547,7 +575,12 @@ local epoch = counted(redis.call('GET', KEYS[1]))
 epoch = string.format('%.0f', math.max(time[1] * 1000000 + time[2], epoch + 1))
 redis.call('SET', KEYS[1], epoch, 'PX', 2592000000)
 for index = 3, #KEYS do
-  redis.call('SET', KEYS[index], epoch, 'PX', math.max(redis.call('PTTL', KEYS[index]), ARGV[1]))
+  local epochs = epoch
+  if ARGV[2] == 'soft' then
+    local hard = string.match(redis.call('GET', KEYS[index]) or '', '^%d+')
+    if hard then epochs = hard .. ' ' .. epoch end
+  end
+  redis.call('SET', KEYS[index], epochs, 'PX', math.max(redis.call('PTTL', KEYS[index]), ARGV[1]))
 end
 return redis.call('PTTL', KEYS[2]) < 0 and 0 or 1
 `,

@@ -1,11 +1,12 @@
 import * as scripts from './scripts.ts'
 import { systemClock } from '../core/time/clock.ts'
-import { type Failure, ignoreRejection } from '../core/errors.ts'
+import { type Diagnosis, type Failure, ignoreRejection } from '../core/errors.ts'
 import type {
   Claim,
   ClaimRequest,
   Copies,
   Entry,
+  Invalidation,
   Lease,
   LeaseName,
   NewValue,
@@ -14,8 +15,7 @@ import type {
   Watch,
 } from '../core/contract/store.ts'
 import { Batch } from './connection/batch.ts'
-import { keyPrefixOf, type RedisClient, isYes } from './connection/client.ts'
-import { firstConnection } from './connection/first-connection.ts'
+import { type RedisPort, isYes } from './connection/port.ts'
 import { Coherence } from './values/coherence.ts'
 import { flagsOf, payloadOf, tokenIn } from './values/entry.ts'
 import { HeldLeases } from './values/held-leases.ts'
@@ -25,9 +25,10 @@ import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/ke
 import { failedIn, isUnderWay, listening } from './values/outcome.ts'
 import { Reader } from './values/reader.ts'
 import { renewed } from './values/renewal.ts'
-import { runScript } from './connection/run-script.ts'
+import { loadScript, runScript } from './connection/run-script.ts'
 import { ServerChange } from './connection/server-change.ts'
 import { ServerClock } from './connection/server-clock.ts'
+import { ConnectionTrouble } from './connection/connection-trouble.ts'
 import { epochIn, Tags } from './values/tags.ts'
 import { Values } from './values/values.ts'
 
@@ -52,7 +53,7 @@ export class RedisStore implements Store {
   readonly sharded: boolean
   readonly connected: Promise<void> | undefined
   readonly inspection: RedisInspection
-  readonly #client: RedisClient
+  readonly #client: RedisPort
   readonly #clock: ServerClock
   readonly #tags: Tags
   readonly #values: Values
@@ -63,14 +64,15 @@ export class RedisStore implements Store {
   readonly #inbox: Inbox | null
   readonly #held: HeldLeases
   readonly #serverChange: ServerChange
+  readonly #trouble: ConnectionTrouble
   /** One per cache that uses the store. */
   readonly #users: StoreUser[] = []
 
-  constructor(client: RedisClient, wakeUp: 'push' | 'poll') {
+  constructor(client: RedisPort, wakeUp: 'push' | 'poll') {
     this.#client = client
     this.sharded = client.isCluster
-    this.connected = firstConnection(client)
-    this.#clock = new ServerClock(systemClock, () => client.time())
+    this.connected = client.connected
+    this.#clock = new ServerClock(systemClock, async () => (await client.call('time', null, [])) as unknown[])
     const reader = new Reader(client)
     this.#claims = new Batch(client, scripts.claim)
     this.#fills = new Batch(client, scripts.fill)
@@ -78,15 +80,17 @@ export class RedisStore implements Store {
     this.#tags = new Tags(client, reader)
     this.inspection = new RedisInspection(client, this.#tags)
     this.#values = new Values(reader, this.#tags, this.#clock)
-    const keyPrefix = keyPrefixOf(client)
+    const { keyPrefix } = client
     const mayHaveForgotten = (): void => {
       for (const user of this.#users) user.mayHaveForgotten()
     }
+    const trouble = (this.#trouble = ConnectionTrouble.of(client))
     this.#serverChange = new ServerChange(client, mayHaveForgotten)
     this.#coherence = new Coherence(client, () => this.#inbox?.name ?? '')
     const owner: InboxOwner = {
       copies: this.#coherence,
-      confirmLeases: () => this.#confirmLeases(),
+      trouble,
+      confirmLeases: () => this.#held.confirmAll(),
       pushed: (up) => {
         for (const user of this.#users) user.pushed(up)
       },
@@ -96,21 +100,23 @@ export class RedisStore implements Store {
       },
     }
     this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
-    this.#held = new HeldLeases(this.#inbox)
+    this.#held = new HeldLeases(this.#inbox, (leases) => this.renew(leases))
   }
 
   open(user: StoreUser = nobody): void {
     if (this.#users.push(user) > 1) return
+    this.#trouble.open()
     this.#serverChange.open()
     this.#inbox?.open()
     // In advance, so that the first miss costs no more than others. The first use makes up for a failure.
-    for (const script of Object.values(scripts)) ignoreRejection(this.#client.script('LOAD', script.lua))
+    for (const script of Object.values(scripts)) loadScript(this.#client, script)
     ignoreRejection(this.#clock.ask())
   }
 
   async close(user: StoreUser = nobody): Promise<void> {
     this.#users.splice(this.#users.indexOf(user), 1)
     if (this.#users.length > 0) return
+    this.#trouble.close()
     this.#serverChange.close()
     this.#coherence.leave()
     this.#inbox?.close()
@@ -144,7 +150,7 @@ export class RedisStore implements Store {
       case 'fresh': {
         const [, , value] = reply
         const entry = await this.#values.replied(key, value)
-        if (entry !== null) return { state: 'fresh', entry }
+        if (entry !== null && entry.outdated !== true) return { state: 'fresh', entry }
         const writer = tokenIn(value)
         if (writer === null || unwanted.includes(writer)) throw new Error('Redis returned a value in an unknown format')
         return await this.#claim(request, [...unwanted, writer])
@@ -157,7 +163,7 @@ export class RedisStore implements Store {
         const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(fence)) }
         const lease = this.#held.add(granted, { micros: Number(micros), since, replaces: unwanted.length > 0 })
         // The subscription by which other processes judge this one may have come or gone while the claim was under way.
-        if (inbox !== (this.#inbox?.name ?? '')) this.#confirmLeases()
+        if (inbox !== (this.#inbox?.name ?? '')) this.#held.confirm(lease)
         return { state: 'lease', lease, stale: await this.#values.replied(key, stale) }
       }
       case 'wait': {
@@ -178,7 +184,7 @@ export class RedisStore implements Store {
       case 'failed': {
         const [, , error, stale, failedToken] = reply
         const { failure, ...voidable } = failedIn(error)
-        if ((await this.#tags.voiding(voidable)).length > 0) {
+        if (await this.#tags.haveLifted(voidable)) {
           return await this.#claim(request, [...unwanted, String(failedToken)])
         }
         return { state: 'failed', failure, stale: await this.#values.replied(key, stale) }
@@ -190,7 +196,11 @@ export class RedisStore implements Store {
 
   /** Whether the server itself refused the command, and so has not executed it. */
   refused(rejection: unknown): boolean {
-    return (rejection as Error | null)?.name === 'ReplyError'
+    return this.#client.isReply(rejection)
+  }
+
+  diagnose(rejection?: unknown): Diagnosis | null {
+    return this.#trouble.diagnose(rejection)
   }
 
   async fill(lease: Lease, value: NewValue): Promise<boolean> {
@@ -261,12 +271,12 @@ export class RedisStore implements Store {
     if (!(await overwrite()) && !(await overwrite())) throw new Error('The write arrived too late')
   }
 
-  async invalidate(key: string): Promise<void> {
-    await this.#overwrite(key, ['', '', 0, 0, '', '', 0])
+  async invalidate(key: string, how: Invalidation = 'hard'): Promise<void> {
+    await this.#overwrite(key, ['', '', how === 'soft' ? how : 0, 0, '', '', 0])
   }
 
-  async invalidateTags(tags: readonly string[]): Promise<void> {
-    if (await this.#tags.invalidate(tags)) await this.#coherence.drop({ keys: [], tags })
+  async invalidateTags(tags: readonly string[], how: Invalidation = 'hard'): Promise<void> {
+    if (await this.#tags.invalidate(tags, how)) await this.#coherence.drop({ keys: [], tags })
   }
 
   watch(namespace: string, copies: Copies): Watch {
@@ -298,14 +308,6 @@ export class RedisStore implements Store {
 
   #run(script: scripts.Script, keys: readonly string[], args: readonly (string | Buffer | number)[]): Promise<unknown> {
     return runScript(this.#client, script, keys, args)
-  }
-
-  /**
-   * Renews all leases. Without a subscription this takes our inbox off them, so that no process takes this one for
-   * dead.
-   */
-  #confirmLeases(): void {
-    this.#held.confirm((leases) => this.renew(leases))
   }
 }
 

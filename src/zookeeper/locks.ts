@@ -1,3 +1,4 @@
+import { timers } from '../core/time/clock.ts'
 import type { Busy, Hold, LockBackend, TakeResult, TakeRequest } from '../core/contract/lock-backend.ts'
 import { ignoreRejection } from '../core/errors.ts'
 import { shortName } from '../core/entry/key.ts'
@@ -77,7 +78,7 @@ export class ZooKeeperLocks implements LockBackend {
       const held = this.#held.get(token)
       if (held === undefined || !(await this.#places.confirm(held.place))) return false
       if (this.#held.get(token) !== held) return false
-      clearTimeout(held.timer)
+      timers.clearTimeout(held.timer)
       held.timer = this.#endOf(token, ttl)
       return true
     })
@@ -108,7 +109,7 @@ export class ZooKeeperLocks implements LockBackend {
 
   /** The server knows no ttl: a timer here releases the lock, unless the session has ended too. */
   #endOf(token: string, ttl: number): NodeJS.Timeout {
-    const timer = setTimeout(() => {
+    const timer = timers.setTimeout(() => {
       const held = this.#forget(token)
       if (held === undefined) return
       held.lose()
@@ -120,7 +121,7 @@ export class ZooKeeperLocks implements LockBackend {
 
   #forget(token: string): Held | undefined {
     const held = this.#held.get(token)
-    clearTimeout(held?.timer)
+    timers.clearTimeout(held?.timer)
     this.#held.delete(token)
     return held
   }

@@ -1,3 +1,4 @@
+import { timers } from '../core/time/clock.ts'
 import { ignoreRejection } from '../core/errors.ts'
 import { answer, createModes, says, type Stat, type ZooKeeperClient } from './client.ts'
 import type { Session } from './session.ts'
@@ -150,7 +151,7 @@ export class Places {
       } catch (error) {
         if (!says(error, 'connectionLoss')) throw error
       }
-      await new Promise<void>((resolve) => setTimeout(resolve, betweenTries).unref())
+      await new Promise<void>((resolve) => timers.setTimeout(resolve, betweenTries).unref())
     }
   }
 

@@ -5,9 +5,9 @@ import { parseDuration, longestTimer } from '../../src/core/time/duration.ts'
 import { endure } from './endure.ts'
 import { shownFigures } from './figures.ts'
 import { play, type Report } from './play.ts'
-import type { Scenario } from './scenario.ts'
+import { leftOut, type Scenario } from './scenario.ts'
 import { scenarios } from './scenarios/index.ts'
-import { settingsIn, type Settings } from './settings.ts'
+import { settingsIn, useClient, type Settings } from './settings.ts'
 
 const usage = `npm run chaos -- [names] [options]
 
@@ -16,6 +16,7 @@ Plays the scenarios with these names, or whose names begin so; without a name, a
   --list             says which there are
   --settings <word>  quick: short leases and deadlines, and writes all the time; defaults: those of the library, and
                      nothing else that heals; both, one after the other (both)
+  --client <name>    whose clients the fleet has: ioredis or node-redis (ioredis)
   --seed <number>    what is drawn by chance is drawn from it (1)
   --times <number>   plays each so often, with one seed after the other (1)
   --rate <number>    calls a second, of all processes together (400)
@@ -41,6 +42,7 @@ async function main(): Promise<void> {
       list: { type: 'boolean' },
       help: { type: 'boolean' },
       settings: { ...text, default: 'both' },
+      client: { ...text, default: 'ioredis' },
       seed: { ...text, default: '1' },
       times: { ...text, default: '1' },
       rate: { ...text, default: '400' },
@@ -54,12 +56,13 @@ async function main(): Promise<void> {
     for (const { name, on, what } of chosen) console.log(`${name} (${on})\n    ${what}`)
     return
   }
+  useClient(values.client)
   const [seed, times, rate] = [whole('seed', values.seed), whole('times', values.times), whole('rate', values.rate)]
   let failed = 0
   for (const settings of settingsIn(values.settings)) {
     for (const scenario of chosen) {
       const how = { settings, seed, rate }
-      const reason = scenario.without?.[settings]
+      const reason = leftOut(scenario, settings)
       if (reason !== undefined) console.log(`left out ${scenario.name}, ${settings}: ${reason}`)
       else if (values.for)
         failed += await again(scenario, { ...how, lasts: parseDuration('--for', values.for, { most: longestTimer }) })

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Bench } from './bench.ts'
 import { shownFigures, summed, type Figures } from './figures.ts'
 import { inflict } from './play.ts'
-import { allowancesFor, healsWithin, workIn, type Inflicted, type Scenario } from './scenario.ts'
+import { allowancesFor, healsWithin, leftOut, workIn, type Inflicted, type Scenario } from './scenario.ts'
 import { memoryOfFaults } from './segments.ts'
 import { usualWork, type Settings } from './settings.ts'
 import { Stage } from './stage.ts'
@@ -91,7 +91,7 @@ export async function endure(
 export function isRepeatable(scenario: Scenario, settings: Settings): boolean {
   const [its, usual] = [workIn(scenario, settings), usualWork[settings]]
   const fromTheStart = ['wakeUp', 'commandTimeout', 'nearTtl', 'tags'] as const
-  if (scenario.client !== undefined || scenario.without?.[settings] !== undefined) return false
+  if (scenario.client !== undefined || leftOut(scenario, settings) !== undefined) return false
   return fromTheStart.every((option) => its[option] === usual[option])
 }
 

@@ -66,6 +66,8 @@ export function summed(all: readonly Figures[]): Figures {
 export interface Gap {
   readonly load: Load
   readonly ms: number
+  /** The process that loaded or set the key next. */
+  readonly next: number
 }
 
 /** The gaps after loads that died with their process. */
@@ -73,9 +75,19 @@ export function gapsAfterDeath(history: History): Gap[] {
   return gaps(history, ({ process }) => history.killedAt(process))
 }
 
-/** The gaps after loads that were given up when their cache closed. */
+/**
+ * The gaps after loads that were given up when their cache closed. A process that still runs a voided load of the key
+ * waits for it for 250 ms before it loads again (docs/protocol.md, "A storm of invalidations"): that is no gap.
+ */
 export function gapsAfterClose(history: History): Gap[] {
-  return gaps(history, ({ lostAt, lostFor }) => (lostFor === 'CLOSED' ? lostAt : Infinity))
+  const all = gaps(history, ({ lostAt, lostFor }) => (lostFor === 'CLOSED' ? lostAt : Infinity))
+  const loads = [...history.loads.values()]
+  return all.filter(
+    ({ load: { key, lostAt }, next }) =>
+      !loads.some(
+        (other) => other.process === next && other.key === key && other.lostAt < lostAt && other.loadedAt > lostAt,
+      ),
+  )
 }
 
 function gaps(history: History, endOf: (load: Load) => number): Gap[] {
@@ -86,12 +98,15 @@ function gaps(history: History, endOf: (load: Load) => number): Gap[] {
     if (end === Infinity || load.at > end || load.loadedAt < end || load.fence === null) return []
     // A process that is killed lives a moment longer than is noted: its fill may be the last thing it sends.
     if (history.calls.some((call) => makerOf(call) === load.load)) return []
-    const next = [...loads, ...sets].filter(({ key, at }) => key === load.key && at > end).map(({ at }) => at)
+    const [next] = [...loads, ...sets]
+      .filter(({ key, at }) => key === load.key && at > end)
+      .toSorted((one, other) => one.at - other.at)
     const waiting = history.calls.find(
       ({ key, process, answer }) => key === load.key && process !== load.process && (answer?.at ?? Infinity) > end,
     )
-    if (next.length === 0 || waiting === undefined) return []
-    return [{ load, ms: Math.min(...next) - Math.max(end, waiting.at) }]
+    if (next === undefined || waiting === undefined) return []
+    const from = Math.max(end, waiting.at)
+    return [{ load, ms: next.at - from - history.stood(waiting.process, from, next.at), next: next.process }]
   })
 }
 

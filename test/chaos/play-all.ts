@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { shownFigures } from './figures.ts'
 import { play } from './play.ts'
+import { leftOut } from './scenario.ts'
 import { subjects } from './scenarios/index.ts'
-import type { Settings } from './settings.ts'
+import { client, type Settings } from './settings.ts'
 import { missingOf } from './surroundings.ts'
 
 /** The same on every machine and every day; `npm run chaos` and `npm run soak` try others. */
@@ -17,12 +18,12 @@ export function playAll(subject: keyof typeof subjects, usual: Settings): void {
   describe('whatever is done to a fleet, its promises hold', () => {
     test.for(subjects[subject])('$name', { timeout: 60_000 }, async (scenario, { skip }) => {
       const other = usual === 'quick' ? 'defaults' : 'quick'
-      const settings = scenario.without?.[usual] === undefined ? usual : other
-      const missing = await missingOf(scenario.on)
+      const settings = leftOut(scenario, usual) === undefined ? usual : other
+      const missing = leftOut(scenario, settings) ?? (await missingOf(scenario.on))
       if (missing !== undefined) skip(missing)
       const { wrong, figures } = await play(scenario, { settings, seed })
       const said = [`${scenario.name}, seed ${seed}. ${scenario.what}`, shownFigures(figures), ...wrong.slice(0, 10)]
-      const again = `npm run chaos -- ${scenario.name} --settings ${settings} --seed ${seed}`
+      const again = `npm run chaos -- ${scenario.name} --client ${client()} --settings ${settings} --seed ${seed}`
       expect(wrong.length, `${said.join('\n')}\nAgain: ${again}`).toBe(0)
     })
   })

@@ -18,6 +18,18 @@ export function settingsIn(word: string): readonly Settings[] {
   return one
 }
 
+/** The library whose clients the fleets of this process have. */
+export function client(): 'ioredis' | 'node-redis' {
+  return process.env['REDIS_CLIENT'] === 'node-redis' ? 'node-redis' : 'ioredis'
+}
+
+/** Lets the fleets of this process have the clients of a library. */
+export function useClient(word: string): void {
+  if (word !== 'ioredis' && word !== 'node-redis')
+    throw new TypeError(`Expected --client to be ioredis or node-redis, got ${word}`)
+  process.env['REDIS_CLIENT'] = word
+}
+
 /** Short lives, so that loads happen all the time. */
 const traffic = {
   rate: 100,

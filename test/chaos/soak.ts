@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { parseDuration, longestTimer } from '../../src/core/time/duration.ts'
 import { endure, growthOf, isRepeatable, type Endured } from './endure.ts'
 import { scenarios } from './scenarios/index.ts'
-import { settingsIn, type Settings } from './settings.ts'
+import { settingsIn, useClient, type Settings } from './settings.ts'
 import type { Kind } from './surroundings.ts'
 
 const usage = `npm run soak -- [options]
@@ -14,6 +14,7 @@ Lets a fleet work for a long time, under faults drawn by chance, and judges all 
   --for <duration>   how long, such as 10m or 1h (1m)
   --settings <word>  quick: short leases and deadlines, and writes all the time; or defaults: those of the library, and
                      nothing else that heals (quick)
+  --client <name>    whose clients the fleet has: ioredis or node-redis (ioredis)
   --rate <number>    calls a second, of all processes together (2000)
   --seed <number>    what is drawn by chance is drawn from it (1)
   --on <kind>        what servers it is on: node, tls, clock, sentinel or cluster (node)
@@ -34,6 +35,7 @@ async function main(): Promise<void> {
       help: { type: 'boolean' },
       for: { ...text, default: '1m' },
       settings: { ...text, default: 'quick' },
+      client: { ...text, default: 'ioredis' },
       rate: { ...text, default: '2000' },
       seed: { ...text, default: '1' },
       on: { ...text, default: 'node' },
@@ -41,6 +43,7 @@ async function main(): Promise<void> {
     },
   })
   if (values.help) return console.log(usage)
+  useClient(values.client)
   const [settings, another] = settingsIn(values.settings) as [Settings, Settings?]
   if (another !== undefined)
     throw new TypeError('Expected --settings to be quick or defaults: one fleet has one of them')
@@ -54,7 +57,7 @@ async function main(): Promise<void> {
     rate: Number(values.rate),
   }
   const endured = await endure(faults, { ...how, progress: (line) => console.error(line) })
-  const report = reportOf(endured, { ...how, on: values.on as Kind })
+  const report = reportOf(endured, { ...how, on: values.on as Kind, client: values.client })
   if (values.report) await writeFile(values.report, report)
   else console.log(report)
   console.error(
@@ -65,7 +68,7 @@ async function main(): Promise<void> {
 
 function reportOf(
   { lasted, figures, faults, wrong, heaps }: Endured,
-  { settings, seed, rate, on }: { settings: Settings; seed: number; rate: number; on: Kind },
+  { settings, seed, rate, on, client }: { settings: Settings; seed: number; rate: number; on: Kind; client: string },
 ): string {
   const answers = Object.entries(figures.answers).map(([told, count]): [string, string] => [
     told === 'value'
@@ -94,7 +97,7 @@ function reportOf(
     return growth === undefined ? [] : [[`process ${process}`, `${seen}, grown by ${megabytes(growth)}`]]
   })
   return [
-    `# Soak\n\nOn ${on}, ${settings} settings, ${rate} calls a second, seed ${seed}, Node.js ${process.version}, ${new Date().toISOString()}.`,
+    `# Soak\n\nOn ${on} by ${client}, ${settings} settings, ${rate} calls a second, seed ${seed}, Node.js ${process.version}, ${new Date().toISOString()}.`,
     table('figure', 'value', numbers),
     `## Faults\n\n${table(
       'fault',

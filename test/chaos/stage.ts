@@ -6,7 +6,7 @@ import type { Happening, SeenLease } from '../support/history.ts'
 import { Process } from './process.ts'
 import { Random } from './random.mjs'
 import { Sampler } from './sampler.ts'
-import { inForce } from './settings.ts'
+import { client, inForce } from './settings.ts'
 import { surroundingsOf, type Kind, type Servers, type Surroundings } from './surroundings.ts'
 import { namespace, type Notes, type Work } from './work.ts'
 
@@ -150,12 +150,14 @@ export class Stage<On extends Kind = Kind> {
     const started = await this.#starter.start<Notes>(({ notes }) => added.heard(notes))
     const { note, seed, client: own = () => ({}) } = this.#shape
     const added = new Process(started, { way, work: this.work, note, now: () => this.now() })
-    const ioredis = added.number % 2 === 0 ? (6 as const) : (5 as const)
-    const client = { ...redis, ioredis, ...(redis.options && { options: { ...redis.options, ...own(place) } }) }
+    // On a cluster, node-redis 5 does not notice that a master has died.
+    const onlyNew = redis.nodes !== undefined && client() === 'node-redis'
+    const ioredis = added.number % 2 === 0 || onlyNew ? (6 as const) : (5 as const)
+    const spec = { ...redis, ioredis, ...(redis.options && { options: { ...redis.options, ...own(place) } }) }
     this.#all.set(added.number, added)
     const otherwise = inForce(this.work)
     await added.open({
-      redis: client,
+      redis: spec,
       work: this.work,
       otherwise,
       seed: seed * 1_000 + added.number,

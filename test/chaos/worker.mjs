@@ -7,7 +7,7 @@
  * @typedef {import('../support/history.ts').Happening} Happening
  * @typedef {import('../../src/index.ts').LoadContext} LoadContext
  */
-import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   bytesInUse,
   createCache,
@@ -19,6 +19,7 @@ import {
   redisStore,
   tell,
 } from '../support/fleet-base.mjs'
+import { end, fillParser, hearCommands, isOnMaster } from '../support/own-client.mjs'
 import { until } from '../../tools/until.mjs'
 import { Random } from './random.mjs'
 import { unnoticed } from './unnoticed.mjs'
@@ -31,7 +32,7 @@ const tickEvery = 5
 
 /** @type {import('../../src/index.ts').Cache} */
 let cache
-/** @type {import('ioredis').Redis | import('ioredis').Cluster} */
+/** @type {import('../support/fleet-clients.mjs').FleetClient} */
 let client
 /** @type {Work} */
 let work
@@ -88,7 +89,7 @@ obey({
     origin = BigInt(opening.origin)
     random = new Random(opening.seed)
     const opened = await openClient(opening.redis)
-    client = opened.client
+    ;({ client } = opened)
     const store = redisStore(client, { wakeUp: work.wakeUp })
     const near = work.nearTtl > 0 ? { ttl: work.nearTtl } : undefined
     cache = createCache({ namespace: 'chaos', store, commandTimeout: work.commandTimeout, near })
@@ -99,7 +100,7 @@ obey({
     cache.on('push', ({ up }) => count(up ? 'pushed' : 'not pushed'))
     // A client without a queue refuses commands until it is connected.
     await Promise.all([
-      until('Redis answers', () => client.ping()),
+      until('Redis answers', () => opened.connected().then(() => true)),
       work.wakeUp === 'poll' ? undefined : opened.subscribed,
     ])
   },
@@ -119,12 +120,7 @@ obey({
   write: ({ kind, key, ttl }) => write(kind, key, ttl),
 
   // A sentinel may still name a server that is none, and close the connection to it a second later.
-  connected: () =>
-    until('the client is connected to a master', async () => {
-      if (client.status !== 'ready') return false
-      const [role] = /** @type {unknown[]} */ (await client.call('ROLE'))
-      return String(role) === 'master'
-    }),
+  connected: () => until('the client is connected to a master', () => isOnMaster(client)),
 
   /** Closes the cache in the midst of its work. @param {{ timeout: number }} options */
   async close({ timeout }) {
@@ -133,9 +129,9 @@ obey({
     await countCommands()
   },
 
-  /** The parser of ioredis 5 keeps three times its largest reply, so it is given one before the first sample. */
+  /** The parser of a client is given a large reply before the first sample, which it may keep. */
   async heap() {
-    isParserFull ||= await client.callBuffer('ECHO', Buffer.alloc(huge)).then(
+    isParserFull ||= await fillParser(client, huge).then(
       () => true,
       () => false,
     )
@@ -156,7 +152,7 @@ obey({
     await cache.close()
     await countCommands()
     // A failover may have closed the connection a moment ago, so QUIT could fail.
-    client.disconnect()
+    await end(client)
     clearInterval(ticking)
     flush()
     return { events, warnings, sentAfterwards, resources: await resourcesLeft() }
@@ -358,17 +354,11 @@ async function allEnded() {
   while (open.size > 0) await Promise.all(open)
 }
 
-/** Notes all commands that the client is given from now on, but for the end of its connection. */
+/** Notes all commands that the client is given from now on. */
 async function countCommands() {
   if (counting) return
   counting = true
-  // What it was given before goes out in the next turn where it makes pipelines by itself.
-  if (client.options.enableAutoPipelining) await turn()
-  const send = client.sendCommand.bind(client)
-  client.sendCommand = (/** @type {Parameters<typeof send>} */ ...[command, ...more]) => {
-    if (command.name !== 'quit') sentAfterwards.push(command.name)
-    return send(command, ...more)
-  }
+  await hearCommands(client, (name) => sentAfterwards.push(name))
 }
 
 /** What keeps this process alive, besides the test's own connection. */

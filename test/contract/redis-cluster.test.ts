@@ -1,8 +1,10 @@
 import { Cluster } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, test } from 'vitest'
+import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redisStore, type RedisStoreOptions } from '../../src/redis/index.ts'
-import { storeContract } from '../../src/testing/index.ts'
+import { clientContract, storeContract } from '../../src/testing/index.ts'
+import { disconnect, nodeRedisCluster, nodeRedisCluster5, type OpenClient } from '../support/node-redis.ts'
 import { startCluster, type RedisCluster } from '../support/servers.ts'
 
 let cluster: RedisCluster
@@ -11,9 +13,10 @@ beforeAll(async () => {
 })
 afterAll(() => cluster.stop())
 
-const addresses = () => cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port }))
+const ports = () => cluster.nodes.map(({ port }) => port)
+const addresses = () => ports().map((port) => ({ host: '127.0.0.1', port }))
 
-const kinds: readonly { name: string; connect: () => Cluster | Cluster5; options?: RedisStoreOptions }[] = [
+const kinds: readonly { name: string; connect: () => OpenClient; options?: RedisStoreOptions }[] = [
   { name: 'ioredis 6', connect: () => new Cluster(addresses()) },
   { name: 'ioredis 6, polling', connect: () => new Cluster(addresses()), options: { wakeUp: 'poll' } },
   {
@@ -21,12 +24,14 @@ const kinds: readonly { name: string; connect: () => Cluster | Cluster5; options
     connect: () => new Cluster(addresses(), { keyPrefix: 'app:', redisOptions: { protocol: 3 } }),
   },
   { name: 'ioredis 5', connect: () => new Cluster5(addresses()) },
+  { name: 'node-redis 6, key prefix', connect: () => nodeRedisCluster(ports(), { keyPrefix: 'app:' }) },
+  { name: 'node-redis 5', connect: () => nodeRedisCluster5(ports()) },
 ]
 
 for (const { name, connect, options = {} } of kinds) {
-  const clients: (Cluster | Cluster5)[] = []
+  const clients: OpenClient[] = []
   afterAll(() => {
-    for (const client of clients) client.disconnect()
+    for (const client of clients) disconnect(client)
   })
   storeContract({
     name: `redisStore on a cluster, ${name}`,
@@ -37,4 +42,14 @@ for (const { name, connect, options = {} } of kinds) {
       return { stores: clients.map((client) => redisStore(client, options)), close: async () => undefined }
     },
   })
+  if (options.wakeUp !== 'poll') {
+    clientContract({
+      name: `on a cluster, ${name}`,
+      test,
+      open: async () => {
+        const client = connect()
+        return { port: portOf(client), close: async () => disconnect(client) }
+      },
+    })
+  }
 }

@@ -3,14 +3,18 @@ import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, inject, test } from 'vitest'
 import { redisStore, type RedisStoreOptions } from '../../src/redis/index.ts'
 import { storeContract } from '../../src/testing/index.ts'
+import { disconnect, nodeRedis, nodeRedis5, type NodeRedisOptions, type OpenClient } from '../support/node-redis.ts'
 
 type ClientOptions = Pick<RedisOptions, 'keyPrefix' | 'protocol' | 'lazyConnect' | 'enableAutoPipelining'>
 
 const ioredis6 = (options: ClientOptions = {}) => new Redis(inject('redisUrl'), options)
 const ioredis5 = (options: Omit<ClientOptions, 'protocol'> = {}) => new Redis5(inject('redisUrl'), options)
 
+const node6 = (options: NodeRedisOptions = {}) => nodeRedis({ url: inject('redisUrl'), ...options })
+const node5 = () => nodeRedis5({ url: inject('redisUrl') })
+
 /** Each kind of client that users have, and the options of the store on it. */
-const kinds: readonly { name: string; connect: () => Redis | Redis5; options?: RedisStoreOptions }[] = [
+const kinds: readonly { name: string; connect: () => OpenClient; options?: RedisStoreOptions }[] = [
   { name: 'ioredis 6', connect: ioredis6 },
   { name: 'ioredis 6, polling', connect: ioredis6, options: { wakeUp: 'poll' } },
   { name: 'ioredis 6, RESP2', connect: () => ioredis6({ protocol: 2 }) },
@@ -25,13 +29,17 @@ const kinds: readonly { name: string; connect: () => Redis | Redis5; options?: R
   { name: 'ioredis 5', connect: ioredis5 },
   { name: 'ioredis 5, polling', connect: ioredis5, options: { wakeUp: 'poll' } },
   { name: 'ioredis 5, key prefix', connect: () => ioredis5({ keyPrefix: 'app:' }) },
+  { name: 'node-redis 6', connect: node6 },
+  { name: 'node-redis 6, RESP2', connect: () => node6({ RESP: 2 }) },
+  { name: 'node-redis 6, key prefix with braces', connect: () => node6({ keyPrefix: 'a{p}p:' }) },
+  { name: 'node-redis 5', connect: node5 },
 ]
 
 for (const { name, connect, options = {} } of kinds) {
   // Connections last for all tests of a kind; stores, and the connections that they open themselves, for one.
-  const clients: (Redis | Redis5)[] = []
+  const clients: OpenClient[] = []
   afterAll(() => {
-    for (const client of clients) client.disconnect()
+    for (const client of clients) disconnect(client)
   })
   storeContract({
     name: `redisStore on ${name}`,

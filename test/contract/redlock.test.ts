@@ -1,7 +1,10 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, test } from 'vitest'
+import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redlock } from '../../src/redis/locks/redlock.ts'
 import { lockContract } from '../../src/testing/lock-contract/lock-contract.ts'
+import { urlOf, type Address } from '../../tools/servers/start-redis.mjs'
+import { disconnect, nodeRedis, nodeRedis5, type OpenClient } from '../support/node-redis.ts'
 import { startNodes } from '../support/servers.ts'
 
 let nodes: Awaited<ReturnType<typeof startNodes>>
@@ -10,19 +13,27 @@ beforeAll(async () => {
 })
 afterAll(() => nodes.stop())
 
-lockContract({
-  name: 'redlock on five servers',
-  test,
-  fences: false,
-  fair: false,
-  open: async () => {
-    const fleet = [0, 1].map(() => nodes.nodes.map(({ address }) => new Redis(address)))
-    await Promise.all(fleet.flat().map((client) => client.ping()))
-    return {
-      locks: fleet.map((clients) => redlock(clients)),
-      close: async () => {
-        for (const client of fleet.flat()) client.disconnect()
-      },
-    }
-  },
-})
+const kinds: Record<string, (address: Address) => OpenClient> = {
+  'ioredis 6': (address) => new Redis(urlOf(address)),
+  'node-redis 6': (address) => nodeRedis({ url: urlOf(address) }),
+  'node-redis 5': (address) => nodeRedis5({ url: urlOf(address) }),
+}
+
+for (const [name, connect] of Object.entries(kinds)) {
+  lockContract({
+    name: `redlock on five servers, ${name}`,
+    test,
+    fences: false,
+    fair: false,
+    open: async () => {
+      const fleet = [0, 1].map(() => nodes.nodes.map(({ address }) => connect(address)))
+      await Promise.all(fleet.flat().map((client) => portOf(client).call('ping', null, [])))
+      return {
+        locks: fleet.map((clients) => redlock(clients)),
+        close: async () => {
+          for (const client of fleet.flat()) disconnect(client)
+        },
+      }
+    },
+  })
+}

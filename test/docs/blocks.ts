@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Block } from './markdown.ts'
 
@@ -10,8 +10,16 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 /** What a block needs that a machine may lack. */
 export type Needed = 'PostgreSQL' | 'ZooKeeper'
 
+interface Setting {
+  readonly before?: string
+  readonly after?: string
+  readonly reports?: boolean
+  readonly runner?: 'vitest' | 'jest'
+  readonly needs?: Needed
+}
+
 /** What surrounds the blocks that are marked `in=<name>`: code that their readers need not see. */
-const settings: Record<string, { before?: string; after?: string; reports?: boolean; needs?: Needed }> = {
+const settings: Record<string, Setting> = {
   blank: {},
   cache: { before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../settings/cache.mjs'` },
   app: { before: `import { app, ask, cache, cacheResponses, render, update } from '../../settings/app.mjs'` },
@@ -20,12 +28,25 @@ const settings: Record<string, { before?: string; after?: string; reports?: bool
   postgres: { needs: 'PostgreSQL' },
   zookeeper: { needs: 'ZooKeeper' },
   orders: { before: `import { db, lock } from '../../settings/orders.mjs'` },
+  product: {
+    before: `import { cache, loadProduct, lock, pool, readElsewhere, transaction } from '../../settings/product.mjs'`,
+    needs: 'PostgreSQL',
+  },
   shop: {
     before: `import { check } from '../../settings/shop.mjs'`,
     after: 'await check(bestSellers)',
   },
+  start: { before: `import '../../settings/product-table.mjs'` },
+  started: { before: `import { app, ask, cache, findProduct } from '../../settings/start.mjs'` },
+  served: { before: `import { app, ask, cache, cacheResponses, db } from '../../settings/start.mjs'` },
+  ending: {
+    before: `import { cache, db, endOfProcess, redis, server } from '../../settings/start.mjs'`,
+    after: 'await endOfProcess()',
+  },
   // Tests, which run when the module has been read, and report as they like.
   tests: { reports: true },
+  vitest: { reports: true, runner: 'vitest' },
+  jest: { reports: true, runner: 'jest' },
 }
 
 function settingOf({ info }: Block): (typeof settings)[string] {
@@ -59,6 +80,41 @@ export function promised(block: Block): RegExp[] | null {
   return lines.map((line) => new RegExp(`^${line.split('…').map(escaped).join('.*')}$`))
 }
 
+function programOf(block: Block, module: string): string[] {
+  const { reports, runner } = settingOf(block)
+  if (runner === undefined) return reports ? [module] : [join(here, 'run-block.mjs'), module]
+  if (runner === 'jest') {
+    const test = `--testRegex=/${basename(module)}$`
+    return [installed('jest', 'bin/jest.js'), `--rootDir=${dirname(module)}`, test]
+  }
+  return [
+    installed('vitest', 'vitest.mjs'),
+    'run',
+    '--config',
+    join(here, 'run-vitest.mjs'),
+    '--root',
+    dirname(module),
+    module,
+  ]
+}
+
+/** That of this process without the one that tells a worker of Vitest that it is one. */
+function environment(env: Record<string, string>): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('VITEST'))
+  return { ...Object.fromEntries(own), ...env }
+}
+
+/** What stands before `js` or `ts` in the name of its file: the modules of Jest are CommonJS. */
+function kind(block: Block): string {
+  return settingOf(block).runner === 'jest' ? 'c' : ''
+}
+
+function installed(name: string, program: string): string {
+  return createRequire(import.meta.url)
+    .resolve(`${name}/package.json`)
+    .replace('package.json', program)
+}
+
 function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }
@@ -79,7 +135,8 @@ export class BlockModules {
     await mkdir(join(folder, 'src'))
     for (const [index, block] of blocks.entries()) {
       const { before = '', after = '' } = settingOf(block)
-      await writeFile(join(folder, 'src', `${index}.${block.language}`), [before, block.code, after, ''].join('\n'))
+      const name = `${index}.${kind(block)}${block.language}`
+      await writeFile(join(folder, 'src', name), [before, block.code, after, ''].join('\n'))
     }
     const compilerOptions = {
       module: 'nodenext',
@@ -100,21 +157,19 @@ export class BlockModules {
 
   /** @throws Error with what the compiler says, by the places of the blocks */
   async compile(): Promise<void> {
-    const tsc = createRequire(import.meta.url)
-      .resolve('typescript/package.json')
-      .replace('package.json', 'bin/tsc')
-    const { code, output } = await ended(execFile(process.execPath, [tsc, '-p', this.#folder]))
+    const tsc = [installed('typescript', 'bin/tsc'), '-p', this.#folder]
+    const { code, output } = await ended(execFile(process.execPath, tsc))
     if (code === 0) return
     throw new Error(
-      output.replaceAll(/^\S*?src\/(\d+)\.[jt]s/gm, (_, index) => this.#blocks[Number(index)]?.place ?? ''),
+      output.replaceAll(/^\S*?src\/(\d+)\.c?[jt]s/gm, (_, index) => this.#blocks[Number(index)]?.place ?? ''),
     )
   }
 
   /** Runs a block in a process of its own; resolves with what it printed. */
   async run(block: Block, env: Record<string, string>): Promise<{ code: number | null; output: string }> {
-    const module = join(this.#folder, 'out', basename(this.#folder), 'src', `${this.#blocks.indexOf(block)}.js`)
-    const program = settingOf(block).reports ? [module] : [join(here, 'run-block.mjs'), module]
-    return ended(execFile(process.execPath, program, { env: { ...process.env, ...env }, timeout: 25_000 }))
+    const name = `${this.#blocks.indexOf(block)}.${kind(block)}js`
+    const module = join(this.#folder, 'out', basename(this.#folder), 'src', name)
+    return ended(execFile(process.execPath, programOf(block, module), { env: environment(env), timeout: 25_000 }))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { anchorOf } from '../../tools/anchor.mjs'
 import { checkout } from '../../tools/command.mjs'
 
 /** One of the documents that are written for people, without those that belong to the lab. */
@@ -8,6 +9,8 @@ export interface Doc {
   readonly path: string
   readonly text: string
   readonly blocks: readonly Block[]
+  /** The text without its blocks. */
+  readonly prose: string
   /** Targets of links, as they stand. */
   readonly links: readonly string[]
   /** Anchors that a link can lead to: those of the headings, and the older ones that stand above them. */
@@ -28,6 +31,7 @@ export function docs(): readonly Doc[] {
   const inFolder = readdirSync(join(checkout, 'docs'), { recursive: true, encoding: 'utf8' })
   const paths = [
     'README.md',
+    'README.zh-CN.md',
     'CHANGELOG.md',
     'CONTRIBUTING.md',
     'SECURITY.md',
@@ -37,13 +41,16 @@ export function docs(): readonly Doc[] {
 }
 
 export function doc(path: string): Doc {
-  const text = readFileSync(join(checkout, path), 'utf8')
+  return parsed(path, readFileSync(join(checkout, path), 'utf8'))
+}
+
+export function parsed(path: string, text: string): Doc {
   const { blocks, prose } = split(path, text)
   const words = prose.replaceAll(/`[^`\n]*`/g, '')
   const links = [...words.matchAll(/\]\(([^()\s]+)\)/g)].map((match) => match[1] as string)
   const headings = [...prose.matchAll(/^#+ +(.*)$/gm)].map((match) => match[1] as string)
   const ids = [...prose.matchAll(/^<a id="([\w-]+)"><\/a>$/gm)].map((match) => match[1] as string)
-  return { path, text, blocks, links, anchors: [...headings.map(anchor), ...ids] }
+  return { path, text, blocks, prose, links, anchors: [...headings.map(anchorOf), ...ids] }
 }
 
 /** The fences of the CommonMark specification, but only those at the beginning of a line: none can be overlooked. */
@@ -70,15 +77,6 @@ function split(path: string, text: string): { blocks: Block[]; prose: string } {
   }
   if (open !== undefined) throw new Error(`${open.block.place}: this fence is never closed`)
   return { blocks, prose: prose.join('\n') }
-}
-
-/** The anchor that GitHub gives to a heading. */
-function anchor(heading: string): string {
-  const text = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-  return text
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-    .replaceAll(' ', '-')
 }
 
 /** The first cells of the rows of all tables whose header begins with `head`, without their backticks. */

@@ -17,7 +17,9 @@ async function site(store: Store = memoryStore()) {
   app.use((req, res) => {
     const run = (made.get(req.path) ?? 0) + 1
     made.set(req.path, run)
-    res.vary('X-Kind').send(`${run}`)
+    if (req.path.startsWith('/swr')) res.set('Cache-Control', 'max-age=3600, stale-while-revalidate=600')
+    if (!req.path.includes('plain')) res.vary('X-Kind')
+    res.send(`${run}`)
   })
   const server = app.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -69,6 +71,72 @@ describe('what is purged', () => {
     await using shop = await site()
     await expect(purge(shop.cache, what)).rejects.toThrow(TypeError)
     await expect(purge(shop.cache, what)).rejects.toThrow(message)
+  })
+})
+
+describe('what is softly purged', () => {
+  const statusOf = async (shop: Awaited<ReturnType<typeof site>>, path: string): Promise<string> => {
+    const response = await fetch(shop.base + path)
+    return `${await response.text()}: ${response.headers.get('cache-status')}`
+  }
+
+  test.for<[string, (base: string) => Purge]>([
+    ['its address', (base) => ({ urls: [`${base}/swr/plain-tagged`] })],
+    ['a tag', () => ({ tags: ['t'] })],
+    ['a prefix', (base) => ({ prefix: `${base}/swr/` })],
+  ])('by %s is served stale while it is made anew, once', async ([, what]) => {
+    await using shop = await site()
+    const path = '/swr/plain-tagged'
+    await shop.get(path)
+    expect(await statusOf(shop, path)).toMatch(/^1: .*hit; ttl=\d/)
+    await purge(shop.cache, { ...what(shop.base), soft: true })
+    const filled = new Promise((resolve) => shop.cache.on('fill', resolve))
+    expect(await statusOf(shop, path)).toMatch(/^1: .*hit; ttl=(-\d|0)/)
+    await filled
+    expect(await statusOf(shop, path)).toMatch(/^2: .*hit; ttl=\d/)
+  })
+
+  test('is validated, or made anew, where it may not be served stale', async () => {
+    await using shop = await site()
+    await shop.get('/plain')
+    await purge(shop.cache, { urls: [`${shop.base}/plain`], soft: true })
+    const { etag } = Object.fromEntries((await fetch(`${shop.base}/plain`)).headers)
+    expect(etag).toBeDefined()
+    expect(await shop.get('/plain')).toBe('2')
+  })
+
+  test('in all its variants by a tag; by its address, its variants are made anew', async () => {
+    await using shop = await site()
+    const path = '/swr/tagged'
+    const all = (): Promise<string[]> => Promise.all(['one', 'other'].map((kind) => shop.get(path, kind)))
+    const first = await all()
+    expect(first.toSorted()).toEqual(['1', '2'])
+    await purge(shop.cache, { tags: ['t'], soft: true })
+    let fills = 0
+    const filled = new Promise<void>((resolve) => shop.cache.on('fill', () => ++fills === 2 && resolve()))
+    expect(await all()).toEqual(first)
+    await filled
+    expect((await all()).toSorted()).toEqual(['3', '4'])
+    await purge(shop.cache, { urls: [shop.base + path], soft: true })
+    expect((await all()).toSorted()).toEqual(['5', '6'])
+  })
+
+  test('over HTTP with soft=1', async () => {
+    await using shop = await site()
+    const path = '/swr/plain-tagged'
+    await shop.get(path)
+    expect((await shop.ask('tag=t&soft=1')).status).toBe(204)
+    const filled = new Promise((resolve) => shop.cache.on('fill', resolve))
+    expect(await shop.get(path)).toBe('1')
+    await filled
+    expect((await shop.ask('tag=t&soft=0')).status).toBe(204)
+    expect(await shop.get(path)).toBe('3')
+    const wrong = await shop.ask('tag=t&soft=yes')
+    expect(wrong).toMatchObject({
+      status: 400,
+      text: expect.stringMatching(/^Expected `soft` to be 0 or 1, got "yes"/),
+    })
+    await expect(purge(shop.cache, { tags: ['t'], soft: 1 as never })).rejects.toThrow(TypeError)
   })
 })
 

@@ -3,8 +3,9 @@ import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Batch } from '../../src/redis/connection/batch.ts'
-import type { RedisClient } from '../../src/redis/index.ts'
+import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { CommandCounter } from '../support/command-counts.ts'
+import { disconnect, nodeRedis, nodeRedis5, type OpenClient } from '../support/node-redis.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
 
 const lua = `
@@ -20,7 +21,7 @@ const script = { name: 'answer', lua, sha1: createHash('sha1').update(lua).diges
 describe('a batch', () => {
   let server: RedisServer
   let counter: CommandCounter
-  const clients: { disconnect(): void }[] = []
+  const clients: OpenClient[] = []
 
   beforeAll(async () => {
     server = await startRedis()
@@ -29,21 +30,26 @@ describe('a batch', () => {
   })
 
   afterAll(async () => {
-    for (const client of clients) client.disconnect()
+    for (const client of clients) disconnect(client)
     counter.stop()
     await server.stop()
   })
 
-  const kinds: [string, (options: object) => RedisClient][] = [
-    ['ioredis 6', (options) => new Redis(options) as RedisClient],
-    ['ioredis 5', (options) => new Redis5(options) as unknown as RedisClient],
+  type Login = { readonly username?: string; readonly password?: string }
+
+  const kinds: [string, (login: Login) => OpenClient][] = [
+    ['ioredis 6', (login) => new Redis({ ...server.address, ...login })],
+    ['ioredis 5', (login) => new Redis5({ ...server.address, ...login })],
+    ['node-redis 6', (login) => nodeRedis({ url: server.url, ...login })],
+    ['node-redis 5', (login) => nodeRedis5({ url: server.url, ...login })],
   ]
 
-  async function open(make: (options: object) => RedisClient, options: object = {}): Promise<Batch> {
-    const client = make({ ...server.address, ...options })
-    clients.push(client as unknown as { disconnect(): void })
-    await client.callBuffer('PING', [])
-    return new Batch(client, script)
+  async function open(make: (login: Login) => OpenClient, login: Login = {}): Promise<Batch> {
+    const client = make(login)
+    clients.push(client)
+    const port = portOf(client)
+    await port.call('ping', null, [])
+    return new Batch(port, script)
   }
 
   function ask(batch: Batch, answers: readonly string[], keys = answers): Promise<unknown[]> {
@@ -76,7 +82,7 @@ describe('a batch', () => {
   })
 
   test('is split where it is too long', async () => {
-    const batch = await open(kinds[0]?.[1] as (options: object) => RedisClient)
+    const batch = await open(kinds[0]?.[1] as (login: Login) => OpenClient)
     const many = Array.from({ length: 250 }, (_, index) => `k${index}`)
     await counter.reset()
     expect(await ask(batch, many)).toEqual(many)

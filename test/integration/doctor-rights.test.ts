@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { needs } from '../../src/cli/doctor/checks/needs.ts'
+import { lockNeeds, needs } from '../../src/cli/doctor/checks/needs.ts'
 import { doc } from '../docs/markdown.ts'
+import { clientLibrary } from '../support/node-redis.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
 import { examined, herdless, of } from './doctor.ts'
 
@@ -33,6 +34,14 @@ describe('the list of rights in the source', () => {
     const named = [...line.matchAll(/`(\+[^`]+)`/g)].map(([, word]) => word)
     expect(new Set(named)).toEqual(new Set(added))
   })
+})
+
+test('the list of rights for locks in the source is that of their page', () => {
+  const code = doc('docs/locks.md').blocks.find(({ info }) => info === 'acl=lock')?.code ?? ''
+  const words = code.split(/\s+/).slice(5)
+  const list = lockNeeds('job', '')
+  const keys = new Set(list.flatMap((need) => need.keys ?? []))
+  expect([...keys, '&herdless:inbox:*', ...list.map(({ word }) => word)]).toEqual(words)
 })
 
 describe('the rights of a user', () => {
@@ -104,14 +113,54 @@ describe('the rights of a user', () => {
     expect(code).toBe(0)
   })
 
+  test('for locks are examined beside, and no problem where they are missing', async () => {
+    await allow(['on', '>secret', '~*', '&*', '+@all'])
+    const whole = await examined(login(), '--namespace', 'shop')
+    expect(of(whole.told, 'locks')).toMatchObject([
+      { level: 'ok', what: 'User shop may use locks with the prefix lock:' },
+    ])
+    await allow(push)
+    const { code, told } = await examined(login(), '--namespace', 'shop')
+    expect(code).toBe(0)
+    const words = '~lock:* ~{lock:* +zadd +zrem +zrange +zscore +zrangebyscore +zremrangebyscore'
+    expect(of(told, 'locks')).toMatchObject([
+      {
+        level: 'note',
+        what: `For locks: User shop has no right to ${words}`,
+        todo: `ACL SETUSER shop ${words}. Only an application with redisLock needs it.`,
+      },
+    ])
+    const lookedUp = await examined(server.url, '--namespace', 'shop', '--acl-user', 'shop')
+    expect(of(lookedUp.told, 'locks')).toMatchObject([
+      { level: 'note', what: `For locks: User shop has no right to ${words}` },
+    ])
+    await allow(['on', '>secret', '~*', '&*', '+@all', '-publish'])
+    expect(of((await examined(login(), '--namespace', 'shop')).told, 'locks')).toMatchObject([
+      { level: 'note', what: 'For locks: User shop has no right to +publish' },
+    ])
+    await allow([...push, ...words.split(' ')])
+    expect(of((await examined(login(), '--namespace', 'shop')).told, 'locks')).toMatchObject([{ level: 'ok' }])
+    expect(await server.client.keys('*')).toEqual([])
+  })
+
   test('to another database are needed where the URL names one', async () => {
     await allow([...push, '+select'])
     expect(of((await examined(`${login()}/3`, '--namespace', 'shop')).told, 'rights')).toMatchObject([
       { level: 'ok', what: expect.stringContaining('21 commands') },
     ])
+  })
+
+  test.skipIf(clientLibrary === 'node-redis')('to another database may be missing', async () => {
     await allow(push)
     const { told } = await examined(`${login()}/3`, '--namespace', 'shop')
     expect(of(told, 'rights')).toMatchObject([{ level: 'problem', what: 'User shop has no right to +select' }])
+  })
+
+  test.runIf(clientLibrary === 'node-redis')('to another database are why node-redis does not connect', async () => {
+    await allow(push)
+    const { code, err } = await herdless(['doctor', `${login()}/3`])
+    expect(err).toMatch(/The store forbids a command: NOPERM .*select/i)
+    expect(code).toBe(2)
   })
 
   test('of another user are looked up by an administrator', async () => {
@@ -139,7 +188,7 @@ describe('the rights of a user', () => {
     const renamed = ['--rename-command', 'AUTH', 'LOGIN', '--rename-command', 'HELLO', '']
     await using other = await startRedis({ args: renamed })
     const { code, err } = await herdless(['doctor', `redis://:geheim@127.0.0.1:${other.port}`])
-    expect(err).toMatch(/ERR unknown command 'auth', with args beginning with: '\*\*\*'/)
+    expect(err).toMatch(/ERR unknown command 'auth', with args beginning with: '\*\*\*'/i)
     expect(code).toBe(2)
   })
 })

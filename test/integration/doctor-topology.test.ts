@@ -166,9 +166,10 @@ describe('a cluster: the doctor', () => {
       return infos.every((info) => info.includes('cluster_state:ok'))
     })
     for (const { client } of cluster.masters) await client.cluster('DELSLOTS', 16_000)
-    await until('the nodes have noticed', async () =>
-      String(await cluster.masters[0]?.client.cluster('INFO')).includes('cluster_state:fail'),
-    )
+    await until('the nodes have noticed', async () => {
+      const infos = await Promise.all(cluster.masters.map(({ client }) => client.cluster('INFO')))
+      return infos.every((info) => info.includes('cluster_state:fail'))
+    })
     const { code, told } = await examined('--cluster', ...urls())
     expect(code).toBe(1)
     expect(of(told, 'cluster')[0]).toMatchObject({
@@ -192,6 +193,11 @@ describe('sentinels: the doctor', () => {
       { level: 'ok', what: `3 sentinels, of which 3 were asked, agree on 127.0.0.1:${master}` },
     ])
     expect(of(told, 'replicas')).toMatchObject([{ level: 'ok', server: `127.0.0.1:${master}` }])
+
+    const loads = await herdless(['leases', '--sentinel', 'herdless', ...urls])
+    expect(loads).toMatchObject({ code: 0, err: '', out: 'Nothing is being loaded\n' })
+    const nobody = await herdless(['leases', '--sentinel', 'other', ...urls])
+    expect(nobody).toMatchObject({ code: 2, err: expect.stringMatching(/^herdless: Nobody could be asked: /) })
 
     const unknown = await herdless(['doctor', '--sentinel', 'other', ...urls])
     expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('knows no master of this name') })

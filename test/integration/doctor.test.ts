@@ -1,15 +1,14 @@
 import { once } from 'node:events'
-import { cp, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { checkout } from '../../tools/command.mjs'
-import { builtPackage } from '../support/fleet-build.ts'
 import { startProxy } from '../support/proxy.ts'
-import { startRedis } from '../support/servers.ts'
+import { missingFor, startRedis } from '../support/servers.ts'
 import { doc } from '../docs/markdown.ts'
-import { checksWith, examined, herdless, herdlessIn } from './doctor.ts'
+import { checksWith, examined, herdless, herdlessIn, installed, libraries, type Library } from './doctor.ts'
+
+const withoutTls = await missingFor('tls')
 
 /** A frozen server is given up after its patience, twice at most, and a process needs a moment to start. */
 const bounded = 10_000
@@ -30,6 +29,7 @@ describe('on a server that is as it should be', () => {
       'round trip',
       'clock',
       'rights',
+      'locks',
       'lease',
       'messages',
       'memory',
@@ -55,7 +55,9 @@ describe('on a server that is as it should be', () => {
     monitor.disconnect()
     const keyed = written.filter(([name = '']) => /^(set|hset|pexpire|del|hdel)$/.test(name))
     expect(keyed.map(([name]) => name)).toEqual(expect.arrayContaining(['set', 'hset', 'del', 'pexpire']))
-    for (const [, key] of keyed) expect(key).toMatch(/^\{shop:doctor:[\w-]{16}\}(:lease)?$/)
+    const own =
+      /^(\{shop:\}|\{shop:doctor:[\w-]{16}\}(:lease)?|lock:shop:doctor:[\w-]{16}|\{lock:shop:doctor:[\w-]{16}\}:queue)$/
+    for (const [, key] of keyed) expect(key).toMatch(own)
     // What is tried without an effect has no PX, and no effect.
     for (const set of keyed.filter(([name]) => name === 'set')) expect(set.join(' ')).toMatch(/ PX \d+$|  herdless$/i)
     const leases = keyed.filter(([name, key = '']) => name === 'hset' && key.endsWith(':lease')).map(([, key]) => key)
@@ -91,7 +93,9 @@ function figuresAside(text: string): string {
 describe('a server that cannot be examined ends the doctor with 2', () => {
   test('because nobody listens there', async () => {
     const { code, err, took } = await herdless(['doctor', 'redis://:geheim@127.0.0.1:1'])
-    expect(err).toMatch(/^Nothing could be examined: 127\.0\.0\.1:1: connect ECONNREFUSED/)
+    expect(err).toMatch(
+      /^Nothing could be examined: 127\.0\.0\.1:1: The store refuses connections: connect ECONNREFUSED/,
+    )
     expect(err).not.toContain('geheim')
     expect(code).toBe(2)
     expect(took).toBeLessThan(bounded)
@@ -113,7 +117,9 @@ describe('a server that cannot be examined ends the doctor with 2', () => {
     const ending = herdless(['doctor', `redis://${proxy.host}:${proxy.port}`])
     await asked
     const { code, err, took } = await ending
-    expect(err).toMatch(/^Nothing could be examined: 127\.0\.0\.1:\d+: Command timed out/)
+    expect(err).toMatch(
+      /^Nothing could be examined: 127\.0\.0\.1:\d+: The store did not answer in time: Command timed out/,
+    )
     expect(code).toBe(2)
     expect(took).toBeLessThan(bounded)
   })
@@ -162,17 +168,28 @@ describe('a server that cannot be examined ends the doctor with 2', () => {
 
 describe('a command line', () => {
   test.for([
-    [['nurse'], 'There is no command nurse'],
+    [['nobody'], "Unknown command 'nobody'. `herdless --help` says more."],
+    [['doctr'], "Unknown command 'doctr' (Did you mean doctor?). `herdless --help` says more."],
     [[], 'Expected a command'],
-    [['redis://:geheim@host'], 'There is no command of this name'],
+    [['redis://:geheim@host'], "Unknown command '…'"],
+    [['redis:geheim'], "Unknown command '…'"],
     [['doctor'], 'Expected the URL of a Redis'],
     [['doctor', 'http://:geheim@host'], 'Expected a URL such as redis://'],
     [['doctor', 'redis://:geheim@ho st'], 'Expected a URL such as redis://'],
     [['doctor', 'redis://one', 'redis://:geheim@two'], 'Expected one URL, got 2'],
     [['doctor', 'redis://one', '--geheim'], "Unknown option '--geheim'"],
+    [['doctor', '--no-such=redis://:geheim@host'], "Unknown option '…'"],
+    [['doctor', '--wake-up=redis://:geheim@host'], "Option '--wake-up <way>' argument '…' is invalid"],
+    [
+      ['doctor', '--namespcae', 'shop'],
+      "Unknown option '--namespcae' (Did you mean --namespace?). `herdless doctor --help` says more.",
+    ],
     [['doctor', 'redis://one', '--lease-ttl', '5'], 'Expected `leaseTtl` to be'],
     [['doctor', 'redis://one', '--namespace', 'a{b'], 'Expected `namespace` to be'],
-    [['doctor', 'redis://one', '--wake-up', 'shout'], 'Expected --wake-up to be push or poll'],
+    [
+      ['doctor', 'redis://one', '--wake-up', 'shout'],
+      "Option '--wake-up <way>' argument 'shout' is invalid. Allowed choices are push, poll",
+    ],
     [['doctor', 'redis://one', '--cluster', '--sentinel', 'x'], 'Expected --cluster or --sentinel, got both'],
     [['doctor', 'rediss://one', '--tls-ca', '/no/such/file'], 'Expected --tls-ca to name a file'],
   ] as const)('%s is refused with 2', async ([args, message]) => {
@@ -190,34 +207,66 @@ describe('a command line', () => {
   })
 })
 
-describe('the ioredis of the application', () => {
-  /** A folder with the compiled package, as npm would lay it out, beside this ioredis. */
-  async function installed(ioredis: 'ioredis5' | null): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'herdless-installed-'))
-    const own = join(folder, 'node_modules/herdless')
-    await cp(await builtPackage(), join(own, 'dist'), { recursive: true })
-    await writeFile(join(own, 'package.json'), '{ "name": "herdless", "version": "1.2.3" }')
-    // What is installed with it.
-    await symlink(join(checkout, 'node_modules/lru-cache'), join(folder, 'node_modules/lru-cache'))
-    if (ioredis !== null) await symlink(join(checkout, 'node_modules', ioredis), join(folder, 'node_modules/ioredis'))
-    return folder
-  }
-
-  test('may be of version 5', async () => {
+describe('the client library of the application', () => {
+  test.for(Object.keys(libraries) as Library[])('may be %s', async (library) => {
     await using server = await startRedis({ args: ['--maxmemory', '64mb', '--maxmemory-policy', 'allkeys-lru'] })
-    const folder = await installed('ioredis5')
-    const { code, out, err } = await herdlessIn(join(folder, 'node_modules/herdless/dist'), ['doctor', server.url])
-    await rm(folder, { recursive: true })
+    const folder = await installed(library)
+    const { code, out, err } = await herdlessIn(folder, ['doctor', server.url])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toContain('User default has all rights')
+    expect(out).toMatch(/16 messages of .* at once arrived/)
+    expect(out).toContain('Claimed, filled, read and invalidated a key')
     expect(out).toContain(`The pages are in ${await realpath(tmpdir())}`)
+  })
+
+  test.for(Object.keys(libraries) as Library[])('may be %s to say why a server is not examined', async (library) => {
+    await using server = await startRedis({ password: 'right' })
+    const folder = await installed(library)
+    const asked = async (command: string, url: string, ...rest: string[]): Promise<string> => {
+      const { code, err } = await herdlessIn(folder, [command, url, ...rest])
+      expect(code).toBe(2)
+      return err
+    }
+    const wrong = `redis://:geheim@127.0.0.1:${server.port}`
+    const missing = `redis://127.0.0.1:${server.port}`
+    const why =
+      /^(Nothing could be examined: 127\.0\.0\.1:\d+|herdless: Nobody could be asked): The store refuses the user/
+    for (const url of [wrong, missing]) {
+      const [doctor, explain] = await Promise.all([asked('doctor', url), asked('explain', url, 'key')])
+      for (const err of [doctor, explain]) {
+        expect(err).toMatch(why)
+        expect(err).toMatch(url === wrong ? /: WRONGPASS/ : /: NOAUTH/)
+        expect(err).not.toContain('geheim')
+      }
+    }
+  })
+
+  describe.skipIf(withoutTls !== undefined)('on a server with TLS', () => {
+    test.for(['ioredis5', 'ioredis', 'redis'] as const)(
+      'may be %s to notice that, and the other way round',
+      async (library) => {
+        await using secure = await startRedis({ tls: true })
+        await using plain = await startRedis()
+        const folder = await installed(library)
+        const errors = async (url: string): Promise<string[]> => {
+          const ended = [herdlessIn(folder, ['doctor', url]), herdlessIn(folder, ['explain', url, 'key'])]
+          return (await Promise.all(ended)).map(({ err }) => err)
+        }
+        for (const err of await errors(`redis://127.0.0.1:${secure.port}`))
+          expect(err).toContain('begins with rediss://')
+        for (const err of await errors(`rediss://127.0.0.1:${plain.port}`))
+          expect(err).toContain('begins with redis://')
+        for (const err of await errors(`rediss://127.0.0.1:${secure.port}`)) {
+          expect(err).toMatch(/The store has a certificate that is not accepted: self-signed .* --tls-ca/)
+        }
+      },
+    )
   })
 
   test('is asked for where there is none', async () => {
     const folder = await installed(null)
-    const { code, err } = await herdlessIn(join(folder, 'node_modules/herdless/dist'), ['doctor', 'redis://localhost'])
-    await rm(folder, { recursive: true })
-    expect(err).toContain('The doctor needs ioredis 5 or 6: `npm install ioredis`')
+    const { code, err } = await herdlessIn(folder, ['doctor', 'redis://localhost'])
+    expect(err).toContain('The doctor needs ioredis or node-redis: `npm install ioredis`, or `npm install redis`')
     expect(code).toBe(2)
   })
 })

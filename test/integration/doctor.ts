@@ -1,9 +1,13 @@
 /** The command `herdless doctor` as its users run it: compiled, in a process of its own. */
 import { execFile } from 'node:child_process'
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Finding, Level } from '../../src/cli/doctor/finding.ts'
+import { checkout } from '../../tools/command.mjs'
+import { guardianOfThisProcess } from '../../tools/servers/guarded-process.mjs'
 import { builtPackage } from '../support/fleet-build.ts'
+import { clientLibrary } from '../support/node-redis.ts'
 
 /** How a command ended, what it printed, and how long it took in milliseconds. */
 export interface Ended {
@@ -15,6 +19,32 @@ export interface Ended {
 
 /** A finding as `--json` has it. */
 export type Told = Finding & { readonly server: string }
+
+/** The libraries of clients, by their folders in the checkout, and the names that applications know them by. */
+export const libraries = { ioredis: 'ioredis', ioredis5: 'ioredis', redis: 'redis', redis5: 'redis' } as const
+
+export type Library = keyof typeof libraries
+
+/** The compiled package in a folder as npm would lay it out, with what it depends on, and with this library alone. */
+export async function installed(library: Library | null): Promise<string> {
+  const packages = join(await guardianOfThisProcess().newFolder(), 'node_modules')
+  const own = join(packages, 'herdless')
+  await mkdir(own, { recursive: true })
+  await cp(await builtPackage(), join(own, 'dist'), { recursive: true })
+  await writeFile(join(own, 'package.json'), '{ "name": "herdless", "version": "1.2.3" }')
+  const { dependencies } = JSON.parse(await readFile(join(checkout, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  for (const name of Object.keys(dependencies))
+    await symlink(join(checkout, 'node_modules', name), join(packages, name))
+  if (library !== null) await symlink(join(checkout, 'node_modules', library), join(packages, libraries[library]))
+  return join(own, 'dist')
+}
+
+/** The compiled package beside the library that this run is about. */
+function given(): Promise<string> {
+  return clientLibrary === 'node-redis' ? installed('redis') : builtPackage()
+}
 
 let built: Promise<string> | undefined
 
@@ -34,7 +64,7 @@ export async function herdlessIn(folder: string, args: readonly string[], env: N
 
 /** Runs `herdless` with these arguments, in an environment that names no Redis unless `env` does. */
 export async function herdless(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  return herdlessIn(await (built ??= builtPackage()), args, env)
+  return herdlessIn(await (built ??= given()), args, env)
 }
 
 /** What the doctor tells a program, with the code that it ended with. */

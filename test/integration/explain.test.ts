@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { expect, test } from 'vitest'
 import { createCache, type Cache, type HeldLease } from '../../src/index.ts'
-import { redisStore } from '../../src/redis/index.ts'
+import { redisLock, redisStore } from '../../src/redis/index.ts'
 import { startCluster, startRedis } from '../support/servers.ts'
 import { herdless } from './doctor.ts'
 
@@ -9,7 +9,7 @@ import { herdless } from './doctor.ts'
 async function loading(holder: Cache, waiter: Cache | null, key: string): Promise<{ end: () => Promise<unknown> }> {
   let end!: (value: string) => void
   const value = new Promise<string>((resolve) => (end = resolve))
-  const begun = new Promise((resolve) => holder.on('load', resolve))
+  const begun = new Promise<void>((resolve) => holder.on('load', (load) => load.key === key && resolve()))
   const answers = [holder.getOrLoad(key, () => value)]
   await begun
   if (waiter !== null) {
@@ -78,6 +78,29 @@ test('leases are found among any number of keys, behind a key prefix with signs 
   await Promise.all([cache.close(), others.close()])
 })
 
+test('the other namespaces are named where the given one has nothing, by explain and by the doctor', async () => {
+  await using server = await startRedis()
+  const client = server.connect()
+  const caches = ['shop', 'a:b%'].map((namespace) => createCache({ store: redisStore(client), namespace }))
+  await using lock = redisLock(client)
+  await lock.run('job', () => {})
+  const typo = ['--namespace', 'shpo', server.url] as const
+  expect((await herdless(['explain', ...typo, 'k'])).out).not.toContain('Nothing is stored')
+  for (const cache of caches) await cache.set('k', 1)
+  const expected = 'Nothing is stored in namespace shpo. There is something in: a:b%, shop'
+  expect((await herdless(['explain', ...typo, 'k'])).out).toContain(`\n${expected}\n`)
+  expect((await herdless(['doctor', ...typo])).out).toMatch(new RegExp(`note +namespace +${expected}`))
+  // Nothing is wrong with a namespace that has another key.
+  const other = ['--namespace', 'shop', server.url] as const
+  expect((await herdless(['explain', ...other, 'another'])).out).not.toContain('Nothing is stored')
+  expect((await herdless(['doctor', ...other])).out).not.toContain('Nothing is stored')
+  await server.client.call('ACL', 'SETUSER', 'default', '-scan')
+  const without = await herdless(['explain', ...typo, 'k'])
+  expect(without.code).toBe(0)
+  expect(without.out).not.toContain('Nothing is stored')
+  await Promise.all(caches.map((cache) => cache.close()))
+})
+
 test('the leases of all masters of a cluster are listed', async () => {
   await using cluster = await startCluster({ masters: 3 })
   const nodes = cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port }))
@@ -110,8 +133,14 @@ test('a user without the right to SCAN may explain, and not list', async () => {
 })
 
 test.for([
-  [['explain', 'redis://:geheim@127.0.0.1:1', 'k'], 'Nobody could be asked: connect ECONNREFUSED'],
-  [['leases', 'redis://:geheim@127.0.0.1:1'], 'Nobody could be asked: connect ECONNREFUSED'],
+  [
+    ['explain', 'redis://:geheim@127.0.0.1:1', 'k'],
+    'Nobody could be asked: The store refuses connections: connect ECONNREFUSED',
+  ],
+  [
+    ['leases', 'redis://:geheim@127.0.0.1:1'],
+    'Nobody could be asked: The store refuses connections: connect ECONNREFUSED',
+  ],
   [['explain', 'redis://:geheim@127.0.0.1:1'], 'Expected a key behind the URL. `herdless explain --help` says more'],
   [['explain'], 'Expected a key behind the URL'],
   [['explain', 'k'], 'Expected the URL of a Redis'],

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { createCache, type Cache, type NearOptions } from '../../src/index.ts'
-import { redisStore } from '../../src/redis/index.ts'
-import { CommandCounter } from '../support/command-counts.ts'
+import { portOf } from '../../src/redis/clients/redis-client.ts'
+import { redisStore, type RedisPort } from '../../src/redis/index.ts'
+import { CommandCounter, withoutCare } from '../support/command-counts.ts'
+import { disconnect, openClient, portWith, type OpenClient } from '../support/node-redis.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
 
 const never = (): never => {
@@ -14,7 +15,7 @@ const never = (): never => {
 describe('the near tier before Redis', () => {
   let server: RedisServer
   let counter: CommandCounter
-  const opened: { cache: Cache; client: Redis }[] = []
+  const opened: { cache: Cache; client: OpenClient }[] = []
 
   beforeAll(async () => {
     server = await startRedis()
@@ -25,7 +26,7 @@ describe('the near tier before Redis', () => {
   afterEach(async () => {
     for (const { cache, client } of opened.splice(0)) {
       await cache.close()
-      client.disconnect()
+      disconnect(client)
     }
   })
 
@@ -35,7 +36,7 @@ describe('the near tier before Redis', () => {
   })
 
   function open(namespace: string, near?: NearOptions): Cache {
-    const client = new Redis({ ...server.address })
+    const client = openClient(server.address)
     const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near })
     opened.push({ cache, client })
     return cache
@@ -116,7 +117,7 @@ describe('the near tier before Redis', () => {
 
   test('knows what was missed in all caches of its namespace, whichever of them hears of it', async () => {
     const namespace = randomUUID()
-    const client = new Redis({ ...server.address })
+    const client = openClient(server.address)
     const store = redisStore(client)
     const both = [0, 1].map(() => createCache({ store, namespace, ttl: '1h', near: { ttl: '1h' } }))
     for (const cache of both) opened.push({ cache, client })
@@ -135,29 +136,35 @@ describe('the near tier before Redis', () => {
     const namespace = randomUUID()
     const other = open(namespace)
     await other.set('k', 'v')
-    const client = new Redis({ ...server.address })
-    const subscriber = new Redis({ ...server.address, lazyConnect: true })
-    client.duplicate = () => subscriber
-    const near = createCache({ store: redisStore(client), namespace, ttl: '1h', near: {} })
+    const client = openClient(server.address)
+    let tell!: (bytes: Buffer) => void
+    let change: Buffer | undefined
+    const subscriber: RedisPort['subscriber'] = (channel, events) => {
+      tell = events.message
+      const message = (bytes: Buffer): void => {
+        if (bytes.at(0) === 0x64) change = bytes
+        tell(bytes)
+      }
+      return portOf(client).subscriber(channel, { ...events, message })
+    }
+    const port = portWith({ subscriber }, client)
+    const near = createCache({ store: redisStore(port), namespace, ttl: '1h', near: {} })
     opened.push({ cache: near, client })
     await copied(near, 'k')
-    const told = new Promise<[Buffer, Buffer]>((resolve) => {
-      subscriber.on('messageBuffer', (channel, message) => message.at(0) === 0x64 && resolve([channel, message]))
-    })
     await other.set('k', 'changed')
-    const change = await told
+    const told = await until('it is told of the change', () => change)
     await near.close()
-    await client.ping()
+    await port.call('echo', null, ['behind all that it has sent'])
     await counter.reset()
     // One that was on its way, which only the end of its connection would have held up.
-    subscriber.emit('messageBuffer', ...change)
-    await client.ping()
-    expect(await counter.counts()).toEqual({ ping: 1 })
+    tell(told)
+    await port.call('echo', null, ['behind it'])
+    expect(withoutCare(await counter.counts())).toEqual({ echo: 1 })
   })
 
   test('keeps nobody waiting once the last cache of its process is closed', async () => {
     const namespace = randomUUID()
-    const client = new Redis({ ...server.address })
+    const client = openClient(server.address)
     const store = redisStore(client)
     const [one, last] = [0, 1].map(() => createCache({ store, namespace, ttl: '1h', near: {} })) as [Cache, Cache]
     const writer = open(namespace)
@@ -170,7 +177,7 @@ describe('the near tier before Redis', () => {
     await one.close()
     expect(await server.client.hkeys(list)).toHaveLength(2)
     await last.close()
-    await client.ping()
+    await portOf(client).call('ping', null, [])
     expect(await server.client.hkeys(list)).toEqual(['last'])
   })
 
@@ -232,8 +239,8 @@ describe('the near tier before Redis', () => {
   })
 
   test('is refused with a store whose processes cannot be told', () => {
-    const client = new Redis({ ...server.address })
+    const client = openClient(server.address)
     expect(() => createCache({ store: redisStore(client, { wakeUp: 'poll' }), near: {} })).toThrow(TypeError)
-    client.disconnect()
+    disconnect(client)
   })
 })

@@ -5,6 +5,7 @@ import { until } from '../../tools/until.mjs'
 import type { Lock } from '../../src/core/contract/lock.ts'
 import { placeKept, placeKeptOnceTold } from '../../src/core/contract/lock-backend.ts'
 import { tokenLength } from '../../src/core/lease/token.ts'
+import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redisLock } from '../../src/redis/index.ts'
 import { RedisLocks } from '../../src/redis/locks/locks.ts'
 import { startProxy } from '../support/proxy.ts'
@@ -68,7 +69,7 @@ describe('a lock on Redis', () => {
   test('keeps the place of who waits, and of who has been told, for as long as every backend does', async () => {
     await using server = await startRedis()
     const options = { prefix: '', wakeUp: 'push', stealFromDead: false, minReplicas: 0, replicaTimeout: 0 } as const
-    const locks = new RedisLocks(server.connect(), options)
+    const locks = new RedisLocks(portOf(server.connect()), options)
     locks.open()
     onTestFinished(() => locks.close())
     const request = { name: 'job', ttl: 10_000, waits: 'fair' } as const

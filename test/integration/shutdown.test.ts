@@ -1,6 +1,10 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { startFleet, tally, type FleetShape, type Member } from '../support/fleet.ts'
+import { builtPackage } from '../support/fleet-build.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
 import { createCache } from '../../src/index.ts'
@@ -151,6 +155,66 @@ describe('after close() and quit() nothing keeps the process alive', () => {
     await member.disconnect()
     await expect(member.process.ended()).resolves.toBeUndefined()
   })
+})
+
+describe('a cache that was never closed keeps no process alive', () => {
+  const shapes: [string, Partial<FleetShape>][] = [
+    ['with a subscription', {}],
+    ['with copies', { cache: { near: {} } }],
+    ['without a subscription', { store: { wakeUp: 'poll' } }],
+    ['with ioredis 5', { redis: { ioredis: 5 } }],
+  ]
+
+  test.for(shapes)('%s, when its client has quit', async ([, { redis, ...shape }]) => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ redis: { options: server.address, ...redis }, ...shape })
+    const [member, other] = fleet.members as [Member, Member]
+    await member.ask('elsewhere')
+    const load = await fleet.load(0)
+    const waiting = await other.ask('elsewhere')
+    await fleet.waits(1)
+    await load.finish()
+    await waiting.answers
+    await other.quit()
+    await expect(other.process.ended()).resolves.toBeUndefined()
+  })
+
+  test('in memory', async () => {
+    const program = `import { createCache, memoryLock } from ${JSON.stringify(join(await builtPackage(), 'index.js'))}
+      const cache = createCache({ ttl: '1h', grace: '1h' })
+      console.log(await cache.getOrLoad('key', () => 'value'), await memoryLock().run('job', () => 'done'))`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+      timeout: 20_000,
+    })
+    expect(stdout).toBe('value done\n')
+  })
+})
+
+test('a client that is connected again has its subscription again', async () => {
+  await using server = await startRedis()
+  const client = server.connect()
+  const cache = createCache({ store: redisStore(client) })
+  const subscribed = async (): Promise<boolean> => (await server.client.pubsub('CHANNELS')).length === 1
+  await cache.getOrLoad('key', () => 1)
+  await until('it listens', subscribed)
+  await client.quit()
+  await until('it listens no more', async () => !(await subscribed()))
+  await client.connect()
+  await until('it listens again', subscribed)
+  expect(await cache.getOrLoad('key', () => 2)).toBe(1)
+  await cache.close()
+})
+
+test('many stores on one client add no listeners to it', async () => {
+  await using server = await startRedis()
+  const client = server.connect()
+  const counts = (): number[] => ['ready', 'end'].map((event) => client.listenerCount(event))
+  const before = counts()
+  const caches = Array.from({ length: 20 }, () => createCache({ store: redisStore(client) }))
+  await Promise.all(caches.map((cache) => cache.getOrLoad('key', () => 1)))
+  expect(counts()).toEqual(before.map((count) => count + 1))
+  await Promise.all(caches.map((cache) => cache.close()))
+  expect(counts()).toEqual(before)
 })
 
 test('closing while the subscription is asked for again leaves no rejection to nobody', async () => {

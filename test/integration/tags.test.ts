@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { fill, settle } from '../../src/redis/scripts.ts'
@@ -47,6 +47,33 @@ describe('tags on Redis', () => {
     await Promise.all(Array.from({ length: 1_000 }, (_, index) => load(`k${index}`)))
     expect(await caches.sent(() => cache.invalidateTags(['x', 'y', 'z']))).toEqual({ evalsha: 1 })
     expect(await cache.peek('k999')).toEqual({ state: 'missing' })
+  })
+
+  test('of the first loads of a namespace, side by side, void none of them', async () => {
+    const { cache } = await open()
+    let finish!: (value: string) => void
+    const refused = vi.fn()
+    cache.on('refused', refused)
+    const began = new Promise((resolve) => cache.on('load', resolve))
+    const first = cache.getOrLoad('a', () => new Promise<string>((resolve) => (finish = resolve)), { tags: ['x'] })
+    await began
+    expect(await cache.getOrLoad('b', () => 'second', { tags: ['x'] })).toBe('second')
+    finish('first')
+    expect(await first).toBe('first')
+    expect(refused).not.toHaveBeenCalled()
+  })
+
+  test('that a loader of a new namespace names at its end do not void its load, though a load within it had them first', async () => {
+    const { cache } = await open()
+    const loads: string[] = []
+    const page = await cache.getOrLoad('page', async (context) => {
+      loads.push('page')
+      await cache.getOrLoad('product', () => 'product', { tags: ['x'] })
+      context.tags('x')
+      return 'page'
+    })
+    expect({ page, loads }).toEqual({ page: 'page', loads: ['page'] })
+    expect(await cache.peek('page')).toMatchObject({ state: 'fresh' })
   })
 
   test('void what has them when they are forgotten', async () => {
@@ -127,27 +154,29 @@ describe('tags on Redis', () => {
     expect(await client.pttl(tag)).toBeGreaterThan(9 * 86_400_000)
   })
 
-  test.each([
+  const ends = [
     { end: fill, outcome: 'a value', load: () => 'old', toFirst: 'old' },
     { end: settle, outcome: 'an error', load: () => Promise.reject(new Error('of old')), toFirst: 'of old' },
-  ])(
-    'are looked at again by who waited for $outcome, whose load may stand still between its last look at them and its end',
-    async ({ end, load, toFirst }) => {
-      const { cache, client, namespace } = await open()
+  ]
+
+  test.each(ends.flatMap((each) => [true, false].map((soft) => ({ ...each, soft }))))(
+    'are looked at again by who waited for $outcome, whose load may stand still between its last look at them and its end (soft: $soft)',
+    async ({ end, load, toFirst, soft }) => {
+      const { cache, port, instead, namespace } = await open()
+      // Otherwise the tag is missing, and there are no soft invalidations of missing tags.
+      await cache.set('b', 'v', { tags: ['x'] })
       const other = (await open(namespace)).cache
       let goOn!: () => void
       const goesOn = new Promise<void>((resolve) => (goOn = resolve))
-      const its = client as unknown as { evalshaBuffer(sha: string, ...args: unknown[]): Promise<unknown> }
-      const send = its.evalshaBuffer.bind(client)
       const standsStill = new Promise<void>((resolve) => {
-        its.evalshaBuffer = async (sha, ...args) => {
-          if (sha === end.sha1) await (resolve(), goesOn)
-          return await send(sha, ...args)
+        instead.evaluate = async (command, script, keys, args) => {
+          if (script === end.sha1) await (resolve(), goesOn)
+          return await port.evaluate(command, script, keys, args)
         }
       })
       const loading = cache.getOrLoad('a', load, { tags: ['x'] }).catch((error: Error) => error.message)
       await standsStill
-      await other.invalidateTags(['x'])
+      await other.invalidateTags(['x'], { soft })
       const waits = new Promise((resolve) => other.on('wait', resolve))
       const asked = other.getOrLoad('a', () => 'new', { tags: ['x'] })
       await waits

@@ -1,9 +1,10 @@
 /**
  * Runs in a project that has the package installed: each of its exports can be imported and required, and is the same
- * either way.
+ * either way. None of them loads the parser of the command.
  */
 import { deepEqual, notDeepEqual } from 'node:assert/strict'
 import { createRequire } from 'node:module'
+import { sep } from 'node:path'
 
 const require = createRequire(import.meta.url)
 const { exports } = require('herdless/package.json')
@@ -16,3 +17,8 @@ for (const subpath of subpaths) {
   notDeepEqual(required, [])
   console.log(`${specifier}: ${required.join(', ')}`)
 }
+
+deepEqual(
+  Object.keys(require.cache).filter((file) => file.includes(`${sep}commander${sep}`)),
+  [],
+)

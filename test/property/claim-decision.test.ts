@@ -13,9 +13,9 @@ const token = fc.constantFrom(...tokens)
 /** What a key holds. */
 type Held = typeof keys extends fc.Arbitrary<infer Each> ? Each : never
 
-/** What a key can hold: a value that is fresh or stale, and the lease or the outcome of a load. */
+/** What a key can hold: a value that is fresh, stale, or stale by a soft invalidation, and the lease or the outcome of a load. */
 const keys = fc.record({
-  value: fc.option(fc.record({ token, isFresh: fc.boolean() })),
+  value: fc.option(fc.record({ token, is: fc.constantFrom('fresh', 'stale', 'softened') })),
   load: fc.option(fc.record({ token, ends: fc.constantFrom('held', 'failed', 'pass'), isOver: fc.boolean() })),
 })
 
@@ -43,7 +43,8 @@ afterAll(async () => {
 async function hold(key: string, { value, load }: Held): Promise<ClaimRecord> {
   if (value !== null) {
     const written = { payload: Buffer.from('v'), loadTime: 0, inlineLimit: 0, grace: long }
-    await store.set(key, value.token, { ...written, ttl: value.isFresh ? long : 1 })
+    await store.set(key, value.token, { ...written, ttl: value.is === 'stale' ? 1 : long })
+    if (value.is === 'softened') await store.invalidate(key, 'soft')
   }
   if (load !== null) {
     // A fresh value is to be replaced, or there would be no lease.
@@ -64,10 +65,15 @@ async function hold(key: string, { value, load }: Held): Promise<ClaimRecord> {
   const held = load?.ends === 'held' ? load : undefined
   const rest = load !== null && load.ends !== 'held' ? load : undefined
   return {
-    value: value === null ? undefined : { token: value.token, freshUntil: value.isFresh ? 1 : -1 },
+    value: value === null ? undefined : recorded(value),
     held: held === undefined ? undefined : { token: held.token, until: 1 },
     rest: rest === undefined ? undefined : { token: rest.token, until: rest.isOver ? -1 : 1 },
   }
+}
+
+/** The value in the record; the clock of one that was softened says nothing. */
+function recorded({ token, is }: NonNullable<Held['value']>): ClaimRecord['value'] {
+  return { token, freshUntil: is === 'stale' ? -1 : 1, outdated: is === 'softened' }
 }
 
 const states = { fresh: 'fresh', wait: 'wait', lease: 'lease', again: 'lease' } as const

@@ -7,7 +7,7 @@ import { createCache, type CacheOptions } from '../../src/index.ts'
 import { redisStore, type RedisStoreOptions } from '../../src/redis/index.ts'
 import { Random } from '../../src/testing/virtual-fleet/random.ts'
 import { Player, type Member } from '../simulation/player.ts'
-import { operationsOf } from '../simulation/schedule.ts'
+import { operationsOf, someSoft } from '../simulation/schedule.ts'
 import { History } from '../support/history.ts'
 import { violations } from '../support/invariants.ts'
 
@@ -61,7 +61,7 @@ test('what the simulated fleet keeps is kept on Redis too: no old value after a 
     const keys = [`${prefix}:k`, `${prefix}:l`]
     const tagged = random.percent(50)
     const scene = { processes, keys, length: 250, longest: 100, circles: false, hangs: false, closes: false, tagged }
-    const operations = operationsOf(random, scene, random.between(3, 40))
+    const operations = someSoft(operationsOf(random, scene, random.between(3, 40)), random)
     const asking: Promise<unknown>[] = []
     const player = new Player({
       now: () => performance.now(),

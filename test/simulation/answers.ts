@@ -46,7 +46,7 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, ba
 
 /** 3: an invalidation that is kept holds in its own process at once, and in the others when all is normal again. */
 export function keptInvalidationsWin({ history, notes, settledAt }: Facts): string[] {
-  const kept = [...history.writes.values()].filter(({ error }) => error === 'KEPT')
+  const kept = [...history.writes.values()].filter(({ error, kind }) => error === 'KEPT' && kind !== 'expire')
   return history.calls.flatMap((call) => {
     const by = makerOf(call)
     const asOf = history.loads.get(by)?.at ?? history.writes.get(by)?.writtenAt ?? Infinity
@@ -59,6 +59,37 @@ export function keptInvalidationsWin({ history, notes, settledAt }: Facts): stri
     return older.map(
       (write) => `3: ${said(call)} got an answer of ${asOf.toFixed(1)}, older than ${said(write)}, which was kept`,
     )
+  })
+}
+
+/** 3: once a soft invalidation has resolved, what is from before it is stale: served within its grace, and no longer. */
+export function softenedIsStale({ history, notes, schedule, leg }: Facts): string[] {
+  // A grace lasts longer where the clock is set back.
+  if (schedule.faults.some(({ what }) => what === 'clock set')) return []
+  const { options } = schedule
+  const soft = [...history.writes.values()].filter(({ kind, error }) => kind === 'expire' && error === undefined)
+  // Of a tag only the last soft invalidation is known: each begins the grace anew.
+  const isByTag = schedule.operations.some((operation) => operation.what === 'invalidate' && operation.by === 'tag')
+  return history.calls.flatMap((call) => {
+    const { answer, key } = call
+    const by = makerOf(call)
+    const load = history.loads.get(by)
+    const asOf = load?.at ?? history.writes.get(by)?.writtenAt
+    if (answer === undefined || answer.error !== undefined || asOf === undefined) return []
+    const asked = Number(notes.asked.get(call.call)?.options.grace ?? options.grace)
+    const grace = Math.min((load === undefined ? notes.setting : notes.loading).get(by)?.grace ?? 0, asked)
+    return soft
+      .filter((write) => write.key === key && write.writtenAt < call.at && asOf < write.at)
+      .flatMap((write) => {
+        const stood = within(history.stops(call.process), call.at, answer.at)
+        const begins = soft.filter((each) => each === write || (isByTag && each.key === key && each.at < answer.at))
+        const late = answer.at - stood - (Math.max(...begins.map(({ writtenAt }) => writtenAt)) + grace)
+        // Without a grace it is missing, at once; else it may have been read within its grace, and take its way.
+        if (late <= (grace > 0 ? leg + instant : 0)) return []
+        return [
+          `3: ${said(call)} got an answer of ${asOf.toFixed(1)}, and ${said(write)} has left it ${grace} ms of grace`,
+        ]
+      })
   })
 }
 

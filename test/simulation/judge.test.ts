@@ -124,7 +124,7 @@ function write(
   id: string,
   from: number,
   to: number,
-  { process = 2, error = '', kind = 'invalidate' as 'invalidate' | 'set' } = {},
+  { process = 2, error = '', kind = 'invalidate' as 'invalidate' | 'set' | 'expire' } = {},
 ): Happening[] {
   const written = { what: 'written' as const, at: to, process, write: id }
   return [
@@ -197,6 +197,46 @@ const cases: { what: string; wrong: Given; rule: string; right: Given }[] = [
     wrong: { happenings: [...loading(0, 10), call('d', 70), answer('d', 70, 'l')] },
     rule: 'grace: call d of k in process 1 at 70.0 got a value of k by l',
     right: { happenings: [...loading(0, 10), call('d', 50), answer('d', 50, 'l')] },
+  },
+  {
+    what: 'a value that was softly invalidated is missing without a grace',
+    wrong: {
+      happenings: [...loading(0, 10), ...write('w', 20, 21, { kind: 'expire' }), call('d', 22), answer('d', 22, 'l')],
+    },
+    rule: '3: call d of k in process 1 at 22.0 got an answer of 0.0, and write w of k in process 2 at 20.0 has left it 0 ms',
+    right: {
+      happenings: [...loading(0, 10), ...write('w', 20, 22, { kind: 'expire' }), call('d', 21), answer('d', 21, 'l')],
+    },
+  },
+  {
+    what: 'a value that was softly invalidated is served within the grace of its load and its caller',
+    wrong: {
+      schedule: { ...calm, options: { ...calm.options, grace: 100 } },
+      loading: { l: { ttl: 60_000, grace: 30 } },
+      happenings: [
+        ...loading(0, 10),
+        ...write('w', 20, 21, { kind: 'expire' }),
+        call('d', 52),
+        answer('d', 52, 'l'),
+        call('e', 53),
+        load('m', 53, { call: 'e' }),
+        loaded('m', 60),
+        answer('e', 60, 'm'),
+      ],
+    },
+    rule: '3: call d of k in process 1 at 52.0 got an answer of 0.0, and write w of k in process 2 at 20.0 has left it 30 ms',
+    right: {
+      schedule: { ...calm, options: { ...calm.options, grace: 100 } },
+      loading: { l: { ttl: 60_000, grace: 30 } },
+      happenings: [
+        ...loading(0, 10),
+        ...write('w', 20, 21, { kind: 'expire' }),
+        call('d', 50),
+        load('m', 50, { call: 'd' }),
+        answer('d', 50.1, 'l'),
+        loaded('m', 60),
+      ],
+    },
   },
   {
     what: 'a value that is there is served in time',

@@ -11,6 +11,7 @@ import {
   graceEnds,
   keptInvalidationsWin,
   nobodyWaitsForNothing,
+  softenedIsStale,
   valuesAtHandAreServed,
 } from './answers.ts'
 import { factsOf, said, type Facts } from './facts.ts'
@@ -36,6 +37,7 @@ export function judged(run: Run): string[] {
     ...violations(facts.history, allowancesOf(run.schedule)),
     ...errorsHaveTheirReason(facts),
     ...keptInvalidationsWin(facts),
+    ...softenedIsStale(facts),
     ...graceEnds(facts),
     ...valuesAtHandAreServed(facts),
     ...circlesAreTold(facts),

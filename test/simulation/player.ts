@@ -73,10 +73,11 @@ export class Player implements Notes {
       case 'close':
         return await this.close(member, operation.timeout)
       case 'invalidate': {
-        const { key, by, loader } = operation
+        const { key, by, soft, loader } = operation
         const { cache } = member
-        await this.#write(member, 'invalidate', key, () => {
-          return by === 'tag' ? cache.invalidateTags([key]) : cache.invalidate(key)
+        await this.#write(member, soft ? 'expire' : 'invalidate', key, () => {
+          if (by === 'tag') return cache.invalidateTags([key], { soft })
+          return soft ? cache.expire(key) : cache.invalidate(key)
         })
         return this.askAll(key, loader)
       }
@@ -228,7 +229,7 @@ export class Player implements Notes {
 
   async #write(
     member: Member,
-    kind: 'set' | 'invalidate',
+    kind: 'set' | 'invalidate' | 'expire',
     key: string,
     carryOut: (made: Made) => Promise<void>,
     options: SetOptions = {},

@@ -33,6 +33,8 @@ export type Operation = { readonly at: number; readonly process: number } & (
       readonly key: string
       /** Whether it is the key that is invalidated, or the tag of its value. */
       readonly by: 'key' | 'tag'
+      /** Whether the value is made stale, not void. */
+      readonly soft: boolean
       readonly loader: LoaderPlan
     }
   | { readonly what: 'set'; readonly key: string; readonly options: SetOptions; readonly loader: LoaderPlan }
@@ -122,7 +124,8 @@ export function scheduleOf(seed: number): Schedule {
   // Drawn apart, so that all the rest of a seed is as it was before there were tags.
   const tagged = new Random(seed, 'tags').percent(30)
   const scene = { processes, keys, length, longest, circles: random.percent(10), hangs: true, closes: true, tagged }
-  const operations = operationsOf(random, scene, random.between(3, 60))
+  // As the tags.
+  const operations = someSoft(operationsOf(random, scene, random.between(3, 60)), new Random(seed, 'soft'))
   const silence: Fault = {
     at: random.between(0, length),
     lasts: random.pick(300, 800, 3_000),
@@ -166,6 +169,13 @@ export interface Scene {
 export function operationsOf(random: Random, scene: Scene, many: number): Operation[] {
   const operations = Array.from({ length: many }, () => operationOf(random, scene))
   return withoutDeserting(operations.toSorted((one, other) => one.at - other.at))
+}
+
+/** The same, with some of the invalidations soft. */
+export function someSoft(operations: readonly Operation[], random: Random): Operation[] {
+  return operations.map((operation) =>
+    operation.what === 'invalidate' ? { ...operation, soft: random.percent(40) } : operation,
+  )
 }
 
 function networkOf(random: Random, stormy: boolean): Network {
@@ -250,7 +260,7 @@ function operationOf(random: Random, scene: Scene): Operation {
     case 'write': {
       const options = random.pick<SetOptions>({}, {}, { ttl: 30, grace: 60_000 })
       return random.percent(70)
-        ? { at, process, what: 'invalidate', key, by: scene.tagged ? 'tag' : 'key', loader }
+        ? { at, process, what: 'invalidate', key, by: scene.tagged ? 'tag' : 'key', soft: false, loader }
         : { at, process, what: 'set', key, options, loader }
     }
     case 'close':

@@ -224,6 +224,7 @@ class Simulation {
         process: first?.number ?? 1,
         what: 'invalidate',
         by: 'key',
+        soft: false,
         key,
         loader: { takes: 20, ends: 'value', ttl: 60_000 },
       })

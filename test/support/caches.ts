@@ -2,14 +2,20 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { until } from '../../tools/until.mjs'
 import { createCache, type Cache, type CacheOptions } from '../../src/index.ts'
-import { redisStore } from '../../src/redis/index.ts'
+import { portOf } from '../../src/redis/clients/redis-client.ts'
+import { redisStore, type RedisPort } from '../../src/redis/index.ts'
 import { withoutCare } from './command-counts.ts'
+import { disconnect, openClient, portWith, type OpenClient } from './node-redis.ts'
 import { startRedis, type CommandCounts, type RedisServer } from './servers.ts'
 
-/** A cache of this process, with a client of its own. */
+/** A cache of this process, with a client of its own, and a client to ask and prepare the server with. */
 export interface OpenCache {
   readonly cache: Cache
   readonly client: Redis
+  /** The client of the cache. */
+  readonly port: RedisPort
+  /** Members that take the place of those of `port`, from when they are put here. */
+  readonly instead: { -readonly [member in keyof RedisPort]?: RedisPort[member] }
   readonly namespace: string
 }
 
@@ -17,6 +23,7 @@ export interface OpenCache {
 export class Caches {
   readonly server: RedisServer
   readonly #opened: Cache[] = []
+  readonly #clients: OpenClient[] = []
 
   private constructor(server: RedisServer) {
     this.server = server
@@ -29,16 +36,23 @@ export class Caches {
   /** One that is told of outcomes and has loaded and found something, so that it sends no more than it must from then on. */
   async open(options: CacheOptions = {}): Promise<OpenCache> {
     const { namespace = randomUUID() } = options
-    const client = this.server.connect()
+    const own = openClient(this.server.address)
+    this.#clients.push(own)
+    const instead: OpenCache['instead'] = {}
     // A busy machine takes its time: what is given up on may be sent all the same, and later than it is counted.
-    const cache = createCache({ commandTimeout: '10s', ...options, namespace, store: redisStore(client) })
+    const cache = createCache({
+      commandTimeout: '10s',
+      ...options,
+      namespace,
+      store: redisStore(portWith(instead, own)),
+    })
     this.#opened.push(cache)
     await until('all are told of outcomes', async () => {
       return (await this.server.client.pubsub('CHANNELS', 'herdless:inbox:*')).length === this.#opened.length
     })
     const first = randomUUID()
     for (let times = 0; times < 2; times++) await cache.getOrLoad(first, () => 1)
-    return { cache, client, namespace }
+    return { cache, client: this.server.client, port: portOf(own), instead, namespace }
   }
 
   /** What is sent meanwhile, but for what is sent from time to time anyway. */
@@ -51,6 +65,7 @@ export class Caches {
   /** Closes all of them, and ends the server. */
   async stop(): Promise<void> {
     await Promise.all(this.#opened.map((cache) => cache.close()))
+    for (const client of this.#clients) disconnect(client)
     await this.server.stop()
   }
 

@@ -39,6 +39,8 @@ export const { cacheResponses, purgeRouter } = await import(pathToFileURL(`${bui
 /** @type {typeof import('../../src/zookeeper/index.ts')} */
 export const { zookeeperLock } = await import(pathToFileURL(`${built}/zookeeper/index.js`).href)
 
+export { clientLibrary, openClient } from './fleet-clients.mjs'
+
 const socket = connect({ host: '127.0.0.1', port: Number(port), noDelay: true })
 socket.on('close', () => process.exit())
 socket.on('error', () => process.exit())
@@ -98,40 +100,4 @@ const common = {
   leave() {
     socket.unref()
   },
-}
-
-/**
- * A client as it is specified, and when the store on it has subscribed, or been refused.
- * @param {import('./fleet.ts').RedisSpec} redis
- */
-export async function openClient(redis) {
-  /** @type {typeof import('ioredis')} */
-  const { Redis, Cluster } = await import(redis.ioredis === 5 ? 'ioredis5' : 'ioredis')
-  const client = redis.nodes ? new Cluster([...redis.nodes], { ...redis.cluster }) : new Redis({ ...redis.options })
-  client.on('error', () => {})
-  return { client, subscribed: subscription(client, redis.subscriber) }
-}
-
-/**
- * Resolves when the store has subscribed, or been refused.
- * @param {import('ioredis').Redis | import('ioredis').Cluster} client
- * @param {import('ioredis').RedisOptions | undefined} elsewhere where its subscription goes instead
- */
-function subscription(client, elsewhere) {
-  return new Promise((resolve) => {
-    const duplicate = /** @type {(options?: {}) => import('ioredis').Redis} */ (client.duplicate.bind(client))
-    const watched = () => {
-      const subscriber = elsewhere ? duplicate(elsewhere) : duplicate()
-      const subscribe = subscriber.subscribe.bind(subscriber)
-      subscriber.subscribe = /** @type {typeof subscribe} */ (
-        (/** @type {string[]} */ ...channels) => {
-          const done = subscribe(...channels)
-          done.then(resolve, resolve)
-          return done
-        }
-      )
-      return subscriber
-    }
-    Object.defineProperty(client, 'duplicate', { value: watched })
-  })
 }

@@ -9,7 +9,7 @@
  * @typedef {import('../../src/index.ts').LoadContext} LoadContext
  * @typedef {import('../../src/index.ts').CallOptions} CallOptions
  * @typedef {import('../../src/index.ts').CacheEvents} CacheEvents
- * @typedef {{ cache: Cache, client: import('ioredis').Redis | import('ioredis').Cluster, events: Record<string, number> }} Member
+ * @typedef {{ cache: Cache, client: import('./fleet-clients.mjs').FleetClient, events: Record<string, number> }} Member
  * @typedef {{ key: string, callers: number, loader: LoaderSpec, options: CallOptions, at: number, over: number }} Question
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -35,13 +35,13 @@ let loads = 0
 const actions = {
   /** @param {CacheSpec & { connected: boolean }} spec */
   async open({ redis, store, cache: options, connected }) {
-    const { client, subscribed } = await openClient(redis)
+    const { client, connected: answers, subscribed } = await openClient(redis)
     const cache = createCache({ ...options, store: redisStore(client, store) })
     /** @type {Record<string, number>} */
     const events = Object.fromEntries(eventNames.map((name) => [name, 0]))
     for (const name of eventNames) cache.on(name, () => void (events[name] = (events[name] ?? 0) + 1))
     members.push({ cache, client, events })
-    if (connected) await Promise.all([client.ping(), store?.wakeUp === 'poll' ? undefined : subscribed])
+    if (connected) await Promise.all([answers(), store?.wakeUp === 'poll' ? undefined : subscribed])
   },
 
   /** @param {Question & { id: number }} question @param {Member} member */

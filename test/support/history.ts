@@ -37,7 +37,7 @@ export type Happening =
   /** It returns, throws, or returns something that must not be stored. */
   | { what: 'loaded'; at: number; process: number; load: string; ends: 'value' | 'error' | 'pass' }
   /**
-   * A set or an invalidation is about to be sent, and has resolved, or was rejected with the code of an error. `within`:
+   * A set or an invalidation, hard or soft (`expire`), is about to be sent, and has resolved, or was rejected with the code of an error. `within`:
    * how many milliseconds that may take; `ttl`: for how many the value may be served.
    */
   | {
@@ -46,7 +46,7 @@ export type Happening =
       process: number
       write: string
       key: string
-      kind: 'set' | 'invalidate'
+      kind: 'set' | 'invalidate' | 'expire'
       within?: number
       ttl?: number
     }

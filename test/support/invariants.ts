@@ -118,12 +118,18 @@ export function noLateWrite(history: History): string[] {
   })
 }
 
-/** 3: once a write has resolved, no call that begins later gets a value, or the error of a load, from before it. */
+/**
+ * 3: once a write has resolved, no call that begins later gets a value, or the error of a load, from before it. After a
+ * soft invalidation that holds for errors; values are stale then, and judged by those who know their grace.
+ */
 export function invalidationWins(history: History, { forgotten = [], copies = 0, hit }: Allowances = {}): string[] {
   const wrong: string[] = []
   const writes = byKey([...history.writes.values()].filter(({ error }) => error === undefined))
-  const floors = new Map([...writes].map(([key, of]) => [key, floorsOf(of, forgotten)]))
+  const hard = (all: readonly Write[]): Write[] => all.filter(({ kind }) => kind !== 'expire')
+  const ofValues = new Map([...writes].map(([key, of]) => [key, floorsOf(hard(of), forgotten)]))
+  const ofErrors = new Map([...writes].map(([key, of]) => [key, floorsOf(of, forgotten)]))
   for (const { call, load, set } of [...answered(history), ...failed(history)]) {
+    const floors = call.answer?.error === undefined ? ofValues : ofErrors
     const floor = floorAt(floors.get(call.key) ?? [], call.at)
     if (floor === undefined) continue
     // A load reads its source once it has begun; a set takes effect at some moment before it resolves.

@@ -728,7 +728,7 @@ export const httpMutations = [
     name: 'a slow variant holds up the others',
     rule: null,
     file: 'src/http/run/handler-run.ts',
-    from: 'this.#onTold = () => void setImmediate(look)',
+    from: 'this.#onTold = () => void timers.setImmediate(look)',
     to: 'this.#onTold = () => void look',
     tests: ['test/http/variants.test.ts'],
   },

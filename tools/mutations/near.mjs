@@ -48,8 +48,8 @@ export const nearMutations = [
     name: 'what is told of a change is answered when all is closed',
     rule: 13,
     file: 'src/redis/push/inbox.ts',
-    from: 'this.#subscriber === subscriber && this.#received(message)',
-    to: 'this.#received(message)',
+    from: 'if (this.#subscriber === subscriber) this.#received(bytes)',
+    to: 'this.#received(bytes)',
     tests: ['test/integration/near.test.ts'],
   },
   {

@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url'
  * @property {string} folder its own, where it runs; what it prints is in the file `log`
  * @property {Promise<void>} ended resolves when the process has ended
  * @property {(name: NodeJS.Signals) => void} signal does nothing once the process has ended
- * @property {() => Promise<void>} stop kills it, waits for its end and removes its folder
+ * @property {() => Promise<void>} stop kills it with all that it has started, waits for its end and removes its folder
  */
 
 class Guardian {
@@ -69,7 +69,7 @@ class Guardian {
     const pid = await this.#stayingAlive(started)
     const signal = (/** @type {NodeJS.Signals} */ name) => void (running && process.kill(pid, name))
     const stop = async () => {
-      signal('SIGKILL')
+      if (running) process.kill(-pid, 'SIGKILL')
       await this.#stayingAlive(ended)
       await rm(folder, { recursive: true, force: true })
     }

@@ -19,14 +19,16 @@ const servers = new Set()
 
 process.on('message', (/** @type {Start} */ request) => start(request))
 process.once('disconnect', () => {
-  for (const server of servers) server.kill('SIGKILL')
+  for (const { pid } of servers) if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   endIfAbandoned()
 })
 
 /** @param {Start} request */
 function start({ id, command, args, env, folder }) {
   const log = openSync(join(folder, 'log'), 'a')
-  const server = spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, stdio: ['ignore', log, log] })
+  // A group of its own: the children of a server end with it.
+  const options = { cwd: folder, env: { ...process.env, ...env }, detached: true }
+  const server = spawn(command, args, { ...options, stdio: ['ignore', log, log] })
   closeSync(log)
   server.once('error', ({ message }) => tell({ word: 'failed', id, message }))
   if (server.pid === undefined) return

@@ -16,6 +16,7 @@ import { findProgram, foldersOfPath } from './redis-program.mjs'
  * @property {string} name of its folder in the cache
  * @property {string} what is fetched, for those who read along
  * @property {string[][]} packages sets of packages that bring it: the first that apt-get knows is taken
+ * @property {string[]} [private] folders beside the system's libraries in which its libraries look for their own
  * @property {boolean} [linked] whether it may need libraries of the system, as a program does; true by default
  * @property {(root: string) => string | undefined} find the program or the library in a folder of unpacked packages
  * @property {(file: string, env: Record<string, string>) => Promise<T>} tried uses it once, with what its environment
@@ -114,26 +115,27 @@ async function unpackWanted(wanted, root, lists) {
  * @param {string} root
  * @param {string[]} options for apt-get
  */
-async function unpackWithLibraries({ what, packages, linked = true, find }, root, options) {
+async function unpackWithLibraries(wanted, root, options) {
+  const { what, packages, linked = true, find } = wanted
   await unpackFirstKnown(root, packages, options)
   const file = find(root)
   if (file === undefined) throw new Error(`the package of this system brings no ${what}`)
   if (!linked) return
-  let missing = await missingLibraries(file, root)
+  let missing = await missingLibraries(file, libraryPath(wanted, root))
   while (missing.length > 0) {
     for (const library of missing) await unpackFirstKnown(root, packagesOf(library), options)
     const before = missing
-    missing = await missingLibraries(file, root)
+    missing = await missingLibraries(file, libraryPath(wanted, root))
     if (missing.join() === before.join()) throw new Error(`no package of this system brings ${missing.join(', ')}`)
   }
 }
 
 /**
  * @param {string} file a program or a library
- * @param {string} root
+ * @param {Record<string, string>} env
  */
-async function missingLibraries(file, root) {
-  const { stdout } = await execute('ldd', [file], { env: { ...process.env, ...libraryPath(root) } })
+async function missingLibraries(file, env) {
+  const { stdout } = await execute('ldd', [file], { env: { ...process.env, ...env } })
   return [...stdout.matchAll(/^\s*(\S+) => not found$/gm)].map((match) => /** @type {string} */ (match[1]))
 }
 
@@ -209,15 +211,20 @@ async function ensured(folder) {
  * @param {string} root
  * @returns {Promise<T | undefined>}
  */
-async function unpacked({ find, tried }, root) {
-  const file = find(root)
-  return file === undefined ? undefined : tried(file, libraryPath(root)).catch(() => undefined)
+async function unpacked(wanted, root) {
+  const file = wanted.find(root)
+  return file === undefined ? undefined : wanted.tried(file, libraryPath(wanted, root)).catch(() => undefined)
 }
 
-/** @param {string} root of unpacked packages */
-function libraryPath(root) {
+/**
+ * @param {SystemPackage<unknown>} wanted
+ * @param {string} root of unpacked packages
+ */
+function libraryPath({ private: own = [] }, root) {
   const inherited = process.env['LD_LIBRARY_PATH']
-  return { LD_LIBRARY_PATH: [...libraryFolders(root), ...(inherited ? [inherited] : [])].join(delimiter) }
+  const folders = libraryFolders(root)
+  const all = [...folders, ...folders.flatMap((folder) => own.map((name) => join(folder, name)))]
+  return { LD_LIBRARY_PATH: [...all, ...(inherited ? [inherited] : [])].join(delimiter) }
 }
 
 /** @param {string} folder whose subfolders named after a machine (x86_64-linux-gnu) hold its libraries */

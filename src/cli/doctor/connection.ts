@@ -1,5 +1,9 @@
-import type { Redis, RedisOptions } from 'ioredis'
-import type { Address } from '../ioredis.ts'
+import { portOf } from '../../redis/clients/redis-client.ts'
+import type { RedisClient } from '../../redis/index.ts'
+import { reasonOf } from '../../redis/connection/unavailable-reason.ts'
+import { connect } from '../connected.ts'
+import { whyUnanswered, type AskedAt } from '../diagnosis.ts'
+import type { Address, ClientLibrary, OwnClient, TargetWay } from '../library.ts'
 
 /** The answer of a server: a reply, or an error. */
 export type Answer = { readonly reply: unknown } | { readonly refused: string }
@@ -24,43 +28,30 @@ export interface Access {
 
 /** Connects to servers with one set of credentials, and keeps them out of messages. */
 export class Connections {
-  readonly #client: typeof Redis
-  readonly #options: RedisOptions
+  readonly #library: ClientLibrary
+  readonly #way: TargetWay
   readonly #patience: number
   readonly #open = new Set<Connection>()
 
   /**
-   * @param client the class of ioredis
-   * @param options the options of its clients, without the address
+   * @param way the credentials and the encryption of all connections
    * @param patience how long a server may take to answer, in milliseconds
    */
-  constructor(client: typeof Redis, options: RedisOptions, patience: number) {
-    this.#client = client
-    this.#options = options
+  constructor(library: ClientLibrary, way: TargetWay, patience: number) {
+    this.#library = library
+    this.#way = way
     this.#patience = patience
   }
 
   /**
    * An authenticated connection.
-   * @param login overrides of the options, such as other credentials
+   * @param login overrides of the way, such as other credentials
    * @throws Unreachable with the reason
    */
-  async open(address: Address, login: Pick<RedisOptions, 'username' | 'password'> = {}): Promise<Connection> {
-    const client = new this.#client({
-      ...this.#options,
-      ...address,
-      ...login,
-      replyMapping: 'legacy',
-      lazyConnect: true,
-      enableReadyCheck: false,
-      disableClientInfo: true,
-      retryStrategy: () => null,
-      reconnectOnError: null,
-      connectTimeout: this.#patience,
-      commandTimeout: this.#patience,
-      disconnectTimeout: 100,
-    })
-    const connection = new Connection(client, nameOf(address), (text) => this.#redacted(text))
+  async open(address: Address, login: Pick<TargetWay, 'username' | 'password'> = {}): Promise<Connection> {
+    const way: TargetWay = { ...this.#way, ...login, kind: 'server', addresses: [address] }
+    const own = this.#library.open(way, this.#patience)
+    const connection = new Connection(own, way, (text) => this.#redacted(text))
     this.#open.add(connection)
     await connection.connect(2 * this.#patience)
     return connection
@@ -68,8 +59,8 @@ export class Connections {
 
   /** The kind of access to the server at an address. */
   access(address: Address): Access {
-    const { tls, password } = this.#options
-    return { address, encrypted: tls !== undefined, password: typeof password === 'string' && password !== '' }
+    const { tls, password = '' } = this.#way
+    return { address, encrypted: tls !== null, password: password !== '' }
   }
 
   close(): void {
@@ -78,29 +69,34 @@ export class Connections {
 
   /** A server's error may repeat the arguments of a command, including the password. */
   #redacted(text: string): string {
-    const { password } = this.#options
-    return password === undefined || password === null || password === '' ? text : text.replaceAll(password, '***')
+    const { password = '' } = this.#way
+    return password === '' ? text : text.replaceAll(password, '***')
   }
 }
 
 /** A connection to one server, on which every command is answered, refused or given up. */
 export class Connection {
   readonly name: string
-  readonly client: Redis
+  /** The user of the connection, as far as its URL says. */
+  readonly user: string
+  readonly #own: OwnClient
+  readonly #asked: AskedAt
   readonly #redacted: (text: string) => string
   #trouble: unknown
 
-  constructor(client: Redis, name: string, redacted: (text: string) => string) {
-    this.client = client
-    this.name = name
+  constructor(own: OwnClient, { addresses, username, tls }: TargetWay, redacted: (text: string) => string) {
+    const address = addresses[0] as Address
+    this.#own = own
+    this.name = nameOf(address)
+    this.user = username ?? 'default'
+    this.#asked = { address, encrypted: tls !== null }
     this.#redacted = redacted
     // The first error is the cause of those that follow.
-    client.on('error', (error) => (this.#trouble ??= error))
+    own.onError((error) => (this.#trouble ??= error))
   }
 
-  /** The user of the connection, as far as the client knows. */
-  get user(): string {
-    return this.client.options.username ?? 'default'
+  get client(): RedisClient {
+    return this.#own.client
   }
 
   /** @throws Unreachable */
@@ -110,9 +106,9 @@ export class Connection {
       timer = setTimeout(() => reject(new Error(`no answer within ${patience} ms`)), patience)
     })
     try {
-      await Promise.race([this.client.connect(), tooLate])
+      await Promise.race([connect(this.#own), tooLate])
     } catch (error) {
-      throw this.#unreachable(this.#trouble ?? error)
+      throw await this.#unreachable(error)
     } finally {
       clearTimeout(timer)
     }
@@ -120,7 +116,18 @@ export class Connection {
 
   /** @throws Unreachable */
   async ask(command: string, ...args: readonly (string | number)[]): Promise<Answer> {
-    return this.attempt(() => this.client.call(command, [...args]))
+    return this.attempt(() => this.#own.call(command, args))
+  }
+
+  /** @throws Unreachable */
+  async subscribe(channel: string): Promise<Answer> {
+    return this.attempt(() => this.#own.subscribe(channel))
+  }
+
+  /** Calls a listener at each message, and another one when the connection is lost. */
+  listen(message: () => void, lost: () => void): void {
+    this.#own.onMessage(message)
+    this.#own.onLoss(lost)
   }
 
   /** The reply to a command; `undefined` if it is refused. */
@@ -143,19 +150,21 @@ export class Connection {
     try {
       return { reply: await work() }
     } catch (error) {
-      if (error instanceof Error && error.name === 'ReplyError') return { refused: this.#redacted(error.message) }
-      throw this.#unreachable(error)
+      const isReply = error instanceof Error && portOf(this.client).isReply(error)
+      // A server that wants a password refuses every command, and tells nothing.
+      if (isReply && reasonOf(error) !== 'password') return { refused: this.#redacted(error.message) }
+      throw await this.#unreachable(error)
     }
   }
 
   close(): void {
-    this.client.disconnect()
+    this.#own.client.disconnect()
   }
 
-  #unreachable(error: unknown): Unreachable {
-    const { message, code } = error instanceof Error ? (error as Error & { code?: string }) : { message: String(error) }
-    const reason = message === '' ? (code ?? 'unknown error') : message
+  async #unreachable(error: unknown): Promise<Unreachable> {
+    // A broken connection, or one without a login, is the consequence of an error that the client has reported before.
+    const cause = ['closed', 'password'].includes(reasonOf(error)) ? (this.#trouble ?? error) : error
     // No cause: ioredis attaches the command to its errors, including the password.
-    return new Unreachable(`${this.name}: ${this.#redacted(reason)}`)
+    return new Unreachable(`${this.name}: ${this.#redacted(await whyUnanswered(cause, this.#asked))}`)
   }
 }

@@ -1,22 +1,35 @@
-import { ioredis, wayTo } from '../ioredis.ts'
+import type { Command } from 'commander'
+import { clientLibrary, wayTo } from '../connected.ts'
+import { ending } from '../ending.ts'
 import { packageFolder, version } from '../package.ts'
 import { Connections, Unreachable } from './connection.ts'
 import { examine } from './examination.ts'
-import { help, questionIn, type Question } from './options.ts'
+import { questionIn, takingQuestion, type DoctorOptions, type Question } from './options.ts'
 import { asJson, asText, counted, failureAsJson, type Found } from './report.ts'
 
 /** The shortest time that a server is given to answer a command, in milliseconds. */
 const leastPatience = 3_000
 
-/**
- * Runs `herdless doctor`; resolves with the exit code: 0 without a problem, 1 with one, 2 if nothing could be examined.
- */
-export async function doctor(args: readonly string[]): Promise<number> {
-  const question = questionIn(args)
-  if (question === null) {
-    console.log(help)
-    return 0
-  }
+/** Adds `herdless doctor`. */
+export function addDoctor(program: Command): void {
+  takingQuestion(
+    program
+      .command('doctor')
+      .summary('examines a Redis as a place for a cache, and names its faults')
+      .description(
+        'Examines a Redis or Valkey as a place for a cache, and names its faults; in a cluster, those of all masters. It writes ' +
+          'under a key of its own, with an expiry, and deletes that again.',
+      ),
+  )
+    .addHelpText(
+      'after',
+      '\nEnds with 0 if there is no problem (there may be warnings), with 1 if there is\none, and with 2 if nothing could be examined.',
+    )
+    .action(ending((urls: string[], options: DoctorOptions) => doctor(questionIn(urls, options))))
+}
+
+/** Resolves with the exit code: 0 without a problem, 1 with one, 2 if nothing could be examined. */
+async function doctor(question: Question): Promise<number> {
   try {
     const found = await answered(question)
     console.log(question.json ? asJson(question, found, version()) : asText(question, found, packageFolder()))
@@ -30,12 +43,12 @@ export async function doctor(args: readonly string[]): Promise<number> {
 }
 
 async function answered(question: Question): Promise<Found> {
-  const library = await ioredis('The doctor')
-  const { addresses, options } = wayTo(question, library)
+  const library = await clientLibrary('The doctor')
+  const way = wayTo(question, library)
   const patience = Math.max(leastPatience, 2 * question.settings.commandTimeout)
-  const connections = new Connections(library.Redis, options, patience)
+  const connections = new Connections(library, way, patience)
   try {
-    return await examine(question, connections, addresses, options.db ?? 0)
+    return await examine(question, connections, way.addresses, way.database)
   } finally {
     connections.close()
   }

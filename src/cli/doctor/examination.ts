@@ -4,7 +4,7 @@ import { valueKey } from '../../redis/values/keys.ts'
 import { access } from './checks/access.ts'
 import { clients } from './checks/clients.ts'
 import { cluster } from './checks/cluster.ts'
-import type { Address } from '../ioredis.ts'
+import type { Address } from '../library.ts'
 import { Unreachable, nameOf, type Connection, type Connections } from './connection.ts'
 import { Facts } from './facts.ts'
 import { about, type Finding } from './finding.ts'
@@ -17,7 +17,7 @@ import { replicas } from './checks/replication.ts'
 import type { Found } from './report.ts'
 import { rights } from './checks/rights.ts'
 import { sentinel } from './checks/sentinel.ts'
-import { canBeExamined, server, view } from './checks/server.ts'
+import { canBeExamined, neighbours, server, view } from './checks/server.ts'
 import { slow } from './checks/slow.ts'
 import type { DoctorCheck, Subject } from './checks/subject.ts'
 import { clock, clocks, roundTrip, timingOf, type Timing } from './checks/timing.ts'
@@ -119,6 +119,7 @@ async function examined({ question, connections, database }: Examination, addres
     ...access(connections.access(address)),
     ...roundTrip(subject, timing),
     ...clock(timing),
+    ...(await neighbours(subject)),
   ]
   findings.push(...(await tried(subject)))
   for (const look of looks) findings.push(...(await look(subject)))

@@ -1,5 +1,4 @@
-import { type Clock, causalClock } from '../time/clock.ts'
-import type { Codec } from '../codec/codec.ts'
+import { causalClock } from '../time/clock.ts'
 import type { Lease, Store } from '../contract/store.ts'
 import { Keyspace } from '../entry/key.ts'
 import { Watchdog } from '../lease/watchdog.ts'
@@ -10,7 +9,7 @@ import { Flights } from '../load/flights.ts'
 import { LeaselessLoads, LeaselessQueue } from '../load/leaseless-queue.ts'
 import { Pacing } from '../load/pacing.ts'
 import { UnstoredValues, withErrorAnswers } from '../load/payload.ts'
-import { Near } from '../near/near.ts'
+import { Near, type NearParts } from '../near/near.ts'
 import { Events } from '../observe/events.ts'
 import { Tracing } from '../observe/tracing.ts'
 import type { CachePlan } from '../options/plan.ts'
@@ -48,7 +47,7 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
   const holder = describeHolder()
   const failures = new LoadFailures(plan.errors, holder, clock)
   const codec = withErrorAnswers(plan.codec, failures)
-  const near = nearOf(plan, backing, { namespace: keyspace.prefix, clock, codec, events })
+  const near = nearOf(plan, backing, { keyspace, clock, codec, events })
   const copies = elder?.copies ?? new Set()
   if (near !== null) copies.add(near)
 
@@ -71,11 +70,7 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
   return { ...parts, calls: new Calls({ ...parts, commandTimeout }) }
 }
 
-function nearOf(
-  { near }: CachePlan,
-  store: Store,
-  parts: { namespace: string; clock: Clock; codec: Codec; events: Events },
-): Near | null {
+function nearOf({ near }: CachePlan, store: Store, parts: NearParts): Near | null {
   if (near === null) return null
   const watch = store.watch?.bind(store)
   if (watch === undefined) {

@@ -1,8 +1,18 @@
+import type { Given, MaybeSchema, Schema, Taken } from '../codec/schema.ts'
 import type { CacheEvents } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
-import type { Loader } from '../load/loader.ts'
+import type { LoadContext, Loader } from '../load/loader.ts'
 import type { BatchLoader } from './many.ts'
-import type { CallOptions, CloseOptions, LoadOptions, SetOptions } from '../options/options.ts'
+import type {
+  CallOptions,
+  CloseOptions,
+  InvalidateOptions,
+  LoadOptions,
+  PeekOptions,
+  SetOptions,
+  ValueOptions,
+  VersionOptions,
+} from '../options/options.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import type { Tracer } from '../observe/tracing.ts'
 
@@ -12,20 +22,58 @@ export type Peeked<T> =
   | { readonly state: 'fresh' | 'stale'; readonly value: T; readonly age: number; readonly ttl: number }
 
 /** The options of a wrapped function: its key, and the options of a call except `signal`. */
-export interface WrapOptions<Args extends unknown[]> extends LoadOptions {
+export interface WrapOptions<Args extends unknown[], S extends MaybeSchema = MaybeSchema>
+  extends Omit<LoadOptions, 'tags'>, ValueOptions<S> {
   /**
    * A name, 1 to 200 characters without parentheses, unique among the functions that this cache wraps; keys are made of
    * it and the arguments: `user(42,"de")`. Or a function that makes the whole key of the arguments.
    */
   readonly key: string | ((...args: Args) => string)
+  /** The tags of the value, or a function that makes them of the arguments. The function may add more. Default: none. */
+  readonly tags?: readonly string[] | ((...args: Args) => readonly string[]) | undefined
+}
+
+/** Makes a key of arguments. */
+export type KeyMaker = (...args: never[]) => string
+
+/** A kind of values in one place: their keys, their schema, their loader, and the options of a call except `signal`. */
+export interface Definition<Args extends unknown[], T, S extends MaybeSchema = undefined>
+  extends Omit<LoadOptions, 'tags'>, ValueOptions<S> {
+  /** Makes the whole key of the arguments. Its parameters have no default values, and none is a rest parameter. */
+  readonly key: (...args: Args) => string
+  /** Gets a value from the source. The context of the load follows the arguments. */
+  readonly load: (...args: [...Args, context: LoadContext]) => T | Promise<T>
+  /** The tags of a value, or a function that makes them of the arguments. Default: none. */
+  readonly tags?: readonly string[] | ((...args: Args) => readonly string[]) | undefined
+}
+
+/** The definition of values of a schema, or of what the loader gives. */
+export type DefinedBy<Args extends unknown[], T, S extends MaybeSchema> = Defined<
+  Args,
+  S extends Schema ? Taken<S> : T,
+  Given<S, T>
+>
+
+/** The methods of a definition. Each rejects with TypeError for more arguments than the key has. */
+export interface Defined<Args extends unknown[], In, Out> extends WrappedMethods<Args, Out> {
+  /** `getOrLoad` of the cache, for the key of these arguments. */
+  readonly get: (...args: Args) => Promise<Out>
+
+  /** `set` of the cache, for the key of these arguments; the value is the last. */
+  readonly set: (...args: [...Args, value: In]) => Promise<void>
 }
 
 /** Any function. */
 export type Wrappable = (this: never, ...args: never[]) => unknown
 
 /** A function whose results are cached: called like the original, it returns a promise. */
-export type Wrapped<F extends Wrappable> = Calls<F> &
-  WrappedMethods<Parameters<F>, Awaited<ReturnType<F>>, ThisParameterType<F>>
+export type Wrapped<F extends Wrappable, Out = Awaited<ReturnType<F>>> = (IsSame<
+  Out,
+  Awaited<ReturnType<F>>
+> extends true
+  ? Calls<F>
+  : (this: ThisParameterType<F>, ...args: Parameters<F>) => Promise<Out>) &
+  WrappedMethods<Parameters<F>, Out, ThisParameterType<F>>
 
 /**
  * `F` itself, with all overloads and type parameters, if it returns exactly a promise and has no properties. Otherwise
@@ -34,6 +82,7 @@ export type Wrapped<F extends Wrappable> = Calls<F> &
 type Calls<F extends Wrappable> = [keyof F, IsAny<ReturnType<F>>, IsPromise<ReturnType<F>>] extends [never, false, true]
   ? F
   : (this: ThisParameterType<F>, ...args: Parameters<F>) => Promise<Awaited<ReturnType<F>>>
+type IsSame<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 type IsAny<T> = 0 extends 1 & T ? true : false
 type IsPromise<T> = [T, Promise<Awaited<T>>] extends [Promise<unknown>, T] ? true : false
 
@@ -47,6 +96,9 @@ export interface WrappedMethods<Args extends unknown[], T, This = unknown> {
 
   /** `invalidate` of the cache, for the key of these arguments. */
   readonly invalidate: (...args: Args) => Promise<void>
+
+  /** `expire` of the cache, for the key of these arguments. */
+  readonly expire: (...args: Args) => Promise<void>
 
   /**
    * `refresh` of the cache with the function as loader. A function that uses `this` needs it here too:
@@ -62,13 +114,17 @@ export interface Cache extends AsyncDisposable {
    * @param key 1 to 65 536 characters
    * @param loader gets the value from the source; runs in one process of the fleet at a time
    * @param options the options of this call, over those of the cache
-   * @returns the value; callers that are answered together share the object
+   * @returns the value, as the schema gives it if there is one; callers that are answered together share the object
    * @throws what the loader threw, as the very object in its process; TypeError for a wrong argument; the signal's
    *   reason; `CacheError` LOAD_FAILED (the loader threw what is no Error, which is the cause), LOAD_TIMEOUT, WAIT_TIMEOUT,
-   *   STORE_UNAVAILABLE (with `onStoreFailure: 'throw'`), VALUE_TOO_LARGE, VALUE_NOT_SERIALIZABLE, CIRCULAR_LOAD,
-   *   OVERLOADED, CLOSED
+   *   STORE_UNAVAILABLE (with `onStoreFailure: 'throw'`), VALUE_TOO_LARGE, VALUE_NOT_SERIALIZABLE, VALUE_INVALID,
+   *   CIRCULAR_LOAD, OVERLOADED, CLOSED
    */
-  getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T>
+  getOrLoad<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    key: string,
+    loader: Loader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Given<S, T>>
 
   /**
    * Returns the values of several keys, in their order. Missing values are loaded together, each once in the fleet.
@@ -77,7 +133,11 @@ export interface Cache extends AsyncDisposable {
    * @returns for each key its value, or the error that `getOrLoad` would have thrown
    * @throws TypeError for a wrong argument; the signal's reason
    */
-  getOrLoadMany<T>(keys: readonly string[], loadMany: BatchLoader<T>, options?: CallOptions): Promise<(T | Error)[]>
+  getOrLoadMany<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    keys: readonly string[],
+    loadMany: BatchLoader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<(Given<S, T> | Error)[]>
 
   /**
    * Loads a value anew, once in the fleet, even if there is one; other callers are served the old value meanwhile. A
@@ -85,7 +145,11 @@ export interface Cache extends AsyncDisposable {
    * @returns as `getOrLoad`
    * @throws as `getOrLoad`; an existing value stays if the load fails
    */
-  refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T>
+  refresh<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    key: string,
+    loader: Loader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Given<S, T>>
 
   /**
    * Wraps a function: the result has the same signature and caches. Its callers are thrown the errors of `fn`.
@@ -95,44 +159,68 @@ export interface Cache extends AsyncDisposable {
    * @throws TypeError for a wrong argument, or a name that this cache has already wrapped a function under. A call
    *   rejects with TypeError if no key can be made of its arguments, else as `getOrLoad`
    */
-  wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F>
+  wrap<F extends Wrappable, S extends MaybeSchema = undefined>(
+    fn: F,
+    options: WrapOptions<Parameters<F>, S>,
+  ): Wrapped<F, Given<S, Awaited<ReturnType<F>>>>
+
+  /**
+   * Defines a kind of values: `wrap` for a loader whose key is made by a function.
+   * @param definition the key of each value, its loader and the options of all calls; checked here, once
+   * @returns the methods `get`, `set`, `peek`, `invalidate`, `expire`, `refresh` and `keyOf` of these values
+   * @throws TypeError for a wrong argument
+   */
+  define<Key extends KeyMaker, T extends Taken<S>, S extends MaybeSchema = undefined>(
+    definition: Definition<Parameters<Key>, T, S> & { readonly key: Key },
+  ): DefinedBy<Parameters<Key>, T, S>
 
   /**
    * Returns the stored value of a key without loading.
+   * @param options the schema and the version of the value
    * @throws what a loader threw, if that is the stored answer; `CacheError` STORE_UNAVAILABLE, CLOSED
    */
-  peek<T = unknown>(key: string): Promise<Peeked<T>>
+  peek<T = unknown>(key: string, options?: PeekOptions<T>): Promise<Peeked<T>>
 
   /**
    * Writes a value and voids the load under way. Once it resolves, no caller in the fleet is given an older value.
    * @throws `CacheError` STORE_UNAVAILABLE (the value may or may not have been written), VALUE_TOO_LARGE,
-   *   VALUE_NOT_SERIALIZABLE, CLOSED
+   *   VALUE_NOT_SERIALIZABLE, VALUE_INVALID, CLOSED
    */
   set(key: string, value: unknown, options?: SetOptions): Promise<void>
 
   /**
    * Deletes a value and voids the load under way. Once it resolves, no later caller in the fleet is given a value whose
    * load began before it. With `onInvalidateFailure: 'replay'` it also resolves if the store does not answer, and the
-   * other processes are told later.
+   * other processes are told later. In a cache with the option `version` it deletes the value of that version, and
+   * voids those of all others as `invalidateTags` does.
    * @throws `CacheError` STORE_UNAVAILABLE (the value may or may not have been deleted), CLOSED
    */
-  invalidate(key: string): Promise<void>
+  invalidate(key: string, options?: VersionOptions): Promise<void>
+
+  /**
+   * Ends the ttl of a value now, and voids the load under way: a soft invalidation. Once it resolves, the value is stale
+   * in the whole fleet: it is served within its `grace`, which counts from now, while one caller refreshes it. Without
+   * `grace` it is deleted. Kept for replay as `invalidate` is, and all versions are reached as by `invalidate`.
+   * @throws `CacheError` STORE_UNAVAILABLE (the ttl may or may not have ended), CLOSED
+   */
+  expire(key: string, options?: VersionOptions): Promise<void>
 
   /**
    * Voids all values with one of these tags, at a cost that does not depend on their number. Once it resolves, no later
-   * caller in the fleet is given such a value whose load began before it.
+   * caller in the fleet is given such a value whose load began before it. With `soft: true`, their ttl ends now, as that
+   * of `expire`.
    * @param tags up to 64 strings of 1 to 1 000 characters
-   * @throws TypeError for invalid tags; `CacheError` STORE_UNAVAILABLE (the values may or may not have been voided),
-   *   CLOSED
+   * @throws TypeError for invalid tags or options; `CacheError` STORE_UNAVAILABLE (the values may or may not have been
+   *   voided), CLOSED
    */
-  invalidateTags(tags: readonly string[]): Promise<void>
+  invalidateTags(tags: readonly string[], options?: InvalidateOptions): Promise<void>
 
   /**
    * Returns the state of a key: its value or the reason why there is none, its load and waiters, and its state in this
    * process. For people and tools: it changes nothing, and costs a script.
    * @throws `CacheError` CLOSED
    */
-  explain(key: string): Promise<Explanation>
+  explain(key: string, options?: VersionOptions): Promise<Explanation>
 
   /**
    * Iterates over the loads under way in the fleet; a load that begins or ends meanwhile may be missed. In Redis it
@@ -147,7 +235,7 @@ export interface Cache extends AsyncDisposable {
    * @returns `false`, with nothing changed, if the key has no load with this token
    * @throws TypeError for a malformed token; `CacheError` STORE_UNAVAILABLE, CLOSED
    */
-  breakLease(key: string, token: string): Promise<boolean>
+  breakLease(key: string, token: string, options?: VersionOptions): Promise<boolean>
 
   /**
    * Traces each load and each wait with `tracer`; for exporters such as `herdless/otel`.
@@ -167,10 +255,10 @@ export interface Cache extends AsyncDisposable {
    * @param prefix empty for all keys, or a prefix that ends with the separator
    * @throws TypeError for another prefix, or without the option; `CacheError` STORE_UNAVAILABLE, CLOSED
    */
-  invalidatePrefix(prefix: string): Promise<void>
+  invalidatePrefix(prefix: string, options?: InvalidateOptions): Promise<void>
 
-  /** Voids all values of the namespace: `invalidatePrefix('')`. */
-  clear(): Promise<void>
+  /** Voids all values of the namespace: `invalidatePrefix('', options)`. */
+  clear(options?: InvalidateOptions): Promise<void>
 
   /** Adds a listener for an event; returns a function that removes it. */
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void

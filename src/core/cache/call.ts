@@ -94,14 +94,14 @@ export class Call implements Searcher {
 
   /** Starts the call; resolves with the caller's answer. */
   start(from: CallStart, past: CallPast): Promise<unknown> {
-    const { key, plan, tags, signal, askedAtMs } = this.request
+    const { plan, signal, askedAtMs } = this.request
     const { reads, commandTimeout } = this.#parts
     this.#missed = past.missed
     if (past.awaited !== null) this.known.awaits(past.awaited, askedAtMs)
     if (from !== 'unread') return this.#open(from)
     if (this.#joinsAtOnce()) return this.#open(null)
     this.#state = 'reading'
-    const read = reads.read(key, tags, this.leads ? this : null)
+    const read = reads.read(this.request, this.leads ? this : null)
     // Else the caller's patience may end before the read does.
     if (signal === undefined && plan.waitTimeout > commandTimeout) {
       this.#host.readingBegan()
@@ -124,7 +124,7 @@ export class Call implements Searcher {
     if (this.#state === 'reading') return this === reads.leaderOf(key)
     // A stale value may be older than what a later caller knows of.
     const flight = this.#search?.flight ?? null
-    return flight !== null && flight === flights.joinable(key) && !flight.hasStale && !this.known.hasStale
+    return flight !== null && flight === flights.joinable(key, plan) && !flight.hasStale && !this.known.hasStale
   }
 
   /** Adds a caller; resolves with its answer. */
@@ -154,7 +154,8 @@ export class Call implements Searcher {
 
   /** A flight is under way and has no stale value: a read would find nothing, so join the flight at once. */
   #joinsAtOnce(): boolean {
-    return !this.request.refresh && this.#parts.flights.joinable(this.key)?.hasStale === false
+    const { key, plan, refresh } = this.request
+    return !refresh && this.#parts.flights.joinable(key, plan)?.hasStale === false
   }
 
   /** Answers with the result of the first read, or goes on. */

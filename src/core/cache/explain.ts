@@ -2,7 +2,7 @@ import { CacheError, quoted, withKey, ignoreRejection } from '../errors.ts'
 import type { Flight } from '../load/flight.ts'
 import { freshnessOf } from '../entry/freshness.ts'
 import type { Codec } from '../codec/codec.ts'
-import type { Keyspace } from '../entry/key.ts'
+import { keyNamed, type Keyspace } from '../entry/key.ts'
 import type { LoadFailures } from '../load/failures.ts'
 import type { Flights } from '../load/flights.ts'
 import type { LeaselessQueue } from '../load/leaseless-queue.ts'
@@ -43,8 +43,13 @@ export interface ExplainedValue {
   readonly size: number
   readonly loadTime: number
   readonly tags: readonly string[]
-  /** The tags and prefixes that void it: invalidated since its load began, or lost by the store. */
-  readonly voidedBy: readonly { readonly by: 'tag' | 'prefix'; readonly name: string }[]
+  /**
+   * The tags and prefixes that void it: invalidated since its load began, or lost by the store. `key`: an invalidation of
+   * the key, in all its versions.
+   */
+  readonly voidedBy: readonly { readonly by: 'tag' | 'prefix' | 'key'; readonly name: string }[]
+  /** The tags and prefixes that have ended its ttl: softly invalidated since its load began. */
+  readonly softenedBy: ExplainedValue['voidedBy']
 }
 
 /** The state of a key in this process. */
@@ -75,18 +80,22 @@ export interface ExplainParts {
 
 /**
  * Explains a key.
- * @param grace the grace of the cache, in milliseconds
+ * @param plan the version of the value, and the grace of the cache in milliseconds
  */
-export async function explainKey(key: string, grace: number, parts: ExplainParts): Promise<Explanation> {
-  const seen = await look(key, parts)
-  const here = hereOf(key, parts)
+export async function explainKey(
+  key: string,
+  { version, grace }: { readonly version: string | null; readonly grace: number },
+  parts: ExplainParts,
+): Promise<Explanation> {
+  const name = parts.keyspace.keyOf(key, version)
+  const seen = await look(name, parts)
+  const here = hereOf(key, name, parts)
   if (seen instanceof CacheError) {
-    const because = [`The store does not answer: ${seen.message}`]
-    return { key, state: 'unknown', because, value: null, load: null, rest: null, here }
+    return { key, state: 'unknown', because: [seen.message], value: null, load: null, rest: null, here }
   }
   const { entry, rest } = seen
-  const value = entry === null ? null : valueOf(entry, seen.voidedBy, grace, parts)
-  const load = seen.lease === null ? null : toldLease(key, seen.lease)
+  const value = entry === null ? null : valueOf(entry, seen, grace, parts)
+  const load = seen.lease === null ? null : toldLease({ key, version }, seen.lease)
   const left = rest?.left ?? 0
   const error = rest?.failure ? parts.failures.revive(rest.failure, key, rest.left) : null
   const found = verdict({ key, grace, entry, value }, parts)
@@ -111,27 +120,26 @@ export async function explainKey(key: string, grace: number, parts: ExplainParts
   return { key, state, because, value, load, rest: rest === null ? null : told, here }
 }
 
-async function look(key: string, { store, keyspace }: ExplainParts): Promise<Seen | CacheError> {
-  const name = keyspace.keyOf(key)
+async function look(name: string, { store }: ExplainParts): Promise<Seen | CacheError> {
   return await store
     .ask(async (backing) => {
       if (backing.inspection !== undefined) return await backing.inspection.look(name)
-      return { entry: await backing.read(name), voidedBy: [], lease: null, rest: null }
+      return { entry: await backing.read(name), voidedBy: [], softenedBy: [], lease: null, rest: null }
     })
     .catch((error: CacheError) => error)
 }
 
-function hereOf(key: string, { store, keyspace, flights, leaselessQueue, calls }: ExplainParts): ExplainedHere {
+function hereOf(key: string, name: string, { store, flights, leaselessQueue, calls }: ExplainParts): ExplainedHere {
   return {
     flight: flights.stateOf(key),
     callers: calls.countOf(key),
     loadsWithoutLease: leaselessQueue.count(key),
     storeAway: store.outage,
-    keptInvalidation: store.hasPendingInvalidation(keyspace.keyOf(key)),
+    keptInvalidation: store.hasPendingInvalidation(name),
   }
 }
 
-function valueOf(entry: Entry, voidedBy: readonly string[], grace: number, { keyspace }: ExplainParts): ExplainedValue {
+function valueOf(entry: Entry, seen: Seen, grace: number, { keyspace }: ExplainParts): ExplainedValue {
   const { age, freshFor, staleFor, payload, loadTime, tags } = entry
   return {
     age,
@@ -140,7 +148,8 @@ function valueOf(entry: Entry, voidedBy: readonly string[], grace: number, { key
     size: payload.byteLength,
     loadTime,
     tags: tags.map((tag) => keyspace.describeTag(tag)).flatMap(({ by, name }) => (by === 'tag' ? [name] : [])),
-    voidedBy: voidedBy.map((tag) => keyspace.describeTag(tag)),
+    voidedBy: seen.voidedBy.map((tag) => keyspace.describeTag(tag)),
+    softenedBy: seen.softenedBy.map((tag) => keyspace.describeTag(tag)),
   }
 }
 
@@ -154,17 +163,17 @@ function verdict(
     return { state: 'missing', because }
   }
   if (value.voidedBy.length > 0) {
-    const names = value.voidedBy.map(({ by, name }) => `${by} ${quoted(name)}`).join(', ')
     return {
       state: 'missing',
-      because: `There is a value, but it is void: invalidated since its load began, or lost by the store: ${names}`,
+      because: `There is a value, but it is void: invalidated since its load began, or lost by the store: ${namesOf(value.voidedBy)}`,
     }
   }
   const { age, freshFor, staleFor } = entry
-  const over = `its ttl ended ${ms(-freshFor)} ago`
+  const by = value.softenedBy.length === 0 ? '' : `, by a soft invalidation of ${namesOf(value.softenedBy)}`
+  const over = `its ttl ended ${ms(-freshFor)} ago${by}`
   switch (freshnessOf(entry, grace)) {
     case 'fresh':
-      if (decodeEntry(entry, key, parts) === null)
+      if (decodeEntry(entry, key, parts, null) === null)
         return { state: 'missing', because: 'There is a value that this codec cannot decode' }
       return {
         state: 'fresh',
@@ -182,6 +191,10 @@ function verdict(
   }
 }
 
+function namesOf(tags: ExplainedValue['voidedBy']): string {
+  return tags.map(({ by, name }) => `${by} ${quoted(name)}`).join(', ')
+}
+
 function ms(duration: number): string {
   return `${Math.round(duration)} ms`
 }
@@ -189,6 +202,8 @@ function ms(duration: number): string {
 /** A load under way in the fleet. Durations are milliseconds. */
 export interface HeldLease {
   readonly key: string
+  /** The version of the value that is loaded; `null` without one. */
+  readonly version: string | null
   /** Identifies this load, for `breakLease`. */
   readonly token: string
   /** The fencing token that the loader received. */
@@ -207,9 +222,23 @@ export interface HeldLease {
 }
 
 /** A lease under the caller's name of the key. */
-export function toldLease(key: string, seen: SeenLease): HeldLease {
+export function toldLease(
+  { key, version }: { readonly key: string; readonly version: string | null },
+  seen: SeenLease,
+): HeldLease {
   const { token, fence, holder, context, age, left, renewals, waiting } = seen
-  return { key, token, fence, holder: parseHolder(holder), context: context || null, age, left, renewals, waiting }
+  return {
+    key,
+    version,
+    token,
+    fence,
+    holder: parseHolder(holder),
+    context: context || null,
+    age,
+    left,
+    renewals,
+    waiting,
+  }
 }
 
 /** Iterates over the held leases as the store finds them. */
@@ -227,7 +256,7 @@ export async function* listLeases({
       // A deadline per step, and none for the whole.
       const step = await store.ask(() => steps.next())
       if (step.done === true) return
-      for (const lease of step.value) yield toldLease(lease.key.slice(namespace.length), lease)
+      for (const lease of step.value) yield toldLease(keyNamed(lease.key.slice(namespace.length)), lease)
     }
   } finally {
     // Not awaited: it would wait for a step that the store has not answered.
@@ -239,11 +268,12 @@ export async function* listLeases({
 export async function breakLease(
   key: string,
   token: string,
+  version: string | null,
   { store, keyspace }: Pick<ExplainParts, 'store' | 'keyspace'>,
 ): Promise<boolean> {
   checkToken(token)
   return await store
-    .ask(async ({ inspection }) => (await inspection?.breakLease(keyspace.keyOf(key), token)) ?? false)
+    .ask(async ({ inspection }) => (await inspection?.breakLease(keyspace.keyOf(key, version), token)) ?? false)
     .catch((error: CacheError) => {
       throw withKey(key, error)
     })

@@ -4,13 +4,14 @@
  * Reading order: cache.ts (the public interface), fleet-cache.ts (the short path of hits), calls.ts (callers
  * that want the same), call.ts (one call), reads.ts (reads), search.ts (what a read means, and flights),
  * pending-answer.ts (the patience of a caller and of its followers), writes.ts (set and invalidate), assembly.ts
- * (how the parts fit together), create.ts. Then the extras: many.ts, wrap.ts, explain.ts,
- * sibling.ts (a cache for responses beside a cache of the user) and observing-cache.ts (`mode: 'observe'`).
+ * (how the parts fit together). Then the extras: many.ts, wrap.ts, explain.ts,
+ * sibling.ts (a cache for responses beside a cache of the user) and observing-cache.ts (`mode: 'observe'`, and which cache is opened).
  */
-import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
+import type { Cache, DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { currentLoad } from '../load/circular-load.ts'
 import { waitAtMost } from '../time/deadline.ts'
 import { withKey, closedError, type CacheError } from '../errors.ts'
+import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
 import type { CacheEvents, Events } from '../observe/events.ts'
 import { explainKey, type Explanation, breakLease, listLeases, type HeldLease } from './explain.ts'
 import { checkedKey, checkKey } from '../entry/key.ts'
@@ -18,16 +19,25 @@ import { answerOf, ledToCaller } from '../load/failures.ts'
 import { checkLoader, type CallRequest, type Loader } from '../load/loader.ts'
 import { loadTogether, type BatchLoader } from './many.ts'
 import type { Near } from '../near/near.ts'
-import type { CallOptions, CloseOptions, SetOptions } from '../options/options.ts'
-import { toPeeked } from './reads.ts'
-import { CallPlans, closeTimeout, siblingPlan, type CachePlan } from '../options/plan.ts'
+import type {
+  CallOptions,
+  CloseOptions,
+  InvalidateOptions,
+  PeekOptions,
+  SetOptions,
+  ValueOptions,
+  VersionOptions,
+} from '../options/options.ts'
+import { migrating, toPeeked } from './reads.ts'
+import { CallPlans } from '../options/call-plans.ts'
+import { closeTimeout, invalidationOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
 import { Sibling, type SiblingChanges } from './sibling.ts'
 import type { Store } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import type { Tracer } from '../observe/tracing.ts'
 import { assemble, type CacheParts } from './assembly.ts'
-import { Writes } from './writes.ts'
+import { softness, Writes } from './writes.ts'
 import { Wraps } from './wrap.ts'
 
 /** The cache with single flight across the fleet. */
@@ -48,56 +58,85 @@ export class FleetCache implements Cache {
   constructor(plan: CachePlan, backing: Store, elder: FleetCache | null = null) {
     this.#plan = plan
     this.#backing = backing
-    this.#plans = new CallPlans(plan)
-    this.#wraps = new Wraps(this, plan, this.#plans)
     this.#parts = assemble(plan, backing, elder === null ? null : elder.#parts)
+    this.#plans = new CallPlans(plan, elder === null ? (ttl) => this.events.ttlGiven(ttl) : undefined)
+    this.#wraps = new Wraps(this, plan, this.#plans)
     this.#near = plan.refreshAhead === null ? this.#parts.near : null
     this.#writes = new Writes(plan, this.#parts)
     if (elder === null) this.#parts.store.open()
   }
 
-  getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+  getOrLoad<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    key: string,
+    loader: Loader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Given<S, T>> {
     try {
       // The shortest path: a near hit of a call that needs no check.
       const near = this.#near
-      if (near !== null && typeof loader === 'function' && this.#plans.areForLoads(options)) {
-        const answer = near.answer(key)
+      const kind = near !== null && typeof loader === 'function' ? this.#plans.kindOfCopies(options) : null
+      if (near !== null && kind !== null) {
+        const answer = near.answer(key, kind)
         if (answer !== undefined) {
           this.#parts.events.nearHit(key)
-          return answer as Promise<T>
+          return answer as Promise<Given<S, T>>
         }
       }
-      return this.#ask(this.#request('getOrLoad', key, loader, options)) as Promise<T>
+      return this.#ask(this.#request('getOrLoad', key, loader, options)) as Promise<Given<S, T>>
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  async getOrLoadMany<T>(
+  async getOrLoadMany<T extends Taken<S>, S extends MaybeSchema = undefined>(
     keys: readonly string[],
     loadMany: BatchLoader<T>,
-    options?: CallOptions,
-  ): Promise<(T | Error)[]> {
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<(Given<S, T> | Error)[]> {
     return await loadTogether(keys, loadMany, (key, loader) => this.getOrLoad(key, loader, options))
   }
 
-  async refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    return (await this.#parts.calls.ask(this.#request('refresh', key, loader, options))) as T
+  async refresh<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    key: string,
+    loader: Loader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Given<S, T>> {
+    return (await this.#parts.calls.ask(this.#request('refresh', key, loader, options))) as Given<S, T>
   }
 
   /** As `getOrLoad`, for a key that was just read without success. */
-  async load<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+  async load<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    key: string,
+    loader: Loader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Given<S, T>> {
     const request = this.#request('getOrLoad', key, loader, options)
-    return (await this.#parts.calls.ask(request, { state: 'nothing' })) as T
+    return (await this.#parts.calls.ask(request, { state: 'nothing' })) as Given<S, T>
   }
 
-  wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F> {
+  wrap<F extends Wrappable, S extends MaybeSchema = undefined>(
+    fn: F,
+    options: WrapOptions<Parameters<F>, S>,
+  ): Wrapped<F, Given<S, Awaited<ReturnType<F>>>> {
     return this.#wraps.wrap(fn, options)
   }
 
-  async peek<T = unknown>(key: string): Promise<Peeked<T>> {
+  define<Key extends KeyMaker, T extends Taken<S>, S extends MaybeSchema = undefined>(
+    definition: Definition<Parameters<Key>, T, S> & { readonly key: Key },
+  ): DefinedBy<Parameters<Key>, T, S> {
+    return this.#wraps.define(definition)
+  }
+
+  async peek<T = unknown>(key: string, options?: PeekOptions<T>): Promise<Peeked<T>> {
+    const found = await this.look<T>(key, options)
+    return found.state === 'stale' ? { ...found, ttl: 0 } : found
+  }
+
+  /** As `peek`, with a `ttl` below zero for a stale value. */
+  async look<T>(key: string, options?: PeekOptions<T>): Promise<Peeked<T>> {
     this.#checkOpen(checkedKey(key))
-    const found = await this.#parts.reads.read(key, this.#plan.tags).catch((error: CacheError) => {
+    const plan = refineKind(this.#plan, options, 'peek')
+    const found = await this.#parts.reads.read({ key, plan, tags: this.#plan.tags }).catch((error: CacheError) => {
       throw withKey(key, error)
     })
     return toPeeked(found, this.#plan.grace)
@@ -108,35 +147,43 @@ export class FleetCache implements Cache {
     await ledToCaller(this.#writes.set(key, value, options))
   }
 
-  async invalidate(key: string): Promise<void> {
+  async invalidate(key: string, options?: VersionOptions): Promise<void> {
     this.#checkOpen(checkedKey(key))
-    await ledToCaller(this.#writes.invalidate(key))
+    await ledToCaller(this.#writes.invalidate(key, 'hard', options))
   }
 
-  async invalidateTags(tags: readonly string[]): Promise<void> {
+  async expire(key: string, options?: VersionOptions): Promise<void> {
+    this.#checkOpen(checkedKey(key))
+    await ledToCaller(this.#writes.invalidate(key, 'soft', options))
+  }
+
+  async invalidateTags(tags: readonly string[], options?: InvalidateOptions): Promise<void> {
     const checked = checkedTags('tags', tags)
+    const how = invalidationOf('invalidateTags', options)
     this.#checkOpen()
     if (checked.length === 0) return
     const { keyspace, events } = this.#parts
-    await ledToCaller(this.#writes.invalidateTags(keyspace.tagKeys(checked)))
-    events.emit('invalidateTags', { tags: checked })
+    await ledToCaller(this.#writes.invalidateTags(keyspace.tagKeys(checked), how))
+    events.emit('invalidateTags', { tags: checked, ...softness(how) })
   }
 
-  async invalidatePrefix(prefix: string): Promise<void> {
+  async invalidatePrefix(prefix: string, options?: InvalidateOptions): Promise<void> {
     const { keyspace, events } = this.#parts
     const tag = keyspace.prefixTag(prefix)
+    const how = invalidationOf('invalidatePrefix', options)
     this.#checkOpen()
-    await ledToCaller(this.#writes.invalidateTags([tag]))
-    events.emit('invalidatePrefix', { prefix })
+    await ledToCaller(this.#writes.invalidateTags([tag], how))
+    events.emit('invalidatePrefix', { prefix, ...softness(how) })
   }
 
-  async clear(): Promise<void> {
-    await this.invalidatePrefix('')
+  async clear(options?: InvalidateOptions): Promise<void> {
+    await this.invalidatePrefix('', options)
   }
 
-  async explain(key: string): Promise<Explanation> {
+  async explain(key: string, options?: VersionOptions): Promise<Explanation> {
     this.#checkOpen(checkedKey(key))
-    return await explainKey(key, this.#plan.grace, this.#parts)
+    const { version } = refineKind(this.#plan, options, 'explain')
+    return await explainKey(key, { version, grace: this.#plan.grace }, this.#parts)
   }
 
   leases(): AsyncIterable<HeldLease> {
@@ -144,9 +191,10 @@ export class FleetCache implements Cache {
     return listLeases(this.#parts)
   }
 
-  async breakLease(key: string, token: string): Promise<boolean> {
+  async breakLease(key: string, token: string, options?: VersionOptions): Promise<boolean> {
     this.#checkOpen(checkedKey(key))
-    return await breakLease(key, token, this.#parts)
+    const { version } = refineKind(this.#plan, options, 'breakLease')
+    return await breakLease(key, token, version, this.#parts)
   }
 
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
@@ -184,7 +232,7 @@ export class FleetCache implements Cache {
 
   #ask(request: CallRequest): Promise<unknown> {
     const { flights, events, near, calls } = this.#parts
-    const copy = near?.get(request.key)
+    const copy = near?.get(request.key, request.plan)
     if (copy === undefined || near === null) return calls.ask(request)
     events.nearHit(request.key)
     flights.refreshAhead(request, near.aged(copy), copy.value)
@@ -200,12 +248,15 @@ export class FleetCache implements Cache {
     signal?.throwIfAborted()
     const { causalNow, clock } = this.#parts
     const askedAt = causalNow()
-    return { key, loader, plan, tags, signal, refresh: who === 'refresh', askedAt, askedAtMs: clock.now() }
+    const refresh = who === 'refresh'
+    const own = refresh || plan.migrate.length === 0 ? loader : migrating({ loader, plan, tags }, this.#parts)
+    return { key, loader: own, plan, tags, signal, refresh, askedAt, askedAtMs: clock.now() }
   }
 
   async #closeAll(timeout: number): Promise<void> {
+    const { store, events } = this.#parts
+    events.endWatch()
     await Promise.all([this, ...this.#siblings].map((cache) => cache.#end(timeout)))
-    const { store } = this.#parts
     await store.drain()
     await store.close()
   }

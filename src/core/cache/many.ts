@@ -74,11 +74,11 @@ class Batches<T> {
  * See `Cache.getOrLoadMany`.
  * @param ask requests one of the keys
  */
-export async function loadTogether<T>(
+export async function loadTogether<In, Out>(
   keys: readonly string[],
-  loadMany: BatchLoader<T>,
-  ask: (key: string, loader: Loader<T>) => Promise<T>,
-): Promise<(T | Error)[]> {
+  loadMany: BatchLoader<In>,
+  ask: (key: string, loader: Loader<In>) => Promise<Out>,
+): Promise<(Out | Error)[]> {
   if (!Array.isArray(keys)) throw new TypeError(`Expected an array of keys, got ${formatValue(keys)}`)
   for (const key of keys as readonly unknown[]) checkKey(key)
   if (typeof loadMany !== 'function')

@@ -1,16 +1,30 @@
-import type { Cache, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
+import type { Cache, DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { currentLoad, type LoadNode } from '../load/circular-load.ts'
 import { closedError, ignoreRejection } from '../errors.ts'
-import type { CacheEvents } from '../observe/events.ts'
+import type { Clock } from '../time/clock.ts'
+import { jsonCodec } from '../codec/codec.ts'
+import type { Store } from '../contract/store.ts'
+import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
+import type { CacheEvents, Events } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
 import { checkKey } from '../entry/key.ts'
-import type { FleetCache } from './fleet-cache.ts'
+import { FleetCache } from './fleet-cache.ts'
 import { checkLoader, runLoader, valueOf, type LoadContext, type LoadRun, type Loader } from '../load/loader.ts'
 import { answerOf, errorForCallers } from '../load/failures.ts'
 import { loadTogether, type BatchLoader } from './many.ts'
-import type { CallOptions, CloseOptions, SetOptions } from '../options/options.ts'
+import type {
+  CacheOptions,
+  CallOptions,
+  CloseOptions,
+  InvalidateOptions,
+  PeekOptions,
+  SetOptions,
+  ValueOptions,
+  VersionOptions,
+} from '../options/options.ts'
 import { PendingAnswer } from './pending-answer.ts'
-import { CallPlans, type CachePlan } from '../options/plan.ts'
+import { CallPlans } from '../options/call-plans.ts'
+import { planOf, type CachePlan } from '../options/plan.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import { Sibling } from './sibling.ts'
 import type { Tracer } from '../observe/tracing.ts'
@@ -36,66 +50,95 @@ export class ObservingCache implements Cache {
     this.#wraps = new Wraps(this, plan, this.#plans)
   }
 
-  async getOrLoad<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    return (await this.#ask('getOrLoad', key, loader, options)) as T
+  async getOrLoad<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    key: string,
+    loader: Loader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Given<S, T>> {
+    return (await this.#ask('getOrLoad', key, loader, options)) as Given<S, T>
   }
 
-  load<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
+  load<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    key: string,
+    loader: Loader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Given<S, T>> {
     return this.getOrLoad(key, loader, options)
   }
 
-  async refresh<T>(key: string, loader: Loader<T>, options?: CallOptions): Promise<T> {
-    return (await this.#ask('refresh', key, loader, options)) as T
+  async refresh<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    key: string,
+    loader: Loader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Given<S, T>> {
+    return (await this.#ask('refresh', key, loader, options)) as Given<S, T>
   }
 
-  async getOrLoadMany<T>(
+  async getOrLoadMany<T extends Taken<S>, S extends MaybeSchema = undefined>(
     keys: readonly string[],
     loadMany: BatchLoader<T>,
-    options?: CallOptions,
-  ): Promise<(T | Error)[]> {
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<(Given<S, T> | Error)[]> {
     return await loadTogether(keys, loadMany, (key, loader) => this.getOrLoad(key, loader, options))
   }
 
-  wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F> {
+  wrap<F extends Wrappable, S extends MaybeSchema = undefined>(
+    fn: F,
+    options: WrapOptions<Parameters<F>, S>,
+  ): Wrapped<F, Given<S, Awaited<ReturnType<F>>>> {
     return this.#wraps.wrap(fn, options)
   }
 
+  define<Key extends KeyMaker, T extends Taken<S>, S extends MaybeSchema = undefined>(
+    definition: Definition<Parameters<Key>, T, S> & { readonly key: Key },
+  ): DefinedBy<Parameters<Key>, T, S> {
+    return this.#wraps.define(definition)
+  }
+
   /** The observing cache never has a value. */
-  async peek<T = unknown>(key: string): Promise<Peeked<T>> {
-    await this.#shadow.peek(key)
+  async peek<T = unknown>(key: string, options?: PeekOptions<T>): Promise<Peeked<T>> {
+    await this.#shadow.peek(key, options)
     return { state: 'missing' }
   }
 
+  look<T>(key: string): Promise<Peeked<T>> {
+    return this.peek(key)
+  }
+
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
-    await this.#shadow.set(key, markOf(value), options)
+    await this.#shadow.set(key, markOf(value), ofPlaceholders(options))
   }
 
-  invalidate(key: string): Promise<void> {
-    return this.#shadow.invalidate(key)
+  invalidate(key: string, options?: VersionOptions): Promise<void> {
+    return this.#shadow.invalidate(key, options)
   }
 
-  invalidateTags(tags: readonly string[]): Promise<void> {
-    return this.#shadow.invalidateTags(tags)
+  expire(key: string, options?: VersionOptions): Promise<void> {
+    return this.#shadow.expire(key, options)
   }
 
-  invalidatePrefix(prefix: string): Promise<void> {
-    return this.#shadow.invalidatePrefix(prefix)
+  invalidateTags(tags: readonly string[], options?: InvalidateOptions): Promise<void> {
+    return this.#shadow.invalidateTags(tags, options)
   }
 
-  clear(): Promise<void> {
-    return this.#shadow.clear()
+  invalidatePrefix(prefix: string, options?: InvalidateOptions): Promise<void> {
+    return this.#shadow.invalidatePrefix(prefix, options)
   }
 
-  explain(key: string): Promise<Explanation> {
-    return this.#shadow.explain(key)
+  clear(options?: InvalidateOptions): Promise<void> {
+    return this.#shadow.clear(options)
+  }
+
+  explain(key: string, options?: VersionOptions): Promise<Explanation> {
+    return this.#shadow.explain(key, options)
   }
 
   leases(): AsyncIterable<HeldLease> {
     return this.#shadow.leases()
   }
 
-  breakLease(key: string, token: string): Promise<boolean> {
-    return this.#shadow.breakLease(key, token)
+  breakLease(key: string, token: string, options?: VersionOptions): Promise<boolean> {
+    return this.#shadow.breakLease(key, token, options)
   }
 
   on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
@@ -128,7 +171,7 @@ export class ObservingCache implements Cache {
     verb: 'getOrLoad' | 'refresh',
     key: string,
     loader: Loader<unknown>,
-    options?: CallOptions,
+    options?: CallOptions & ValueOptions,
   ): Promise<unknown> {
     checkKey(key)
     checkLoader(key, loader)
@@ -139,7 +182,7 @@ export class ObservingCache implements Cache {
     const lost = new Promise<never>(() => undefined)
     const node: LoadNode = { key, cache: this, parent: currentLoad(), waitsFor: new Set(), running: true }
     const loaded = runLoader({ key, loader, plan, tags, clock, node, fence: null, stale: null, lost })
-    const { signal: _, ...rest } = options ?? {}
+    const { signal: _, ...rest } = ofPlaceholders(options) ?? {}
     // The caller's own load reports its error; the shadow's copy of it has no consumer.
     ignoreRejection(this.#shadow[verb](key, (context) => mark(loaded, context), rest))
     const patience = new PendingAnswer({ clock, since: clock.now(), signal })
@@ -166,7 +209,39 @@ async function mark(loaded: Promise<LoadRun>, context: LoadContext): Promise<unk
   return markOf(valueOf(ended))
 }
 
+/** The options of a call whose value becomes a placeholder, which passes no schema. */
+function ofPlaceholders<T extends object>(options: T | undefined): T | undefined {
+  if (options === undefined) return undefined
+  const { schema: _, migrate: _migrate, ...rest } = options as T & { schema?: unknown; migrate?: unknown }
+  return rest as T
+}
+
 /** `null` and `undefined` stay themselves, because they may have their own ttls. */
 function markOf(value: unknown): unknown {
   return value === null || value === undefined ? value : true
+}
+
+/**
+ * Creates a cache.
+ * @param options all optional
+ * @param defaultStore creates the store if the options have none, with the clock of the cache
+ * @param watch begins to watch the cache, unless the option `warnings` is `false`; absent for a cache of a tool
+ * @throws TypeError for an unknown option or a wrong value
+ */
+export function openCache(
+  options: CacheOptions,
+  defaultStore: (clock: Clock) => Store,
+  watch?: (events: Events, options: CacheOptions, plan: CachePlan) => void,
+): Cache {
+  const plan = planOf(options)
+  const open = (its: CachePlan, store: Store): FleetCache => {
+    const cache = new FleetCache(its, store)
+    if (plan.warnings) watch?.(cache.events, options, plan)
+    return cache
+  }
+  if (plan.mode === 'cache') {
+    const store = plan.store ?? defaultStore(plan.clock)
+    return open({ ...plan, near: plan.near ?? store.near ?? null }, store)
+  }
+  return new ObservingCache(plan, open({ ...plan, codec: jsonCodec(), near: null }, defaultStore(plan.clock)))
 }

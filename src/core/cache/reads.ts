@@ -1,11 +1,14 @@
 import { TickBatch, type Clock } from '../time/clock.ts'
 import type { Codec } from '../codec/codec.ts'
+import { checkedValue, isSameKind, type Kind } from '../codec/schema.ts'
 import type { Keyspace } from '../entry/key.ts'
 import type { Near } from '../near/near.ts'
 import type { Events } from '../observe/events.ts'
 import type { GuardedStore } from '../outage/guarded-store.ts'
-import type { CacheError } from '../errors.ts'
-import { answerOf } from '../load/failures.ts'
+import { CacheError } from '../errors.ts'
+import { answerOf, ErrorAnswer } from '../load/failures.ts'
+import type { CallRequest, LoadContext, Loader } from '../load/loader.ts'
+import type { Migration } from '../options/checks.ts'
 import { decodeEntry, type UnstoredValues } from '../load/payload.ts'
 import type { Entry } from '../contract/store.ts'
 import type { Peeked } from './cache.ts'
@@ -13,7 +16,7 @@ import { freshnessOf } from '../entry/freshness.ts'
 
 /**
  * The result of a read. `entry`: an entry and its value; `older`: an entry older than a value that callers here have
- * received; `garbage`: bytes that do not decode; `nothing`: no entry. `at` is when the read was sent, by the clock.
+ * received; `garbage`: bytes that do not decode, or a value that does not pass its schema; `nothing`: no entry. `at` is when the read was sent, by the clock.
  */
 export type ReadResult =
   | FoundEntry
@@ -30,6 +33,7 @@ export interface FoundEntry {
 
 interface PendingRead<Leader> {
   readonly key: string
+  readonly kind: Kind
   /** The tags that its value probably has, in the store. */
   readonly tags: readonly string[]
   leader: Leader | null
@@ -65,19 +69,23 @@ export class Reads<Leader extends object = object> {
 
   /**
    * Reads a key.
-   * @param tags the tags that its value probably has
+   * @param request with the tags that its value probably has
    * @param leader the call that reads, for `leaderOf`
    */
-  read(key: string, tags: readonly string[], leader: Leader | null = null): Promise<ReadResult> {
+  read(
+    { key, tags, plan: kind }: { readonly key: string; readonly tags: readonly string[]; readonly plan: Kind },
+    leader: Leader | null = null,
+  ): Promise<ReadResult> {
     const joined = this.#thisTick.get(key)
-    if (joined !== undefined) {
+    if (joined !== undefined && isSameKind(joined.kind, kind)) {
       joined.leader ??= leader
       return joined.found
     }
     let resolve!: (result: ReadResult) => void
     let reject!: (error: CacheError) => void
     const found = new Promise<ReadResult>((...settle) => ([resolve, reject] = settle))
-    const read = { key, tags: this.#parts.keyspace.tagsOf(key, tags), leader, found, resolve, reject }
+    const its = this.#parts.keyspace.tagsOf(key, tags, kind.version)
+    const read = { key, kind, tags: its, leader, found, resolve, reject }
     this.#thisTick.set(key, read)
     this.#batch.add(read)
     return found
@@ -94,17 +102,16 @@ export class Reads<Leader extends object = object> {
     for (const read of reads) this.#send(read, now)
   }
 
-  #send({ key, tags, resolve, reject }: PendingRead<Leader>, now: number): void {
+  #send({ key, kind, tags, resolve, reject }: PendingRead<Leader>, now: number): void {
     const { store, keyspace, near } = this.#parts
-    const name = keyspace.keyOf(key)
-    if (near === null) {
-      return store.readInto(name, tags, now, { resolve: (entry) => resolve(this.#found(key, entry, now)), reject })
-    }
+    const name = keyspace.keyOf(key, kind.version)
+    const found = (entry: Entry | null): ReadResult => this.#found(key, entry, now, kind)
+    if (near === null) return store.readInto(name, tags, now, { resolve: (entry) => resolve(found(entry)), reject })
     const expected = near.expect(key)
     store.readInto(name, tags, now, {
       resolve: (entry) => {
-        const result = this.#found(key, entry, now)
-        near.found(key, expected, result.state === 'entry' ? result : null)
+        const result = found(entry)
+        near.found(key, expected, result.state === 'entry' ? { ...result, kind } : null)
         resolve(result)
       },
       reject: (error) => {
@@ -114,9 +121,9 @@ export class Reads<Leader extends object = object> {
     })
   }
 
-  #found(key: string, entry: Entry | null, at: number): ReadResult {
+  #found(key: string, entry: Entry | null, at: number, { schema }: Kind): ReadResult {
     if (entry === null) return { state: 'nothing' }
-    const value = decodeEntry(entry, key, this.#parts)
+    const value = decodeEntry(entry, key, this.#parts, schema)
     if (value === null) return { state: 'garbage', entry }
     const state = this.#parts.unstored.isOlder(key, entry) ? 'older' : 'entry'
     return { state, entry, value: value.value, at }
@@ -131,18 +138,18 @@ export const clockTolerance = 25
 
 /**
  * The awaited value, found again by the token of its load. It counts even if it has expired since the caller joined the
- * wait; and because it is still stored, its key was not invalidated. A value that a tag has voided has expired for ever.
+ * wait; and because it is still stored under that token, its key was not invalidated, and neither were its tags.
  * @param waited how long the caller has waited, in milliseconds
  */
 export function awaitedValue(read: ReadResult, token: string, waited: number): FoundEntry | null {
-  if (read.state !== 'entry' || read.entry.token !== token) return null
+  if (read.state !== 'entry' || read.entry.token !== token || read.entry.outdated === true) return null
   // Negative while it is fresh. It must have been fresh when the caller began to wait.
   const expiredFor = -read.entry.freshFor
   return expiredFor >= waited + clockTolerance ? null : read
 }
 
 /**
- * The answer of `peek` for a read.
+ * The answer of `peek` for a read; the `ttl` of a stale value is below zero.
  * @param grace the grace of the cache, in milliseconds
  * @throws what the loader threw, if that is the answer
  */
@@ -151,5 +158,52 @@ export function toPeeked<T>(found: ReadResult, grace: number): Peeked<T> {
   const { entry, value } = found
   const state = freshnessOf(entry, grace)
   if (state === 'expired') return { state: 'missing' }
-  return { state, value: answerOf(value) as T, age: entry.age, ttl: Math.max(0, entry.freshFor) }
+  return { state, value: answerOf(value) as T, age: entry.age, ttl: entry.freshFor }
+}
+
+/**
+ * A loader that first looks for a fresh value of an earlier version. It looks under the lease of its key: an
+ * invalidation before the look has voided the earlier value, and one after it voids the load.
+ */
+export function migrating(
+  request: Pick<CallRequest, 'loader' | 'plan' | 'tags'>,
+  parts: Pick<ReadParts, 'store' | 'keyspace' | 'codec' | 'events'>,
+): Loader<unknown> {
+  return async (context) => {
+    // The value of this version may be newer than that of an earlier one.
+    for (const migration of context.stale === null ? request.plan.migrate : []) {
+      const found = await migrated(migration, context, request, parts)
+      if (found !== null) return found.value
+    }
+    return await request.loader(context)
+  }
+}
+
+/** The value that a migration makes; `null` if there is no fresh value of its version, or none that it can make one of. */
+async function migrated(
+  { from, migrate }: Migration,
+  context: LoadContext,
+  { plan, tags }: Pick<CallRequest, 'plan' | 'tags'>,
+  parts: Pick<ReadParts, 'store' | 'keyspace' | 'codec' | 'events'>,
+): Promise<{ readonly value: unknown } | null> {
+  const { key } = context
+  const { store, keyspace, events } = parts
+  const entry = await store.read(keyspace.keyOf(key, from), keyspace.tagsOf(key, tags, from)).catch(() => null)
+  if (entry === null || freshnessOf(entry, 0) !== 'fresh') return null
+  const old = decodeEntry(entry, key, parts, null)
+  if (old === null || ErrorAnswer.is(old.value)) return null
+  try {
+    const value = await migrate(old.value)
+    const checked = checkedValue(value, key, plan.schema)
+    if (checked instanceof CacheError) throw checked
+    context.ttl(entry.freshFor)
+    context.grace(entry.staleFor - entry.freshFor)
+    const its = entry.tags.map((tag) => keyspace.describeTag(tag)).filter(({ by }) => by === 'tag')
+    context.tags(...its.map(({ name }) => name))
+    if (entry.validators !== null) context.validators(entry.validators)
+    return { value }
+  } catch (cause) {
+    events.emit('garbage', { key, cause })
+    return null
+  }
 }

@@ -1,5 +1,6 @@
 import { circleAbove, type LoadNode, waitNested, type TooLong } from '../load/circular-load.ts'
 import { CacheError } from '../errors.ts'
+import { isSameKind } from '../codec/schema.ts'
 import { freshnessOf } from '../entry/freshness.ts'
 import type { Flight } from '../load/flight.ts'
 import type { Flights } from '../load/flights.ts'
@@ -106,7 +107,7 @@ export class KnownValue {
   /** Until a new load has replaced it, the value may be served stale. */
   #remember(read: ReadResult): void {
     const { plan, refresh } = this.#request
-    this.#existing = read.state === 'nothing' ? null : { token: read.entry.token, value: null, fresh: false }
+    this.#existing = read.state === 'nothing' ? null : { token: read.entry.token, value: null, replace: false }
     this.#stale = null
     if (read.state !== 'entry') return
     const { entry, value, at } = read
@@ -114,7 +115,7 @@ export class KnownValue {
     if (seen === 'expired') return
     const until = at + Math.min(entry.staleFor, plan.grace + entry.freshFor)
     const old = { value, age: entry.age, ...entry.validators, until }
-    this.#existing = { token: entry.token, value: old, fresh: seen === 'fresh' }
+    this.#existing = { token: entry.token, value: old, replace: seen === 'fresh' || entry.outdated === true }
     // A refresh is not answered with the old value.
     if (!refresh) this.#stale = old
   }
@@ -205,13 +206,14 @@ export class Search {
   }
 
   #readNow(): Promise<ReadResult | CacheError> {
-    return this.#parts.reads.read(this.#request.key, this.#request.tags).catch((error: CacheError) => error)
+    return this.#parts.reads.read(this.#request).catch((error: CacheError) => error)
   }
 
   /** The flight that this call may join. A refresh must not join a claim, which may end with the existing value. */
   #joinable(): Flight | null {
-    const flight = this.#parts.flights.joinable(this.#request.key)
-    return this.#request.refresh && flight?.state === 'claiming' ? null : flight
+    const { key, plan, refresh } = this.#request
+    const flight = this.#parts.flights.joinable(key, plan)
+    return refresh && flight?.state === 'claiming' ? null : flight
   }
 
   #join(flight: Flight): Promise<FlightOutcome | TooLong> {
@@ -231,15 +233,16 @@ export class Search {
     if (error.code === 'CLOSED') throw error
     this.#owner.dismissFollowers(error)
     if (plan.onStoreFailure === 'throw') {
-      throw new CacheError('STORE_UNAVAILABLE', error.message, { key, cause: error.cause })
+      const { message, cause, reason } = error
+      throw new CacheError('STORE_UNAVAILABLE', message, { key, cause, reason })
     }
-    const copy = refresh ? undefined : this.#parts.near?.spare(key)
+    const copy = refresh ? undefined : this.#parts.near?.spare(key, plan)
     return ownValue(copy === undefined ? await this.#loadWithoutLease() : copy.value)
   }
 
   /** Loads without a lease, together with the callers of this process that ask for the key in time. */
   async #loadWithoutLease(): Promise<unknown> {
-    const { key, askedAt } = this.#request
+    const { key, askedAt, plan } = this.#request
     this.#owner.dismissFollowers('no lease')
     // A caller that already has an answer must not start another load.
     while (!this.#owner.isOver) {
@@ -251,7 +254,9 @@ export class Search {
       })
       this.#leave = share.leave
       const loaded = await share.loaded
-      if (loaded !== null) return valueOf(loaded.state === 'pass' && !own ? await this.#loadAlone() : loaded)
+      if (loaded === null) continue
+      const isOthers = loaded.state === 'pass' || (loaded.state === 'value' && !isSameKind(loaded.kind, plan))
+      return valueOf(isOthers && !own ? await this.#loadAlone() : loaded)
     }
     return undefined
   }

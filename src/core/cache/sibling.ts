@@ -1,13 +1,17 @@
 import type { Cache, Peeked } from './cache.ts'
 import type { Codec } from '../codec/codec.ts'
+import type { Kind } from '../codec/schema.ts'
 import { formatValue } from '../time/duration.ts'
 import type { Events } from '../observe/events.ts'
 import type { Near } from '../near/near.ts'
 import type { CachePlan } from '../options/plan.ts'
 
-/** A cache with a method for keys that were just read without success. */
+/** A cache with two more methods. */
 interface SiblingCache extends Cache {
+  /** As `getOrLoad`, for a key that was just read without success. */
   load: Cache['getOrLoad']
+  /** As `peek`, with a `ttl` below zero for a stale value. */
+  look<T>(key: string): Promise<Peeked<T>>
 }
 
 /** The differences between a sibling and its cache. */
@@ -27,13 +31,16 @@ export class Sibling {
   readonly defaultWaitTimeout: number
   readonly defaultHardTimeout: number
   readonly #near: Near | null
+  readonly #kind: Kind
   readonly #store: { readonly unavailable: boolean }
 
   constructor(
     cache: SiblingCache,
     { events, near, store }: { events: Events; near: Near | null; store: { readonly unavailable: boolean } },
-    { ttl, waitTimeout, hardTimeout }: Pick<CachePlan, 'ttl' | 'waitTimeout' | 'hardTimeout'>,
+    plan: CachePlan,
   ) {
+    const { ttl, waitTimeout, hardTimeout } = plan
+    this.#kind = plan
     this.cache = cache
     this.events = events
     this.defaultTtl = ttl
@@ -48,10 +55,13 @@ export class Sibling {
     return this.#store.unavailable
   }
 
-  /** The fresh or stale value of a key, from a near copy if there is one. Rejects as `peek` does. */
+  /**
+   * The fresh or stale value of a key, from a near copy if there is one; the `ttl` of a stale value is below zero.
+   * Rejects as `peek` does.
+   */
   look<T>(key: string): Peeked<T> | Promise<Peeked<T>> {
-    const copy = this.#near?.get(key)
-    if (copy === undefined || this.#near === null) return this.cache.peek<T>(key)
+    const copy = this.#near?.get(key, this.#kind)
+    if (copy === undefined || this.#near === null) return this.cache.look<T>(key)
     const { age, freshFor } = this.#near.aged(copy)
     return { state: 'fresh', value: copy.value as T, age, ttl: freshFor }
   }

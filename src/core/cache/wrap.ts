@@ -1,13 +1,29 @@
 import { argumentsKey, copied } from '../entry/arguments-key.ts'
-import type { Cache, Wrappable, Wrapped, WrapOptions, WrappedMethods } from './cache.ts'
+import type { Cache, DefinedBy, Definition, Wrappable, Wrapped, WrapOptions } from './cache.ts'
+import type { Given, MaybeSchema } from '../codec/schema.ts'
 import { loadContexts, type LoadNode } from '../load/circular-load.ts'
 import { formatValue } from '../time/duration.ts'
 import { checkKey } from '../entry/key.ts'
 import type { LoadContext } from '../load/loader.ts'
-import type { CallOptions } from '../options/options.ts'
-import { refinePlan, type CallPlans, type Plan } from '../options/plan.ts'
+import { aFunction, checkObject } from '../options/checks.ts'
+import type { CallOptions, PeekOptions, SetOptions, ValueOptions } from '../options/options.ts'
+import type { CallPlans } from '../options/call-plans.ts'
+import { refinePlan, type Plan } from '../options/plan.ts'
 
+type TagsOf = (...args: unknown[]) => readonly string[]
 type Call = (this: unknown, ...args: unknown[]) => unknown
+
+/** The options of all calls of a wrapped function. */
+type Options = CallOptions & ValueOptions
+
+/** The names of one wrapped function: the keys and the tags of its values. */
+interface Names {
+  readonly keyOf: (args: unknown[]) => string
+  /** Whether keys are made of the arguments alone. */
+  readonly isPlain: boolean
+  /** The tags beside those of the options; `null` if there are none. */
+  readonly tagsOf: ((args: unknown[]) => readonly string[]) | null
+}
 
 /**
  * The contexts of the loads that run wrapped functions. They are not kept per cache, because the reader knows no cache.
@@ -37,23 +53,60 @@ export class Wraps {
   }
 
   /** See `Cache.wrap`. */
-  wrap<F extends Wrappable>(fn: F, options: WrapOptions<Parameters<F>>): Wrapped<F> {
+  wrap<F extends Wrappable, S extends MaybeSchema>(
+    fn: F,
+    options: WrapOptions<Parameters<F>, S>,
+  ): Wrapped<F, Given<S, Awaited<ReturnType<F>>>> {
     if (typeof fn !== 'function') throw new TypeError(`Expected a function to wrap, got ${formatValue(fn)}`)
-    if (typeof options !== 'object' || options === null) {
-      throw new TypeError(`Expected the options of wrap to be an object with a \`key\`, got ${formatValue(options)}`)
+    return this.#make(fn, options, 'wrap')
+  }
+
+  #make<F extends Wrappable, S extends MaybeSchema>(
+    fn: F,
+    options: WrapOptions<Parameters<F>, S>,
+    who: 'wrap' | 'define',
+  ): Wrapped<F, Given<S, Awaited<ReturnType<F>>>> {
+    const { key, plan, callOptions, tagsOf } = checkedOptions(this.#plan, options, who)
+    const isPlain = typeof key === 'string'
+    if (isPlain) this.#reserve(key)
+    if (callOptions !== undefined) this.#plans.add(callOptions, plan)
+    const keyOf = isPlain ? (args: unknown[]) => argumentsKey(key, args) : (args: unknown[]) => checkedKey(key(...args))
+    const names = { keyOf, isPlain, tagsOf }
+    return this.#wrapped(fn as unknown as Call, names, callOptions) as unknown as Wrapped<
+      F,
+      Given<S, Awaited<ReturnType<F>>>
+    >
+  }
+
+  /** See `Cache.define`. */
+  define<Args extends unknown[], T, S extends MaybeSchema>(definition: Definition<Args, T, S>): DefinedBy<Args, T, S> {
+    const { key, load, ...options } = { ...checkObject('define', definition) }
+    aFunction('key', key)
+    aFunction('load', load)
+    const { length } = key
+    const keyOf = (...args: unknown[]): string => key(...(fitted(args, length) as Args))
+    const loadOf = (...args: unknown[]): unknown => {
+      return load(...([...fitted(args, length), loadContext()] as [...Args, LoadContext]))
     }
-    const { key, ...rest } = { ...options }
-    const keyOf = typeof key === 'function' ? checkedKeyOf(key as unknown as Call) : this.#keysOf(key)
-    const callOptions = this.#checked(rest)
-    if (typeof key === 'string') this.#names.add(key)
-    return this.#wrapped(fn as unknown as Call, keyOf, typeof key === 'string', callOptions) as unknown as Wrapped<F>
+    const get = this.#make(loadOf, { ...options, key: keyOf } as WrapOptions<unknown[], S>, 'define')
+    const { tags: said, ttl, grace, jitter, schema, version } = options
+    const set = async (...args: unknown[]): Promise<void> => {
+      if (args.length !== length + 1) {
+        throw new TypeError(`Expected the ${length} arguments of \`key\` and a value, got ${args.length} arguments`)
+      }
+      const its = args.slice(0, length)
+      const tags = typeof said === 'function' ? said(...(its as Args)) : said
+      const settings = { ttl, grace, jitter, schema, version, tags }
+      return this.#cache.set(keyOf(...its), args[length], settings as SetOptions)
+    }
+    const { peek, invalidate, expire, refresh } = get
+    return { get, set, peek, invalidate, expire, refresh, keyOf: get.keyOf } as unknown as DefinedBy<Args, T, S>
   }
 
   #wrapped(
     fn: Call,
-    keyOf: (args: unknown[]) => string,
-    isPlain: boolean,
-    options: CallOptions | undefined,
+    { keyOf, isPlain, tagsOf }: Names,
+    options: Options | undefined,
   ): (...args: unknown[]) => Promise<unknown> {
     const cache = this.#cache
     const call = (verb: 'getOrLoad' | 'refresh', self: unknown, args: unknown[]): Promise<unknown> => {
@@ -62,6 +115,7 @@ export class Wraps {
       const given = isPlain ? copied(args) : args
       const loader = (context: LoadContext): unknown => {
         contexts.set(loadContexts.current as LoadNode, context)
+        if (tagsOf !== null) context.tags(...tagsOf(given))
         return fn.apply(self, given)
       }
       return cache[verb](key, loader, options)
@@ -69,119 +123,86 @@ export class Wraps {
     async function wrapped(this: unknown, ...args: unknown[]): Promise<unknown> {
       return call('getOrLoad', this, args)
     }
+    const kind = kindIn(options)
     Object.defineProperties(wrapped, { name: { value: fn.name }, length: { value: fn.length } })
     return Object.assign(wrapped, {
       keyOf: (...args: unknown[]) => keyOf(args),
-      peek: async (...args: unknown[]) => cache.peek(keyOf(args)),
-      invalidate: async (...args: unknown[]) => cache.invalidate(keyOf(args)),
+      peek: async (...args: unknown[]) => cache.peek(keyOf(args), kind),
+      invalidate: async (...args: unknown[]) => cache.invalidate(keyOf(args), kind && { version: kind.version }),
+      expire: async (...args: unknown[]) => cache.expire(keyOf(args), kind && { version: kind.version }),
       async refresh(this: unknown, ...args: unknown[]): Promise<unknown> {
         return call('refresh', this === wrapped ? undefined : this, args)
       },
     })
   }
 
-  /**
-   * Makes keys of a name and the arguments.
-   * @throws TypeError for an invalid name, or one already used: two functions would be given each other's values
-   */
-  #keysOf(name: unknown): (args: unknown[]) => string {
-    if (typeof name !== 'string' || !/^[^()]{1,200}$/.test(name) || !name.isWellFormed()) {
-      throw new TypeError(
-        'Expected `key` to be a name of 1 to 200 characters without parentheses, ' +
-          `or a function that makes the key of the arguments, got ${formatValue(name)}`,
-      )
-    }
+  /** @throws TypeError for a name already used: two functions would be given each other's values */
+  #reserve(name: string): void {
     if (this.#names.has(name)) {
       throw new TypeError(
         `Expected \`key\` to be a name of its own, but this cache has wrapped a function as ${formatValue(name)} already; ` +
           'wrap a function once, or give `key` as a function where keys are to be shared',
       )
     }
-    return (args) => argumentsKey(name, args)
-  }
-
-  /**
-   * The options of all calls of a wrapped function.
-   * @throws TypeError as `getOrLoad`
-   */
-  #checked(options: CallOptions): CallOptions | undefined {
-    const plan = refinePlan(this.#plan, options, 'wrap')
-    if (options.signal !== undefined) {
-      throw new TypeError('Unknown option `signal` of wrap: it ends the wait of one call, and is for getOrLoad')
-    }
-    if (Object.keys(options).length === 0) return undefined
-    this.#plans.add(options, plan)
-    return options
+    this.#names.add(name)
   }
 }
 
-function checkedKeyOf(key: Call): (args: unknown[]) => string {
-  return (args) => {
-    const made = key(...args)
-    checkKey(made)
-    return made
-  }
-}
-
-/** A method that returns a promise and takes the arguments of the key. */
-type Method<Args extends unknown[]> = (this: never, ...args: Args) => Promise<unknown>
-
-/**
- * A decorator of methods that return promises, for standard decorators and for TypeScript's `experimentalDecorators`.
- */
-export interface CachedDecorator<Args extends unknown[]> {
-  <F extends Method<Args>>(method: F, context: { readonly kind: 'method' }): F
-  <F extends Method<Args>>(
-    owner: object,
-    name: string | symbol,
-    descriptor: TypedPropertyDescriptor<F>,
-  ): TypedPropertyDescriptor<F>
+interface CheckedOptions extends Pick<Names, 'tagsOf'> {
+  /** A name, or a function that makes the key. */
+  readonly key: string | ((...args: unknown[]) => unknown)
+  readonly plan: Plan
+  /** The options of all calls; `undefined` for none. */
+  readonly callOptions: Options | undefined
 }
 
 /**
- * Decorates a method so that its results are cached, like `cache.wrap(method, options)`. All instances share the
- * results, because the key is made of the arguments alone.
- * @throws TypeError as `wrap`, when the class is defined; also if the decorated member is not a method
+ * The options of a wrapped or defined function, over the plan of its cache.
+ * @throws TypeError as `wrap`
  */
-export function cached<Args extends unknown[] = never[]>(
-  cache: Cache,
-  options: WrapOptions<Args>,
-): CachedDecorator<Args> {
-  const wrapped = <F>(method: F): F => {
-    if (typeof method !== 'function')
-      throw new TypeError(`Expected \`cached\` to decorate a method, got ${formatValue(method)}`)
-    return cache.wrap(method as unknown as Wrappable, options as unknown as WrapOptions<never[]>) as unknown as F
+export function checkedOptions(base: Plan, options: object, who: 'wrap' | 'define'): CheckedOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError(`Expected the options of ${who} to be an object with a \`key\`, got ${formatValue(options)}`)
   }
-  return <F>(target: F | object, context: unknown, descriptor?: TypedPropertyDescriptor<F>) => {
-    // A legacy decorator receives the property name here; of a field, nothing else.
-    if (typeof context !== 'object' || context === null) return { ...descriptor, value: wrapped(descriptor?.value) }
-    const { kind } = context as { kind?: unknown }
-    if (kind !== 'method') throw new TypeError(`Expected \`cached\` to decorate a method, got a ${String(kind)}`)
-    return wrapped(target)
+  const { key, tags, ...rest }: { key?: unknown; tags?: TagsOf | Options['tags'] } & Options = { ...options }
+  if (typeof key !== 'function' && !isName(key)) {
+    throw new TypeError(
+      'Expected `key` to be a name of 1 to 200 characters without parentheses, ' +
+        `or a function that makes the key of the arguments, got ${formatValue(key)}`,
+    )
+  }
+  const isFunction = typeof tags === 'function'
+  const callOptions = isFunction || tags === undefined ? rest : { ...rest, tags }
+  const plan = refinePlan(base, callOptions, who)
+  if (rest.signal !== undefined) {
+    throw new TypeError(`Unknown option \`signal\` of ${who}: it ends the wait of one call, and is for getOrLoad`)
+  }
+  return {
+    key: key as CheckedOptions['key'],
+    plan,
+    callOptions: Object.keys(callOptions).length === 0 ? undefined : callOptions,
+    tagsOf: isFunction ? (args) => tags(...args) : null,
   }
 }
 
-/** The methods that a method gains when it is cached. */
-export type CachedMethod<F> = F extends (...args: infer Args) => Promise<infer T> ? WrappedMethods<Args, T> : never
+function isName(key: unknown): boolean {
+  return typeof key === 'string' && /^[^()]{1,200}$/.test(key) && key.isWellFormed()
+}
 
-/**
- * The methods of a cached method, bound to its object: `cachedMethod(users, 'byId').invalidate(42)`.
- * @throws TypeError if the method is not cached
- */
-export function cachedMethod<Owner extends object, Name extends keyof Owner>(
-  owner: Owner,
-  name: Name,
-): CachedMethod<Owner[Name]> {
-  const method = owner[name] as unknown as Partial<WrappedMethods<unknown[], unknown>> | undefined
-  const { keyOf, peek, invalidate, refresh } = method ?? {}
-  if (!keyOf || !peek || !invalidate || !refresh) {
-    throw new TypeError(`Expected \`${String(name)}\` to be a cached method, got ${formatValue(method)}`)
-  }
-  const methods: WrappedMethods<unknown[], unknown> = {
-    keyOf,
-    peek,
-    invalidate,
-    refresh: (...args) => refresh.apply(owner, args),
-  }
-  return methods as unknown as CachedMethod<Owner[Name]>
+/** The schema and the version among options. */
+function kindIn({ schema, version }: Options = {}): PeekOptions<unknown> | undefined {
+  return schema === undefined && version === undefined ? undefined : { schema, version }
+}
+
+/** As many arguments as a key has parameters: what follows them must have its place. */
+function fitted(args: readonly unknown[], length: number): unknown[] {
+  if (args.length <= length) return Array.from({ length }, (_, index) => args[index])
+  throw new TypeError(
+    `Expected no more arguments than \`key\` has parameters without defaults, which are ${length}, got ${args.length}`,
+  )
+}
+
+function checkedKey(key: unknown): string {
+  checkKey(key)
+  return key
 }

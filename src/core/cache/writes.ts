@@ -6,10 +6,13 @@ import type { Flights } from '../load/flights.ts'
 import type { Near } from '../near/near.ts'
 import type { Events } from '../observe/events.ts'
 import type { GuardedStore } from '../outage/guarded-store.ts'
-import type { SetOptions } from '../options/options.ts'
+import { checkedValue } from '../codec/schema.ts'
+import { errorForCallers } from '../load/failures.ts'
+import type { SetOptions, VersionOptions } from '../options/options.ts'
 import type { Codec } from '../codec/codec.ts'
+import type { Invalidation } from '../contract/store.ts'
 import { encodeValue } from '../load/payload.ts'
-import { refineSetPlan, type CachePlan } from '../options/plan.ts'
+import { refineKind, refineSetPlan, type CachePlan } from '../options/plan.ts'
 
 /** The parts that the writes of one cache share. */
 export interface WriteParts {
@@ -21,6 +24,11 @@ export interface WriteParts {
   readonly near: Near | null
   /** The near caches of this cache and of its siblings. */
   readonly copies: ReadonlySet<Near>
+}
+
+/** The part of an event that a soft invalidation adds. */
+export function softness(how: Invalidation): { soft?: true } {
+  return how === 'soft' ? { soft: true } : {}
 }
 
 /** The writes of one cache. Each first takes effect on flights and copies in this process, then in the store. */
@@ -37,30 +45,50 @@ export class Writes {
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
     const plan = options === undefined ? this.#plan : refineSetPlan(this.#plan, options)
-    const { grace, maxValueSize, inlineLimit } = plan
-    const said = options?.ttl === undefined ? ttlOf(value, plan) : plan.ttl
+    const { grace, maxValueSize, inlineLimit, schema, version } = plan
+    this.#parts.events.ttlGiven(options?.ttl)
+    const checked = checkedValue(value, key, schema)
+    if (checked instanceof CacheError) throw errorForCallers(checked)
+    const { output } = checked
+    const said = options?.ttl === undefined ? ttlOf(output, plan) : plan.ttl
     const ttl = applyJitter(said, plan.jitter, drawRandom(this.#plan.clock))
     const { store, keyspace, codec } = this.#parts
-    const tags = keyspace.tagsOf(key, plan.tags)
-    const payload = encodeValue(value, key, maxValueSize, codec)
+    const tags = keyspace.tagsOf(key, plan.tags, version)
+    const payload = encodeValue(output, key, maxValueSize, codec)
     if (payload instanceof CacheError) throw payload
     const written = { payload, ttl, grace, loadTime: 0, inlineLimit, tags }
-    await this.#overwrite(key, () => store.set(keyspace.keyOf(key), store.newToken(), written))
+    await this.#overwrite(key, 'hard', async () => {
+      // Before the write, which is not to be voided.
+      if (version !== null) await this.#voidVersions(key, 'hard')
+      await store.set(keyspace.keyOf(key, version), store.newToken(), written)
+    })
   }
 
-  async invalidate(key: string): Promise<void> {
+  async invalidate(key: string, how: Invalidation, options?: VersionOptions): Promise<void> {
     const { store, keyspace } = this.#parts
-    await this.#overwrite(key, () => store.invalidate(keyspace.keyOf(key)))
+    const { version } = refineKind(this.#plan, options, how === 'soft' ? 'expire' : 'invalidate')
+    await this.#overwrite(key, how, async () => {
+      const others = version === null ? null : this.#voidVersions(key, how)
+      await Promise.all([others, store.invalidate(keyspace.keyOf(key, version), how)])
+    })
   }
 
   /** @param tags as the store names them */
-  async invalidateTags(tags: readonly string[]): Promise<void> {
+  async invalidateTags(tags: readonly string[], how: Invalidation): Promise<void> {
     const { store, copies } = this.#parts
     for (const near of copies) near.dropTags(tags)
-    await this.#written(store.invalidateTags(tags))
+    await this.#written(store.invalidateTags(tags, how))
   }
 
-  async #overwrite(key: string, write: () => Promise<void>): Promise<void> {
+  /**
+   * Voids the values of all versions of a key by their common tag: a process knows no version of a deployment to come.
+   */
+  async #voidVersions(key: string, how: Invalidation): Promise<void> {
+    const { store, keyspace } = this.#parts
+    await store.invalidateTags([keyspace.versionsTag(key)], how)
+  }
+
+  async #overwrite(key: string, how: Invalidation, write: () => Promise<void>): Promise<void> {
     const { flights, events, near } = this.#parts
     // Callers from here on must not join a flight from before the write.
     flights.detach(key)
@@ -68,7 +96,7 @@ export class Writes {
     await this.#written(write()).catch((error: CacheError) => {
       throw withKey(key, error)
     })
-    events.emit('invalidate', { key })
+    events.emit('invalidate', { key, ...softness(how) })
   }
 
   async #written(write: Promise<void>): Promise<void> {

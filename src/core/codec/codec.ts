@@ -2,7 +2,8 @@
  * Room: codec. Turns values into bytes and back without silent changes. It knows nothing of stores, keys or times.
  *
  * Reading order: codec.ts (the contract and the default codec), tagged-json.ts (values that plain JSON would change),
- * built-in.ts (which instances of built-in classes can be restored, and the errors for all others).
+ * built-in.ts (which instances of built-in classes can be restored, and the errors for all others), schema.ts (values
+ * checked by a schema of the user).
  */
 import { types } from 'node:util'
 import { builtInAt, fromBytes } from './built-in.ts'

@@ -1,3 +1,5 @@
+import type { Diagnosis } from '../errors.ts'
+
 /**
  * The backend of a lock. Waiting, renewal and deadlines are common to all backends and live in core/lock;
  * `herdless/testing` has the suite that every backend must pass.
@@ -21,6 +23,12 @@ export interface LockBackend {
 
   /** Releases a lease. `false`: the lease was lost before, and nothing was changed. */
   release(hold: Hold): Promise<boolean>
+
+  /**
+   * Why a command failed, as far as it is known.
+   * @param rejection the error of the command; absent if the command was not answered in time
+   */
+  diagnose?(rejection?: unknown): Diagnosis | null
 
   /** A lock begins to use the backend. */
   open(): void

@@ -4,7 +4,8 @@
  * Reading order: store.ts (values and leases), then for locks lock.ts (the interface of users) and lock-backend.ts (the
  * interface of backends).
  */
-import type { Failure } from '../errors.ts'
+import type { Diagnosis, Failure } from '../errors.ts'
+import type { Clock } from '../time/clock.ts'
 
 /**
  * The store of values and leases. One contract for memory, Redis and every wrapper of them; `herdless/testing` has the
@@ -19,6 +20,9 @@ export interface Store {
   /** Resolves when the first connection is open or has failed; absent if it is not under way. */
   readonly connected?: Promise<void> | undefined
 
+  /** The clock by which values age, and so that of its caches; absent if it is that of a server. */
+  readonly clock?: Clock | undefined
+
   /** The operations of operators; absent if the store knows no more than `read` returns. */
   readonly inspection?: Inspection
 
@@ -27,7 +31,7 @@ export interface Store {
 
   /**
    * The value at some moment after the call, perhaps just expired; `null` if there is none. A value with a tag that was
-   * invalidated since its load began counts as expired.
+   * invalidated since its load began counts as expired, or after a soft invalidation as stale.
    * @param tags the tags that the value probably has; the store checks them in the same round trip
    */
   read(key: string, tags?: readonly string[]): Promise<Entry | null>
@@ -63,6 +67,12 @@ export interface Store {
   refused?(rejection: unknown): boolean
 
   /**
+   * Why a command failed, as far as it is known.
+   * @param rejection the error of the command; absent if the command was not answered in time
+   */
+  diagnose?(rejection?: unknown): Diagnosis | null
+
+  /**
    * Extends leases by another lease ttl, in as few commands as possible. Resolves with `false` for each lease that is
    * lost. One answer per lease, because leases may live on different servers.
    */
@@ -75,14 +85,18 @@ export interface Store {
    */
   set(key: string, token: string, value: NewValue, within?: number): Promise<void>
 
-  /** Deletes the value and voids any load of the key that is under way. */
-  invalidate(key: string): Promise<void>
+  /**
+   * Deletes the value and voids any load of the key that is under way.
+   * @param how `'hard'` by default; `'soft'` ends the ttl of the value instead of deleting it, and begins its grace
+   */
+  invalidate(key: string, how?: Invalidation): Promise<void>
 
   /**
    * Voids every value and every remembered error with one of these tags, and every load under way that will end with
    * one of them. Tags apply to the keys of their own namespace, which is the part up to the first colon.
+   * @param how `'hard'` by default; `'soft'` ends the ttl of the values instead of voiding them
    */
-  invalidateTags(tags: readonly string[]): Promise<void>
+  invalidateTags(tags: readonly string[], how?: Invalidation): Promise<void>
 
   /**
    * Subscribes `copies` to the changes of a namespace. From then on an overwrite or an invalidation by any process
@@ -107,6 +121,9 @@ export interface Store {
    */
   close(user?: StoreUser): Promise<void>
 }
+
+/** `hard`: the value must not be served any more. `soft`: its ttl is over, and its grace begins. */
+export type Invalidation = 'hard' | 'soft'
 
 /** A cache, as the receiver of a store's notifications. */
 export interface StoreUser {
@@ -157,6 +174,11 @@ export interface Entry {
   readonly loadTime: number
   readonly tags: readonly string[]
   readonly validators: Validators | null
+  /**
+   * Whether an invalidation has ended its ttl. Then it is not the outcome of its load for callers that have waited for it,
+   * and a claim names its token as `unwanted`.
+   */
+  readonly outdated?: boolean
 }
 
 /** The validators by which the source recognises a value (RFC 9110, section 8.8). */
@@ -178,6 +200,7 @@ export interface NewValue {
   readonly validators?: Validators | null
 }
 
+/** The facts that a store needs for a claim. */
 export interface ClaimRequest {
   readonly key: string
   /** Unique per load, never reused. */
@@ -281,10 +304,12 @@ export interface Inspection {
 
 /** The state of a key in a store. */
 export interface Seen {
-  /** The value as it is stored, even if it is expired or void. */
+  /** The value as it is stored, even if it is expired or void; its ttl and grace as soft invalidations leave them. */
   readonly entry: Entry | null
   /** The tags that void it. */
   readonly voidedBy: readonly string[]
+  /** The tags whose soft invalidation has ended its ttl. */
+  readonly softenedBy: readonly string[]
   readonly lease: SeenLease | null
   /**
    * The outcome of a load without a value, while it is the answer: a failure, or `null` for "do not queue". `left` is
@@ -315,7 +340,9 @@ export interface SeenLease {
 /** The state of a key, as far as a claim asks for it. Times are those of the clock of the store, in milliseconds. */
 export interface ClaimRecord {
   /** The value, unless a tag has voided it. */
-  readonly value?: { readonly token: string; readonly freshUntil: number } | undefined
+  readonly value?:
+    | { readonly token: string; readonly freshUntil: number; readonly outdated?: boolean | undefined }
+    | undefined
   /** The lease of the load that was granted last, unless that load has ended. */
   readonly held?: { readonly token: string; readonly until: number } | undefined
   /** The outcome of the last load, if that was an error or nothing to store. */
@@ -330,7 +357,7 @@ export type ClaimDecision = 'fresh' | 'again' | 'wait' | 'rest' | 'lease'
 
 /**
  * Decides a claim, as claim.lua does on Redis. An outcome that the caller has waited for counts even if its time is over; an
- * outcome that is to be replaced counts never.
+ * outcome that is to be replaced counts never, nor does a value whose ttl an invalidation has ended.
  * @param now by the clock of the store, in milliseconds
  */
 export function decideClaim(
@@ -339,7 +366,8 @@ export function decideClaim(
   now: number,
 ): ClaimDecision {
   const counts = (its: string, until: number): boolean => its === awaited || until > now
-  if (value !== undefined && value.token !== unwanted && counts(value.token, value.freshUntil)) return 'fresh'
+  const isGood = value !== undefined && value.outdated !== true && value.token !== unwanted
+  if (isGood && counts(value.token, value.freshUntil)) return 'fresh'
   if (held !== undefined && held.until > now) return held.token === token ? 'again' : 'wait'
   return rest !== undefined && rest.token !== unwanted && counts(rest.token, rest.until) ? 'rest' : 'lease'
 }

@@ -50,8 +50,11 @@ export function shortName(name: string): string {
 const mostPrefixes = 8
 
 /**
- * The names of one cache's keys and tags in the store. A tag of the user keeps its name behind the namespace. A key
- * prefix becomes a tag that begins with `^=`; no other tag does, because a user's leading caret is doubled.
+ * The names of one cache's keys and tags in the store.
+ *
+ * A key keeps its name behind the namespace; with a version it becomes `^<version>=<key>`. A tag of the user keeps its
+ * name, too. A key prefix becomes a tag that begins with `^=`, and the values of all versions of a key have a tag that
+ * begins with `^@`. A leading caret of the user is doubled, so that no two names are the same.
  */
 export class Keyspace {
   /** The common prefix of all keys and tags. */
@@ -64,26 +67,45 @@ export class Keyspace {
     this.#separator = separator
   }
 
-  /** The name of a key in the store. */
-  keyOf(key: string): string {
-    return this.prefix + key
+  /** The name in the store of a key's value of a version. */
+  keyOf(key: string, version: string | null): string {
+    return this.prefix + (version === null ? escaped(key) : `^${version}=${key}`)
   }
 
-  /** The tags of a value in the store: the given tags, and one for each prefix of the key. */
-  tagsOf(key: string, said: readonly string[]): readonly string[] {
-    if (this.#separator === null) return said.length === 0 ? said : this.tagKeys(said)
-    return [...this.tagKeys(said), ...prefixesOf(key, this.#separator).map((prefix) => this.#ofPrefix(prefix))]
+  /** The key that has a name in the store; `null` if that is of another namespace. */
+  keyIn(name: string): string | null {
+    return name.startsWith(this.prefix) ? keyNamed(name.slice(this.prefix.length)).key : null
+  }
+
+  /**
+   * The tags of a value in the store: the given tags, one for each prefix of the key, and for a value with a version
+   * the one by which invalidations of the key reach all versions.
+   */
+  tagsOf(key: string, said: readonly string[], version: string | null): readonly string[] {
+    if (this.#separator === null && version === null) return said.length === 0 ? said : this.tagKeys(said)
+    const prefixes = this.#separator === null ? [] : prefixesOf(key, this.#separator)
+    return [
+      ...this.tagKeys(said),
+      ...prefixes.map((prefix) => this.#ofPrefix(prefix)),
+      ...(version === null ? [] : [this.versionsTag(key)]),
+    ]
   }
 
   /** The names of the user's tags in the store. */
   tagKeys(tags: readonly string[]): readonly string[] {
-    return tags.map((tag) => this.prefix + (tag.startsWith('^') ? `^${tag}` : tag))
+    return tags.map((tag) => this.prefix + escaped(tag))
+  }
+
+  /** The tag that the values of all versions of a key have. */
+  versionsTag(key: string): string {
+    return `${this.prefix}^@${shortName(key)}`
   }
 
   /** The user's name for a tag of the store. */
-  describeTag(tag: string): { readonly by: 'tag' | 'prefix'; readonly name: string } {
+  describeTag(tag: string): { readonly by: 'tag' | 'prefix' | 'key'; readonly name: string } {
     const name = tag.slice(this.prefix.length)
     if (name.startsWith('^=')) return { by: 'prefix', name: name.slice(2) }
+    if (name.startsWith('^@')) return { by: 'key', name: name.slice(2) }
     return { by: 'tag', name: name.startsWith('^') ? name.slice(1) : name }
   }
 
@@ -110,6 +132,18 @@ export class Keyspace {
   #ofPrefix(prefix: string): string {
     return `${this.prefix}^=${prefix}`
   }
+}
+
+function escaped(name: string): string {
+  return name.startsWith('^') ? `^${name}` : name
+}
+
+/** The key and the version that have this name behind their namespace. */
+export function keyNamed(name: string): { readonly key: string; readonly version: string | null } {
+  if (!name.startsWith('^')) return { key: name, version: null }
+  const end = name.indexOf('=')
+  if (name.startsWith('^^') || end === -1) return { key: name.slice(1), version: null }
+  return { key: name.slice(end + 1), version: name.slice(1, end) }
 }
 
 /** The empty prefix, and every prefix that ends with a separator. */

@@ -13,6 +13,7 @@ import {
   lookedAt,
   recordFrom,
   seen,
+  softened,
   type KeyRecord,
   type RestRecord,
   type StoredValue,
@@ -20,8 +21,27 @@ import {
 import { decideClaim } from '../contract/store.ts'
 import type { Lock, LockLease } from '../contract/lock.ts'
 import { shortName } from '../entry/key.ts'
-import { markInvalidated, isInvalidatedSince, namespaceOf, tagKept } from '../entry/tags.ts'
-import type { Claim, ClaimRequest, Entry, Inspection, Lease, LeaseName, NewValue, Store } from '../contract/store.ts'
+import {
+  asInvalidated,
+  endOfTtl,
+  epochsIn,
+  invalidated,
+  namespaceOf,
+  tagKept,
+  textOfEpochs,
+  type TagEpochs,
+} from '../entry/tags.ts'
+import type {
+  Claim,
+  ClaimRequest,
+  Entry,
+  Inspection,
+  Invalidation,
+  Lease,
+  LeaseName,
+  NewValue,
+  Store,
+} from '../contract/store.ts'
 
 /**
  * How much longer a record is kept than it matters, in milliseconds: a repeated command may ask for its last outcome.
@@ -72,7 +92,8 @@ class LockedStore implements Store {
       look: async (key) => {
         const record = recordFrom(await keyValue.get(key))
         const rest = await this.#restNow(record)
-        return lookedAt(key, { ...record, rest }, await this.#tags.voiding(record.value), Date.now())
+        const epochs = await this.#tags.epochs(record.value?.tags ?? [])
+        return lookedAt(key, { ...record, rest }, epochs, Date.now())
       },
       breakLease: (key, token) => this.#giveUp(key, token),
     }
@@ -80,15 +101,16 @@ class LockedStore implements Store {
 
   async read(key: string): Promise<Entry | null> {
     const record = recordFrom(await this.#keyValue.get(key))
-    const entry = entryOf(record, Date.now())
-    return entry !== null && (await this.#isVoid(record)) ? markInvalidated(entry) : entry
+    const now = Date.now()
+    const entry = entryOf(record, now)
+    return entry === null ? null : asInvalidated(entry, await this.#tags.endOf(record.value), now)
   }
 
   claim(request: ClaimRequest): Promise<Claim> {
     return this.#change(request.key, async (record, now) => {
       // The epoch from before the load, so that every invalidation from here on voids the load.
       const since = await this.#tags.now(request.key)
-      const value = (await this.#isVoid(record)) ? undefined : record.value
+      const value = await this.#valueNow(record, now)
       const rest = await this.#restNow(record)
       return claimed({ ...record, value, rest }, now, request, since)
     })
@@ -147,12 +169,15 @@ class LockedStore implements Store {
     })
   }
 
-  invalidate(key: string): Promise<void> {
-    return this.#change<void>(key, (record) => ({ record: { version: record.version }, answer: undefined }))
+  invalidate(key: string, how: Invalidation = 'hard'): Promise<void> {
+    return this.#change<void>(key, ({ version, value }, now) => {
+      const kept = how === 'soft' && value !== undefined ? { value: softened(value, now) } : {}
+      return { record: { version, ...kept }, answer: undefined }
+    })
   }
 
-  invalidateTags(tags: readonly string[]): Promise<void> {
-    return this.#tags.invalidate(tags)
+  invalidateTags(tags: readonly string[], how: Invalidation = 'hard'): Promise<void> {
+    return this.#tags.invalidate(tags, how)
   }
 
   async ping(): Promise<void> {
@@ -175,15 +200,18 @@ class LockedStore implements Store {
     })
   }
 
-  async #isVoid({ value }: KeyRecord): Promise<boolean> {
-    return (await this.#tags.voiding(value)).length > 0
+  /** The value as invalidations of its tags leave it; `undefined` if there is none, or it is void. */
+  async #valueNow({ value }: KeyRecord, now: number): Promise<StoredValue | undefined> {
+    const end = await this.#tags.endOf(value)
+    if (value === undefined || end === Number.POSITIVE_INFINITY) return value
+    return end === Number.NEGATIVE_INFINITY ? undefined : softened(value, Math.min(end / 1_000, now))
   }
 
   /** The outcome of the last load, unless a tag has voided it. */
   async #restNow({ rest }: KeyRecord): Promise<RestRecord | undefined> {
     if (rest === undefined) return rest
     const { tags = [], since = 0 } = rest
-    return (await this.#tags.voiding({ tags, since })).length > 0 ? undefined : rest
+    return (await this.#tags.endOf({ tags, since })) < Number.POSITIVE_INFINITY ? undefined : rest
   }
 
   /**
@@ -288,40 +316,44 @@ export class LockedTags {
   /** The epoch at which a load begins now, in the namespace of this name. */
   async now(name: string): Promise<number> {
     // Less than the epoch of an invalidation within the same millisecond.
-    return (await this.#get(namespaceOf(name))) ?? Date.now() * 1_000 - 1
+    return (await this.#get(namespaceOf(name)))?.hard ?? Date.now() * 1_000 - 1
   }
 
   /** The epochs of tags; `null` for a missing one. */
-  epochs(tags: readonly string[]): Promise<(number | null)[]> {
+  epochs(tags: readonly string[]): Promise<(TagEpochs | null)[]> {
     return Promise.all(tags.map((tag) => this.#get(tag)))
   }
 
-  /** The tags of a value that void it. */
-  async voiding({ tags, since }: Pick<StoredValue, 'tags' | 'since'> = { tags: [], since: 0 }): Promise<string[]> {
-    const epochs = await this.epochs(tags)
-    return tags.filter((_, index) => isInvalidatedSince(since, epochs.slice(index, index + 1)))
+  /** As `endOfTtl`, for a value or a remembered error. */
+  async endOf({ tags, since }: Pick<StoredValue, 'tags' | 'since'> = { tags: [], since: 0 }): Promise<number> {
+    return endOfTtl(since, await this.epochs(tags))
   }
 
   /** Makes sure that the epochs of tags exist for `life` milliseconds. `false`: a tag was invalidated after `since`. */
   mark(tags: readonly string[], since: number, life: number): Promise<boolean> {
     return this.#alone(tags, async (namespace, lease) => {
-      const known = (await this.#get(namespace)) ?? 0
+      const known = (await this.#get(namespace))?.hard ?? 0
       const epochs = await this.epochs(tags)
-      if (epochs.some((epoch) => epoch !== null && epoch > since)) return false
+      if (epochs.some((each) => each !== null && Math.max(each.hard, each.soft) > since)) return false
       // A paused process must not put back the epochs that it read.
       lease.assertValid(margin)
-      if (known < since) await this.#set(namespace, since, tagKept + life)
-      await Promise.all(tags.map((tag, index) => this.#set(tag, epochs[index] ?? since, life)))
+      const first = { hard: since, soft: 0 }
+      if (known < since) await this.#set(namespace, first, tagKept + life)
+      await Promise.all(tags.map((tag, index) => this.#set(tag, epochs[index] ?? first, life)))
       return true
     })
   }
 
-  invalidate(tags: readonly string[]): Promise<void> {
+  invalidate(tags: readonly string[], how: Invalidation): Promise<void> {
     return this.#alone(tags, async (namespace, lease) => {
-      const epoch = Math.max(Date.now() * 1_000, ((await this.#get(namespace)) ?? 0) + 1)
+      const epoch = Math.max(Date.now() * 1_000, ((await this.#get(namespace))?.hard ?? 0) + 1)
+      // A hard one voids all that earlier ones have voided.
+      const before = how === 'hard' ? [] : await this.epochs(tags)
       lease.assertValid(margin)
-      await this.#set(namespace, epoch, 2 * tagKept)
-      await Promise.all(tags.map((tag) => this.#set(tag, epoch, tagKept)))
+      await this.#set(namespace, { hard: epoch, soft: 0 }, 2 * tagKept)
+      await Promise.all(
+        tags.map((tag, index) => this.#set(tag, invalidated(before[index] ?? null, epoch, how), tagKept)),
+      )
     })
   }
 
@@ -330,13 +362,12 @@ export class LockedTags {
     return this.#lock.run(shortName(`cache-tags:${namespace}`), (lease) => work(namespace, lease), { ttl })
   }
 
-  async #get(name: string): Promise<number | null> {
+  async #get(name: string): Promise<TagEpochs | null> {
     const bytes = await this.#keyValue.get(`:${name}`)
-    const epoch = bytes == null ? Number.NaN : Number(Buffer.from(bytes).toString())
-    return Number.isSafeInteger(epoch) ? epoch : null
+    return bytes == null ? null : epochsIn(Buffer.from(bytes).toString())
   }
 
-  async #set(name: string, epoch: number, life: number): Promise<void> {
-    await this.#keyValue.set(`:${name}`, Buffer.from(String(epoch)), Math.max(life, tagKept))
+  async #set(name: string, epochs: TagEpochs, life: number): Promise<void> {
+    await this.#keyValue.set(`:${name}`, Buffer.from(textOfEpochs(epochs)), Math.max(life, tagKept))
   }
 }

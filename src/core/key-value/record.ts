@@ -1,5 +1,6 @@
 import type { Failure } from '../errors.ts'
 import type { Entry, Seen, Validators } from '../contract/store.ts'
+import { inspected, type TagEpochs } from '../entry/tags.ts'
 
 /**
  * The record of a key in a plain key-value store. Moments are milliseconds since 1970, by the clocks of the processes.
@@ -49,12 +50,16 @@ export interface StoredValue {
   readonly validators: Validators | null
   /** The epoch of its namespace when its load began. */
   readonly since: number
+  /** Whether a soft invalidation has ended its ttl. */
+  readonly outdated?: boolean
 }
 
 /** The first byte of a record; no UTF-8 text begins with it. */
 const mark = 0xb2
 
 const nothing: KeyRecord = { version: 0 }
+
+const noEntry = { entry: null, voidedBy: [], softenedBy: [] }
 
 /** A record as bytes: the mark, the length of the JSON head, the head, and the payload. */
 export function bytesOf({ value, ...rest }: KeyRecord): Buffer {
@@ -91,9 +96,16 @@ export function entryOf({ value }: KeyRecord, now: number): Entry | null {
   return value !== undefined && value.staleUntil > now ? seen(value, now) : null
 }
 
+/** A value after a soft invalidation: its ttl ends at that moment, unless it has ended before, and its grace begins. */
+export function softened(value: StoredValue, at: number): StoredValue {
+  const freshUntil = Math.min(value.freshUntil, at)
+  return { ...value, outdated: true, freshUntil, staleUntil: freshUntil + value.staleUntil - value.freshUntil }
+}
+
 /** A stored value as an entry at a moment. */
 export function seen(value: StoredValue, now: number): Entry {
   const { payload, token, version, loadTime, tags, validators, writtenAt, freshUntil, staleUntil } = value
+  const { outdated = false } = value
   return {
     payload,
     token,
@@ -102,8 +114,10 @@ export function seen(value: StoredValue, now: number): Entry {
     tags,
     validators,
     age: now - writtenAt,
-    freshFor: freshUntil - now,
+    // The clock of another process may be ahead of this one.
+    freshFor: outdated ? Math.min(freshUntil - now, 0) : freshUntil - now,
     staleFor: staleUntil - now,
+    outdated,
   }
 }
 
@@ -111,10 +125,9 @@ export function seen(value: StoredValue, now: number): Entry {
 export function lookedAt(
   key: string,
   { value, held, rest, version }: KeyRecord,
-  voidedBy: readonly string[],
+  epochs: readonly (TagEpochs | null)[],
   now: number,
 ): Seen {
-  const entry = value === undefined ? null : seen(value, now)
   const restLeft = rest === undefined || held !== undefined ? 0 : rest.until - now
   const left = (held?.until ?? 0) - now
   const { token = '', holder = '', context = '', grantedAt = now, renewals = 0 } = held ?? {}
@@ -130,8 +143,7 @@ export function lookedAt(
     waiting: null,
   }
   return {
-    entry,
-    voidedBy,
+    ...(value === undefined ? noEntry : inspected(seen(value, now), value.since, epochs, now)),
     lease: left > 0 ? lease : null,
     rest: rest !== undefined && restLeft > 0 ? { failure: rest.failure, left: restLeft } : null,
   }

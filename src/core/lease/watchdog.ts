@@ -3,7 +3,7 @@
  *
  * Reading order: watchdog.ts (renewal, and the moment at which a lease counts as lost), token.ts (the names of leases).
  */
-import type { Clock, Timer } from '../time/clock.ts'
+import { type Clock, type Timer, timers } from '../time/clock.ts'
 
 /** A lease with a ttl. */
 export interface Leased {
@@ -33,8 +33,11 @@ export interface WatchedLease<Lease extends Leased> {
 /** Renewal every third of the ttl, for as long as the holder lives. */
 export const always: Renewal = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
 
+/** Called when a lease is lost; `blocked` is how long the process stood still at least, in ms, if that is why. */
+export type Lose = (why: string, blocked?: number) => void
+
 interface Losing {
-  readonly lose: (why: string) => void
+  readonly lose: Lose
 }
 
 /** The part of a watchdog that its leases call. */
@@ -47,7 +50,7 @@ class Held<Lease extends Leased> implements WatchedLease<Lease> {
   lease: Lease
   deadline: number
   renewAt: number
-  readonly lose: (why: string) => void
+  readonly lose: Lose
   readonly #care: Care<Lease>
   readonly #at: number
   readonly #until: number
@@ -125,7 +128,7 @@ export class Watchdog<Lease extends Leased> {
    * @param askedAt when the winning claim was sent, by the clock: the ttl counts from there
    * @param lose called once, when the lease is gone or can no longer be relied on
    */
-  watch(lease: Lease, askedAt: number, lose: (why: string) => void, renewal: Renewal = always): WatchedLease<Lease> {
+  watch(lease: Lease, askedAt: number, lose: Lose, renewal: Renewal = always): WatchedLease<Lease> {
     const held = new Held(this.#care, lease, askedAt, { lose, ...renewal })
     this.#held.add(held)
     void lease.lost?.then(() => this.#lost(held, 'it was voided, or somebody else has it now'))
@@ -138,13 +141,13 @@ export class Watchdog<Lease extends Leased> {
     this.#held.clear()
   }
 
-  #lost(held: Held<Lease>, why: string): void {
-    if (this.#held.delete(held)) held.lose(why)
+  #lost(held: Held<Lease>, why: string, blocked?: number): void {
+    if (this.#held.delete(held)) held.lose(why, blocked)
   }
 
   #wake(at: number): void {
     // Overdue: the grant was read late, and the event loop may block again before a timer runs.
-    if (at <= this.#clock.now()) return queueMicrotask(this.#round)
+    if (at <= this.#clock.now()) return timers.queueMicrotask(this.#round)
     if (at >= this.#wakeAt) return
     this.#timer?.cancel()
     this.#wakeAt = at
@@ -154,14 +157,18 @@ export class Watchdog<Lease extends Leased> {
   readonly #round = (): void => {
     this.#timer?.cancel()
     this.#timer = null
-    this.#wakeAt = Number.POSITIVE_INFINITY
     const now = this.#clock.now()
+    const late = now - this.#wakeAt
+    this.#wakeAt = Number.POSITIVE_INFINITY
     const due: Held<Lease>[] = []
     let next = Number.POSITIVE_INFINITY
     for (const held of this.#held) {
       const { ttl } = held.lease
       if (held.deadline <= now) {
-        this.#lost(held, `it could not be renewed within its ${ttl} ms`)
+        const why = `it could not be renewed within its ${ttl} ms`
+        // In time it would have been renewed, and would have been tried again a sixth of its ttl later.
+        if (late < ttl / 6) this.#lost(held, why)
+        else this.#lost(held, `${why}, because this process stood still for ${Math.round(late)} ms`, late)
         continue
       }
       // Renew a lease that falls due within a tenth of its ttl along with the others: fewer commands, fewer wake-ups.

@@ -139,10 +139,10 @@ export class LeaseCompletion {
     { error, cooldown, tags }: Pick<LoadResult & { state: 'failed' }, 'error' | 'cooldown' | 'tags'>,
   ): Promise<FlightOutcome> {
     const { store, causalNow, pacing, failures, keyspace } = this.#parts
-    const { key } = request
+    const { key, plan } = request
     const failure = failures.describe(error, { key, token: lease.token }, cooldown)
     try {
-      if (await store.fail(lease, failure, cooldown, keyspace.tagsOf(key, tags))) {
+      if (await store.fail(lease, failure, cooldown, keyspace.tagsOf(key, tags, plan.version))) {
         pacing.endRow(key)
         return { state: 'failed', error, currentAsOf: causalNow() }
       }
@@ -158,7 +158,7 @@ export class LeaseCompletion {
     const { store, codec, events, keyspace, clock, unstored } = this.#parts
     const { key, plan } = request
     const { value, grace, loadTime, validators } = result
-    const tags = keyspace.tagsOf(key, result.tags)
+    const tags = keyspace.tagsOf(key, result.tags, plan.version)
     const ttl = applyJitter(result.ttl, plan.jitter, drawRandom(clock))
     const payload = encodeValue(value, key, plan.maxValueSize, codec)
     if (payload instanceof CacheError) return { state: 'unfit', error: payload }

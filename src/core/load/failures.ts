@@ -11,7 +11,7 @@ import type { LeaseName } from '../contract/store.ts'
 import { CacheError, isError, type CacheErrorCode, type Failure } from '../errors.ts'
 import type { Clock } from '../time/clock.ts'
 
-/** What is known of an error that a loader threw. */
+/** The failed load behind an error. */
 export interface LoadFailure {
   readonly key: string
   /** The process whose loader ran; `null` if it is not known. */
@@ -26,7 +26,7 @@ export interface LoadFailure {
 const known = new WeakMap<object, LoadFailure>()
 
 /**
- * What the cache knows of an error that a loader threw; `undefined` for any other error. The error itself has no mark
+ * The failed load behind an error that a loader threw; `undefined` for any other error. The error itself has no mark
  * of the cache.
  */
 export function loadFailure(error: unknown): LoadFailure | undefined {
@@ -111,6 +111,7 @@ const codes: readonly CacheErrorCode[] = [
   'LOAD_TIMEOUT',
   'VALUE_TOO_LARGE',
   'VALUE_NOT_SERIALIZABLE',
+  'VALUE_INVALID',
   'CIRCULAR_LOAD',
   'CLOSED',
 ]

@@ -9,6 +9,7 @@
  */
 import { reaskDelay } from './pacing.ts'
 import type { LoadNode } from './circular-load.ts'
+import type { Kind } from '../codec/schema.ts'
 import { drawRandom, type Timer, type CausalTime } from '../time/clock.ts'
 import { CacheError, quoted, ignoreRejection, type Failure } from '../errors.ts'
 import { decodeEntry, decodeUsable } from './payload.ts'
@@ -84,6 +85,11 @@ export class Flight implements LoadNode {
     return (this.#waitsFor ??= new Set())
   }
 
+  /** The kind of its value. */
+  get kind(): Kind {
+    return this.#request.plan
+  }
+
   /** Whether its loader runs. */
   get running(): boolean {
     return this.state === 'loading'
@@ -123,8 +129,9 @@ export class Flight implements LoadNode {
     const halfTime = askedAtMs + plan.waitTimeout / 2
     const giveUpAt = clock.now() + plan.waitTimeout
     const known = read?.token
-    // Replace the value even if the store calls it fresh: its bytes do not decode, or it is refreshed ahead of its end.
-    const mustReplace = read !== null && (read.value === null || read.fresh)
+    // Replace the value even if the store calls it fresh: it is of no use here, its tags have ended its ttl, or it is
+    // refreshed ahead of its end.
+    const mustReplace = read !== null && (read.value === null || read.replace)
     let unwanted = mustReplace ? known : undefined
     let awaited: string | undefined
     let enlistedAsOf: CausalTime | null = null
@@ -135,7 +142,7 @@ export class Flight implements LoadNode {
       const currentAsOf = causalNow()
       const claimedAt = clock.now()
       const claim = await store.claim({
-        key: keyspace.keyOf(key),
+        key: keyspace.keyOf(key, plan.version),
         token: store.newToken(),
         leaseTtl: plan.leaseTtl,
         known,
@@ -159,7 +166,7 @@ export class Flight implements LoadNode {
           return this.#failed(claim.failure, enlistedAsOf ?? currentAsOf)
         case 'fresh': {
           const freshUntil = clock.now() + claim.entry.freshFor
-          const found = decodeUsable(claim.entry, key, this.#parts)
+          const found = decodeUsable(claim.entry, key, this.#parts, plan.schema)
           pacing.endRow(key)
           if (found !== null)
             return { state: 'value', value: found.value, currentAsOf, freshUntil, token: claim.entry.token }
@@ -193,6 +200,8 @@ export class Flight implements LoadNode {
   /** Waits for another process's load, until a message arrives or it is time to ask again. */
   async #wait(claim: Wait, asked: number, currentAsOf: CausalTime): Promise<FlightOutcome | 'ask again' | 'voided'> {
     const { clock, store, keyspace, events, causalNow, pacing } = this.#parts
+    const { plan, tags } = this.#request
+    const { schema, version } = plan
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
     this.waitingSince ??= clock.now()
@@ -207,7 +216,7 @@ export class Flight implements LoadNode {
         const { token, freshFor } = outcome.entry
         const freshUntil = clock.now() + freshFor
         // It is the outcome that was waited for, even if it has expired on its way.
-        const found = decodeUsable(outcome.entry, this.key, this.#parts)
+        const found = decodeUsable(outcome.entry, this.key, this.#parts, schema)
         return found === null
           ? { state: 'again' }
           : { state: 'value', value: found.value, currentAsOf, freshUntil, token }
@@ -215,12 +224,13 @@ export class Flight implements LoadNode {
       case 'read': {
         pacing.endRow(this.key)
         const readAt = causalNow()
-        const entry = await store.read(keyspace.keyOf(this.key), keyspace.tagsOf(this.key, this.#request.tags))
-        // An expired value of the awaited load still counts. One that a tag has voided was never fresh: no caller takes it.
-        if (entry === null || (entry.token !== claim.token && entry.freshFor <= 0)) return 'ask again'
+        const entry = await store.read(keyspace.keyOf(this.key, version), keyspace.tagsOf(this.key, tags, version))
+        // An expired value of the awaited load still counts, unless its tags were invalidated.
+        const isAwaited = entry?.token === claim.token && entry.outdated !== true
+        if (entry === null || (!isAwaited && entry.freshFor <= 0)) return 'ask again'
         const { token } = entry
         const freshUntil = clock.now() + entry.freshFor
-        const found = decodeUsable(entry, this.key, this.#parts)
+        const found = decodeUsable(entry, this.key, this.#parts, schema)
         return found === null
           ? { state: 'again' }
           : { state: 'value', value: found.value, currentAsOf: readAt, freshUntil, token }
@@ -266,7 +276,9 @@ export class Flight implements LoadNode {
     const { key, loader, plan, tags, read } = this.#request
     const { store, clock, events, causalNow, watchdog, leaselessQueue, completion } = this.#parts
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
-    const watch = watchdog.watch(lease, claimedAt, (why) => {
+    let stoodStill: number | undefined
+    const watch = watchdog.watch(lease, claimedAt, (why, blocked) => {
+      stoodStill = blocked
       this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
     })
     const pause = this.#pauseBeforeLoad()
@@ -278,7 +290,9 @@ export class Flight implements LoadNode {
     if (this.waitingSince !== null) events.emit('waited', { key, duration: clock.now() - this.waitingSince })
     this.state = 'loading'
     this.#trace.loads()
-    const found = stale === null ? null : decodeEntry(stale, key, this.#parts)
+    // Reported already, when it was read.
+    const isGarbage = read?.value === null && read.token === stale?.token
+    const found = stale === null || isGarbage ? null : decodeEntry(stale, key, this.#parts, plan.schema)
     const replaced = found === null ? null : { ...found, ...stale?.validators }
     this.hasStale ||= replaced !== null
     events.emit('load', { key, leased: true })
@@ -290,7 +304,7 @@ export class Flight implements LoadNode {
     if (loaded.state !== 'lost') return await completion.complete({ request: this.#request, lease, beganAt }, loaded)
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
     leaselessQueue.adopt(key, store.unavailable ? beganAt : null, loaded.ended)
-    events.emit('lost', { key, error: loaded.error })
+    events.emit('lost', { key, error: loaded.error, ...(stoodStill !== undefined && { blocked: stoodStill }) })
     this.#trace.end('lost', loaded.error)
     return this.#loseLease(lease, loaded.error)
   }

@@ -1,4 +1,5 @@
 import { drawRandom, type Timer } from '../time/clock.ts'
+import { isSameKind, type Kind } from '../codec/schema.ts'
 import { closedError } from '../errors.ts'
 import { Flight, type FlightParts } from './flight.ts'
 import type { CallRequest, LoadRequest } from './loader.ts'
@@ -18,10 +19,10 @@ export class Flights {
     this.#onValue = onValue
   }
 
-  /** The flight of a key that a caller may join now. */
-  joinable(key: string): Flight | null {
+  /** The flight of a key that a caller of this kind may join now. */
+  joinable(key: string, kind: Kind): Flight | null {
     const flight = this.#byKey.get(key)
-    if (flight === undefined) return null
+    if (flight === undefined || !isSameKind(flight.kind, kind)) return null
     return flight.state === 'claiming' || flight.state === 'waiting' || flight.state === 'loading' ? flight : null
   }
 
@@ -75,7 +76,7 @@ export class Flights {
     )
       return
     this.#parts.events.emit('refreshAhead', { key: request.key })
-    this.refresh(request, { token: entry.token, value: { value, age: entry.age, ...entry.validators }, fresh: true })
+    this.refresh(request, { token: entry.token, value: { value, age: entry.age, ...entry.validators }, replace: true })
   }
 
   /** Detaches the flight of a key, so that no caller joins it any more: its outcome may be void. */

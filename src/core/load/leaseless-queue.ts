@@ -6,6 +6,7 @@ import { type CallRequest, type LoadedFacts, type LoadResult, type LoadRun, runL
 import type { LoadNode } from './circular-load.ts'
 import { encodeValue, type UnstoredValues } from './payload.ts'
 import type { Codec } from '../codec/codec.ts'
+import type { Kind } from '../codec/schema.ts'
 import type { Keyspace } from '../entry/key.ts'
 import type { Tracing } from '../observe/tracing.ts'
 
@@ -230,12 +231,15 @@ function joined(generation: Generation): Share {
   return { loaded: generation.loaded, leave: () => void generation.callers-- }
 }
 
+/** A value that becomes a copy. */
+export type LoadedCopy = LoadedFacts & { readonly payload: Buffer; readonly kind: Kind }
+
 /** The near copies of this process, which may keep the values of leaseless loads. */
 export interface LeaselessCopies {
   /** Announces the load; returns a mark for the calls below. */
   expectAlone(key: string): symbol
   /** Keeps its value, unless the mark is gone because the key was dropped meanwhile. */
-  loaded(key: string, expected: symbol | null, loaded: LoadedFacts & { readonly payload: Buffer }): void
+  loaded(key: string, expected: symbol | null, loaded: LoadedCopy): void
   /** Withdraws the mark of a load that brought no value. */
   forgo(key: string, expected: symbol | null): boolean
 }
@@ -290,7 +294,8 @@ export class LeaselessLoads {
       if (outcome.state === 'value' && kept !== null) {
         const payload = Buffer.from(kept as Uint8Array)
         unstored.add(key, began, payload)
-        near?.loaded(key, expected, { ...outcome, tags: keyspace.tagsOf(key, outcome.tags), payload })
+        const itsTags = keyspace.tagsOf(key, outcome.tags, plan.version)
+        near?.loaded(key, expected, { ...outcome, tags: itsTags, payload })
       }
       trace.end(outcome.state, 'error' in outcome ? outcome.error : undefined)
       return outcome

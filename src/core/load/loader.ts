@@ -3,6 +3,7 @@ import { loadContexts, type LoadNode } from './circular-load.ts'
 import { longestLife, longestTimer, parseDuration, formatValue, type Duration } from '../time/duration.ts'
 import { CacheError, isError, loadFailedError, quoted, warnOfThrown } from '../errors.ts'
 import { ErrorAnswer } from './failures.ts'
+import { checkedValue, type Kind } from '../codec/schema.ts'
 import { errorTtlOf, ttlOf } from '../entry/freshness.ts'
 import type { ErrorKind } from '../options/options.ts'
 import type { Plan } from '../options/plan.ts'
@@ -66,7 +67,7 @@ export interface LoadedFacts {
 
 /** The result of a loader. */
 export type LoadResult =
-  | ({ readonly state: 'value'; readonly value: unknown } & LoadedFacts)
+  | ({ readonly state: 'value'; readonly value: unknown; readonly kind: Kind } & LoadedFacts)
   | { readonly state: 'pass'; readonly value: unknown; readonly passFor: number }
   /** `cooldown`: for how long callers are given the error without another load, in milliseconds. */
   | {
@@ -195,29 +196,38 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
       (value) => {
         loadContexts.ended()
         timer.cancel()
-        const { passFor, ...facts } = said
-        if (passFor !== null) return end({ state: 'pass', value, passFor })
-        const loadTime = clock.now() - startedAt
-        end({ state: 'value', value, ...facts, ttl: said.ttl ?? ttlOf(value, plan), loadTime })
+        end(resultOf(value, load, said, clock.now() - startedAt))
       },
       (thrown: unknown) => {
         loadContexts.ended()
         timer.cancel()
-        const error = loadFailedError(key, thrown)
-        const kind = kindOf(thrown, key, plan)
-        const { passFor: _, ...facts } = said
-        if (kind !== 'answer')
-          return end({
-            state: 'failed',
-            error,
-            cooldown: kind === 'failure' ? plan.failureCooldown : 0,
-            tags: said.tags,
-          })
-        const ttl = said.ttl ?? errorTtlOf(plan)
-        end({ state: 'value', value: new ErrorAnswer(error, ttl), ...facts, ttl, loadTime: clock.now() - startedAt })
+        end(resultOfError(thrown, load, said, clock.now() - startedAt))
       },
     )
   })
+}
+
+function resultOf(value: unknown, { key, plan }: RunnableLoad, said: Said, loadTime: number): LoadResult {
+  const { passFor, ...facts } = said
+  const checked = checkedValue(value, key, plan.schema)
+  if (checked instanceof CacheError) {
+    return { state: 'failed', error: checked, cooldown: plan.failureCooldown, tags: said.tags }
+  }
+  const { output } = checked
+  if (passFor !== null) return { state: 'pass', value: output, passFor }
+  return { state: 'value', value: output, kind: plan, ...facts, ttl: said.ttl ?? ttlOf(output, plan), loadTime }
+}
+
+function resultOfError(thrown: unknown, { key, plan }: RunnableLoad, said: Said, loadTime: number): LoadResult {
+  const error = loadFailedError(key, thrown)
+  const errorKind = kindOf(thrown, key, plan)
+  const { passFor: _, ...facts } = said
+  if (errorKind !== 'answer') {
+    const cooldown = errorKind === 'failure' ? plan.failureCooldown : 0
+    return { state: 'failed', error, cooldown, tags: said.tags }
+  }
+  const ttl = said.ttl ?? errorTtlOf(plan)
+  return { state: 'value', value: new ErrorAnswer(error, ttl), kind: plan, ...facts, ttl, loadTime }
 }
 
 const kinds: readonly unknown[] = ['failure', 'unremembered', 'answer'] satisfies ErrorKind[]
@@ -304,9 +314,9 @@ export interface LoadRequest {
   readonly parent: LoadNode | null
   /**
    * The stored value that this load replaces; `null` if the caller found none. Its `value` is `null` if its bytes do not
-   * decode; `fresh`: it is refreshed before it expires.
+   * decode; `replace`: the store may take it for fresh.
    */
-  readonly read: { readonly token: string; readonly value: Stale | null; readonly fresh: boolean } | null
+  readonly read: { readonly token: string; readonly value: Stale | null; readonly replace: boolean } | null
   /** Whether the flight refreshes a value that its caller has been served already, so that no caller waits for it. */
   readonly refresh: boolean
 }

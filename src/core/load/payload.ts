@@ -1,5 +1,6 @@
 import { types } from 'node:util'
 import type { Codec } from '../codec/codec.ts'
+import { checkBy, type Schema } from '../codec/schema.ts'
 import { CacheError, quoted, messageOf, ignoreRejection } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 import { ErrorAnswer, type LoadFailures } from './failures.ts'
@@ -25,16 +26,23 @@ export function encodeValue(value: unknown, key: string, maxValueSize: number, c
   return new CacheError('VALUE_TOO_LARGE', `The value of ${quoted(key)} has ${size}`, { key })
 }
 
-/** The value of an entry; `null` if the codec cannot decode its payload, which then counts as missing. */
+/**
+ * The value of an entry, as its schema gives it; `null` if the codec cannot decode its payload, or if it does not pass
+ * the schema: it then counts as missing.
+ */
 export function decodeEntry(
   entry: Pick<Entry, 'payload' | 'age'>,
   key: string,
   { codec, events }: { codec: Codec; events: Events },
+  schema: Schema | null,
 ): Stale | null {
   try {
     const value = codec.decode(entry.payload)
     if (value instanceof Promise) throw wrong('decode', 'the value', value)
-    return { value, age: entry.age }
+    if (schema === null || ErrorAnswer.is(value)) return { value, age: entry.age }
+    const checked = checkBy(schema, value)
+    if (checked.state === 'fails') throw checked.error
+    return { value: checked.output, age: entry.age }
   } catch (cause) {
     events.emit('garbage', { key, cause })
     return null
@@ -46,8 +54,9 @@ export function decodeUsable(
   entry: Entry,
   key: string,
   parts: { codec: Codec; events: Events; unstored: UnstoredValues },
+  schema: Schema | null,
 ): Stale | null {
-  return parts.unstored.isOlder(key, entry) ? null : decodeEntry(entry, key, parts)
+  return parts.unstored.isOlder(key, entry) ? null : decodeEntry(entry, key, parts, schema)
 }
 
 /** The error for a codec that returned the wrong type. It names only the type, because the result may hold a value. */

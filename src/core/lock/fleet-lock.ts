@@ -6,7 +6,7 @@
  */
 import { drawRandom, spread, systemClock, type Clock, type Timer } from '../time/clock.ts'
 import { formatValue } from '../time/duration.ts'
-import { CacheError, lockClosedError, quoted, ignoreRejection } from '../errors.ts'
+import { CacheError, lockClosedError, quoted, ignoreRejection, unansweredError, unavailableError } from '../errors.ts'
 import { heldHere, HeldLock, nested, runHolding, type Keeper } from './held-lock.ts'
 import { checkKey } from '../entry/key.ts'
 import { planToAcquire, planToHold, type LockPlan } from '../options/lock-plan.ts'
@@ -52,13 +52,15 @@ export class FleetLock implements Lock {
     this.#plan = plan
     this.#clock = clock
     this.#waiters = new LockWaiters(clock)
-    this.#commands = new InFlightCommands(commandTimeout, clock, (reject, waited) => reject(silent(waited)))
+    this.#commands = new InFlightCommands(commandTimeout, clock, (reject, waited) =>
+      reject(unansweredError(waited, provider.diagnose?.())),
+    )
     this.#watchdog = new Watchdog((holds) => provider.renew(holds), clock)
     this.#keeper = {
       clock,
       longest: () => provider.longest,
-      renew: (hold) => this.#seen(this.#commands.run(async () => (await provider.renew([hold])[0]) === true)),
-      release: (hold) => this.#seen(this.#commands.run(() => provider.release(hold))),
+      renew: (hold) => this.#seen(this.#sent(async () => (await provider.renew([hold])[0]) === true)),
+      release: (hold) => this.#seen(this.#sent(() => provider.release(hold))),
       over: (lease) => void this.#held.delete(lease),
     }
     provider.open()
@@ -205,7 +207,7 @@ export class FleetLock implements Lock {
     const askedAt = this.#clock.now()
     // The requester is gone: it can neither hold a late lease nor wait.
     const late = (taken: TakeResult): void => this.#decline(taken)
-    const taken = await this.#commands.run(() => this.#provider.take(request), late)
+    const taken = await this.#sent(() => this.#provider.take(request), late)
     try {
       this.#checkWanted(plan, request.name)
       if (taken.state === 'busy') return taken
@@ -243,7 +245,15 @@ export class FleetLock implements Lock {
     const giveBack = (): Promise<unknown> => {
       return taken.state === 'busy' ? taken.giveUp() : this.#provider.release(taken.hold)
     }
-    ignoreRejection(this.#seen(this.#commands.run(giveBack)))
+    ignoreRejection(this.#seen(this.#sent(giveBack)))
+  }
+
+  /** Sends a command, with its deadline. */
+  #sent<T>(send: () => Promise<T>, late?: (value: T) => void): Promise<T> {
+    const diagnosed = (error: unknown): never => {
+      throw unavailableError(error, this.#provider.diagnose?.(error))
+    }
+    return this.#commands.run(() => send().catch(diagnosed), late)
   }
 
   #seen<T>(work: Promise<T>): Promise<T> {
@@ -261,11 +271,8 @@ function heldByOthers(name: string, wait: number): CacheError {
 }
 
 function ranOut(name: string): CacheError {
-  return new CacheError('STORE_UNAVAILABLE', `The lock ${quoted(name)} ran out on its way here`, { key: name })
-}
-
-function silent(waited: number): CacheError {
-  return new CacheError('STORE_UNAVAILABLE', `There was no answer within ${waited} ms`)
+  const message = `The lock ${quoted(name)} ran out on its way here`
+  return new CacheError('STORE_UNAVAILABLE', message, { key: name, reason: 'timeout' })
 }
 
 /** The waiters of a lock in this process. */

@@ -7,11 +7,15 @@
 import { LRUCache } from 'lru-cache'
 import { type Clock, CoarseClock } from '../time/clock.ts'
 import type { Codec } from '../codec/codec.ts'
+import { isSameKind, type Kind } from '../codec/schema.ts'
 import type { Events } from '../observe/events.ts'
 import { freshnessOf, type EntryFacts } from '../entry/freshness.ts'
-import type { LoadedFacts } from '../load/loader.ts'
+import type { Keyspace } from '../entry/key.ts'
+import type { LoadedCopy } from '../load/leaseless-queue.ts'
 import { answerOf } from '../load/failures.ts'
+import type { Stale } from '../load/loader.ts'
 import { decodeEntry } from '../load/payload.ts'
+import { attempt } from '../errors.ts'
 import type { Copies, Entry, NearPlan, Store, Watch } from '../contract/store.ts'
 
 /** A copy that may be served, with the metadata of its value. */
@@ -25,6 +29,7 @@ export interface Copy {
 interface Kept extends Copy {
   /** `shared`: all callers are given `value`; `copied`: a copy of it each; `decoded`: each a value from `payload`. */
   readonly given: 'shared' | 'copied' | 'decoded'
+  readonly kind: Kind
   /** A shared value as a resolved promise. */
   answer: Promise<unknown> | null
   readonly payload: Buffer | null
@@ -33,6 +38,15 @@ interface Kept extends Copy {
   /** Its share of `maxSize`, in bytes. */
   readonly size: number
   readonly tags: readonly string[]
+}
+
+/** The parts of a near cache. */
+export interface NearParts {
+  /** The names of keys in the store. */
+  readonly keyspace: Pick<Keyspace, 'prefix' | 'keyIn'>
+  readonly clock: Clock
+  readonly codec: Codec
+  readonly events: Events
 }
 
 /** The mark of a read under way. A drop removes it, and then the result of the read is not kept. */
@@ -53,7 +67,7 @@ export type Expected = symbol
  */
 export class Near implements Copies {
   readonly #plan: NearPlan
-  readonly #namespace: string
+  readonly #keyIn: (name: string) => string | null
   readonly #codec: Codec
   readonly #events: Events
   readonly #clock: CoarseClock
@@ -64,15 +78,10 @@ export class Near implements Copies {
 
   /**
    * @param watch begins the store's promise
-   * @param namespace the common prefix of the keys in the store
    */
-  constructor(
-    plan: NearPlan,
-    watch: NonNullable<Store['watch']>,
-    { namespace, clock, codec, events }: { namespace: string; clock: Clock; codec: Codec; events: Events },
-  ) {
+  constructor(plan: NearPlan, watch: NonNullable<Store['watch']>, { keyspace, clock, codec, events }: NearParts) {
     this.#plan = plan
-    this.#namespace = namespace
+    this.#keyIn = (name) => keyspace.keyIn(name)
     this.#codec = codec
     this.#events = events
     this.#clock = new CoarseClock(clock)
@@ -82,12 +91,12 @@ export class Near implements Copies {
       sizeCalculation: ({ size }) => size,
       dispose: ({ tags }, key) => this.#untag(key, tags),
     })
-    this.#watch = watch(namespace, this)
+    this.#watch = watch(keyspace.prefix, this)
   }
 
   /** The copy of a key, if it may be served now. */
-  get(key: string): Copy | undefined {
-    const kept = this.#servable(key)
+  get(key: string, kind: Kind): Copy | undefined {
+    const kept = this.#servable(key, kind)
     return kept === undefined ? undefined : this.#give(key, kept)
   }
 
@@ -95,8 +104,8 @@ export class Near implements Copies {
    * As `get`, the value alone, as a promise: the hit of a shared value allocates nothing.
    * @throws what the loader threw, if that is the answer
    */
-  answer(key: string): Promise<unknown> | undefined {
-    const kept = this.#servable(key)
+  answer(key: string, kind: Kind): Promise<unknown> | undefined {
+    const kept = this.#servable(key, kind)
     if (kept === undefined) return undefined
     if (kept.given === 'shared') return (kept.answer ??= Promise.resolve(kept.value))
     if (kept.given === 'copied') return Promise.resolve(copyPlain(kept.value))
@@ -105,9 +114,9 @@ export class Near implements Copies {
   }
 
   /** The copy of a key while the store is away: until its ttl ends, changes by other processes are not seen. */
-  spare(key: string): Copy | undefined {
+  spare(key: string, kind: Kind): Copy | undefined {
     const kept = this.#copies.get(key)
-    if (kept === undefined || this.#clock.now() >= kept.until) return undefined
+    if (kept === undefined || !isSameKind(kept.kind, kind) || this.#clock.now() >= kept.until) return undefined
     this.#events.nearHit(key, true)
     return this.#give(key, kept)
   }
@@ -138,21 +147,21 @@ export class Near implements Copies {
   found(
     key: string,
     expected: Expected | null,
-    found: { readonly entry: Entry; readonly value: unknown } | null,
+    found: { readonly entry: Entry; readonly value: unknown; readonly kind: Kind } | null,
   ): void {
     const wanted = this.forgo(key, expected)
     this.#copies.delete(key)
-    if (wanted && found !== null && freshnessOf(found.entry, 0) === 'fresh') this.#keep(key, found.entry, found.value)
+    if (wanted && found !== null && freshnessOf(found.entry, 0) === 'fresh') this.#keep(key, found.entry, found)
   }
 
   /** Keeps the value of a load without a lease, if its mark is still there. */
-  loaded(key: string, expected: Expected | null, loaded: LoadedFacts & { readonly payload: Buffer }): void {
+  loaded(key: string, expected: Expected | null, loaded: LoadedCopy): void {
     if (!this.forgo(key, expected)) return
-    const { payload, ttl: freshFor, loadTime, validators, tags } = loaded
-    const value = decodeEntry({ payload, age: 0 }, key, { codec: this.#codec, events: this.#events })
+    const { payload, ttl: freshFor, loadTime, validators, tags, kind } = loaded
+    const found = this.#decoded(key, { payload, age: 0 })
     // The empty token matches no value in the store.
-    if (value !== null)
-      this.#keep(key, { token: '', age: 0, freshFor, loadTime, validators, tags, payload }, value.value)
+    if (found !== null)
+      this.#keep(key, { token: '', age: 0, freshFor, loadTime, validators, tags, payload }, { ...found, kind })
   }
 
   /** Withdraws a mark. Returns whether it was still there. */
@@ -168,7 +177,8 @@ export class Near implements Copies {
 
   drop(names: readonly string[]): void {
     for (const name of names) {
-      if (name.startsWith(this.#namespace)) this.forget(name.slice(this.#namespace.length))
+      const key = this.#keyIn(name)
+      if (key !== null) this.forget(key)
     }
   }
 
@@ -190,27 +200,33 @@ export class Near implements Copies {
     this.dropAll()
   }
 
-  #servable(key: string): Kept | undefined {
+  #servable(key: string, kind: Kind): Kept | undefined {
     const kept = this.#copies.get(key)
-    if (kept === undefined) return undefined
+    if (kept === undefined || !isSameKind(kept.kind, kind)) return undefined
     const now = this.#clock.now()
     return now < kept.until && now < this.#watch.until ? kept : undefined
   }
 
-  #keep(key: string, entry: EntryFacts & Pick<Entry, 'tags' | 'payload'>, value: unknown): void {
+  #keep(
+    key: string,
+    entry: EntryFacts & Pick<Entry, 'tags' | 'payload'>,
+    { value, kind }: { readonly value: unknown; readonly kind: Kind },
+  ): void {
     const { token, age, freshFor, loadTime, validators, tags, payload } = entry
     const { ttl, values } = this.#plan
     const at = this.#clock.now()
     const isShared = values === 'shared' || (values === 'frozen' && deepFreeze(value))
     const given = isShared ? 'shared' : isPlainData(value) ? 'copied' : 'decoded'
+    const bytes = given === 'decoded' ? this.#bytesOf(value, payload, kind) : null
+    if (bytes === undefined) return
     const size = payload.length + 2 * key.length + 1
     const seen = { token, age, freshFor, loadTime, validators }
-    // A copy of the value, which belongs to the caller that has read it. A copy of the bytes, because the original is a
-    // slice of the connection's larger buffer, which it would keep alive.
+    // A copy of the value, which belongs to the caller that has read it.
     this.#copies.set(key, {
       value: given === 'shared' ? value : given === 'copied' ? copyPlain(value) : null,
-      payload: given === 'decoded' ? Buffer.from(payload) : null,
+      payload: bytes,
       given,
+      kind,
       answer: null,
       seen,
       at,
@@ -225,8 +241,21 @@ export class Near implements Copies {
     const { seen, at, payload } = kept
     if (kept.given === 'shared') return kept
     if (payload === null) return { value: copyPlain(kept.value), seen, at }
-    const value = decodeEntry({ payload, age: seen.age }, key, { codec: this.#codec, events: this.#events })
-    return value === null ? undefined : { value: value.value, seen, at }
+    const found = this.#decoded(key, { payload, age: seen.age })
+    return found === null ? undefined : { value: found.value, seen, at }
+  }
+
+  /**
+   * The bytes of a value that is decoded for each hit. Those of the store are not yet what the schema made of them, and
+   * a hit does not check again. `undefined` if the value has no bytes.
+   */
+  #bytesOf(value: unknown, stored: Buffer, { schema }: Kind): Buffer | undefined {
+    // A copy, because the original is a slice of the connection's larger buffer, which it would keep alive.
+    return schema === null ? Buffer.from(stored) : attempt(() => Buffer.from(this.#codec.encode(value)))
+  }
+
+  #decoded(key: string, entry: Pick<Entry, 'payload' | 'age'>): Stale | null {
+    return decodeEntry(entry, key, { codec: this.#codec, events: this.#events }, null)
   }
 
   #tag(key: string, tags: readonly string[]): void {

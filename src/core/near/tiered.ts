@@ -1,16 +1,18 @@
-import { systemClock } from '../time/clock.ts'
+import { systemClock, type Clock } from '../time/clock.ts'
 import { jsonCodec } from '../codec/codec.ts'
-import type { Failure } from '../errors.ts'
+import { plainKind } from '../codec/schema.ts'
+import type { Diagnosis, Failure } from '../errors.ts'
 import { Events } from '../observe/events.ts'
 import { Near } from './near.ts'
 import type { NearOptions } from '../options/options.ts'
-import { checkedNear } from '../options/plan.ts'
+import { checkedNear } from '../options/checks.ts'
 import type {
   Claim,
   ClaimRequest,
   Copies,
   Entry,
   Inspection,
+  Invalidation,
   Lease,
   LeaseName,
   NearPlan,
@@ -38,6 +40,7 @@ export function tiered(near: Omit<NearOptions, 'values'>, far: Store): Store {
 class Tiered implements Store {
   readonly sharded: boolean
   readonly connected: Promise<void> | undefined
+  readonly clock: Clock | undefined
   readonly inspection?: Inspection
   readonly #plan: NearPlan
   readonly #far: Store
@@ -52,12 +55,13 @@ class Tiered implements Store {
     this.#watch = watch
     this.sharded = far.sharded
     this.connected = far.connected
+    this.clock = far.clock
     if (far.inspection !== undefined) this.inspection = far.inspection
   }
 
   async read(key: string, tags?: readonly string[]): Promise<Entry | null> {
     const near = this.#near(key)
-    const copy = near.get(key)
+    const copy = near.get(key, plainKind)
     if (copy !== undefined) {
       const { payload, token, version, loadTime, validators, staleFor, tags: its } = copy.value as Entry
       const { age, freshFor } = near.aged(copy)
@@ -67,7 +71,7 @@ class Tiered implements Store {
     const expected = near.expect(key)
     try {
       const entry = await this.#far.read(key, tags)
-      near.found(key, expected, entry && { entry, value: copyOf(entry) })
+      near.found(key, expected, entry && { entry, value: copyOf(entry), kind: plainKind })
       return entry
     } finally {
       near.forgo(key, expected)
@@ -92,14 +96,14 @@ class Tiered implements Store {
     await this.#far.set(key, token, value, within)
   }
 
-  async invalidate(key: string): Promise<void> {
+  async invalidate(key: string, how?: Invalidation): Promise<void> {
     this.#near(key).forget(key)
-    await this.#far.invalidate(key)
+    await this.#far.invalidate(key, how)
   }
 
-  async invalidateTags(tags: readonly string[]): Promise<void> {
+  async invalidateTags(tags: readonly string[], how?: Invalidation): Promise<void> {
     this.#near(tags[0] ?? '').dropTags(tags)
-    await this.#far.invalidateTags(tags)
+    await this.#far.invalidateTags(tags, how)
   }
 
   fail(lease: Lease, failure: Failure, cooldown: number, tags?: readonly string[]): Promise<boolean> {
@@ -120,6 +124,10 @@ class Tiered implements Store {
 
   refused(rejection: unknown): boolean {
     return this.#far.refused?.(rejection) ?? false
+  }
+
+  diagnose(rejection?: unknown): Diagnosis | null {
+    return this.#far.diagnose?.(rejection) ?? null
   }
 
   watch(namespace: string, copies: Copies): Watch {
@@ -148,8 +156,9 @@ class Tiered implements Store {
     const known = this.#tiers.get(namespace)
     if (known !== undefined) return known
     const watch = (_: string, copies: Copies): Watch => this.#watch(namespace, copies)
-    // The keys here are the store's full names, so there is no prefix to remove.
-    const shared = { namespace: '', clock: systemClock, codec: jsonCodec(), events: new Events() }
+    // The keys here are the store's full names.
+    const keyspace = { prefix: '', keyIn: (full: string) => full }
+    const shared = { keyspace, clock: this.clock ?? systemClock, codec: jsonCodec(), events: new Events() }
     const near = new Near(this.#plan, watch, shared)
     this.#tiers.set(namespace, near)
     return near

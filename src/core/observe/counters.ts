@@ -15,6 +15,8 @@ export interface CacheStats {
   readonly waits: number
   /** Failed loads, here or in the process that was waited for. */
   readonly failures: number
+  /** Values in the store that counted as missing: they could not be decoded, or did not pass their schema. */
+  readonly garbage: number
   /** The part of the calls that were served at once, from 0 to 1; `null` before the first call. */
   readonly hitRatio: number | null
   /** Calls for which no load was started here; without a cache, each would have been a load. */
@@ -34,7 +36,7 @@ export class Counters {
   hits = 0
   nearHits = 0
   stale = 0
-  readonly #told: Record<string, number> = { miss: 0, load: 0, wait: 0, failure: 0, fill: 0 }
+  readonly #told: Record<string, number> = { miss: 0, load: 0, wait: 0, failure: 0, fill: 0, garbage: 0 }
   #loadTime = 0
   readonly #herds: TopKeys | null
   readonly #shown: number
@@ -63,7 +65,8 @@ export class Counters {
   stats(namespace: string): CacheStats {
     const { nearHits, stale } = this
     const hits = this.hits + nearHits
-    const { miss: misses = 0, load: loads = 0, wait: waits = 0, failure: failures = 0, fill: fills = 0 } = this.#told
+    const { miss: misses = 0, load: loads = 0, wait: waits = 0, failure: failures = 0 } = this.#told
+    const { fill: fills = 0, garbage = 0 } = this.#told
     const calls = hits + stale + misses
     const loadsSaved = Math.max(0, calls - loads)
     return {
@@ -75,6 +78,7 @@ export class Counters {
       loads,
       waits,
       failures,
+      garbage,
       hitRatio: calls === 0 ? null : (hits + stale) / calls,
       loadsSaved,
       secondsSaved: fills === 0 ? null : (loadsSaved * this.#loadTime) / fills / 1_000,

@@ -31,18 +31,24 @@ export interface CacheEvents {
   fill: { key: string; bytes: number; loadTime: number }
   /** A load ended after its lease was lost: nothing was written, and no caller was given its result. */
   refused: { key: string }
-  /** A lease was lost while its load was running. */
-  lost: { key: string; error: CacheError }
+  /**
+   * A lease was lost while its load was running; `blocked` is present if the event loop or the process stood still for
+   * at least so long, so that the lease could not be renewed.
+   */
+  lost: { key: string; error: CacheError; blocked?: number }
   /** A load failed or timed out, here or in another process, `duration` after this process first asked for it. */
   failure: { key: string; error: CacheError; duration: number }
-  /** A value in the store could not be decoded, and counts as missing. */
+  /** A value in the store could not be decoded or did not pass its schema, and counts as missing. */
   garbage: { key: string; cause: unknown }
-  /** A key was invalidated or set through this cache. */
-  invalidate: { key: string }
-  /** Tags were invalidated through this cache. */
-  invalidateTags: { tags: readonly string[] }
-  /** All keys with a prefix were invalidated through this cache; with an empty prefix, the whole namespace. */
-  invalidatePrefix: { prefix: string }
+  /** A key was invalidated or set through this cache; `soft` is present if it was expired. */
+  invalidate: { key: string; soft?: true }
+  /** Tags were invalidated through this cache; `soft` is present if softly. */
+  invalidateTags: { tags: readonly string[]; soft?: true }
+  /**
+   * All keys with a prefix were invalidated through this cache; with an empty prefix, the whole namespace. `soft` is
+   * present if softly.
+   */
+  invalidatePrefix: { prefix: string; soft?: true }
   /**
    * A command to the store failed or was not answered in time. While the circuit breaker is open, no command is sent.
    */
@@ -93,6 +99,16 @@ const names: Record<keyof CacheEvents, true> = {
 /** The names of all events. */
 export const eventNames: readonly (keyof CacheEvents)[] = Object.keys(names) as (keyof CacheEvents)[]
 
+/** Watches a cache without counting as a listener. */
+export interface EventWatch {
+  /** What to do at an event, after its listeners. */
+  readonly at: { readonly [Name in keyof CacheEvents]?: (event: CacheEvents[Name]) => void }
+  /** Receives each new `ttl` of an option or a call that is a number, in milliseconds. */
+  numericTtl(ms: number): void
+  /** The cache closes. */
+  end(): void
+}
+
 type Listener<Name extends keyof CacheEvents> = (event: CacheEvents[Name]) => void
 
 /**
@@ -106,6 +122,7 @@ export class Events {
   readonly #channels: Record<keyof CacheEvents, Channel>
 
   readonly #tally: Counters
+  #watch: EventWatch | null = null
 
   /** @param topKeys how many of the most awaited keys the statistics name; keys may be private */
   constructor(namespace = 'herdless', topKeys = 0) {
@@ -117,6 +134,21 @@ export class Events {
 
   heard(name: keyof CacheEvents): boolean {
     return this.#listeners.has(name) || this.#channels[name].hasSubscribers
+  }
+
+  /** Begins a watch; a cache has one at most. Hits and stale hits are not watched. */
+  watch(watch: EventWatch): void {
+    this.#watch = watch
+  }
+
+  endWatch(): void {
+    this.#watch?.end()
+    this.#watch = null
+  }
+
+  /** A `ttl` was given in this form, or none. */
+  ttlGiven(ttl: unknown): void {
+    if (typeof ttl === 'number') this.#watch?.numericTtl(ttl)
   }
 
   /** The statistics, which are counted with or without listeners. */
@@ -154,6 +186,7 @@ export class Events {
   emit<Name extends Exclude<keyof CacheEvents, 'hit' | 'stale'>>(name: Name, event: CacheEvents[Name]): void {
     this.#tally.told(name, event as { key?: string; loadTime?: number })
     this.#publish(name, event)
+    this.#watch?.at[name]?.(event)
   }
 
   /**

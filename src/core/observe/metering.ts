@@ -26,7 +26,7 @@ const counted: readonly (readonly [event: keyof CacheEvents, name: string, help:
   ['refreshAhead', 'refreshes_ahead', 'Values whose refresh was asked for before their time'],
   ['refused', 'refused_fills', 'Loads that ended after their lease was gone, so that nothing was written'],
   ['lost', 'lost_leases', 'Leases that were lost while their load was running'],
-  ['garbage', 'garbage', 'Values in the store that could not be decoded'],
+  ['garbage', 'garbage', 'Values in the store that could not be decoded, or did not pass their schema'],
   ['storeFailure', 'store_failures', 'Commands to the store that failed or were not answered in time'],
   ['overloaded', 'overloads', 'Loads that were refused while the store was away, because too many queued'],
   [
@@ -35,6 +35,12 @@ const counted: readonly (readonly [event: keyof CacheEvents, name: string, help:
     'Responses that were voided because an address had too many that differ by request fields',
   ],
 ]
+
+const invalidations = [
+  ['invalidate', 'key'],
+  ['invalidateTags', 'tags'],
+  ['invalidatePrefix', 'prefix'],
+] as const
 
 /** Feeds the metrics of a cache from now on; returns a function that stops it. No metric names a key. */
 export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
@@ -80,14 +86,7 @@ export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
   const answerTime = meters.duration('answer', 'How long callers that had missed waited for an answer')
   on('answer', ({ duration }) => answerTime(duration))
 
-  const invalidations = (by: 'key' | 'tags' | 'prefix'): (() => void) =>
-    meters.counter('invalidations', 'Invalidations and sets of keys, invalidations of tags and of prefixes', {
-      by,
-    })
-  const [ofKey, ofTags, ofPrefix] = [invalidations('key'), invalidations('tags'), invalidations('prefix')]
-  on('invalidate', () => ofKey())
-  on('invalidateTags', () => ofTags())
-  on('invalidatePrefix', () => ofPrefix())
+  for (const [event, by] of invalidations) on(event, invalidationsOf(by, meters))
 
   const degraded = meters.gauge('degraded', 'Whether the store does not answer')
   degraded(0)
@@ -103,5 +102,16 @@ export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
 
   return () => {
     for (const off of offs.splice(0)) off()
+  }
+}
+
+/** Counts the invalidations of one kind. */
+function invalidationsOf(by: string, meters: Meters): (event: { readonly soft?: true }) => void {
+  const help = 'Invalidations and sets of keys, invalidations of tags and of prefixes'
+  const count = meters.counter('invalidations', help, { by })
+  const softly = meters.counter('soft_invalidations', 'Those of them that were soft', { by })
+  return ({ soft = false }) => {
+    count()
+    if (soft) softly()
   }
 }

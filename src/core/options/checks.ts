@@ -1,3 +1,5 @@
+import type { NearPlan } from '../contract/store.ts'
+import type { NegativeTtls, RefreshAhead } from '../entry/freshness.ts'
 import { longestLife, longestTimer, parseDuration, formatValue } from '../time/duration.ts'
 
 /** Returns an option's value in its internal form; throws a TypeError that names the expected and the given value. */
@@ -96,4 +98,90 @@ export function ascending(name: string, value: unknown): unknown {
     typeof bound === 'number' && Number.isFinite(bound) && bound > Number(all[index - 1] ?? 0)
   if (Array.isArray(value) && value.length > 0 && value.every(ascends)) return value
   throw new TypeError(`Expected \`${name}\` to be seconds in ascending order, got ${formatValue(value)}`)
+}
+
+/** The ttls of what does not exist, in milliseconds once checked; a single one is that of `null`. */
+export function checkedNegative(name: string, value: unknown): NegativeTtls {
+  if (value === null || typeof value !== 'object') return { null: lifetime(1)(name, value) as number }
+  return checkOptions(name, value, { null: lifetime(1), undefined: lifetime(1), error: lifetime(1) })
+}
+
+/** When a value is refreshed ahead; `false` is `null` once checked. */
+export function checkedAhead(name: string, value: unknown): RefreshAhead | null {
+  if (value === false) return null
+  if (value === 'xfetch') return { beta: 1 }
+  if (typeof value === 'number' && value > 0 && value < 1) return { after: value }
+  const { beta } = (value ?? {}) as { beta?: unknown }
+  if (typeof beta === 'number' && beta > 0 && beta < Number.POSITIVE_INFINITY) return { beta }
+  throw new TypeError(
+    `Expected \`${name}\` to be a number between 0 and 1, 'xfetch', { beta } or false, got ${formatValue(value)}`,
+  )
+}
+
+/** The version of values, a text once checked. */
+export function checkedVersion(name: string, value: unknown): string {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return String(value)
+  if (typeof value === 'string' && /^[\w.-]{1,64}$/.test(value)) return value
+  throw new TypeError(
+    `Expected \`${name}\` to be a whole number or 1 to 64 letters, digits, '.', '_' and '-', got ${formatValue(value)}`,
+  )
+}
+
+/** The separator of key prefixes. */
+export function checkedSeparator(name: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '' && value.length <= 10 && value.isWellFormed()) return value
+  throw new TypeError(`Expected \`${name}\` to be a separator of 1 to 10 characters, got ${formatValue(value)}`)
+}
+
+/** A namespace. */
+export function checkedNamespace(name: string, value: unknown): string {
+  if (
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= 200 &&
+    value.isWellFormed() &&
+    !/[{}\p{Cc}]/u.test(value)
+  )
+    return value
+  throw new TypeError(
+    `Expected \`${name}\` to be 1 to 200 characters without braces or control characters, got ${formatValue(value)}`,
+  )
+}
+
+const nearDefaults: NearPlan = { max: 10_000, maxSize: 67_108_864, ttl: 10_000, values: 'frozen' }
+
+/**
+ * The plan of a near cache.
+ * @throws TypeError for an unknown option or a wrong value
+ */
+export function checkedNear(name: string, value: unknown): NearPlan {
+  const given: Partial<NearPlan> = checkOptions(`\`${name}\``, value as object, {
+    max: integer(1, 16_777_216),
+    maxSize: integer(1),
+    ttl: lifetime(1),
+    values: oneOf('frozen', 'cloned', 'shared'),
+  })
+  return { ...nearDefaults, ...given }
+}
+
+const checkSignal = shape('an AbortSignal', ['throwIfAborted', 'addEventListener', 'removeEventListener'])
+
+/** The given signal; throws TypeError unless it is an AbortSignal. */
+export function checkedSignal(name: string, value: unknown): AbortSignal {
+  return checkSignal(name, value) as AbortSignal
+}
+
+/** The way from the value of an earlier version. */
+export interface Migration {
+  readonly from: string
+  readonly migrate: (old: unknown) => unknown
+}
+
+/** The ways from earlier versions, in the order in which they are tried once checked: the last comes first. */
+export function checkedMigrations(name: string, value: unknown): readonly Migration[] {
+  const migrations = Object.entries(checkObject(`\`${name}\``, value as object)).map(([from, migrate]) => ({
+    from: checkedVersion(`a version in ${name}`, from),
+    migrate: aFunction(`${name}[${JSON.stringify(from)}]`, migrate) as Migration['migrate'],
+  }))
+  return migrations.toReversed()
 }

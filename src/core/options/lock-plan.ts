@@ -1,4 +1,4 @@
-import { checkOptions, shape, timeout, boolean, type Check } from './checks.ts'
+import { checkOptions, checkedSignal, timeout, boolean, type Check } from './checks.ts'
 import { formatValue, type Duration } from '../time/duration.ts'
 import type { AcquireOptions, HoldOptions } from '../contract/lock.ts'
 import { always, type Renewal } from '../lease/watchdog.ts'
@@ -27,7 +27,7 @@ const holdChecks: Record<keyof HoldOptions, Check> = {
   ttl: timeout(30),
   renew: checkedRenewal,
   reentrant: boolean,
-  signal: shape('an AbortSignal', ['throwIfAborted', 'addEventListener', 'removeEventListener']),
+  signal: checkedSignal,
 }
 
 /** The options for making a lock, all of which a request may override. */

@@ -2,11 +2,12 @@
  * Room: options. The options of users, and the plans that are made of them: complete, checked, in milliseconds and
  * bytes.
  *
- * Reading order: options.ts (the public options), plan.ts (the plans of caches and calls, and all defaults),
- * lock-plan.ts (the same for locks), checks.ts (the checks they share).
+ * Reading order: options.ts (the public options), plan.ts (plans, and all defaults),
+ * call-plans.ts (options that are checked once), lock-plan.ts (the plans of locks), checks.ts (the checks they share).
  */
 import type { Clock } from '../time/clock.ts'
 import type { Codec } from '../codec/codec.ts'
+import type { MaybeSchema, Schema, Taken } from '../codec/schema.ts'
 import type { ErrorOptions } from '../codec/portable-error.ts'
 import type { Duration } from '../time/duration.ts'
 import type { Store } from '../contract/store.ts'
@@ -60,10 +61,39 @@ export interface LoadOptions {
   readonly inlineLimit?: number | undefined
   /** The largest payload, in bytes; a larger one is refused with VALUE_TOO_LARGE. Default 16777216 (16 MiB). */
   readonly maxValueSize?: number | undefined
+  /**
+   * The version of the value: a whole number, or up to 64 letters, digits, `.`, `_` and `-`. A value is read only under
+   * the version under which it was written, and `invalidate` reaches all versions of a key. A call may have one if its
+   * cache has one. Default: none.
+   */
+  readonly version?: string | number | undefined
+}
+
+/** The options of one call that depend on the type of its value. */
+export interface ValueOptions<S extends MaybeSchema = MaybeSchema> {
+  /**
+   * The schema of the value, of zod, Valibot, ArkType or any other library with Standard Schema. A loader's value must
+   * pass it; a stored value that does not counts as missing. Default: none.
+   */
+  readonly schema?: S | undefined
+  /**
+   * Makes a value of one of an earlier version, in place of a load: by that version, a function of the earlier value.
+   * The last is tried first; numbers are in ascending order. Default: none.
+   */
+  readonly migrate?: Readonly<Record<string, (old: unknown) => Taken<S> | Promise<Taken<S>>>> | undefined
+}
+
+/** The options that name one of several versions of a key. */
+export type VersionOptions = Pick<LoadOptions, 'version'>
+
+/** The options of `peek`. */
+export interface PeekOptions<Out> extends VersionOptions {
+  /** The schema of the value; a value that does not pass it counts as missing. Default: none. */
+  readonly schema?: Schema<unknown, Out> | undefined
 }
 
 /**
- * What an error of a loader is. `failure`: shared with all waiters, remembered for `failureCooldown`, and a stale value
+ * The kind of an error of a loader. `failure`: shared with all waiters, remembered for `failureCooldown`, and a stale value
  * is served instead. `unremembered`: the same without the memory. `answer`: stored for `negativeTtl` in the place of a
  * value, such as "not found", and thrown to every caller.
  */
@@ -84,7 +114,16 @@ export interface NegativeTtl {
 }
 
 /** The options of `set`, over those of the cache. */
-export type SetOptions = Pick<LoadOptions, 'ttl' | 'grace' | 'jitter' | 'tags'>
+export interface SetOptions extends Pick<LoadOptions, 'ttl' | 'grace' | 'jitter' | 'tags' | 'version'> {
+  /** The schema that the value must pass. Default: none. */
+  readonly schema?: Schema | undefined
+}
+
+/** The options of `invalidateTags`, `invalidatePrefix` and `clear`. */
+export interface InvalidateOptions {
+  /** Whether to end the ttl of the values, as `expire` does, instead of voiding them. Default `false`. */
+  readonly soft?: boolean | undefined
+}
 
 /** The options of `close`. */
 export interface CloseOptions {
@@ -133,7 +172,15 @@ export interface CacheOptions extends LoadOptions {
    * named or kept.
    */
   readonly stats?: { readonly topKeys?: number | undefined } | undefined
-  /** The clock for timeouts and renewals, for tests on virtual time. Default: this machine's. */
+  /**
+   * Whether what needs attention and is heard by no listener becomes a process warning, once of each kind. Default
+   * `true`.
+   */
+  readonly warnings?: boolean | undefined
+  /**
+   * The clock for timeouts and renewals, for tests on virtual time. Default: that of the store, which a test may replace by
+   * fake timers if it is in memory, and this machine's for Redis.
+   */
   readonly clock?: Clock | undefined
 }
 

@@ -1,6 +1,6 @@
 import {
   aFunction,
-  checkObject,
+  boolean,
   checkOptions,
   lifetime,
   oneOf,
@@ -8,19 +8,38 @@ import {
   shape,
   timeout,
   integer,
+  checkedAhead,
+  checkedMigrations,
+  checkedNamespace,
+  checkedNear,
+  checkedNegative,
+  checkedSeparator,
+  checkedSignal,
+  checkedVersion,
   type Check,
+  type Migration,
 } from './checks.ts'
-import { systemClock, type Clock } from '../time/clock.ts'
+import { replaceableClock, systemClock, type Clock } from '../time/clock.ts'
 import { jsonCodec, type Codec } from '../codec/codec.ts'
+import { checkedSchema, type Kind } from '../codec/schema.ts'
 import { checkedErrors, noErrors, type ErrorKnowledge } from '../codec/portable-error.ts'
-import { longestLife, longestTimer, formatValue } from '../time/duration.ts'
+import { longestLife, longestTimer } from '../time/duration.ts'
 import type { NegativeTtls, RefreshAhead } from '../entry/freshness.ts'
-import type { CacheOptions, CallOptions, CloseOptions, LoadOptions, SetOptions } from './options.ts'
-import type { NearPlan, Store } from '../contract/store.ts'
+import type {
+  CacheOptions,
+  CallOptions,
+  CloseOptions,
+  InvalidateOptions,
+  LoadOptions,
+  PeekOptions,
+  SetOptions,
+  ValueOptions,
+} from './options.ts'
+import type { Invalidation, NearPlan, Store } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
 
 /** `LoadOptions`, complete and checked, in milliseconds and bytes. */
-export interface Plan {
+export interface Plan extends Kind {
   readonly ttl: number
   readonly grace: number
   readonly jitter: number
@@ -37,6 +56,8 @@ export interface Plan {
   readonly answer: 'filled' | 'loaded'
   readonly inlineLimit: number
   readonly maxValueSize: number
+  /** In the order in which they are tried. */
+  readonly migrate: readonly Migration[]
 }
 
 /** `CacheOptions`, complete but for the store, and checked. */
@@ -53,6 +74,7 @@ export interface CachePlan extends Plan {
   readonly codec: Codec
   readonly errors: ErrorKnowledge
   readonly stats: { readonly topKeys?: number }
+  readonly warnings: boolean
   readonly clock: Clock
 }
 
@@ -73,6 +95,9 @@ const defaults: Plan = {
   answer: 'filled',
   inlineLimit: 4_096,
   maxValueSize: 16_777_216,
+  schema: null,
+  version: null,
+  migrate: [],
 }
 
 const loadChecks: Record<keyof LoadOptions, Check> = {
@@ -93,22 +118,24 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   answer: oneOf('filled', 'loaded'),
   inlineLimit: integer(0),
   maxValueSize: integer(1),
+  version: checkedVersion,
 }
 
-const checkSignal = shape('an AbortSignal', ['throwIfAborted', 'addEventListener', 'removeEventListener'])
-
-/** The given signal; throws TypeError unless it is an AbortSignal. */
-export function checkedSignal(name: string, value: unknown): AbortSignal {
-  return checkSignal(name, value) as AbortSignal
+const callChecks: Record<keyof CallOptions | keyof ValueOptions, Check> = {
+  ...loadChecks,
+  signal: checkedSignal,
+  schema: checkedSchema,
+  migrate: checkedMigrations,
 }
 
-const callChecks: Record<keyof CallOptions, Check> = { ...loadChecks, signal: checkedSignal }
+const peekChecks: Record<keyof PeekOptions<unknown>, Check> = { schema: checkedSchema, version: checkedVersion }
 
 const setChecks: Record<keyof SetOptions, Check> = {
   ttl: loadChecks.ttl,
   grace: loadChecks.grace,
   jitter: loadChecks.jitter,
   tags: checkedTags,
+  ...peekChecks,
 }
 
 const storeMethods: readonly (keyof Store)[] = [
@@ -130,6 +157,7 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   codec: shape('an object with encode() and decode()', ['encode', 'decode']),
   errors: checkedErrors,
   stats: (name, value) => checkOptions(name, value as object, { topKeys: integer(0, 1_000) }),
+  warnings: boolean,
   clock: shape('an object with now() and after()', ['now', 'after']),
 }
 
@@ -152,7 +180,8 @@ export function planOf(options: CacheOptions): CachePlan {
     codec: given.codec ?? jsonCodec(),
     errors: noErrors,
     stats: {},
-    clock: systemClock,
+    warnings: true,
+    clock: given.store === undefined ? replaceableClock : (given.store.clock ?? systemClock),
     ...given,
     ...waitOf(given, defaults),
   }
@@ -178,15 +207,45 @@ export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec })
 export function refinePlan(
   plan: Plan,
   options: CallOptions,
-  who: 'getOrLoad' | 'refresh' | 'wrap' | 'warmUp' = 'getOrLoad',
+  who: 'getOrLoad' | 'refresh' | 'wrap' | 'define' | 'warmUp' = 'getOrLoad',
 ): Plan {
   const { signal: _, ...given }: Partial<Plan> & { signal?: AbortSignal } = checkOptions(who, options, callChecks)
-  return { ...plan, ...given, ...waitOf(given, plan) }
+  if (given.migrate !== undefined && (given.version ?? plan.version) === null) {
+    throw new TypeError(`Expected \`migrate\` beside a \`version\`, got none in the options of ${who} and of the cache`)
+  }
+  return { ...plan, ...versioned(plan, given), ...waitOf(given, plan) }
+}
+
+/** The kind of the values that a `peek` or an operation by version looks for: its options over those of the cache. */
+export function refineKind(plan: Plan, options: PeekOptions<unknown> | undefined, who: string): Kind {
+  return options === undefined ? plan : { ...plan, ...versioned(plan, checkOptions(who, options, peekChecks)) }
+}
+
+/**
+ * The given options.
+ * @throws TypeError for a version in a cache without one: its invalidations reach no versions
+ */
+function versioned(plan: Plan, given: Partial<Plan>): Partial<Plan> {
+  if (given.version === undefined || plan.version !== null) return given
+  throw new TypeError(
+    'Expected a cache with the option `version`: without it, an invalidation of a key does not reach its versions',
+  )
 }
 
 /** The plan of one `set`: its options over those of the cache. */
 export function refineSetPlan(plan: Plan, options: SetOptions): Plan {
-  return { ...plan, ...checkOptions('set', options, setChecks) }
+  return { ...plan, ...versioned(plan, checkOptions('set', options, setChecks)) }
+}
+
+const invalidateChecks = { soft: boolean }
+
+/**
+ * How `invalidateTags`, `invalidatePrefix` or `clear` invalidates.
+ * @param who the method
+ */
+export function invalidationOf(who: string, options: InvalidateOptions = {}): Invalidation {
+  const { soft = false }: InvalidateOptions = checkOptions(who, options, invalidateChecks)
+  return soft ? 'soft' : 'hard'
 }
 
 const closeChecks = { timeout: timeout(0) }
@@ -207,166 +266,4 @@ function waitOf(given: Partial<Plan>, base: Plan): { waitTimeout: number } {
 /** Long enough that callers receive the load's own timeout before their patience ends. */
 function patienceFor(hardTimeout: number): number {
   return Math.min(hardTimeout + 1_000, longestTimer)
-}
-
-function checkedNegative(name: string, value: unknown): Plan['negativeTtl'] {
-  if (value === null || typeof value !== 'object') return { null: lifetime(1)(name, value) as number }
-  return checkOptions(name, value, { null: lifetime(1), undefined: lifetime(1), error: lifetime(1) })
-}
-
-function checkedAhead(name: string, value: unknown): RefreshAhead | null {
-  if (value === false) return null
-  if (value === 'xfetch') return { beta: 1 }
-  if (typeof value === 'number' && value > 0 && value < 1) return { after: value }
-  const { beta } = (value ?? {}) as { beta?: unknown }
-  if (typeof beta === 'number' && beta > 0 && beta < Number.POSITIVE_INFINITY) return { beta }
-  throw new TypeError(
-    `Expected \`${name}\` to be a number between 0 and 1, 'xfetch', { beta } or false, got ${formatValue(value)}`,
-  )
-}
-
-function checkedSeparator(name: string, value: unknown): string {
-  if (typeof value === 'string' && value !== '' && value.length <= 10 && value.isWellFormed()) return value
-  throw new TypeError(`Expected \`${name}\` to be a separator of 1 to 10 characters, got ${formatValue(value)}`)
-}
-
-function checkedNamespace(name: string, value: unknown): string {
-  if (
-    typeof value === 'string' &&
-    value !== '' &&
-    value.length <= 200 &&
-    value.isWellFormed() &&
-    !/[{}\p{Cc}]/u.test(value)
-  )
-    return value
-  throw new TypeError(
-    `Expected \`${name}\` to be 1 to 200 characters without braces or control characters, got ${formatValue(value)}`,
-  )
-}
-
-const nearDefaults: NearPlan = { max: 10_000, maxSize: 67_108_864, ttl: 10_000, values: 'frozen' }
-
-/**
- * The plan of a near cache.
- * @throws TypeError for an unknown option or a wrong value
- */
-export function checkedNear(name: string, value: unknown): NearPlan {
-  const given: Partial<NearPlan> = checkOptions(`\`${name}\``, value as object, {
-    max: integer(1, 16_777_216),
-    maxSize: integer(1),
-    ttl: lifetime(1),
-    values: oneOf('frozen', 'cloned', 'shared'),
-  })
-  return { ...nearDefaults, ...given }
-}
-
-/** The most combinations of options that are remembered; an application has a few. */
-const most = 32
-
-/** The checked options of one call. */
-export interface CallPlan {
-  /** The same object for all calls with the same options, except for `tags` and `signal`. */
-  readonly plan: Plan
-  readonly tags: readonly string[]
-  readonly signal: AbortSignal | undefined
-}
-
-/** The options of an earlier call, without `tags` and `signal`. */
-interface KnownOptions {
-  readonly names: readonly string[]
-  readonly values: readonly unknown[]
-  readonly call: CallPlan
-}
-
-/**
- * The plans of the calls of one cache. Options are checked once: a later call with the same names and values is given
- * the plan of the first. Only primitive values are remembered, because a caller may change an object between two calls.
- */
-export class CallPlans {
-  readonly #base: Plan
-  readonly #plain: CallPlan
-  /** The oldest is forgotten first. */
-  readonly #known: KnownOptions[] = []
-  readonly #private = new WeakMap<CallOptions, CallPlan>()
-
-  constructor(base: Plan) {
-    this.#base = base
-    this.#plain = callOf(base)
-  }
-
-  /**
-   * The plan of a call: its options over those of the cache.
-   * @throws TypeError for an unknown option or a wrong value
-   */
-  planOf(options: CallOptions | undefined, who: 'getOrLoad' | 'refresh'): CallPlan {
-    if (options === undefined) return this.#plain
-    const call = this.#find(options) ?? this.#private.get(options) ?? this.#check(options, who)
-    const [tags, signal] = [own(options, 'tags'), own(options, 'signal')]
-    if (tags === undefined && signal === undefined) return call
-    return {
-      plan: call.plan,
-      tags: tags === undefined ? call.tags : checkedTags('tags', tags),
-      signal: signal === undefined ? undefined : checkedSignal('signal', signal),
-    }
-  }
-
-  /**
-   * Whether these options were checked before, and cannot matter to a call that finds a near copy.
-   * @throws TypeError for wrong tags
-   */
-  areForLoads(options: CallOptions | undefined): boolean {
-    if (options === undefined) return true
-    const call = this.#find(options) ?? this.#private.get(options)
-    if (call === undefined || call.plan.refreshAhead !== null) return false
-    const { tags, signal } = options
-    if (tags !== undefined) checkedTags('tags', tags)
-    return signal === undefined
-  }
-
-  /** Adds the plan of options that no caller can change. */
-  add(options: CallOptions, plan: Plan): void {
-    this.#private.set(options, callOf(plan))
-  }
-
-  #find(options: CallOptions): CallPlan | undefined {
-    // A loop over the names of an object finds inherited ones, too, and those are no options.
-    if (options === null || Object.getPrototypeOf(options) !== Object.prototype) return undefined
-    for (const known of this.#known) if (isSame(known, options)) return known.call
-    return undefined
-  }
-
-  /** Checks options that no earlier call had, and remembers them. */
-  #check(options: CallOptions, who: 'getOrLoad' | 'refresh'): CallPlan {
-    const { tags: _tags, signal: _signal, ...rest } = checkObject(who, options)
-    const call = callOf(refinePlan(this.#base, rest, who))
-    const values: unknown[] = Object.values(rest)
-    // Of such an object `#find` finds nothing.
-    if (Object.getPrototypeOf(options) !== Object.prototype) return call
-    // A function is often another one in each call.
-    if (values.some((value) => typeof value === 'function' || (typeof value === 'object' && value !== null)))
-      return call
-    this.#known.push({ names: Object.keys(rest), values, call })
-    if (this.#known.length > most) this.#known.shift()
-    return call
-  }
-}
-
-/** An option, unless the object inherits it. */
-function own<Name extends keyof CallOptions>(options: CallOptions, name: Name): CallOptions[Name] {
-  return Object.hasOwn(options, name) ? options[name] : undefined
-}
-
-function callOf(plan: Plan): CallPlan {
-  return { plan, tags: plan.tags, signal: undefined }
-}
-
-/** Whether options have these names and values, in this order. */
-function isSame({ names, values }: KnownOptions, options: CallOptions): boolean {
-  let at = 0
-  for (const name in options) {
-    if (name === 'tags' || name === 'signal') continue
-    if (name !== names[at] || options[name as keyof CallOptions] !== values[at]) return false
-    at++
-  }
-  return at === names.length
 }

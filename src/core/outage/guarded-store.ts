@@ -7,11 +7,21 @@
  */
 import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Clock } from '../time/clock.ts'
-import { CacheError, closedError, unavailableError, type Failure, ignoreRejection } from '../errors.ts'
+import { CacheError, closedError, type Failure, ignoreRejection, unansweredError, unavailableError } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 import { PendingInvalidations } from './pending-invalidations.ts'
 import { OwnLeases } from './own-leases.ts'
-import type { Claim, ClaimRequest, Entry, Lease, LeaseName, NewValue, Store, StoreUser } from '../contract/store.ts'
+import type {
+  Claim,
+  ClaimRequest,
+  Entry,
+  Invalidation,
+  Lease,
+  LeaseName,
+  NewValue,
+  Store,
+  StoreUser,
+} from '../contract/store.ts'
 import { InFlightCommands, type InFlightCommand } from '../time/deadline.ts'
 
 /** Settles the promise of a caller. */
@@ -64,7 +74,7 @@ export class GuardedStore {
     this.#events = events
     this.#inFlight = new InFlightCommands(timeout, clock, (...late) => this.#expire(...late))
     this.#breaker = new CircuitBreaker({ ping: () => store.ping(), onClose: () => this.#catchUp(), clock, events })
-    const invalidate = (key: string): Promise<void> => this.#call(() => store.invalidate(key))
+    const invalidate = (key: string, how: Invalidation): Promise<void> => this.#call(() => store.invalidate(key, how))
     this.#pending = new PendingInvalidations({ invalidate, clock, events })
     const release = (lease: LeaseName): Promise<boolean> => this.#sendRelease(lease)
     this.#leases = new OwnLeases({ release, sharded: store.sharded, clock })
@@ -144,19 +154,20 @@ export class GuardedStore {
     this.#pending.forget(key, reason)
   }
 
-  async invalidate(key: string): Promise<void> {
+  async invalidate(key: string, asked: Invalidation = 'hard'): Promise<void> {
     const reason = this.#pending.reasonFor(key)
+    const how = this.#pending.howFor(key, asked)
     try {
-      await this.#call(() => this.#store.invalidate(key))
+      await this.#call(() => this.#store.invalidate(key, how))
       this.#pending.forget(key, reason)
     } catch (error) {
-      if (!this.#keepsInvalidations || this.#closed || !this.#pending.keep(key, error as CacheError)) throw error
+      if (!this.#keepsInvalidations || this.#closed || !this.#pending.keep(key, how, error as CacheError)) throw error
     }
   }
 
   /** A failure is not kept for replay: nothing here knows which keys must not be read meanwhile. */
-  invalidateTags(tags: readonly string[]): Promise<void> {
-    return this.#call(() => this.#store.invalidateTags(tags))
+  invalidateTags(tags: readonly string[], how: Invalidation): Promise<void> {
+    return this.#call(() => this.#store.invalidateTags(tags, how))
   }
 
   open(): void {
@@ -176,6 +187,7 @@ export class GuardedStore {
    */
   async close(): Promise<void> {
     this.#closed = true
+    const { reason = 'other' } = this.#breaker.open ?? {}
     this.#breaker.stop()
     this.#pending.stop()
     this.#leases.close()
@@ -186,6 +198,7 @@ export class GuardedStore {
     throw new CacheError(
       'STORE_UNAVAILABLE',
       `The cache is closed, and ${count} kept invalidations were not carried out`,
+      { reason },
     )
   }
 
@@ -274,7 +287,7 @@ export class GuardedStore {
       },
       (cause: unknown) => {
         if (!this.#inFlight.end(command)) return
-        const error = unavailableError(cause)
+        const error = unavailableError(cause, this.#store.diagnose?.(cause))
         this.#events.emit('storeFailure', { error })
         reject(error)
       },
@@ -283,7 +296,7 @@ export class GuardedStore {
 
   #expire(reject: (error: CacheError) => void, waited: number, before: number): void {
     if (this.#closed) return reject(closedError())
-    const error = new CacheError('STORE_UNAVAILABLE', `The store did not answer within ${waited} ms`)
+    const error = unansweredError(waited, this.#store.diagnose?.())
     this.#events.emit('storeFailure', { error })
     reject(error)
     if (this.#breaker.answers === before && !this.#store.sharded) this.#breaker.trip(error)

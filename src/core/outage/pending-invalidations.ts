@@ -1,31 +1,42 @@
 import { Backlog } from './backlog.ts'
 import type { Clock } from '../time/clock.ts'
+import type { Invalidation } from '../contract/store.ts'
 import type { CacheError } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 
 /** The most keys whose invalidations are kept. Further ones are rejected, so that an outage cannot fill the memory. */
 const mostKept = 10_000
 
+/** An invalidation, with the error of its last attempt. */
+interface Kept {
+  readonly how: Invalidation
+  readonly error: CacheError
+}
+
 /**
  * The failed invalidations that a store has yet to carry out, oldest first. Each is repeated until it succeeds: four
  * times a second, and at once when the store answers again.
  */
 export class PendingInvalidations {
-  readonly #invalidate: (key: string) => Promise<void>
+  readonly #invalidate: (key: string, how: Invalidation) => Promise<void>
   readonly #clock: Clock
   readonly #events: Events
-  /** By key, with the error of the last attempt. */
-  readonly #backlog: Backlog<CacheError>
+  /** By key. */
+  readonly #backlog: Backlog<Kept>
   #since = 0
   #carriedOut = 0
 
-  constructor(options: { invalidate: (key: string) => Promise<void>; clock: Clock; events: Events }) {
+  constructor(options: {
+    invalidate: (key: string, how: Invalidation) => Promise<void>
+    clock: Clock
+    events: Events
+  }) {
     this.#invalidate = options.invalidate
     this.#clock = options.clock
     this.#events = options.events
     this.#backlog = new Backlog({
       most: mostKept,
-      send: (key, error) => this.#carryOut(key, error),
+      send: (key, kept) => this.#carryOut(key, kept),
       onSuccess: () => this.#sayReplayed(),
       clock: options.clock,
     })
@@ -41,13 +52,18 @@ export class PendingInvalidations {
    * none.
    */
   reasonFor(key: string): CacheError | undefined {
-    return this.#backlog.size === 0 ? undefined : this.#backlog.get(key)
+    return this.#backlog.size === 0 ? undefined : this.#backlog.get(key)?.error
+  }
+
+  /** How a key is to be invalidated now: a hard invalidation that is kept wins over a soft one. */
+  howFor(key: string, how: Invalidation): Invalidation {
+    return this.#backlog.get(key)?.how === 'hard' ? 'hard' : how
   }
 
   /** Keeps an invalidation; returns `false` if there are too many. */
-  keep(key: string, error: CacheError): boolean {
+  keep(key: string, how: Invalidation, error: CacheError): boolean {
     if (this.#backlog.size === 0) this.#since = this.#clock.now()
-    if (!this.#backlog.add(key, error)) return false
+    if (!this.#backlog.add(key, { how: this.howFor(key, how), error })) return false
     this.#events.emit('kept', { invalidations: this.#backlog.size, error })
     return true
   }
@@ -58,7 +74,8 @@ export class PendingInvalidations {
    *   one
    */
   forget(key: string, why: CacheError | undefined): void {
-    if (why !== undefined) this.#backlog.delete(key, why)
+    const kept = this.#backlog.get(key)
+    if (kept !== undefined && kept.error === why) this.#backlog.delete(key, kept)
   }
 
   /** Repeats all of them, in order, until one fails; resolves when the round is over. */
@@ -70,14 +87,14 @@ export class PendingInvalidations {
     this.#backlog.stop()
   }
 
-  async #carryOut(key: string, error: CacheError): Promise<boolean> {
+  async #carryOut(key: string, kept: Kept): Promise<boolean> {
     try {
-      await this.#invalidate(key)
+      await this.#invalidate(key, kept.how)
     } catch {
       return false
     }
     // The key may have been invalidated again meanwhile, after this invalidation was carried out.
-    if (this.#backlog.get(key) === error) this.#carriedOut++
+    if (this.#backlog.get(key) === kept) this.#carriedOut++
     return true
   }
 

@@ -4,6 +4,10 @@
  * Reading order: clock.ts (the clock, and the end of a tick), duration.ts (durations in options), deadline.ts (commands
  * with a deadline).
  */
+// Not the global ones, which a test may replace, also before this module is loaded.
+import { performance } from 'node:perf_hooks'
+import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers'
+
 /**
  * The time of the core: monotonic, and replaceable, so that a simulated fleet can share one virtual clock. Wall-clock
  * time is left out on purpose: no decision inside a process depends on it.
@@ -13,6 +17,8 @@ export interface Clock {
   now(): number
   /** Calls `run` once after `ms` milliseconds; a background timer does not keep the process alive. */
   after(ms: number, run: () => void, background?: 'background'): Timer
+  /** The milliseconds in which the process has waited for events, since some fixed moment. Default: it always waits. */
+  idle?(): number
   /** A random number in [0, 1), for the jitter of ttls and of backoff. Default `Math.random`. */
   random?(): number
 }
@@ -22,25 +28,73 @@ export interface Timer {
   cancel(): void
 }
 
+/** The timers of Node.js. */
+type Timers = Pick<
+  typeof globalThis,
+  'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval' | 'setImmediate' | 'queueMicrotask'
+> & { readonly nextTick: (run: () => void) => void }
+
+/**
+ * The timers of Node.js. A test may replace the globals, and what waits for a server or for the end of a tick must go on
+ * all the same.
+ */
+export const timers: Timers = {
+  setTimeout,
+  clearTimeout,
+  setInterval,
+  clearInterval,
+  setImmediate,
+  nextTick: isReplaced(process, 'nextTick') ? afterMicrotask : process.nextTick.bind(process),
+  queueMicrotask: isReplaced(globalThis, 'queueMicrotask') ? afterMicrotask : globalThis.queueMicrotask,
+}
+
+/** Whether a timer is one of `@sinonjs/fake-timers`, which Jest, Vitest and Sinon use. */
+function isReplaced(owner: object, name: string): boolean {
+  return 'clock' in (Reflect.get(owner, name) as object)
+}
+
+function afterMicrotask(run: () => void): void {
+  void Promise.resolve().then(run)
+}
+
 class SystemTimer implements Timer {
   readonly #timeout: NodeJS.Timeout
+  readonly #clear: (timeout: NodeJS.Timeout) => void
 
-  constructor(timeout: NodeJS.Timeout) {
+  constructor(timeout: NodeJS.Timeout, clear: (timeout: NodeJS.Timeout) => void) {
     this.#timeout = timeout
+    this.#clear = clear
   }
 
   cancel(): void {
-    clearTimeout(this.#timeout)
+    this.#clear(this.#timeout)
   }
+}
+
+/** Of the prototype, because Sinon replaces the method of the object. */
+const { now, eventLoopUtilization } = Object.getPrototypeOf(performance) as {
+  now: (this: typeof performance) => number
+  eventLoopUtilization: typeof performance.eventLoopUtilization
 }
 
 /** The clock of this machine. */
 export const systemClock: Clock = {
-  now: () => performance.now(),
+  now: () => now.call(performance),
   after(ms, run, background) {
-    const timeout = setTimeout(run, ms)
+    const timeout = timers.setTimeout(run, ms)
     if (background) timeout.unref()
-    return new SystemTimer(timeout)
+    return new SystemTimer(timeout, timers.clearTimeout)
+  },
+  idle: () => eventLoopUtilization().idle,
+}
+
+/** The clock of this machine, or the fake timers of a test. */
+export const replaceableClock: Clock = {
+  now: () => globalThis.performance.now(),
+  after(ms, run, background) {
+    const timeout = globalThis.setTimeout(run, ms)
+    if (background) timeout.unref()
+    return new SystemTimer(timeout, globalThis.clearTimeout)
   },
 }
 
@@ -62,7 +116,7 @@ export function spread(ms: number, random: number): number {
  * replaced clock it is the time of that clock, so that simulated runs are reproducible.
  */
 export function microseconds(clock: Clock): number {
-  return Math.floor(clock === systemClock ? Date.now() : clock.now()) * 1_000
+  return Math.floor(clock === systemClock || clock === replaceableClock ? Date.now() : clock.now()) * 1_000
 }
 
 /** The most cached readings in a row: a turn of the event loop that never ends must not stop the clock. */
@@ -74,15 +128,14 @@ const most = 256
  */
 export class CoarseClock {
   readonly #clock: Clock
-  /** 0 for a replaced clock: a test may set it within a turn. */
-  readonly #most: number
+  readonly #most: () => number
   #now = 0.5
   #left = 0
   #armed = false
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#most = clock === systemClock ? most : 0
+    this.#most = mostReadings(clock)
   }
 
   now(): number {
@@ -90,12 +143,12 @@ export class CoarseClock {
   }
 
   #ask(): number {
-    this.#left = this.#most
-    if (!this.#armed && this.#most > 0) {
+    this.#left = this.#most()
+    if (!this.#armed && this.#left > 0) {
       this.#armed = true
       // An unreferenced immediate would not run before the next event, and the cached time would stand still until
       // then.
-      setImmediate(this.#turnEnds)
+      timers.setImmediate(this.#turnEnds)
     }
     return (this.#now = this.#clock.now())
   }
@@ -106,6 +159,12 @@ export class CoarseClock {
   }
 }
 
+/** How many readings may be made of one: none of a clock that a test may set within a turn. */
+function mostReadings(clock: Clock): () => number {
+  if (clock === systemClock) return () => most
+  return clock === replaceableClock ? () => (globalThis.performance === performance ? most : 0) : () => 0
+}
+
 /** Collects the items of one tick, and hands them on together at its end. */
 export class TickBatch<Item> {
   readonly #handOn: (items: readonly Item[]) => void
@@ -114,10 +173,10 @@ export class TickBatch<Item> {
 
   /**
    * @param handOn called with the items, in order
-   * @param atEnd runs a function at the end of the tick. Default: `process.nextTick`, because callers of the same tick
+   * @param atEnd runs a function at the end of the tick. Default: `nextTick`, because callers of the same tick
    *   may need several microtasks to get here
    */
-  constructor(handOn: (items: readonly Item[]) => void, atEnd = (run: () => void): void => process.nextTick(run)) {
+  constructor(handOn: (items: readonly Item[]) => void, atEnd = (run: () => void): void => timers.nextTick(run)) {
     this.#handOn = handOn
     this.#atEnd = atEnd
   }

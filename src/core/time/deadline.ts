@@ -1,5 +1,5 @@
 import type { Clock, Timer } from './clock.ts'
-import { CacheError, unavailableError } from '../errors.ts'
+import { type CacheError, unansweredError, unavailableError } from '../errors.ts'
 
 /** A timer that runs this much too late shows that the process itself was busy, in milliseconds. */
 const busy = 20
@@ -35,7 +35,7 @@ export function withDeadline<T>(
     let over = false
     const timer = startDeadline(clock, most, () => {
       over = true
-      reject(new CacheError('STORE_UNAVAILABLE', `There was no answer within ${most} ms`))
+      reject(unansweredError(most))
     })
     run().then(
       (value) => {
@@ -75,6 +75,10 @@ export interface InFlightCommand {
 /** How many times its deadline a command may take while the first connection is under way. */
 const whileConnecting = 4
 
+/** The part of a deadline, and the most milliseconds, in which a process may show that it is too busy to read answers. */
+const lastPart = 0.2
+const longestLast = 100
+
 /** Commands under way, oldest first: all have the same deadline, so one timer serves them all. */
 export class InFlightCommands {
   readonly #commands = new Set<InFlightCommand>()
@@ -82,6 +86,11 @@ export class InFlightCommands {
   readonly #clock: Clock
   readonly #late: (reject: (error: CacheError) => void, waited: number, before: number) => void
   #sweep: Timer | null = null
+  /** How long a process that never waits for events is watched for answers before a command is late, in milliseconds. */
+  readonly #last: number
+  #answers = 0
+  /** That time, or the rest of it, in milliseconds; and the counts at its beginning. */
+  #watched = { ms: 0, answers: 0, idle: 0 }
   #connecting = false
   /** No deadline begins earlier. */
   #connectedAt = Number.NEGATIVE_INFINITY
@@ -97,6 +106,7 @@ export class InFlightCommands {
     late: (reject: (error: CacheError) => void, waited: number, before: number) => void,
   ) {
     this.#timeout = timeout
+    this.#last = Math.min(longestLast, timeout * lastPart)
     this.#clock = clock
     this.#late = late
   }
@@ -144,8 +154,8 @@ export class InFlightCommands {
 
   /** Ends a command. Returns whether it was still under way. */
   end(command: InFlightCommand): boolean {
-    command.reject = null
-    return this.#commands.delete(command)
+    this.#answers++
+    return this.#remove(command)
   }
 
   close(): void {
@@ -154,9 +164,14 @@ export class InFlightCommands {
     for (const command of this.#commands) this.#expire(command)
   }
 
+  #remove(command: InFlightCommand): boolean {
+    command.reject = null
+    return this.#commands.delete(command)
+  }
+
   #expire(command: InFlightCommand): void {
     const { reject, since, before } = command
-    this.end(command)
+    this.#remove(command)
     if (reject !== null) this.#late(reject, Math.round(this.#clock.now() - since), before)
   }
 
@@ -166,11 +181,28 @@ export class InFlightCommands {
   }
 
   #sweepIn(ms: number): void {
+    const last = Math.min(ms, this.#last)
+    this.#sweep = startDeadline(this.#clock, ms - last, () => this.#watchFor(last), 'background')
+  }
+
+  #watchFor(ms: number): void {
+    this.#watched = { ms, answers: this.#answers, idle: this.#clock.idle?.() ?? 0 }
     this.#sweep = startDeadline(this.#clock, ms, this.#expireDue, 'background')
+  }
+
+  /**
+   * Whether this process is slower than the store, so that answers may have arrived that it has not read: it gets
+   * answers, and never waits for events. A time that is too short for an answer shows neither.
+   */
+  get #mayHaveUnread(): boolean {
+    const { ms, answers, idle } = this.#watched
+    const waited = (this.#clock.idle?.() ?? Number.POSITIVE_INFINITY) - idle
+    return waited < 1 && (this.#answers > answers || ms < this.#last)
   }
 
   readonly #expireDue = (): void => {
     this.#sweep = null
+    if (this.#mayHaveUnread) return this.#watchFor(this.#last)
     const now = this.#clock.now()
     for (const command of this.#commands) {
       const left = this.#deadline(command) - now

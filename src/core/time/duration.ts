@@ -1,5 +1,8 @@
-/** A span of time: a number of milliseconds, or a string with a unit (`'250ms'`, `'30s'`, `'5m'`, `'1h'`, `'1d'`). */
-export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+type Unit = 'ms' | 's' | 'm' | 'h' | 'd'
+
+// Not `${number}`, which would take blanks, as in '5 m'.
+/** A span of time: a number of milliseconds, or a string with a unit (`'250ms'`, `'30s'`, `'1.5m'`, `'1h'`, `'1d'`). */
+export type Duration = number | `${bigint}${Unit}` | `${bigint}.${number}${Unit}`
 
 const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 

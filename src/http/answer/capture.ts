@@ -6,6 +6,7 @@
  * backlog.ts (slow clients), detached.ts (a response without a client), part.ts (a 304, 206 or 416 of an answer for one
  * client), serve.ts (stored answers).
  */
+import { timers } from '../../core/time/clock.ts'
 import type { ServerResponse } from 'node:http'
 import type { WatchedRequest } from '../watch/watched-request.ts'
 import { ClientBacklog } from './backlog.ts'
@@ -165,19 +166,19 @@ export class Capture {
     this.#isGone = true
     this.#waitOn()
     // The handler may be waiting for this client to drain.
-    process.nextTick(() => this.goOn())
+    timers.nextTick(() => this.goOn())
   }
 
   /** Breaks the recording off unless the handler writes again within `patience`. */
   #waitOn(): void {
-    clearTimeout(this.#abandoned)
-    this.#abandoned = setTimeout(() => this.breakOff(), this.#audience?.patience)
+    timers.clearTimeout(this.#abandoned)
+    this.#abandoned = timers.setTimeout(() => this.breakOff(), this.#audience?.patience)
     this.#abandoned.unref()
   }
 
   #over(): void {
     this.#reader.endReads()
-    clearTimeout(this.#abandoned)
+    timers.clearTimeout(this.#abandoned)
     this.#departure?.release()
     this.#onHead(null)
   }
@@ -218,7 +219,7 @@ export class Capture {
       const isReady = part !== null && this.#writeOn(part, chunk, write)
       if (chunk !== null) this.recording.write(chunk)
       if (this.#isGone) this.#waitOn()
-      if (done !== null) process.nextTick(done)
+      if (done !== null) timers.nextTick(done)
       this.#cutOffSlow()
       return part === null && !this.recording.isHeard ? true : isReady || this.#isAnyReady
     })
@@ -237,7 +238,7 @@ export class Capture {
       else this.#sent('the end', () => end(this.#partOf(args) ?? [done]))
       this.recording.end(isBodiless(response) ? null : this.#declared)
       this.#reader.endReads()
-      if (this.#isUnsent && done !== null) process.nextTick(done)
+      if (this.#isUnsent && done !== null) timers.nextTick(done)
       return response
     })
   }

@@ -1,3 +1,4 @@
+import { timers } from '../../core/time/clock.ts'
 import { Socket } from 'node:net'
 import { Overrides } from './overrides.ts'
 
@@ -42,7 +43,7 @@ class Connection {
 
   hold(onGone: () => void): void {
     this.#holders.add(onGone)
-    if (this.isGone) process.nextTick(onGone)
+    if (this.isGone) timers.nextTick(onGone)
   }
 
   release(onGone: () => void): void {
@@ -50,7 +51,7 @@ class Connection {
     if (!this.isGone) return
     // Another answer on the same connection may still withhold the events. The tick gives an answer that ends now the
     // time to finish before any listener hears of the departure.
-    process.nextTick(() => {
+    timers.nextTick(() => {
       while (this.#holders.size === 0 && this.#withheld.length > 0) this.#emit(this.#withheld.shift() ?? [])
     })
   }

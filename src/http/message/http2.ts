@@ -1,3 +1,4 @@
+import { timers } from '../../core/time/clock.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Overrides } from './overrides.ts'
 
@@ -61,7 +62,7 @@ export function cutOff(response: ServerResponse, error?: Error): void {
   if (stream === null) response.destroy(error)
   // `destroy` would end the stream as if the answer were complete. The close is deferred, because node:http2 never
   // returns from it if the client has just closed another stream of the same connection.
-  else setImmediate(() => stream.close(internalError))
+  else timers.setImmediate(() => stream.close(internalError))
 }
 
 /** Whether the client, and not the handler, ended the exchange. */

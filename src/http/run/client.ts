@@ -1,3 +1,4 @@
+import { systemClock } from '../../core/time/clock.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tellHandler } from '../message/cache-info.ts'
 import { cacheStatusText, type CacheStatus, type Forwarded } from '../message/cache-status.ts'
@@ -36,7 +37,7 @@ export class Client {
   readonly user: string | null
   readonly visit: Visit
   /** When it asked, on the clock of `performance`, in milliseconds. */
-  readonly askedAt: number = performance.now()
+  readonly askedAt: number = systemClock.now()
 
   constructor(about: ClientAbout) {
     this.request = about.request

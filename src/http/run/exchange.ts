@@ -15,7 +15,7 @@ import { variantsTtl, type Kept } from './response-storing.ts'
 import { firstSlot, slotOfVariant, type VariantSlot } from './variant-slot.ts'
 import { reuse } from '../policy/reuse.ts'
 import { ResponseLoad, type Loaded, type ResponseShared } from './response-load.ts'
-import { ageNow, type Old } from '../stored/stored-response.ts'
+import { ageNow, type Old, type StoredResponse } from '../stored/stored-response.ts'
 
 /**
  * The most turns of a request. A turn ends without an answer if the awaited answer was that of another variant or was
@@ -155,9 +155,15 @@ export class Exchange {
 
   #oldIn(found: Peeked<Kept>): Old | null {
     if (found.state === 'missing' || found.value.kind !== 'response') return null
-    const stored = found.value
-    return this.#client.selection.mayHave(stored) ? { stored, age: stored.initialAge + found.age } : null
+    if (!this.#client.selection.mayHave(found.value)) return null
+    const age = found.value.initialAge + found.age
+    return { stored: found.state === 'stale' ? endedBy(found.value, age + found.ttl) : found.value, age }
   }
+}
+
+/** A response whose lifetime ended at an age, because it was softly purged, unless it had ended before. */
+function endedBy(stored: StoredResponse, age: number): StoredResponse {
+  return stored.lifetime <= age ? stored : { ...stored, lifetime: age }
 }
 
 const missing: Peeked<never> = { state: 'missing' }

@@ -1,3 +1,4 @@
+import { timers } from '../../core/time/clock.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tellHandler } from '../message/cache-info.ts'
 import { cacheStatusText, type Forwarded } from '../message/cache-status.ts'
@@ -172,7 +173,7 @@ export class HandlerRun {
         if (names !== '*' && names.some((name) => !known.includes(name))) resolve(names)
       }
       // A handler that answers in the same turn reports all inputs with its head.
-      this.#onTold = () => void setImmediate(look)
+      this.#onTold = () => void timers.setImmediate(look)
       this.#onTold()
     })
   }

@@ -1,3 +1,4 @@
+import { systemClock } from '../../core/time/clock.ts'
 import type { AsyncResource } from 'node:async_hooks'
 import type { ServerResponse } from 'node:http'
 import type { LoadContext } from '../../core/load/loader.ts'
@@ -221,7 +222,7 @@ export class ResponseLoad {
   /** The rest of `waitTimeout` over all turns of this client, in milliseconds. */
   get #patience(): number {
     const { plan, sibling } = this.#shared
-    return (plan.waitTimeout ?? sibling.defaultWaitTimeout) - (performance.now() - this.#client.askedAt)
+    return (plan.waitTimeout ?? sibling.defaultWaitTimeout) - (systemClock.now() - this.#client.askedAt)
   }
 
   get #isUsableOnError(): boolean {

@@ -1,3 +1,4 @@
+import { systemClock } from '../../core/time/clock.ts'
 import { ignoreRejection } from '../../core/errors.ts'
 import type { HandlerRun } from './handler-run.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
@@ -46,7 +47,7 @@ export class Streams {
    * @returns a function that ends it
    */
   open(key: string, handlerRun: HandlerRun, isCurrent: () => Promise<boolean>): () => void {
-    const stream: Stream = { handlerRun, beganAt: performance.now(), isCurrent, isBeingAsked: false }
+    const stream: Stream = { handlerRun, beganAt: systemClock.now(), isCurrent, isBeingAsked: false }
     this.#streams.set(key, stream)
     void handlerRun.decided.then(() => this.#offer(key))
     return () => {

@@ -4,6 +4,7 @@
  * Reading order: cached-server.ts (`cachedServer`), express-server.ts (`createServer`), express-surroundings.ts (the
  * inputs of a request of Express or of node:http alone).
  */
+import { timers } from '../../core/time/clock.ts'
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Cache } from '../../core/cache/cache.ts'
 import { formatValue } from '../../core/time/duration.ts'
@@ -38,7 +39,7 @@ export function cachedServer(
       } catch (error) {
         // As without a cache, an error of the app is an uncaught exception of the process.
         response.destroy()
-        process.nextTick(() => {
+        timers.nextTick(() => {
           throw error
         })
       }

@@ -1,5 +1,5 @@
 import { TickBatch } from '../../core/time/clock.ts'
-import type { RedisClient } from './client.ts'
+import type { RedisPort } from './port.ts'
 import { runScript } from './run-script.ts'
 import type { Script } from '../scripts.ts'
 
@@ -22,11 +22,11 @@ interface Item {
  * several nodes, each goes out on its own.
  */
 export class Batch {
-  readonly #client: RedisClient
+  readonly #client: RedisPort
   readonly #script: Script
   readonly #thisTick = new TickBatch<Item>((items) => this.#sendAll(items))
 
-  constructor(client: RedisClient, script: Script) {
+  constructor(client: RedisPort, script: Script) {
     this.#client = client
     this.#script = script
   }

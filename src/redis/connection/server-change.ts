@@ -1,4 +1,6 @@
-import type { RedisClient } from './client.ts'
+import { timers } from '../../core/time/clock.ts'
+import { listen } from './listeners.ts'
+import type { RedisPort } from './port.ts'
 
 /** How often the masters of a cluster are compared with the previous ones, in milliseconds; this sends nothing. */
 const lookEvery = 1_000
@@ -8,27 +10,28 @@ const lookEvery = 1_000
  * other masters. Recently acknowledged writes may be lost then.
  */
 export class ServerChange {
-  readonly #client: RedisClient
+  readonly #client: RedisPort
   readonly #tell: () => void
   #masters = ''
+  #stop = (): void => undefined
   #looking: NodeJS.Timeout | undefined
 
-  constructor(client: RedisClient, tell: () => void) {
+  constructor(client: RedisPort, tell: () => void) {
     this.#client = client
     this.#tell = tell
   }
 
   open(): void {
-    listen(this.#client, this.#tell)
+    this.#stop = listen(this.#client, 'ready', this.#tell)
     if (!this.#client.isCluster) return
     this.#masters = this.#mastersNow()
-    this.#looking = setInterval(this.#look, lookEvery)
+    this.#looking = timers.setInterval(this.#look, lookEvery)
     this.#looking.unref()
   }
 
   close(): void {
-    stopListening(this.#client, this.#tell)
-    clearInterval(this.#looking)
+    this.#stop()
+    timers.clearInterval(this.#looking)
   }
 
   readonly #look = (): void => {
@@ -39,31 +42,7 @@ export class ServerChange {
   }
 
   #mastersNow(): string {
-    const addresses = this.#client.nodes?.('master').map(({ options }) => `${options?.host}:${options?.port}`) ?? []
-    return addresses.toSorted().join(' ')
+    const names = this.#client.nodes().map(({ name }) => name)
+    return names.toSorted().join(' ')
   }
-}
-
-/** The stores on a client share one listener of its connections: Node.js warns of more than ten. */
-interface Shared {
-  readonly tellers: Set<() => void>
-  readonly listener: () => void
-}
-
-const shared = new WeakMap<RedisClient, Shared>()
-
-function listen(client: RedisClient, tell: () => void): void {
-  const present = shared.get(client)
-  if (present !== undefined) return void present.tellers.add(tell)
-  const tellers = new Set([tell])
-  const listener = (): void => tellers.forEach((each) => each())
-  shared.set(client, { tellers, listener })
-  client.on?.('ready', listener)
-}
-
-function stopListening(client: RedisClient, tell: () => void): void {
-  const present = shared.get(client)
-  if (!present?.tellers.delete(tell) || present.tellers.size > 0) return
-  shared.delete(client)
-  client.off?.('ready', present.listener)
 }

@@ -18,7 +18,7 @@ const mostBehind = 10
  */
 export class ServerClock {
   readonly #clock: Clock
-  readonly #time: () => Promise<readonly (string | number)[]>
+  readonly #time: () => Promise<readonly unknown[]>
   #least = Number.NEGATIVE_INFINITY
   #most = Number.POSITIVE_INFINITY
   #sampledAt = Number.NEGATIVE_INFINITY
@@ -26,7 +26,7 @@ export class ServerClock {
   #first: Promise<void> | null = null
 
   /** @param time asks the server for seconds and microseconds */
-  constructor(clock: Clock, time: () => Promise<readonly (string | number)[]>) {
+  constructor(clock: Clock, time: () => Promise<readonly unknown[]>) {
     this.#clock = clock
     this.#time = time
   }

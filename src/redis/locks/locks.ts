@@ -1,10 +1,11 @@
 import type { Busy, Hold, LockBackend, TakeResult, TakeRequest } from '../../core/contract/lock-backend.ts'
-import { ignoreRejection } from '../../core/errors.ts'
+import { type Diagnosis, ignoreRejection } from '../../core/errors.ts'
 import { tokenLength } from '../../core/lease/token.ts'
-import type { RedisClient } from '../connection/client.ts'
+import type { RedisPort } from '../connection/port.ts'
 import { Inbox } from '../push/inbox.ts'
 import { lockKey, lockKeys, type LockKeys } from './lock-keys.ts'
-import { runScript } from '../connection/run-script.ts'
+import { loadScript, runScript } from '../connection/run-script.ts'
+import { ConnectionTrouble } from '../connection/connection-trouble.ts'
 import * as scripts from '../scripts.ts'
 
 /**
@@ -27,30 +28,37 @@ export interface RedisLocksOptions {
 /** Locks on one Redis, or on a Cluster. A lock is a plain string, so that clients with `SET NX PX` are excluded too. */
 export class RedisLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
-  readonly #client: RedisClient
+  readonly #client: RedisPort
   readonly #options: RedisLocksOptions
   readonly #inbox: Inbox | null
+  readonly #trouble: ConnectionTrouble
   readonly #lost = new Map<string, () => void>()
 
-  constructor(client: RedisClient, options: RedisLocksOptions) {
+  constructor(client: RedisPort, options: RedisLocksOptions) {
     this.#client = client
     this.#options = options
     const lose = (): void => {
       // Without its inbox, this process counts as dead, and other processes may already hold its locks.
       if (options.stealFromDead) for (const tell of this.#lost.values()) tell()
     }
-    this.#inbox = options.wakeUp === 'push' ? new Inbox(client, { confirmLeases: lose, pushed: () => undefined }) : null
+    const trouble = (this.#trouble = ConnectionTrouble.of(client))
+    const owner = { trouble, confirmLeases: lose, pushed: () => undefined }
+    this.#inbox = options.wakeUp === 'push' ? new Inbox(client, owner) : null
   }
 
   open(): void {
+    this.#trouble.open()
     this.#inbox?.open()
-    for (const script of [scripts.take, scripts.giveBack, scripts.prolong]) {
-      ignoreRejection(this.#client.script('LOAD', script.lua))
-    }
+    for (const script of [scripts.take, scripts.giveBack, scripts.prolong]) loadScript(this.#client, script)
   }
 
   async close(): Promise<void> {
+    this.#trouble.close()
     this.#inbox?.close()
+  }
+
+  diagnose(rejection?: unknown): Diagnosis | null {
+    return this.#trouble.diagnose(rejection)
   }
 
   take(request: TakeRequest): Promise<TakeResult> {
@@ -71,7 +79,7 @@ export class RedisLocks implements LockBackend {
       reply = (await this.#run(scripts.take, its, [me, Math.ceil(ttl), waits])) as unknown[]
     } catch (error) {
       // Unless the server itself refused, it may have granted a lock whose answer is lost.
-      if ((error as Error).name !== 'ReplyError') ignoreRejection(this.#giveBack(keys, token, me))
+      if (!this.#client.isReply(error)) ignoreRejection(this.#giveBack(keys, token, me))
       throw error
     }
     if (Number(reply[0]) === 1) {
@@ -130,7 +138,7 @@ export class RedisLocks implements LockBackend {
   async #replicated(hold: Hold): Promise<void> {
     const { minReplicas, replicaTimeout } = this.#options
     try {
-      const known = Number(await this.#client.callBuffer('WAIT', [minReplicas, replicaTimeout]))
+      const known = Number(await this.#client.call('wait', null, [minReplicas, replicaTimeout]))
       if (known >= minReplicas) return
       throw new Error(`${known} of ${minReplicas} replicas acknowledged the lock within ${replicaTimeout} ms`)
     } catch (error) {

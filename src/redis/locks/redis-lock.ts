@@ -3,9 +3,9 @@ import { formatValue, type Duration } from '../../core/time/duration.ts'
 import { FleetLock } from '../../core/lock/fleet-lock.ts'
 import { acquireChecks, lockDefaults, type LockPlan } from '../../core/options/lock-plan.ts'
 import type { AcquireOptions, Lock } from '../../core/contract/lock.ts'
-import type { RedisClient } from '../connection/client.ts'
+import { portOf, type RedisClient } from '../clients/redis-client.ts'
+import type { RedisPort } from '../connection/port.ts'
 import { RedisLocks } from './locks.ts'
-import { checkClient } from '../redis-store.ts'
 
 /** The options of a `redisLock`: the defaults of its requests, and its use of Redis. */
 export interface RedisLockOptions extends Omit<AcquireOptions, 'signal'> {
@@ -44,12 +44,12 @@ const checks = {
 /**
  * A lock on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster. It excludes clients that use `SET
  * <prefix><name> <token> NX PX`, and is excluded by them.
- * @param client an ioredis `Redis` or `Cluster`; it is neither changed nor closed
+ * @param client a client of ioredis or node-redis; it is neither changed nor closed
  * @throws TypeError for another kind of client, or a wrong option
  */
 export function redisLock(client: RedisClient, options: RedisLockOptions = {}): Lock {
-  checkClient(client)
-  checkPrefix(client)
+  const port = portOf(client)
+  checkPrefix(port)
   const {
     prefix = 'lock:',
     wakeUp = 'push',
@@ -61,20 +61,19 @@ export function redisLock(client: RedisClient, options: RedisLockOptions = {}): 
     minReplicas?: number
     commandTimeout?: number
   } = checkOptions('redisLock', options, checks)
-  if (minReplicas > 0 && client.isCluster) {
+  if (minReplicas > 0 && port.isCluster) {
     throw new TypeError('Expected `minReplicas` to be 0 on a cluster: WAIT names no key, so it may ask another node')
   }
   const how = { prefix, wakeUp, stealFromDead, minReplicas, replicaTimeout: commandTimeout }
-  return new FleetLock(new RedisLocks(client, how), { plan: { ...lockDefaults, ...plan }, commandTimeout })
+  return new FleetLock(new RedisLocks(port, how), { plan: { ...lockDefaults, ...plan }, commandTimeout })
 }
 
 /**
  * A key prefix of the client would put the lock, which has its plain name, and the keys beside it, which have that name
  * in braces, into different slots.
  */
-function checkPrefix(client: RedisClient): void {
-  const { options } = client as { options?: { keyPrefix?: unknown } }
-  if (!client.isCluster || !options?.keyPrefix) return
+function checkPrefix({ isCluster, keyPrefix }: RedisPort): void {
+  if (!isCluster || keyPrefix === '') return
   throw new TypeError('Expected a client of a cluster without `keyPrefix`: say `prefix` instead')
 }
 

@@ -3,11 +3,10 @@ import { formatValue } from '../../core/time/duration.ts'
 import { FleetLock } from '../../core/lock/fleet-lock.ts'
 import { acquireChecks, lockDefaults, type LockPlan } from '../../core/options/lock-plan.ts'
 import type { AcquireOptions, Lock } from '../../core/contract/lock.ts'
-import type { RedisClient } from '../connection/client.ts'
+import { portOf, type RedisClient } from '../clients/redis-client.ts'
 import { RedisLocks } from './locks.ts'
 import { Majority } from './majority.ts'
 import { checkedPrefix } from './redis-lock.ts'
-import { checkClient } from '../redis-store.ts'
 
 /** The options of a `redlock`: the defaults of its requests. It keeps no order and sends no messages. */
 export interface RedlockOptions extends Omit<AcquireOptions, 'signal' | 'fair'> {
@@ -21,7 +20,7 @@ const checks = { ...ofEach, prefix: checkedPrefix }
 /**
  * A lock on several independent Redis servers, held if a majority grants it: it survives the loss of a minority. It has
  * no fencing token; if correctness depends on one, see docs/locks.md.
- * @param clients three or five ioredis `Redis`, each of another server; they are neither changed nor closed
+ * @param clients three or five clients of ioredis or node-redis, each of another server; they are neither changed nor closed
  * @throws TypeError for fewer than three clients, another kind of client, or a wrong option
  */
 export function redlock(clients: readonly RedisClient[], options: RedlockOptions = {}): Lock {
@@ -30,7 +29,7 @@ export function redlock(clients: readonly RedisClient[], options: RedlockOptions
       `Expected three clients or more, got ${Array.isArray(clients) ? clients.length : formatValue(clients)}`,
     )
   }
-  for (const client of clients) checkClient(client)
+  const ports = clients.map(portOf)
   if (new Set(clients).size < clients.length) throw new TypeError('Expected clients of different servers')
   const { prefix = 'lock:', ...plan }: Partial<LockPlan> & { prefix?: string } = checkOptions(
     'redlock',
@@ -38,6 +37,6 @@ export function redlock(clients: readonly RedisClient[], options: RedlockOptions
     checks,
   )
   const how = { prefix, wakeUp: 'poll', stealFromDead: false, minReplicas: 0, replicaTimeout: 0 } as const
-  const majority = new Majority(clients.map((client) => new RedisLocks(client, how)))
+  const majority = new Majority(ports.map((port) => new RedisLocks(port, how)))
   return new FleetLock(majority, { plan: { ...lockDefaults, ...plan }, commandTimeout: 1_000, ordered: false })
 }

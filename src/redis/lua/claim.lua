@@ -32,9 +32,15 @@ local function claim(KEYS, ARGV)
   local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
   local goneAfter = ARGV[7]
 
-  -- From before the load: an invalidation of a tag from here on has a greater epoch.
+  -- From before the load: an invalidation of a tag from here on has a greater epoch. The first claim of a namespace
+  -- creates it, whether or not there are tags yet, so that loads side by side have the same one: the first value with
+  -- a tag voids those of loads with an older epoch.
   local function epoch()
     local found = KEYS[3] and redis.pcall('GET', KEYS[3])
+    if found == false then
+      found = string.format('%.0f', micros - 1)
+      if redis.pcall('SET', KEYS[3], found, 'PX', 2592000000).err then return false end
+    end
     return type(found) == 'string' and found
   end
 
@@ -49,11 +55,12 @@ local function claim(KEYS, ARGV)
   local version = 0
   if header then
     local writer = string.sub(header, 3, 18)
+    local isSoftened = string.byte(header, 2) % 4 >= 2
     local freshUntil, staleUntil
     freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
     -- Not a number, or beyond the whole numbers of a double: garbage that begins like a value.
     if not (version >= 0 and version < 9007199254740992) then version = 0 end
-    if not string.find(unwanted, writer, 1, true) and (writer == awaited or freshUntil > now) then
+    if not isSoftened and not string.find(unwanted, writer, 1, true) and (writer == awaited or freshUntil > now) then
       return {'fresh', micros, redis.call('GET', valueKey)}
     end
     if staleUntil > now then

@@ -12,7 +12,10 @@ local epoch = counted(redis.call('GET', KEYS[1]))
 local latest = epoch > 0 and epoch or time[1] * 1000000 + time[2]
 local newest = 0
 for index = 2, #KEYS do
-  newest = math.max(newest, counted(redis.call('GET', KEYS[index])))
+  -- A tag has a second epoch, behind a blank, after a soft invalidation.
+  for each in string.gmatch(redis.call('GET', KEYS[index]) or '', '%S+') do
+    newest = math.max(newest, counted(each))
+  end
 end
 local since = tonumber(ARGV[1]) or math.max(latest, newest)
 if newest > since then return false end

@@ -1,7 +1,7 @@
--- Write or delete a value, and void the load of its key, be it under way or failed.
+-- Write or delete a value or end its ttl, and void the load of its key, be it under way or failed.
 -- KEYS  1 value   2 lease   3 list of processes with copies, if on this server
 -- ARGV  1 token of the new value, '' to delete
---       2 payload   3 ttl, ms   4 grace, ms
+--       2 payload   3 ttl, ms; 'soft' to end the ttl of the value that there is   4 grace, ms
 --       5 when it was sent, by this server's clock, ms, '' if not known: freshness counts from there
 --       6 how late it may arrive, ms, '' for ever: later, its sender has given up, and others may have written since
 --       7 flags of the value
@@ -15,8 +15,28 @@ local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox
 local fields = lease.err and {} or redis.call('HKEYS', leaseKey)
 redis.call('DEL', leaseKey)
 
+-- The value that there is, stale from now on, and until when; false if there is none, or none that may be served stale.
+local function softened()
+  local value = redis.pcall('GET', valueKey)
+  if type(value) ~= 'string' or #value < 48 or string.byte(value) ~= 177 then return false end
+  local freshUntil, staleUntil = struct.unpack('>I6I6', value, 25)
+  local grace = staleUntil - freshUntil
+  freshUntil = math.min(freshUntil, now)
+  staleUntil = freshUntil + grace
+  if grace <= 0 or staleUntil <= now then return false end
+  -- Flag 2: no clock, and no wait for the load that wrote it, makes it fresh again.
+  local flags = string.byte(value, 2)
+  if flags % 4 < 2 then flags = flags + 2 end
+  local times = struct.pack('>I6I6', freshUntil, staleUntil)
+  return string.char(177, flags) .. string.sub(value, 3, 24) .. times .. string.sub(value, 37), staleUntil
+end
+
 local late = token ~= '' and ARGV[5] ~= '' and ARGV[6] ~= '' and now - ARGV[5] > tonumber(ARGV[6])
-if token == '' or late then
+local soft, softUntil
+if ARGV[3] == 'soft' then soft, softUntil = softened() end
+if soft then
+  redis.call('SET', valueKey, soft, 'PX', math.max(softUntil - now, 1000))
+elseif token == '' or late then
   redis.call('DEL', valueKey)
 else
   local version = micros

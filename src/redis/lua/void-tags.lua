@@ -1,6 +1,6 @@
--- Void all values with one of these tags, and those whose loads are under way.
+-- Void all values with one of these tags, or end their ttl; and void those whose loads are under way.
 -- KEYS  1 epoch   2 list of processes with copies   3.. tags
--- ARGV  1 shortest memory of a tag's invalidation, ms
+-- ARGV  1 shortest memory of a tag's invalidation, ms   2 'hard', or 'soft' to end the ttl only
 -- Returns  1 if a process keeps copies, 0 if not
 -- A foreign text, or a number too large to be counted on, counts as none.
 local function counted(text)
@@ -12,6 +12,12 @@ local epoch = counted(redis.call('GET', KEYS[1]))
 epoch = string.format('%.0f', math.max(time[1] * 1000000 + time[2], epoch + 1))
 redis.call('SET', KEYS[1], epoch, 'PX', 2592000000)
 for index = 3, #KEYS do
-  redis.call('SET', KEYS[index], epoch, 'PX', math.max(redis.call('PTTL', KEYS[index]), ARGV[1]))
+  local epochs = epoch
+  if ARGV[2] == 'soft' then
+    -- Keep the epoch that voids values. A tag that is missing may have voided some, and so voids all.
+    local hard = string.match(redis.call('GET', KEYS[index]) or '', '^%d+')
+    if hard then epochs = hard .. ' ' .. epoch end
+  end
+  redis.call('SET', KEYS[index], epochs, 'PX', math.max(redis.call('PTTL', KEYS[index]), ARGV[1]))
 end
 return redis.call('PTTL', KEYS[2]) < 0 and 0 or 1

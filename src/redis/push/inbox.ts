@@ -1,6 +1,9 @@
+import { systemClock, timers } from '../../core/time/clock.ts'
 import { randomBytes } from 'node:crypto'
 import { tokenLength } from '../../core/lease/token.ts'
-import type { RedisClient, RedisSubscriber } from '../connection/client.ts'
+import type { RedisPort, RedisSubscriber } from '../connection/port.ts'
+import type { ConnectionTrouble } from '../connection/connection-trouble.ts'
+import { listen } from '../connection/listeners.ts'
 
 /**
  * A message of a script. To waiters: `v` a value with its header, `r` read the value, `f` an error, `p` do not queue,
@@ -23,6 +26,8 @@ export interface Hearer {
 export interface InboxOwner {
   /** Receives the messages about copies. */
   readonly copies?: Hearer
+  /** Is told of the errors of the connection: the client itself reports none if nobody listens to it. */
+  readonly trouble: Pick<ConnectionTrouble, 'note' | 'over'>
   /**
    * The subscription is lost, so that other processes may take this one for dead; or it is back, and messages to
    * holders may have been lost meanwhile.
@@ -73,7 +78,7 @@ const patience = 250
  * Without step 4, A would wait until it asks again.
  */
 export class Inbox {
-  readonly #client: RedisClient
+  readonly #client: RedisPort
   readonly #owner: InboxOwner
   readonly #listeners = new Map<string, Set<Listener>>()
   readonly #holders = new Map<string, () => void>()
@@ -86,8 +91,9 @@ export class Inbox {
   #firstTry: Promise<void> = Promise.resolve()
   #told = true
   #beat: NodeJS.Timeout | undefined
+  #leaveClient = (): void => undefined
 
-  constructor(client: RedisClient, owner: InboxOwner) {
+  constructor(client: RedisPort, owner: InboxOwner) {
     this.#client = client
     this.#owner = owner
   }
@@ -101,27 +107,25 @@ export class Inbox {
     this.#name = `${inboxPrefix}${randomBytes(12).toString('base64url')}`
     this.#state = 'connecting'
     this.#told = true
-    const subscriber = (this.#subscriber = this.#client.duplicate())
-    leaveSubscribing(subscriber)
     let tried!: () => void
     this.#firstTry = new Promise((resolve) => (tried = resolve))
     const without = (): void => {
-      clearTimeout(timer)
+      timers.clearTimeout(timer)
       tried()
       if (this.#subscriber === subscriber) this.#pushed(false)
     }
-    const timer = setTimeout(without, patience)
+    const timer = timers.setTimeout(without, patience)
     timer.unref()
     const subscribe = async (): Promise<void> => {
       try {
-        await subscriber.subscribe(this.#name)
+        await subscriber.subscribe()
       } catch {
         return without()
       }
       if (this.#subscriber !== subscriber) return
       const missed = this.#state === 'down'
       this.#state = 'up'
-      clearTimeout(timer)
+      timers.clearTimeout(timer)
       tried()
       this.#pushed(true)
       if (!missed) return
@@ -129,23 +133,30 @@ export class Inbox {
       this.#wakeAll()
       this.#owner.confirmLeases()
     }
-    // Messages after the close are ignored: an answer would need the client, which the user may have ended.
-    subscriber.on('messageBuffer', (_channel, message) => this.#subscriber === subscriber && this.#received(message))
-    subscriber.on('ready', () => void subscribe())
-    subscriber.on('close', () => {
-      if (this.#subscriber === subscriber) this.#lost()
+    const subscriber = this.#client.subscriber(this.#name, {
+      opened: () => {
+        this.#owner.trouble.over()
+        void subscribe()
+      },
+      lost: () => {
+        if (this.#subscriber === subscriber) this.#lost()
+      },
+      failed: this.#owner.trouble.note,
+      // Messages after the close are ignored: an answer would need the client, which the user may have ended.
+      message: (bytes) => {
+        if (this.#subscriber === subscriber) this.#received(bytes)
+      },
     })
-    // The client's own connection reports the same error.
-    subscriber.on('error', () => undefined)
-    if (subscriber.status === 'wait') subscriber.connect().catch(() => undefined)
-    if (subscriber.status === 'ready') void subscribe()
+    this.#subscriber = subscriber
     this.#makeSure(subscriber, subscribe)
+    this.#leaveClient = this.#endWithClient(subscriber)
   }
 
   close(): void {
     this.#state = 'closed'
-    clearInterval(this.#beat)
-    this.#subscriber?.disconnect()
+    timers.clearInterval(this.#beat)
+    this.#leaveClient()
+    this.#subscriber?.close()
     this.#subscriber = null
     this.#wakeAll()
   }
@@ -159,7 +170,7 @@ export class Inbox {
     } finally {
       this.#asking--
       // Later, so that the claimer can listen first.
-      if (this.#early.size > 0) queueMicrotask(() => this.#asking === 0 && this.#early.clear())
+      if (this.#early.size > 0) timers.queueMicrotask(() => this.#asking === 0 && this.#early.clear())
     }
   }
 
@@ -195,23 +206,39 @@ export class Inbox {
   /** Subscribes again from time to time, which is idempotent, and reconnects if that is not answered. */
   #makeSure(subscriber: RedisSubscriber, subscribe: () => Promise<void>): void {
     let answered = true
-    let last = performance.now()
-    this.#beat = setInterval(() => {
-      const now = performance.now()
+    let last = systemClock.now()
+    this.#beat = timers.setInterval(() => {
+      const now = systemClock.now()
       // This process itself was paused or busy: the answer may have arrived unread.
       const late = now - last > 1.5 * heartbeat
       last = now
-      if (subscriber.status !== 'ready' || late) return
+      if (!subscriber.isOpen || late) return
       if (answered) {
         answered = false
         void subscribe().then(() => (answered = true))
       } else {
         answered = true
         this.#lost()
-        subscriber.disconnect(true)
+        subscriber.reconnect()
       }
     }, heartbeat)
     this.#beat.unref()
+  }
+
+  /**
+   * Ends the connection with that of the client, so that it does not keep a process alive whose cache was not closed; and
+   * connects again when the user does so with the client.
+   */
+  #endWithClient(subscriber: RedisSubscriber): () => void {
+    const leaveEnd = listen(this.#client, 'end', () => {
+      subscriber.close()
+      this.#lost()
+    })
+    const leaveReady = listen(this.#client, 'ready', () => subscriber.open())
+    return () => {
+      leaveEnd()
+      leaveReady()
+    }
   }
 
   #lost(): void {
@@ -254,13 +281,4 @@ export class Inbox {
     this.#listeners.clear()
     for (const listeners of all) for (const listener of listeners) listener(again)
   }
-}
-
-/**
- * Turns off the re-subscription of ioredis, because the inbox does that itself. The one of ioredis rejects without a
- * handler if it fails, for instance when the cache is closed at that moment, and that ends the process.
- */
-function leaveSubscribing(subscriber: RedisSubscriber): void {
-  const { options } = subscriber as { options?: { autoResubscribe?: unknown } }
-  if (options?.autoResubscribe === true) options.autoResubscribe = false
 }

@@ -1,4 +1,4 @@
-import { systemClock } from '../../core/time/clock.ts'
+import { systemClock, type Clock, type Timer } from '../../core/time/clock.ts'
 import type { Copies, Watch } from '../../core/contract/store.ts'
 import type { Gone } from './gone.ts'
 
@@ -12,6 +12,7 @@ export class Watcher {
   readonly #window: number
   readonly #ask: () => string | null
   readonly #onEnd: () => void
+  readonly #clock: Clock
   readonly #watches = new Set<CopiesWatch>()
   /** When the signs under way were requested, by token. */
   readonly #asked = new Map<string, number>()
@@ -19,18 +20,20 @@ export class Watcher {
   #last = ''
   #until = 0
   #keptUntil = 0
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
 
   /**
    * @param options.window how long a sign is valid, in milliseconds
    * @param options.ask puts this process on the list and requests a sign; returns its token, or `null` if none will
    *   come
    * @param options.onEnd called when the last watch has closed
+   * @param clock real time by default, because the other processes and the server go by it
    */
-  constructor(options: { window: number; ask: () => string | null; onEnd: () => void }) {
+  constructor(options: { window: number; ask: () => string | null; onEnd: () => void }, clock: Clock = systemClock) {
     this.#window = options.window
     this.#ask = options.ask
     this.#onEnd = options.onEnd
+    this.#clock = clock
   }
 
   /** Adds the copies of one more cache. */
@@ -44,11 +47,8 @@ export class Watcher {
   keep(watch: CopiesWatch, ms: number): void {
     // A read of a closed cache may still have been under way.
     if (!this.#watches.has(watch)) return
-    this.#keptUntil = Math.max(this.#keptUntil, systemClock.now() + ms)
-    if (this.#timer !== undefined) return
-    this.#timer = setInterval(this.#renew, this.#window / 3)
-    this.#timer.unref()
-    this.#renew()
+    this.#keptUntil = Math.max(this.#keptUntil, this.#clock.now() + ms)
+    if (this.#timer === undefined) this.#renew()
   }
 
   leave(watch: CopiesWatch): void {
@@ -87,8 +87,9 @@ export class Watcher {
   }
 
   readonly #renew = (): void => {
-    const now = systemClock.now()
+    const now = this.#clock.now()
     if (now > this.#keptUntil) return this.#stop()
+    this.#timer = this.#clock.after(this.#window / 3, this.#renew, 'background')
     // A sign later than this would be valid for no time.
     for (const [token, askedAt] of this.#asked) if (askedAt + this.#window <= now) this.#asked.delete(token)
     const token = this.#ask()
@@ -96,7 +97,7 @@ export class Watcher {
   }
 
   #stop(): void {
-    clearInterval(this.#timer)
+    this.#timer?.cancel()
     this.#timer = undefined
   }
 }

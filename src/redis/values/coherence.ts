@@ -1,12 +1,13 @@
+import { timers } from '../../core/time/clock.ts'
 import type { Copies, Watch } from '../../core/contract/store.ts'
 import { ignoreRejection } from '../../core/errors.ts'
 import { namespaceOf } from '../../core/entry/tags.ts'
 import { tokens } from '../../core/lease/token.ts'
-import type { RedisClient } from '../connection/client.ts'
+import type { RedisPort } from '../connection/port.ts'
 import { goneIn, type Gone } from '../push/gone.ts'
 import type { Message } from '../push/inbox.ts'
 import { copiesKey } from './keys.ts'
-import { runScript, send } from '../connection/run-script.ts'
+import { runScript } from '../connection/run-script.ts'
 import * as scripts from '../scripts.ts'
 import { Watcher } from '../push/watcher.ts'
 
@@ -25,7 +26,7 @@ const window = 300
  * when its time in the list is over, and with it the window of its copies.
  */
 export class Coherence {
-  readonly #client: RedisClient
+  readonly #client: RedisPort
   readonly #inbox: () => string
   readonly #token = tokens()
   /** By namespace. */
@@ -36,7 +37,7 @@ export class Coherence {
   readonly #listed = new Set<string>()
 
   /** @param inbox the channel of this process; `''` while it is not subscribed */
-  constructor(client: RedisClient, inbox: () => string) {
+  constructor(client: RedisPort, inbox: () => string) {
     this.#client = client
     this.#inbox = inbox
   }
@@ -72,9 +73,9 @@ export class Coherence {
       awaited = told.map(String)
       if (isDone()) return
       // Both clocks are rounded down.
-      const timer = setTimeout(done, Number(longest) + 2)
+      const timer = timers.setTimeout(done, Number(longest) + 2)
       await all
-      clearTimeout(timer)
+      timers.clearTimeout(timer)
     } finally {
       this.#waiting.delete(token)
     }
@@ -86,7 +87,7 @@ export class Coherence {
    */
   leave(): void {
     const inbox = this.#inbox()
-    for (const namespace of this.#listed) ignoreRejection(send(this.#client, 'hdel', [copiesKey(namespace), inbox]))
+    for (const namespace of this.#listed) ignoreRejection(this.#client.call('hdel', copiesKey(namespace), [inbox]))
     this.#listed.clear()
   }
 
@@ -104,7 +105,7 @@ export class Coherence {
     this.#watchers.get(namespaceOf([...gone.keys, ...gone.tags][0] ?? ''))?.told(token, gone)
     const inbox = this.#inbox()
     if (gone.from === inbox) this.#waiting.get(token)?.(inbox)
-    else if (gone.from !== '') ignoreRejection(this.#client.publish(gone.from, `k${token}${inbox}`))
+    else if (gone.from !== '') ignoreRejection(this.#client.call('publish', null, [gone.from, `k${token}${inbox}`]))
   }
 
   #askForSign(namespace: string): string | null {

@@ -12,11 +12,12 @@ import { checkedValidators } from '../../core/load/loader.ts'
  *   2  token, 16 bytes      30  stale until, 6 bytes      48  the additional data of the flags, then the payload
  *
  * Flag 1 announces additional data: its length, 4 bytes, then JSON with the epoch at which the load began, the tags and
- * the validators.
+ * the validators. Flag 2 says that a soft invalidation has ended the ttl.
  */
 const format = 177
 const headerLength = 48
 const aboutFlag = 1
+const softFlag = 2
 
 /**
  * A value written this far in the future, in milliseconds, is from before the server's clock was set back, and its age
@@ -66,13 +67,14 @@ const garbage: About = { since: 0, tags: [''], validators: null }
 
 /** An entry that reads its header on demand: a hit needs only one field. */
 export class RedisEntry implements Entry {
+  /** The server's time at which it was seen, in milliseconds. */
+  readonly seenAt: number
   readonly #bytes: Buffer
-  readonly #serverNow: number
   #about: About | null = null
 
   constructor(bytes: Buffer, serverNow: number) {
     this.#bytes = bytes
-    this.#serverNow = serverNow
+    this.seenAt = serverNow
   }
 
   get payload(): Buffer {
@@ -101,11 +103,17 @@ export class RedisEntry implements Entry {
   }
 
   get age(): number {
-    return Math.max(0, this.#serverNow - this.#bytes.readUIntBE(18, 6))
+    return Math.max(0, this.seenAt - this.#bytes.readUIntBE(18, 6))
   }
 
   get freshFor(): number {
-    return this.#left(24)
+    const left = this.#left(24)
+    // The estimate of the server's clock may be behind the moment of the invalidation.
+    return this.outdated ? Math.min(left, 0) : left
+  }
+
+  get outdated(): boolean {
+    return ((this.#bytes[1] as number) & softFlag) !== 0
   }
 
   get staleFor(): number {
@@ -128,7 +136,7 @@ export class RedisEntry implements Entry {
   /** The milliseconds until the moment at an offset of the header. */
   #left(place: number): number {
     const writtenAt = this.#bytes.readUIntBE(18, 6)
-    return writtenAt > this.#serverNow + ofTheFuture ? -1 : this.#bytes.readUIntBE(place, 6) - this.#serverNow
+    return writtenAt > this.seenAt + ofTheFuture ? -1 : this.#bytes.readUIntBE(place, 6) - this.seenAt
   }
 }
 

@@ -1,4 +1,4 @@
-import { systemClock } from '../../core/time/clock.ts'
+import { systemClock, TickBatch } from '../../core/time/clock.ts'
 import type { Lease } from '../../core/contract/store.ts'
 import type { Inbox } from '../push/inbox.ts'
 
@@ -17,10 +17,13 @@ interface Held {
 /** The leases of this process, by token. */
 export class HeldLeases {
   readonly #inbox: Inbox | null
+  readonly #renew: (leases: readonly Lease[]) => Promise<boolean>[]
   readonly #held = new Map<string, Held>()
+  readonly #unconfirmed = new TickBatch<string>((tokens) => this.#confirmHeld(tokens))
 
-  constructor(inbox: Inbox | null) {
+  constructor(inbox: Inbox | null, renew: (leases: readonly Lease[]) => Promise<boolean>[]) {
     this.#inbox = inbox
+    this.#renew = renew
   }
 
   /**
@@ -53,13 +56,25 @@ export class HeldLeases {
     return { sentAt: granted + systemClock.now() - learned, since, replaces }
   }
 
-  /** Renews every held lease, and reports those that are lost. */
-  confirm(renew: (leases: readonly Lease[]) => Promise<boolean>[]): void {
-    const all = [...this.#held.values()]
-    for (const [index, answer] of renew(all.map(({ lease }) => lease)).entries()) {
+  /**
+   * Renews every held lease, and reports those that are lost. Without a subscription this takes our inbox off them, so
+   * that no process takes this one for dead.
+   */
+  confirmAll(): void {
+    this.#confirmHeld([...this.#held.keys()])
+  }
+
+  /** Renews one lease, together with others of the same tick, unless its load ends before. */
+  confirm({ token }: Lease): void {
+    this.#unconfirmed.add(token)
+  }
+
+  #confirmHeld(tokens: readonly string[]): void {
+    const held = tokens.flatMap((token) => this.#held.get(token) ?? [])
+    for (const [index, answer] of this.#renew(held.map(({ lease }) => lease)).entries()) {
       // Without an answer, the watchdog's next renewal or its deadline decides.
       answer.then(
-        (ours) => ours || all[index]?.lose(),
+        (ours) => ours || held[index]?.lose(),
         () => undefined,
       )
     }

@@ -1,9 +1,9 @@
 import * as scripts from '../scripts.ts'
 import type { Inspection, Seen, SeenLease } from '../../core/contract/store.ts'
-import { keyPrefixOf, type RedisClient, isYes } from '../connection/client.ts'
+import { type RedisPort, isYes } from '../connection/port.ts'
 import { entryIn } from './entry.ts'
 import { keyOfLease, leaseKey, leasePattern, valueKey } from './keys.ts'
-import { runScript, send } from '../connection/run-script.ts'
+import { runScript } from '../connection/run-script.ts'
 import { failedIn } from './outcome.ts'
 import type { Voidable, Tags } from './tags.ts'
 
@@ -22,10 +22,10 @@ interface Looked {
 
 /** The operations of operators on Redis. */
 export class RedisInspection implements Inspection {
-  readonly #client: RedisClient
+  readonly #client: RedisPort
   readonly #tags: Tags
 
-  constructor(client: RedisClient, tags: Tags) {
+  constructor(client: RedisPort, tags: Tags) {
     this.#client = client
     this.#tags = tags
   }
@@ -33,22 +33,22 @@ export class RedisInspection implements Inspection {
   async look(key: string): Promise<Seen> {
     const { now, value, lease, rest, tagged } = await this.#look(key, [leaseKey(key), valueKey(key)])
     const entry = value === null ? null : entryIn(value, now)
-    const voidedBy = entry === null || entry.tags.length === 0 ? [] : await this.#tags.voiding(entry)
-    const isLifted = tagged !== null && (await this.#tags.voiding(tagged)).length > 0
-    return { entry, voidedBy, lease, rest: isLifted ? null : rest }
+    const found = entry === null ? { entry, voidedBy: [], softenedBy: [] } : await this.#tags.inspected(entry)
+    const isLifted = tagged !== null && (await this.#tags.haveLifted(tagged))
+    return { ...found, lease, rest: isLifted ? null : rest }
   }
 
   /** Scans all keys on all masters: an index of leases would cost every load. */
   async *leases(prefix: string): AsyncGenerator<readonly SeenLease[], void> {
-    const keyPrefix = keyPrefixOf(this.#client)
+    const { keyPrefix } = this.#client
     const pattern = leasePattern(prefix, keyPrefix)
     // A scan may return a key twice, and a slot may move between masters.
     const named = new Set<string>()
-    for (const server of this.#client.nodes?.('master') ?? [this.#client]) {
+    for (const server of this.#client.nodes()) {
       let cursor = '0'
       do {
         const args = [cursor, 'MATCH', pattern, 'COUNT', step, 'TYPE', 'hash']
-        const [next, names] = (await send(server, 'scan', args)) as [unknown, readonly unknown[]]
+        const [next, names] = (await server.call('scan', args)) as [unknown, readonly unknown[]]
         cursor = String(next)
         const keys = names.map((name) => keyOfLease(String(name), keyPrefix)).filter((key) => !named.has(key))
         for (const key of keys) named.add(key)

@@ -2,8 +2,7 @@ import type { Outcome } from '../../core/contract/store.ts'
 import { entryIn, type RedisEntry } from './entry.ts'
 import { failureIn } from '../../core/load/failures.ts'
 import type { Inbox, Message } from '../push/inbox.ts'
-import { keyPrefixOf, type RedisClient } from '../connection/client.ts'
-import { send } from '../connection/run-script.ts'
+import type { RedisPort } from '../connection/port.ts'
 import type { ServerClock } from '../connection/server-clock.ts'
 import type { Voidable } from './tags.ts'
 import { leaseKey } from './keys.ts'
@@ -73,15 +72,15 @@ export function listening(
  * @param inbox the inbox of this process
  */
 export async function isUnderWay(
-  client: RedisClient,
+  client: RedisPort,
   { key, token, inbox: holder }: { key: string; token: string; inbox: string },
   inbox: string,
 ): Promise<boolean> {
   const lease = leaseKey(key)
   // The holder releases the lease if its load has ended. The reply tells whether the holder's inbox has a subscriber; in
   // a cluster it counts those of one node only.
-  const told = holder === '' ? 1 : client.publish(holder, `w${token}${keyPrefixOf(client)}${lease}`)
-  const fields = send(client, 'hmget', [lease, 'state', 'token', `>${inbox}`])
+  const told = holder === '' ? 1 : client.call('publish', null, [holder, `w${token}${client.keyPrefix}${lease}`])
+  const fields = client.call('hmget', lease, ['state', 'token', `>${inbox}`])
   const [listeners, [state, heldBy, enlisted]] = (await Promise.all([told, fields])) as [unknown, unknown[]]
   const isAlive = client.isCluster || Number(listeners) > 0
   return isAlive && String(state) === 'held' && String(heldBy) === token && enlisted !== null

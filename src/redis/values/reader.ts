@@ -1,5 +1,5 @@
-import { TickBatch } from '../../core/time/clock.ts'
-import type { RedisClient } from '../connection/client.ts'
+import { TickBatch, timers } from '../../core/time/clock.ts'
+import type { RedisPort } from '../connection/port.ts'
 
 /** The most keys in one MGET: the server does nothing else meanwhile, and the first key waits for the last. */
 const most = 128
@@ -23,7 +23,7 @@ interface Read {
  * several nodes, each read is a GET.
  */
 export class Reader {
-  readonly #client: RedisClient
+  readonly #client: RedisPort
   /** In a microtask, because the reads of one tick of the cache arrive together. */
   readonly #thisTick = new TickBatch<Read>(
     (reads) => this.#send(reads),
@@ -34,7 +34,7 @@ export class Reader {
   /** Whether a read was answered in this turn of the event loop. */
   #answering = false
 
-  constructor(client: RedisClient) {
+  constructor(client: RedisPort) {
     this.#client = client
   }
 
@@ -68,7 +68,7 @@ export class Reader {
     this.#underWay -= reads
     if (this.#answering) return
     this.#answering = true
-    setImmediate(this.#endTurn)
+    timers.setImmediate(this.#endTurn)
   }
 
   readonly #endTurn = (): void => {
@@ -76,7 +76,7 @@ export class Reader {
   }
 
   #get({ key, found, reject }: Read): void {
-    this.#client.getBuffer(key).then(
+    this.#client.get(key).then(
       (bytes) => {
         this.#answered(1)
         found(bytes)
@@ -91,7 +91,7 @@ export class Reader {
   }
 
   #mget(reads: readonly Read[]): void {
-    this.#client.mgetBuffer(reads.map(({ key }) => key)).then(
+    this.#client.mget(reads.map(({ key }) => key)).then(
       (values) => {
         this.#answered(reads.length)
         for (const [index, { found }] of reads.entries()) found(values[index] ?? null)

@@ -1,6 +1,6 @@
 import * as scripts from '../scripts.ts'
 import type { Lease } from '../../core/contract/store.ts'
-import { type RedisClient, isYes } from '../connection/client.ts'
+import { type RedisPort, isYes } from '../connection/port.ts'
 import { leaseKey } from './keys.ts'
 import { runScript } from '../connection/run-script.ts'
 
@@ -11,7 +11,7 @@ const mostRenewed = 100
  * Extends leases by another lease ttl.
  * @param inbox the inbox by which other processes judge whether this one lives; `''` for none
  */
-export function renewed(client: RedisClient, leases: readonly Lease[], inbox: string): Promise<boolean>[] {
+export function renewed(client: RedisPort, leases: readonly Lease[], inbox: string): Promise<boolean>[] {
   const most = client.isCluster ? 1 : mostRenewed
   const answers: Promise<boolean>[] = []
   for (let start = 0; start < leases.length; start += most) {

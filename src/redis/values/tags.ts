@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { systemClock } from '../../core/time/clock.ts'
 import { withDeadline } from '../../core/time/deadline.ts'
-import { isInvalidatedSince, tagKept, markInvalidated } from '../../core/entry/tags.ts'
+import { asInvalidated, endOfTtl, epochsIn, inspected, tagKept, type TagEpochs } from '../../core/entry/tags.ts'
 import { ignoreRejection } from '../../core/errors.ts'
-import type { Entry } from '../../core/contract/store.ts'
-import type { RedisClient } from '../connection/client.ts'
+import type { Entry, Invalidation } from '../../core/contract/store.ts'
+import type { RedisPort } from '../connection/port.ts'
 import type { RedisEntry } from './entry.ts'
 import { copiesKey, epochKey, tagKey } from './keys.ts'
 import type { Reader } from './reader.ts'
@@ -24,18 +24,18 @@ const margin = 2_000
 export type Voidable = Pick<RedisEntry, 'tags' | 'since'>
 
 /** The epochs of tags under way; `null` for a missing one. */
-export type Epochs = ReadonlyMap<string, Promise<number | null>>
+export type Epochs = ReadonlyMap<string, Promise<TagEpochs | null>>
 
 const none: Epochs = new Map()
 
 /** Tags on Redis. */
 export class Tags {
-  readonly #client: RedisClient
+  readonly #client: RedisPort
   readonly #reader: Reader
   /** The last known tags of values, by key. */
   readonly #known = new LRUCache<string, readonly string[]>({ max: remembered })
 
-  constructor(client: RedisClient, reader: Reader) {
+  constructor(client: RedisPort, reader: Reader) {
     this.#client = client
     this.#reader = reader
   }
@@ -55,15 +55,17 @@ export class Tags {
     this.#known.set(key, tags)
     const more = tags.filter((tag) => !epochs.has(tag))
     const all = more.length === 0 ? epochs : new Map([...epochs, ...this.#read(more)])
-    const found = await Promise.all(tags.map(async (tag) => (await all.get(tag)) ?? null))
-    return isInvalidatedSince(since, found) ? markInvalidated(entry) : entry
+    return asInvalidated(entry, endOfTtl(since, await foundOf(tags, all)), entry.seenAt)
   }
 
-  /** The tags that void a value or an error. */
-  async voiding({ tags, since }: Voidable): Promise<string[]> {
-    const epochs = this.#read(tags)
-    const found = await Promise.all(tags.map(async (tag) => (await epochs.get(tag)) ?? null))
-    return tags.filter((_, index) => isInvalidatedSince(since, found.slice(index, index + 1)))
+  /** Whether an invalidation of one of its tags has lifted an error. */
+  async haveLifted({ tags, since }: Voidable): Promise<boolean> {
+    return endOfTtl(since, await foundOf(tags, this.#read(tags))) < Number.POSITIVE_INFINITY
+  }
+
+  /** As `inspected`. */
+  async inspected(entry: RedisEntry): Promise<ReturnType<typeof inspected>> {
+    return inspected(entry, entry.since, await foundOf(entry.tags, this.#read(entry.tags)), entry.seenAt)
   }
 
   /**
@@ -99,22 +101,27 @@ export class Tags {
   }
 
   /** Invalidates tags; resolves with whether a process keeps copies in their namespace. */
-  async invalidate(tags: readonly string[]): Promise<boolean> {
+  async invalidate(tags: readonly string[], how: Invalidation): Promise<boolean> {
     const name = tags[0] as string
     const keys = [epochKey(name), copiesKey(name), ...tags.map(tagKey)]
-    return Number(await runScript(this.#client, scripts.voidTags, keys, [tagKept])) === 1
+    return Number(await runScript(this.#client, scripts.voidTags, keys, [tagKept, how])) === 1
   }
 
-  #read(tags: readonly string[]): Map<string, Promise<number | null>> {
+  #read(tags: readonly string[]): Map<string, Promise<TagEpochs | null>> {
     return new Map(
       tags.map((tag) => {
-        const epoch = this.#reader.read(tagKey(tag), epochIn)
+        const epochs = this.#reader.read(tagKey(tag), (bytes) => bytes && epochsIn(bytes.toString('latin1')))
         // The value may turn out not to have this tag.
-        ignoreRejection(epoch)
-        return [tag, epoch]
+        ignoreRejection(epochs)
+        return [tag, epochs]
       }),
     )
   }
+}
+
+/** The epochs of tags in their order. */
+function foundOf(tags: readonly string[], epochs: Epochs): Promise<(TagEpochs | null)[]> {
+  return Promise.all(tags.map(async (tag) => (await epochs.get(tag)) ?? null))
 }
 
 /** The epoch in stored bytes; `null` if they are not one. */

@@ -1,6 +1,5 @@
 import { systemClock } from '../../core/time/clock.ts'
 import type { Entry, Outcome } from '../../core/contract/store.ts'
-import { isInvalidated } from '../../core/entry/tags.ts'
 import { entryIn } from './entry.ts'
 import { valueKey } from './keys.ts'
 import type { Failed, Heard } from './outcome.ts'
@@ -21,18 +20,19 @@ export class Values {
   }
 
   /**
-   * Reads a value; one with an invalidated tag counts as expired.
+   * Reads a value, as invalidations of its tags leave it.
    * @param tags the tags that it probably has
    */
   read(key: string, tags: readonly string[]): Promise<Entry | null> {
     return this.#clock.known ? this.#read(key, tags) : this.#clock.first().then(() => this.#read(key, tags))
   }
 
-  /** The value in a reply; `null` if there is none, or if one of its tags was invalidated. */
+  /** The value in a reply; `null` if there is none, or if invalidations of its tags leave no grace. */
   async replied(key: string, bytes: unknown): Promise<Entry | null> {
     const entry = Buffer.isBuffer(bytes) ? entryIn(bytes, this.#clock.now()) : null
     if (entry === null || entry.tags.length === 0) return entry
-    return (await this.#tags.seen(key, entry)) === entry ? entry : null
+    const seen = await this.#tags.seen(key, entry)
+    return seen.outdated === true && seen.staleFor <= 0 ? null : seen
   }
 
   /**
@@ -44,14 +44,14 @@ export class Values {
     if (heard.state !== 'filled' || heard.entry.tags.length === 0) return heard
     const seen = await this.#tags.seen(key, heard.entry).catch(() => null)
     if (seen === null) return { state: 'read' }
-    return isInvalidated(seen) ? { state: 'again' } : heard
+    return seen.outdated === true ? { state: 'again' } : heard
   }
 
   async #failed({ state, failure, ...tagged }: Failed): Promise<Outcome> {
-    const voiding = await this.#tags.voiding(tagged).catch(() => null)
+    const isLifted = await this.#tags.haveLifted(tagged).catch(() => null)
     // Without an answer of the store, the waiter asks again.
-    if (voiding === null) return { state: 'read' }
-    return voiding.length > 0 ? { state: 'again' } : { state, failure }
+    if (isLifted === null) return { state: 'read' }
+    return isLifted ? { state: 'again' } : { state, failure }
   }
 
   #read(key: string, tags: readonly string[]): Promise<Entry | null> {

@@ -47,6 +47,11 @@ export const copies: readonly ContractTest[] = [
         for (const { told } of all) assert(told.keys.includes(invalidated), 'a key that is invalidated')
         await store.invalidateTags([scene.key(), tag])
         for (const { told } of all) assert(told.tags.includes(tag), 'a tag that is invalidated')
+        const [expired, softTag] = [scene.key(), scene.key()]
+        await store.invalidate(expired, 'soft')
+        for (const { told } of all) assert(told.keys.includes(expired), 'a key that is softly invalidated')
+        await store.invalidateTags([softTag], 'soft')
+        for (const { told } of all) assert(told.tags.includes(softTag), 'a tag that is softly invalidated')
       }
       for (const { watch } of all) watch.close()
     },

@@ -9,7 +9,8 @@ export const inspection: readonly ContractTest[] = [
     async run(scene) {
       const key = scene.key()
       for (const store of scene.stores) {
-        assert.deepEqual(await of(store).look(key), { entry: null, voidedBy: [], lease: null, rest: null })
+        const nothing = { entry: null, voidedBy: [], softenedBy: [], lease: null, rest: null }
+        assert.deepEqual(await of(store).look(key), nothing)
       }
       const { stale } = expected(await scene.claim(scene.a, key), 'lease')
       assert.equal(stale, null)
@@ -29,6 +30,21 @@ export const inspection: readonly ContractTest[] = [
       const after = await of(scene.b).look(key)
       holds(after.entry, 'v')
       assert.deepEqual(after.voidedBy, [gone])
+    },
+  },
+  {
+    title: 'a value is seen with the tags that have made it stale, and with what is left of its grace',
+    async run(scene) {
+      const [key, kept, tag] = [scene.key(), scene.key('kept'), scene.key('tag')]
+      await scene.load(scene.a, key, value('v', { tags: [kept, tag], grace: 40_000 }))
+      await scene.a.invalidateTags([tag], 'soft')
+      const { entry, voidedBy, softenedBy } = await of(scene.b).look(key)
+      const { freshFor, staleFor } = found(entry)
+      assert.deepEqual([voidedBy, softenedBy], [[], [tag]])
+      assert(freshFor <= 0 && staleFor > 0 && staleFor <= 41_000, `${freshFor} and ${staleFor} ms are left`)
+      await scene.a.invalidateTags([kept])
+      const after = await of(scene.b).look(key)
+      assert.deepEqual([after.voidedBy, after.softenedBy], [[kept], [tag]])
     },
   },
   {

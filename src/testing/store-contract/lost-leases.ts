@@ -5,6 +5,7 @@ import { expected, failure, holds, value, type ContractTest, type Scene } from '
 /** The ways to lose a lease, and the value in the store afterwards. */
 const losses: readonly { how: string; lose: (scene: Scene, key: string) => Promise<unknown>; left: string | null }[] = [
   { how: 'by an invalidation', lose: (scene, key) => scene.b.invalidate(key), left: null },
+  { how: 'by a soft invalidation', lose: (scene, key) => scene.b.invalidate(key, 'soft'), left: null },
   { how: 'by a set', lose: (scene, key) => scene.set(scene.b, key, value('set')), left: 'set' },
   {
     how: 'by an invalidation and the lease of another',

@@ -7,6 +7,7 @@ import { keys } from './keys.ts'
 import { lostLeases } from './lost-leases.ts'
 import { overwrites } from './overwrites.ts'
 import { Scene, type OpenStores } from './scene.ts'
+import { soft } from './soft.ts'
 import { tags } from './tags.ts'
 import { values } from './values.ts'
 import { askedAgain, outcomes } from './waits.ts'
@@ -73,6 +74,7 @@ export function storeContract(options: StoreContract): void {
     overwrites,
     values,
     tags,
+    soft,
     keys,
     pushes ? outcomes : askedAgain,
     watches ? copies : [],

@@ -5,6 +5,7 @@ import type {
   Copies,
   Entry,
   Inspection,
+  Invalidation,
   Lease,
   LeaseName,
   NewValue,
@@ -98,12 +99,12 @@ export abstract class FarStore implements Store {
     return this.carry('set', key, () => this.store.set(key, token, value, within))
   }
 
-  invalidate(key: string): Promise<void> {
-    return this.carry('invalidate', key, () => this.store.invalidate(key))
+  invalidate(key: string, how?: Invalidation): Promise<void> {
+    return this.carry('invalidate', key, () => this.store.invalidate(key, how))
   }
 
-  invalidateTags(tags: readonly string[]): Promise<void> {
-    return this.carry('invalidateTags', tags.join(' '), () => this.store.invalidateTags(tags))
+  invalidateTags(tags: readonly string[], how?: Invalidation): Promise<void> {
+    return this.carry('invalidateTags', tags.join(' '), () => this.store.invalidateTags(tags, how))
   }
 
   ping(): Promise<void> {

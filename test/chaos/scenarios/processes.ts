@@ -103,7 +103,7 @@ export const processes = [
     on: 'node',
     what: 'The fills of a process arrive when the time of their values is over: nobody is given one who asked after it.',
     hits: 'the victim',
-    work: { ttl: [50, 150], graces: [0], slow: 0 },
+    work: { ttl: [100, 200], graces: [0], slow: 0 },
     async fault(stage) {
       const { victim, random } = stage
       for (let round = 0; round < 6; round++) {
@@ -150,7 +150,7 @@ export const processes = [
       return () => stage.retire(victim)
     },
     bites: ({ figures, history }) => (figures.answers['CLOSED'] ?? 0) > 0 && gapsAfterClose(history).length > 0,
-    // Sooner than anybody would ask again.
+    // Sooner than the lease of a silent process is taken over.
     holds: ({ history }) => tooLong(gapsAfterClose(history), 250),
   }),
   scenario({

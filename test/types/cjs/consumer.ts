@@ -1,5 +1,5 @@
 /**
- * What a user in CommonJS may write: every client of ioredis 5 and 6 is a client for the store, and a loaded value
+ * What a user in CommonJS may write: every client of ioredis 5 and 6, and of node-redis 5 and 6, is a client for the store, and a loaded value
  * keeps its type.
  */
 import herdless = require('herdless')
@@ -18,6 +18,8 @@ import ioredis = require('ioredis')
 import ioredis5 = require('ioredis5')
 import msgpackr = require('msgpackr')
 import promClient = require('prom-client')
+import nodeRedis = require('redis')
+import nodeRedis5 = require('redis5')
 
 const nodes = [{ host: 'localhost', port: 6379 }]
 const stores = [
@@ -26,6 +28,10 @@ const stores = [
   redis.redisStore(new ioredis.Cluster(nodes)),
   redis.redisStore(new ioredis5.Redis()),
   redis.redisStore(new ioredis5.Cluster(nodes)),
+  redis.redisStore(nodeRedis.createClient()),
+  redis.redisStore(nodeRedis.createCluster({ rootNodes: [] })),
+  redis.redisStore(nodeRedis.createSentinel({ name: 'main', sentinelRootNodes: nodes })),
+  redis.redisStore(nodeRedis5.createClient()),
 ]
 
 async function prices(): Promise<number[]> {
@@ -35,6 +41,13 @@ async function prices(): Promise<number[]> {
   console.log(wrong)
   return Promise.all(caches.map((cache) => cache.getOrLoad('price:1', async () => 42)))
 }
+
+const locks = [
+  redis.redisLock(nodeRedis.createClient()),
+  redis.redisLock(nodeRedis5.createClient()),
+  redis.redlock([nodeRedis.createClient(), nodeRedis5.createClient(), new ioredis.Redis()]),
+]
+for (const lock of locks) void lock.run('job', (lease) => lease.signal)
 
 const codec = codecs.compressed(codecs.msgpackrCodec(new msgpackr.Packr()))
 prometheus.collectMetrics(herdless.createCache({ codec }), { client: promClient, register: promClient.register })

@@ -1,11 +1,21 @@
 /**
- * What a user in ES modules may write: every client of ioredis 5 and 6, of pg, postgres.js and ZooKeeper is one for us, and
+ * What a user in ES modules may write: every client of ioredis 5 and 6, of node-redis 5 and 6, of pg, postgres.js and ZooKeeper is one for us, and
  * a Packr of msgpackr, and prom-client, and a loaded value keeps its type.
  */
 import { createSecretKey } from 'node:crypto'
 import type { Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { createCache, locked, memoryLock, memoryStore, CacheError, type Lock } from 'herdless'
+import {
+  createCache,
+  locked,
+  memoryLock,
+  memoryStore,
+  CacheError,
+  type CallOptions,
+  type Defined,
+  type Lock,
+  type Schema,
+} from 'herdless'
 import { compressed, encrypted, msgpackrCodec, v8Codec } from 'herdless/codecs'
 import { createServer, messageClasses } from 'herdless/express'
 import { cacheResponses as ofFastify, cachedServer } from 'herdless/fastify'
@@ -25,11 +35,20 @@ import { Hono } from 'hono'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { Packr } from 'msgpackr'
-import { createClient } from 'node-zookeeper-client'
+import { createClient as createZookeeperClient } from 'node-zookeeper-client'
 import pg from 'pg'
 import postgres from 'postgres'
 import prometheus from 'prom-client'
 import * as everythingOfPrometheus from 'prom-client'
+import { type as arktype } from 'arktype'
+import * as valibot from 'valibot'
+import { z } from 'zod'
+import { createClient, createCluster, createSentinel } from 'redis'
+import {
+  createClient as createClient5,
+  createCluster as createCluster5,
+  createSentinel as createSentinel5,
+} from 'redis5'
 
 const nodes = [{ host: 'localhost', port: 6379 }]
 const stores = [
@@ -38,6 +57,14 @@ const stores = [
   redisStore(new Cluster(nodes)),
   redisStore(new Redis5()),
   redisStore(new Cluster5(nodes)),
+  redisStore(createClient({ RESP: 2 })),
+  redisStore(createClient({ RESP: 3 }).withTypeMapping({ 58: String })),
+  redisStore(await createClient().connect()),
+  redisStore(createCluster({ rootNodes: [{ url: 'redis://localhost:6379' }] })),
+  redisStore(createSentinel({ name: 'main', sentinelRootNodes: nodes })),
+  redisStore(createClient5()),
+  redisStore(createCluster5({ rootNodes: [{ url: 'redis://localhost:6379' }] })),
+  redisStore(createSentinel5({ name: 'main', sentinelRootNodes: nodes })),
 ]
 
 for (const store of stores) {
@@ -54,10 +81,18 @@ const locks: Lock[] = [
   redisLock(new Cluster(nodes)),
   redisLock(new Redis5()),
   redlock([new Redis(), new Redis5(), new Redis()]),
+  redisLock(createClient()),
+  redisLock(createCluster({ rootNodes: [] })),
+  redisLock(createSentinel({ name: 'main', sentinelRootNodes: nodes })),
+  redisLock(createClient5()),
+  redisLock(createCluster5({ rootNodes: [] })),
+  redisLock(createSentinel5({ name: 'main', sentinelRootNodes: nodes })),
+  redlock([createClient(), createClient5(), new Redis()]),
+  redlock([await createClient({ RESP: 2 }).connect()]),
   postgresLock(new pg.Pool()),
   postgresLock(postgres()),
-  zookeeperLock(createClient('localhost')),
-  zookeeperLock(() => createClient('localhost')),
+  zookeeperLock(createZookeeperClient('localhost')),
+  zookeeperLock(() => createZookeeperClient('localhost')),
 ]
 
 for (const lock of locks) {
@@ -124,5 +159,72 @@ cachedServer(getRequestListener(hono.fetch), responses)
 // @ts-expect-error: there is no such option
 ofKoa(responses, { maxAge: 1 })
 console.log(koa)
+
+/** Whether two types are the same, and not only assignable. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const same = <A, B>(is: Same<A, B>): boolean => is
+
+const zodUser = z.object({ name: z.string(), language: z.string().default('en') })
+interface User {
+  name: string
+  language: string
+}
+const valibotUser = valibot.object({ name: valibot.string(), language: valibot.optional(valibot.string(), 'en') })
+const arktypeUser = arktype({ name: 'string', language: 'string = "en"' })
+const checked = createCache({ version: 1 })
+const [ofZod, ofValibot, ofArktype] = await Promise.all([
+  checked.getOrLoad('user:1', async () => ({ name: 'Ada', passwordHash: '' }), { schema: zodUser, ttl: '5m' }),
+  checked.getOrLoad('user:1', ({ key }) => ({ name: key }), { schema: valibotUser, version: 2 }),
+  checked.refresh('user:1', ({ key }) => ({ name: key }), { schema: arktypeUser, tags: ['users'] }),
+])
+same<typeof ofZod, User>(true)
+same<typeof ofValibot, User>(true)
+same<typeof ofArktype, User>(true)
+// @ts-expect-error: the loader gives what the schema does not take
+await checked.getOrLoad('user:1', async () => ({ name: 5 }), { schema: zodUser })
+// @ts-expect-error: a validator that is no Standard Schema
+await checked.getOrLoad('user:1', async () => 5, { schema: (value: unknown) => value })
+const many: (User | Error)[] = await checked.getOrLoadMany(['a'], () => [{ name: 'a' }], { schema: zodUser })
+const peeked = await checked.peek('user:1', { schema: zodUser })
+if (peeked.state === 'fresh') same<typeof peeked.value, User>(true)
+const settings: CallOptions = { ttl: '1m' }
+const length = await checked.getOrLoad('length', ({ key }) => key.length, settings)
+same<typeof length, number>(true)
+const typed = await checked.getOrLoad<number>('length', ({ key }) => key.length)
+same<typeof typed, number>(true)
+const generic = <T>(schema: Schema<T>, load: () => T): Promise<T> => checked.getOrLoad('generic', load, { schema })
+console.log(many, generic)
+
+const product = checked.define({
+  key: (shop: string, id?: number) => `${shop}:${id ?? 0}`,
+  schema: z.object({ id: z.number(), cents: z.number().default(0) }),
+  version: 2,
+  migrate: { 1: (old) => ({ id: Number(old) }) },
+  tags: (shop, id) => [shop.toUpperCase(), String(id?.toFixed())],
+  load: async (shop, id, { signal }) => ({ id: shop.length + (id ?? 0), aborted: signal.aborted }),
+})
+same<
+  typeof product,
+  Defined<[shop: string, id?: number], { id: number; cents?: number | undefined }, { id: number; cents: number }>
+>(true)
+const cents: number = (await product.get('north')).cents + (await product.get('north', 7)).cents
+await product.set('north', 7, { id: 7 })
+await product.invalidate('north', 7)
+// @ts-expect-error: an id is a number
+await product.get('north', '7')
+// @ts-expect-error: a product has an id
+await product.set('north', 7, { cents: 7 })
+// @ts-expect-error: the loader gives what the schema does not take
+checked.define({ key: (id: number) => `${id}`, schema: zodUser, load: (id) => ({ name: id }) })
+const plain = checked.define({ key: (id: number) => `${id}`, load: async (id, { key }) => ({ id, key }) })
+same<typeof plain, Defined<[id: number], { id: number; key: string }, { id: number; key: string }>>(true)
+const wrapped = checked.wrap(async (id: number) => ({ name: String(id), more: 1 }), {
+  key: 'user',
+  schema: arktypeUser,
+  tags: (id) => [id.toFixed()],
+})
+const wrappedUser = await wrapped(7)
+same<typeof wrappedUser, User>(true)
+console.log(cents, wrappedUser)
 
 export const isOurs = (error: unknown): boolean => error instanceof CacheError && error.code.length > 0

@@ -1,5 +1,5 @@
 /** A decorated method keeps its type, with standard decorators and with those of `experimentalDecorators`. */
-import { cached, cachedMethod, createCache } from 'herdless'
+import { cached, cachedMethod, createCache, type Cache } from 'herdless'
 
 interface User {
   readonly id: number
@@ -64,3 +64,33 @@ console.log(key, refreshed)
 await methods.invalidate('42')
 // @ts-expect-error: there is no such method
 cachedMethod(users, 'byEmail')
+
+// An object that is given its cache later is asked for it; without a type it is one with the property `cache`.
+class Products {
+  constructor(
+    readonly cache: Cache,
+    private readonly prices: Cache,
+  ) {}
+
+  @cached((self) => self.cache, { key: 'product' })
+  async byId(id: number): Promise<User> {
+    return { id, name: 'socks' }
+  }
+
+  @cached((self: Products) => self.prices, { key: (id: number) => `price:${id}`, ttl: '5m' })
+  async price(id: number): Promise<number> {
+    return id
+  }
+
+  // @ts-expect-error: it returns no cache
+  @cached((self: Products) => self.prices.stats(), { key: 'wrong' })
+  async wrong(): Promise<void> {}
+
+  // @ts-expect-error: there is no such property
+  @cached((self) => self.store, { key: 'other' })
+  async other(): Promise<void> {}
+}
+const products = new Products(cache, cache)
+const product: User = await products.byId(1)
+const price: number = await cachedMethod(products, 'price').refresh(1)
+console.log(product, price)

@@ -6,14 +6,15 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cached, cachedMethod, createCache } from '../../../src/index.ts'
-import type { decorated as Decorated } from '../support/decorated.ts'
+import { cached, cachedMethod, createCache, type Cache } from '../../../src/index.ts'
+import type { decorated as Decorated, injected as Injected } from '../support/decorated.ts'
 
 const modes = { standard: false, experimental: true }
 
 describe.each(Object.entries(modes))('with %s decorators', (mode, experimentalDecorators) => {
   let folder: string
   let decorated: typeof Decorated
+  let injected: typeof Injected
 
   // By the compiler, because whatever runs the tests knows but one kind.
   beforeAll(async () => {
@@ -36,8 +37,9 @@ describe.each(Object.entries(modes))('with %s decorators', (mode, experimentalDe
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [source] }))
     await promisify(execFile)(process.execPath, [tsc, '-p', folder])
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
-    ;({ decorated } = (await import(pathToFileURL(join(folder, 'decorated.js')).href)) as {
+    ;({ decorated, injected } = (await import(pathToFileURL(join(folder, 'decorated.js')).href)) as {
       decorated: typeof Decorated
+      injected: typeof Injected
     })
   }, 60_000)
 
@@ -97,6 +99,36 @@ describe.each(Object.entries(modes))('with %s decorators', (mode, experimentalDe
       /this cache has wrapped a function as "(user|latest)" \(string\) already/,
     )
   })
+
+  test('a method finds the cache that its object was given, and is wrapped once for each cache', async () => {
+    const { Products, calls } = injected(cached)
+    const [ours, theirs] = [createCache(), createCache()]
+    const [one, other, elsewhere] = [new Products(ours), new Products(ours), new Products(theirs)]
+    for (const products of [one, other, elsewhere]) expect(await products.byId(1)).toBe('product 1')
+    expect(calls).toEqual([
+      [one, 1],
+      [elsewhere, 1],
+    ])
+    expect(one.byId.name).toBe('byId')
+    const byId = cachedMethod(other, 'byId')
+    expect(byId.keyOf(1)).toBe('product(1)')
+    await byId.invalidate(1)
+    expect(await ours.peek('product(1)')).toEqual({ state: 'missing' })
+    expect(await cachedMethod(elsewhere, 'byId').peek(1)).toMatchObject({ value: 'product 1' })
+    expect(await byId.refresh(1)).toBe('product 1')
+    expect(calls[2]?.[0] === other).toBe(true)
+  })
+
+  test('an object without a cache is refused when it is called, and a second method of one name', async () => {
+    const { Products } = injected(cached)
+    await expect(new Products().byId(1)).rejects.toThrow(
+      'Expected the function of `cached` to return a cache, got undefined',
+    )
+    const cache = createCache()
+    await new Products(cache).byId(1)
+    const again = injected(cached)
+    await expect(new again.Products(cache).byId(1)).rejects.toThrow('as "product" (string) already')
+  })
 })
 
 describe('what is no method', () => {
@@ -121,4 +153,14 @@ describe('what is no method', () => {
       expect(() => cachedMethod(object, name)).toThrow(`Expected \`${name}\` to be a cached method, got `)
     }
   })
+})
+
+test('options are refused when the class is defined, whatever cache its objects will have', () => {
+  const decorate = (options: object): unknown => {
+    const decorator = cached((self: { cache: Cache }) => self.cache, options as { key: string })
+    return decorator(async () => 1, { kind: 'method' })
+  }
+  expect(() => decorate({ key: 'a()' })).toThrow('Expected `key` to be a name of 1 to 200 characters')
+  expect(() => decorate({ key: 'a', tll: '1m' })).toThrow('Unknown option `tll` of wrap')
+  expect(() => decorate({ key: 'a', ttl: '5 m' })).toThrow('Expected `ttl` to be a positive number of milliseconds')
 })

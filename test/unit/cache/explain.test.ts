@@ -165,7 +165,7 @@ describe('explain tells', () => {
     const told = await a.explain('k')
     expect(told).toMatchObject({
       state: 'unknown',
-      because: ['The store does not answer: The store did not answer within 500 ms'],
+      because: ['The store did not answer within 500 ms'],
       here: { callers: 1, loadsWithoutLease: 1, storeAway: { code: 'STORE_UNAVAILABLE' } },
     })
   })

@@ -44,7 +44,7 @@ describe('a cache for values of another kind, beside one of the user', () => {
     expect(one).toEqual({ state: 'fresh', value: 'V', age: 1_000, ttl: 9_000 })
     expect(other).not.toBeInstanceOf(Promise)
     await clock.advance(10_000)
-    expect(await look('k')).toEqual({ state: 'stale', value: 'V', age: 11_000, ttl: 0 })
+    expect(await look('k')).toEqual({ state: 'stale', value: 'V', age: 11_000, ttl: -1_000 })
     await clock.advance(5_000)
     expect(await look('k')).toEqual({ state: 'missing' })
     await cache.close()

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { plainKind } from '../../../src/core/codec/schema.ts'
 import { Events, type CacheEvents } from '../../../src/core/observe/events.ts'
 import type { LoadRun } from '../../../src/core/load/loader.ts'
 import { causalClock } from '../../../src/core/time/clock.ts'
@@ -25,7 +26,7 @@ function loads(most = 64, mostQueued = 1_000) {
       return new Promise<LoadRun>((resolve) => {
         running.set(name, (value) => {
           running.delete(name)
-          resolve({ state: 'value', value, ttl: 1, grace: 0, loadTime: 0, tags: [], validators: null })
+          resolve({ state: 'value', value, kind: plainKind, ttl: 1, grace: 0, loadTime: 0, tags: [], validators: null })
         })
       })
     })
@@ -44,7 +45,16 @@ function loads(most = 64, mostQueued = 1_000) {
 function valueOf(name: string) {
   return {
     state: 'value',
-    value: { state: 'value', value: `value of ${name}`, ttl: 1, grace: 0, loadTime: 0, tags: [], validators: null },
+    value: {
+      state: 'value',
+      kind: plainKind,
+      value: `value of ${name}`,
+      ttl: 1,
+      grace: 0,
+      loadTime: 0,
+      tags: [],
+      validators: null,
+    },
   }
 }
 

@@ -174,6 +174,8 @@ describe('a loaded value', () => {
     test.for<[string, (fleet: Fleet) => Promise<unknown>]>([
       ['the key', ({ a }) => a.invalidate('k')],
       ['its tag', ({ a }) => a.invalidateTags(['t'])],
+      ['the key softly', ({ a }) => a.expire('k')],
+      ['its tag softly', ({ a }) => a.invalidateTags(['t'], { soft: true })],
     ])('is not, where %s was invalidated meanwhile (rule 4)', async ([, meanwhile]) => {
       const { source, answers } = await joined(meanwhile)
       expect(source.runs).toHaveLength(2)

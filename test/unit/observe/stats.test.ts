@@ -17,6 +17,7 @@ describe('stats', () => {
       loads: 0,
       waits: 0,
       failures: 0,
+      garbage: 0,
       hitRatio: null,
       loadsSaved: 0,
       secondsSaved: null,

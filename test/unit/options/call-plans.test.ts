@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CallPlans } from '../../../src/core/options/plan.ts'
+import { CallPlans } from '../../../src/core/options/call-plans.ts'
 import type { CallOptions } from '../../../src/core/options/options.ts'
 import { planOf } from '../../../src/core/options/plan.ts'
 
@@ -48,11 +48,10 @@ describe('the plans of calls', () => {
     for (const each of [...wrong, ...wrong]) {
       const options = each as unknown as CallOptions
       expect(() => plans.planOf(options, 'getOrLoad')).toThrow(TypeError)
-      const areForLoads = (): boolean => {
-        if (plans.areForLoads(options)) return true
-        throw new TypeError('they are not')
+      const kindOfCopies = (): void => {
+        if (plans.kindOfCopies(options) === null) throw new TypeError('they are not known')
       }
-      expect(areForLoads).toThrow(TypeError)
+      expect(kindOfCopies).toThrow(TypeError)
     }
     expect(() => plans.planOf(null as unknown as CallOptions, 'getOrLoad')).toThrow(TypeError)
   })
@@ -83,13 +82,14 @@ describe('the plans of calls', () => {
 
   test('do not matter to a call that finds a near copy, unless it refreshes ahead', () => {
     const plans = plansOf()
-    expect(plans.areForLoads(undefined)).toBe(true)
-    expect(plans.areForLoads({ ttl: 5 })).toBe(false)
+    const known = { schema: null, version: null }
+    expect(plans.kindOfCopies(undefined)).toMatchObject(known)
+    expect(plans.kindOfCopies({ ttl: 5 })).toBe(null)
     plans.planOf({ ttl: 5 }, 'getOrLoad')
-    expect(plans.areForLoads({ ttl: 5 })).toBe(true)
-    expect(plans.areForLoads({ ttl: 5, tags: ['t'] })).toBe(true)
-    expect(plans.areForLoads({ ttl: 5, signal: new AbortController().signal })).toBe(false)
+    expect(plans.kindOfCopies({ ttl: 5 })).toMatchObject(known)
+    expect(plans.kindOfCopies({ ttl: 5, tags: ['t'] })).toMatchObject(known)
+    expect(plans.kindOfCopies({ ttl: 5, signal: new AbortController().signal })).toBe(null)
     plans.planOf({ ttl: 5, refreshAhead: 0.5 }, 'getOrLoad')
-    expect(plans.areForLoads({ ttl: 5, refreshAhead: 0.5 })).toBe(false)
+    expect(plans.kindOfCopies({ ttl: 5, refreshAhead: 0.5 })).toBe(null)
   })
 })

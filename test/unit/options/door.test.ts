@@ -126,7 +126,7 @@ describe('memoryStore', () => {
 })
 
 describe('redisStore', () => {
-  const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'script', 'publish', 'time', 'duplicate'] as const
+  const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'duplicate'] as const
   const client = (): object => Object.fromEntries(methods.map((method) => [method, () => null]))
 
   test('throws a TypeError for options that are none', () => {
@@ -138,9 +138,8 @@ describe('redisStore', () => {
   test.for(methods)('throws a TypeError for a client without %s', (method) => {
     expect(() => redisStore(client() as never)).not.toThrow()
     const without = { ...client(), [method]: undefined }
-    expect(() => redisStore(without as never)).toThrow(
-      new TypeError('Expected an ioredis Redis or Cluster, got an object'),
-    )
+    expect(() => redisStore(without as never)).toThrow(TypeError)
+    expect(() => redisStore(without as never)).toThrow(/^Expected a client of ioredis .*, got an object$/)
   })
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { systemClock } from '../../../src/core/time/clock.ts'
+import { replaceableClock, systemClock } from '../../../src/core/time/clock.ts'
 import { jsonCodec } from '../../../src/core/codec/codec.ts'
 import { noErrors } from '../../../src/core/codec/portable-error.ts'
 import { checkKey, namespacePrefix } from '../../../src/core/entry/key.ts'
@@ -39,6 +39,7 @@ describe('the plan of a cache', () => {
       negativeTtl: {},
       refreshAhead: null,
       stats: {},
+      warnings: true,
       tags: [],
       leaseTtl: 10_000,
       waitTimeout: 31_000,
@@ -50,6 +51,9 @@ describe('the plan of a cache', () => {
       answer: 'filled',
       inlineLimit: 4_096,
       maxValueSize: 16_777_216,
+      schema: null,
+      version: null,
+      migrate: [],
       namespace: 'herdless',
       prefixes: null,
       near: null,
@@ -60,8 +64,14 @@ describe('the plan of a cache', () => {
       commandTimeout: 500,
     })
     expect(Object.keys(codec)).toEqual(Object.keys(jsonCodec()))
-    expect(clock).toBe(systemClock)
+    expect(clock).toBe(replaceableClock)
     expect(errors).toBe(noErrors)
+  })
+
+  test('goes by the clock of the store, and by that of this machine if the store has none', () => {
+    const clock = new FakeClock()
+    expect(planOf({ store: memoryStore({ clock }) }).clock).toBe(clock)
+    expect(planOf({ store: Object.assign(memoryStore(), { clock: undefined }) }).clock).toBe(systemClock)
   })
 
   test('keeps what is given, durations in milliseconds', () => {
@@ -92,8 +102,8 @@ describe('the plan of a cache', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
         'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
-          'failureCooldown, errorKind, onStoreFailure, answer, inlineLimit, maxValueSize, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
-          'commandTimeout, codec, errors, stats, clock',
+          'failureCooldown, errorKind, onStoreFailure, answer, inlineLimit, maxValueSize, version, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
+          'commandTimeout, codec, errors, stats, warnings, clock',
       ),
     )
   })

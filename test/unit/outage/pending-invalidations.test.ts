@@ -101,6 +101,54 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
     expect(heard.at(-1)).toEqual(['replayed', { invalidations: 3, after: 0 }])
   })
 
+  test('that is soft is carried out as such, unless a hard one of its key is kept, which wins', async () => {
+    const all = keeping()
+    const { a, ways, clock } = all
+    await silent(all)
+    const sent: unknown[] = []
+    const invalidate = ways.a.invalidate.bind(ways.a)
+    ways.a.invalidate = (key, how) => {
+      sent.push([key, how])
+      return invalidate(key, how)
+    }
+    await a.expire('soft')
+    await a.expire('both')
+    await a.invalidate('both')
+    await a.invalidate('turned')
+    await a.expire('turned')
+    ways.a.thaw()
+    await clock.advance(0)
+    expect(sent).toEqual([
+      ['herdless:soft', 'soft'],
+      ['herdless:both', 'hard'],
+      ['herdless:turned', 'hard'],
+    ])
+  })
+
+  test('that is hard is not made moot by a soft one that succeeds', async () => {
+    const { a, b, ways, clock } = keeping()
+    await b.set('k', 'old', { grace: '1m' })
+    ways.a.mode = 'failing'
+    await a.invalidate('k')
+    ways.a.mode = 'answering'
+    await a.expire('k')
+    expect((await b.explain('k')).value).toBe(null)
+    await clock.advance(1_000)
+    expect((await b.explain('k')).value).toBe(null)
+  })
+
+  test('that is soft keeps its own process from reading the key until it is carried out', async () => {
+    const { a, b, ways, value, clock } = keeping()
+    await b.set('k', 'old', { grace: '1m' })
+    ways.a.mode = 'failing'
+    await a.expire('k')
+    ways.a.mode = 'answering'
+    expect(await value(a)).toBe('load 1')
+    await clock.advance(250)
+    expect((await b.explain('k')).value).toMatchObject({ ttl: 0, age: 250 })
+    expect(await b.getOrLoad('k', () => 'new', { grace: '1m' })).toBe('old')
+  })
+
   test('is moot once its key has been set', async () => {
     const { a, b, ways, value, clock } = keeping()
     ways.a.mode = 'failing'

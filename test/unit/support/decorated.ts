@@ -39,3 +39,24 @@ export function decorated(cache: Cache, cached: typeof Cached) {
 
   return { Users, Admins, calls }
 }
+
+/** @returns a class whose objects are given their cache, as by dependency injection, and what its method was called with */
+export function injected(cached: typeof Cached) {
+  const calls: unknown[][] = []
+
+  class Products {
+    readonly #cache: Cache | undefined
+
+    constructor(cache?: Cache) {
+      this.#cache = cache
+    }
+
+    @cached((self: Products) => self.#cache as Cache, { key: 'product', ttl: '5m' })
+    async byId(id: number): Promise<string> {
+      calls.push([this, id])
+      return `product ${id}`
+    }
+  }
+
+  return { Products, calls }
+}

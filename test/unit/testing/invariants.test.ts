@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { History, type Happening } from '../../support/history.ts'
+import { History, type Happening, type Write } from '../../support/history.ts'
 import { violations, type Allowances } from '../../support/invariants.ts'
 
 type Options = { process?: number; key?: string }
@@ -44,7 +44,7 @@ function lost(id: string, at: number, process = 0): Happening {
 function write(
   id: string,
   [from, to]: readonly [number, number],
-  { process = 0, kind = 'invalidate', error }: Options & { kind?: 'set' | 'invalidate'; error?: string } = {},
+  { process = 0, kind = 'invalidate', error }: Options & { kind?: Write['kind']; error?: string } = {},
 ): Happening[] {
   const ended: Happening = { what: 'written', at: to, process, write: id, ...(error === undefined ? {} : { error }) }
   return [
@@ -174,6 +174,17 @@ const cases: Case[] = [
       call('c', 41),
       got('c', 45, 'v'),
     ],
+  },
+  {
+    invariant: 3,
+    name: 'the error of a load from before a soft invalidation, which leaves values stale',
+    broken: [
+      ...load('a', [10, 20], { ends: 'error' }),
+      ...write('w', [30, 40], { kind: 'expire' }),
+      call('c', 41),
+      failed('c', 45, 'LOAD_FAILED', { by: 'a' }),
+    ],
+    kept: [...load('a', [10, 20]), ...write('w', [30, 40], { kind: 'expire' }), call('c', 41), got('c', 45, 'a')],
   },
   {
     invariant: 3,

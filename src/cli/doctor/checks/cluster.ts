@@ -1,4 +1,4 @@
-import type { Address } from '../../ioredis.ts'
+import type { Address } from '../../library.ts'
 import type { Connection } from '../connection.ts'
 import { linesIn } from '../facts.ts'
 import { about, type Finding } from '../finding.ts'

@@ -1,5 +1,8 @@
 import { tokens } from '../../../core/lease/token.ts'
 import { redisStore, type RedisClient } from '../../../redis/index.ts'
+import type { UnavailableReason } from '../../../core/errors.ts'
+import { epochKey } from '../../../redis/values/keys.ts'
+import { reasonOf } from '../../../redis/connection/unavailable-reason.ts'
 import type { Answer } from '../connection.ts'
 import { about, type Finding } from '../finding.ts'
 import type { Subject } from './subject.ts'
@@ -10,22 +13,24 @@ const voice = about('lease', 'docs/protocol.md#steps-and-round-trips')
 /** The lifetime of the examination's key if it cannot be deleted, in milliseconds. */
 const life = 10_000
 
-/** The meaning of Redis errors for a cache, and the page about each. */
-const meanings: readonly (readonly [code: RegExp, todo: string, page: string])[] = [
-  [/^OOM/, 'It is full and may not evict.', 'docs/production.md#memory'],
-  [/^MISCONF/, 'It refuses writes because it cannot persist them.', 'docs/production.md#persistence'],
-  [/READONLY/, 'It is a replica.', 'docs/production.md#replicas'],
-  [/^NOREPLICAS/, 'It refuses writes because too few replicas follow.', 'docs/production.md#replicas'],
-  [/^CLUSTERDOWN/, 'The cluster does not cover all slots.', 'docs/redis.md#redis-cluster'],
-  [/NOPERM|permission|can't (run|access)/i, 'A right is missing.', 'docs/redis.md#a-user-with-the-least-rights'],
-  [/^BUSY/, 'A script of somebody else runs and does not end.', 'docs/production.md#timeouts'],
-]
+/** The meaning of a refusal for a cache, and the page about each. */
+const meanings: Partial<Record<UnavailableReason, readonly [todo: string, page: string]>> = {
+  full: ['It is full and may not evict.', 'docs/production.md#memory'],
+  unsaved: ['It refuses writes because it cannot persist them.', 'docs/production.md#persistence'],
+  readOnly: ['It is a replica.', 'docs/production.md#replicas'],
+  replicas: ['It refuses writes because too few replicas follow.', 'docs/production.md#replicas'],
+  clusterDown: ['The cluster does not cover all slots.', 'docs/redis.md#redis-cluster'],
+  rights: ['A right is missing.', 'docs/redis.md#a-user-with-the-least-rights'],
+  busy: ['A script of somebody else runs and does not end.', 'docs/production.md#timeouts'],
+}
 
 /** Runs one load with the library's own store on a new key, because the scripts make all decisions. */
 export async function lease({ connection, key, kind }: Subject): Promise<Finding[]> {
   const client = kind === 'cluster' ? nodeOfCluster(connection.client) : connection.client
   const store = redisStore(client, { wakeUp: 'poll' })
   const token = tokens()
+  // The first claim of a namespace creates its epoch, which would stay.
+  const epoch = await connection.ask('GET', epochKey(key))
   const startedAt = performance.now()
   const value = { payload: Buffer.from('"doctor"'), ttl: life, grace: 0, loadTime: 0, inlineLimit: 0 }
   const steps = async (): Promise<string> => {
@@ -42,6 +47,7 @@ export async function lease({ connection, key, kind }: Subject): Promise<Finding
   }
   const answer = await connection.attempt(steps)
   const took = performance.now() - startedAt
+  if ('reply' in epoch && epoch.reply === null) await connection.ask('DEL', epochKey(key))
   if (!('refused' in answer) && answer.reply === '') {
     return [voice.ok(`Claimed, filled, read and invalidated a key in ${time(took)}`)]
   }
@@ -72,7 +78,7 @@ function failed(answer: Answer): Finding {
     return voice.problem(`A load could not be carried out: ${String(answer.reply)}`, todo)
   }
   const what = `A load was refused: ${answer.refused}`
-  const [, todo, page] = meanings.find(([code]) => code.test(answer.refused)) ?? []
+  const [todo, page] = meanings[reasonOf(new Error(answer.refused))] ?? []
   const consequence = 'Until then callers load for themselves, and nothing is stored.'
   const finding = voice.problem(what, todo === undefined ? consequence : `${todo} ${consequence}`)
   return page === undefined ? finding : { ...finding, page }

@@ -24,7 +24,7 @@ export async function messages(subject: Subject): Promise<Finding[]> {
   const inbox = inboxOf(`doctor-${subject.key.slice(-16)}`)
   const subscriber = await connect()
   try {
-    const subscribed = await subscriber.attempt(() => subscriber.client.subscribe(inbox))
+    const subscribed = await subscriber.subscribe(inbox)
     if ('refused' in subscribed) return [voice.problem(`Could not subscribe: ${subscribed.refused}`, withoutThem)]
     const findings = await seen(connection, inbox, subject.kind)
     const startedAt = performance.now()
@@ -67,7 +67,9 @@ function arrivals(subscriber: Connection, expected: number): Promise<number> {
       resolve(arrived)
     }
     const timer = setTimeout(end, patience)
-    subscriber.client.on('message', () => ++arrived === expected && end())
-    subscriber.client.on('close', end)
+    const message = (): void => {
+      if (++arrived === expected) end()
+    }
+    subscriber.listen(message, end)
   })
 }

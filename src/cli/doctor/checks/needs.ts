@@ -1,3 +1,4 @@
+import { lockKeys } from '../../../redis/locks/lock-keys.ts'
 import { leaseKey, valueKey } from '../../../redis/values/keys.ts'
 
 /**
@@ -10,6 +11,8 @@ export interface Need {
   readonly call: readonly [command: string, ...args: string[]]
   /** The setups that need it. */
   readonly where: 'everywhere' | 'push' | 'cluster' | 'database'
+  /** The term of an ACL rule for its keys, if they are not those of the cache. */
+  readonly keys?: string
   /** Whether the library can do without it, with a loss. */
   readonly dispensable?: boolean
 }
@@ -54,5 +57,35 @@ export function needs(key: string, channel: string): readonly Need[] {
     { word: '+cluster|info', call: ['CLUSTER', 'INFO'], where: 'cluster' },
     { word: '+client|setname', call: ['CLIENT', 'SETNAME', 'herdless-doctor'], where: 'cluster', dispensable: true },
     { word: '+select', call: ['SELECT', '0'], where: 'database' },
+  ]
+}
+
+/** The rights that locks need, as in docs/locks.md: the terms of its ACL rule, in order, without the patterns. */
+export function lockNeeds(name: string, channel: string): readonly Need[] {
+  const { lock, queue } = lockKeys(`lock:${name}`)
+  const text = 'return 1'
+  const ofLock = { where: 'everywhere', keys: '~lock:*' } as const
+  const ofQueue = { where: 'everywhere', keys: '~{lock:*' } as const
+  return [
+    { word: '+get', call: ['GET', lock], ...ofLock },
+    { word: '+set', call: ['SET', lock, '', 'herdless'], ...ofLock },
+    // A command that all users of a cache may send, so that the right to the key shows.
+    { word: '+del', call: ['DEL', queue], ...ofQueue },
+    { word: '+pttl', call: ['PTTL', lock], ...ofLock },
+    { word: '+pexpire', call: ['PEXPIRE', lock, '1'], ...ofLock },
+    { word: '+time', call: ['TIME'], where: 'everywhere' },
+    { word: '+zadd', call: ['ZADD', queue, 'herdless', ''], ...ofQueue },
+    { word: '+zrem', call: ['ZREM', queue, ''], ...ofQueue },
+    { word: '+zrange', call: ['ZRANGE', queue, '0', '0'], ...ofQueue },
+    { word: '+zscore', call: ['ZSCORE', queue, ''], ...ofQueue },
+    { word: '+zrangebyscore', call: ['ZRANGEBYSCORE', queue, '0', '0'], ...ofQueue },
+    { word: '+zremrangebyscore', call: ['ZREMRANGEBYSCORE', queue, '0', '0'], ...ofQueue },
+    { word: '+evalsha', call: ['EVALSHA', '0'.repeat(40), '0'], where: 'everywhere' },
+    { word: '+eval', call: ['EVAL', text, '0'], where: 'everywhere' },
+    { word: '+script|load', call: ['SCRIPT', 'LOAD', text], where: 'everywhere', dispensable: true },
+    { word: '+publish', call: ['PUBLISH', channel, ''], where: 'push' },
+    { word: '+subscribe', call: ['SUBSCRIBE', channel], where: 'push' },
+    { word: '+pubsub|numsub', call: ['PUBSUB', 'NUMSUB', channel], where: 'push' },
+    { word: '+info', call: ['INFO', 'server'], where: 'everywhere', dispensable: true },
   ]
 }

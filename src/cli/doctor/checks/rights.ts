@@ -1,10 +1,11 @@
 import { namespacePrefix } from '../../../core/entry/key.ts'
 import type { Answer } from '../connection.ts'
 import { about, type Finding } from '../finding.ts'
-import { inboxOf, needs, type Need } from './needs.ts'
+import { inboxOf, lockNeeds, needs, type Need } from './needs.ts'
 import type { Subject } from './subject.ts'
 
 const voice = about('rights', 'docs/redis.md#a-user-with-the-least-rights')
+const voiceOfLocks = about('locks', 'docs/locks.md#on-redis')
 
 /** The missing rights, as terms of an ACL rule. */
 interface Missing {
@@ -13,11 +14,51 @@ interface Missing {
   readonly unknown: Set<string>
 }
 
-/** Whether the user has all rights that the library needs: each is tried, or looked up with ACL DRYRUN. */
+/** Whether the user has all rights that caches and locks need: each is tried, or looked up with ACL DRYRUN. */
 export async function rights(subject: Subject): Promise<Finding[]> {
   const { connection, key, settings, aclUser } = subject
-  const needed = needs(key, inboxOf(`doctor-${key.slice(-16)}`)).filter(({ where }) => isNeeded(where, subject))
+  const channel = inboxOf(`doctor-${key.slice(-16)}`)
   const who = aclUser ?? ((await connection.text('ACL', 'WHOAMI')) || connection.user)
+  const needed = needs(key, channel).filter(({ where }) => isNeeded(where, subject))
+  const missing = await missingOf(needed, subject)
+  if ('notLookedUp' in missing) return [notLookedUp(who, missing.notLookedUp)]
+  const ofLocks = await locksOf(subject, who, missing.words)
+  const what = lacks(missing, who)
+  if (what === '') {
+    const patterns = settings.wakeUp === 'push' ? ', the keys and the channel' : ' and the keys'
+    return [voice.ok(`User ${who} has all rights: ${needed.length} commands${patterns}`), ...ofLocks]
+  }
+  const consequence = 'What is refused counts as a failure of the store: callers load for themselves.'
+  const finding = missing.essential
+    ? voice.problem(what, `${ruleFor(missing, who)}${consequence}`)
+    : voice.warning(what, `${ruleFor(missing, who)}The library does without, less well.`)
+  return [finding, ...ofLocks]
+}
+
+/**
+ * Whether the user could use locks. An application need not use any, so it is no problem if not.
+ * @param known the missing rights of caches, some of which locks need, too
+ */
+async function locksOf(subject: Subject, who: string, known: ReadonlySet<string>): Promise<Finding[]> {
+  const needed = lockNeeds(subject.key, '')
+  const shared = ['&herdless:inbox:*', ...needed.flatMap(({ keys, word }) => (keys === undefined ? word : []))]
+  const ofKeys = needed.filter(({ keys }) => keys !== undefined)
+  const missing = await missingOf(ofKeys, subject)
+  if ('notLookedUp' in missing) return []
+  for (const word of shared) if (known.has(word)) missing.words.add(word)
+  const what = lacks(missing, who)
+  if (what === '') return [voiceOfLocks.ok(`User ${who} may use locks with the prefix lock:`)]
+  return [
+    voiceOfLocks.note(`For locks: ${what}`, `${ruleFor(missing, who)}Only an application with redisLock needs it.`),
+  ]
+}
+
+/** The missing ones of some rights, and whether one of them is essential; or why they could not be looked up. */
+async function missingOf(
+  needed: readonly Need[],
+  subject: Subject,
+): Promise<(Missing & { readonly essential: boolean }) | { readonly notLookedUp: string }> {
+  const { settings, aclUser } = subject
   const missing: Missing = { words: new Set(), unknown: new Set() }
   let essential = false
   const answers = await Promise.all(
@@ -26,22 +67,15 @@ export async function rights(subject: Subject): Promise<Finding[]> {
   for (const [index, need] of needed.entries()) {
     const answer = answers[index] as Answer
     if (!('refused' in answer)) continue
-    if (aclUser !== null && !isPermission(answer.refused)) return [notLookedUp(aclUser, answer.refused)]
+    if (aclUser !== null && !isPermission(answer.refused)) return { notLookedUp: answer.refused }
     const noted = note(missing, need, answer.refused, settings.namespace)
     essential ||= noted && need.dispensable !== true
   }
-  const what = lacks(missing, who)
-  if (what === '') {
-    const patterns = settings.wakeUp === 'push' ? ', the keys and the channel' : ' and the keys'
-    return [voice.ok(`User ${who} has all rights: ${needed.length} commands${patterns}`)]
-  }
-  const rule = missing.words.size === 0 ? '' : `ACL SETUSER ${who} ${[...missing.words].join(' ')}. `
-  const consequence = 'What is refused counts as a failure of the store: callers load for themselves.'
-  return [
-    essential
-      ? voice.problem(what, `${rule}${consequence}`)
-      : voice.warning(what, `${rule}The library does without, less well.`),
-  ]
+  return { ...missing, essential }
+}
+
+function ruleFor({ words }: Missing, who: string): string {
+  return words.size === 0 ? '' : `ACL SETUSER ${who} ${[...words].join(' ')}. `
 }
 
 /** The missing rights in a sentence; `''` if there are none. */
@@ -71,7 +105,7 @@ async function tried({ connection, connect, database }: Subject, { word, call }:
   // A connection with a subscription can run few other commands.
   const subscriber = await connect()
   try {
-    return await subscriber.attempt(() => subscriber.client.subscribe(...args))
+    return await subscriber.subscribe(args[0] as string)
   } finally {
     subscriber.close()
   }
@@ -83,14 +117,14 @@ async function lookedUp({ connection }: Subject, user: string, { call }: Need): 
 }
 
 /** Notes a refusal. Returns whether it shows a missing right; any other error means that the right is there. */
-function note({ words, unknown }: Missing, { word }: Need, refused: string, namespace: string): boolean {
+function note({ words, unknown }: Missing, { word, keys }: Need, refused: string, namespace: string): boolean {
   if (/^ERR unknown (sub)?command/i.test(refused)) {
     unknown.add(word.slice(1).replace('|', ' ').toUpperCase())
     return true
   }
   if (!isPermission(refused)) return false
   // The sentence endings of Redis 6.2, 7.0 and 7.2; the names in them may contain any word.
-  if (/\bkeys?( used as arguments)?$/.test(refused)) words.add(`~{${namespacePrefix(namespace)}*`)
+  if (/\bkeys?( used as arguments)?$/.test(refused)) words.add(keys ?? `~{${namespacePrefix(namespace)}*`)
   else if (/\bchannels?( used as arguments)?$/.test(refused)) words.add('&herdless:inbox:*')
   else words.add(word)
   return true

@@ -1,4 +1,4 @@
-import type { Address } from '../../ioredis.ts'
+import type { Address } from '../../library.ts'
 import type { Connection, Connections } from '../connection.ts'
 import { Unreachable } from '../connection.ts'
 import { about, type Finding } from '../finding.ts'

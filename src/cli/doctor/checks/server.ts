@@ -1,3 +1,4 @@
+import { nothingIn, searchNamespace, type NamespaceSearch } from '../../namespaces.ts'
 import { about, type Finding } from '../finding.ts'
 import type { Facts } from '../facts.ts'
 import type { Subject } from './subject.ts'
@@ -63,4 +64,18 @@ export function view({ facts }: Subject): Finding[] {
   if (facts.hidden.length === 0) return []
   const what = `Not allowed to look: ${facts.hidden.join('; ')}`
   return [about('view', 'docs/production.md#the-doctor').note(what, 'What depends on it was not examined.')]
+}
+
+const voiceOfNamespace = about('namespace', 'docs/options.md#createcache')
+
+/** Whether the server has values of other namespaces alone: the given one may be mistyped. */
+export async function neighbours({ connection, settings }: Subject): Promise<Finding[]> {
+  const answer = await connection.attempt(() => searchNamespace(connection.client, settings.namespace))
+  // Without the right to SCAN, which no cache needs, nothing is known.
+  if ('refused' in answer) return []
+  const search = answer.reply as NamespaceSearch
+  if (search.others.length === 0) return []
+  return [
+    voiceOfNamespace.note(nothingIn(settings.namespace, search), 'Name yours with --namespace, unless it is new.'),
+  ]
 }

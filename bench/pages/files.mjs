@@ -1,0 +1,37 @@
+/** What is written from the results of the benchmark. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { checkout } from '../../tools/command.mjs'
+import { chart } from './chart.mjs'
+import { comparisonTables } from './comparison.mjs'
+import { performancePage } from './performance.mjs'
+
+/** Where the results are kept that the pages are written from. */
+export const resultsFolder = join(checkout, 'bench/results')
+
+const place = /(?<=<!-- peers:begin -->\n)[^]*(?=<!-- peers:end -->)/
+
+/**
+ * The texts that belong into docs/, by their files.
+ * @returns {Promise<Record<string, string>>}
+ */
+export async function pages() {
+  const performance = await results('performance.json')
+  const comparison = await readFile(join(checkout, 'docs/comparison.md'), 'utf8')
+  const tables = comparisonTables(await results('peers.json'))
+  return {
+    'docs/performance.md': performancePage(performance),
+    'docs/performance.svg': chart(performance),
+    'docs/comparison.md': comparison.replace(place, () => tables),
+  }
+}
+
+/** Writes them. */
+export async function writePages() {
+  for (const [file, text] of Object.entries(await pages())) await writeFile(join(checkout, file), text)
+}
+
+/** @param {string} name */
+async function results(name) {
+  return JSON.parse(await readFile(join(resultsFolder, name), 'utf8'))
+}

@@ -1,0 +1,32 @@
+/** The settings of the live lab, which the processes and the page share. Times are milliseconds. */
+
+/** The hot keys, and their names for people. */
+export const keys = {
+  'front-page': 'Front page',
+  'best-sellers': 'Best sellers',
+  prices: 'Prices',
+}
+
+/** @typedef {keyof typeof keys} Key */
+
+/** The two sides, which get the same load, and have a database each. */
+export const sides = /** @type {const} */ (['without', 'with'])
+
+/** @typedef {typeof sides[number]} Side */
+
+export const processNames = ['shop-1', 'shop-2', 'shop-3', 'shop-4']
+
+/** A value stays in Redis for so long. */
+export const valueTtl = 8_000
+
+/** The lease of herdless and the lock of the tutorial last so long. */
+export const lockTtl = 1_000
+
+/** A slow source takes so much longer: half as long again as the lock lasts. */
+export const slowness = 1_500
+
+/** Each process asks for each key once in this time, on each side. */
+export const everyCaller = 50
+
+/** A caller gives up after this time. */
+export const patience = 10_000

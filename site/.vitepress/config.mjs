@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs'
+import { dirname, posix } from 'node:path'
+import { defineConfig } from 'vitepress'
+import { anchorOf } from '../../tools/anchor.mjs'
+import { pageOf } from '../pages.mjs'
+
+const version = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+
+/** One arrow of four goes on. */
+const icon =
+  'data:image/svg+xml,' +
+  encodeURIComponent(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b6b63"/>' +
+      '<g stroke="#fff" stroke-width="3" stroke-linecap="round"><path d="M7 9h6M7 16h18M7 23h6"/></g></svg>',
+  )
+
+export default defineConfig({
+  title: 'herdless',
+  description: 'One load for the whole fleet: a cache for Node.js on Redis that keeps the herd off the source.',
+  base: process.env.SITE_BASE,
+  srcDir: 'pages',
+  outDir: 'dist',
+  lastUpdated: false,
+  head: [['link', { rel: 'icon', href: icon }]],
+  // Links of the documents are links of the same headings on GitHub.
+  markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    anchor: { slugify: anchorOf },
+  },
+  locales: {
+    root: { label: 'English', lang: 'en', themeConfig: theme('docs/README.md') },
+    zh: {
+      label: '简体中文',
+      lang: 'zh-CN',
+      description: '基于 Redis 的 Node.js read-through 缓存：整个集群，只回源一次。',
+      themeConfig: {
+        ...theme('docs/zh/README.md'),
+        outline: { label: '本页目录', level: [2, 3] },
+        docFooter: { prev: '上一页', next: '下一页' },
+        darkModeSwitchLabel: '外观',
+        sidebarMenuLabel: '目录',
+        returnToTopLabel: '回到顶部',
+        langMenuLabel: '语言',
+        skipToContentLabel: '跳到正文',
+      },
+    },
+  },
+  themeConfig: {
+    // Not every page has a translation: the other language begins at its home page.
+    i18nRouting: false,
+    search: {
+      provider: 'local',
+      options: {
+        miniSearch: { options: { tokenize: wordsIn } },
+        locales: {
+          zh: {
+            translations: {
+              button: { buttonText: '搜索', buttonAriaLabel: '搜索' },
+              modal: {
+                noResultsText: '没有结果',
+                resetButtonTitle: '清除',
+                footer: { selectText: '打开', navigateText: '移动', closeText: '关闭' },
+              },
+            },
+          },
+        },
+      },
+    },
+  },
+})
+
+/**
+ * The navigation of a language, from the tables of its list of pages.
+ * @param {string} contents the list, from the root of the checkout
+ */
+function theme(contents) {
+  const text = readFileSync(new URL(`../../${contents}`, import.meta.url), 'utf8')
+  const [, ...sections] = text.split(/^## /m)
+  const sidebar = sections.map((section) => ({
+    text: section.slice(0, section.indexOf('\n')),
+    items: [...section.matchAll(/^\| *((?:\[[^\]]*\]\([^)]*\)[, ]*)+)\|/gm)].flatMap(([, cell]) =>
+      [...cell.matchAll(/\[([^\]]*)\]\(([^)#]*)\)/g)].map(([, name, link]) => ({
+        text: name,
+        link: `/${pageOf(posix.join(dirname(contents), link))}`,
+      })),
+    ),
+  }))
+  const zh = contents.includes('/zh/')
+  return {
+    nav: [
+      { text: zh ? '开始' : 'Start', link: zh ? '/zh/start' : '/start' },
+      { text: zh ? '文档' : 'Documentation', link: zh ? '/zh/contents' : '/contents' },
+      { text: version, link: '/changelog' },
+    ],
+    sidebar: sidebar.filter(({ items }) => items.length > 0),
+    outline: { level: [2, 3] },
+  }
+}
+
+/**
+ * The words of a text for the search, also where no spaces divide them. It runs in the browser too, so it stands by
+ * itself.
+ * @param {string} text
+ * @returns {string[]}
+ */
+function wordsIn(text) {
+  const pieces = text.split(/[\n\r\p{Z}\p{P}\p{S}]+/u)
+  return pieces.flatMap((piece) =>
+    /\p{Script=Han}/u.test(piece)
+      ? [...new Intl.Segmenter('zh', { granularity: 'word' }).segment(piece)].map(({ segment }) => segment)
+      : [piece],
+  )
+}

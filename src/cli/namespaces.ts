@@ -1,0 +1,63 @@
+import { namespacePrefix } from '../core/entry/key.ts'
+import { portOf } from '../redis/clients/redis-client.ts'
+import type { RedisClient } from '../redis/index.ts'
+
+/** How many keys a server examines per step, and how many steps it is asked for at most. */
+const step = 1_000
+const mostSteps = 50
+
+/** The most namespaces that are named. */
+const mostNamed = 20
+
+/**
+ * A value or a lease as `redisStore` names it, or the list of the processes with near copies. The keys of tags, which
+ * outlive their values, and those beside a lock have other endings.
+ */
+const ours = /^\{([^:{}]+:)(?:[^]+\}(?::lease)?|\}copies)$/
+
+/** The search for a namespace among the keys of a server. */
+export interface NamespaceSearch {
+  /** Whether the namespace has a value, a lease or near copies. */
+  readonly found: boolean
+  /** The other namespaces that have some, up to 20; `[]` if it was found. */
+  readonly others: readonly string[]
+  /** Whether the search has seen all keys. */
+  readonly complete: boolean
+}
+
+/** Searches a namespace: somebody may have mistyped its name. It looks at the first 50 000 keys of each server. */
+export async function searchNamespace(client: RedisClient, namespace: string): Promise<NamespaceSearch> {
+  const own = namespacePrefix(namespace)
+  const prefixes = new Set<string>()
+  let complete = true
+  for (const server of portOf(client).nodes()) {
+    let cursor = '0'
+    for (let steps = 0; steps < mostSteps && (steps === 0 || cursor !== '0'); steps++) {
+      const [next, names] = (await server.call('scan', [cursor, 'MATCH', '{*:*}*', 'COUNT', step])) as [
+        unknown,
+        readonly unknown[],
+      ]
+      cursor = String(next)
+      for (const name of names) {
+        const [, prefix] = ours.exec(String(name)) ?? []
+        if (prefix !== undefined) prefixes.add(prefix)
+      }
+      if (prefixes.has(own)) return { found: true, others: [], complete: false }
+    }
+    complete &&= cursor === '0'
+  }
+  return { found: false, others: [...prefixes].map(namespaceIn).toSorted().slice(0, mostNamed), complete }
+}
+
+/** The sentence about a namespace that was not found. */
+export function nothingIn(namespace: string, { others, complete }: NamespaceSearch): string {
+  const nothing = complete
+    ? `Nothing is stored in namespace ${namespace}`
+    : `None of the first ${mostSteps * step} keys is in namespace ${namespace}`
+  return others.length === 0 ? nothing : `${nothing}. There is something in: ${others.join(', ')}`
+}
+
+/** The namespace in a key; the inverse of `namespacePrefix`. */
+export function namespaceIn(key: string): string {
+  return key.slice(0, key.indexOf(':')).replaceAll('%3A', ':').replaceAll('%25', '%')
+}

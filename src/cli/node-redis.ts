@@ -1,0 +1,130 @@
+import type { createClient, createCluster, createSentinel } from 'redis'
+import { portOf } from '../redis/clients/redis-client.ts'
+import type { RedisPort } from '../redis/index.ts'
+import type { Credentials, Address, ClientLibrary, OwnClient, TargetWay } from './library.ts'
+
+/** The required functions of node-redis. */
+interface NodeRedis {
+  readonly createClient: typeof createClient
+  readonly createCluster: typeof createCluster
+  readonly createSentinel: typeof createSentinel
+}
+
+type Client = ReturnType<typeof createClient>
+type AnyClient = Client | ReturnType<typeof createCluster> | ReturnType<typeof createSentinel>
+
+/** The clients of node-redis 5 and 6. */
+export function nodeRedisLibrary(library: NodeRedis): ClientLibrary {
+  return {
+    name: 'node-redis',
+    parse: (url) => parsed(library, url),
+    open: (way, patience) => ownClient(clientOf(library, way, patience), patience),
+  }
+}
+
+function parsed(library: NodeRedis, url: string): Credentials & { readonly address: Address } {
+  // It knows no URL for a socket.
+  if (url.startsWith('/')) return { tls: null, database: 0, address: { path: url } }
+  const { username, password, database, socket } = library.createClient({ url }).options
+  const { host = '127.0.0.1', port = 6379, tls } = { ...socket } as { host?: string; port?: number; tls?: boolean }
+  return {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    tls: tls === true ? {} : null,
+    database: database ?? 0,
+    // Brackets are part of a URL alone.
+    address: { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) },
+  }
+}
+
+function clientOf(library: NodeRedis, way: TargetWay, patience: number): AnyClient {
+  const { addresses, kind, master, tls, database, username, password } = way
+  const socket = {
+    ...(tls !== null && { ...tls, tls: true as const }),
+    connectTimeout: patience,
+    reconnectStrategy: false as const,
+  }
+  const login = { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
+  const places = addresses.filter((address): address is Extract<Address, { host: string }> => 'host' in address)
+  switch (kind) {
+    case 'cluster':
+      return library.createCluster({
+        rootNodes: places.map((place) => ({ socket: { ...socket, ...place } })),
+        defaults: { ...login, socket },
+      }) as AnyClient
+    case 'sentinel':
+      return library.createSentinel({
+        name: master,
+        sentinelRootNodes: [...places],
+        nodeClientOptions: { ...login, database, socket },
+        sentinelClientOptions: { socket },
+        maxCommandRediscovers: 1,
+      }) as AnyClient
+    case 'server':
+      // RESP2, so that replies have the form that ioredis gives them.
+      return library.createClient({
+        ...login,
+        RESP: 2,
+        database,
+        socket: { ...socket, ...addresses[0] },
+        disableClientInfo: true,
+      }) as AnyClient
+  }
+}
+
+function ownClient(client: AnyClient, patience: number): OwnClient {
+  const messages: (() => void)[] = []
+  const errors: ((error: unknown) => void)[] = []
+  const heard = (error: unknown): void => errors.forEach((listener) => listener(error))
+  for (const event of ['error', 'node-error', 'client-error']) client.on(event, heard)
+  const within = <T>(promise: Promise<T>): Promise<T> => inTime(promise, patience)
+  // Only of one server.
+  const own = client as Client
+  const port = portOf(client)
+  return {
+    client: { ...patientPort(port, within), disconnect: () => end(client) },
+    connect: () => within(client.connect() as Promise<unknown>),
+    call: (command, args) => within(own.sendCommand([command, ...args.map(String)])),
+    subscribe: (channel) => within(own.subscribe(channel, () => messages.forEach((listener) => listener()))),
+    onMessage: (listener) => void messages.push(listener),
+    onError: (listener) => void errors.push(listener),
+    onLoss: (listener) => {
+      errors.push(listener)
+      client.on('end', listener)
+    },
+  }
+}
+
+/** Ends a client, also one that has ended. */
+function end(client: AnyClient): void {
+  if (client.isOpen) void client.destroy()
+}
+
+/** A port on which no command takes for ever: node-redis waits for ever for a reply. */
+function patientPort(port: RedisPort, within: <T>(promise: Promise<T>) => Promise<T>): RedisPort {
+  return {
+    isCluster: port.isCluster,
+    keyPrefix: port.keyPrefix,
+    connected: undefined,
+    get: (key) => within(port.get(key)),
+    mget: (keys) => within(port.mget(keys)),
+    evaluate: (...given) => within(port.evaluate(...given)),
+    call: (...given) => within(port.call(...given)),
+    nodes: () => port.nodes().map((node) => ({ name: node.name, call: (...given) => within(node.call(...given)) })),
+    subscriber: (...given) => port.subscriber(...given),
+    on: (...given) => port.on(...given),
+    isReply: (error) => port.isReply(error),
+  }
+}
+
+async function inTime<T>(promise: Promise<T>, patience: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('Command timed out')), patience)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

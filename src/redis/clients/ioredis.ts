@@ -1,0 +1,177 @@
+import { errorMonitor } from 'node:events'
+import type {
+  ClientEvent,
+  RedisArgument,
+  RedisNode,
+  RedisPort,
+  RedisSubscriber,
+  SubscriberEvents,
+} from '../connection/port.ts'
+import { formatValue } from '../../core/time/duration.ts'
+
+/** The required methods of `Redis` and `Cluster` of ioredis 5 and 6. */
+export interface IoredisClient extends IoredisCommands {
+  getBuffer(key: string): Promise<Buffer | null>
+  mgetBuffer(keys: string[]): Promise<(Buffer | null)[]>
+  /** Another connection with the same settings, for the subscription. */
+  duplicate(): IoredisSubscriber
+  readonly isCluster: boolean
+  /** The nodes of a cluster. */
+  nodes?(role: 'master'): readonly IoredisNode[]
+  /** `'wait'`, `'connecting'` or `'connect'` until its first connection is open. */
+  readonly status?: string
+  /** Reports each new connection, each that ends or fails, and that there will be no further one. */
+  on?(event: 'ready' | 'close' | 'end', listener: () => void): unknown
+  off?(event: 'ready' | 'close' | 'end', listener: () => void): unknown
+  on?(event: typeof errorMonitor, listener: (error: unknown) => void): unknown
+  off?(event: typeof errorMonitor, listener: (error: unknown) => void): unknown
+}
+
+/** The method of ioredis for any command; strings in replies arrive as Buffers. */
+interface IoredisCommands {
+  callBuffer(command: string, args: RedisArgument[]): Promise<unknown>
+}
+
+/** A node of an ioredis `Cluster`. */
+interface IoredisNode extends IoredisCommands {
+  readonly options?: { readonly host?: string | undefined; readonly port?: number | undefined }
+}
+
+/** The duplicate of an ioredis client. */
+interface IoredisSubscriber {
+  readonly status: string
+  connect(): Promise<unknown>
+  subscribe(channel: string): Promise<unknown>
+  disconnect(reconnect?: boolean): void
+  on(event: 'messageBuffer', listener: (channel: Buffer, message: Buffer) => void): unknown
+  on(event: 'ready' | 'close', listener: () => void): unknown
+  on(event: 'error', listener: (error: unknown) => void): unknown
+}
+
+const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'duplicate'] as const
+
+/** Whether a value has the methods of an ioredis client. */
+export function isIoredis(value: Partial<IoredisClient>): value is IoredisClient {
+  return methods.every((method) => typeof value[method] === 'function')
+}
+
+/** `Redis` and `Cluster` of ioredis. */
+export class IoredisPort implements RedisPort {
+  readonly isCluster: boolean
+  readonly keyPrefix: string
+  readonly #client: IoredisClient
+  #connected: Promise<void> | undefined
+
+  /** @throws TypeError for a cluster client that reads from replicas */
+  constructor(client: IoredisClient) {
+    const { keyPrefix, scaleReads = 'master' } =
+      (client as { options?: { keyPrefix?: unknown; scaleReads?: unknown } }).options ?? {}
+    if (client.isCluster && scaleReads !== 'master') {
+      // A replica may lack an acknowledged invalidation.
+      throw new TypeError(
+        `Expected a Cluster that reads from masters (scaleReads: 'master'), got ${formatValue(scaleReads)}`,
+      )
+    }
+    this.#client = client
+    this.isCluster = client.isCluster
+    this.keyPrefix = typeof keyPrefix === 'string' ? keyPrefix : ''
+  }
+
+  /** One promise for all stores on a client, so that each adds no listeners. */
+  get connected(): Promise<void> | undefined {
+    if (!['wait', 'connecting', 'connect'].includes(this.#client.status ?? '')) return undefined
+    this.#connected ??= new Promise((resolve) => {
+      const over = (): void => {
+        this.#client.off?.('ready', over)
+        this.#client.off?.('close', over)
+        resolve()
+      }
+      this.#client.on?.('ready', over)
+      this.#client.on?.('close', over)
+    })
+    return this.#connected
+  }
+
+  get(key: string): Promise<Buffer | null> {
+    return this.#client.getBuffer(key)
+  }
+
+  mget(keys: string[]): Promise<readonly (Buffer | null)[]> {
+    return this.#client.mgetBuffer(keys)
+  }
+
+  evaluate(
+    command: 'evalsha' | 'eval',
+    script: string,
+    keys: readonly string[],
+    args: readonly RedisArgument[],
+  ): Promise<unknown> {
+    return sent(this.#client, command, [script, keys.length, ...keys, ...args])
+  }
+
+  call(command: string, key: string | null, args: readonly RedisArgument[]): Promise<unknown> {
+    return sent(this.#client, command, key === null ? [...args] : [key, ...args])
+  }
+
+  nodes(): readonly RedisNode[] {
+    const nodes: readonly IoredisNode[] = this.#client.nodes?.('master') ?? [this.#client]
+    return nodes.map((node) => ({
+      name: `${node.options?.host}:${node.options?.port}`,
+      call: (command, args) => sent(node, command, [...args]),
+    }))
+  }
+
+  subscriber(channel: string, { opened, lost, failed, message }: SubscriberEvents): RedisSubscriber {
+    const connection = this.#client.duplicate()
+    leaveSubscribing(connection)
+    connection.on('messageBuffer', (_channel, bytes) => message(bytes))
+    connection.on('ready', opened)
+    connection.on('close', lost)
+    connection.on('error', failed)
+    if (connection.status === 'wait') connection.connect().catch(() => undefined)
+    return {
+      get isOpen() {
+        return connection.status === 'ready'
+      },
+      subscribe: () => connection.subscribe(channel),
+      reconnect: () => connection.disconnect(true),
+      open: () => {
+        if (connection.status === 'end') connection.connect().catch(() => undefined)
+      },
+      close: () => connection.disconnect(),
+    }
+  }
+
+  on(event: ClientEvent, listener: () => void): () => void {
+    this.#client.on?.(event, listener)
+    return () => void this.#client.off?.(event, listener)
+  }
+
+  onError(listener: (error: unknown) => void): () => void {
+    this.#client.on?.(errorMonitor, listener)
+    return () => void this.#client.off?.(errorMonitor, listener)
+  }
+
+  isReply(error: unknown): boolean {
+    return (error as Error | null)?.name === 'ReplyError'
+  }
+}
+
+/**
+ * Sends a command. ioredis has an undocumented method for each; it is preferred, because `callBuffer` throws with
+ * `enableAutoPipelining`.
+ */
+function sent(client: IoredisCommands, command: string, args: RedisArgument[]): Promise<unknown> {
+  const own: unknown = Reflect.get(client, `${command}Buffer`)
+  if (typeof own !== 'function') return client.callBuffer(command, args)
+  return (own as (...args: RedisArgument[]) => Promise<unknown>).call(client, ...args)
+}
+
+/**
+ * Turns off the re-subscription of ioredis, because the inbox does that itself. The one of ioredis rejects without a
+ * handler if it fails, for instance when the cache is closed at that moment, and that ends the process.
+ */
+function leaveSubscribing(subscriber: IoredisSubscriber): void {
+  const { options } = subscriber as { options?: { autoResubscribe?: unknown } }
+  if (options?.autoResubscribe === true) options.autoResubscribe = false
+}

@@ -1,0 +1,5 @@
+class NotFoundError extends Error {
+  name = 'NotFoundError'
+}
+
+module.exports = { NotFoundError }

@@ -1,0 +1,2 @@
+/** Runs a module as a test file of Vitest. */
+export default { test: { include: ['*.js'] } }

@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { checkout } from '../../tools/command.mjs'
+import { ended } from './blocks.ts'
+import { doc } from './markdown.ts'
+
+test.for([
+  ['llms.txt', 'scripts/write-llms.mjs'],
+  ['docs/api.md', 'scripts/write-api.mjs'],
+] as const)('%s is what %s writes', async ([, script]) => {
+  // The compiler may complain of its own end on stderr.
+  expect(await ended(execFile(process.execPath, [join(checkout, script), '--check']))).toMatchObject({ code: 0 })
+})
+
+describe('llms.txt', () => {
+  const { text, links } = doc('llms.txt')
+
+  test('has a title, a summary and sections of links, of which the last is optional', () => {
+    expect(text).toMatch(/^# herdless\n\n> .*\n/)
+    const parts = text.split('\n## ').slice(1)
+    expect(parts.length).toBeGreaterThan(5)
+    expect(parts.at(-1)).toMatch(/^Optional\n/)
+    for (const part of parts) expect(part).toMatch(/^[\w ]+\n\n(- \[.+\]\(\S+\): .+\n)+$/)
+  })
+
+  test('has a link to each page', () => {
+    expect(links.filter((link) => !existsSync(join(checkout, link)))).toEqual([])
+    const pages = doc('docs/README.md').links.filter((link) => /^[\w-]+\.md$/.test(link))
+    expect(pages.length).toBeGreaterThan(30)
+    expect(pages.filter((page) => !links.includes(`docs/${page}`))).toEqual([])
+  })
+})

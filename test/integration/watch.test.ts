@@ -1,0 +1,198 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { createCache, type Cache } from '../../src/index.ts'
+import { redisStore } from '../../src/redis/index.ts'
+import type { Snapshot } from '../../src/cli/watch/snapshot.ts'
+import { doc, named, rows } from '../docs/markdown.ts'
+import { builtPackage } from '../support/fleet-build.ts'
+import { startProxy } from '../support/proxy.ts'
+import { startCluster, startRedis } from '../support/servers.ts'
+import { until } from '../../tools/until.mjs'
+import { herdless } from './doctor.ts'
+
+/** A `herdless watch` that goes on, and what it has written. */
+class Watching implements AsyncDisposable {
+  readonly child: ChildProcess
+  out = ''
+  err = ''
+  readonly ended: Promise<unknown[]>
+
+  constructor(file: string, args: readonly string[]) {
+    this.child = spawn(file, args)
+    this.ended = once(this.child, 'close')
+    this.child.stdout?.on('data', (bytes: Buffer) => (this.out += bytes.toString()))
+    this.child.stderr?.on('data', (bytes: Buffer) => (this.err += bytes.toString()))
+  }
+
+  get snapshots(): Snapshot[] {
+    const lines = this.out.split('\n').slice(0, -1)
+    return lines.map((line) => JSON.parse(line) as Snapshot)
+  }
+
+  async snapshot(what: string, suits: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
+    return await until(what, async () => this.snapshots.find(suits))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill('SIGKILL')
+    await this.ended
+  }
+}
+
+async function watch(...args: string[]): Promise<Watching> {
+  return new Watching(process.execPath, [join(await builtPackage(), 'cli/main.js'), 'watch', ...args])
+}
+
+/** A load that others wait for, each with a cache of its own. */
+class Stampede implements AsyncDisposable {
+  readonly caches: readonly Cache[]
+  readonly #end: () => void
+  readonly #answers: Promise<unknown>
+
+  private constructor(caches: readonly Cache[], answers: readonly Promise<unknown>[], end: () => void) {
+    this.caches = caches
+    this.#answers = Promise.all(answers)
+    this.#end = end
+  }
+
+  static async on(key: string, [holder, ...waiters]: readonly [Cache, ...Cache[]]): Promise<Stampede> {
+    let end!: () => void
+    const value = new Promise<string>((resolve) => (end = () => resolve('value')))
+    const loads = new Promise((resolve) => holder.on('load', resolve))
+    const waits = waiters.map((cache) => new Promise((resolve) => cache.on('wait', resolve)))
+    const answers = [holder.getOrLoad(key, () => value)]
+    await loads
+    answers.push(...waiters.map((cache) => cache.getOrLoad(key, () => value)))
+    await Promise.all(waits)
+    return new Stampede([holder, ...waiters], answers, end)
+  }
+
+  async end(): Promise<void> {
+    this.#end()
+    await this.#answers
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end()
+    await Promise.all(this.caches.map((cache) => cache.close()))
+  }
+}
+
+test('watch tells programs of a stampede with its waiters, and of its end', async () => {
+  await using server = await startRedis()
+  const cacheOf = (namespace: string): Cache =>
+    createCache({ store: redisStore(server.connect()), namespace, leaseTtl: '1m' })
+  await using hot = await Stampede.on('user:1', [cacheOf('shop'), cacheOf('shop'), cacheOf('shop')])
+  await using cold = await Stampede.on('lonely', [cacheOf('other')])
+  await using watching = await watch(server.url, '--interval', '100')
+  await using one = await watch(server.url, '--interval', '100ms', '--namespace', 'other', '--json')
+
+  const seen = await watching.snapshot('the stampede is seen', ({ loads }) => loads === 2)
+  expect(seen).toMatchObject({ waiting: 2, ended: 0, took: expect.any(Number) as number })
+  const page = doc('docs/command.md').text.split('\n## ')
+  const described = rows(page.find((part) => part.startsWith('herdless watch')) ?? '', 'member')
+  expect(Object.keys(seen)).toEqual(described.map(([member]) => named(member)))
+  expect(new Date(seen.time).toISOString()).toBe(seen.time)
+  expect(seen.leases).toMatchObject([
+    { namespace: 'shop', key: 'user:1', waiting: 2, renewals: 0, holder: { host: hostname(), pid: process.pid } },
+    { namespace: 'other', key: 'lonely', waiting: 0 },
+  ])
+  await hot.end()
+  const after = await watching.snapshot('the end is seen', ({ ended }) => ended > 0)
+  expect(after).toMatchObject({ loads: 1, waiting: 0, ended: 1, leases: [{ key: 'lonely' }] })
+  await one.snapshot('the other is seen', ({ loads }) => loads === 1)
+  expect(new Set(one.snapshots.flatMap(({ leases }) => leases.map(({ key }) => key)))).toEqual(new Set(['lonely']))
+  await cold.end()
+
+  for (const each of [watching, one]) {
+    each.child.kill('SIGINT')
+    expect(await each.ended).toEqual([0, null])
+    expect(each.err).toBe('')
+    expect(each.out).not.toMatch(/[^\P{Cc}\n]/u)
+  }
+})
+
+// util-linux has the `script` that gives a command a terminal.
+describe.skipIf(process.platform !== 'linux')('in a terminal', () => {
+  test('watch shows a table, and leaves the terminal as it was at Ctrl+C', async () => {
+    await using server = await startRedis()
+    const cacheOf = (): Cache => createCache({ store: redisStore(server.connect()), namespace: 'shop', leaseTtl: '1m' })
+    await using stampede = await Stampede.on('user:1', [cacheOf(), cacheOf()])
+    const command = `exec ${process.execPath} ${join(await builtPackage(), 'cli/main.js')} watch ${server.url} --interval 100ms`
+    await using watching = new Watching('script', ['-qefc', command, '/dev/null'])
+    const [enter, leave] = ['\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l', '\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l']
+    await until('the load is shown', async () => /1 +[\d.]+ m?s +[\d.]+ s +0 +\d+@\S+ +shop +user:1/.test(watching.out))
+    expect(watching.out).toContain('WAITING')
+    expect(watching.out).toContain('1 load under way, waiting processes: 1')
+    await stampede.end()
+    await until('the end is shown', async () => watching.out.includes('Nothing is being loaded'))
+    expect(watching.out.startsWith(enter)).toBe(true)
+    expect(watching.out).not.toContain(leave)
+    watching.child.stdin?.write('\u{3}')
+    expect(await watching.ended).toEqual([0, null])
+    expect(watching.out.endsWith(leave)).toBe(true)
+  })
+
+  test('watch leaves the terminal as it was when the server goes away, and says why it ends', async () => {
+    await using server = await startRedis()
+    const command = `exec ${process.execPath} ${join(await builtPackage(), 'cli/main.js')} watch ${server.url} --interval 100ms`
+    await using watching = new Watching('script', ['-qefc', command, '/dev/null'])
+    await until('it is shown', async () => watching.out.includes('Nothing is being loaded'))
+    await server.kill()
+    expect(await watching.ended).toEqual([2, null])
+    expect(watching.out.split('\u{1b}[?1049l')[1]).toMatch(/^herdless: Nobody could be asked: [^\n]*\n$/)
+  })
+})
+
+test('watch ends with 0 when its reader goes away', async () => {
+  await using server = await startRedis()
+  await using watching = await watch(server.url, '--interval', '100ms')
+  await watching.snapshot('it has begun', () => true)
+  watching.child.stdout?.destroy()
+  expect(await watching.ended).toEqual([0, null])
+  expect(watching.err).toBe('')
+})
+
+test('watch ends at once when it is interrupted while the server does not answer', async () => {
+  await using server = await startRedis()
+  await using proxy = await startProxy(server)
+  await using watching = await watch(`redis://${proxy.host}:${proxy.port}`, '--interval', '100ms')
+  await watching.snapshot('it has begun', () => true)
+  await proxy.stopAt('scan')
+  const interruptedAt = performance.now()
+  watching.child.kill('SIGTERM')
+  expect(await watching.ended).toEqual([0, null])
+  expect(performance.now() - interruptedAt).toBeLessThan(3_000)
+})
+
+test('watch sees the loads of all masters of a cluster', async () => {
+  await using cluster = await startCluster({ masters: 3 })
+  const cache = createCache({ store: redisStore(cluster.connect()), namespace: 'shop' })
+  let end!: () => void
+  const value = new Promise<void>((resolve) => (end = resolve))
+  const keys = Array.from({ length: 12 }, (_, index) => `key ${index}`).toSorted()
+  const answers = keys.map((key) => cache.getOrLoad(key, () => value))
+  await using watching = await watch('--cluster', `redis://127.0.0.1:${cluster.nodes[0]?.port}`)
+  const { leases } = await watching.snapshot('all are seen', ({ loads }) => loads === keys.length)
+  expect(leases.map(({ key }) => key).toSorted()).toEqual(keys)
+  end()
+  await Promise.all(answers)
+  await cache.close()
+})
+
+test.for([
+  [['--interval', '0'], 'Expected `--interval` to be'],
+  [['--interval', '1 s'], 'Expected `--interval` to be'],
+  [['--namespace', 'a{b'], 'Expected `namespace` to be'],
+  [['--intervall', '1s'], "Unknown option '--intervall' (Did you mean --interval?)"],
+  [[], 'Nobody could be asked: The store refuses connections'],
+] as const)('watch with %s is refused with 2', async ([args, message]) => {
+  const { code, out, err } = await herdless(['watch', 'redis://:geheim@127.0.0.1:1', ...args])
+  expect(err).toContain(`herdless: ${message}`)
+  expect(err.split('\n')).toHaveLength(2)
+  expect(err).not.toContain('geheim')
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+})

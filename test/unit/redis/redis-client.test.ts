@@ -1,0 +1,77 @@
+import { Cluster, Redis } from 'ioredis'
+import { createClient, createClientPool, createCluster, createSentinel } from 'redis'
+import {
+  createClient as createClient5,
+  createCluster as createCluster5,
+  createSentinel as createSentinel5,
+} from 'redis5'
+import { describe, expect, test } from 'vitest'
+import { portOf, type RedisClient } from '../../../src/redis/clients/redis-client.ts'
+import { redisLock, redisStore, redlock } from '../../../src/redis/index.ts'
+
+const nodes = [{ host: '127.0.0.1', port: 1 }]
+const name = 'main'
+
+// None of them is connected.
+const clients: Record<string, () => RedisClient> = {
+  'Redis of ioredis': () => new Redis({ lazyConnect: true }),
+  'Cluster of ioredis': () => new Cluster(nodes, { lazyConnect: true }),
+  'createClient of node-redis 6': () => createClient(),
+  'createClient of node-redis 6, with a mapping': () => createClient().withTypeMapping({}),
+  'createCluster of node-redis 6': () => createCluster({ rootNodes: [] }),
+  'createSentinel of node-redis 6': () => createSentinel({ name, sentinelRootNodes: nodes }),
+  'createClient of node-redis 5': () => createClient5(),
+  'createCluster of node-redis 5': () => createCluster5({ rootNodes: [] }),
+  'createSentinel of node-redis 5': () => createSentinel5({ name, sentinelRootNodes: nodes }),
+}
+
+describe('a client of Redis', () => {
+  test.for(Object.entries(clients))('is known by its members: %s', ([kind, make]) => {
+    const client = make()
+    const port = portOf(client)
+    expect(port.isCluster).toBe(/cluster/i.test(kind))
+    expect(portOf(client), 'one adapter for all that is on it').toBe(port)
+    expect(portOf(port), 'an adapter is a client, too').toBe(port)
+  })
+
+  test('is none if it is of a node-redis before 5.9, whose writes cannot be held back', () => {
+    const before = Object.create(createClient5(), { _pause: { value: undefined } }) as RedisClient
+    expect(() => portOf(before)).toThrow(/^Expected a client of .* of node-redis 5\.9 or newer/)
+  })
+
+  test('has the prefix that its options say', () => {
+    expect(portOf(new Redis({ lazyConnect: true, keyPrefix: 'a:' })).keyPrefix).toBe('a:')
+    expect(portOf(createClient({ keyPrefix: 'b:' })).keyPrefix).toBe('b:')
+    expect(portOf(createCluster({ rootNodes: [], keyPrefix: 'c:' })).keyPrefix).toBe('c:')
+    expect(portOf(createClient5()).keyPrefix).toBe('')
+  })
+
+  const others: Record<string, unknown> = {
+    undefined: undefined,
+    null: null,
+    'a URL': 'redis://:secret@localhost',
+    'an empty object': {},
+    'a pool of node-redis': createClientPool(),
+    'options of a client': { url: 'redis://localhost' },
+    'half an adapter': { get: () => null, mget: () => null, evaluate: () => null },
+  }
+
+  test.for(Object.entries(others))('is refused if it is another thing: %s', ([, value]) => {
+    const client = value as RedisClient
+    const message =
+      /^Expected a client of ioredis 5 or 6 \(Redis or Cluster\), of node-redis 5\.9 or newer \(createClient, createCluster or createSentinel\), or an adapter \(RedisPort\), got (?!.*secret)/
+    for (const make of [
+      () => redisStore(client),
+      () => redisLock(client),
+      () => redlock([createClient(), createClient5(), client]),
+    ]) {
+      expect(make).toThrow(TypeError)
+      expect(make).toThrow(message)
+    }
+  })
+
+  test('of ioredis that is a Cluster and reads from replicas is refused', () => {
+    const client = new Cluster(nodes, { lazyConnect: true, scaleReads: 'all' })
+    expect(() => redisStore(client)).toThrow(/reads from masters/)
+  })
+})
