@@ -2,7 +2,7 @@
  * What a hit and a miss of two builds cost, by turns in the same run: the processor time of an answer of 2 kB, and its ratio, below
  * 1 where the first build is slower. Each server is a process of its own.
  *
- * node bench/responses-by-turns.mjs --old ../old/dist/esm [--new dist/esm] [--rounds 15] [--answers 4000] [--only Koa]
+ * node bench/responses-by-turns.mjs --old ../old/dist/esm [--new dist/esm] [--rounds 15] [--answers 4000] [--only Koa] [--what miss]
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,6 +20,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '15' },
     answers: { type: 'string', default: '4000' },
     only: { type: 'string', default: '' },
+    what: { type: 'string', default: 'hit,miss' },
   },
 })
 if (options.old === undefined) throw new Error('Expected --old to be the folder of another build, got nothing')
@@ -68,7 +69,7 @@ const ways = [
 ]
 const table = []
 for (const way of ways.filter((each) => options.only === '' || each === options.only)) {
-  for (const what of ['hit', 'miss']) {
+  for (const what of options.what.split(',')) {
     const isHit = what === 'hit'
     const servers = [
       await open(options.old, way, isHit ? '' : redis.url),

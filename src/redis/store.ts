@@ -126,7 +126,7 @@ export class RedisStore implements Store {
     return this.#values.read(key, tags)
   }
 
-  async claim(request: ClaimRequest): Promise<Claim> {
+  claim(request: ClaimRequest): Promise<Claim> {
     const inbox = this.#inbox
     return inbox === null ? this.#claim(request) : inbox.asking(() => this.#claim(request))
   }
@@ -136,62 +136,78 @@ export class RedisStore implements Store {
     request: ClaimRequest,
     unwanted: readonly string[] = request.unwanted === undefined ? [] : [request.unwanted],
   ): Promise<Claim> {
-    const { key, token, leaseTtl, known = '', awaited = '', holder = '', context = '' } = request
     const inbox = this.#inbox?.name ?? ''
-    // In a cluster, a node knows only its own subscribers, so a lease must run out.
-    const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
     const sentAt = systemClock.now()
-    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted.join(' '), awaited, takeover, holder, context]
-    const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
-    const reply = (await this.#claims.run(keys, args)) as unknown[]
-    const [state, micros] = reply
-    this.#clock.sample(Number(micros), sentAt)
-    switch (String(state)) {
-      case 'fresh': {
-        const [, , value] = reply
-        const entry = await this.#values.replied(key, value)
-        if (entry !== null && entry.outdated !== true) return { state: 'fresh', entry }
-        const writer = tokenIn(value)
-        if (writer === null || unwanted.includes(writer)) throw new Error('Redis returned a value in an unknown format')
-        return await this.#claim(request, [...unwanted, writer])
-      }
-      case 'lease': {
-        const [, , fence, stale, epoch] = reply
-        const since = this.#client.isCluster
-          ? await this.#tags.now(key)
-          : (epochIn(epoch as Buffer | null) ?? Number(micros) - 1)
-        const granted = { key, token, ttl: leaseTtl, fence: BigInt(String(fence)) }
-        const lease = this.#held.add(granted, { micros: Number(micros), since, replaces: unwanted.length > 0 })
-        // The subscription by which other processes judge this one may have come or gone while the claim was under way.
-        if (inbox !== (this.#inbox?.name ?? '')) this.#held.confirm(lease)
-        return { state: 'lease', lease, stale: await this.#values.replied(key, stale) }
-      }
-      case 'wait': {
-        const [, , holderToken, leaseLeft, stale, holderContext, holderInbox] = reply
-        const { outcome, ...wait } = listening(String(holderToken), this.#inbox, this.#clock)
-        const held = { key, token: wait.token, inbox: String(holderInbox) }
-        return {
-          state: 'wait',
-          ...wait,
-          outcome: outcome.then((heard) => this.#values.waited(key, heard)),
-          context: Buffer.isBuffer(holderContext) && holderContext.length > 0 ? holderContext.toString() : undefined,
-          pushed: inbox !== '',
-          ...(inbox !== '' && { stillLoads: () => isUnderWay(this.#client, held, inbox) }),
-          leaseLeft: Math.max(0, Number(leaseLeft)),
-          stale: await this.#values.replied(key, stale),
-        }
-      }
-      case 'failed': {
-        const [, , error, stale, failedToken] = reply
-        const { failure, ...voidable } = failedIn(error)
-        if (await this.#tags.haveLifted(voidable)) {
-          return await this.#claim(request, [...unwanted, String(failedToken)])
-        }
-        return { state: 'failed', failure, stale: await this.#values.replied(key, stale) }
-      }
+    const reply = await this.#sendClaim(request, unwanted, inbox)
+    this.#clock.sample(Number(reply[1]), sentAt)
+    switch (String(reply[0])) {
+      case 'fresh':
+        return await this.#fresh(request, unwanted, reply)
+      case 'lease':
+        return await this.#granted(request, unwanted.length > 0, inbox, reply)
+      case 'wait':
+        return await this.#wait(request.key, inbox, reply)
+      case 'failed':
+        return await this.#failed(request, unwanted, reply)
       default:
         return { state: 'pass' }
     }
+  }
+
+  #sendClaim(request: ClaimRequest, unwanted: readonly string[], inbox: string): Promise<unknown[]> {
+    const { key, token, leaseTtl, known = '', awaited = '', holder = '', context = '' } = request
+    // In a cluster, a node knows only its own subscribers, so a lease must run out.
+    const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
+    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted.join(' '), awaited, takeover, holder, context]
+    const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
+    return this.#claims.run(keys, args) as Promise<unknown[]>
+  }
+
+  async #fresh(request: ClaimRequest, unwanted: readonly string[], [, , value]: readonly unknown[]): Promise<Claim> {
+    const entry = await this.#values.replied(request.key, value)
+    if (entry !== null && entry.outdated !== true) return { state: 'fresh', entry }
+    const writer = tokenIn(value)
+    if (writer === null || unwanted.includes(writer)) throw new Error('Redis returned a value in an unknown format')
+    return await this.#claim(request, [...unwanted, writer])
+  }
+
+  async #granted(
+    { key, token, leaseTtl: ttl }: ClaimRequest,
+    replaces: boolean,
+    inbox: string,
+    [, micros, fence, stale, epoch]: readonly unknown[],
+  ): Promise<Claim> {
+    const since = this.#client.isCluster
+      ? await this.#tags.now(key)
+      : (epochIn(epoch as Buffer | null) ?? Number(micros) - 1)
+    const granted = { key, token, ttl, fence: BigInt(String(fence)) }
+    const lease = this.#held.add(granted, { micros: Number(micros), since, replaces })
+    // The subscription by which other processes judge this one may have come or gone while the claim was under way.
+    if (inbox !== (this.#inbox?.name ?? '')) this.#held.confirm(lease)
+    return { state: 'lease', lease, stale: stale === null ? null : await this.#values.replied(key, stale) }
+  }
+
+  async #wait(key: string, inbox: string, reply: readonly unknown[]): Promise<Claim> {
+    const [, , holderToken, leaseLeft, stale, holderContext, holderInbox] = reply
+    const { outcome, ...wait } = listening(String(holderToken), this.#inbox, this.#clock)
+    const held = { key, token: wait.token, inbox: String(holderInbox) }
+    return {
+      state: 'wait',
+      ...wait,
+      outcome: outcome.then((heard) => this.#values.waited(key, heard)),
+      context: Buffer.isBuffer(holderContext) && holderContext.length > 0 ? holderContext.toString() : undefined,
+      pushed: inbox !== '',
+      ...(inbox !== '' && { stillLoads: () => isUnderWay(this.#client, held, inbox) }),
+      leaseLeft: Math.max(0, Number(leaseLeft)),
+      stale: await this.#values.replied(key, stale),
+    }
+  }
+
+  async #failed(request: ClaimRequest, unwanted: readonly string[], reply: readonly unknown[]): Promise<Claim> {
+    const [, , error, stale, failedToken] = reply
+    const { failure, ...voidable } = failedIn(error)
+    if (await this.#tags.haveLifted(voidable)) return await this.#claim(request, [...unwanted, String(failedToken)])
+    return { state: 'failed', failure, stale: await this.#values.replied(request.key, stale) }
   }
 
   /** Whether the server itself refused the command, and so has not executed it. */
@@ -204,7 +220,7 @@ export class RedisStore implements Store {
   }
 
   async fill(lease: Lease, value: NewValue): Promise<boolean> {
-    const { ttl, grace, loadTime, inlineLimit, tags = [] } = value
+    const { ttl, grace, tags = [] } = value
     const held = this.#held.end(lease.token)
     const { sentAt, since, replaces } = held ?? { sentAt: this.#clock.now(), since: 0, replaces: false }
     // All callers that will get the value asked before this check. So the check sees every tag invalidation that they
@@ -213,19 +229,22 @@ export class RedisStore implements Store {
       await this.release(lease)
       return false
     }
-    const args = [
-      lease.token,
-      payloadOf(value, since),
-      Math.ceil(ttl),
-      Math.ceil(grace),
-      Math.floor(sentAt),
-      Math.min(Math.round(loadTime), 0xffff_ffff),
-      inlineLimit,
-      flagsOf(value),
-    ]
-    const [filled] = (await this.#fills.run([valueKey(lease.key), leaseKey(lease.key)], args)) as unknown[]
+    const filled = await this.#sendFill(lease, value, { sentAt, since })
     // The replaced value was still fresh: its copies are dropped, but the fill need not wait for that.
-    if (replaces && isYes(filled)) ignoreRejection(this.#coherence.drop({ keys: [lease.key], tags: [] }))
+    if (replaces && filled) ignoreRejection(this.#coherence.drop({ keys: [lease.key], tags: [] }))
+    return filled
+  }
+
+  async #sendFill(
+    { key, token }: Lease,
+    value: NewValue,
+    { sentAt, since }: { readonly sentAt: number; readonly since: number },
+  ): Promise<boolean> {
+    const { ttl, grace, loadTime, inlineLimit } = value
+    const took = Math.min(Math.round(loadTime), 0xffff_ffff)
+    const life = [Math.ceil(ttl), Math.ceil(grace), Math.floor(sentAt)]
+    const args = [token, payloadOf(value, since), ...life, took, inlineLimit, flagsOf(value)]
+    const [filled] = (await this.#fills.run([valueKey(key), leaseKey(key)], args)) as unknown[]
     return isYes(filled)
   }
 

@@ -9,7 +9,7 @@ import type { CacheEvents, Events } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
 import { checkKey } from '../entry/key.ts'
 import { FleetCache } from './fleet-cache.ts'
-import { checkLoader, runLoader, valueOf, type LoadContext, type LoadRun, type Loader } from '../load/loader.ts'
+import { checkLoader, Loss, runLoader, valueOf, type LoadContext, type LoadRun, type Loader } from '../load/loader.ts'
 import { answerOf, errorForCallers } from '../load/failures.ts'
 import { loadTogether, type BatchLoader } from './many.ts'
 import type {
@@ -179,9 +179,8 @@ export class ObservingCache implements Cache {
     if (this.#closed) throw closedError(key)
     signal?.throwIfAborted()
     const { clock } = this.#plan
-    const lost = new Promise<never>(() => undefined)
     const node: LoadNode = { key, cache: this, parent: currentLoad(), waitsFor: new Set(), running: true }
-    const loaded = runLoader({ key, loader, plan, tags, clock, node, fence: null, stale: null, lost })
+    const loaded = runLoader({ key, loader, plan, tags, clock, node, fence: null, stale: null, loss: new Loss() })
     const { signal: _, ...rest } = ofPlaceholders(options) ?? {}
     // The caller's own load reports its error; the shadow's copy of it has no consumer.
     ignoreRejection(this.#shadow[verb](key, (context) => mark(loaded, context), rest))

@@ -73,16 +73,16 @@ export class LeaseCompletion {
   }
 
   /** Reports the end of a load to the store; resolves with the outcome for its callers. */
-  async complete(load: EndedLoad, result: LoadResult): Promise<FlightOutcome> {
+  complete(load: EndedLoad, result: LoadResult): Promise<FlightOutcome> {
     const endedAt = this.#parts.causalNow()
     switch (result.state) {
       case 'value':
-        return await this.#completeWithValue(load, result, endedAt)
+        return this.#completeWithValue(load, result, endedAt)
       case 'pass':
         ignoreRejection(this.#parts.store.pass(load.lease, result.passFor))
-        return { state: 'pass', own: { value: result.value, caller: load.request.askedAt } }
+        return Promise.resolve({ state: 'pass', own: { value: result.value, caller: load.request.askedAt } })
       case 'failed':
-        return await this.#completeWithError(load, result)
+        return this.#completeWithError(load, result)
     }
   }
 

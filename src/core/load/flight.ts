@@ -7,25 +7,22 @@
  * pacing.ts (storms of invalidations), circular-load.ts (loaders that wait for loads), leaseless-queue.ts (loads
  * without the store). Which answer a caller may have: CausalTime in time/clock.ts.
  */
-import { reaskDelay } from './pacing.ts'
+import { hear } from './pacing.ts'
 import type { LoadNode } from './circular-load.ts'
 import type { Kind } from '../codec/schema.ts'
-import { drawRandom, type Timer, type CausalTime } from '../time/clock.ts'
+import type { Timer, CausalTime } from '../time/clock.ts'
 import { CacheError, quoted, ignoreRejection, type Failure } from '../errors.ts'
 import { decodeEntry, decodeUsable } from './payload.ts'
-import { runLoader, type LoadRequest } from './loader.ts'
+import { Loss, runLoader, type LoadRequest, type LoadRun, type LostLoad, type Stale } from './loader.ts'
 import type { FlightOutcome } from './complete.ts'
 import type { CompletionParts, LeaseCompletion } from './complete.ts'
 import type { LeaselessQueue } from './leaseless-queue.ts'
-import type { Watchdog } from '../lease/watchdog.ts'
-import type { Entry, Lease, Outcome, Wait } from '../contract/store.ts'
+import type { Watchdog, WatchedLease } from '../lease/watchdog.ts'
+import type { Claim, Entry, Lease, Wait } from '../contract/store.ts'
 import { boundContext, endTrace, FlightTrace, type Tracing } from '../observe/tracing.ts'
 
 /** The number of voided loads of other processes after which a flight ends, and its callers ask again. */
 const mostVoided = 5
-
-/** The number of sleeps of a waiter after which it claims again, although the load is still under way. */
-const mostChecks = 8
 
 /** How long a load waits for an older load of its key that was voided but still runs, in milliseconds. */
 const longestHold = 250
@@ -39,6 +36,9 @@ export interface FlightParts extends CompletionParts {
   /** The description of this process in its claims. */
   readonly holder: string
 }
+
+/** A lease, and when its claim was sent, by the clock. */
+type Granted = Extract<Claim, { state: 'lease' }> & { readonly claimedAt: number }
 
 /** One claim per key and process, its result, and all the callers that wait for it. */
 export class Flight implements LoadNode {
@@ -64,20 +64,30 @@ export class Flight implements LoadNode {
   readonly #parts: FlightParts
   readonly #trace: FlightTrace
 
+  /** The token of a value that is of no use here, and that of the load that it waits for. */
+  #unwanted: string | undefined
+  #awaited: string | undefined
+  /** When the claim was sent that enlisted this process as a waiter of that load. */
+  #enlistedAsOf: CausalTime | null = null
   /** Ends the wait or the load of the flight. */
-  #end!: (error: CacheError) => void
-  readonly #ended = new Promise<CacheError>((resolve) => (this.#end = resolve))
+  readonly #loss = new Loss()
   #givenUp: CacheError | null = null
+  /** How long the process stood still at least before it lost its lease, in ms, if that is why. */
+  #stoodStill: number | undefined
 
   constructor(request: LoadRequest, parts: FlightParts) {
     this.key = request.key
     this.cache = parts.store
     this.parent = request.parent
-    this.hasStale = request.read?.value != null
+    const { read } = request
+    this.hasStale = read?.value != null
+    // Replace the value even if the store calls it fresh: it is of no use here, its tags have ended its ttl, or it is
+    // refreshed ahead of its end.
+    this.#unwanted = read !== null && (read.value === null || read.replace) ? read.token : undefined
     this.#request = request
     this.#parts = parts
     this.#trace = new FlightTrace(parts.tracing, request.key)
-    this.outcome = this.#fly().catch((error: unknown) => ({ state: 'away', error: error as CacheError }))
+    this.outcome = this.#fly()
   }
 
   // Created when first read: few loaders wait for other loads.
@@ -119,77 +129,108 @@ export class Flight implements LoadNode {
   /** Gives the flight up: its lease, present or still to come, is released, and its callers get `error`. */
   giveUp(error: CacheError): void {
     this.#givenUp = error
-    this.#end(error)
+    this.#loss.lose(error)
   }
 
-  /** Claims until there is an outcome. Rejects only with STORE_UNAVAILABLE. */
   async #fly(): Promise<FlightOutcome> {
-    const { store, keyspace, causalNow, clock, pacing, holder } = this.#parts
-    const { key, plan, refresh, read, askedAtMs } = this.#request
-    const halfTime = askedAtMs + plan.waitTimeout / 2
-    const giveUpAt = clock.now() + plan.waitTimeout
-    const known = read?.token
-    // Replace the value even if the store calls it fresh: it is of no use here, its tags have ended its ttl, or it is
-    // refreshed ahead of its end.
-    const mustReplace = read !== null && (read.value === null || read.replace)
-    let unwanted = mustReplace ? known : undefined
-    let awaited: string | undefined
-    let enlistedAsOf: CausalTime | null = null
+    try {
+      const claimed = await this.#claim()
+      return claimed.state === 'lease' ? await this.#load(claimed) : claimed
+    } catch (error) {
+      return { state: 'away', error: error as CacheError }
+    }
+  }
+
+  /** Claims until there is an outcome, or a lease. Rejects only with STORE_UNAVAILABLE. */
+  async #claim(): Promise<FlightOutcome | Granted> {
+    const { causalNow, clock } = this.#parts
+    const began = clock.now()
     let voided = 0
     for (let asked = 1; ; asked++) {
-      // Without callers, only a refresh goes on, and only for so long: other processes can refresh as well.
-      if (asked > 1 && this.callers === 0 && !(refresh && clock.now() < giveUpAt)) return { state: 'again' }
+      if (asked > 1 && !this.#isWanted(began)) return { state: 'again' }
       const currentAsOf = causalNow()
       const claimedAt = clock.now()
-      const claim = await store.claim({
-        key: keyspace.keyOf(key, plan.version),
-        token: store.newToken(),
-        leaseTtl: plan.leaseTtl,
-        known,
-        unwanted,
-        awaited,
-        holder,
-        context: boundContext(this.#trace.context),
-      })
+      const claim = await this.#sendClaim()
       switch (claim.state) {
         case 'lease':
-          if (clock.now() < claimedAt + plan.leaseTtl) return await this.#load(claim.lease, claim.stale, claimedAt)
-          // The lease may have run out on its way here, and another process may load already.
-          ignoreRejection(store.release(claim.lease))
-          return { state: 'again' }
+          return this.#granted(claim, claimedAt)
         case 'pass':
           return { state: 'pass' }
         case 'failed':
           this.hasStale ||= claim.stale !== null
           // For the outcome of an awaited load: a caller that joined during the wait may have asked after that load
           // ended.
-          return this.#failed(claim.failure, enlistedAsOf ?? currentAsOf)
+          return this.#failed(claim.failure, this.#enlistedAsOf ?? currentAsOf)
         case 'fresh': {
-          const freshUntil = clock.now() + claim.entry.freshFor
-          const found = decodeUsable(claim.entry, key, this.#parts, plan.schema)
-          pacing.endRow(key)
-          if (found !== null)
-            return { state: 'value', value: found.value, currentAsOf, freshUntil, token: claim.entry.token }
-          // This token was refused before: asking again cannot replace the value.
-          if (unwanted === claim.entry.token) return { state: 'again' }
-          unwanted = claim.entry.token
-          awaited = undefined
+          const outcome = this.#fresh(claim.entry, currentAsOf)
+          if (outcome !== null) return outcome
           break
         }
         case 'wait': {
-          if (claim.token !== awaited) {
-            this.#trace.waits(boundContext(claim.context))
-            enlistedAsOf = currentAsOf
-          }
-          awaited = claim.token
           const outcome = await this.#wait(claim, asked, currentAsOf)
-          // The flight must end, because its callers load without a lease after some flights, or half of their patience.
-          if (outcome === 'voided' && (++voided === mostVoided || clock.now() >= halfTime)) return { state: 'again' }
+          if (outcome === 'voided' && this.#mustEndAfter(++voided)) return { state: 'again' }
           if (outcome !== 'ask again' && outcome !== 'voided') return outcome
           break
         }
       }
     }
+  }
+
+  /**
+   * Whether to claim again. Without callers, only a refresh goes on, and only for so long: other processes can refresh
+   * as well.
+   */
+  #isWanted(began: number): boolean {
+    const { plan, refresh } = this.#request
+    return this.callers > 0 || (refresh && this.#parts.clock.now() < began + plan.waitTimeout)
+  }
+
+  /**
+   * Whether to end after so many voided loads, because the callers load without a lease after some flights, or half of
+   * their patience.
+   */
+  #mustEndAfter(voided: number): boolean {
+    const { askedAtMs, plan } = this.#request
+    return voided === mostVoided || this.#parts.clock.now() >= askedAtMs + plan.waitTimeout / 2
+  }
+
+  #sendClaim(): Promise<Claim> {
+    const { store, keyspace, holder } = this.#parts
+    const { key, plan, read } = this.#request
+    return store.claim({
+      key: keyspace.keyOf(key, plan.version),
+      token: store.newToken(),
+      leaseTtl: plan.leaseTtl,
+      known: read?.token,
+      unwanted: this.#unwanted,
+      awaited: this.#awaited,
+      holder,
+      context: boundContext(this.#trace.context),
+    })
+  }
+
+  /** A lease, unless it may have run out on its way here: another process may load already. */
+  #granted(claim: Extract<Claim, { state: 'lease' }>, claimedAt: number): Granted | FlightOutcome {
+    const { clock, store } = this.#parts
+    if (clock.now() < claimedAt + this.#request.plan.leaseTtl) {
+      return { state: 'lease', lease: claim.lease, stale: claim.stale, claimedAt }
+    }
+    ignoreRejection(store.release(claim.lease))
+    return { state: 'again' }
+  }
+
+  /** The outcome with a value that the claim has found; `null` if it is of no use here, and is to be replaced. */
+  #fresh(entry: Entry, currentAsOf: CausalTime): FlightOutcome | null {
+    const { token } = entry
+    const freshUntil = this.#parts.clock.now() + entry.freshFor
+    const found = decodeUsable(entry, this.key, this.#parts, this.#request.plan.schema)
+    this.#parts.pacing.endRow(this.key)
+    if (found !== null) return { state: 'value', value: found.value, currentAsOf, freshUntil, token }
+    // This token was refused before: asking again cannot replace the value.
+    if (this.#unwanted === token) return { state: 'again' }
+    this.#unwanted = token
+    this.#awaited = undefined
+    return null
   }
 
   #failed(failure: Failure, currentAsOf: CausalTime): FlightOutcome {
@@ -202,11 +243,16 @@ export class Flight implements LoadNode {
     const { clock, store, keyspace, events, causalNow, pacing } = this.#parts
     const { plan, tags } = this.#request
     const { schema, version } = plan
+    if (claim.token !== this.#awaited) {
+      this.#trace.waits(boundContext(claim.context))
+      this.#enlistedAsOf = currentAsOf
+    }
+    this.#awaited = claim.token
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
     this.waitingSince ??= clock.now()
     this.hasStale ||= claim.stale !== null
-    const outcome = await this.#hear(claim, asked)
+    const outcome = await hear(claim, { asked, clock, lost: this.#loss, isWanted: () => this.callers > 0 })
     claim.leave()
     if (outcome === 'ask again') return outcome
     if (outcome instanceof CacheError) return { state: 'failed', error: outcome, currentAsOf: causalNow() }
@@ -246,67 +292,67 @@ export class Flight implements LoadNode {
     }
   }
 
-  /** Waits for the message, and checks from time to time whether it may have been lost. */
-  async #hear(
-    { outcome, pushed, leaseLeft, stillLoads }: Wait,
-    asked: number,
-  ): Promise<Outcome | CacheError | 'ask again'> {
-    const { clock } = this.#parts
-    const delay = (): number => reaskDelay(asked, pushed, drawRandom(clock))
-    let sleep = Math.min(delay(), leaseLeft + 1)
-    // Then the lease may have ended, and only a claim can win it.
-    const mayEnd = sleep > leaseLeft
-    for (let checks = mayEnd ? mostChecks : 1; ; checks++) {
-      let timer: Timer | undefined
-      const timeout = new Promise<'ask again'>((resolve) => {
-        timer = clock.after(sleep, () => resolve('ask again'))
-      })
-      const heard = await Promise.race([outcome, timeout, this.#ended])
-      timer?.cancel()
-      if (heard !== 'ask again' || stillLoads === undefined || checks === mostChecks || this.callers === 0) return heard
-      const isUnderWay = await stillLoads().catch(() => false)
-      // The message may have arrived meanwhile.
-      if (!isUnderWay) return await Promise.race([outcome, this.#ended, Promise.resolve('ask again' as const)])
-      sleep = delay()
-    }
-  }
-
   /** Runs the loader under the lease, and ends the lease with the result. */
-  async #load(lease: Lease, stale: Entry | null, claimedAt: number): Promise<FlightOutcome> {
-    const { key, loader, plan, tags, read } = this.#request
-    const { store, clock, events, causalNow, watchdog, leaselessQueue, completion } = this.#parts
+  async #load({ lease, stale, claimedAt }: Granted): Promise<FlightOutcome> {
     if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
-    let stoodStill: number | undefined
-    const watch = watchdog.watch(lease, claimedAt, (why, blocked) => {
-      stoodStill = blocked
-      this.#end(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
-    })
+    const watch = this.#watch(lease, claimedAt)
     const pause = this.#pauseBeforeLoad()
     const lost = pause === null ? null : await pause
     if (lost !== null) {
       watch.end()
       return this.#givenUp === null ? this.#loseLease(lease, lost) : await this.#surrender(lease, this.#givenUp)
     }
+    const replaced = this.#beginLoad(stale)
+    const beganAt = this.#parts.causalNow()
+    const loaded = await this.#runLoader(lease.fence, replaced)
+    this.state = 'filling'
+    watch.end()
+    if (loaded.state !== 'lost') {
+      return await this.#parts.completion.complete({ request: this.#request, lease, beganAt }, loaded)
+    }
+    return this.#givenUp === null
+      ? this.#abandonLoad(lease, loaded, beganAt)
+      : await this.#surrender(lease, this.#givenUp)
+  }
+
+  #watch(lease: Lease, claimedAt: number): WatchedLease<Lease> {
+    return this.#parts.watchdog.watch(lease, claimedAt, (why, blocked) => {
+      this.#stoodStill = blocked
+      const message = `The lease for loading ${quoted(this.key)} was lost: ${why}`
+      this.#loss.lose(new CacheError('LEASE_LOST', message, { key: this.key }))
+    })
+  }
+
+  /** Reports that the load begins; returns the value that it will replace. */
+  #beginLoad(stale: Entry | null): Stale | null {
+    const { key } = this
+    const { plan, read } = this.#request
+    const { clock, events } = this.#parts
     if (this.waitingSince !== null) events.emit('waited', { key, duration: clock.now() - this.waitingSince })
     this.state = 'loading'
     this.#trace.loads()
     // Reported already, when it was read.
     const isGarbage = read?.value === null && read.token === stale?.token
     const found = stale === null || isGarbage ? null : decodeEntry(stale, key, this.#parts, plan.schema)
-    const replaced = found === null ? null : { ...found, ...stale?.validators }
-    this.hasStale ||= replaced !== null
+    this.hasStale ||= found !== null
     events.emit('load', { key, leased: true })
-    const beganAt = causalNow()
-    const context = { fence: lease.fence, stale: replaced ?? read?.value ?? null, lost: this.#ended }
-    const loaded = await this.#trace.run(() => runLoader({ key, loader, plan, tags, clock, node: this, ...context }))
-    this.state = 'filling'
-    watch.end()
-    if (loaded.state !== 'lost') return await completion.complete({ request: this.#request, lease, beganAt }, loaded)
-    if (this.#givenUp !== null) return await this.#surrender(lease, this.#givenUp)
-    leaselessQueue.adopt(key, store.unavailable ? beganAt : null, loaded.ended)
-    events.emit('lost', { key, error: loaded.error, ...(stoodStill !== undefined && { blocked: stoodStill }) })
-    this.#trace.end('lost', loaded.error)
-    return this.#loseLease(lease, loaded.error)
+    return found === null ? (read?.value ?? null) : { ...found, ...stale?.validators }
+  }
+
+  #runLoader(fence: bigint, stale: Stale | null): Promise<LoadRun> {
+    const { key, loader, plan, tags } = this.#request
+    const [loss, { clock }] = [this.#loss, this.#parts]
+    return this.#trace.run(() => runLoader({ key, loader, plan, tags, clock, node: this, fence, stale, loss }))
+  }
+
+  /** Gives a load up whose lease was lost before it had a result. */
+  #abandonLoad(lease: Lease, { error, ended }: LostLoad, beganAt: CausalTime): FlightOutcome {
+    const { store, events, leaselessQueue } = this.#parts
+    leaselessQueue.adopt(this.key, store.unavailable ? beganAt : null, ended)
+    const blocked = this.#stoodStill
+    events.emit('lost', { key: this.key, error, ...(blocked !== undefined && { blocked }) })
+    this.#trace.end('lost', error)
+    return this.#loseLease(lease, error)
   }
 
   /**
@@ -327,7 +373,7 @@ export class Flight implements LoadNode {
     const timeout = new Promise<null>((resolve) => {
       timer = this.#parts.clock.after(ms, () => resolve(null))
     })
-    const lost = await Promise.race([timeout, this.#ended, ...(over === undefined ? [] : [over])])
+    const lost = await Promise.race([timeout, this.#loss.promise(), ...(over === undefined ? [] : [over])])
     timer?.cancel()
     return lost
   }

@@ -2,7 +2,15 @@ import type { Clock, Timer, CausalTime } from '../time/clock.ts'
 import { CacheError, quoted, closedError } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 import type { LoadFailures } from './failures.ts'
-import { type CallRequest, type LoadedFacts, type LoadResult, type LoadRun, runLoader, type Stale } from './loader.ts'
+import {
+  type CallRequest,
+  type LoadedFacts,
+  type LoadResult,
+  type LoadRun,
+  Loss,
+  runLoader,
+  type Stale,
+} from './loader.ts'
 import type { LoadNode } from './circular-load.ts'
 import { encodeValue, type UnstoredValues } from './payload.ts'
 import type { Codec } from '../codec/codec.ts'
@@ -275,15 +283,15 @@ export class LeaselessLoads {
     const { clock, codec, events, store, near, keyspace, tracing, unstored, failures } = this.#parts
     const began = clock.now()
     events.emit('load', { key, leased: false })
-    let giveUp!: () => void
-    const lost = new Promise<CacheError>((resolve) => (giveUp = () => resolve(closedError(key))))
+    const loss = new Loss()
+    const giveUp = (): void => loss.lose(closedError(key))
     const node = { key, cache: store, parent, waitsFor: new Set<{ to: LoadNode }>(), running: true }
     const expected = near?.expectAlone(key) ?? null
     const trace = tracing.begin('load', key)
     this.#running.add(giveUp)
     try {
-      const run = (): Promise<LoadRun> => runLoader({ key, loader, plan, tags, clock, node, fence: null, stale, lost })
-      const loaded = await trace.run(run)
+      const own = { node, fence: null, stale, loss }
+      const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, ...own }))
       // A value that the store would refuse is refused here too: the outcome must not depend on the store being away.
       const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
       const outcome: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept, cooldown: 0, tags } : loaded

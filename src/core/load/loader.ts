@@ -79,9 +79,14 @@ export type LoadResult =
     }
 
 /** The run of a loader. `lost`: the lease was lost first; the result still arrives as `ended`. */
-export type LoadRun =
-  | LoadResult
-  | { readonly state: 'lost'; readonly error: CacheError; readonly ended: Promise<LoadResult> }
+export type LoadRun = LoadResult | LostLoad
+
+/** A load whose result is of no use any more. */
+export interface LostLoad {
+  readonly state: 'lost'
+  readonly error: CacheError
+  readonly ended: Promise<LoadResult>
+}
 
 /**
  * The default of `passFor`, in milliseconds: long enough for a crowd to pass, short enough that a key which has become
@@ -100,8 +105,32 @@ interface RunnableLoad {
   readonly node: LoadNode
   readonly fence: bigint | null
   readonly stale: Stale | null
-  /** Resolves when the result is of no use any more. */
-  readonly lost: Promise<CacheError>
+  /** Ends the wait for the result. */
+  readonly loss: Loss
+}
+
+/** The moment, if it comes, from which the result of a load, or of the wait for one, is of no use any more. */
+export class Loss {
+  #reason: CacheError | null = null
+  #tell: ((reason: CacheError) => void) | null = null
+
+  /** Only the first call counts. */
+  lose(reason: CacheError): void {
+    if (this.#reason !== null) return
+    this.#reason = reason
+    this.#tell?.(reason)
+  }
+
+  /** Calls `tell` when the result is lost, in place of the function that was given before. */
+  tell(tell: (reason: CacheError) => void): void {
+    if (this.#reason === null) this.#tell = tell
+    else tell(this.#reason)
+  }
+
+  /** As `tell`, as a promise. */
+  promise(): Promise<CacheError> {
+    return new Promise((resolve) => this.tell(resolve))
+  }
 }
 
 /** The loader's statements about its result. */
@@ -167,7 +196,7 @@ class LateAbort {
 }
 
 /**
- * Runs a loader once, until it settles, its hard timeout passes, or `lost` resolves, whichever is first. The result of
+ * Runs a loader once, until it settles, its hard timeout passes, or the load is lost, whichever is first. The result of
  * a loader that goes on after its timeout is dropped, and its late rejection is ignored.
  */
 export function runLoader(load: RunnableLoad): Promise<LoadRun> {
@@ -187,12 +216,11 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
     }
     // Background: the loader may outlive the cache, and waiters have timers of their own.
     const timer = clock.after(plan.hardTimeout, timedOut, 'background')
-    void load.lost.then((error) => {
+    load.loss.tell((error) => {
       abort.abort(error)
       resolve({ state: 'lost', error, ended: new Promise((ended) => (end = ended)) })
     })
-    // The executor turns a synchronous throw of the loader into a rejection.
-    new Promise((settle) => settle(loadContexts.run(node, () => loader(context)))).then(
+    startLoader(loader, context, node).then(
       (value) => {
         loadContexts.ended()
         timer.cancel()
@@ -207,27 +235,37 @@ export function runLoader(load: RunnableLoad): Promise<LoadRun> {
   })
 }
 
+/** Calls the loader; a synchronous throw is a rejection. */
+function startLoader(loader: Loader<unknown>, context: LoadContext, node: LoadNode): Promise<unknown> {
+  try {
+    return Promise.resolve(loadContexts.run(node, () => loader(context)))
+  } catch (thrown) {
+    return Promise.reject(thrown)
+  }
+}
+
 function resultOf(value: unknown, { key, plan }: RunnableLoad, said: Said, loadTime: number): LoadResult {
-  const { passFor, ...facts } = said
+  const { grace, tags, validators, passFor } = said
   const checked = checkedValue(value, key, plan.schema)
   if (checked instanceof CacheError) {
-    return { state: 'failed', error: checked, cooldown: plan.failureCooldown, tags: said.tags }
+    return { state: 'failed', error: checked, cooldown: plan.failureCooldown, tags }
   }
   const { output } = checked
   if (passFor !== null) return { state: 'pass', value: output, passFor }
-  return { state: 'value', value: output, kind: plan, ...facts, ttl: said.ttl ?? ttlOf(output, plan), loadTime }
+  const ttl = said.ttl ?? ttlOf(output, plan)
+  return { state: 'value', value: output, kind: plan, ttl, grace, loadTime, tags, validators }
 }
 
 function resultOfError(thrown: unknown, { key, plan }: RunnableLoad, said: Said, loadTime: number): LoadResult {
   const error = loadFailedError(key, thrown)
   const errorKind = kindOf(thrown, key, plan)
-  const { passFor: _, ...facts } = said
+  const { grace, tags, validators } = said
   if (errorKind !== 'answer') {
     const cooldown = errorKind === 'failure' ? plan.failureCooldown : 0
-    return { state: 'failed', error, cooldown, tags: said.tags }
+    return { state: 'failed', error, cooldown, tags }
   }
   const ttl = said.ttl ?? errorTtlOf(plan)
-  return { state: 'value', value: new ErrorAnswer(error, ttl), kind: plan, ...facts, ttl, loadTime }
+  return { state: 'value', value: new ErrorAnswer(error, ttl), kind: plan, ttl, grace, loadTime, tags, validators }
 }
 
 const kinds: readonly unknown[] = ['failure', 'unremembered', 'answer'] satisfies ErrorKind[]

@@ -1,4 +1,7 @@
-import { drawRandom, spread, type Clock } from '../time/clock.ts'
+import type { Outcome, Wait } from '../contract/store.ts'
+import type { CacheError } from '../errors.ts'
+import { drawRandom, spread, type Clock, type Timer } from '../time/clock.ts'
+import type { Loss } from './loader.ts'
 
 /** The time without voided loads after which a row ends, in milliseconds. */
 const rowEndsAfter = 10_000
@@ -9,6 +12,9 @@ const longest = 320
 
 /** The most keys whose voided loads are counted. */
 const mostKeys = 1_000
+
+/** The number of sleeps of a waiter after which it claims again, although the load is still under way. */
+const mostChecks = 8
 
 /** Consecutive voided loads of a key. */
 interface Row {
@@ -76,4 +82,40 @@ export class Pacing {
 export function reaskDelay(asked: number, pushed: boolean, random: number): number {
   const base = pushed ? 350 : Math.min(350, 25 * 1.5 ** (asked - 1))
   return spread(base, random)
+}
+
+/** How a waiter waits for the message about a load. */
+interface Hearing {
+  /** How often it has asked already, from 1. */
+  readonly asked: number
+  readonly clock: Clock
+  /** Ends the wait. */
+  readonly lost: Loss
+  /** Whether a caller waits for the outcome. */
+  readonly isWanted: () => boolean
+}
+
+/** Waits for the message about a load, and checks from time to time whether it may have been lost. */
+export async function hear(
+  { outcome, pushed, leaseLeft, stillLoads }: Wait,
+  { asked, clock, lost, isWanted }: Hearing,
+): Promise<Outcome | CacheError | 'ask again'> {
+  const delay = (): number => reaskDelay(asked, pushed, drawRandom(clock))
+  const ended = lost.promise()
+  let sleep = Math.min(delay(), leaseLeft + 1)
+  // Then the lease may have ended, and only a claim can win it.
+  const mayEnd = sleep > leaseLeft
+  for (let checks = mayEnd ? mostChecks : 1; ; checks++) {
+    let timer: Timer | undefined
+    const timeout = new Promise<'ask again'>((resolve) => {
+      timer = clock.after(sleep, () => resolve('ask again'))
+    })
+    const heard = await Promise.race([outcome, timeout, ended])
+    timer?.cancel()
+    if (heard !== 'ask again' || stillLoads === undefined || checks === mostChecks || !isWanted()) return heard
+    const isUnderWay = await stillLoads().catch(() => false)
+    // The message may have arrived meanwhile.
+    if (!isUnderWay) return await Promise.race([outcome, ended, Promise.resolve('ask again' as const)])
+    sleep = delay()
+  }
 }

@@ -21,6 +21,7 @@ import type {
   NewValue,
   Store,
   StoreUser,
+  Wait,
 } from '../contract/store.ts'
 import { InFlightCommands, type InFlightCommand } from '../time/deadline.ts'
 
@@ -117,13 +118,14 @@ export class GuardedStore {
     return this.#leases.newToken()
   }
 
-  async claim(request: ClaimRequest): Promise<Claim> {
-    const claim = await this.#claimOnce(request)
-    if (claim.state !== 'wait' || !this.#leases.isOver(claim.token)) return this.#guarded(claim)
-    // The lease is this process's own and its load has ended: the store has brought it back.
-    claim.leave()
-    await this.#leases.cameBack({ key: request.key, token: claim.token })
-    return this.#guarded(await this.#claimOnce(request))
+  claim(request: ClaimRequest): Promise<Claim> {
+    return new Promise((resolve, reject) => {
+      const answer = (claim: Claim): void => {
+        const isBack = claim.state === 'wait' && this.#leases.isOver(claim.token)
+        resolve(isBack ? this.#claimAgain(request, claim) : this.#guarded(claim))
+      }
+      this.#claimOnce(request, { resolve: answer, reject })
+    })
   }
 
   fill(lease: Lease, value: NewValue): Promise<boolean> {
@@ -202,34 +204,41 @@ export class GuardedStore {
     )
   }
 
-  async #claimOnce(request: ClaimRequest): Promise<Claim> {
+  /** Claims after a lease of this process whose load has ended: the store has brought it back. */
+  async #claimAgain(request: ClaimRequest, claim: Wait): Promise<Claim> {
+    claim.leave()
+    await this.#leases.cameBack({ key: request.key, token: claim.token })
+    return this.#guarded(await new Promise((resolve, reject) => this.#claimOnce(request, { resolve, reject })))
+  }
+
+  #claimOnce(request: ClaimRequest, { resolve, reject }: Settle<Claim>): void {
     const { key, token, leaseTtl: ttl } = request
-    const run = async (): Promise<Claim> => {
+    const release = (): void => ignoreRejection(this.release({ key, token, ttl }))
+    const endUngranted = ({ state }: Claim): void => {
+      if (state !== 'lease') this.#leases.endClaim(token)
+    }
+    const send = (): Promise<Claim> => {
       this.#leases.beginClaim(token)
-      try {
-        const claim = await this.#store.claim(request)
-        if (claim.state !== 'lease') this.#leases.endClaim(token)
-        return claim
-      } catch (error) {
-        // A refusal proves that no lease was granted. After any other error the store may have granted it: release it.
+      const answer = this.#store.claim(request)
+      // A refusal proves that no lease was granted. After any other error the store may have granted it: release it.
+      answer.then(endUngranted, (error: unknown) => {
         if (this.#store.refused?.(error)) this.#leases.endClaim(token)
-        else ignoreRejection(this.release({ key, token, ttl }))
-        throw error
-      }
+        else release()
+      })
+      return answer
+    }
+    const refuse = (error: CacheError): void => {
+      // Still live: the deadline has passed without an answer. There may never be one, because some clients drop sent
+      // commands when a connection breaks.
+      if (!this.#closed && this.#leases.isLive(token)) release()
+      reject(error)
     }
     // The claimer is gone: the lease must not block its key, and the wait must not be remembered for ever.
     const late = (claim: Claim): void => {
       if (claim.state === 'lease') ignoreRejection(this.release(claim.lease))
       if (claim.state === 'wait') claim.leave()
     }
-    try {
-      return await this.#call(run, key, late)
-    } catch (error) {
-      // Still live: the deadline has passed, and `run` has no answer. It may never get one, because some clients drop
-      // sent commands when a connection breaks.
-      if (!this.#closed && this.#leases.isLive(token)) ignoreRejection(this.release({ key, token, ttl }))
-      throw error
-    }
+    this.#start(send, { resolve, reject: refuse }, { key, late })
   }
 
   /** A claim whose further command has the deadline, too. */
@@ -240,17 +249,18 @@ export class GuardedStore {
 
   /** Ends a load. If the store's answer is missing, the lease is released. */
   #endLoad(lease: Lease, run: () => Promise<boolean>): Promise<boolean> {
-    const end = async (): Promise<boolean> => {
-      try {
-        const accepted = await this.#call(run)
+    const end = new Promise<boolean>((resolve, reject) => {
+      const answer = (accepted: boolean): void => {
         this.#leases.endLease(lease)
-        return accepted
-      } catch (error) {
-        ignoreRejection(this.release(lease))
-        throw error
+        resolve(accepted)
       }
-    }
-    return this.#track(end())
+      const release = (error: CacheError): void => {
+        ignoreRejection(this.release(lease))
+        reject(error)
+      }
+      this.#start(run, { resolve: answer, reject: release }, {})
+    })
+    return this.#track(end)
   }
 
   #track(end: Promise<boolean>): Promise<boolean> {

@@ -6,6 +6,9 @@ import { TokenSource } from '../lease/token.ts'
 /** The most ended leases that are remembered, and the most whose release is repeated. */
 const most = 10_000
 
+/** The shortest time between two rounds that forget what is over, in milliseconds, while no more than `most` are kept. */
+const pauseBeforeForgetting = 1_000
+
 /** How long to repeat the release of a lease whose ttl is forgotten, in milliseconds. */
 const unknownTtl = 10_000
 
@@ -55,6 +58,7 @@ export class OwnLeases {
   readonly #clock: Clock
   /** When a lease last came back and caused a round. */
   #cameBackAt = Number.NEGATIVE_INFINITY
+  #forgetsAt = Number.NEGATIVE_INFINITY
 
   /**
    * @param options.release releases a lease in the store
@@ -158,10 +162,16 @@ export class OwnLeases {
     const lease = { key, token, ttl, until: now + ttl }
     this.#live.delete(token)
     this.#ended.set(token, lease)
+    if (now >= this.#forgetsAt || this.#ended.size > most + most / 10) this.#forgetOldest(now)
+    return lease
+  }
+
+  /** Many at once: an iteration of a Map passes over all that was deleted from its beginning. */
+  #forgetOldest(now: number): void {
+    this.#forgetsAt = now + pauseBeforeForgetting
     for (const [oldest, { until }] of this.#ended) {
       if (until > now && this.#ended.size <= most) break
       this.#ended.delete(oldest)
     }
-    return lease
   }
 }

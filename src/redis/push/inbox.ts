@@ -162,16 +162,21 @@ export class Inbox {
   }
 
   /** Runs a claim. Until it is answered, messages for unknown tokens are kept. */
-  async asking<T>(ask: () => Promise<T>): Promise<T> {
-    if (this.#state === 'connecting') await this.#firstTry
+  asking<T>(ask: () => Promise<T>): Promise<T> {
+    return this.#state === 'connecting' ? this.#firstTry.then(() => this.#ask(ask)) : this.#ask(ask)
+  }
+
+  #ask<T>(ask: () => Promise<T>): Promise<T> {
     this.#asking++
-    try {
-      return await ask()
-    } finally {
-      this.#asking--
-      // Later, so that the claimer can listen first.
-      if (this.#early.size > 0) timers.queueMicrotask(() => this.#asking === 0 && this.#early.clear())
-    }
+    const answer = ask()
+    answer.then(this.#answered, this.#answered)
+    return answer
+  }
+
+  readonly #answered = (): void => {
+    this.#asking--
+    // Later, so that the claimer can listen first.
+    if (this.#early.size > 0) timers.queueMicrotask(() => this.#asking === 0 && this.#early.clear())
   }
 
   /**

@@ -32,11 +32,13 @@ export class HeldLeases {
    * @param about.since the epoch of tags at the grant
    * @param about.replaces whether it replaces a value that is still fresh
    */
-  add(granted: Omit<Lease, 'lost'>, about: { micros: number; since: number; replaces: boolean }): Lease {
-    const { micros, since, replaces } = about
+  add(
+    { key, token, ttl, fence }: Omit<Lease, 'lost'>,
+    { micros, since, replaces }: { micros: number; since: number; replaces: boolean },
+  ): Lease {
     let lose!: () => void
     const lost = new Promise<void>((resolve) => (lose = resolve))
-    const lease: Lease = { ...granted, lost }
+    const lease: Lease = { key, token, ttl, fence, lost }
     const held: Held = { lease, since, replaces, lose, granted: micros / 1_000, learned: systemClock.now() }
     this.#held.set(lease.token, held)
     this.#inbox?.hold(lease.token, lose)
