@@ -44,19 +44,14 @@ const steps = [
     remedy: 'mend what the compiler names above, then `npm run build`',
   },
   {
-    what: 'the linter has no complaint',
-    run: () => npmRun('lint'),
-    remedy: 'mend what it names above, then `npm run lint`',
-  },
-  {
     what: 'the format is the common one',
     run: () => npmRun('format:check'),
     remedy: '`npm run format`',
   },
   {
-    what: 'the types hold, for us and for our users',
-    run: () => npmRun('types'),
-    remedy: 'mend what the compiler names above, then `npm run types`',
+    what: 'the linter has no complaint, and the types hold, for us and for our users',
+    run: () => all([npmRun('lint', { isBeside: true }), npmRun('types')]),
+    remedy: 'mend what they name above, then `npm run lint` and `npm run types`',
   },
   {
     what: 'the tests pass',
@@ -72,7 +67,7 @@ const steps = [
     ? [
         {
           what: 'the long tests pass',
-          run: () => runSuites('rest'),
+          run: runLongSuites,
           remedy: 'see the failures above; `npx vitest run <file>` runs one file again',
         },
       ]
@@ -98,19 +93,33 @@ async function installIfStale() {
   await command('npm', ['ci', '--no-audit', '--no-fund'])
 }
 
-/** @param {'quick' | 'rest'} which */
+async function runLongSuites() {
+  await all([runSuites('rest'), runSuites('beside')])
+  await checkAllRan()
+}
+
+/**
+ * As Promise.all, but it also waits for the others where one fails.
+ * @param {Promise<void>[]} runs
+ */
+async function all(runs) {
+  const ends = await Promise.allSettled(runs)
+  const failure = ends.find((end) => end.status === 'rejected')
+  if (failure) throw failure.reason
+}
+
+/** @param {keyof typeof suites} which */
 async function runSuites(which) {
   const results = join(checkout, `node_modules/.cache/herdless/test-results-${which}.json`)
   await rm(results, { force: true })
   const projects = suites[which].map((project) => `--project=${project}`)
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${results}`]
-  const failure = await command('vitest', ['run', ...projects, ...reporters]).then(
+  const failure = await command('vitest', ['run', ...projects, ...reporters], { isBeside: which === 'beside' }).then(
     () => undefined,
     (/** @type {Error} */ error) => error,
   )
   await count(results).catch((error) => Promise.reject(failure ?? error))
   if (failure) throw failure
-  if (which === 'rest') await checkAllRan()
 }
 
 /** @typedef {{ name: string, status: string, assertionResults: { status: string }[] }} FileResults */
@@ -150,7 +159,10 @@ async function testFiles() {
   return files.filter((file) => file.endsWith('.test.ts')).map((file) => join(checkout, 'test', file))
 }
 
-/** @param {string} script of package.json */
-function npmRun(script) {
-  return command('npm', ['run', '--silent', script])
+/**
+ * @param {string} script of package.json
+ * @param {{ isBeside?: boolean }} [options] as for `command`
+ */
+function npmRun(script, options = {}) {
+  return command('npm', ['run', '--silent', script], options)
 }

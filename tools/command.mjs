@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { constants, setPriority } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -10,18 +11,24 @@ export const checkout = fileURLToPath(new URL('..', import.meta.url))
  * Runs a command, such as a development dependency's, and shows what it prints.
  * @param {string} name
  * @param {string[]} [args]
- * @param {{ cwd?: string, env?: Record<string, string> }} [options]
+ * @param {{ cwd?: string, env?: Record<string, string>, isBeside?: boolean }} [options] `isBeside`: it gets the processor time that others
+ *   leave, and what it prints is shown when it has ended
  * @throws {Error} if it cannot be started, or ends with anything but 0
  */
-export async function command(name, args = [], { cwd = checkout, env = {} } = {}) {
+export async function command(name, args = [], { cwd = checkout, env = {}, isBeside = false } = {}) {
   const path = [join(checkout, 'node_modules/.bin'), process.env['PATH']].join(delimiter)
   const child = spawn(name, args, {
     cwd,
     env: { ...process.env, PATH: path, ...env },
-    stdio: 'inherit',
+    stdio: isBeside ? ['inherit', 'pipe', 'pipe'] : 'inherit',
     // On Windows, npm and its like are scripts, which only a shell can start.
     shell: process.platform === 'win32',
   })
-  const [code, signal] = await once(child, 'exit')
+  /** @type {Buffer[]} */
+  const printed = []
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (bytes) => printed.push(bytes))
+  if (isBeside && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW)
+  const [code, signal] = await once(child, 'close')
+  process.stdout.write(Buffer.concat(printed))
   if (code !== 0) throw new Error(`${[name, ...args].join(' ')} ended with ${signal ?? code}`)
 }

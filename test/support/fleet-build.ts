@@ -1,15 +1,12 @@
-import { createHash } from 'node:crypto'
-import { access, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { access, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { checkout, command } from '../../tools/command.mjs'
+import { command } from '../../tools/command.mjs'
+import { compiledFolder } from '../../tools/compiled-package.mjs'
 import { until } from '../../tools/until.mjs'
 
-/**
- * A folder with the package as `npm run build` would make it from `src` as it stands now. It is named after what is in
- * `src`, so it is made once for each state of it, and nobody who builds or edits meanwhile changes it under a fleet.
- */
+/** A folder with `src` as it stands now, compiled; `npm run build` leaves one, and else it is made here. */
 export async function builtPackage(): Promise<string> {
-  const folder = join(checkout, 'node_modules/.cache/herdless-fleet', await digestOfSource())
+  const folder = await compiledFolder()
   if (await exists(folder)) return folder
   const half = `${folder}-half`
   // Several test files begin at once: one of them builds, the others wait for it.
@@ -42,14 +39,6 @@ async function isFirst(folder: string): Promise<boolean> {
   if (Date.now() - birthtimeMs < 60_000) return false
   await rm(folder, { recursive: true, force: true })
   return made()
-}
-
-async function digestOfSource(): Promise<string> {
-  const names = (await readdir(join(checkout, 'src'), { recursive: true })).filter((name) => name.endsWith('.ts'))
-  const paths = ['tsconfig.base.json', 'tsconfig.build.json', ...names.toSorted().map((name) => join('src', name))]
-  const hash = createHash('sha256')
-  for (const path of paths) hash.update(`${path}\0`).update(await readFile(join(checkout, path)))
-  return hash.digest('hex').slice(0, 16)
 }
 
 function exists(path: string): Promise<boolean> {
