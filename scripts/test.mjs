@@ -67,7 +67,7 @@ const steps = [
     ? [
         {
           what: 'the long tests pass',
-          run: runLongSuites,
+          run: () => runSuites('rest').then(checkAllRan),
           remedy: 'see the failures above; `npx vitest run <file>` runs one file again',
         },
       ]
@@ -93,11 +93,6 @@ async function installIfStale() {
   await command('npm', ['ci', '--no-audit', '--no-fund'])
 }
 
-async function runLongSuites() {
-  await all([runSuites('rest'), runSuites('beside')])
-  await checkAllRan()
-}
-
 /**
  * As Promise.all, but it also waits for the others where one fails.
  * @param {Promise<void>[]} runs
@@ -114,7 +109,7 @@ async function runSuites(which) {
   await rm(results, { force: true })
   const projects = suites[which].map((project) => `--project=${project}`)
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${results}`]
-  const failure = await command('vitest', ['run', ...projects, ...reporters], { isBeside: which === 'beside' }).then(
+  const failure = await command('vitest', ['run', ...projects, ...reporters]).then(
     () => undefined,
     (/** @type {Error} */ error) => error,
   )

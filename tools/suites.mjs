@@ -1,13 +1,13 @@
 /**
  * Which projects of vitest.config.ts run when. `quick` are those that a change can plausibly break: `npm test`, within minutes. `rest` are long
  * runs of faults, of values made up at random, of conformance, and of the same suites behind other frameworks
- * or on another client. `beside` are computations, which run beside those with the processor time that they leave.
- * `npm run test:full` runs all.
+ * or on another client: `npm run test:full` runs both.
  */
 export const suites = {
   quick: ['unit', 'contract', 'integration', 'integration-node-redis', 'http', 'docs'],
   rest: [
     // First what takes longest.
+    'spec',
     'simulation',
     'property',
     'locks',
@@ -29,5 +29,4 @@ export const suites = {
     'conformance-fastify',
     'conformance-hono',
   ],
-  beside: ['spec'],
 }
