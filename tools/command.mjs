@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { constants, setPriority } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -11,8 +10,8 @@ export const checkout = fileURLToPath(new URL('..', import.meta.url))
  * Runs a command, such as a development dependency's, and shows what it prints.
  * @param {string} name
  * @param {string[]} [args]
- * @param {{ cwd?: string, env?: Record<string, string>, isBeside?: boolean }} [options] `isBeside`: it gets the processor time that others
- *   leave, and what it prints is shown when it has ended
+ * @param {{ cwd?: string, env?: Record<string, string>, isBeside?: boolean }} [options] `isBeside`: another command runs at the
+ *   same time, so what this one prints is shown when it has ended
  * @throws {Error} if it cannot be started, or ends with anything but 0
  */
 export async function command(name, args = [], { cwd = checkout, env = {}, isBeside = false } = {}) {
@@ -27,7 +26,6 @@ export async function command(name, args = [], { cwd = checkout, env = {}, isBes
   /** @type {Buffer[]} */
   const printed = []
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (bytes) => printed.push(bytes))
-  if (isBeside && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW)
   const [code, signal] = await once(child, 'close')
   process.stdout.write(Buffer.concat(printed))
   if (code !== 0) throw new Error(`${[name, ...args].join(' ')} ended with ${signal ?? code}`)

@@ -17,7 +17,7 @@ export async function builtPackage(): Promise<string> {
 
 async function build(half: string, folder: string): Promise<void> {
   try {
-    await command('tsc', ['-p', 'tsconfig.build.json', '--outDir', half])
+    await command('tsc', ['-p', 'tsconfig.build.json', '--outDir', half, '--declarationDir', half])
     await writeFile(join(half, 'package.json'), '{ "type": "module" }\n')
     await rename(half, folder)
   } catch (error) {

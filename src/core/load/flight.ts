@@ -4,10 +4,10 @@
  *
  * Reading order: flight.ts (one claim and its result), flights.ts (the flights of a cache), loader.ts (the run of a
  * loader), complete.ts (fills, and the ends of flights), failures.ts (the errors of loaders), payload.ts (encoding),
- * pacing.ts (storms of invalidations), circular-load.ts (loaders that wait for loads), leaseless-queue.ts (loads
+ * pacing.ts (the pauses of holders and waiters), circular-load.ts (loaders that wait for loads), leaseless-queue.ts (loads
  * without the store). Which answer a caller may have: CausalTime in time/clock.ts.
  */
-import { hear } from './pacing.ts'
+import { awaitOutcome } from './pacing.ts'
 import type { LoadNode } from './circular-load.ts'
 import type { Kind } from '../codec/schema.ts'
 import type { Timer, CausalTime } from '../time/clock.ts'
@@ -132,6 +132,7 @@ export class Flight implements LoadNode {
     this.#loss.lose(error)
   }
 
+  /** Claims, and loads if the claim wins the lease. Never rejects. */
   async #fly(): Promise<FlightOutcome> {
     try {
       const claimed = await this.#claim()
@@ -252,7 +253,7 @@ export class Flight implements LoadNode {
     this.state = 'waiting'
     this.waitingSince ??= clock.now()
     this.hasStale ||= claim.stale !== null
-    const outcome = await hear(claim, { asked, clock, lost: this.#loss, isWanted: () => this.callers > 0 })
+    const outcome = await awaitOutcome(claim, { asked, clock, loss: this.#loss, isWanted: () => this.callers > 0 })
     claim.leave()
     if (outcome === 'ask again') return outcome
     if (outcome instanceof CacheError) return { state: 'failed', error: outcome, currentAsOf: causalNow() }

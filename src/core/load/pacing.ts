@@ -84,24 +84,27 @@ export function reaskDelay(asked: number, pushed: boolean, random: number): numb
   return spread(base, random)
 }
 
-/** How a waiter waits for the message about a load. */
-interface Hearing {
+/** A waiter of a load in another process. */
+interface Waiter {
   /** How often it has asked already, from 1. */
   readonly asked: number
   readonly clock: Clock
   /** Ends the wait. */
-  readonly lost: Loss
+  readonly loss: Loss
   /** Whether a caller waits for the outcome. */
   readonly isWanted: () => boolean
 }
 
-/** Waits for the message about a load, and checks from time to time whether it may have been lost. */
-export async function hear(
+/**
+ * Waits for the message with the outcome of a load, and checks from time to time whether it may have been lost.
+ * @returns the outcome, the reason of the loss, or `ask again` if the message may have been lost
+ */
+export async function awaitOutcome(
   { outcome, pushed, leaseLeft, stillLoads }: Wait,
-  { asked, clock, lost, isWanted }: Hearing,
+  { asked, clock, loss, isWanted }: Waiter,
 ): Promise<Outcome | CacheError | 'ask again'> {
   const delay = (): number => reaskDelay(asked, pushed, drawRandom(clock))
-  const ended = lost.promise()
+  const ended = loss.promise()
   let sleep = Math.min(delay(), leaseLeft + 1)
   // Then the lease may have ended, and only a claim can win it.
   const mayEnd = sleep > leaseLeft

@@ -3,7 +3,7 @@ import type { Clock } from '../time/clock.ts'
 import type { LeaseName } from '../contract/store.ts'
 import { TokenSource } from '../lease/token.ts'
 
-/** The most ended leases that are remembered, and the most whose release is repeated. */
+/** The most ended leases that are remembered (for a moment a tenth more), and the most whose release is repeated. */
 const most = 10_000
 
 /** The shortest time between two rounds that forget what is over, in milliseconds, while no more than `most` are kept. */
@@ -166,7 +166,7 @@ export class OwnLeases {
     return lease
   }
 
-  /** Many at once: an iteration of a Map passes over all that was deleted from its beginning. */
+  /** Forgets many at once, because an iteration of a Map passes over all that was deleted from its beginning. */
   #forgetOldest(now: number): void {
     this.#forgetsAt = now + pauseBeforeForgetting
     for (const [oldest, { until }] of this.#ended) {
