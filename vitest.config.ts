@@ -62,7 +62,7 @@ const atTheEnd = { maxWorkers: 3, sequence: { groupOrder: 1 } } as const
 export default defineConfig({
   test: {
     projects: [
-      suite('unit', { testTimeout: 5_000 }),
+      suite('unit', { testTimeout: 30_000 }),
       suite('simulation', { testTimeout: 120_000 }),
       // The first run fetches spin; a search takes a minute or two on a small machine that does other work too.
       suite('spec', { testTimeout: 600_000, hookTimeout: 300_000 }),

@@ -46,6 +46,7 @@ export async function endure(
   await using stage = await Stage.set(first.on, {
     ...shape,
     work: alone === undefined ? usualWork[settings] : workIn(alone, settings),
+    network: scenarios.some(({ network = false }) => network),
     ...(alone?.client === undefined ? {} : { client: alone.client }),
     note: (happening) => bench.add(happening),
   })

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '../../tools/until.mjs'
 import { History, type Happening } from '../support/history.ts'
 import { violations } from '../support/invariants.ts'
 import { figuresOf, type Figures } from './figures.ts'
@@ -22,7 +23,7 @@ export interface Report {
 const warmUp = 500
 const coolDown = 300
 
-/** Fewer looks at the leases than this, after all should be normal again, prove nothing. */
+/** Fewer looks at the leases than this, after the fault, prove nothing. */
 const fewestLooks = 5
 
 /** A lease without a load is seen to be one by then, after the fault, in milliseconds. */
@@ -41,12 +42,16 @@ export async function play(
     seed,
     ...(rate === undefined ? {} : { rate }),
     work: workIn(scenario, settings),
+    network: scenario.network ?? false,
     ...(scenario.client === undefined ? {} : { client: scenario.client }),
     note: (happening) => happenings.push(happening),
   })
   await pause(warmUp)
   const inflicted = await inflict(scenario, stage)
   await pause(Math.max(healsWithin(scenario), ghostsAreSeen) + coolDown)
+  const looks = (): number => happenings.filter(({ what, at }) => what === 'seen' && at > inflicted.to).length
+  // On a busy machine many looks are late, and say nothing.
+  await until('the leases have been read often enough', () => looks() >= fewestLooks)
   await scenario.tidy?.(stage)
   const left = await stage.finish()
   const history = new History(happenings, stage.now())
@@ -56,13 +61,11 @@ export async function play(
     counted: (what: string) => stage.counted(what),
   }
   const seen: Seen = { work: stage.work, history, figures, heard, counted }
-  const looks = history.seen.filter(({ at }) => at > inflicted.to).length
   const wrong = [
     ...violations(history, allowancesFor([inflicted])),
     ...left,
     ...(scenario.holds?.(seen) ?? []),
     ...(scenario.bites(seen) ? [] : ['The fault was not felt, so nothing is proved']),
-    ...(looks < fewestLooks ? [`The leases were read only ${looks} times after the fault`] : []),
   ]
   return { scenario, settings, seed, wrong, figures, history }
 }

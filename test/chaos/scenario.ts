@@ -49,6 +49,12 @@ export interface Scenario<On extends Kind = Kind> {
   /** How the fleet works here, as far as it differs from the usual; `quick`: with quick settings, on top of that. */
   readonly work?: Partial<Work>
   readonly quick?: Partial<Work>
+  /**
+   * Whether the victim reaches several servers through a network of its own, to which the fault is done. Default false:
+   * with `natMap`, a cluster client of ioredis does not find the address in a MOVED, and asks nodes by chance until it has
+   * read the slots again, which takes seconds on a busy machine.
+   */
+  readonly network?: boolean
   /** What the client of a process is told besides, by the place of the process. */
   readonly client?: (place: number) => ConnectOptions
   /** Why it is not played with some settings, or with some clients. */

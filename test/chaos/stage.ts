@@ -20,6 +20,8 @@ export interface StageShape {
   readonly rate?: number
   /** How they work. */
   readonly work: Work
+  /** Whether the victim reaches several servers through a network of its own. */
+  readonly network?: boolean
   /** What the client of a process is told besides, by the place of the process; not on a cluster. */
   readonly client?: (place: number) => ConnectOptions
   /** Is given all that happens, not quite in its order. */
@@ -63,7 +65,7 @@ export class Stage<On extends Kind = Kind> {
   /** Starts the servers and the processes; resolves when these work. */
   static async set<On extends Kind>(on: On, shape: StageShape): Promise<Stage<On>> {
     const starter = await ProcessStarter.open(worker)
-    const surroundings = await surroundingsOf(on).catch(async (error: unknown) => {
+    const surroundings = await surroundingsOf(on, { network: shape.network ?? false }).catch(async (error: unknown) => {
       await starter.stop()
       throw error
     })

@@ -28,9 +28,14 @@ export interface Surroundings<On extends Kind = Kind> {
   stop(): Promise<void>
 }
 
+/** What lies between processes and several servers: whether the victim has a network of its own. */
+interface Between {
+  readonly network: boolean
+}
+
 /** Starts servers of a kind. */
-export async function surroundingsOf<On extends Kind>(kind: On): Promise<Surroundings<On>> {
-  return (await makers[kind]()) as Surroundings<On>
+export async function surroundingsOf<On extends Kind>(kind: On, { network }: Between): Promise<Surroundings<On>> {
+  return (await makers[kind]({ network })) as Surroundings<On>
 }
 
 /** Why there can be no servers of a kind here; undefined if there can. */
@@ -38,14 +43,15 @@ export async function missingOf(kind: Kind): Promise<string | undefined> {
   return kind === 'tls' || kind === 'clock' ? await missingFor(kind) : undefined
 }
 
-const makers: { readonly [On in Kind]: () => Promise<Surroundings<On>> } = {
+const makers: { readonly [On in Kind]: (between: Between) => Promise<Surroundings<On>> } = {
   node: () => alone({}),
   tls: () => alone({ tls: true }),
   clock: () => alone({ clock: 'adjustable' }),
-  sentinel: async () => {
+  sentinel: async (between) => {
     const servers = await startSentinel()
     const all = [...servers.servers, ...servers.sentinels]
     return group(servers, all, async () => [await servers.master()].filter((each) => each !== undefined), {
+      ...between,
       direct: { options: { sentinels: servers.sentinels.map(addressOf), name: 'herdless', ...advised } },
       through: (network) => ({
         options: {
@@ -57,10 +63,11 @@ const makers: { readonly [On in Kind]: () => Promise<Surroundings<On>> } = {
       }),
     })
   },
-  cluster: async () => {
+  cluster: async (between) => {
     const servers = await startCluster({ replicas: 1, nodeTimeout: 1_000 })
     const options = { redisOptions: advised }
     return group(servers, servers.nodes, () => servers.mastersNow(), {
+      ...between,
       direct: { nodes: servers.nodes.map(addressOf), cluster: options },
       through: (network) => ({
         nodes: network.addressesOf(servers.nodes),
@@ -98,24 +105,24 @@ async function alone<On extends 'node' | 'tls' | 'clock'>(shape: RedisShape): Pr
   }
 }
 
-interface Specs {
+interface Specs extends Between {
   readonly direct: RedisSpec
   readonly through: (network: Network) => RedisSpec
 }
 
-/** Several servers, which processes reach directly, but for the victim, who has a network of its own. */
+/** Several servers, which processes reach directly, but for a victim with a network of its own. */
 function group<On extends 'sentinel' | 'cluster'>(
   servers: Servers[On],
   all: readonly RedisServer[],
   masters: () => Promise<readonly RedisServer[]>,
-  { direct, through }: Specs,
+  { network: isThrough, direct, through }: Specs,
 ): Surroundings<On> {
   const networks: Network[] = []
   return {
     servers,
     masters,
     async connect(place) {
-      if (place > 0) return { way: {}, redis: direct }
+      if (!isThrough || place > 0) return { way: {}, redis: direct }
       const network = await startNetwork(all)
       networks.push(network)
       return { way: { network }, redis: through(network) }

@@ -49,6 +49,7 @@ export const sentinel = [
     on: 'sentinel',
     what: 'A process reaches neither the servers nor the sentinels: its callers alone notice.',
     hits: 'the victim',
+    network: true,
     allowed: { older: true, healsWithin: 2_500 },
     async fault({ victim }) {
       for (const each of victim.way) each.blackHole()

@@ -72,10 +72,13 @@ export const sources = [
     name: 'huge_values',
     on: 'node',
     what: 'Some values have 12 MB: whoever waits for them waits, and nobody else gets an error.',
-    allowed: { older: true },
-    work: { huge: 0.01, ttl: [300, 1_000] },
-    async fault({ lasts }) {
-      await pause(2 * lasts)
+    // Those that are on their way when the last has been asked for still take their time.
+    allowed: { older: true, healsWithin: 3_000 },
+    work: { ttl: [300, 1_000] },
+    async fault(stage) {
+      await stage.adjust({ huge: 0.005 })
+      await pause(3 * stage.lasts)
+      return () => stage.adjust({ huge: 0 })
     },
     bites: ({ history }) =>
       history.calls.filter(({ key, answer }) => key.startsWith('huge') && answer?.value).length > 5,
