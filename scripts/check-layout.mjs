@@ -7,7 +7,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The most files of a folder, and of src/core with all its rooms. */
-const most = { folder: 18, core: 64 }
+const most = { folder: 18, core: 60 }
 
 /** The fewest lines of code of a file. What only exports (index.ts) has as many as it needs. */
 const fewestLines = 15

@@ -1,6 +1,6 @@
 import type { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/time/clock.ts'
-import { seen, type StoredValue } from '../core/key-value/record.ts'
+import { seen, type StoredValue } from '../key-value/record.ts'
 import { inspected } from '../core/entry/tags.ts'
 import type { Inspection, Seen, SeenLease } from '../core/contract/store.ts'
 import type { MemoryLease, Rest } from './held-lease.ts'

@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache'
 import { microseconds, type Clock } from '../core/time/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { decideClaim } from '../core/contract/store.ts'
-import { seen, softened, type StoredValue } from '../core/key-value/record.ts'
+import { seen, softened, type StoredValue } from '../key-value/record.ts'
 import { asInvalidated } from '../core/entry/tags.ts'
 import type {
   Claim,

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { StoredValue } from '../core/key-value/record.ts'
+import type { StoredValue } from '../key-value/record.ts'
 import { endOfTtl, invalidated, type TagEpochs } from '../core/entry/tags.ts'
 import type { Invalidation } from '../core/contract/store.ts'
 import type { Clock } from '../core/time/clock.ts'

@@ -311,7 +311,7 @@ export const mutations = [
   {
     name: 'a paused process writes a record once its lock may have ended',
     rule: 3,
-    file: 'src/core/key-value/locked.ts',
+    file: 'src/key-value/locked.ts',
     from: 'if (record === null) return answer\n      lease.assertValid(margin)',
     to: 'if (record === null) return answer\n      void margin',
     tests: ['test/unit/key-value'],

@@ -223,7 +223,7 @@ export const lockMutations = [
   {
     name: 'a fill of a locked store does not look who holds the lease',
     rule: 2,
-    file: 'src/core/key-value/locked.ts',
+    file: 'src/key-value/locked.ts',
     from: 'if (!isHeldBy(record, lease, now)) return { record: null, answer: record.value?.token === lease.token }',
     to: 'if (record.held === undefined) return { record: null, answer: false }',
     tests: ['test/contract/locked.test.ts'],

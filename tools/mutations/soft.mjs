@@ -47,7 +47,7 @@ export const softMutations = [
   {
     name: 'a second soft invalidation lengthens the grace',
     rule: null,
-    file: 'src/core/key-value/record.ts',
+    file: 'src/key-value/record.ts',
     from: 'const freshUntil = Math.min(value.freshUntil, at)',
     to: 'const freshUntil = at',
     tests: ['test/contract/memory-store.test.ts'],

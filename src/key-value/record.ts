@@ -1,6 +1,6 @@
-import type { Failure } from '../errors.ts'
-import type { Entry, Seen, Validators } from '../contract/store.ts'
-import { inspected, type TagEpochs } from '../entry/tags.ts'
+import type { Failure } from '../core/errors.ts'
+import type { Entry, Seen, Validators } from '../core/contract/store.ts'
+import { inspected, type TagEpochs } from '../core/entry/tags.ts'
 
 /**
  * The record of a key in a plain key-value store. Moments are milliseconds since 1970, by the clocks of the processes.

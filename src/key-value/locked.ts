@@ -3,8 +3,8 @@
  *
  * Reading order: locked.ts (the store, and its tags), record.ts (the record of a key, and its bytes).
  */
-import type { Failure } from '../errors.ts'
-import { formatValue } from '../time/duration.ts'
+import type { Failure } from '../core/errors.ts'
+import { formatValue } from '../core/time/duration.ts'
 import {
   type KeyValue,
   bytesOf,
@@ -18,9 +18,9 @@ import {
   type RestRecord,
   type StoredValue,
 } from './record.ts'
-import { decideClaim } from '../contract/store.ts'
-import type { Lock, LockLease } from '../contract/lock.ts'
-import { shortName } from '../entry/key.ts'
+import { decideClaim } from '../core/contract/store.ts'
+import type { Lock, LockLease } from '../core/contract/lock.ts'
+import { shortName } from '../core/entry/key.ts'
 import {
   asInvalidated,
   endOfTtl,
@@ -30,7 +30,7 @@ import {
   tagKept,
   textOfEpochs,
   type TagEpochs,
-} from '../entry/tags.ts'
+} from '../core/entry/tags.ts'
 import type {
   Claim,
   ClaimRequest,
@@ -41,7 +41,7 @@ import type {
   LeaseName,
   NewValue,
   Store,
-} from '../contract/store.ts'
+} from '../core/contract/store.ts'
 
 /**
  * How much longer a record is kept than it matters, in milliseconds: a repeated command may ask for its last outcome.
