@@ -113,7 +113,11 @@ async function runSuites(which) {
     () => undefined,
     (/** @type {Error} */ error) => error,
   )
-  await count(results).catch((error) => Promise.reject(failure ?? error))
+  await count(results).catch((cause) => {
+    throw (
+      failure ?? new Error('vitest ended with 0 and has written no results, so it ended before its tests', { cause })
+    )
+  })
   if (failure) throw failure
 }
 

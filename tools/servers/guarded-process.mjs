@@ -34,6 +34,10 @@ class Guardian {
     this.#child.on('message', (/** @type {import('./guardian.mjs').Answer} */ answer) =>
       this.#listeners.get(answer.id)?.(answer),
     )
+    this.#child.once('exit', (code, signal) => {
+      const message = `The guardian of this process has ended with ${signal ?? code}`
+      for (const [id, listener] of this.#listeners) listener({ word: 'failed', id, message })
+    })
     this.#child.unref()
     this.#child.channel?.unref()
   }
@@ -62,7 +66,8 @@ class Guardian {
         this.#listeners.delete(id)
         running = false
         if (answer.word === 'failed') reject(new Error(answer.message))
-        else end()
+        // It may have failed after it was started, with the guardian.
+        end()
       })
       this.#child.send({ id, command, args, env, folder })
     })
