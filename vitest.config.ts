@@ -56,8 +56,8 @@ const onNodeRedis = {
   chaos: 'replies',
 } as const
 
-/** After all the others, and with less beside it: what is killed and frozen here is judged by the clock. */
-const atTheEnd = { maxWorkers: 3, sequence: { groupOrder: 1 } } as const
+/** After all the others, and with little beside it: what is killed and frozen here is judged by the clock. */
+const atTheEnd = { maxWorkers: 2, sequence: { groupOrder: 1 } } as const
 
 export default defineConfig({
   test: {

@@ -73,6 +73,8 @@ export const processes = [
     hits: 'nobody',
     allowed: { overlap: 50 },
     work: manySlowLoads,
+    // Voided twice, a caller loads without a lease once half of its patience is over, and the pause takes a part of that.
+    quick: { waitTimeouts: [8_000] },
     async fault({ processes, victim }) {
       await until('the victim loads', () => victim.loads)
       for (const each of processes) each.pause()

@@ -185,7 +185,7 @@ export const redis = [
     hits: 'nobody',
     allowed: { overlap: 400 },
     // It takes longer to connect, too.
-    quick: { commandTimeout: 1_500 },
+    work: { commandTimeout: 1_500 },
     async fault(stage) {
       for (const each of stage.processes.flatMap(({ way }) => way)) each.cut()
       stage.count('cut')
