@@ -34,8 +34,9 @@ class Guardian {
     this.#child.on('message', (/** @type {import('./guardian.mjs').Answer} */ answer) =>
       this.#listeners.get(answer.id)?.(answer),
     )
-    this.#child.once('exit', (code, signal) => {
-      const message = `The guardian of this process has ended with ${signal ?? code}`
+    // Not its exit: nothing keeps this process alive until that is told.
+    this.#child.once('disconnect', () => {
+      const message = 'The guardian of this process has ended'
       for (const [id, listener] of this.#listeners) listener({ word: 'failed', id, message })
     })
     this.#child.unref()
@@ -64,9 +65,9 @@ class Guardian {
       this.#listeners.set(id, (answer) => {
         if (answer.word === 'started') return resolve(answer.pid)
         this.#listeners.delete(id)
-        running = false
+        // A guardian that has died says nothing of what it had started, so that is still to be killed.
         if (answer.word === 'failed') reject(new Error(answer.message))
-        // It may have failed after it was started, with the guardian.
+        else running = false
         end()
       })
       this.#child.send({ id, command, args, env, folder })
