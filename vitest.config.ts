@@ -27,19 +27,19 @@ const frames = ['koa', 'fastify', 'hono'] as const
  * project of its own, `<folder>-more`.
  */
 const more = {
-  // The same suite as that of one server or one lock, on servers that take their time to start.
-  contract: 'redis-cluster redis-lock-cluster redis-sentinel postgres-lock zookeeper-lock',
+  // The same suite as that of one server or one lock, on servers that take their time to start, and with each setting of a client.
+  contract: 'redis-cluster redis-lock-cluster redis-sentinel redis-settings postgres-lock zookeeper-lock',
   // Faults by the minute, crowds, what starts servers, what the doctor says of each, and other backends.
   integration:
-    'after-commit crowd doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm network ' +
+    'after-commit crowd doctor doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm network ' +
     'outage postgres-lock production servers servers-failover servers-faults servers-network topology wake-up warnings zookeeper-ensemble zookeeper-lock',
   // Apps with each library on each framework, and clients that read slowly.
-  http: 'identity/* conformance/* leader fuzz processes query',
+  http: 'identity/* conformance/* create-server leader fuzz processes query',
   // Programs that are run one by one, and users with each right taken away.
   docs: 'acl examples lock-acl',
 } as const
 
-/** What is said of memory and of the prototypes of node:http holds for a process in which no other app was. */
+/** What is said of the prototypes of node:http, and of what other libraries change there, holds where no other app was before. */
 const ownProcess = { isolate: true } as const
 
 /** The suites of `http` that ask nothing but what is answered over the wire, and so can be run in each frame. */
@@ -51,8 +51,10 @@ const overTheWire =
  * project of their own, and of `chaos` the replies that are lost. `npm run chaos -- --client node-redis` plays all.
  */
 const onNodeRedis = {
-  quick: 'many-keys near stampede start tags',
-  more: 'crowd doctor doctor-problems doctor-rights doctor-topology explain invalidation network outage topology unavailable wake-up',
+  quick: 'near start tags',
+  more:
+    'crowd doctor doctor-problems doctor-rights doctor-topology explain invalidation many-keys network outage stampede topology unavailable ' +
+    'wake-up',
   chaos: 'replies',
 } as const
 
@@ -73,7 +75,7 @@ export default defineConfig({
       ...inTwo('integration'),
       suiteOnNodeRedis('integration', 'integration-node-redis', onNodeRedis.quick),
       suiteOnNodeRedis('integration', 'integration-node-redis-more', onNodeRedis.more),
-      ...inTwo('http', { provide: { frame: 'express' }, ...ownProcess }),
+      ...inTwo('http', { provide: { frame: 'express' } }, ownProcess),
       ...inTwo('docs'),
       // Counts bytes of the heap, so it is alone in its process and may collect garbage.
       suiteWithRedis('bench', { isolate: true, execArgv: ['--expose-gc'] }),
@@ -118,7 +120,7 @@ function suiteInFrame(
   suites: readonly string[],
   options: Options = {},
 ): TestProjectInlineConfiguration {
-  const http = suiteWithRedis('http', { provide: { frame }, ...ownProcess, ...options })
+  const http = suiteWithRedis('http', { provide: { frame }, ...options })
   return { ...http, test: { ...http.test, name, include: suites.map((each) => `test/http/${each}.test.ts`) } }
 }
 
@@ -134,13 +136,13 @@ function suiteOnNodeRedis(
   return { ...all, test: { ...all.test, name, include } }
 }
 
-/** The tests in one folder, and those among them that take long. */
-function inTwo(name: keyof typeof more, options: Options = {}): TestProjectInlineConfiguration[] {
+/** The tests in one folder, and those among them that take long. @param ofMore options of the latter */
+function inTwo(name: keyof typeof more, options: Options = {}, ofMore: Options = {}): TestProjectInlineConfiguration[] {
   const all = suiteWithRedis(name, options)
   const long = more[name].split(' ').map((each) => `test/${name}/${each}.test.ts`)
   return [
     { ...all, test: { ...all.test, exclude: long } },
-    { ...all, test: { ...all.test, name: `${name}-more`, include: long } },
+    { ...all, test: { ...all.test, ...ofMore, name: `${name}-more`, include: long } },
   ]
 }
 

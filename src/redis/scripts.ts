@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '289fca63aebd8095868281da46129a7ada18c95e',
+  sha1: 'bdf8d8fb89475c6ca5246bbb1e60116660c9ed9a',
   lua: `local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -102,14 +102,14 @@ local function claim(KEYS, ARGV)
     if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
   end
   local fence = string.format('%.0f', math.max(micros, version + 1))
-  redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3],
-    'since', now, 'holder', ARGV[8])
-  if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
-  local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
-  if type(expires) == 'table' then
+  local written = redis.pcall('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox,
+    'ttl', ARGV[3], 'since', now, 'holder', ARGV[8])
+  if type(written) ~= 'table' then written = redis.pcall('PEXPIRE', leaseKey, ARGV[3]) end
+  if type(written) == 'table' then
     redis.call('DEL', leaseKey)
-    return expires
+    return written
   end
+  if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
   if goneAfter ~= '' and inbox ~= '' then
     local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
     if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
@@ -457,7 +457,7 @@ return answers
 
 export const settle: Script = {
   name: 'settle',
-  sha1: '1a2cacb5e9e02a9b83e3879cf837ff13c997fab8',
+  sha1: '4c9e4d23c5b9eebd20fdada2c42542d7d48923a4',
   lua: `local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
 if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
@@ -472,11 +472,11 @@ local ttl = math.max(tonumber(ARGV[4]), 1000)
 for _, field in ipairs(fields) do
   if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
 end
-redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
-local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
-if type(expires) == 'table' then
+local written = redis.pcall('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
+if type(written) ~= 'table' then written = redis.pcall('PEXPIRE', leaseKey, ttl) end
+if type(written) == 'table' then
   redis.call('DEL', leaseKey)
-  return expires
+  return written
 end
 return {1}
 `,

@@ -103,6 +103,23 @@ describe('a load that ends while Redis refuses what it is asked', () => {
   })
 })
 
+test.for(['hset', 'pexpire'])(
+  'a load whose error Redis may not keep leaves no lease: %s is forbidden',
+  async (command) => {
+    await using server = await startRedis()
+    await using cache = open(server.connect())
+    let fail!: (error: Error) => void
+    const value = new Promise<never>((_, reject) => (fail = reject))
+    const begun = new Promise<void>((resolve) => cache.on('load', () => resolve()))
+    const answer = cache.getOrLoad('k', () => value)
+    await begun
+    await server.forbid(command)
+    fail(new Error('the source is down'))
+    await expect(answer).rejects.toThrow('the source is down')
+    expect(await server.client.hgetall(name)).toEqual({})
+  },
+)
+
 describe('a lease that comes back after its load has ended', () => {
   /**
    * Ends a load, and brings its lease back, as a restart from an older snapshot or a failover does.

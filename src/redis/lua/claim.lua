@@ -134,15 +134,15 @@ local function claim(KEYS, ARGV)
   end
   -- 16 digits keep every microsecond until the year 2286.
   local fence = string.format('%.0f', math.max(micros, version + 1))
-  redis.call('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox, 'ttl', ARGV[3],
-    'since', now, 'holder', ARGV[8])
-  if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
-  local expires = redis.pcall('PEXPIRE', leaseKey, ARGV[3])
-  if type(expires) == 'table' then
-    -- Forbidden. Nothing may stay without an expiry.
+  local written = redis.pcall('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox,
+    'ttl', ARGV[3], 'since', now, 'holder', ARGV[8])
+  if type(written) ~= 'table' then written = redis.pcall('PEXPIRE', leaseKey, ARGV[3]) end
+  if type(written) == 'table' then
+    -- Forbidden. Nothing may stay without a token or an expiry.
     redis.call('DEL', leaseKey)
-    return expires
+    return written
   end
+  if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
   -- The inbox stands for its process only if this server itself sees it subscribed.
   if goneAfter ~= '' and inbox ~= '' then
     local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)

@@ -25,11 +25,11 @@ local ttl = math.max(tonumber(ARGV[4]), 1000)
 for _, field in ipairs(fields) do
   if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
 end
-redis.call('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
-local expires = redis.pcall('PEXPIRE', leaseKey, ttl)
-if type(expires) == 'table' then
-  -- Forbidden. Nothing may stay without an expiry.
+local written = redis.pcall('HSET', leaseKey, 'state', state, 'token', token, 'error', ARGV[3], 'ttl', ttl, 'answers', ARGV[4])
+if type(written) ~= 'table' then written = redis.pcall('PEXPIRE', leaseKey, ttl) end
+if type(written) == 'table' then
+  -- Forbidden. Nothing may stay without a token or an expiry.
   redis.call('DEL', leaseKey)
-  return expires
+  return written
 end
 return {1}

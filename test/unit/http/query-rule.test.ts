@@ -1,4 +1,5 @@
 import { parse as ofNode } from 'node:querystring'
+import { isDeepStrictEqual } from 'node:util'
 import express, { type Request, type RequestHandler } from 'express'
 import express4 from 'express4'
 import { parse as ofFastify } from 'fast-querystring'
@@ -78,7 +79,7 @@ describe.each(Object.entries(parsers))('%s', (_, parse) => {
     fc.assert(
       fc.property(targets, (target) => {
         const key = withoutIgnored(target, rule)
-        expect(used(parse(key), isUsed)).toEqual(used(parse(target), isUsed))
+        return isDeepStrictEqual(used(parse(key), isUsed), used(parse(target), isUsed))
       }),
       { numRuns: 20_000, seed: 16 },
     )
