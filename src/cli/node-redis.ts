@@ -1,4 +1,5 @@
 import type { createClient, createCluster, createSentinel } from 'redis'
+import type { NodeRedisClient, NodeRedisCluster, NodeRedisSentinel } from '../redis/clients/node-redis-kinds.ts'
 import { portOf } from '../redis/clients/redis-client.ts'
 import type { RedisPort } from '../redis/index.ts'
 import type { Credentials, Address, ClientLibrary, OwnClient, TargetWay } from './library.ts'
@@ -10,8 +11,19 @@ interface NodeRedis {
   readonly createSentinel: typeof createSentinel
 }
 
-type Client = ReturnType<typeof createClient>
-type AnyClient = Client | ReturnType<typeof createCluster> | ReturnType<typeof createSentinel>
+/** The common members of what it creates: the compiler takes half a minute for the union of its own types. */
+interface CommonMembers {
+  connect(): Promise<unknown>
+  destroy(): unknown
+}
+
+type AnyClient = (NodeRedisClient | NodeRedisCluster | NodeRedisSentinel) & CommonMembers
+
+/** The members of the client of one server. */
+interface ServerClient {
+  sendCommand(words: string[]): Promise<unknown>
+  subscribe(channel: string, listener: () => void): Promise<unknown>
+}
 
 /** The clients of node-redis 5 and 6. */
 export function nodeRedisLibrary(library: NodeRedis): ClientLibrary {
@@ -51,7 +63,7 @@ function clientOf(library: NodeRedis, way: TargetWay, patience: number): AnyClie
       return library.createCluster({
         rootNodes: places.map((place) => ({ socket: { ...socket, ...place } })),
         defaults: { ...login, socket },
-      }) as AnyClient
+      })
     case 'sentinel':
       return library.createSentinel({
         name: master,
@@ -59,7 +71,7 @@ function clientOf(library: NodeRedis, way: TargetWay, patience: number): AnyClie
         nodeClientOptions: { ...login, database, socket },
         sentinelClientOptions: { socket },
         maxCommandRediscovers: 1,
-      }) as AnyClient
+      })
     case 'server':
       // RESP2, so that replies have the form that ioredis gives them.
       return library.createClient({
@@ -68,7 +80,7 @@ function clientOf(library: NodeRedis, way: TargetWay, patience: number): AnyClie
         database,
         socket: { ...socket, ...addresses[0] },
         disableClientInfo: true,
-      }) as AnyClient
+      })
   }
 }
 
@@ -79,11 +91,11 @@ function ownClient(client: AnyClient, patience: number): OwnClient {
   for (const event of ['error', 'node-error', 'client-error']) client.on(event, heard)
   const within = <T>(promise: Promise<T>): Promise<T> => inTime(promise, patience)
   // Only of one server.
-  const own = client as Client
+  const own = client as unknown as ServerClient
   const port = portOf(client)
   return {
     client: { ...patientPort(port, within), disconnect: () => end(client) },
-    connect: () => within(client.connect() as Promise<unknown>),
+    connect: () => within(client.connect()),
     call: (command, args) => within(own.sendCommand([command, ...args.map(String)])),
     subscribe: (channel) => within(own.subscribe(channel, () => messages.forEach((listener) => listener()))),
     onMessage: (listener) => void messages.push(listener),

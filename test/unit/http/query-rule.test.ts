@@ -79,7 +79,8 @@ describe.each(Object.entries(parsers))('%s', (_, parse) => {
     fc.assert(
       fc.property(targets, (target) => {
         const key = withoutIgnored(target, rule)
-        return isDeepStrictEqual(used(parse(key), isUsed), used(parse(target), isUsed))
+        // `toEqual` takes several times as long.
+        expect(isDeepStrictEqual(used(parse(key), isUsed), used(parse(target), isUsed))).toBe(true)
       }),
       { numRuns: 20_000, seed: 16 },
     )
