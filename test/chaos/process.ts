@@ -23,6 +23,7 @@ export class Process {
   readonly #note: (happening: Happening) => void
   readonly #now: () => number
   readonly #loading = new Map<string, number>()
+  #lostLeases = 0
   #work: Work
   #killed = false
 
@@ -68,11 +69,18 @@ export class Process {
     return [...this.#loading.values()].some((began) => began < longAgo)
   }
 
+  /** How many of such loads have lost their lease. */
+  get lostLeases(): number {
+    return this.#lostLeases
+  }
+
   /** What it says of itself goes through here. */
   heard(happenings: readonly Happening[]): void {
     for (const happening of happenings) {
       if (happening.what === 'load' && happening.fence !== null && isHot(happening.key))
         this.#loading.set(happening.load, happening.at)
+      if (happening.what === 'lost' && this.#loading.has(happening.load) && happening.code === 'LEASE_LOST')
+        this.#lostLeases++
       if (happening.what === 'loaded' || happening.what === 'lost') this.#loading.delete(happening.load)
       this.#note(happening)
     }

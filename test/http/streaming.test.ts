@@ -284,5 +284,7 @@ test('a stream of 64 MB passes as it comes, and takes no more memory than is kep
   })`
   const { stdout } = await promisify(execFile)(process.execPath, ['-e', count])
   expect(stdout.trim()).toBe(`${length * pieces} true`)
-  expect(Math.max(...held) - Math.min(...held)).toBeLessThan(8_000_000)
+  // What earlier tests have left may go meanwhile.
+  const growth = held.map((bytes, index) => bytes - Math.min(...held.slice(0, index + 1)))
+  expect(Math.max(...growth)).toBeLessThan(8_000_000)
 })

@@ -21,11 +21,13 @@ function takenOver(history: History): boolean {
   return figuresOf(history).extra > 0
 }
 
-/** On a busy machine, a load may end before its process stands still. */
-async function thriceWhileItLoads(process: Process, standStill: () => Promise<void>): Promise<void> {
-  for (let round = 0; round < 3; round++) {
+/** Lets a process stand still while it loads; again, if its load had ended before, as it may on a busy machine. */
+async function untilItLosesALease(process: Process, standStill: () => Promise<void>): Promise<void> {
+  for (let round = 0; round < 3 && process.lostLeases === 0; round++) {
     await until('the victim loads', () => process.loads)
     await standStill()
+    // For it to say so, and for callers not to spend all their patience in a process that stands still.
+    await pause(700)
   }
 }
 
@@ -56,7 +58,7 @@ export const processes = [
     work: leasesThatRunOut,
     async fault(stage) {
       const { victim } = stage
-      await thriceWhileItLoads(victim, async () => {
+      await untilItLosesALease(victim, async () => {
         victim.pause()
         await pause(stage.lasts)
         victim.resume()
@@ -73,7 +75,7 @@ export const processes = [
     work: leasesThatRunOut,
     async fault(stage) {
       const { victim } = stage
-      await thriceWhileItLoads(victim, async () => {
+      await untilItLosesALease(victim, async () => {
         const { lasts } = stage
         await victim.block(lasts)
         await pause(lasts)
