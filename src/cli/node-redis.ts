@@ -11,7 +11,7 @@ interface NodeRedis {
   readonly createSentinel: typeof createSentinel
 }
 
-/** The common members of what it creates: the compiler takes half a minute for the union of its own types. */
+/** The common members of its clients. The compiler would take half a minute for the union of their own types. */
 interface CommonMembers {
   connect(): Promise<unknown>
   destroy(): unknown

@@ -103,9 +103,10 @@ describe('a load that ends while Redis refuses what it is asked', () => {
   })
 })
 
-test.for(['hset', 'pexpire'])(
-  'a load whose error Redis may not keep leaves no lease: %s is forbidden',
-  async (command) => {
+describe.each(['hset', 'pexpire'])('where %s is forbidden', (command) => {
+  const failure = new Error('the source is down')
+
+  test('a load leaves no lease if its error cannot be kept', async () => {
     await using server = await startRedis()
     await using cache = open(server.connect())
     let fail!: (error: Error) => void
@@ -114,11 +115,22 @@ test.for(['hset', 'pexpire'])(
     const answer = cache.getOrLoad('k', () => value)
     await begun
     await server.forbid(command)
-    fail(new Error('the source is down'))
-    await expect(answer).rejects.toThrow('the source is down')
+    fail(failure)
+    await expect(answer).rejects.toThrow(failure)
     expect(await server.client.hgetall(name)).toEqual({})
-  },
-)
+  })
+
+  test('a claim leaves nothing of the outcome that it was to replace', async () => {
+    await using server = await startRedis()
+    await using cache = open(server.connect())
+    const options = { failureCooldown: 0 }
+    await expect(cache.getOrLoad('k', () => Promise.reject(failure), options)).rejects.toThrow(failure)
+    expect(await server.client.hget(name, 'state')).toBe('failed')
+    await server.forbid(command)
+    expect(await cache.getOrLoad('k', () => 'second', options)).toBe('second')
+    expect(await server.client.hgetall(name)).toEqual({})
+  })
+})
 
 describe('a lease that comes back after its load has ended', () => {
   /**

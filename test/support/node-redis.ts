@@ -31,7 +31,7 @@ export type NodeRedisOptions = Pick<
 
 /** A client of node-redis 6 that connects. Servers go away on purpose here, so its error events are heard and dropped. */
 export function nodeRedis(options: NodeRedisOptions): NodeRedis {
-  return connecting(createClient(options) as unknown as NodeRedis)
+  return connecting(createClient(options) as NodeRedis)
 }
 
 /** The same of node-redis 5. */
@@ -44,7 +44,7 @@ export function nodeRedisCluster(
   ports: readonly number[],
   options: { keyPrefix?: string; RESP?: 2 | 3 } = {},
 ): NodeRedisCluster {
-  return connecting(createCluster({ rootNodes: rootsOf(ports), ...options }) as unknown as NodeRedisCluster)
+  return connecting(createCluster({ rootNodes: rootsOf(ports), ...options }) as NodeRedisCluster)
 }
 
 /** The same of node-redis 5. */
@@ -54,7 +54,7 @@ export function nodeRedisCluster5(ports: readonly number[]): NodeRedisCluster {
 
 /** A client of the master that sentinels name, from the ports of the sentinels. */
 export function nodeRedisSentinel(name: string, ports: readonly number[]): NodeRedisSentinel {
-  return connecting(createSentinel({ name, sentinelRootNodes: nodesOf(ports) }) as unknown as NodeRedisSentinel)
+  return connecting(createSentinel({ name, sentinelRootNodes: nodesOf(ports) }) as NodeRedisSentinel)
 }
 
 /** The same of node-redis 5. */

@@ -58,15 +58,13 @@ export class Proxy {
     return this.#links.size
   }
 
-  /** Ends all connections at once, as a router that loses its mind does; new ones are let through. Returns how many it ended. */
-  cut(): number {
-    const ended = this.#links.size
+  /** Ends all connections at once, as a router that loses its mind does; new ones are let through. */
+  cut(): void {
     for (const { client, upstream } of this.#links) {
       client.resetAndDestroy()
       upstream.resetAndDestroy()
     }
     this.#links.clear()
-    return ended
   }
 
   /** Ends all connections and lets no new one through until `accept`. */

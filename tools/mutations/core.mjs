@@ -605,6 +605,22 @@ export const mutations = [
     tests: ['test/contract'],
   },
   {
+    name: 'an error that may not be kept leaves a lease without a token',
+    rule: 14,
+    file: 'src/redis/lua/settle.lua',
+    from: "if type(written) == 'table' then",
+    to: 'if false then',
+    tests: ['test/integration/ended-leases.test.ts'],
+  },
+  {
+    name: 'a claim that is forbidden leaves a part of the outcome before it',
+    rule: 14,
+    file: 'src/redis/lua/claim.lua',
+    from: "if type(written) == 'table' then",
+    to: 'if false then',
+    tests: ['test/integration/ended-leases.test.ts'],
+  },
+  {
     name: 'a clock that was set back prolongs leases',
     rule: 10,
     file: 'src/redis/lua/claim.lua',

@@ -8,7 +8,7 @@ const many = 100_000
 vi.setConfig({ testTimeout: 120_000 })
 const patient = { commandTimeout: '10m', leaseTtl: '10m', hardTimeout: '10m', ttl: '1h' } as const
 
-test('twenty thousand keys at once are loaded once each', async () => {
+test('a hundred thousand keys at once are loaded once each', async () => {
   const cache = createCache({ ...patient, store: memoryStore({ max: many }) })
   let loads = 0
   const loader = async ({ key }: { key: string }): Promise<string> => {
@@ -16,10 +16,10 @@ test('twenty thousand keys at once are loaded once each', async () => {
     await settled()
     return key
   }
-  const keys = Array.from({ length: many / 5 }, (_, index) => `key ${index}`)
+  const keys = Array.from({ length: many }, (_, index) => `key ${index}`)
   const values = await Promise.all(keys.map((key) => cache.getOrLoad(key, loader)))
   expect(values.every((value, index) => value === keys[index])).toBe(true)
-  expect(loads).toBe(keys.length)
+  expect(loads).toBe(many)
   await cache.close()
 })
 
