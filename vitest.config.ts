@@ -33,13 +33,13 @@ const more = {
   integration:
     'after-commit crowd doctor doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm network ' +
     'outage postgres-lock production servers servers-failover servers-faults servers-network topology wake-up warnings zookeeper-ensemble zookeeper-lock',
-  // Apps with each library on each framework, and clients that read slowly.
+  // Apps with each library on each framework, clients that read slowly, and the prototypes of node:http.
   http: 'identity/* conformance/* create-server leader fuzz processes query',
   // Programs that are run one by one, and users with each right taken away.
   docs: 'acl examples lock-acl',
 } as const
 
-/** What is said of the prototypes of node:http, and of what other libraries change there, holds where no other app was before. */
+/** Express and other libraries change node:http for the whole process, so each file with such tests has its own. */
 const ownProcess = { isolate: true } as const
 
 /** The suites of `http` that ask nothing but what is answered over the wire, and so can be run in each frame. */

@@ -23,7 +23,7 @@ export class Process {
   readonly #note: (happening: Happening) => void
   readonly #now: () => number
   readonly #loading = new Map<string, number>()
-  #lostLeases = 0
+  #hasLostLease = false
   #work: Work
   #killed = false
 
@@ -69,9 +69,9 @@ export class Process {
     return [...this.#loading.values()].some((began) => began < longAgo)
   }
 
-  /** How many of such loads have lost their lease. */
-  get lostLeases(): number {
-    return this.#lostLeases
+  /** Whether a load of what others ask for, too, has lost its lease. */
+  get hasLostLease(): boolean {
+    return this.#hasLostLease
   }
 
   /** What it says of itself goes through here. */
@@ -80,7 +80,7 @@ export class Process {
       if (happening.what === 'load' && happening.fence !== null && isHot(happening.key))
         this.#loading.set(happening.load, happening.at)
       if (happening.what === 'lost' && this.#loading.has(happening.load) && happening.code === 'LEASE_LOST')
-        this.#lostLeases++
+        this.#hasLostLease = true
       if (happening.what === 'loaded' || happening.what === 'lost') this.#loading.delete(happening.load)
       this.#note(happening)
     }

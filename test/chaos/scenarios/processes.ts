@@ -23,11 +23,11 @@ function takenOver(history: History): boolean {
 
 /** Lets a process stand still while it loads; again, if its load had ended before, as it may on a busy machine. */
 async function untilItLosesALease(process: Process, standStill: () => Promise<void>): Promise<void> {
-  for (let round = 0; round < 3 && process.lostLeases === 0; round++) {
+  for (let round = 0; round < 3 && !process.hasLostLease; round++) {
     await until('the victim loads', () => process.loads)
     await standStill()
-    // For it to say so, and for callers not to spend all their patience in a process that stands still.
-    await pause(700)
+    // It says so soon after it goes on; if not, its callers have had a moment, so that not all their patience is spent.
+    await until('the victim says that it has lost a lease', () => process.hasLostLease, 700).catch(() => undefined)
   }
 }
 
