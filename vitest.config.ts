@@ -75,7 +75,11 @@ export default defineConfig({
       ...inTwo('integration'),
       suiteOnNodeRedis('integration', 'integration-node-redis', onNodeRedis.quick),
       suiteOnNodeRedis('integration', 'integration-node-redis-more', onNodeRedis.more),
-      ...inTwo('http', { provide: { frame: 'express' } }, ownProcess),
+      ...inTwo(
+        'http',
+        { provide: { frame: 'express' } },
+        { ...ownProcess, exclude: ['test/http/conformance/conformance.test.ts'] },
+      ),
       ...inTwo('docs'),
       // Counts bytes of the heap, so it is alone in its process and may collect garbage.
       suiteWithRedis('bench', { isolate: true, execArgv: ['--expose-gc'] }),
@@ -89,7 +93,7 @@ export default defineConfig({
       suiteWithRedis('chaos', atTheEnd),
       suiteOnNodeRedis('chaos', 'chaos-node-redis', onNodeRedis.chaos, atTheEnd),
       // One by one, and after those: http-cache-tests is about whole seconds, of which a busy machine loses some.
-      ...frames.map((frame) =>
+      ...(['express', ...frames] as const).map((frame) =>
         suiteInFrame(frame, `conformance-${frame}`, ['conformance/conformance'], {
           maxWorkers: 1,
           sequence: { groupOrder: 2 },
@@ -115,7 +119,7 @@ function suite(name: string, options: Options): TestProjectInlineConfiguration {
 
 /** Suites of `http` with another framework before their handlers. */
 function suiteInFrame(
-  frame: (typeof frames)[number],
+  frame: 'express' | (typeof frames)[number],
   name: string,
   suites: readonly string[],
   options: Options = {},

@@ -25,6 +25,7 @@ export const suites = {
     'site',
     'chaos',
     'chaos-node-redis',
+    'conformance-express',
     'conformance-koa',
     'conformance-fastify',
     'conformance-hono',
