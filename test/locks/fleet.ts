@@ -44,6 +44,11 @@ export class LockFleet {
     return (waits as number[][]).flat()
   }
 
+  /** No caller wants the lock once more. */
+  async rest(): Promise<void> {
+    await Promise.all(this.processes.map((process) => process.tell('rest')))
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#starter.stop()
   }

@@ -22,7 +22,8 @@ interface Provider {
   readonly options: object
 }
 
-const lasts = 30_000
+/** A busy machine needs longer for as many harms. */
+const least = { ms: 28_000, harms: 6 }
 const ttl = 1_000
 
 async function redis(): Promise<Backend> {
@@ -100,8 +101,8 @@ async function harmed(
   const opening = { kind, addresses: backend.addresses, options: { ttl, ...options } }
   const fleet = await LockFleet.open(3, opening)
   try {
-    const until = machineNow() + lasts
-    const contention = { name: 'job', callers: 2, until, hold: 10, options: { wait: '60s' } } as const
+    const until = machineNow() + least.ms
+    const contention = { name: 'job', callers: 2, hold: 10, options: { wait: '60s' } } as const
     const working = new Map<FleetProcess, Promise<unknown>>()
     const begin = (process: FleetProcess): void => {
       const work = process.tell('contend', contention)
@@ -111,10 +112,11 @@ async function harmed(
     }
     fleet.processes.forEach(begin)
     let harms = 0
-    while (machineNow() + 2_000 < until) {
+    while (machineNow() < until || harms < least.harms) {
       await harm(fleet, begin)
       harms++
     }
+    await fleet.rest()
     const alive = [...working].filter(([process]) => fleet.processes.includes(process))
     await Promise.all(alive.map(([, work]) => work))
     return { wrong: fleet.referee.wrong(), harms, turns: fleet.referee.turns.length }
@@ -132,13 +134,12 @@ const places = [
   { place: 'in ZooKeeper', providers: inZooKeeper, reason: noZooKeeper },
 ]
 
-describe.concurrent('there are never two, and fences grow', { timeout: 90_000 }, () => {
+describe.concurrent('there are never two, and fences grow', { timeout: 180_000 }, () => {
   for (const { place, providers, reason } of places) {
     describe.skipIf(reason !== undefined)(`${place}${reason ? ` (${reason})` : ''}`, () => {
       test.for(providers)('while a process is killed each second: $name', async (provider) => {
         const { wrong, harms, turns } = await harmed(provider, kill)
         expect(wrong).toEqual([])
-        expect(harms).toBeGreaterThan(5)
         expect(turns).toBeGreaterThan(harms)
       })
     })
@@ -148,7 +149,6 @@ describe.concurrent('there are never two, and fences grow', { timeout: 90_000 },
     const provider = { name: '', kind: 'redis', start: redis, options } as const
     const { wrong, harms, turns } = await harmed(provider, block(part))
     expect(wrong).toEqual([])
-    expect(harms).toBeGreaterThan(5)
     expect(turns).toBeGreaterThan(harms)
   })
 })

@@ -11,9 +11,8 @@ export interface Opening {
 export interface Contention {
   readonly name: string
   readonly callers: number
-  /** How often each of them; without it, until then. */
+  /** How often each of them; without it, until their process may rest. */
   readonly times?: number
-  readonly until?: number
   readonly hold: number
   readonly options: AcquireOptions
 }

@@ -13,6 +13,7 @@ import { obey, postgresLock, processIndex, redisLock, redlock, tell, zookeeperLo
 /** @type {import('../../src/core/contract/lock.ts').Lock} */
 let lock
 let turns = 0
+let mayRest = false
 
 /**
  * Each kind of lock, from where its servers are and its options.
@@ -56,15 +57,15 @@ obey({
   },
 
   /**
-   * Has the lock so many times, or until a moment, from each of so many callers at once. Resolves with how long each of
-   * them waited.
+   * Has the lock so many times, or until it may rest, from each of so many callers at once. Resolves with how long each
+   * of them waited.
    * @param {import('./referee.ts').Contention} contention
    */
-  async contend({ name, callers, times = Infinity, until = Infinity, hold, options }) {
+  async contend({ name, callers, times = Infinity, hold, options }) {
     /** @type {number[]} */
     const waits = []
     const call = async () => {
-      for (let time = 0; time < times && now() < until; time++) {
+      for (let time = 0; time < times && !mayRest; time++) {
         const asked = now()
         const lease = await lock.acquire(name, options)
         waits.push(now() - asked)
@@ -73,6 +74,10 @@ obey({
     }
     await Promise.all(Array.from({ length: callers }, call))
     return waits
+  },
+
+  rest() {
+    mayRest = true
   },
 
   /** Has the lock until told otherwise. @param {{ name: string, options: object }} order */

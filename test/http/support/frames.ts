@@ -31,6 +31,7 @@ const frames: Record<Exclude<FrameName, 'express'>, Frame> = {
     app.use(async (ctx) => {
       ctx.respond = false
       ctx.res.statusCode = 200
+      allowListeners(ctx.res)
       listener(ctx.req, ctx.res)
       await closed(ctx.res)
     })
@@ -55,8 +56,7 @@ const frames: Record<Exclude<FrameName, 'express'>, Frame> = {
     const app = new Hono<{ Bindings: HttpBindings }>()
     app.use(ofHono(cache, options))
     app.all('*', async ({ env: { incoming, outgoing } }) => {
-      // The server's and those of a stream that is piped are more than ten.
-      outgoing.setMaxListeners(20)
+      allowListeners(outgoing)
       listener(incoming, outgoing)
       await closed(outgoing)
       // To HEAD, RESPONSE_ALREADY_SENT is sent once more: Hono makes a copy of it, which has lost what it says.
@@ -66,6 +66,11 @@ const frames: Record<Exclude<FrameName, 'express'>, Frame> = {
     })
     return createAdaptorServer({ fetch: app.fetch }) as Server
   },
+}
+
+/** Those of the framework, of the frame and of a stream that is piped are more than ten. */
+function allowListeners(response: ServerResponse): void {
+  response.setMaxListeners(20)
 }
 
 /** Whatever errors it tells of before. */
