@@ -46,6 +46,8 @@ function pathOf(path: string, url = '/'): string | undefined {
  * Makes the context read its variables from the given object. It keeps them in a private field and exposes only copies.
  */
 function lend(context: HonoContext, variables: Record<PropertyKey, unknown>): void {
+  // Nothing on it is watched.
+  if (Reflect.ownKeys(variables).length === 0) return
   const overrides = new Overrides(context)
   const set = overrides.method('set', (name: PropertyKey, value: unknown) => {
     set([name, value])

@@ -48,11 +48,11 @@ export const network = [
     allowed: { overlap: 350, wakeUp: 600 },
     work: { hotKeys: 3, invalidations: 0.06 },
     quick: { leaseTtl: 3_000 },
-    async fault({ processes }) {
+    // Long, since not many wait for a load of another process that nobody voids.
+    async fault({ processes, lasts }) {
       for (const { subscriber } of processes) Object.assign(subscriber, { latency: 400, jitter: 200 })
-      return () => {
-        for (const { subscriber } of processes) Object.assign(subscriber, { latency: 0, jitter: 0 })
-      }
+      await pause(3 * lasts)
+      for (const { subscriber } of processes) Object.assign(subscriber, { latency: 0, jitter: 0 })
     },
     bites: ({ history }) => history.writes.size > 60 && toldLate(history, 200) > 0,
   }),
