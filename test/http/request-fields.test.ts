@@ -65,6 +65,25 @@ describe('Content-Type of a GET', () => {
   })
 })
 
+test('the fields of a request are those of before once its answer is stored', async () => {
+  const names = ['headers', 'rawHeaders', 'headersDistinct'] as const
+  const fieldsOf = (req: Request) =>
+    names.map((name) => [name, Object.getOwnPropertyDescriptor(req, name), structuredClone(req[name])])
+  let seen: Request | undefined
+  let before: unknown
+  await using site = await siteWith((app, cache) => {
+    app.use((req, _res, next) => {
+      seen = req
+      before = fieldsOf(req)
+      next()
+    })
+    app.use(cacheResponses(cache), (_req, res) => void res.send('page'))
+  })
+  expect((await site.get('/', { range: 'bytes=0-1', 'x-one': '1' })).cache).toContain('stored')
+  await expect.poll(() => seen && fieldsOf(seen)).toEqual(before)
+  expect(JSON.stringify(before)).toContain('bytes=0-1')
+})
+
 describe('a copy of all fields', () => {
   test('can be made by structuredClone, where what is read counts for nothing', async () => {
     await using site = await siteOf((req, res) => void res.json(structuredClone(req.headers)), {

@@ -46,6 +46,16 @@ export class Overrides {
   }
 
   /**
+   * Replaces the value of a property, if the object has it itself. An assignment leaves the object as fast as it is; to
+   * change the attributes of a property would make it slow.
+   */
+  assign(name: PropertyKey, value: unknown): void {
+    if (!isAssignable(this.#target, name)) return this.value(name, value)
+    this.#remember(name)
+    this.#target[name] = value
+  }
+
+  /**
    * Runs `work`, and undoes every replacement if it throws.
    * @throws the error of `work`
    */
@@ -63,6 +73,7 @@ export class Overrides {
     // In reverse, and with `delete`: an object from which the property added last is deleted stays fast.
     for (const { name, before } of this.#replaced.splice(0).reverse()) {
       if (before === undefined) delete this.#target[name]
+      else if (before.writable === true && isAssignable(this.#target, name, before)) this.#target[name] = before.value
       else Object.defineProperty(this.#target, name, before)
     }
   }
@@ -71,4 +82,10 @@ export class Overrides {
     if (this.#replaced.some((each) => each.name === name)) return
     this.#replaced.push({ name, before: Object.getOwnPropertyDescriptor(this.#target, name) })
   }
+}
+
+/** Whether a value can be assigned to a property that an object has itself, so that it has these attributes then. */
+function isAssignable(target: object, name: PropertyKey, { enumerable }: PropertyDescriptor = {}): boolean {
+  const own = Object.getOwnPropertyDescriptor(target, name)
+  return own?.writable === true && (enumerable === undefined || own.enumerable === enumerable)
 }

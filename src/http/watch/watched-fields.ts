@@ -111,7 +111,7 @@ export class WatchedFields {
     const reads: FieldReads = { onField: (name) => this.#see(name), onAll: () => this.#seeAll() }
     // `structuredClone` fails for a proxy, so without recording they are plain objects.
     this.#overrides.value('headers', isHeard ? watchedHeaders(shown, reads) : shown)
-    this.#overrides.value('rawHeaders', isHeard ? filledWhenRead([], raw, reads.onAll) : raw())
+    this.#overrides.assign('rawHeaders', isHeard ? filledWhenRead([], raw, reads.onAll) : raw())
     // Injected requests and HTTP/2 requests do not have it.
     if (!('headersDistinct' in request)) return
     const distinct = (): Record<string, string[]> => distinctIn(raw())
