@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { Cluster, type Redis } from 'ioredis'
+import { Cluster as Cluster5 } from 'ioredis5'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { startFleet, tally, type FleetShape, type Member } from '../support/fleet.ts'
 import { builtPackage } from '../support/fleet-build.ts'
 import { startProxy } from '../support/proxy.ts'
-import { startRedis } from '../support/servers.ts'
+import { startCluster, startRedis } from '../support/servers.ts'
 import { createCache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 
@@ -237,5 +239,46 @@ test('closing while the subscription is asked for again leaves no rejection to n
     expect(rejections).toEqual([])
   } finally {
     process.off('unhandledRejection', hear)
+  }
+})
+
+/** The connections of a cluster client to its nodes, which ioredis does not show. */
+interface Pool {
+  readonly nodes: { readonly all: Record<string, Redis> }
+  reset(nodes: object[]): void
+}
+
+test.for([
+  { version: 5, kind: Cluster5 as unknown as typeof Cluster },
+  { version: 6, kind: Cluster },
+])('close() ends the connection to a node that left and came back: ioredis $version', async ({ kind }) => {
+  await using cluster = await startCluster()
+  const client = new kind(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
+  const duplicates: object[] = []
+  const duplicate = client.duplicate.bind(client)
+  client.duplicate = (...args) => {
+    const made = duplicate(...args)
+    duplicates.push(made)
+    return made
+  }
+  const cache = createCache({ store: redisStore(client) })
+  try {
+    await cache.getOrLoad('key', () => 1)
+    const pool = Reflect.get(duplicates[0] ?? {}, 'connectionPool') as Pool
+    const [name, old] = await until('one is connected', () =>
+      Object.entries(pool.nodes.all).find(([, { status }]) => status === 'ready'),
+    )
+    const nodes = Object.values(pool.nodes.all).map(({ options: { host, port } }) => ({ host, port }))
+    pool.reset(nodes.filter(({ port }) => port !== old.options.port))
+    pool.reset(nodes)
+    const back = pool.nodes.all[name]
+    expect(back).not.toBe(old)
+    await back?.connect()
+    await expect.poll(() => old.status).toBe('end')
+    await cache.close()
+    await expect.poll(() => back?.status).toBe('end')
+  } finally {
+    await cache.close()
+    client.disconnect()
   }
 })

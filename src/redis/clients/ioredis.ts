@@ -46,6 +46,13 @@ interface IoredisSubscriber {
   on(event: 'messageBuffer', listener: (channel: Buffer, message: Buffer) => void): unknown
   on(event: 'ready' | 'close', listener: () => void): unknown
   on(event: 'error', listener: (error: unknown) => void): unknown
+  on(event: '+node', listener: (node: IoredisConnection) => void): unknown
+}
+
+/** The connection of an ioredis `Cluster` to a node. */
+interface IoredisConnection {
+  once(event: 'end', listener: () => void): unknown
+  disconnect(): void
 }
 
 const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'duplicate'] as const
@@ -124,6 +131,7 @@ export class IoredisPort implements RedisPort {
   subscriber(channel: string, { opened, lost, failed, message }: SubscriberEvents): RedisSubscriber {
     const connection = this.#client.duplicate()
     leaveSubscribing(connection)
+    const endNodes = nodeEnder(connection)
     connection.on('messageBuffer', (_channel, bytes) => message(bytes))
     connection.on('ready', opened)
     connection.on('close', lost)
@@ -138,7 +146,10 @@ export class IoredisPort implements RedisPort {
       open: () => {
         if (connection.status === 'end') connection.connect().catch(() => undefined)
       },
-      close: () => connection.disconnect(),
+      close: () => {
+        connection.disconnect()
+        endNodes()
+      },
     }
   }
 
@@ -174,4 +185,20 @@ function sent(client: IoredisCommands, command: string, args: RedisArgument[]): 
 function leaveSubscribing(subscriber: IoredisSubscriber): void {
   const { options } = subscriber as { options?: { autoResubscribe?: unknown } }
   if (options?.autoResubscribe === true) options.autoResubscribe = false
+}
+
+/**
+ * Returns a function that ends the connections of a cluster client to its nodes. ioredis 5 does not end that of a node
+ * which leaves the cluster and comes back before its old connection is closed
+ * (https://github.com/redis/ioredis/pull/1864), and the process would not exit.
+ */
+function nodeEnder(cluster: IoredisSubscriber): () => void {
+  const nodes = new Set<IoredisConnection>()
+  cluster.on('+node', (node) => {
+    nodes.add(node)
+    node.once('end', () => nodes.delete(node))
+  })
+  return () => {
+    for (const node of nodes) node.disconnect()
+  }
 }
