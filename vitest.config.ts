@@ -117,7 +117,7 @@ function suite(name: string, options: Options): TestProjectInlineConfiguration {
   return { extends: true, test: { pool: 'forks', isolate: false, include, ...options, name } }
 }
 
-/** Suites of `http` with another framework before their handlers. */
+/** Suites of `http` with a framework before their handlers. */
 function suiteInFrame(
   frame: 'express' | (typeof frames)[number],
   name: string,

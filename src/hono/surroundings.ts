@@ -46,7 +46,7 @@ function pathOf(path: string, url = '/'): string | undefined {
  * Makes the context read its variables from the given object. It keeps them in a private field and exposes only copies.
  */
 function lend(context: HonoContext, variables: Record<PropertyKey, unknown>): void {
-  // Nothing on it is watched.
+  // Without variables there is nothing to watch, and the overrides would only slow the context down.
   if (Reflect.ownKeys(variables).length === 0) return
   const overrides = new Overrides(context)
   const set = overrides.method('set', (name: PropertyKey, value: unknown) => {

@@ -65,7 +65,7 @@ describe('Content-Type of a GET', () => {
   })
 })
 
-test('the fields of a request are those of before once its answer is stored', async () => {
+test('a request has its own fields again once its answer is stored', async () => {
   const names = ['headers', 'rawHeaders', 'headersDistinct'] as const
   const fieldsOf = (req: Request) =>
     names.map((name) => [name, Object.getOwnPropertyDescriptor(req, name), structuredClone(req[name])])

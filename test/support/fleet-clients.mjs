@@ -9,14 +9,10 @@
  * @typedef {{ duplicate: (overrides?: any) => any }} Duplicable
  */
 
+import { followNodes } from './own-client.mjs'
+
 /** Which clients the tests of this run are about. */
 export const clientLibrary = process.env['REDIS_CLIENT'] === 'node-redis' ? 'node-redis' : 'ioredis'
-
-/**
- * The connections of the cluster clients of ioredis to nodes. Version 5 does not end them all: redis/ioredis#1864.
- * @type {WeakMap<object, Set<import('ioredis').Redis>>}
- */
-const connections = new WeakMap()
 
 /**
  * A client as it is specified, when it is connected, and when the store on it has subscribed, or been refused.
@@ -34,11 +30,7 @@ async function ioredis(redis) {
   const { Redis, Cluster } = await import(redis.ioredis === 5 ? 'ioredis5' : 'ioredis')
   const client = redis.nodes ? new Cluster([...redis.nodes], { ...redis.cluster }) : new Redis({ ...redis.options })
   client.on('error', () => {})
-  client.on('+node', (/** @type {import('ioredis').Redis} */ node) => {
-    const nodes = connections.get(client) ?? new Set()
-    connections.set(client, nodes.add(node))
-    node.once('end', () => nodes.delete(node))
-  })
+  followNodes(client)
   return { client, connected: () => client.ping() }
 }
 

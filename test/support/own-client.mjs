@@ -14,9 +14,31 @@ function isIoredis(client) {
   return 'callBuffer' in client
 }
 
+/**
+ * The connections to nodes. A cluster client of ioredis 5 does not end those of nodes that left and came back:
+ * https://github.com/redis/ioredis/pull/1864.
+ * @type {WeakMap<object, Set<import('ioredis').Redis>>}
+ */
+const connections = new WeakMap()
+
+/** Notes the connections of a new client to nodes, for `end`. @param {Ioredis} client */
+export function followNodes(client) {
+  /** @type {Set<import('ioredis').Redis>} */
+  const nodes = new Set()
+  connections.set(client, nodes)
+  client.on('+node', (/** @type {import('ioredis').Redis} */ node) => {
+    nodes.add(node)
+    node.once('end', () => nodes.delete(node))
+  })
+}
+
 /** Ends its connections at once. @param {object} client */
 export function end(client) {
-  if (isIoredis(client)) return client.disconnect()
+  if (isIoredis(client)) {
+    client.disconnect()
+    for (const node of connections.get(client) ?? []) node.disconnect()
+    return
+  }
   const own = /** @type {NodeRedis} */ (client)
   if (own.isOpen) return own.destroy()
 }

@@ -46,11 +46,11 @@ export class Overrides {
   }
 
   /**
-   * Replaces the value of a property, if the object has it itself. An assignment leaves the object as fast as it is; to
-   * change the attributes of a property would make it slow.
+   * Replaces the value of a property and, if the object has it itself, keeps its attributes: to change them would make
+   * the object slow.
    */
   assign(name: PropertyKey, value: unknown): void {
-    if (!isAssignable(this.#target, name)) return this.value(name, value)
+    if (Object.getOwnPropertyDescriptor(this.#target, name)?.writable !== true) return this.value(name, value)
     this.#remember(name)
     this.#target[name] = value
   }
@@ -73,19 +73,20 @@ export class Overrides {
     // In reverse, and with `delete`: an object from which the property added last is deleted stays fast.
     for (const { name, before } of this.#replaced.splice(0).reverse()) {
       if (before === undefined) delete this.#target[name]
-      else if (before.writable === true && isAssignable(this.#target, name, before)) this.#target[name] = before.value
-      else Object.defineProperty(this.#target, name, before)
+      else this.#restore(name, before)
     }
+  }
+
+  #restore(name: PropertyKey, before: PropertyDescriptor): void {
+    const { writable, enumerable } = Object.getOwnPropertyDescriptor(this.#target, name) ?? {}
+    const isAssigned = writable === true && before.writable === true && enumerable === before.enumerable
+    // See `assign`.
+    if (isAssigned) this.#target[name] = before.value
+    else Object.defineProperty(this.#target, name, before)
   }
 
   #remember(name: PropertyKey): void {
     if (this.#replaced.some((each) => each.name === name)) return
     this.#replaced.push({ name, before: Object.getOwnPropertyDescriptor(this.#target, name) })
   }
-}
-
-/** Whether a value can be assigned to a property that an object has itself, so that it has these attributes then. */
-function isAssignable(target: object, name: PropertyKey, { enumerable }: PropertyDescriptor = {}): boolean {
-  const own = Object.getOwnPropertyDescriptor(target, name)
-  return own?.writable === true && (enumerable === undefined || own.enumerable === enumerable)
 }

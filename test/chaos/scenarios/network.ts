@@ -48,7 +48,7 @@ export const network = [
     allowed: { overlap: 350, wakeUp: 600 },
     work: { hotKeys: 3, invalidations: 0.06 },
     quick: { leaseTtl: 3_000 },
-    // Long, since not many wait for a load of another process that nobody voids.
+    // Longer than other faults: invalidations void most loads before a caller of another process misses the message.
     async fault({ processes, lasts }) {
       for (const { subscriber } of processes) Object.assign(subscriber, { latency: 400, jitter: 200 })
       await pause(3 * lasts)
