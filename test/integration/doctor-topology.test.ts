@@ -165,8 +165,8 @@ describe('a cluster: the doctor', () => {
       const infos = await Promise.all(cluster.masters.map(({ client }) => client.cluster('INFO')))
       return infos.every((info) => info.includes('cluster_state:ok'))
     })
-    // A node that hears of the slot from its owner once more takes it back: the owner first, and again until all agree.
-    await until('the nodes have noticed', async () => {
+    // A message of the owner that is under way assigns the slot to it again: the owner comes first, and all are asked again.
+    await until('the slot belongs to nobody', async () => {
       const infos: string[] = []
       for (const { client } of cluster.masters.toReversed()) {
         const info = await client.cluster('INFO')
