@@ -1,29 +1,33 @@
 /**
- * `npm run build`: compiles src, and bundles it into dist, once for each module system, with the parts that several
- * exports share in chunks of their own: few files are imported in half the time of many. The types stay file by file, but
- * those that no export leads to are left out. The compiled files are kept for the processes of tests. `npm run types` checks
- * the types.
+ * `npm run build`: compiles src, and bundles it into dist, once for each module system. The core is one chunk, and what other
+ * exports share are further ones: Node.js imports few files in a fraction of the time of many. The types stay file by file, but
+ * those that no export leads to are left out. The processes of tests have a copy. `npm run types` checks the types.
+ *
+ * node scripts/build.mjs [--out <folder>]
  */
 import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { rolldown } from 'rolldown'
 import { checkout, command } from '../tools/command.mjs'
-import { compiledFolder } from '../tools/compiled-package.mjs'
+import { builtFolder } from '../tools/built-package.mjs'
 
-const dist = join(checkout, 'dist')
+const { values: options } = parseArgs({ options: { out: { type: 'string', default: join(checkout, 'dist') } } })
+const dist = resolve(options.out)
 // In this folder, because the copies of a checkout may share node_modules.
 const compiled = join(dist, '.compiled')
 const { exports, bin } = JSON.parse(await readFile(join(checkout, 'package.json'), 'utf8'))
 const modules = Object.values(exports).flatMap(({ import: file }) => file ?? [])
 
-const kept = await compiledFolder()
+const built = await builtFolder()
 await rm(dist, { recursive: true, force: true })
-await command('tsc', ['-p', 'tsconfig.build.json'])
+await command('tsc', ['-p', 'tsconfig.build.json', '--outDir', compiled, '--declarationDir', join(dist, 'esm')])
 await Promise.all([bundle('esm', [...modules, ...Object.values(bin)]), bundle('cjs', modules)])
-await keepCompiled()
-await placeDeclarations()
+await rm(compiled, { recursive: true })
 await writeFile(join(dist, 'esm/package.json'), '{ "type": "module" }\n')
 await writeFile(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n')
+await keep()
+await placeDeclarations()
 
 /**
  * @param {'esm' | 'cjs'} format
@@ -37,19 +41,22 @@ async function bundle(format, files) {
     external: /^[^./]/,
     treeshake: { moduleSideEffects: false },
   })
-  await bundled.write({ dir: join(dist, format), format, chunkFileNames: 'chunks/[name].js' })
+  await bundled.write({
+    dir: join(dist, format),
+    format,
+    chunkFileNames: 'chunks/[name].js',
+    // Each export uses most of it.
+    codeSplitting: { groups: [{ name: 'core', test: /[\\/]\.compiled[\\/](core|memory)[\\/]/ }] },
+  })
   await bundled.close()
 }
 
-/** Moves the compiled files to where tests look for them, unless they are there. */
-async function keepCompiled() {
-  await writeFile(join(compiled, 'package.json'), '{ "type": "module" }\n')
-  const half = `${kept}-${process.pid}`
-  // `dist` may lie on another file system.
-  await cp(compiled, half, { recursive: true })
+/** Copies the modules to where the processes of tests look for them, unless they are there. */
+async function keep() {
+  const half = `${built}-${process.pid}`
+  await cp(join(dist, 'esm'), half, { recursive: true, filter: (path) => !path.endsWith('.d.ts') })
   // Refused where it is there already.
-  await rename(half, kept).catch(() => rm(half, { recursive: true }))
-  await rm(compiled, { recursive: true })
+  await rename(half, built).catch(() => rm(half, { recursive: true }))
 }
 
 /** Removes the declarations to which no export leads, and copies the others: they are the same for both module systems. */

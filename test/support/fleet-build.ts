@@ -1,28 +1,25 @@
-import { access, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { access, mkdir, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { command } from '../../tools/command.mjs'
-import { compiledFolder } from '../../tools/compiled-package.mjs'
+import { builtFolder } from '../../tools/built-package.mjs'
 import { until } from '../../tools/until.mjs'
 
-/** A folder with `src` as it stands now, compiled; `npm run build` leaves one, and else it is made here. */
+/** A folder with the modules of the package, built from `src` as it stands now: by `npm run build`, and else here. */
 export async function builtPackage(): Promise<string> {
-  const folder = await compiledFolder()
+  const folder = await builtFolder()
   if (await exists(folder)) return folder
   const half = `${folder}-half`
   // Several test files begin at once: one of them builds, the others wait for it.
-  if (await isFirst(half)) await build(half, folder)
+  if (await isFirst(half)) await build(half)
   else await until('another test file has built the package', () => exists(folder), 60_000)
   return folder
 }
 
-async function build(half: string, folder: string): Promise<void> {
+async function build(half: string): Promise<void> {
   try {
-    await command('tsc', ['-p', 'tsconfig.build.json', '--outDir', half, '--declarationDir', half])
-    await writeFile(join(half, 'package.json'), '{ "type": "module" }\n')
-    await rename(half, folder)
-  } catch (error) {
+    await command('node', ['scripts/build.mjs', '--out', half])
+  } finally {
     await rm(half, { recursive: true, force: true })
-    throw error
   }
 }
 
