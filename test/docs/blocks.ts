@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Block } from './markdown.ts'
+import { outcome, SharedProcess, timeout, type Outcome } from './shared-process.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
@@ -16,15 +17,26 @@ interface Setting {
   readonly reports?: boolean
   readonly runner?: 'vitest' | 'jest'
   readonly needs?: Needed
+  /** Whether what it opens is given back at the end of a block, so that the next one can run in the same process. */
+  readonly isShared?: boolean
 }
 
 /** What surrounds the blocks that are marked `in=<name>`: code that their readers need not see. */
 const settings: Record<string, Setting> = {
   blank: {},
-  cache: { before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../settings/cache.mjs'` },
-  app: { before: `import { app, ask, cache, cacheResponses, render, update } from '../../settings/app.mjs'` },
-  lock: { before: `import { lock, lockOfAnotherProcess, redis, sendReminders } from '../../settings/lock.mjs'` },
-  redis: { before: `import { redis, sendReminders } from '../../settings/lock.mjs'` },
+  cache: {
+    before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../settings/cache.mjs'`,
+    isShared: true,
+  },
+  app: {
+    before: `import { app, ask, cache, cacheResponses, render, update } from '../../settings/app.mjs'`,
+    isShared: true,
+  },
+  lock: {
+    before: `import { lock, lockOfAnotherProcess, redis, sendReminders } from '../../settings/lock.mjs'`,
+    isShared: true,
+  },
+  redis: { before: `import { redis, sendReminders } from '../../settings/lock.mjs'`, isShared: true },
   postgres: { needs: 'PostgreSQL' },
   zookeeper: { needs: 'ZooKeeper' },
   orders: { before: `import { db, lock } from '../../settings/orders.mjs'` },
@@ -98,6 +110,15 @@ function programOf(block: Block, module: string): string[] {
   ]
 }
 
+/** Modules that change nothing of the process that they are in. */
+const harmless = /^(?:herdless(?:\/.*)?|node:(?:events|http|timers\/promises))$/
+
+/** Whether it can run in a process in which others run. */
+function isShared(block: Block): boolean {
+  const imported = [...block.code.matchAll(/^import .*? from '(.*)'/gm)].map((match) => match[1] as string)
+  return settingOf(block).isShared === true && imported.every((name) => harmless.test(name))
+}
+
 /** That of this process without the one that tells a worker of Vitest that it is one. */
 function environment(env: Record<string, string>): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('VITEST'))
@@ -123,6 +144,7 @@ function escaped(text: string): string {
 export class BlockModules {
   readonly #folder: string
   readonly #blocks: readonly Block[]
+  readonly #shared = new SharedProcess()
 
   private constructor(folder: string, blocks: readonly Block[]) {
     this.#folder = folder
@@ -158,30 +180,23 @@ export class BlockModules {
   /** @throws Error with what the compiler says, by the places of the blocks */
   async compile(): Promise<void> {
     const tsc = [installed('typescript', 'bin/tsc'), '-p', this.#folder]
-    const { code, output } = await ended(execFile(process.execPath, tsc))
+    const { code, output } = await outcome(execFile(process.execPath, tsc))
     if (code === 0) return
     throw new Error(
       output.replaceAll(/^\S*?src\/(\d+)\.c?[jt]s/gm, (_, index) => this.#blocks[Number(index)]?.place ?? ''),
     )
   }
 
-  /** Runs a block in a process of its own; resolves with what it printed. */
-  async run(block: Block, env: Record<string, string>): Promise<{ code: number | null; output: string }> {
+  /** Runs a block, in a process of its own if it could change what others find there. */
+  async run(block: Block, env: Record<string, string>): Promise<Outcome> {
     const name = `${this.#blocks.indexOf(block)}.${kind(block)}js`
     const module = join(this.#folder, 'out', basename(this.#folder), 'src', name)
-    return ended(execFile(process.execPath, programOf(block, module), { env: environment(env), timeout: 25_000 }))
+    if (isShared(block)) return this.#shared.run(module, environment(env))
+    return outcome(execFile(process.execPath, programOf(block, module), { env: environment(env), timeout }))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#shared.stop()
     await rm(this.#folder, { recursive: true, force: true })
   }
-}
-
-/** What a process printed, and with which code it ended. */
-export async function ended(child: ReturnType<typeof execFile>): Promise<{ code: number | null; output: string }> {
-  let output = ''
-  child.stdout?.on('data', (text) => (output += text))
-  child.stderr?.on('data', (text) => (output += text))
-  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
-  return { code, output }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkout } from '../../tools/command.mjs'
 import { startRedis, type RedisServer } from '../support/servers.ts'
-import { ended } from './blocks.ts'
+import { outcome } from './shared-process.ts'
 import { doc } from './markdown.ts'
 
 const folder = join(checkout, 'examples')
@@ -43,7 +43,7 @@ describe.for([...oneFile, 'shop/shop.mjs', ...steps.map((name) => `steps/${name}
   const runs = name.startsWith('steps/') ? ['on an empty Redis'] : ['on an empty Redis', 'once more']
   test.for(runs)('prints what it says and ends by itself, %s', { timeout: 90_000 }, async () => {
     const env = { ...process.env, REDIS_URL: redis.url }
-    const { code, output } = await ended(execFile(process.execPath, [join(folder, name)], { env, timeout: 80_000 }))
+    const { code, output } = await outcome(execFile(process.execPath, [join(folder, name)], { env, timeout: 80_000 }))
     const [, promised = ''] = /^\/\*\*([^]*?)\*\//.exec(text) ?? []
     const lines = [...promised.matchAll(/^ \* {3}(.*)$/gm)].map((match) => match[1] as string)
     expect(lines).not.toEqual([])

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { checkout } from '../../tools/command.mjs'
-import { ended } from './blocks.ts'
+import { outcome } from './shared-process.ts'
 import { doc } from './markdown.ts'
 
 test.for([
@@ -11,7 +11,7 @@ test.for([
   ['docs/api.md', 'scripts/write-api.mjs'],
 ] as const)('%s is what %s writes', async ([, script]) => {
   // The compiler may complain of its own end on stderr.
-  expect(await ended(execFile(process.execPath, [join(checkout, script), '--check']))).toMatchObject({ code: 0 })
+  expect(await outcome(execFile(process.execPath, [join(checkout, script), '--check']))).toMatchObject({ code: 0 })
 })
 
 describe('llms.txt', () => {

@@ -1,6 +1,7 @@
 /** What the blocks marked `in=app` have before they begin: an empty cache, an Express app that listens, and a visitor. */
 import { once } from 'node:events'
 import express from 'express'
+import { atEnd } from './at-end.mjs'
 import { cache } from './cache.mjs'
 
 export { cacheResponses } from 'herdless/express'
@@ -10,6 +11,7 @@ export const app = express()
 
 const server = app.listen(0)
 await once(server, 'listening')
+atEnd(() => server.close())
 const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
 
 /** @param {string} id */

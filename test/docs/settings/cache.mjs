@@ -2,12 +2,20 @@
 import { createCache } from 'herdless'
 import { redisStore } from 'herdless/redis'
 import { Redis } from 'ioredis'
+import { atEnd } from './at-end.mjs'
 
 const url = process.env['REDIS_URL'] ?? ''
 
 export const redis = new Redis(url)
 export const cache = createCache({ store: redisStore(redis), namespace: 'docs' })
-export const cacheOfAnotherProcess = createCache({ store: redisStore(new Redis(url)), namespace: 'docs' })
+const redisOfAnotherProcess = new Redis(url)
+export const cacheOfAnotherProcess = createCache({ store: redisStore(redisOfAnotherProcess), namespace: 'docs' })
+
+atEnd(async () => {
+  await Promise.all([cache.close(), cacheOfAnotherProcess.close()])
+  redis.disconnect()
+  redisOfAnotherProcess.disconnect()
+})
 
 /** @type {Record<string, { name: string, private?: boolean }>} */
 const rows = { 'user:1': { name: 'Ada' } }

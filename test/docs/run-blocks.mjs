@@ -1,0 +1,38 @@
+/**
+ * Runs the modules that its parent names, one after the other, each on settings of its own, and answers with what each
+ * printed and how it ended.
+ */
+import { writeSync } from 'node:fs'
+import { register } from 'node:module'
+import { basename } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { inspect } from 'node:util'
+
+register('./own-settings.mjs', import.meta.url)
+
+let output = ''
+for (const stream of [process.stdout, process.stderr]) {
+  stream.write = (/** @type {string | Uint8Array} */ text) => Boolean((output += text))
+}
+// A module that ends this process is known by what it printed, too.
+process.on('exit', () => writeSync(1, output))
+
+process.on('message', async (/** @type {string} */ path) => {
+  output = ''
+  const [module, own] = [pathToFileURL(path), `?${basename(path)}`]
+  const code = await run(module.href + own)
+  const { release } = await import(new URL('../../settings/at-end.mjs', module).href + own)
+  await release()
+  process.send?.({ code, output })
+})
+
+/** @param {string} module */
+async function run(module) {
+  try {
+    await import(module)
+    return 0
+  } catch (error) {
+    console.error(inspect(error))
+    return 1
+  }
+}
