@@ -51,8 +51,15 @@
 #define REVERTS 0
 #endif
 
-/* Callers 2p and 2p + 1 are those of process p; there is room for three processes. */
+/* Callers 2p and 2p + 1 are those of process p. */
 #define CALLERS (2 * PROCESSES)
+#if PROCESSES == 3
+#define ofAnyCaller(is) (is(0) || is(1) || is(2) || is(3) || is(4) || is(5))
+#define ofAnyProcess(is) (is(0) || is(1) || is(2))
+#else
+#define ofAnyCaller(is) (is(0) || is(1) || is(2) || is(3))
+#define ofAnyProcess(is) (is(0) || is(1))
+#endif
 #define process(c) ((c) / 2)
 #define fellow(c) ((c) ^ 1)
 #define nobody 255
@@ -97,29 +104,29 @@ mtype = {
   loading, ending, filled, /* Its loader runs; has ended; the reply to the fill is on its way. */
   landing, alone, answered /* Its flight is over; it loads without a lease; it has its answer. */
 }
-mtype state[6] = absent;
+mtype state[CALLERS] = absent;
 /* The token of the lease that it holds, or waits for. */
-byte token[6];
+byte token[CALLERS];
 /* What it was told, or has loaded. */
-mtype got[6] = nothing;
+mtype got[CALLERS] = nothing;
 /* Whether the fellow had asked by the moment as of which the answer of this flight is current (src/core/moment.ts). */
-bit good[6];
+bit good[CALLERS];
 /* Whether the fellow had asked when the load began. */
-bit goodFromBegin[6];
+bit goodFromBegin[CALLERS];
 /* Its process has invalidated the key: nobody joins this flight any more. */
-bit detached[6];
+bit detached[CALLERS];
 
 /*
  * What it has sent and then given up, and Redis may run yet: a fill if there is a value, else a release. It comes in the
  * end, since a release that is not answered is sent again.
  */
-byte lateToken[6];
-mtype lateValue[6] = nothing;
+byte lateToken[CALLERS];
+mtype lateValue[CALLERS] = nothing;
 
 /* ---- The processes ---- */
 
 /* The tokens whose release was answered with an error, a bit for each: it will be sent again. */
-byte owed[3];
+byte owed[PROCESSES];
 
 /* ---- What may happen yet, and what has ---- */
 
@@ -136,7 +143,7 @@ bit unnoticed;
 /* The token whose lease was granted and has not been given back since, nor expired, nor been voided. */
 byte lawful;
 /* Who asked after the invalidation. */
-bit late[6];
+bit late[CALLERS];
 bit faulty, loadedOnce;
 /* Redis went back. */
 bit forgot;
@@ -153,22 +160,15 @@ hidden byte each, told;
 /* As its process knows it: the lease was granted to this caller, and the end of its load has not been answered. */
 #define loadsUnderIt(c) (token[c] == lease && (state[c] == resending || state[c] == granted || state[c] == loading || \
   state[c] == ending || state[c] == filled))
-#define isLoadedUnder (loadsUnderIt(0) || loadsUnderIt(1) || loadsUnderIt(2) || loadsUnderIt(3) || \
-  loadsUnderIt(4) || loadsUnderIt(5))
 #define owes(p, by) ((owed[p] >> by) & 1)
-#define isGivenBack (owes(0, lease) || owes(1, lease) || owes(2, lease) || \
-  lateToken[0] == lease || lateToken[1] == lease || lateToken[2] == lease || \
-  lateToken[3] == lease || lateToken[4] == lease || lateToken[5] == lease)
+#define owesIt(p) owes(p, lease)
+#define endsItLate(c) (lateToken[c] == lease)
 /* Its process lives, nothing loads under it, and no release of it is on its way or will be sent again. */
-#define isGhost (lease != 0 && holder != crashed && !isLoadedUnder && !isGivenBack)
+#define isGhost (lease != 0 && holder != crashed && !ofAnyCaller(loadsUnderIt) && !ofAnyProcess(owesIt) && \
+  !ofAnyCaller(endsItLate))
 
 /* Who waits for it asks again and again, and each time Redis tells its holder: one of these messages arrives. */
 #define asksHolder(c) (state[c] == waiting && token[c] == lease && isTold(c))
-#define isHolderAsked (asksHolder(0) || asksHolder(1) || asksHolder(2) || asksHolder(3) || \
-  asksHolder(4) || asksHolder(5))
-
-#define isOut(c) (state[c] == absent || state[c] == answered)
-#define nobodyAsks (isOut(0) && isOut(1) && isOut(2) && isOut(3) && isOut(4) && isOut(5))
 
 /* ---- The breaks ---- */
 
@@ -286,7 +286,9 @@ inline note(p) {
 inline endLease(ended, word) {
   note(0);
   note(1);
+#if PROCESSES == 3
   note(2);
+#endif
   d_step {
     for (each : 0 .. CALLERS - 1) {
       if
@@ -643,8 +645,10 @@ end:
       :: lateToken[1] != 0 -> c = 1
       :: lateToken[2] != 0 -> c = 2
       :: lateToken[3] != 0 -> c = 3
+#if PROCESSES == 3
       :: lateToken[4] != 0 -> c = 4
       :: lateToken[5] != 0 -> c = 5
+#endif
       fi;
       if
       :: isValue(lateValue[c]) -> fill(lateToken[c], lateValue[c], reply)
@@ -657,7 +661,7 @@ end:
       c = 0
     }
   /* Nothing happens any more. A lease that came back unnoticed is left to those who ask. */
-  :: timeout && nobodyAsks && isGhost && !unnoticed -> assert(lease == 0)
+  :: timeout && !ofAnyCaller(hasAsked) && isGhost && !unnoticed -> assert(lease == 0)
   od
 }
 
@@ -671,7 +675,9 @@ end:
       if
       :: owed[0] != 0 -> p = 0
       :: owed[1] != 0 -> p = 1
+#if PROCESSES == 3
       :: owed[2] != 0 -> p = 2
+#endif
       fi;
       if
       :: refuse()
@@ -681,7 +687,7 @@ end:
       p = 0
     }
   /* The holder is asked. */
-  :: atomic { isOver && isHolderAsked -> giveBack(holder, lease) }
+  :: atomic { isOver && ofAnyCaller(asksHolder) -> giveBack(holder, lease) }
   od
 }
 
@@ -734,7 +740,7 @@ proctype Failover() {
   :: unnoticed
   /* The holder is connected anew: by then all replies of the server before have come, or never will. */
   :: atomic {
-      !unnoticed && !isFilling(0) && !isFilling(1) && !isFilling(2) && !isFilling(3) && !isFilling(4) && !isFilling(5);
+      !unnoticed && !ofAnyCaller(isFilling);
       if
       :: isGhost -> giveBack(holder, lease)
       :: else
