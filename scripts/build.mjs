@@ -1,7 +1,8 @@
 /**
- * `npm run build`: compiles src, and bundles it into dist, once for each module system. The core is one chunk, and what other
- * exports share are further ones: Node.js imports few files in a fraction of the time of many. The types stay file by file, but
- * those that no export leads to are left out. The processes of tests have a copy. `npm run types` checks the types.
+ * `npm run build`: compiles src, and bundles it into dist, once for each module system. The core is one chunk; other parts that
+ * several exports share are further chunks: Node.js imports few files in a fraction of the time of many. The types stay file by
+ * file, without those that no export leads to. A copy of the modules is kept for the processes of tests. `npm run types` checks
+ * the types.
  *
  * node scripts/build.mjs [--out <folder>]
  */

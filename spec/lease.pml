@@ -56,9 +56,11 @@
 #if PROCESSES == 3
 #define ofAnyCaller(is) (is(0) || is(1) || is(2) || is(3) || is(4) || is(5))
 #define ofAnyProcess(is) (is(0) || is(1) || is(2))
-#else
+#elif PROCESSES == 2
 #define ofAnyCaller(is) (is(0) || is(1) || is(2) || is(3))
 #define ofAnyProcess(is) (is(0) || is(1))
+#else
+#error The model is written for two or three processes.
 #endif
 #define process(c) ((c) / 2)
 #define fellow(c) ((c) ^ 1)
@@ -109,7 +111,7 @@ mtype state[CALLERS] = absent;
 byte token[CALLERS];
 /* What it was told, or has loaded. */
 mtype got[CALLERS] = nothing;
-/* Whether the fellow had asked by the moment as of which the answer of this flight is current (src/core/moment.ts). */
+/* Whether the fellow had asked by the moment as of which the answer of this flight is current (src/core/time/clock.ts). */
 bit good[CALLERS];
 /* Whether the fellow had asked when the load began. */
 bit goodFromBegin[CALLERS];

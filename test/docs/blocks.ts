@@ -17,7 +17,7 @@ interface Setting {
   readonly reports?: boolean
   readonly runner?: 'vitest' | 'jest'
   readonly needs?: Needed
-  /** Whether what it opens is given back at the end of a block, so that the next one can run in the same process. */
+  /** Whether the setting closes all that it opens at the end of a block, so that the next block can run in the same process. */
   readonly isShared?: boolean
 }
 
@@ -110,12 +110,14 @@ function programOf(block: Block, module: string): string[] {
   ]
 }
 
-/** Modules that change nothing of the process that they are in. */
+/** Modules whose import and use change no state of the process. */
 const harmless = /^(?:herdless(?:\/.*)?|node:(?:events|http|timers\/promises))$/
 
-/** Whether it can run in a process in which others run. */
+/** Whether a block can run in a process with other blocks. */
 function isShared(block: Block): boolean {
-  const imported = [...block.code.matchAll(/^import .*? from '(.*)'/gm)].map((match) => match[1] as string)
+  const imported = [...block.code.matchAll(/\b(?:from|import|require)\b[ (]*'([^']*)'/g)].map(
+    (match) => match[1] as string,
+  )
   return settingOf(block).isShared === true && imported.every((name) => harmless.test(name))
 }
 

@@ -1,4 +1,4 @@
-/** Gives each module of run-blocks.mjs settings of its own: their addresses end as that of the module does. */
+/** Gives each module of run-blocks.mjs settings of its own: they are imported with the query of the module's address. */
 
 /** @type {import('node:module').ResolveHook} */
 export async function resolve(specifier, context, next) {

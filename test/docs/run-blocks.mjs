@@ -1,6 +1,6 @@
 /**
- * Runs the modules that its parent names, one after the other, each on settings of its own, and answers with what each
- * printed and how it ended.
+ * Runs the modules that its parent names, one after the other, each on settings of its own. The answer for each is its
+ * output and its exit code.
  */
 import { writeSync } from 'node:fs'
 import { register } from 'node:module'
@@ -14,7 +14,7 @@ let output = ''
 for (const stream of [process.stdout, process.stderr]) {
   stream.write = (/** @type {string | Uint8Array} */ text) => Boolean((output += text))
 }
-// A module that ends this process is known by what it printed, too.
+// No answer is sent for a module that ends this process; its parent reads the output from the pipe.
 process.on('exit', () => writeSync(1, output))
 
 process.on('message', async (/** @type {string} */ path) => {

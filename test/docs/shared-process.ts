@@ -2,16 +2,16 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** What a program printed, and the code with which it ended. */
+/** The output of a program, and its exit code: `null` if a signal ended it. */
 export interface Outcome {
   readonly code: number | null
   readonly output: string
 }
 
-/** How long a program may run, in milliseconds. */
+/** The longest run of a program, in milliseconds. */
 export const timeout = 25_000
 
-/** What a process has printed when it has ended, and its code. */
+/** Resolves with the outcome of a process when it has ended. */
 export async function outcome(child: ChildProcess): Promise<Outcome> {
   let output = ''
   child.stdout?.on('data', (text) => (output += text))
@@ -25,7 +25,7 @@ export class SharedProcess {
   #child: ChildProcess | undefined
   #ended: Promise<Outcome> | undefined
 
-  /** @param env of the process, as the first module needs it */
+  /** @param env the environment of the process, if one has to be started */
   async run(module: string, env: NodeJS.ProcessEnv): Promise<Outcome> {
     const { child, ended } = this.#running(env)
     const timer = setTimeout(() => child.kill('SIGKILL'), timeout)
@@ -41,7 +41,7 @@ export class SharedProcess {
     await this.#ended
   }
 
-  /** A process that a module has ended is replaced for the next one. */
+  /** The process; a new one if a module has ended the last. */
   #running(env: NodeJS.ProcessEnv): { child: ChildProcess; ended: Promise<Outcome> } {
     if (this.#child?.connected && this.#ended) return { child: this.#child, ended: this.#ended }
     const child = fork(fileURLToPath(new URL('run-blocks.mjs', import.meta.url)), { env, silent: true, execArgv: [] })

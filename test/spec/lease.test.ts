@@ -62,6 +62,14 @@ describe('a search', () => {
     )
   })
 
+  test('of more processes than the model has room for is refused', async ({ skip }) => {
+    if (missing !== undefined) skip(missing)
+    const settings = { PROCESSES: 4 }
+    await expect(searched(checker, { looksFor: 'states', short: true, settings, model })).rejects.toThrow(
+      /preprocessing failed/,
+    )
+  })
+
   test('of what the model does not know is refused', async ({ skip }) => {
     if (missing !== undefined) skip(missing)
     const settings = { PROCESSES: 2, CRASHS: 1 }
