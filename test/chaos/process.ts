@@ -3,7 +3,7 @@ import type { FleetProcess } from '../support/fleet-process.ts'
 import type { Happening } from '../support/history.ts'
 import type { Network } from '../support/network.ts'
 import type { Proxy } from '../support/proxy.ts'
-import { isHot, type Opening, type Rest, type Work } from './work.ts'
+import { isHot, isHuge, type Opening, type Rest, type Work } from './work.ts'
 
 /**
  * What lies between a process and its servers: a proxy for each of its connections to one server, or a network of them
@@ -23,6 +23,8 @@ export class Process {
   readonly #note: (happening: Happening) => void
   readonly #now: () => number
   readonly #loading = new Map<string, number>()
+  readonly #waitingForHuge = new Set<string>()
+  #hugeAnswers = 0
   #hasLostLease = false
   #work: Work
   #killed = false
@@ -74,9 +76,17 @@ export class Process {
     return this.#hasLostLease
   }
 
+  /** How many of its callers have got a huge value. */
+  get hugeAnswers(): number {
+    return this.#hugeAnswers
+  }
+
   /** What it says of itself goes through here. */
   heard(happenings: readonly Happening[]): void {
     for (const happening of happenings) {
+      if (happening.what === 'call' && isHuge(happening.key)) this.#waitingForHuge.add(happening.call)
+      if (happening.what === 'answer' && this.#waitingForHuge.delete(happening.call) && happening.value !== undefined)
+        this.#hugeAnswers++
       if (happening.what === 'load' && happening.fence !== null && isHot(happening.key))
         this.#loading.set(happening.load, happening.at)
       if (happening.what === 'lost' && this.#loading.has(happening.load) && happening.code === 'LEASE_LOST')

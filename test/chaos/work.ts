@@ -65,6 +65,10 @@ export function isHot(key: string): boolean {
   return key.startsWith('hot ')
 }
 
+export function isHuge(key: string): boolean {
+  return key.startsWith('huge ')
+}
+
 /** The settings of the library that a fleet works under, in milliseconds, said or not. */
 export interface InForce {
   readonly leaseTtl: number
