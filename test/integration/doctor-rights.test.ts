@@ -13,7 +13,11 @@ function rule(name: 'push' | 'poll'): string[] {
   return code.split(/\s+/).slice(3)
 }
 
-const push = rule('push')
+const onNodeRedis = clientLibrary === 'node-redis'
+const ruleOfPush = rule('push')
+/** What the page adds for this library, in the place that the doctor has it. */
+const push = onNodeRedis ? [...ruleOfPush, '+ping'] : ruleOfPush
+const commands = onNodeRedis ? 21 : 20
 const patterns = ['on', '>secret', '~{shop:*', '&herdless:inbox:*']
 const dispensable = ['+script|load', '+info']
 
@@ -23,9 +27,14 @@ describe('the list of rights in the source', () => {
   test('is that of the rules on the page', () => {
     const words = (...where: string[]): string[] =>
       list.filter((need) => where.includes(need.where)).map(({ word }) => word)
-    expect(words('everywhere', 'push')).toEqual(push.filter((word) => !patterns.includes(word)))
+    expect(words('everywhere', 'push')).toEqual(ruleOfPush.filter((word) => !patterns.includes(word)))
     expect(words('everywhere')).toEqual(rule('poll').filter((word) => !patterns.includes(word)))
-    expect(patterns.filter((word) => !push.includes(word))).toEqual([])
+    expect(patterns.filter((word) => !ruleOfPush.includes(word))).toEqual([])
+  })
+
+  test('has what the page adds for node-redis', () => {
+    const added = list.filter(({ where }) => where === 'push on node-redis').map(({ word }) => `\`${word}\``)
+    expect(page.text).toContain(`node-redis does not need it; with push it needs ${added.join(', ')}.`)
   })
 
   test('has what the page adds for a cluster and for a database', () => {
@@ -66,7 +75,7 @@ describe('the rights of a user', () => {
     const { code, told } = await examined(login(), '--namespace', 'shop')
     expect(code).toBe(0)
     expect(of(told, 'rights')).toMatchObject([
-      { level: 'ok', what: 'User shop has all rights: 20 commands, the keys and the channel' },
+      { level: 'ok', what: `User shop has all rights: ${commands} commands, the keys and the channel` },
     ])
     expect(of(told, 'server')).toMatchObject([{ level: 'ok', what: expect.stringMatching(/^Redis \d/) }])
     expect(of(told, 'view')).toMatchObject([{ level: 'note', what: expect.stringMatching(/CONFIG \(NOPERM/) }])
@@ -146,17 +155,17 @@ describe('the rights of a user', () => {
   test('to another database are needed where the URL names one', async () => {
     await allow([...push, '+select'])
     expect(of((await examined(`${login()}/3`, '--namespace', 'shop')).told, 'rights')).toMatchObject([
-      { level: 'ok', what: expect.stringContaining('21 commands') },
+      { level: 'ok', what: expect.stringContaining(`${commands + 1} commands`) },
     ])
   })
 
-  test.skipIf(clientLibrary === 'node-redis')('to another database may be missing', async () => {
+  test.skipIf(onNodeRedis)('to another database may be missing', async () => {
     await allow(push)
     const { told } = await examined(`${login()}/3`, '--namespace', 'shop')
     expect(of(told, 'rights')).toMatchObject([{ level: 'problem', what: 'User shop has no right to +select' }])
   })
 
-  test.runIf(clientLibrary === 'node-redis')('to another database are why node-redis does not connect', async () => {
+  test.runIf(onNodeRedis)('to another database are why node-redis does not connect', async () => {
     await allow(push)
     const { code, err } = await herdless(['doctor', `${login()}/3`])
     expect(err).toMatch(/The store forbids a command: NOPERM .*select/i)

@@ -57,6 +57,11 @@ export class Connections {
     return connection
   }
 
+  /** The client library of all connections. */
+  get library(): ClientLibrary['name'] {
+    return this.#library.name
+  }
+
   /** The kind of access to the server at an address. */
   access(address: Address): Access {
     const { tls, password = '' } = this.#way

@@ -108,7 +108,8 @@ async function examined({ question, connections, database }: Examination, addres
   const facts = await Facts.of(connection)
   const { settings, aclUser, kind } = question
   const connect = (): Promise<Connection> => connections.open(address)
-  const ofNobody = { connection, connect, facts, settings, aclUser, kind, database, key: '' }
+  const { library } = connections
+  const ofNobody = { connection, connect, facts, settings, aclUser, library, kind, database, key: '' }
   const first = server(ofNobody)
   if (!canBeExamined(first)) return { findings: first, timing: null }
   const timing = await timingOf(connection)

@@ -85,12 +85,14 @@ function lacks({ words, unknown }: Missing, who: string): string {
   return [forbidden, commands].filter((text) => text !== '').join('. ')
 }
 
-function isNeeded(where: Need['where'], { settings, kind, database }: Subject): boolean {
+function isNeeded(where: Need['where'], { settings, library, kind, database }: Subject): boolean {
   switch (where) {
     case 'everywhere':
       return true
     case 'push':
       return settings.wakeUp === 'push'
+    case 'push on node-redis':
+      return settings.wakeUp === 'push' && library === 'node-redis'
     case 'cluster':
       return kind === 'cluster'
     case 'database':

@@ -1,4 +1,5 @@
 import type { Connection, Connections } from '../connection.ts'
+import type { ClientLibrary } from '../../library.ts'
 import type { Facts } from '../facts.ts'
 import type { Finding } from '../finding.ts'
 import type { Settings } from '../options.ts'
@@ -11,6 +12,8 @@ export interface Subject {
   readonly facts: Facts
   readonly settings: Settings
   readonly aclUser: string | null
+  /** The client library of the application. */
+  readonly library: ClientLibrary['name']
   readonly kind: 'server' | 'cluster' | 'sentinel'
   readonly database: number
   /** A key as the stores name it, new with this run, that lives on this server. */
