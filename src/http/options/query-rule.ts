@@ -42,7 +42,8 @@ export function queryRule(
  */
 export function withoutIgnored(address: string, rule: QueryRule | null): string {
   const start = rule === null ? -1 : address.indexOf('?')
-  if (rule === null || start === -1 || odd.test(address)) return address
+  // For some routers, a query begins at a semicolon.
+  if (rule === null || start === -1 || odd.test(address) || address.lastIndexOf(';', start) !== -1) return address
   const parameters = address.slice(start + 1).split('&')
   if (parameters.length > mostParameters) return address
   const kept = parameters.filter((each) => {

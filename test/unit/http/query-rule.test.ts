@@ -105,6 +105,7 @@ describe('what is left out', () => {
     ['/?utm=%zz&utm=a;b', '/?utm=a;b'],
     ['/?utm[a]=1', '/?utm[a]=1'],
     ['/?utm=1#&id=7', '/?utm=1#&id=7'],
+    ['/a;id=1?utm=1', '/a;id=1?utm=1'],
   ])('ignoreQuery: of %s is asked for %s', (target, rest) => {
     expect(key(target, ['utm', 'fb clid'], undefined)).toBe(rest)
   })
