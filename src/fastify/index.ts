@@ -31,6 +31,11 @@ export function cacheResponses<Request extends HookRequest = HookRequest>(
     // handler's answer is sent.
     const said = Object.entries(reply.getHeaders()).filter(([name, value]) => value !== raw.getHeader(name))
     for (const [name, value = ''] of said) raw.setHeader(name, value)
+    const surroundings = fastifySurroundings(
+      request,
+      reply,
+      said.map(([name]) => name),
+    )
     const run = (): void => {
       for (const [name] of said) {
         if (raw.hasHeader(name)) raw.removeHeader(name)
@@ -40,6 +45,6 @@ export function cacheResponses<Request extends HookRequest = HookRequest>(
       readConstraints(request)
       done()
     }
-    void responses.handle(request.raw, raw, run, fastifySurroundings(request, reply))
+    void responses.handle(request.raw, raw, run, surroundings)
   }
 }

@@ -1,7 +1,10 @@
 import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http'
 import { messagePart, responsePart } from '../http/server/express-surroundings.ts'
+import { changedParams, changedQuery } from '../http/watch/given-values.ts'
 import { own } from '../http/watch/harmless.ts'
-import type { Outcomes, Part, Surroundings } from '../http/watch/surroundings.ts'
+import { Overrides } from '../http/message/overrides.ts'
+import { watchLines } from '../http/watch/watched-lines.ts'
+import { textsAmong, type Outcomes, type Part, type Surroundings } from '../http/watch/surroundings.ts'
 
 /** The members of a request of Fastify 4 or 5 that the cache uses or that options usually read. */
 export interface HookRequest {
@@ -11,6 +14,8 @@ export interface HookRequest {
   readonly ip: string
   readonly url: string
   readonly routeOptions: unknown
+  readonly params: unknown
+  readonly query: unknown
   readonly server: {
     readonly initialConfig: object
     hasConstraintStrategy(name: string): boolean
@@ -29,17 +34,26 @@ const ofProxies: ReadonlyMap<string, boolean> = new Map(
   ['ip', 'ips', 'protocol', 'host', 'hostname', 'port'].map((name) => [name, true]),
 )
 
-/** The surroundings of a request of Fastify. */
-export function fastifySurroundings(request: HookRequest, reply: HookReply): Surroundings {
+/**
+ * The surroundings of a request of Fastify.
+ * @param said the names of the fields that earlier hooks have set on the reply
+ */
+export function fastifySurroundings(request: HookRequest, reply: HookReply, said: readonly string[]): Surroundings {
   const parts = [
     { name: 'request', object: request, isOwn: own.fastifyRequest },
+    { name: 'reply', object: reply, isOwn: own.fastifyReply },
     messagePart('request.raw', request.raw),
   ]
-  const others = (): Part[] => [
-    { name: 'reply', object: reply, isOwn: own.fastifyReply },
-    responsePart('reply.raw', reply.raw),
-  ]
-  return { parts, others, outcomes: () => outcomesOf(request), isSaving, asker: request }
+  const others = (): Part[] => [responsePart('reply.raw', reply.raw)]
+  const lend = (onRead: (name: string) => void): void =>
+    watchLines(new Overrides(reply), said, { onRead: (name) => onRead(`:reply.${name}`) })
+  const given = (): readonly string[] =>
+    textsAmong(
+      changedParams('params', request.params, request.raw.url),
+      changedQuery('query', request.query, request.raw.url),
+      reply.raw.statusCode === 200 ? null : `status ${reply.raw.statusCode}`,
+    )
+  return { parts, others, outcomes: () => outcomesOf(request), given, lend, isSaving, asker: request }
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
 import { cacheStatusText } from '../http/message/cache-status.ts'
-import { seenThrough } from './request.ts'
-import { honoSurroundings, type HonoContext } from './surroundings.ts'
+import { isReplaced, seenThrough } from './request.ts'
+import { honoSurroundings, middlewares, type HonoContext } from './surroundings.ts'
 import { ResponseCache } from '../http/response-cache.ts'
 import type { CacheResponsesOptions } from '../http/options/response-options.ts'
 
@@ -29,7 +29,7 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
   options: CacheResponsesOptions<IncomingMessage, Context> = {},
 ): HonoMiddleware {
   const responses = new ResponseCache('cacheResponses', cache, options)
-  return async (context, next) => {
+  const middleware: HonoMiddleware = async (context, next) => {
     const messages = messagesOf(context)
     if (messages === null) return await passed(context, next)
     const { incoming, outgoing } = messages
@@ -39,17 +39,20 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
     for (const [name, value] of headers) outgoing.appendHeader(name, value)
     const said = new Set(headers.keys())
     const surroundings = honoSurroundings(context, incoming, outgoing)
+    const sent = new Set(isReplaced(context.req.raw) ? Object.keys(incoming.headers) : [])
     const run = async (): Promise<void> => {
       for (const name of said) {
         if (outgoing.hasHeader(name)) outgoing.removeHeader(name)
         // A detached response never got the line, and the answer for the cache must not have it.
         else context.header(name)
       }
-      context.req.raw = seenThrough(context.req.raw, incoming)
+      context.req.raw = seenThrough(context.req.raw, incoming, sent)
       await next()
     }
     return (await responses.handled(incoming, outgoing, run, surroundings)) ? undefined : alreadySent(outgoing)
   }
+  middlewares.add(middleware)
+  return middleware
 }
 
 /** The messages of node:http behind a request; `null` if there are none. */

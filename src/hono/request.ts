@@ -5,13 +5,18 @@ import { isPseudoField } from '../http/message/http2.ts'
  * Wraps a request of Hono so that fields are read from the request of node:http, one by one, when they are accessed:
  * reads are recorded, and hidden fields stay hidden. Hono itself copies all fields on the first access and keeps the
  * copy.
+ * @param sent the names of the fields of the client
  */
-export function seenThrough(raw: Request, incoming: IncomingMessage): Request {
+export function seenThrough(raw: Request, incoming: IncomingMessage, sent: ReadonlySet<string>): Request {
   // Only GET and HEAD are watched, and a request with a body must not be wrapped: a body can be read only once.
   if (raw.method !== 'GET' && raw.method !== 'HEAD') return raw
+  if (isReplaced(raw)) {
+    // Its fields may be those of the middleware, so all of them count as read.
+    const shown = new Headers(allOf(incoming))
+    const own = [...raw.headers].filter(([name]) => !sent.has(name) || shown.has(name))
+    return new Request(raw, { headers: own })
+  }
   const headers = headersOf(incoming)
-  // A request that @hono/node-server did not create holds a copy of the fields.
-  if (Object.getPrototypeOf(raw) === raw.constructor.prototype) return new Request(raw, { headers: [...headers] })
   const parts = raw as unknown as Record<symbol, unknown>
   const copies = new Set<string | symbol>(Object.getOwnPropertySymbols(raw).filter((name) => isCopy(parts[name])))
   return new Proxy(raw, {
@@ -20,6 +25,11 @@ export function seenThrough(raw: Request, incoming: IncomingMessage): Request {
       return copies.has(name) ? undefined : (Reflect.get(target, name, receiver) as unknown)
     },
   })
+}
+
+/** Whether earlier middleware has put a request of its own in the place of that of @hono/node-server. */
+export function isReplaced(raw: Request): boolean {
+  return Object.getPrototypeOf(raw) === raw.constructor.prototype
 }
 
 /** The fields of a request. `get` and `has` read one field; every other access reads all of them. */

@@ -2,12 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { messagePart, responsePart } from '../http/server/express-surroundings.ts'
 import { own } from '../http/watch/harmless.ts'
 import { Overrides } from '../http/message/overrides.ts'
-import type { Surroundings } from '../http/watch/surroundings.ts'
+import { textsAmong, type Surroundings } from '../http/watch/surroundings.ts'
 
 /** The members of a context of Hono 4 that the cache uses or that options usually read. */
 export interface HonoContext {
   readonly env: unknown
-  readonly req: { raw: Request; readonly path: string; header(name: string): string | undefined }
+  readonly req: {
+    raw: Request
+    readonly path: string
+    header(name: string): string | undefined
+    valid(target: never): unknown
+  }
   readonly var: object
   header(name: string, value?: string): void
   newResponse(body: null): Response
@@ -21,7 +26,7 @@ export function honoSurroundings(
 ): Surroundings {
   const variables = context.var as Record<PropertyKey, unknown>
   const parts = [
-    { name: 'c.var', object: variables, isOwn: own.nothing },
+    { name: 'c.var', object: variables, isOwn: own.nothing, isBag: true } as const,
     { name: 'c', object: context, isOwn: own.honoContext },
     { name: 'c.req', object: context.req, isOwn: own.honoRequest },
     { name: 'c.env', object: context.env as object, isOwn: own.honoEnv },
@@ -29,11 +34,50 @@ export function honoSurroundings(
   ]
   return {
     parts,
-    others: () => [responsePart('c.env.outgoing', outgoing)],
+    others: () => [
+      responsePart('c.env.outgoing', outgoing),
+      { name: 'c.req.raw', object: context.req.raw, isOwn: own.honoRaw },
+    ],
+    given: () => givenOf(context),
     asker: context,
     path: pathOf(context.req.path, incoming.url),
-    lend: () => lend(context, variables),
+    lend: (onRead) => {
+      lend(context, variables)
+      watchValidated(context, onRead)
+    },
   }
+}
+
+/** The members of a request of Hono that tell which handler of an address runs. */
+interface Routed {
+  readonly routeIndex: number
+  readonly matchedRoutes?: readonly { readonly handler: unknown }[]
+}
+
+/** The middleware of this cache, on every route. */
+export const middlewares: WeakSet<object> = new WeakSet()
+
+function givenOf(context: HonoContext): readonly string[] {
+  const { status } = context.newResponse(null)
+  const { routeIndex, matchedRoutes } = context.req as HonoContext['req'] & Routed
+  // Earlier handlers choose between two routes of one path: the first has called `next`.
+  const earlier = routeIndex === 0 ? [] : (matchedRoutes ?? []).slice(0, routeIndex)
+  const rank = earlier.filter(({ handler }) => typeof handler === 'function' && middlewares.has(handler)).length
+  return textsAmong(status === 200 ? null : `status ${status}`, rank === 0 ? null : `route ${rank}`)
+}
+
+/** Inputs of a client, as validators take them. */
+const ofClient: ReadonlySet<string> = new Set(['header', 'cookie', 'form', 'json'])
+
+/** Records reads of the inputs that an earlier validator has kept. */
+function watchValidated({ req }: HonoContext, onRead: (name: string) => void): void {
+  const valid = (target: string): unknown => req.valid(target as never)
+  const kept = new Set([...ofClient].filter((target) => valid(target) !== undefined))
+  if (kept.size === 0) return
+  const before = new Overrides(req).method('valid', (target: string) => {
+    if (kept.has(target)) onRead(`:c.req.valid.${target}`)
+    return before([target])
+  })
 }
 
 /** The path by which Hono routes; `undefined` if it is the path of the address. */

@@ -40,6 +40,8 @@ interface Entry {
   readonly outer: RunningHandler | null
 }
 
+const none: readonly string[] = []
+
 /** The cached responses of a handler; the middleware of each framework is a thin layer above it. */
 export class ResponseCache {
   readonly #sibling: Sibling
@@ -113,7 +115,8 @@ export class ResponseCache {
     const url = rewritten === null ? null : withoutIgnored(rewritten, this.#plan.query(request))
     const path = isKeyed ? null : (surroundings.path ?? null)
     const protocol = isHttp2(request) ? 'HTTP/2' : null
-    return { protocol, url, path, user, said: forItsClient(response), names, depth: visit.depth }
+    const given = isKeyed ? none : (surroundings.given?.() ?? none)
+    return { protocol, url, path, user, said: forItsClient(response), names, given, depth: visit.depth }
   }
 
   /**
@@ -180,9 +183,20 @@ export class ResponseCache {
       // An unreachable store emits events of its own; the answer to the client does not depend on it.
       await Promise.allSettled([...keys].map((each) => this.#sibling.cache.invalidate(each)))
     }
-    const end = new Overrides(response).method('end', (...args) => {
-      if (!invalidates(request.method ?? '', response.statusCode)) return end(args)
-      void invalidated().then(() => end(args))
+    const overrides = new Overrides(response)
+    let isEnding = false
+    const end = overrides.method('end', (...args) => {
+      // A second call changes nothing, as without a cache.
+      if (isEnding || !invalidates(request.method ?? '', response.statusCode)) return isEnding ? response : end(args)
+      isEnding = true
+      // To the handler the response has ended.
+      const ended = new Overrides(response)
+      for (const name of ['writableEnded', 'finished']) ended.value(name, true)
+      ended.value('write', () => false)
+      void invalidated().then(() => {
+        ended.undo()
+        end(args)
+      })
       return response
     })
     void new Capture(response, (head) => ((said = head), { to: 'client', with: [] }), { most: 0 })

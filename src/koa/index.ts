@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
 import { messagePart, responsePart } from '../http/server/express-surroundings.ts'
+import { changedParams, changedQuery } from '../http/watch/given-values.ts'
 import { own } from '../http/watch/harmless.ts'
 import { ResponseCache } from '../http/response-cache.ts'
 import type { CacheResponsesOptions } from '../http/options/response-options.ts'
-import type { Part, Surroundings } from '../http/watch/surroundings.ts'
+import { textsAmong, type Part, type Surroundings } from '../http/watch/surroundings.ts'
 
 export { cachedServer } from '../http/server/cached-server.ts'
 export { purge, type Purge } from '../http/purge.ts'
@@ -54,23 +55,46 @@ export function cacheResponses<Context extends KoaContext = KoaContext>(
     const run = async (): Promise<void> => {
       // A detached response starts with status 200. The handler expects the initial status of Koa, 404.
       res.statusCode = statusCode
+      // Koa keeps the URL that it has made of the fields; it is made again, and its reads are recorded.
+      delete (context.request as { memoizedURL?: URL }).memoizedURL
       await next()
     }
     if (!(await responses.handled(req, res, run, surroundingsOf(context)))) context.respond = false
   }
 }
 
+/** Values that Koa and its routers keep for the request. */
+interface Kept {
+  readonly params?: unknown
+  readonly _querycache?: Readonly<Record<string, unknown>>
+  readonly originalUrl?: string
+}
+
+function givenOf(context: KoaContext): readonly string[] {
+  const { req, res, request } = context
+  const { url = '', originalUrl } = req
+  const { params } = context as Kept
+  const { _querycache: queries, originalUrl: shown } = request as Kept
+  const start = url.indexOf('?')
+  const query = queries?.[start < 0 ? '' : url.slice(start + 1)]
+  return textsAmong(
+    changedParams('params', params, originalUrl ?? url),
+    query === undefined ? null : changedQuery('query', query, url),
+    shown === originalUrl ? null : `originalUrl ${shown}`,
+    // Koa itself begins with 404.
+    res.statusCode === 404 ? null : `status ${res.statusCode}`,
+  )
+}
+
 function surroundingsOf(context: KoaContext): Surroundings {
   const { request, response, state } = context
   const parts = [
     { name: 'ctx', object: context, isOwn: own.koaContext },
-    { name: 'ctx.state', object: state, isOwn: own.nothing },
+    { name: 'ctx.state', object: state, isOwn: own.nothing, isBag: true } as const,
     { name: 'ctx.request', object: request, isOwn: own.koaRequest },
+    { name: 'ctx.response', object: response, isOwn: own.koaResponse },
     messagePart('ctx.req', context.req),
   ]
-  const others = (): Part[] => [
-    { name: 'ctx.response', object: response, isOwn: own.koaResponse },
-    responsePart('ctx.res', context.res),
-  ]
-  return { parts, others, asker: context }
+  const others = (): Part[] => [responsePart('ctx.res', context.res)]
+  return { parts, others, given: () => givenOf(context), lines: 'ctx.response', asker: context }
 }

@@ -107,7 +107,10 @@ describe.each([
       await app.register(cors, { origin: ['https://a.example', 'https://b.example'], credentials: true })
       app.addHook('onRequest', cacheResponses(cache, { ttl: '1m' }))
       app.get('/', async (_request, reply) => {
-        return { vary: reply.getHeader('vary'), credentials: reply.hasHeader('access-control-allow-credentials') }
+        return { vary: reply.getHeader('vary') }
+      })
+      app.get('/reads', async (_request, reply) => {
+        return { credentials: reply.hasHeader('access-control-allow-credentials') }
       })
       await app.ready()
       return app.server
@@ -120,11 +123,16 @@ describe.each([
       [b, true],
     ] as const) {
       const { text, headers, cache } = await site.get('/', { origin })
-      expect(JSON.parse(text)).toEqual({ vary: 'Origin', credentials: true })
+      expect(JSON.parse(text)).toEqual({ vary: 'Origin' })
       expect([headers['access-control-allow-origin'], headers.vary]).toEqual([origin, 'Origin'])
       expect(cache.includes('hit')).toBe(hit)
       await site.stored()
     }
+    const { text, cache } = await site.get('/reads', { origin: a })
+    expect([JSON.parse(text), cache]).toEqual([
+      { credentials: true },
+      expect.stringContaining('detail=undeclared:reply.access-control-allow-credentials'),
+    ])
   })
 
   test('routes of a version are variants', async () => {

@@ -26,7 +26,7 @@ export const adapterMutations = [
     ['what middleware has said is stored behind an answer', 'else context.header(name)', ''],
     [
       'what is read through Hono is not seen',
-      'context.req.raw = seenThrough(context.req.raw, incoming)',
+      'context.req.raw = seenThrough(context.req.raw, incoming, sent)',
       'void seenThrough',
     ],
     ['that it has been sent is not heeded', 'void response.body', ''],
@@ -38,11 +38,7 @@ export const adapterMutations = [
     ['nobody waits for the handler', '      await next()', '      void next()'],
   ]),
   ...breaks('hono/request', [
-    [
-      'a request that is a true one keeps its fields',
-      'return new Request(raw, { headers: [...headers] })',
-      'return raw',
-    ],
+    ['a request that is a true one keeps its fields', 'return new Request(raw, { headers: own })', 'return raw'],
     ['what was made of the request before is there', 'copies.has(name) ? undefined : ', ''],
     ['the body of a request is read twice', "if (raw.method !== 'GET' && raw.method !== 'HEAD') return raw", ''],
     ['each field that is read is all of them', "name === 'get') return", "name === 'gets') return"],

@@ -776,7 +776,7 @@ export const httpMutations = [
     name: 'a stream of HTTP/2 is not watched',
     rule: null,
     file: 'src/http/watch/watched-surroundings.ts',
-    from: 'for (const message of Object.values(messages)) this.#watchStream(message)',
+    from: 'for (const message of [messages.request, messages.response]) this.#watchStream(message)',
     to: 'void this.#watchStream',
     tests: ['test/http/http2.test.ts'],
   },

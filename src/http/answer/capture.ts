@@ -382,7 +382,8 @@ export class Capture {
     const { statusCode: status } = this.#response
     // HTTP/2 has no reason phrase (RFC 9113 section 8.3.2), and warns if it is read.
     const message = streamOf(this.#response) === null ? this.#response.statusMessage : undefined
-    const head = { status, message, lines: linesOf(this.#response) }
+    const lines = this.#reader.unwatched(() => linesOf(this.#response))
+    const head = { status, message, lines }
     const declared = this.#response.getHeader('content-length')
     this.#declared = declared === undefined ? null : Number(declared)
     this.#course = this.#decide(head)

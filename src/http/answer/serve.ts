@@ -6,21 +6,24 @@ import { notModifiedFields, preconditionOf } from '../policy/conditional.ts'
 import { fieldOf, fieldsOf, type FieldLine, type Fields } from '../policy/fields.ts'
 import { contentRange, rangeOf } from '../policy/range.ts'
 import { applyHead } from '../message/response-arguments.ts'
-import type { StoredResponse } from '../stored/stored-response.ts'
+import type { StoredHead, StoredResponse } from '../stored/stored-response.ts'
 
 /** The parts of a stored response that every request needs; computed once. */
 interface Parts {
   readonly fields: Fields
   /** All lines except Age, Cache-Status and Content-Length, as alternating names and values. */
-  readonly flat: readonly string[]
+  readonly flat: HeadLines
   /** The same with the Content-Length of the whole body. */
-  readonly whole: readonly string[]
+  readonly whole: HeadLines
   /**
    * The body as a latin1 string, one character per byte, which Node.js sends in one write with the head; `null` for a
    * long body.
    */
   readonly text: string | null
 }
+
+/** Alternating names and values; a field with several lines stands once, with all values. */
+type HeadLines = readonly (string | string[])[]
 
 /** The longest body, in bytes, that is kept as text, too. Head and body as two buffers cost a second write. */
 const longestText = 65_536
@@ -46,6 +49,7 @@ export function serve(
   const ours = ['Age', ageText(age), 'Cache-Status', listed(fields, status)]
   if (wantsPart(request) && servePart(request, response, stored, ours)) return
   sayReason(response, stored.statusMessage)
+  removeLines(response, stored)
   sayHead(response, stored.status, whole.concat(ours))
   if (request.method === 'HEAD' || isBodiless(stored.status)) response.end()
   // Earlier middleware that has replaced `end` may ignore the encoding.
@@ -72,8 +76,9 @@ function servePart(
   const { fields, flat } = partsOf(stored)
   const asked = { method: request.method ?? 'GET', fields: request.headers }
   const now = Date.now()
+  removeLines(response, stored)
   if (preconditionOf(asked, { status: stored.status, fields }, now) === 'not-modified') {
-    sayHead(response, 304, flattened(notModifiedFields(withoutOurs(stored.lines)), ours))
+    sayHead(response, 304, [...headLines(notModifiedFields(withoutOurs(stored.lines))), ...ours])
     response.end()
     return true
   }
@@ -103,24 +108,39 @@ export function sayReason(response: ServerResponse, reason: string | undefined):
  * Sends a head.
  * @param lines alternating names and values
  */
-export function sayHead(response: ServerResponse, status: number, lines: string[]): void {
+export function sayHead(response: ServerResponse, status: number, lines: HeadLines): void {
   if (!Object.hasOwn(response, 'writeHead') && streamOf(response) === null) {
-    return void response.writeHead(status, lines)
+    return void response.writeHead(status, lines as (string | string[])[])
   }
   // `writeHead` of HTTP/2 accepts no list of lines, and one by which earlier middleware has replaced it may not either.
   applyHead(response, [status, lines])
   response.writeHead(status)
 }
 
-/** The lines as alternating names and values. */
-function flattened(lines: readonly FieldLine[], ours: readonly string[]): string[] {
-  return [...lines.flat(), ...ours]
+/**
+ * The lines as alternating names and values. Several lines of a field become one: with a line that earlier middleware
+ * has set, `writeHead` of Node.js sets one after the other, and keeps the last.
+ */
+export function headLines(lines: readonly FieldLine[]): HeadLines {
+  const fields = new Map<string, [name: string, value: string | string[]]>()
+  for (const [spelling, value] of lines) {
+    const name = spelling.toLowerCase()
+    const field = fields.get(name)
+    if (field === undefined) fields.set(name, [spelling, value])
+    else field[1] = [field[1], value].flat()
+  }
+  return [...fields.values()].flat(1)
+}
+
+/** Removes the lines of earlier middleware that the handler has removed. */
+export function removeLines(response: ServerResponse, { removed }: Pick<StoredHead, 'removed'>): void {
+  for (const name of removed ?? []) response.removeHeader(name)
 }
 
 function partsOf(stored: StoredResponse): Parts {
   const before = known.get(stored)
   if (before !== undefined) return before
-  const flat = withoutOurs(stored.lines).flat()
+  const flat = headLines(withoutOurs(stored.lines))
   const framing = isBodiless(stored.status) ? [] : ['Content-Length', String(stored.body.length)]
   const text = stored.body.length <= longestText ? stored.body.toString('latin1') : null
   const parts = { fields: fieldsOf(stored.lines), flat, whole: [...flat, ...framing], text }

@@ -24,6 +24,11 @@ export class Overrides {
     this.#target = target as Record<PropertyKey, unknown>
   }
 
+  /** Whether the object has a property. */
+  has(name: PropertyKey): boolean {
+    return name in this.#target
+  }
+
   set(name: PropertyKey, descriptor: PropertyDescriptor): void {
     this.#remember(name)
     Object.defineProperty(this.#target, name, { configurable: true, enumerable: false, ...descriptor })

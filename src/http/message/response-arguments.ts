@@ -39,7 +39,7 @@ export function applyHead(response: ServerResponse, args: readonly unknown[]): v
     for (const [name, value] of Object.entries(fields)) if (value !== undefined) response.setHeader(name, value)
     return
   }
-  const lines = Array.isArray(fields[0]) ? (fields as [string, string][]) : pairs(fields)
+  const lines = Array.isArray(fields[0]) ? (fields as [string, string | string[]][]) : pairs(fields)
   const begun = new Set<string>()
   for (const [name, value] of lines) {
     // The first line of a name replaces the field: removing it first fails for a Date with HTTP/2.
@@ -64,7 +64,10 @@ function namesOf(response: ServerResponse & { getRawHeaderNames?: () => string[]
 }
 
 /** Groups alternating names and values into pairs. */
-function pairs(flat: readonly unknown[]): [string, string][] {
+function pairs(flat: readonly unknown[]): [string, string | string[]][] {
   if (flat.length % 2 !== 0) throw new TypeError('Expected header names and values in turn, got a name without a value')
-  return Array.from({ length: flat.length / 2 }, (_, index) => [String(flat[2 * index]), String(flat[2 * index + 1])])
+  return Array.from({ length: flat.length / 2 }, (_, index) => {
+    const value = flat[2 * index + 1]
+    return [String(flat[2 * index]), Array.isArray(value) ? value.map(String) : String(value)]
+  })
 }

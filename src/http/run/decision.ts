@@ -65,7 +65,11 @@ export class Decider {
    * @param old the stored response that the handler was asked to validate
    * @param seen the inputs that the handler has read
    */
-  decide({ status, message, lines: inner }: Head, old: Old | null, seen: SeenFields): Decision {
+  decide(
+    { status, message, lines: inner, removed }: Head & Pick<StoredHead, 'removed'>,
+    old: Old | null,
+    seen: SeenFields,
+  ): Decision {
     const fields = fieldsOf(inner)
     const response = responseOf(status, fields)
     const now = Date.now()
@@ -79,6 +83,7 @@ export class Decider {
       status,
       statusMessage: message,
       lines: dated(storedFields(inner, { setCookie: 'drop' }), now),
+      ...(removed === undefined || removed.length === 0 ? {} : { removed }),
       ...this.#said(response, now),
       vary: names === '*' ? [] : names,
       before: this.#client.selection.before,

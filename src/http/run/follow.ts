@@ -4,7 +4,7 @@ import type { HandlerRun } from './handler-run.ts'
 import { cutOff } from '../message/http2.ts'
 import { ageText } from '../policy/age.ts'
 import { ClientBacklog } from '../answer/backlog.ts'
-import { sayHead, sayReason } from '../answer/serve.ts'
+import { headLines, removeLines, sayHead, sayReason } from '../answer/serve.ts'
 import { ageNow, type StoredHead } from '../stored/stored-response.ts'
 
 /** Answers a request with the answer to another one while it grows. */
@@ -16,7 +16,8 @@ export function follow(
   const ours = ['Age', ageText(ageNow(head)), 'Cache-Status', cacheStatusText(status)]
   const lines = head.lines.filter(([name]) => !['age', 'cache-status'].includes(name.toLowerCase()))
   sayReason(response, head.statusMessage)
-  sayHead(response, head.status, [...lines.flat(), ...ours])
+  removeLines(response, head)
+  sayHead(response, head.status, [...headLines(lines), ...ours])
   const backlog = new ClientBacklog(response)
   const follower = {
     isReady: true,

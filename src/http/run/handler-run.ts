@@ -55,6 +55,8 @@ export class HandlerRun {
   readonly #run: () => void
   readonly #isBehind: boolean
   readonly #outer: ReadonlySet<string>
+  /** The names of fields that the handler has set although earlier middleware had. */
+  readonly #setAgain = new Set<string>()
   #onDecided!: () => void
   #onSettled!: () => void
   /** Called after the handler has read another input. */
@@ -148,10 +150,12 @@ export class HandlerRun {
     const onEnd = (): void => this.#capture?.breakOff()
     const audience = this.#audience
     tellHandler(this.#request, { forwarded: this.#forwarded, detail: null, background: this.#isBehind })
-    const watched = new WatchedRequest({ client: this.#client, response, plan, standing, old, onSee, onEnd })
+    const lines = this.#about.before.map(fieldName)
+    const onSet = (name: string): void => void this.#setAgain.add(name)
+    const about = { client: this.#client, response, lines, plan, standing, old, onSee, onSet, onEnd }
+    const watched = new WatchedRequest(about)
     try {
-      const about = { most, reader: watched, audience }
-      const capture = new Capture(response, (head) => this.#courseOf(head), about)
+      const capture = new Capture(response, (head) => this.#courseOf(head), { most, reader: watched, audience })
       ;[this.#watched, this.#capture] = [watched, capture]
       return capture
     } catch (error) {
@@ -326,8 +330,7 @@ export class HandlerRun {
   }
 
   #decide(head: Head): Course {
-    const inner = this.#outer.size === 0 ? head.lines : head.lines.filter((line) => !this.#outer.has(String(line)))
-    const decided = this.#decider.decide({ ...head, lines: inner }, this.#old, this.#seen)
+    const decided = this.#decider.decide(this.#ownOf(head), this.#old, this.#seen)
     const decision = this.#isLeft ? this.#passed('stacked') : decided
     this.#decision = decision
     if (decision.to === 'pass') this.#pass()
@@ -338,6 +341,19 @@ export class HandlerRun {
     if (part === null) return course
     sayPart(this.#response, part)
     return { ...course, cut: cutting(part) }
+  }
+
+  /** The part of a head that is the handler's own. */
+  #ownOf(head: Head): Head & Pick<StoredHead, 'removed'> {
+    const { before } = this.#about
+    if (before.length === 0) return head
+    const lines = head.lines.filter((line) => !this.#outer.has(String(line)) || this.#setAgain.has(fieldName(line)))
+    const names = new Set(head.lines.map(fieldName))
+    // On the response of a refresh there are no lines of earlier middleware.
+    const removed = this.#isBehind
+      ? this.#old?.stored.removed
+      : before.map(fieldName).filter((name) => !names.has(name))
+    return { ...head, lines, ...(removed === undefined ? {} : { removed }) }
   }
 
   /**
@@ -358,4 +374,8 @@ export class HandlerRun {
     const status = { forwarded: this.#forwarded, stored: decision.to === 'store' }
     return [['Cache-Status', cacheStatusText(detail === undefined ? status : { ...status, detail })]]
   }
+}
+
+function fieldName([name]: FieldLine): string {
+  return name.toLowerCase()
 }

@@ -73,6 +73,8 @@ export class ResponseLoad {
   readonly #storing: ResponseStoringParts
   /** The lines that earlier middleware has set on the response. */
   readonly #before: readonly FieldLine[]
+  /** The status that earlier middleware has set. */
+  readonly #status: number
 
   /** Whether the response in its slot belongs to requests with other circumstances. */
   readonly #isOfOthers: boolean
@@ -87,6 +89,7 @@ export class ResponseLoad {
     rememberConnection(client.request, client.response)
     this.#isOfOthers = isOfOthers
     this.#before = linesOf(client.response)
+    this.#status = client.response.statusCode
     this.#slot = old === null ? slot : { ...slot, forwarded: 'stale' }
     const options: CallOptions = {
       grace: 0,
@@ -118,7 +121,9 @@ export class ResponseLoad {
     if (refreshing.has(key)) return
     refreshing.add(key)
     const load = (context: LoadContext): Promise<Kept | null> => {
-      const handlerRun = this.#newRun(detached(request, response, this.#before), true)
+      const behind = detached(request, response, this.#before)
+      behind.statusCode = this.#status
+      const handlerRun = this.#newRun(behind, true)
       return new ResponseStoring(this.#storing, handlerRun).load(context, this.#slot, this.#old)
     }
     if (!response.closed && !hasEnded(response))

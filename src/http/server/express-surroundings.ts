@@ -1,9 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { changedParams, changedQuery } from '../watch/given-values.ts'
 import { own } from '../watch/harmless.ts'
-import type { Outcomes, Part, Surroundings } from '../watch/surroundings.ts'
+import { rankOfRoute } from './express-route.ts'
+import { textsAmong, type Outcomes, type Part, type Surroundings } from '../watch/surroundings.ts'
 
 interface ExpressRequest extends IncomingMessage {
   readonly app?: { get?: (setting: string) => unknown }
+  readonly route?: unknown
+  readonly params?: unknown
+  readonly query?: unknown
+  readonly hostname?: unknown
+  readonly originalUrl?: string
 }
 
 interface ExpressResponse extends ServerResponse {
@@ -21,15 +28,30 @@ const indifferent: ReadonlyMap<string, boolean> = new Map([
 /** The surroundings of a request of Express, or of node:http alone. */
 export function expressSurroundings(request: ExpressRequest, response: ExpressResponse): Surroundings {
   const { locals } = response
-  const parts: Part[] = [messagePart('req', request)]
+  const parts: Part[] = [
+    { name: 'req', object: request, isOwn: own.expressRequest, hasSymbols: true },
+    { name: 'res', object: response, isOwn: own.expressResponse },
+  ]
   if (typeof locals === 'object' && locals !== null)
-    parts.push({ name: 'res.locals', object: locals, isOwn: own.nothing })
-  return { parts, others: () => [responsePart('res', response)], outcomes: () => outcomesOf(request), asker: request }
+    parts.push({ name: 'res.locals', object: locals, isOwn: own.nothing, isBag: true })
+  return {
+    parts,
+    outcomes: () => outcomesOf(request),
+    given: () => givenOf(request, response),
+    lines: 'res',
+    asker: request,
+  }
 }
 
 /** The surroundings of a request that no middleware has seen. */
 export function freshSurroundings(request: ExpressRequest): Surroundings {
-  return { parts: [], outcomes: () => outcomesOf(request), asker: request }
+  return {
+    parts: [],
+    others: () => [messagePart('req', request)],
+    outcomes: () => outcomesOf(request),
+    lines: 'res',
+    asker: request,
+  }
 }
 
 /**
@@ -46,6 +68,26 @@ export function messagePart(name: string, request: IncomingMessage): Part {
  */
 export function responsePart(name: string, response: ServerResponse): Part {
   return { name, object: response, isOwn: own.response }
+}
+
+function givenOf(request: ExpressRequest, { statusCode }: ServerResponse): readonly string[] {
+  const { app, route, params, url, headers } = request
+  const rank = rankOfRoute(app, route)
+  // Express 5 makes the query anew for each read, unless somebody has defined it.
+  const query = Object.hasOwn(request, 'query') ? changedQuery('query', request.query, url) : null
+  // The host that a trusted proxy names may have chosen the handler.
+  const host = headers['x-forwarded-host'] === undefined ? undefined : request.hostname
+  return textsAmong(
+    changedParams('params', params, request.originalUrl ?? url),
+    query,
+    rank === 0 ? null : `route ${rank}`,
+    host === undefined || host === withoutPort(headers.host) ? null : `host ${JSON.stringify(host)}`,
+    statusCode === 200 ? null : `status ${statusCode}`,
+  )
+}
+
+function withoutPort(host = ''): string {
+  return host.replace(/:\d+$/, '')
 }
 
 function outcomesOf(request: ExpressRequest): Outcomes | undefined {

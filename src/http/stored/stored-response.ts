@@ -14,6 +14,8 @@ export interface StoredHead {
   /** The reason phrase that the handler has set; `undefined` for the usual one, and with HTTP/2, which has none. */
   readonly statusMessage: string | undefined
   readonly lines: readonly FieldLine[]
+  /** The names of the fields of earlier middleware that the handler has removed; absent for none. */
+  readonly removed?: readonly string[]
   /**
    * When the head was received, in milliseconds since the epoch; its age at that time and its freshness lifetime, in
    * ms.

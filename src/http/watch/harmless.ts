@@ -3,91 +3,96 @@ import { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import { Stream } from 'node:stream'
 
-/** Whether a framework sets a property of this name on every object of a kind. A symbol counts by its description. */
-export type IsOwn = (name: string) => boolean
+/** Whether a framework or a well-known middleware sets a property of this name on every object of a kind. */
+export type IsOwn = (key: PropertyKey) => boolean
 
-/**
+/*
  * Properties of well-known middleware that tell no clients apart: request ids, loggers, timers, marks of parsers, and
- * stores of the whole process.
+ * stores of the whole process. Only on the objects that they are set on: `res.locals.id` belongs to the application.
  */
-export const harmless: ReadonlySet<string> = setOf(
-  // pino-http, Fastify, express-request-id
-  'id log allLogs',
-  // pino-http, morgan, response-time
-  'startTime _startAt _startTime',
+const harmlessOnMessage = [
+  // pino-http, express-request-id, morgan, response-time
+  'id log allLogs startTime _startAt _startTime',
   // on-finished, body-parser, connect-timeout
   '__onFinished _body timedout clearTimedout',
   // cookie-parser, express-session
   'secret sessionStore',
   // OpenTelemetry's instrumentation of Express
   '__ot_middlewares',
-  // @koa/router: all of them derive from the path
-  'router params matched captures _matchedRoute _matchedRouteName',
-)
+]
+// @koa/router: all of them derive from the path, and `params` is compared with it
+const harmlessOnKoa = 'id log router params matched captures routerPath _matchedRoute _matchedRouteName'
 
 /** The properties of a request and of a response of node:http itself. */
-const ofRequest = setOf(
-  ownNames(touched(new IncomingMessage(new Socket()))),
-  '_eventsCount _host timeoutCb on',
+const ofRequest = [
+  ...ownNames(touched(new IncomingMessage(new Socket()))),
+  ...named('_eventsCount _host timeoutCb on headers headersDistinct'),
   // The same with HTTP/2.
-  'state stream trailers rawTrailers aborted',
+  ...symbols('state stream headers rawHeaders trailers rawTrailers aborted'),
   // Properties of this cache; each is watched separately.
-  'headers headersDistinct herdless.responses herdless.outcomes',
-)
-const ofResponse = setOf(
-  ownNames(new ServerResponse(new IncomingMessage(new Socket()))),
-  ...[ServerResponse, OutgoingMessage, Stream, EventEmitter].map(({ prototype }) => ownNames(prototype as object)),
-  'kUniqueHeaders _maxRequestsPerSocket statusCode statusMessage timeout',
+  ...symbols('herdless.responses herdless.outcomes'),
+]
+const ofResponse = [
+  ...ownNames(new ServerResponse(new IncomingMessage(new Socket()))),
+  ...[ServerResponse, OutgoingMessage, Stream, EventEmitter].flatMap(({ prototype }) => ownNames(prototype as object)),
+  ...named('_maxRequestsPerSocket statusCode statusMessage timeout writable'),
   // The same with HTTP/2.
-  'state headers trailers stream writable herdless.destroyed',
-)
+  ...symbols('kUniqueHeaders state headers trailers stream herdless.destroyed'),
+]
 
 // A replaced method of node:http and the `flush` of compression only send bytes that are captured already.
-const ofExpressResponse = setOf([...ofResponse].join(' '), 'locals flush')
-const ofExpressRequest = setOf(
-  [...ofRequest].join(' '),
+const ofAnyResponse = [...ofResponse, ...named('flush', ...harmlessOnMessage), ...symbols('startTime')]
+const ofAnyRequest = [
+  ...ofRequest,
   // Set on a request that is handled without its client.
-  'destroyed closed readable',
-  'res next baseUrl originalUrl _parsedUrl _parsedOriginalUrl route params query router.tracing.matchedRoute',
-)
-const ofKoa = {
-  context: setOf('app req res request response originalUrl state respond context#cookies'),
-  request: setOf('app req res ctx response originalUrl memoizedURL _querycache _accept'),
-  // Without `body`: a body that earlier middleware has set may be the answer.
-  response: setOf('app req res ctx request header _explicitStatus _explicitNullBody'),
-}
-const ofFastify = { request: setOf('id params raw query log body'), reply: setOf('raw request log') }
-const ofHono = {
-  context: setOf(
-    'env finalized error render setLayout getLayout setRenderer header status set get newResponse',
-    'body text json html redirect notFound',
-  ),
-  request: setOf('raw routeIndex path bodyCache'),
-  env: setOf('incoming outgoing server'),
-}
+  ...named('destroyed closed readable', ...harmlessOnMessage),
+  // parseurl, which Koa uses, too
+  ...named('originalUrl _parsedUrl _parsedOriginalUrl'),
+  ...symbols('startTime'),
+]
+const ofExpressRequest = [
+  ...ofAnyRequest,
+  // `params` and `query` are compared with the address.
+  ...named('res next baseUrl route params query router.tracing.matchedRoute'),
+  ...symbols('router.tracing.matchedRoute'),
+]
 
 /** The objects that frameworks set properties on. */
 type Owned =
   | 'message'
   | 'response'
+  | `express${'Request' | 'Response'}`
   | 'nothing'
   | `koa${'Context' | 'Request' | 'Response'}`
   | `fastify${'Request' | 'Reply'}`
-  | `hono${'Context' | 'Request' | 'Env'}`
+  | `hono${'Context' | 'Request' | 'Env' | 'Raw'}`
 
 /** The properties that each framework sets on its objects. */
 export const own: Readonly<Record<Owned, IsOwn>> = {
-  message: (name) => ofExpressRequest.has(name),
-  response: (name) => ofExpressResponse.has(name),
+  message: among(ofAnyRequest),
+  response: among(ofAnyResponse),
+  expressRequest: among(ofExpressRequest),
+  expressResponse: among([...ofAnyResponse, 'locals']),
   nothing: () => false,
-  koaContext: (name) => ofKoa.context.has(name),
-  koaRequest: (name) => ofKoa.request.has(name),
-  koaResponse: (name) => ofKoa.response.has(name),
-  fastifyRequest: (name) => ofFastify.request.has(name) || name.startsWith('fastify.'),
-  fastifyReply: (name) => ofFastify.reply.has(name) || name.startsWith('fastify.'),
-  honoContext: (name) => ofHono.context.has(name),
-  honoRequest: (name) => ofHono.request.has(name),
-  honoEnv: (name) => ofHono.env.has(name),
+  koaContext: among([
+    ...named('app req res request response originalUrl state respond', harmlessOnKoa),
+    ...symbols('context#cookies'),
+  ]),
+  koaRequest: among(named('app req res ctx response originalUrl memoizedURL _querycache _accept', harmlessOnKoa)),
+  // Without `body`: a body that earlier middleware has set may be the answer.
+  koaResponse: among(named('app req res ctx request header _explicitStatus _explicitNullBody')),
+  fastifyRequest: orOfFastify(among(named('id params raw query log'))),
+  fastifyReply: orOfFastify(among(named('raw request log'))),
+  honoContext: among(
+    named(
+      'env finalized error render setLayout getLayout setRenderer header status set get newResponse',
+      'body text json html redirect notFound',
+    ),
+  ),
+  honoRequest: among(named('raw routeIndex path bodyCache')),
+  honoEnv: among(named('incoming outgoing server')),
+  // The parts of a request of @hono/node-server.
+  honoRaw: (key) => typeof key === 'symbol',
 }
 
 /** The name of a property; for a symbol its description. */
@@ -101,10 +106,30 @@ function touched(message: IncomingMessage): IncomingMessage {
   return message
 }
 
-function ownNames(object: object): string {
-  return Reflect.ownKeys(object).map(nameOf).join(' ')
+function ownNames(object: object): string[] {
+  return Reflect.ownKeys(object).map(keyText)
 }
 
-function setOf(...names: readonly string[]): ReadonlySet<string> {
-  return new Set(names.join(' ').split(' '))
+/** Names in strings, separated by blanks. */
+function named(...lists: readonly string[]): string[] {
+  return lists.join(' ').split(' ')
+}
+
+/** Symbols by their descriptions: those of Node.js cannot be had themselves. */
+function symbols(list: string): string[] {
+  return list.split(' ').map((description) => `@${description}`)
+}
+
+/** The text of a key, different for a name and for a symbol. */
+function keyText(key: PropertyKey): string {
+  return typeof key === 'symbol' ? `@${key.description ?? ''}` : String(key)
+}
+
+function among(texts: readonly string[]): IsOwn {
+  const all = new Set(texts)
+  return (key) => all.has(keyText(key))
+}
+
+function orOfFastify(isOwn: IsOwn): IsOwn {
+  return (key) => isOwn(key) || keyText(key).startsWith('@fastify.')
 }

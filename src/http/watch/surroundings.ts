@@ -1,13 +1,21 @@
 import { isCacheInfo } from '../message/cache-info.ts'
-import { harmless, nameOf, type IsOwn } from './harmless.ts'
+import { isProxy } from 'node:util/types'
+import { nameOf, type IsOwn } from './harmless.ts'
 
 /** An object on which earlier middleware may have set properties for the handler. */
 export interface Part {
   /** The name that handlers have for the object. */
   readonly name: string
   readonly object: object
-  /** Whether the framework itself sets a property of this name. */
+  /** Whether a framework or a well-known middleware sets a property of this name. */
   readonly isOwn: IsOwn
+  /** Whether its symbols are compared, too. To list them takes a hundredth of a hit. */
+  readonly hasSymbols?: true
+  /**
+   * Whether it is a plain object of the application: its symbols are compared, too, and another object in its place
+   * may be told apart by what it inherits.
+   */
+  readonly isBag?: true
 }
 
 /** Properties that are computed from a request and its connection, such as `req.ip` behind a trusted proxy. */
@@ -26,8 +34,16 @@ export interface Surroundings {
   /** Objects that are watched during a fill, but not compared on a hit. */
   readonly others?: () => readonly Part[]
   readonly outcomes?: () => Outcomes | undefined
-  /** Makes the framework read its values from the parts, which are watched from then on. */
-  readonly lend?: () => void
+  /** Values by which answers differ and whose reads are not recorded; compared on every hit. */
+  readonly given?: () => readonly string[]
+  /**
+   * Makes the framework read its values from the parts, which are watched from then on, and records reads of values that
+   * are in no part.
+   * @param onRead called with the name of an input, with a leading colon
+   */
+  readonly lend?: (onRead: (name: string) => void) => void
+  /** The name that handlers have for a response of node:http with the lines of earlier middleware. */
+  readonly lines?: string
   /** Whether the current read is a library saving its own state, which is part of no answer; called during the read. */
   readonly isSaving?: () => boolean
   /** The argument of the option `user`. */
@@ -65,7 +81,8 @@ export class Standing {
   names(parts: readonly Part[]): readonly string[] {
     let names = none
     for (const part of parts) {
-      const all = Object.keys(part.object)
+      const hasSymbols = part.isBag === true || part.hasSymbols === true
+      const all = hasSymbols ? enumerableKeys(part.object) : Object.keys(part.object)
       if (all.length === 0) continue
       for (const key of this.#foreignAmong(part, all, this.#last)) {
         if (isSomething(part.object, key)) names = [...names, `${part.name}.${nameOf(key)}`]
@@ -91,8 +108,14 @@ export class Standing {
 
   #isForeign({ name: part, isOwn }: Part, key: PropertyKey): boolean {
     const name = nameOf(key)
-    return !isOwn(name) && !harmless.has(name) && !this.#shared.has(name) && !this.#shared.has(`${part}.${name}`)
+    return !isOwn(key) && !this.#shared.has(name) && !this.#shared.has(`${part}.${name}`)
   }
+}
+
+/** The texts among some values, for `Surroundings.given`; usually none. */
+export function textsAmong(...values: readonly (string | null)[]): readonly string[] {
+  for (const value of values) if (value !== null) return values.filter((each) => each !== null)
+  return none
 }
 
 /** The circumstances by which answers at one address differ, besides recorded reads. */
@@ -106,6 +129,8 @@ export interface Before {
   /** The directive by which earlier middleware has restricted the answer to its client; `null` for none. */
   readonly said: string | null
   readonly names: readonly string[]
+  /** The values of `Surroundings.given`. */
+  readonly given: readonly string[]
   /** The number of caches before this one. */
   readonly depth: number
 }
@@ -114,11 +139,11 @@ export interface Before {
  * Formats the circumstances of a request as a text; requests with equal texts may share an answer. `''` if there are
  * none.
  */
-export function textOf({ protocol, url, path, user, said, names, depth }: Before): string {
-  const isAddressed = protocol === null && url === null && path === null
+export function textOf({ protocol, url, path, user, said, names, given, depth }: Before): string {
+  const isAddressed = protocol === null && url === null && path === null && given.length === 0
   const isUsual = isAddressed && user === null && said === null && depth === 0
   if (isUsual) return names.join('\n')
-  return JSON.stringify([protocol, url, path, user, said, names, depth])
+  return JSON.stringify([protocol, url, path, user, said, names, depth, ...given])
 }
 
 /** Whether no circumstance of a request may tell its client from others. */
@@ -141,10 +166,22 @@ export function isPlain({ parts, outcomes }: Surroundings, name: string): boolea
   )
 }
 
+function enumerableKeys(object: object): readonly PropertyKey[] {
+  const names = Object.keys(object)
+  const symbols = Object.getOwnPropertySymbols(object)
+  return symbols.length === 0 ? names : [...names, ...symbols]
+}
+
 function isSame(one: readonly PropertyKey[], other: readonly PropertyKey[]): boolean {
   if (one.length !== other.length) return false
   for (let index = 0; index < one.length; index++) if (one[index] !== other[index]) return false
   return true
+}
+
+/** Whether an object inherits from no other than `Object.prototype`, also that of another realm. */
+export function isPlainObject(object: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(object)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 /** Whether a property has a value. An empty object counts as none: `req.cookies` without a cookie. */
@@ -156,6 +193,6 @@ function isSomething(object: object, key: PropertyKey): boolean {
   if (typeof value !== 'object') return value !== undefined
   if (value === null || isCacheInfo(value)) return false
   if (Array.isArray(value)) return value.length > 0
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return (prototype !== null && prototype !== Object.prototype) || Reflect.ownKeys(value).length > 0
+  // A proxy may make its properties when they are read.
+  return !isPlainObject(value) || Reflect.ownKeys(value).length > 0 || isProxy(value)
 }

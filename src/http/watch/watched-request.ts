@@ -31,12 +31,16 @@ export interface WatchedRequestAbout {
   readonly client: Visitor
   /** The response that the handler writes to. */
   readonly response: ServerResponse
+  /** The names of the fields that earlier middleware has set on the response, in lower case. */
+  readonly lines: readonly string[]
   readonly plan: ResponsePlan
   readonly standing: Standing
   /** The stored response that the handler validates; `null` for none. */
   readonly old: Old | null
   /** Called with the name of an input when it is first read; `null` for all fields at once. */
   readonly onSee: (name: string | null) => void
+  /** Called with the name of a field that earlier middleware has set, when the handler sets it. */
+  readonly onSet: (name: string) => void
   /** Called before the handler ends the connection. */
   readonly onEnd: () => void
 }
@@ -70,7 +74,7 @@ export class WatchedRequest {
    * Replaces the properties that are watched.
    * @throws the error of an option of the user; the request is unchanged then
    */
-  constructor({ client, response, plan, standing, old, onSee, onEnd }: WatchedRequestAbout) {
+  constructor({ client, response, lines, plan, standing, old, onSee, onSet, onEnd }: WatchedRequestAbout) {
     const { request, surroundings } = client
     this.ignoresUndeclared = plan.undeclared(request) === 'ignore'
     const hides = [
@@ -86,8 +90,8 @@ export class WatchedRequest {
     const { fields } = client.selection
     this.fields = new WatchedFields(request, { fields, hides, keyed, conditions, onSee, isKeyable, isHeard })
     try {
-      const heard = { onRead: this.fields.seeOther, onEnd }
-      this.#surroundings = new WatchedSurroundings({ request, response }, surroundings, standing, heard)
+      const heard = { onRead: this.fields.seeOther, onSet, onEnd }
+      this.#surroundings = new WatchedSurroundings({ request, response, lines }, surroundings, standing, heard)
     } catch (error) {
       this.fields.release()
       throw error

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { nameOf } from './harmless.ts'
 import { isHttp2, watchedStream } from '../message/http2.ts'
 import { Overrides } from '../message/overrides.ts'
-import type { Standing, Surroundings } from './surroundings.ts'
+import { isPlainObject, type Standing, type Surroundings } from './surroundings.ts'
 import { WatchedOutcomes } from './watched-outcomes.ts'
 import { WatchedProperties } from './watched-properties.ts'
+import { watchLines } from './watched-lines.ts'
 import { watchedSocket } from './watched-socket.ts'
 
 /** Called with the name of an input that is not a field, with a leading colon. */
@@ -14,6 +15,8 @@ export type OnRead = (name: string) => void
 /** Callbacks for the reads of a watched request. */
 export interface SurroundingsHeard {
   readonly onRead: OnRead
+  /** Called with the name of a field that earlier middleware has set, when the handler sets it. */
+  readonly onSet: (name: string) => void
   /** Called before the handler ends the connection. */
   readonly onEnd: () => void
 }
@@ -29,21 +32,33 @@ export class WatchedSurroundings {
   #isMuted = false
 
   constructor(
-    messages: { readonly request: IncomingMessage; readonly response: ServerResponse },
-    { parts, others, outcomes, lend, isSaving }: Surroundings,
+    messages: {
+      readonly request: IncomingMessage
+      readonly response: ServerResponse
+      readonly lines: readonly string[]
+    },
+    { parts, others, outcomes, lend, lines, isSaving }: Surroundings,
     standing: Standing,
-    { onRead, onEnd }: SurroundingsHeard,
+    { onRead, onSet, onEnd }: SurroundingsHeard,
   ) {
     this.#onRead = onRead
     this.#properties = [...parts, ...(others?.() ?? [])].flatMap((part) => {
+      // What such an object inherits cannot be watched.
+      if (part.isBag === true && !isPlainObject(part.object)) onRead(`:${part.name}`)
       const names = standing.watchable(part)
       if (names.length === 0) return []
       const read = (key: PropertyKey): void => void (isSaving?.() === true || onRead(`:${part.name}.${nameOf(key)}`))
       return [new WatchedProperties(part.object, names, read)]
     })
-    lend?.()
+    lend?.(onRead)
+    if (lines !== undefined) {
+      const overrides = new Overrides(messages.response)
+      watchLines(overrides, messages.lines, { onRead: (name) => onRead(`:${lines}.${name}`), onSet })
+      this.#undo.push(() => overrides.undo())
+    }
     this.#watchSocket(messages, onEnd)
-    if (isHttp2(messages.request)) for (const message of Object.values(messages)) this.#watchStream(message)
+    if (isHttp2(messages.request))
+      for (const message of [messages.request, messages.response]) this.#watchStream(message)
     const known = outcomes?.()
     if (known === undefined) return
     const watched = new WatchedOutcomes(known, { onRead, muted: (work) => this.#muted(work) })
@@ -81,6 +96,9 @@ export class WatchedSurroundings {
     const socket = request.socket as Socket | null | undefined
     // An injected request has no socket.
     if (socket === undefined || socket === null) return
+    // A property of the application under the name of one of node:http.
+    const client: unknown = Reflect.get(request, 'client')
+    if (client !== undefined && client !== null && !(client instanceof Socket)) this.#onRead(':client')
     const watched = watchedSocket(socket, (name) => this.#isMuted || this.#onRead(`:socket.${name}`), onEnd)
     this.#replaceSocket(request, 'socket', socket, watched)
     this.#replaceSocket(request, 'client', socket, watched)

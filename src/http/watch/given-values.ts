@@ -1,0 +1,70 @@
+/*
+ * Objects that a framework makes of the address, and that earlier middleware may have changed since: `req.params.id =
+ * req.user.id` for an address such as /users/me. Their reads are not recorded, because every handler reads them.
+ */
+
+/**
+ * The parameters of a path that are not what the URL says; `null` if all are, each as whole segments and in their order.
+ * @param name the name that handlers have for the parameters
+ */
+export function changedParams(name: string, params: unknown, url = ''): string | null {
+  if (isEmpty(params)) return null
+  const path = `${pathOf(url)}/`
+  let from = 0
+  for (const value of Object.values(params as object) as unknown[]) {
+    // A wildcard of Express 5 is a list of segments.
+    const segments = Array.isArray(value) ? value.join('/') : value
+    if (segments === undefined || segments === '') continue
+    const at = typeof segments === 'string' ? path.indexOf(`/${segments}/`, from) : -1
+    if (at === -1) return `${name} ${textOfValue(params)}`
+    from = at + (segments as string).length
+  }
+  return null
+}
+
+/**
+ * The parameters of a query that are not what the URL says; `null` without any.
+ * @param name the name that handlers have for the query
+ */
+export function changedQuery(name: string, query: unknown, url = ''): string | null {
+  const start = url.indexOf('?')
+  if (isEmpty(query) && start < 0) return null
+  const said = new URLSearchParams(start < 0 ? '' : url.slice(start))
+  const values = (query ?? {}) as Readonly<Record<string, unknown>>
+  const changed = Object.keys(values).filter((each) => !isSaid(said.getAll(each), values[each]))
+  const removed = [...said.keys()].filter((each) => !(each in values))
+  if (changed.length === 0 && removed.length === 0) return null
+  return `${name} ${textOfValue([changed.map((each) => [each, values[each]]), removed])}`
+}
+
+function pathOf(url: string): string {
+  const [path = ''] = url.split(/[?#]/, 1)
+  if (!path.includes('%')) return path
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}
+
+function isSaid(said: readonly string[], value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === said.length && value.every((each, index) => each === said[index])
+  return value === said.at(-1) || value === said[0]
+}
+
+function isEmpty(object: unknown): boolean {
+  if (typeof object !== 'object' || object === null) return true
+  for (const _ in object) return false
+  return true
+}
+
+/** Equal texts mean equal values: what JSON cannot hold is equal to nothing. */
+function textOfValue(value: unknown): string {
+  try {
+    return JSON.stringify(value, (_, each: unknown) => {
+      return typeof each === 'bigint' || typeof each === 'function' || typeof each === 'symbol' ? String(each) : each
+    })
+  } catch {
+    return `unknown ${Math.random()}`
+  }
+}
