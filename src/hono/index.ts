@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
 import { cacheStatusText } from '../http/message/cache-status.ts'
 import { isReplaced, seenThrough } from './request.ts'
-import { honoSurroundings, middlewares, type HonoContext } from './surroundings.ts'
+import { honoSurroundings, type HonoContext } from './surroundings.ts'
 import { ResponseCache } from '../http/response-cache.ts'
 import type { CacheResponsesOptions } from '../http/options/response-options.ts'
 
@@ -29,16 +29,16 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
   options: CacheResponsesOptions<IncomingMessage, Context> = {},
 ): HonoMiddleware {
   const responses = new ResponseCache('cacheResponses', cache, options)
-  const middleware: HonoMiddleware = async (context, next) => {
+  return async (context, next) => {
     const messages = messagesOf(context)
     if (messages === null) return await passed(context, next)
     const { incoming, outgoing } = messages
     // Lines of earlier middleware belong to every answer, including cached ones, but Hono holds them back until the
     // handler's answer is sent.
-    const { headers } = context.newResponse(null)
+    const { headers, status } = context.newResponse(null)
     for (const [name, value] of headers) outgoing.appendHeader(name, value)
     const said = new Set(headers.keys())
-    const surroundings = honoSurroundings(context, incoming, outgoing)
+    const surroundings = honoSurroundings(context, incoming, { outgoing, status })
     const sent = new Set(isReplaced(context.req.raw) ? Object.keys(incoming.headers) : [])
     const run = async (): Promise<void> => {
       for (const name of said) {
@@ -51,8 +51,6 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
     }
     return (await responses.handled(incoming, outgoing, run, surroundings)) ? undefined : alreadySent(outgoing)
   }
-  middlewares.add(middleware)
-  return middleware
 }
 
 /** The messages of node:http behind a request; `null` if there are none. */

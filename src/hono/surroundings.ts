@@ -18,15 +18,18 @@ export interface HonoContext {
   newResponse(body: null): Response
 }
 
-/** The surroundings of a request of Hono. */
+/**
+ * The surroundings of a request of Hono.
+ * @param status the status that earlier middleware has set
+ */
 export function honoSurroundings(
   context: HonoContext,
   incoming: IncomingMessage,
-  outgoing: ServerResponse,
+  { outgoing, status }: { readonly outgoing: ServerResponse; readonly status: number },
 ): Surroundings {
   const variables = context.var as Record<PropertyKey, unknown>
   const parts = [
-    { name: 'c.var', object: variables, isOwn: own.nothing, isBag: true } as const,
+    { name: 'c.var', object: variables, isOwn: own.nothing, kind: 'variables' } as const,
     { name: 'c', object: context, isOwn: own.honoContext },
     { name: 'c.req', object: context.req, isOwn: own.honoRequest },
     { name: 'c.env', object: context.env as object, isOwn: own.honoEnv },
@@ -38,7 +41,7 @@ export function honoSurroundings(
       responsePart('c.env.outgoing', outgoing),
       { name: 'c.req.raw', object: context.req.raw, isOwn: own.honoRaw },
     ],
-    given: () => givenOf(context),
+    given: () => textsAmong(status === 200 ? null : `status ${status}`),
     asker: context,
     path: pathOf(context.req.path, incoming.url),
     lend: (onRead) => {
@@ -46,24 +49,6 @@ export function honoSurroundings(
       watchValidated(context, onRead)
     },
   }
-}
-
-/** The members of a request of Hono that tell which handler of an address runs. */
-interface Routed {
-  readonly routeIndex: number
-  readonly matchedRoutes?: readonly { readonly handler: unknown }[]
-}
-
-/** The middleware of this cache, on every route. */
-export const middlewares: WeakSet<object> = new WeakSet()
-
-function givenOf(context: HonoContext): readonly string[] {
-  const { status } = context.newResponse(null)
-  const { routeIndex, matchedRoutes } = context.req as HonoContext['req'] & Routed
-  // Earlier handlers choose between two routes of one path: the first has called `next`.
-  const earlier = routeIndex === 0 ? [] : (matchedRoutes ?? []).slice(0, routeIndex)
-  const rank = earlier.filter(({ handler }) => typeof handler === 'function' && middlewares.has(handler)).length
-  return textsAmong(status === 200 ? null : `status ${status}`, rank === 0 ? null : `route ${rank}`)
 }
 
 /** Inputs of a client, as validators take them. */

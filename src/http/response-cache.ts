@@ -183,16 +183,12 @@ export class ResponseCache {
       // An unreachable store emits events of its own; the answer to the client does not depend on it.
       await Promise.allSettled([...keys].map((each) => this.#sibling.cache.invalidate(each)))
     }
-    const overrides = new Overrides(response)
-    let isEnding = false
-    const end = overrides.method('end', (...args) => {
-      // A second call changes nothing, as without a cache.
-      if (isEnding || !invalidates(request.method ?? '', response.statusCode)) return isEnding ? response : end(args)
-      isEnding = true
-      // To the handler the response has ended.
+    const end = new Overrides(response).method('end', (...args) => {
+      if (!invalidates(request.method ?? '', response.statusCode)) return end(args)
+      // To the handler the response has ended: frameworks end one that has not.
       const ended = new Overrides(response)
-      for (const name of ['writableEnded', 'finished']) ended.value(name, true)
-      ended.value('write', () => false)
+      const shown = { writableEnded: true, finished: true, write: () => false, end: () => response }
+      for (const [name, value] of Object.entries(shown)) ended.value(name, value)
       void invalidated().then(() => {
         ended.undo()
         end(args)

@@ -90,11 +90,11 @@ function surroundingsOf(context: KoaContext): Surroundings {
   const { request, response, state } = context
   const parts = [
     { name: 'ctx', object: context, isOwn: own.koaContext },
-    { name: 'ctx.state', object: state, isOwn: own.nothing, isBag: true } as const,
+    { name: 'ctx.state', object: state, isOwn: own.nothing, kind: 'variables' } as const,
     { name: 'ctx.request', object: request, isOwn: own.koaRequest },
     { name: 'ctx.response', object: response, isOwn: own.koaResponse },
     messagePart('ctx.req', context.req),
   ]
   const others = (): Part[] => [responsePart('ctx.res', context.res)]
-  return { parts, others, given: () => givenOf(context), lines: 'ctx.response', asker: context }
+  return { parts, others, given: () => givenOf(context), responseName: 'ctx.response', asker: context }
 }

@@ -47,9 +47,9 @@ export function serve(
 ): void {
   const { fields, whole, text } = partsOf(stored)
   const ours = ['Age', ageText(age), 'Cache-Status', listed(fields, status)]
+  removeLines(response, stored)
   if (wantsPart(request) && servePart(request, response, stored, ours)) return
   sayReason(response, stored.statusMessage)
-  removeLines(response, stored)
   sayHead(response, stored.status, whole.concat(ours))
   if (request.method === 'HEAD' || isBodiless(stored.status)) response.end()
   // Earlier middleware that has replaced `end` may ignore the encoding.
@@ -76,7 +76,6 @@ function servePart(
   const { fields, flat } = partsOf(stored)
   const asked = { method: request.method ?? 'GET', fields: request.headers }
   const now = Date.now()
-  removeLines(response, stored)
   if (preconditionOf(asked, { status: stored.status, fields }, now) === 'not-modified') {
     sayHead(response, 304, [...headLines(notModifiedFields(withoutOurs(stored.lines))), ...ours])
     response.end()

@@ -83,7 +83,7 @@ export class Decider {
       status,
       statusMessage: message,
       lines: dated(storedFields(inner, { setCookie: 'drop' }), now),
-      ...(removed === undefined || removed.length === 0 ? {} : { removed }),
+      ...(removed === undefined ? {} : { removed }),
       ...this.#said(response, now),
       vary: names === '*' ? [] : names,
       before: this.#client.selection.before,

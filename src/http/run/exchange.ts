@@ -4,9 +4,9 @@
  *
  * Reading order: exchange.ts (one request, from its first look at the store to its answer), client.ts (its client),
  * variant-slot.ts (where its answer is stored), response-load.ts (its load through the cache), handler-run.ts (the run
- * of the handler), decision.ts (the treatment of the answer), response-storing.ts (the storing of the answer, and
- * variants). Then the state that requests share: streams.ts and follow.ts (answers that are followed while they grow),
- * waiters.ts and variant-limit.ts (limits).
+ * of the handler), earlier-lines.ts (the header lines that are not the handler's), decision.ts (the treatment of the
+ * answer), response-storing.ts (the storing of the answer, and variants). Then the state that requests share: streams.ts
+ * and follow.ts (answers that are followed while they grow), waiters.ts and variant-limit.ts (limits).
  */
 import type { Peeked } from '../../core/cache/cache.ts'
 import { known, type Client } from './client.ts'

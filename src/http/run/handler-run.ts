@@ -6,7 +6,8 @@ import { Capture, type Audience, type Course, type Head } from '../answer/captur
 import type { SeenFields } from '../watch/watched-fields.ts'
 import type { Client } from './client.ts'
 import { Decider, type Decision } from './decision.ts'
-import { finished, isOfTheAnswer } from '../answer/detached.ts'
+import { finished } from '../answer/detached.ts'
+import { EarlierLines } from './earlier-lines.ts'
 import { cutOff, isHttp2 } from '../message/http2.ts'
 import type { FieldLine } from '../policy/fields.ts'
 import { cutting, partFor, sayPart } from '../answer/part.ts'
@@ -54,9 +55,7 @@ export class HandlerRun {
   readonly #decider: Decider
   readonly #run: () => void
   readonly #isBehind: boolean
-  readonly #outer: ReadonlySet<string>
-  /** The names of fields that the handler has set although earlier middleware had. */
-  readonly #setAgain = new Set<string>()
+  readonly #earlier: EarlierLines
   #onDecided!: () => void
   #onSettled!: () => void
   /** Called after the handler has read another input. */
@@ -85,9 +84,7 @@ export class HandlerRun {
     this.#isBehind = about.isBehind
     this.decided = new Promise((resolve) => (this.#onDecided = resolve))
     this.settled = new Promise((resolve) => (this.#onSettled = resolve))
-    // Earlier middleware sets these lines on every answer again, so they are not stored.
-    const lines = about.before.filter(([name]) => !isOfTheAnswer(name))
-    this.#outer = lines.length === 0 ? none : new Set(lines.map(String))
+    this.#earlier = new EarlierLines(about.before)
   }
 
   /** Whether the handler may still be run: its client waits and has no other answer. */
@@ -150,9 +147,8 @@ export class HandlerRun {
     const onEnd = (): void => this.#capture?.breakOff()
     const audience = this.#audience
     tellHandler(this.#request, { forwarded: this.#forwarded, detail: null, background: this.#isBehind })
-    const lines = this.#about.before.map(fieldName)
-    const onSet = (name: string): void => void this.#setAgain.add(name)
-    const about = { client: this.#client, response, lines, plan, standing, old, onSee, onSet, onEnd }
+    const { names: earlierFields, setByHandler: onSet } = this.#earlier
+    const about = { client: this.#client, response, earlierFields, plan, standing, old, onSee, onSet, onEnd }
     const watched = new WatchedRequest(about)
     try {
       const capture = new Capture(response, (head) => this.#courseOf(head), { most, reader: watched, audience })
@@ -330,7 +326,8 @@ export class HandlerRun {
   }
 
   #decide(head: Head): Course {
-    const decided = this.#decider.decide(this.#ownOf(head), this.#old, this.#seen)
+    const refreshed = this.#isBehind ? (this.#old?.stored ?? {}) : null
+    const decided = this.#decider.decide(this.#earlier.ownOf(head, refreshed), this.#old, this.#seen)
     const decision = this.#isLeft ? this.#passed('stacked') : decided
     this.#decision = decision
     if (decision.to === 'pass') this.#pass()
@@ -341,19 +338,6 @@ export class HandlerRun {
     if (part === null) return course
     sayPart(this.#response, part)
     return { ...course, cut: cutting(part) }
-  }
-
-  /** The part of a head that is the handler's own. */
-  #ownOf(head: Head): Head & Pick<StoredHead, 'removed'> {
-    const { before } = this.#about
-    if (before.length === 0) return head
-    const lines = head.lines.filter((line) => !this.#outer.has(String(line)) || this.#setAgain.has(fieldName(line)))
-    const names = new Set(head.lines.map(fieldName))
-    // On the response of a refresh there are no lines of earlier middleware.
-    const removed = this.#isBehind
-      ? this.#old?.stored.removed
-      : before.map(fieldName).filter((name) => !names.has(name))
-    return { ...head, lines, ...(removed === undefined ? {} : { removed }) }
   }
 
   /**
@@ -374,8 +358,4 @@ export class HandlerRun {
     const status = { forwarded: this.#forwarded, stored: decision.to === 'store' }
     return [['Cache-Status', cacheStatusText(detail === undefined ? status : { ...status, detail })]]
   }
-}
-
-function fieldName([name]: FieldLine): string {
-  return name.toLowerCase()
 }

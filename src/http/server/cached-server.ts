@@ -2,7 +2,7 @@
  * Room: server. node:http servers: one with a cache before the application, and one that is faster for Express.
  *
  * Reading order: cached-server.ts (`cachedServer`), express-server.ts (`createServer`), express-surroundings.ts (the
- * inputs of a request of Express or of node:http alone).
+ * inputs of a request of Express or of node:http alone), express-route.ts (which of two routes with one path).
  */
 import { timers } from '../../core/time/clock.ts'
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'

@@ -29,16 +29,16 @@ const indifferent: ReadonlyMap<string, boolean> = new Map([
 export function expressSurroundings(request: ExpressRequest, response: ExpressResponse): Surroundings {
   const { locals } = response
   const parts: Part[] = [
-    { name: 'req', object: request, isOwn: own.expressRequest, hasSymbols: true },
+    { name: 'req', object: request, isOwn: own.expressRequest, kind: 'request' },
     { name: 'res', object: response, isOwn: own.expressResponse },
   ]
   if (typeof locals === 'object' && locals !== null)
-    parts.push({ name: 'res.locals', object: locals, isOwn: own.nothing, isBag: true })
+    parts.push({ name: 'res.locals', object: locals, isOwn: own.nothing, kind: 'variables' })
   return {
     parts,
     outcomes: () => outcomesOf(request),
     given: () => givenOf(request, response),
-    lines: 'res',
+    responseName: 'res',
     asker: request,
   }
 }
@@ -49,7 +49,7 @@ export function freshSurroundings(request: ExpressRequest): Surroundings {
     parts: [],
     others: () => [messagePart('req', request)],
     outcomes: () => outcomesOf(request),
-    lines: 'res',
+    responseName: 'res',
     asker: request,
   }
 }

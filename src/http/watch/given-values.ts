@@ -1,10 +1,7 @@
-/*
- * Objects that a framework makes of the address, and that earlier middleware may have changed since: `req.params.id =
- * req.user.id` for an address such as /users/me. Their reads are not recorded, because every handler reads them.
- */
-
 /**
- * The parameters of a path that are not what the URL says; `null` if all are, each as whole segments and in their order.
+ * The parameters of a path, if earlier middleware has changed one (`req.params.id = req.user.id` at /users/me); `null` if
+ * all are what the URL says, each as whole segments and in their order. They are compared, because every handler reads
+ * them.
  * @param name the name that handlers have for the parameters
  */
 export function changedParams(name: string, params: unknown, url = ''): string | null {

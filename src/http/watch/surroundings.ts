@@ -9,13 +9,12 @@ export interface Part {
   readonly object: object
   /** Whether a framework or a well-known middleware sets a property of this name. */
   readonly isOwn: IsOwn
-  /** Whether its symbols are compared, too. To list them takes a hundredth of a hit. */
-  readonly hasSymbols?: true
   /**
-   * Whether it is a plain object of the application: its symbols are compared, too, and another object in its place
-   * may be told apart by what it inherits.
+   * `variables`: an object for the variables of the application, plain unless earlier middleware has replaced it;
+   * `request`: the object on which most middleware sets its properties. Of these two the symbols are compared on a hit,
+   * too: to list those of every part would take longer than they are worth.
    */
-  readonly isBag?: true
+  readonly kind?: 'variables' | 'request'
 }
 
 /** Properties that are computed from a request and its connection, such as `req.ip` behind a trusted proxy. */
@@ -42,8 +41,8 @@ export interface Surroundings {
    * @param onRead called with the name of an input, with a leading colon
    */
   readonly lend?: (onRead: (name: string) => void) => void
-  /** The name that handlers have for a response of node:http with the lines of earlier middleware. */
-  readonly lines?: string
+  /** The name that handlers have for the response of node:http, if earlier middleware sets its header lines there. */
+  readonly responseName?: string
   /** Whether the current read is a library saving its own state, which is part of no answer; called during the read. */
   readonly isSaving?: () => boolean
   /** The argument of the option `user`. */
@@ -81,8 +80,7 @@ export class Standing {
   names(parts: readonly Part[]): readonly string[] {
     let names = none
     for (const part of parts) {
-      const hasSymbols = part.isBag === true || part.hasSymbols === true
-      const all = hasSymbols ? enumerableKeys(part.object) : Object.keys(part.object)
+      const all = part.kind === undefined ? Object.keys(part.object) : enumerableKeys(part.object)
       if (all.length === 0) continue
       for (const key of this.#foreignAmong(part, all, this.#last)) {
         if (isSomething(part.object, key)) names = [...names, `${part.name}.${nameOf(key)}`]

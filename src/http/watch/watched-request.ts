@@ -4,10 +4,11 @@
  * the names of inputs that are not fields begin with a colon.
  *
  * Reading order: surroundings.ts (the objects around a request, and the properties that stand on them), harmless.ts
- * (the properties that count for nothing), watched-request.ts (everything that is watched while a handler runs),
- * watched-fields.ts, watched-collections.ts and kept-headers.ts (the fields), watched-surroundings.ts,
- * watched-properties.ts, watched-outcomes.ts and watched-socket.ts (the rest), selection.ts (the inputs of a request, as a text for keys), visit.ts (several caches
- * before one handler).
+ * (the properties that count for nothing), given-values.ts (parameters and queries that were changed),
+ * watched-request.ts (everything that is watched while a handler runs), watched-fields.ts, watched-collections.ts and
+ * kept-headers.ts (the fields), watched-surroundings.ts, watched-properties.ts, watched-outcomes.ts, watched-lines.ts
+ * and watched-socket.ts (the rest), selection.ts (the inputs of a request, as a text for keys), visit.ts (several
+ * caches before one handler).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { WatchedFields, type SeenFields } from './watched-fields.ts'
@@ -32,7 +33,7 @@ export interface WatchedRequestAbout {
   /** The response that the handler writes to. */
   readonly response: ServerResponse
   /** The names of the fields that earlier middleware has set on the response, in lower case. */
-  readonly lines: readonly string[]
+  readonly earlierFields: readonly string[]
   readonly plan: ResponsePlan
   readonly standing: Standing
   /** The stored response that the handler validates; `null` for none. */
@@ -74,7 +75,7 @@ export class WatchedRequest {
    * Replaces the properties that are watched.
    * @throws the error of an option of the user; the request is unchanged then
    */
-  constructor({ client, response, lines, plan, standing, old, onSee, onSet, onEnd }: WatchedRequestAbout) {
+  constructor({ client, response, earlierFields, plan, standing, old, onSee, onSet, onEnd }: WatchedRequestAbout) {
     const { request, surroundings } = client
     this.ignoresUndeclared = plan.undeclared(request) === 'ignore'
     const hides = [
@@ -91,7 +92,7 @@ export class WatchedRequest {
     this.fields = new WatchedFields(request, { fields, hides, keyed, conditions, onSee, isKeyable, isHeard })
     try {
       const heard = { onRead: this.fields.seeOther, onSet, onEnd }
-      this.#surroundings = new WatchedSurroundings({ request, response, lines }, surroundings, standing, heard)
+      this.#surroundings = new WatchedSurroundings({ request, response, earlierFields }, surroundings, standing, heard)
     } catch (error) {
       this.fields.release()
       throw error

@@ -35,25 +35,25 @@ export class WatchedSurroundings {
     messages: {
       readonly request: IncomingMessage
       readonly response: ServerResponse
-      readonly lines: readonly string[]
+      readonly earlierFields: readonly string[]
     },
-    { parts, others, outcomes, lend, lines, isSaving }: Surroundings,
+    { parts, others, outcomes, lend, responseName, isSaving }: Surroundings,
     standing: Standing,
     { onRead, onSet, onEnd }: SurroundingsHeard,
   ) {
     this.#onRead = onRead
     this.#properties = [...parts, ...(others?.() ?? [])].flatMap((part) => {
       // What such an object inherits cannot be watched.
-      if (part.isBag === true && !isPlainObject(part.object)) onRead(`:${part.name}`)
+      if (part.kind === 'variables' && !isPlainObject(part.object)) onRead(`:${part.name}`)
       const names = standing.watchable(part)
       if (names.length === 0) return []
       const read = (key: PropertyKey): void => void (isSaving?.() === true || onRead(`:${part.name}.${nameOf(key)}`))
       return [new WatchedProperties(part.object, names, read)]
     })
     lend?.(onRead)
-    if (lines !== undefined) {
+    if (responseName !== undefined) {
       const overrides = new Overrides(messages.response)
-      watchLines(overrides, messages.lines, { onRead: (name) => onRead(`:${lines}.${name}`), onSet })
+      watchLines(overrides, messages.earlierFields, { onRead: (name) => onRead(`:${responseName}.${name}`), onSet })
       this.#undo.push(() => overrides.undo())
     }
     this.#watchSocket(messages, onEnd)
