@@ -150,8 +150,10 @@ describe('a lock on five servers', () => {
     const refused = async (): Promise<boolean> => given.push(await other.tryAcquire('job')) > 0
     for (let times = 0; times < 10; times++) await until('a majority answers', refused)
     expect(given).toEqual(Array(10).fill(null))
-    expect(await lease.extend()).toBe(true)
-    expect(await lease.release()).toBe('released')
+    expect(await until('a majority answers', async () => [await lease.extend()])).toEqual([true])
+    // On a busy machine it may not be known whether it was released, but it was not lost.
+    expect(await lease.release()).not.toBe('lost')
+    await until('another has it', async () => (await other.tryAcquire('job')) !== null)
   })
 
   test('is lost, and told so, when a majority says that it is theirs', async () => {
