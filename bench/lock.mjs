@@ -170,7 +170,8 @@ async function killed() {
  * @param {() => Promise<unknown>} run
  */
 async function counted(run) {
-  const monitor = await new Redis(server.url).monitor()
+  // Nothing else connects: ioredis fails if a command comes by while it turns to MONITOR.
+  const monitor = await new Redis(server.url, { lazyConnect: true }).monitor()
   // A command whose echo in MONITOR tells that all before it have been counted.
   const marker = 'all until here'
   let sent = 0

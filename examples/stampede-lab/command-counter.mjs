@@ -18,10 +18,17 @@ import { Redis } from 'ioredis'
 export async function countCommands(url, connectionName) {
   const redis = new Redis(url, { retryStrategy: null })
   redis.on('error', () => {})
-  const monitor = await redis.monitor()
+  // Not by `redis.monitor()`: that fails when it sees a command, if only of `redis`, before it sees itself as a monitor.
+  const monitor = redis.duplicate({ monitor: true, lazyConnect: false })
+  /** @type {Error | undefined} */
+  let trouble
+  monitor.on('error', (error) => (trouble = error))
   /** @type {Promise<never>} */
-  const lost = new Promise((_, reject) => monitor.on('end', () => reject(new Error('Redis went away'))))
+  const lost = new Promise((_, reject) => {
+    monitor.on('end', () => reject(new Error('Redis went away', { cause: trouble })))
+  })
   lost.catch(() => {})
+  await Promise.race([new Promise((resolve) => monitor.once('monitoring', resolve)), lost])
 
   /** @type {Set<string>} */
   let addresses = new Set()

@@ -159,7 +159,6 @@ export class Fleet {
     const left = client.scanStream({ match: '{steps:*', count: 1_000 })
     for await (const keys of left) await client.unlink('steps:report', ...keys)
     client.disconnect()
-    // Before anybody talks to Redis: ioredis fails if a command comes by while it turns to MONITOR.
     const commands = await countCommands(redis.url, 'steps')
     const database = await PGlite.create()
     await database.exec(schema)

@@ -9,7 +9,7 @@ import { unnoticed } from './unnoticed.mjs'
 import type { Work } from './work.ts'
 
 /** What a fault may cost. */
-export interface Allowed extends Omit<Allowances, 'hit' | 'forgotten' | 'overlap' | 'patience'> {
+export interface Allowed extends Omit<Allowances, 'hit' | 'forgotten' | 'overlap' | 'patience' | 'leaseTtl'> {
   /** As in the allowances; it may follow from the lease ttl that is in force. */
   readonly overlap?: number | ((leaseTtl: number) => number)
 }
@@ -136,6 +136,7 @@ export function allowancesFor(all: readonly Inflicted[]): Allowances {
     ...(steady ? { patience: all.reduce((most, { work }) => Math.max(most, patienceFor(work)), 0) } : {}),
     ...(bounded ? { wakeUp: most(({ wakeUp }) => wakeUp, 0) } : {}),
     errors: each.flatMap(({ errors = [] }) => errors),
+    leaseTtl: Math.min(...all.map(({ work }) => inForce(work).leaseTtl)),
     copies: most(({ copies }) => copies, 0),
     older: each.some(({ older }) => older),
     overlap: most(({ overlap }) => overlap, unnoticed),

@@ -58,6 +58,11 @@ export interface Allowances {
   readonly healsWithin?: number
   /** The longest that anybody waits while all is normal, in milliseconds. Default not judged. */
   readonly patience?: number
+  /**
+   * How long a lease lives without its holder, in milliseconds: a load whose process stands still for two thirds of that,
+   * as renewals come every third, may lose it. Default: none does.
+   */
+  readonly leaseTtl?: number
   /** The most loads of one key that may run at once in one process, without a lease and after "do not store" aside. */
   readonly unleasedAtOnce?: number
 }
@@ -230,20 +235,31 @@ export function extraLoads(history: History): Load[] {
 }
 
 /** The loads without a lease for which there was no reason but that the store could not be asked. */
-function unexplained(history: History): Load[] {
+function unexplained(history: History, { leaseTtl = Infinity }: Allowances): Load[] {
   const writes = byKey([...history.writes.values()])
   const takeovers = byKey(extraLoads(history))
-  return history.alone().filter(({ key, asked, at, within: patience }) => {
+  const lapses = byKey(
+    [...history.loads.values()].filter(({ fence, process, at, loadedAt }) => {
+      return fence !== null && history.stood(process, at, Math.min(loadedAt, history.end)) >= (leaseTtl * 2) / 3
+    }),
+  )
+  return history.alone().filter(({ key, process, asked, at, within: patience }) => {
     const voids = writes.get(key)?.filter((write) => write.at < at && write.writtenAt > asked) ?? []
     const takenOver = takeovers.get(key)?.filter((load) => load.fence !== null && load.at > asked && load.at < at) ?? []
-    const lost = voids.length + takenOver.length
+    // Where no other process wanted the key, nothing shows that its lease has run out but what its holder did then.
+    const lapsed = lapses.get(key)?.filter((load) => {
+      const isOwn = load.process === process && load.at >= asked && load.loadedAt <= at
+      return isOwn && takenOver.every((other) => other.at < load.at || other.at > load.loadedAt)
+    })
+    const lost = voids.length + takenOver.length + (lapsed?.length ?? 0)
     const isLate = at - asked >= patience / 2
     return lost < (isLate ? mostVoidedSlowly : mostVoided)
   })
 }
 
 /** 4: where nothing is done to a process, nobody there notices. */
-export function othersNoticeNothing(history: History, { hit }: Allowances = {}): string[] {
+export function othersNoticeNothing(history: History, allowed: Allowances = {}): string[] {
+  const { hit } = allowed
   if (hit === undefined) return []
   const others = <T extends { readonly process: number }>(all: Iterable<T>): T[] =>
     [...all].filter(({ process }) => !hit.includes(process))
@@ -251,7 +267,7 @@ export function othersNoticeNothing(history: History, { hit }: Allowances = {}):
     ({ answer }) => answer?.error !== undefined && answer.error !== 'LOAD_FAILED',
   )
   const writes = others(history.writes.values()).filter(({ error }) => error !== undefined)
-  const alone = others(unexplained(history))
+  const alone = others(unexplained(history, allowed))
   return [
     ...calls.map((call) => `4: ${said(call)} got ${call.answer?.error}, though nothing was done to its process`),
     ...writes.map((write) => `4: ${said(write)} got ${write.error}, though nothing was done to its process`),
@@ -306,7 +322,8 @@ export function neverOlder(history: History, { older = false }: Allowances = {})
 const aWhile = 250
 
 /** 8: where no fault is, and none has been for a while, no caller gets an error and nobody loads without a lease. */
-export function heals(history: History, { healsWithin, patience = Infinity }: Allowances = {}): string[] {
+export function heals(history: History, allowed: Allowances = {}): string[] {
+  const { healsWithin, patience = Infinity } = allowed
   if (healsWithin === undefined) return []
   const faults = history.faults()
   const disturbed = joined(faults.map(({ from, to }) => ({ from, to: to + healsWithin })))
@@ -318,7 +335,7 @@ export function heals(history: History, { healsWithin, patience = Infinity }: Al
   const errors = history.calls.filter(
     ({ at, answer }) => answer?.error !== undefined && answer.error !== 'LOAD_FAILED' && calm(at, answer.at),
   )
-  const alone = unexplained(history).filter(({ asked, at }) => calm(asked, at))
+  const alone = unexplained(history, allowed).filter(({ asked, at }) => calm(asked, at))
   const patient = history.calls.flatMap((call) => {
     const end = call.answer?.at ?? history.end
     const waited = end - call.at - within(disturbed, call.at, end) - history.stood(call.process, call.at, end)

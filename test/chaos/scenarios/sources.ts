@@ -79,6 +79,8 @@ export const sources = [
     // Those that are on their way when the last has been asked for still take their time.
     allowed: { older: true, healsWithin: 3_000 },
     work: { ttl: [300, 1_000] },
+    // A busy machine takes seconds of a caller's patience to make and read such values.
+    quick: { waitTimeouts: [15_000] },
     async fault(stage) {
       await stage.adjust({ huge: 0.005 })
       await pause(3 * stage.lasts)

@@ -64,6 +64,10 @@ function process(what: 'killed' | 'stopped' | 'resumed', at: number, number = 0)
   return { what, at, process: number }
 }
 
+function stood([from, to]: readonly [number, number]): Happening[] {
+  return [process('stopped', from), process('resumed', to)]
+}
+
 function fault(from: number, to: number): Happening[] {
   return [
     { what: 'fault', at: from, name: 'it' },
@@ -371,6 +375,27 @@ const cases: Case[] = [
       got('c', 112, 'a'),
     ],
     allowed: { hit: [], overlap: 100 },
+  },
+  {
+    invariant: 4,
+    name: 'a late load without a lease, though its process had not stood still while others ran that nobody took over',
+    broken: [
+      call('c', 9, { within: 1_000 }),
+      ...load('x', [10, 300], { by: 'c' }),
+      ...load('y', [310, 590], { by: 'c' }),
+      ...load('a', [600, 610], { by: 'c', fence: null }),
+      got('c', 612, 'a'),
+    ],
+    kept: [
+      call('c', 9, { within: 1_000 }),
+      ...load('x', [10, 300], { by: 'c' }),
+      ...stood([50, 260]),
+      ...load('y', [310, 590], { by: 'c' }),
+      ...stood([350, 560]),
+      ...load('a', [600, 610], { by: 'c', fence: null }),
+      got('c', 612, 'a'),
+    ],
+    allowed: { hit: [], leaseTtl: 300 },
   },
   {
     invariant: 5,
