@@ -2,12 +2,13 @@ import { fileURLToPath } from 'node:url'
 import { until } from '../../tools/until.mjs'
 import type { ConnectOptions } from '../support/clients.ts'
 import { ProcessStarter } from '../support/fleet-process.ts'
-import type { Happening, SeenLease } from '../support/history.ts'
+import { player, type Happening, type SeenLease } from '../support/history.ts'
 import { Process } from './process.ts'
 import { Random } from './random.mjs'
 import { Sampler } from './sampler.ts'
 import { client, inForce } from './settings.ts'
 import { surroundingsOf, type Kind, type Servers, type Surroundings } from './surroundings.ts'
+import { unnoticed } from './unnoticed.mjs'
 import { namespace, type Notes, type Work } from './work.ts'
 
 const worker = fileURLToPath(new URL('worker.mjs', import.meta.url))
@@ -38,6 +39,7 @@ export class Stage<On extends Kind = Kind> {
   readonly #starter: ProcessStarter
   readonly #shape: StageShape
   readonly #sampler: Sampler
+  readonly #pulse: NodeJS.Timeout
   /** All processes that there ever were, by their numbers. */
   readonly #all = new Map<number, Process>()
   readonly #origin: bigint = process.hrtime.bigint()
@@ -60,6 +62,7 @@ export class Stage<On extends Kind = Kind> {
       now: () => this.now(),
       note: (happening) => shape.note(happening),
     })
+    this.#pulse = this.#feelPulse()
   }
 
   /** Starts the servers and the processes; resolves when these work. */
@@ -146,6 +149,19 @@ export class Stage<On extends Kind = Kind> {
     return [...this.#left, ...left.flat(), ...(await this.#keysLeft())]
   }
 
+  /** Notes when this process, and with it what lies between the others and their servers, has stood still. */
+  #feelPulse(): NodeJS.Timeout {
+    let last = this.now()
+    return setInterval(() => {
+      const at = this.now()
+      if (at - last > unnoticed) {
+        this.#shape.note({ what: 'stopped', at: last, process: player })
+        this.#shape.note({ what: 'resumed', at, process: player })
+      }
+      last = at
+    }, 5)
+  }
+
   /** Starts a process; resolves when it works. */
   async #fill(place: number): Promise<void> {
     const { redis, way } = await this.#surroundings.connect(place)
@@ -185,6 +201,7 @@ export class Stage<On extends Kind = Kind> {
 
   /** Ends all at once. */
   async stop(): Promise<void> {
+    clearInterval(this.#pulse)
     await this.#starter.stop()
     await this.#sampler.stop()
     await this.#surroundings.stop()

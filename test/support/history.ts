@@ -67,6 +67,9 @@ export interface SeenLease {
   readonly process: number | null
 }
 
+/** In place of a process of the fleet: the one that plays, whose proxies carry all that the others send and are sent. */
+export const player = -1
+
 type Of<What extends Happening['what']> = Extract<Happening, { what: What }>
 
 /** A call, with its answer if it has one. */

@@ -7,6 +7,7 @@ import { ghostsOf } from './ghosts.ts'
 import {
   endOfBelief,
   joined,
+  player,
   within,
   type Call,
   type History,
@@ -194,7 +195,7 @@ function sleepers(history: History, wakeUp: number): string[] {
       (other) => other.at < at && (other.at > load.at || other.process === call.process),
     )
     const since = Math.max(call.at, load.loadedAt, ...others.map(({ loadedAt }) => Math.min(loadedAt, at)))
-    const stood = history.stood(call.process, since, at) + history.stood(load.process, since, at)
+    const stood = [call.process, load.process, player].reduce((sum, each) => sum + history.stood(each, since, at), 0)
     const slept = at - since - stood
     if (slept > wakeUp) wrong.push(`4: ${said(call)} slept ${slept.toFixed(0)} ms through the end of ${said(load)}`)
   }

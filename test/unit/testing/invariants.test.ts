@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { History, type Happening, type Write } from '../../support/history.ts'
+import { History, player, type Happening, type Write } from '../../support/history.ts'
 import { violations, type Allowances } from '../../support/invariants.ts'
 
 type Options = { process?: number; key?: string }
@@ -64,8 +64,8 @@ function process(what: 'killed' | 'stopped' | 'resumed', at: number, number = 0)
   return { what, at, process: number }
 }
 
-function stood([from, to]: readonly [number, number]): Happening[] {
-  return [process('stopped', from), process('resumed', to)]
+function stood([from, to]: readonly [number, number], number = 0): Happening[] {
+  return [process('stopped', from, number), process('resumed', to, number)]
 }
 
 function fault(from: number, to: number): Happening[] {
@@ -283,6 +283,18 @@ const cases: Case[] = [
     name: 'a caller who sleeps through the end of the load',
     broken: [call('c', 10, { process: 1 }), ...load('a', [20, 40]), got('c', 91, 'a', { process: 1 })],
     kept: [call('c', 10, { process: 1 }), ...load('a', [20, 40]), got('c', 89, 'a', { process: 1 })],
+    allowed: { wakeUp: 50 },
+  },
+  {
+    invariant: 4,
+    name: 'a caller who sleeps through the end of the load, while all that lies between turns',
+    broken: [call('c', 10, { process: 1 }), ...load('a', [20, 40]), got('c', 121, 'a', { process: 1 })],
+    kept: [
+      call('c', 10, { process: 1 }),
+      ...load('a', [20, 40]),
+      ...stood([50, 90], player),
+      got('c', 121, 'a', { process: 1 }),
+    ],
     allowed: { wakeUp: 50 },
   },
   {
