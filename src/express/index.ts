@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
-import type { CacheInfo } from '../http/message/cache-info.ts'
+import { tellHandler, type CacheInfo } from '../http/message/cache-info.ts'
+import { cacheStatusText } from '../http/message/cache-status.ts'
+import { markMiddleware } from '../http/server/express-route.ts'
 import { expressSurroundings } from '../http/server/express-surroundings.ts'
 import { ResponseCache } from '../http/response-cache.ts'
 import type { CacheResponsesOptions } from '../http/options/response-options.ts'
@@ -54,6 +56,24 @@ export function cacheResponses<Request extends IncomingMessage = ExpressRequest>
   options: CacheResponsesOptions<Request, Request> = {},
 ): Middleware<IncomingMessage> {
   const responses = new ResponseCache('cacheResponses', cache, options)
-  return (request, response, next) =>
-    void responses.handle(request, response, () => next(), expressSurroundings(request, response))
+  const middleware: Middleware<IncomingMessage> = (request, response, next) => {
+    if (isOfFastify(request)) {
+      const why = { forwarded: 'bypass', detail: 'fastify' } as const
+      response.setHeader('Cache-Status', cacheStatusText(why))
+      tellHandler(request, { ...why, background: false })
+      return next()
+    }
+    void responses.handle(request, response, () => next(), expressSurroundings(request, response, middleware))
+  }
+  markMiddleware(middleware)
+  return middleware
+}
+
+/**
+ * Whether a request is one of Fastify, as @fastify/middie, @fastify/express and Nest on Fastify hand it to middleware.
+ * What earlier hooks have set, and the constraints that have selected the route, are on an object of Fastify that the
+ * middleware cannot reach.
+ */
+function isOfFastify(request: IncomingMessage): boolean {
+  return Object.hasOwn(request, 'ip') && ['hostname', 'id', 'log'].every((name) => Object.hasOwn(request, name))
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http'
 import { messagePart, responsePart } from '../http/server/express-surroundings.ts'
 import { changedParams, changedQuery } from '../http/watch/given-values.ts'
-import { own } from '../http/watch/harmless.ts'
+import { own, serializerName } from '../http/watch/harmless.ts'
 import { Overrides } from '../http/message/overrides.ts'
 import { watchLines } from '../http/watch/watched-lines.ts'
 import { textsAmong, type Outcomes, type Part, type Surroundings } from '../http/watch/surroundings.ts'
@@ -51,9 +51,24 @@ export function fastifySurroundings(request: HookRequest, reply: HookReply, said
     textsAmong(
       changedParams('params', request.params, request.raw.url),
       changedQuery('query', request.query, request.raw.url),
+      hasSerializer(reply) ? 'serializer' : null,
       reply.raw.statusCode === 200 ? null : `status ${reply.raw.statusCode}`,
     )
   return { parts, others, outcomes: () => outcomesOf(request), given, lend, isSaving, asker: request }
+}
+
+/** By the class of replies of an app, the symbol under which they keep their serializer. */
+const serializers = new WeakMap<object, symbol | null>()
+
+/** Whether an earlier hook has chosen a serializer for its client, by `reply.serializer()`. */
+function hasSerializer(reply: object): boolean {
+  const kind = Object.getPrototypeOf(reply) as object
+  let symbol = serializers.get(kind)
+  if (symbol === undefined) {
+    symbol = Object.getOwnPropertySymbols(reply).find((each) => each.description === serializerName) ?? null
+    serializers.set(kind, symbol)
+  }
+  return symbol !== null && typeof Reflect.get(reply, symbol) === 'function'
 }
 
 /**

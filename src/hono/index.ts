@@ -38,7 +38,7 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
     const { headers, status } = context.newResponse(null)
     for (const [name, value] of headers) outgoing.appendHeader(name, value)
     const said = new Set(headers.keys())
-    const surroundings = honoSurroundings(context, incoming, { outgoing, status })
+    const surroundings = honoSurroundings(context, incoming, { outgoing, status, said })
     const sent = new Set(isReplaced(context.req.raw) ? Object.keys(incoming.headers) : [])
     const run = async (): Promise<void> => {
       for (const name of said) {

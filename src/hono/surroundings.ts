@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { messagePart, responsePart } from '../http/server/express-surroundings.ts'
+import { changedParams, changedQuery } from '../http/watch/given-values.ts'
 import { own } from '../http/watch/harmless.ts'
 import { Overrides } from '../http/message/overrides.ts'
 import { textsAmong, type Surroundings } from '../http/watch/surroundings.ts'
@@ -20,13 +21,15 @@ export interface HonoContext {
 
 /**
  * The surroundings of a request of Hono.
- * @param status the status that earlier middleware has set
+ * @param about.status the status that earlier middleware has set
+ * @param about.said the names of the fields that earlier middleware has set
  */
 export function honoSurroundings(
   context: HonoContext,
   incoming: IncomingMessage,
-  { outgoing, status }: { readonly outgoing: ServerResponse; readonly status: number },
+  about: { readonly outgoing: ServerResponse; readonly status: number; readonly said: ReadonlySet<string> },
 ): Surroundings {
+  const { outgoing, status, said } = about
   const variables = context.var as Record<PropertyKey, unknown>
   const parts = [
     { name: 'c.var', object: variables, isOwn: own.nothing, kind: 'variables' } as const,
@@ -41,14 +44,54 @@ export function honoSurroundings(
       responsePart('c.env.outgoing', outgoing),
       { name: 'c.req.raw', object: context.req.raw, isOwn: own.honoRaw },
     ],
-    given: () => textsAmong(status === 200 ? null : `status ${status}`),
+    given: () => givenOf(context, incoming.url, status),
     asker: context,
     path: pathOf(context.req.path, incoming.url),
     lend: (onRead) => {
       lend(context, variables)
       watchValidated(context, onRead)
+      watchSaid(context, said, onRead)
     },
   }
+}
+
+function givenOf({ req }: HonoContext, url: string | undefined, status: number): readonly string[] {
+  // Usually a validator returns what the address says.
+  const [query, params] = [req.valid('query' as never), req.valid('param' as never)]
+  return textsAmong(
+    query === undefined ? null : changedQuery('c.req.valid.query', query, url),
+    params === undefined ? null : changedParams('c.req.valid.param', params, url),
+    status === 200 ? null : `status ${status}`,
+  )
+}
+
+/**
+ * Records reads of the fields that earlier middleware has set on the response, `c.res.headers.get()`. Hono itself lists
+ * them.
+ */
+function watchSaid(context: HonoContext, said: ReadonlySet<string>, onRead: (name: string) => void): void {
+  if (said.size === 0) return
+  const prototype = Object.getPrototypeOf(context) as object
+  const watched = new WeakSet<Headers>()
+  new Overrides(context).set('res', {
+    get: () => {
+      const response = Reflect.get(prototype, 'res', context) as Response
+      const { headers } = response
+      if (watched.has(headers)) return response
+      watched.add(headers)
+      const overrides = new Overrides(headers)
+      for (const method of ['get', 'has']) {
+        const before = overrides.method(method, (name: string) => {
+          const field = String(name).toLowerCase()
+          // @hono/node-server asks of every response whether it has a cookie.
+          if (said.has(field) && (method === 'get' || field !== 'set-cookie')) onRead(`:c.res.${field}`)
+          return before([name])
+        })
+      }
+      return response
+    },
+    set: (response) => void Reflect.set(prototype, 'res', response, context),
+  })
 }
 
 /** Inputs of a client, as validators take them. */

@@ -19,7 +19,7 @@ import { Exchange } from './run/exchange.ts'
 import { directivesOf } from './policy/directives.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
-import { isHttp2 } from './message/http2.ts'
+import { hasBody, isHttp2 } from './message/http2.ts'
 import { Overrides } from './message/overrides.ts'
 import { withoutIgnored } from './options/query-rule.ts'
 import { addressOf, responseKey, rewrittenUrl } from './stored/request-key.ts'
@@ -115,8 +115,10 @@ export class ResponseCache {
     const url = rewritten === null ? null : withoutIgnored(rewritten, this.#plan.query(request))
     const path = isKeyed ? null : (surroundings.path ?? null)
     const protocol = isHttp2(request) ? 'HTTP/2' : null
+    const route = isKeyed ? null : (surroundings.route?.() ?? null)
     const given = isKeyed ? none : (surroundings.given?.() ?? none)
-    return { protocol, url, path, user, said: forItsClient(response), names, given, depth: visit.depth }
+    const type = typeIn(response)
+    return { protocol, url, path, route, type, user, said: forItsClient(response), names, given, depth: visit.depth }
   }
 
   /**
@@ -143,7 +145,7 @@ export class ResponseCache {
       this.#invalidateAfter(request, response, address, key)
       return null
     }
-    const why = this.#passes(request)
+    const why = this.#passes(request, response)
     if (why === null) return key
     response.setHeader('Cache-Status', cacheStatusText({ forwarded: 'bypass', detail: why }))
     tellHandler(request, { forwarded: 'bypass', detail: why, background: false })
@@ -157,10 +159,10 @@ export class ResponseCache {
   }
 
   /** The reason why a request bypasses the cache; `null` for none. */
-  #passes(request: IncomingMessage): string | null {
+  #passes(request: IncomingMessage, response: ServerResponse): string | null {
     const { method = 'GET', headers } = request
     if (!this.#plan.methods(request).includes(method)) return 'method'
-    if (Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined) return 'body'
+    if (hasBody(request, response)) return 'body'
     if (headers.upgrade !== undefined) return 'upgrade'
     if (headers.cookie !== undefined && this.#plan.cookies(request) === 'pass') return 'cookie'
     if (headers.authorization !== undefined && this.#plan.authorization(request) === 'pass') return 'authorization'
@@ -209,4 +211,10 @@ function forItsClient(response: ServerResponse): 'private' | 'no-store' | null {
     if (directives.has('private')) return 'private'
   }
   return null
+}
+
+/** The `Content-Type` that earlier middleware has set. */
+function typeIn(response: ServerResponse): string | null {
+  const type = response.getHeader('Content-Type')
+  return type === undefined ? null : String(type)
 }

@@ -66,6 +66,7 @@ export function cacheResponses<Context extends KoaContext = KoaContext>(
 /** Values that Koa and its routers keep for the request. */
 interface Kept {
   readonly params?: unknown
+  readonly routerPath?: unknown
   readonly _querycache?: Readonly<Record<string, unknown>>
   readonly originalUrl?: string
 }
@@ -96,5 +97,9 @@ function surroundingsOf(context: KoaContext): Surroundings {
     messagePart('ctx.req', context.req),
   ]
   const others = (): Part[] => [responsePart('ctx.res', context.res)]
-  return { parts, others, given: () => givenOf(context), responseName: 'ctx.response', asker: context }
+  // The path by which a router has chosen the handler, or will choose it.
+  const { routerPath } = context as Kept
+  const route = (): string | null =>
+    typeof routerPath === 'string' ? `routerPath ${JSON.stringify(routerPath)}` : null
+  return { parts, others, route, given: () => givenOf(context), responseName: 'ctx.response', asker: context }
 }

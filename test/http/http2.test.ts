@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { once, type EventEmitter } from 'node:events'
 import type { RequestListener, Server } from 'node:http'
 import { connect, createSecureServer, createServer, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import { Agent } from 'node:https'
@@ -444,6 +444,63 @@ describe('a handler of node:http2', () => {
       await using connection = new Connection(site, 'http', { localAddress })
       expect((await connection.get()).text).toContain(localAddress)
     }
+  })
+
+  /** How a handler can hear that its client has gone away. */
+  const ways: Record<string, (request: EventEmitter, response: EventEmitter, hears: () => void) => unknown> = {
+    'close of the request': (request, _, hears) => request.once('close', hears),
+    'aborted of the request': (request, _, hears) => request.once('aborted', hears),
+    'close of the response': (_, response, hears) => response.once('close', hears),
+    'close of the stream': (request, _, hears) => Reflect.get(request, 'stream').once('close', hears),
+    'aborted of the stream': (request, _, hears) => Reflect.get(request, 'stream').once('aborted', hears),
+  }
+
+  test.each(
+    Object.keys(ways).flatMap((way) => [
+      [way, 'head', true],
+      [way, 'head', false],
+      [way, 'nothing', true],
+      [way, 'nothing', false],
+    ]),
+  )('that ends its answer at the %s, after %s, ends none for others (another waits: %s)', async (way, after, waits) => {
+    const gate = new Gate()
+    let runs = 0
+    await using site = await siteFor(async (request, response) => {
+      if (request.method === 'OPTIONS') return void response.end()
+      const run = ++runs
+      ways[way as string]?.(request, response, () => response.end(']'))
+      if (after === 'head') response.write('[')
+      await gate.opened
+      if (response.writableEnded) return
+      if (after === 'nothing') response.write('[')
+      response.end(`${run}]`)
+    })
+    await using connection = new Connection(site)
+    const leader = connection.open()
+    await until('its handler runs', () => runs === 1)
+    const other = waits ? connection.get() : null
+    await until('another waits', () => site.requests === (waits ? 2 : 1))
+    leader.close(8)
+    await once(leader, 'close')
+    // What this asks comes to the server after that.
+    await connection.get('/', { ':method': 'OPTIONS' })
+    gate.open()
+    expect((await other)?.text ?? '[1]').toBe('[1]')
+    await site.stored()
+    expect(await connection.get()).toMatchObject({ text: waits ? '[1]' : '[2]', code: 0 })
+  })
+
+  test('with a body of its client is for that client alone', async () => {
+    await using site = await siteFor(async (request, response) => {
+      const parts: Buffer[] = []
+      for await (const part of request) parts.push(part as Buffer)
+      response.end(`body=${Buffer.concat(parts).toString()}`)
+    })
+    await using connection = new Connection(site)
+    const asking = connection.session.request({ ':authority': 'site', ':path': '/' }, { endStream: false })
+    const answer = answerOf(asking.end('own') && asking)
+    expect(await answer).toMatchObject({ text: 'body=own', cache: 'herdless; fwd=bypass; detail=body' })
+    expect(await connection.get()).toMatchObject({ text: 'body=', cache: 'herdless; fwd=uri-miss; stored' })
   })
 
   test('with trailers is not stored', async () => {

@@ -213,3 +213,22 @@ describe.for(Object.keys(apps))('%s: a client that leads and', (app) => {
 function disposable(socket: Socket): Socket & Disposable {
   return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() })
 }
+
+test('a client that never takes a stale response keeps nobody from its refresh', async () => {
+  let runs = 0
+  await using site = await siteOn(async (cache) => {
+    const app = express()
+    app.get('/hang', () => undefined)
+    app.get('/', ofExpress(cache, { ttl: 1, grace: '1m' }), (_req, res) => void res.send(`run ${++runs}`))
+    return createServer(app)
+  })
+  await site.get('/')
+  await site.stored()
+  const socket = connect(site.ports[0] as number, '127.0.0.1')
+  await once(socket, 'connect')
+  // Its response waits behind one that never ends, and never closes then.
+  socket.write('GET /hang HTTP/1.1\r\nHost: site\r\n\r\nGET / HTTP/1.1\r\nHost: site\r\n\r\n')
+  await until('it has asked', () => site.requests === 3)
+  socket.destroy()
+  await expect.poll(async () => (await site.get('/')).text).not.toBe('run 1')
+})

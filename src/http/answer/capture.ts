@@ -11,7 +11,7 @@ import type { ServerResponse } from 'node:http'
 import type { WatchedRequest } from '../watch/watched-request.ts'
 import { ClientBacklog } from './backlog.ts'
 import { Departure } from '../message/departure.ts'
-import { cutOff, hasClientLeft, streamOf } from '../message/http2.ts'
+import { cutOff, streamOf } from '../message/http2.ts'
 import { sendHead, type MoreLines } from '../message/late-head.ts'
 import { Overrides } from '../message/overrides.ts'
 import { argumentsOf, applyHead, isChunk, linesOf } from '../message/response-arguments.ts'
@@ -35,8 +35,8 @@ export type Course =
 
 /** The clients of an answer: its own client, and others that remain if that one goes away. */
 export interface Audience {
-  /** The real connection of its client, not a replacement. */
-  readonly socket: unknown
+  /** The real connection of its client, not a replacement; with HTTP/2 the stream. */
+  readonly carrier: unknown
   /** Whether another request of this process waits for the answer. */
   readonly isAwaited: () => boolean
   /** How long a handler without its client may be silent, in milliseconds. */
@@ -118,7 +118,7 @@ export class Capture {
     this.#overrides = new Overrides(response)
     this.head = new Promise((resolve) => (this.#onHead = resolve))
     this.#overrides.allOrNone(() => this.#replaceMethods())
-    this.#departure = audience === null ? null : new Departure(audience.socket, () => this.#goOnWithout(audience))
+    this.#departure = audience === null ? null : new Departure(audience.carrier, () => this.#goOnWithout(audience))
     response.once('close', this.#onClose)
   }
 
@@ -197,6 +197,7 @@ export class Capture {
       const head = this.#decideNow()
       const { course } = this
       if (course?.to === 'client') this.#send(course, writeHead)
+      if (this.#isGone) this.#overrides.value('headersSent', true)
       this.#onHead(head)
       return response
     })
@@ -250,7 +251,6 @@ export class Capture {
       this.#onClose()
       return destroy(args)
     })
-    if (streamOf(response) !== null) this.#withholdClose()
     // HTTP/1 has `addTrailers`; HTTP/2 has `setTrailer` as well.
     for (const name of ['addTrailers', 'setTrailer']) {
       if (!(name in response)) continue
@@ -259,26 +259,6 @@ export class Capture {
         this.recording.refuse('it has trailers')
       })
     }
-  }
-
-  /**
-   * Withholds the `close` of an HTTP/2 response while it has followers. With HTTP/2 a departing client ends its stream
-   * and not the connection, so `Departure` does not apply.
-   */
-  #withholdClose(): void {
-    const response = this.#response
-    const emit = this.#replace('emit', (...args) => {
-      const isClose = (args as unknown[])[0] === 'close' && this.#course?.to === 'client' && !this.#isGone
-      if (!isClose || !this.recording.isFollowed || !hasClientLeft(response) || this.#audience === null)
-        return emit(args)
-      this.#overrides.value('destroyed', false)
-      this.#goOnWithout(this.#audience)
-      void this.recording.over.then(() => {
-        this.#overrides.value('destroyed', true)
-        emit(args)
-      })
-      return true
-    })
   }
 
   /**

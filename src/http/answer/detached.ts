@@ -13,7 +13,13 @@ const members: ReadonlySet<string> = new Set(
   ),
 )
 
-const ofTheAnswer: ReadonlySet<string> = new Set(['cache-control', 'cdn-cache-control', 'expires', 'vary'])
+const ofTheAnswer: ReadonlySet<string> = new Set([
+  'cache-control',
+  'cdn-cache-control',
+  'content-type',
+  'expires',
+  'vary',
+])
 
 /**
  * Replaces all members of a response whose client is already answered by those of another response without a

@@ -1,5 +1,6 @@
 import { timers } from '../../core/time/clock.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { withheld } from './departure.ts'
 import { Overrides } from './overrides.ts'
 
 /**
@@ -8,17 +9,15 @@ import { Overrides } from './overrides.ts'
  */
 const pseudoFields: ReadonlySet<string> = new Set(':method :path :authority :scheme :protocol'.split(' '))
 
-/**
- * Marks a response that its handler destroyed. The reset code of the stream cannot tell: a client may send any code.
- */
-const destroyed: unique symbol = Symbol.for('herdless.destroyed') as never
-
 /** INTERNAL_ERROR (RFC 9113 section 7): the answer is incomplete. */
 const internalError = 0x2
 
 /** The used members of a stream of node:http2. */
 interface Stream {
   readonly closed: boolean
+  readonly destroyed: boolean
+  /** Whether the request has no body. */
+  readonly endAfterHeaders?: boolean
   close(code: number): void
 }
 
@@ -51,6 +50,13 @@ export function streamOf(response: ServerResponse): Stream | null {
   return Reflect.get(Object.getPrototypeOf(response) as object, 'stream', response) as Stream
 }
 
+/** Whether a request has a body. With HTTP/2 no field tells so (RFC 9113 section 8.1). */
+export function hasBody(request: IncomingMessage, response: ServerResponse): boolean {
+  const { headers } = request
+  if (Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined) return true
+  return isHttp2(request) && streamOf(response)?.endAfterHeaders === false
+}
+
 /** Whether a response can no longer be sent: it was destroyed, or its stream is closed. */
 export function hasEnded(response: ServerResponse): boolean {
   return response.destroyed || streamOf(response)?.closed === true
@@ -65,19 +71,12 @@ export function cutOff(response: ServerResponse, error?: Error): void {
   else timers.setImmediate(() => stream.close(internalError))
 }
 
-/** Whether the client, and not the handler, ended the exchange. */
-export function hasClientLeft(response: ServerResponse): boolean {
-  if (streamOf(response) !== null) return Reflect.get(response, destroyed) !== true
-  const { socket } = response.req
-  return socket.readableEnded || socket.errored !== null
-}
-
 /** Properties of a connection that node:http2 forgets when the connection ends. */
 const lasting = 'encrypted remoteAddress remoteFamily remotePort localAddress localFamily localPort'.split(' ')
 
 /**
  * Makes the addresses of a connection outlast it, for the request and the response. node:http2 forgets all of them,
- * node:http an address that was never read. Also marks a response that its handler destroys.
+ * node:http an address that was never read.
  */
 export function rememberConnection(request: IncomingMessage, response: ServerResponse): void {
   if (!isHttp2(request)) return void request.socket?.remoteAddress
@@ -86,10 +85,6 @@ export function rememberConnection(request: IncomingMessage, response: ServerRes
   const properties = known.map((name) => [name, { value: Reflect.get(socket, name) as unknown, writable: true }])
   const remembered: unknown = Object.create(socket, Object.fromEntries(properties) as PropertyDescriptorMap)
   for (const message of [request, response]) new Overrides(message).value('socket', remembered)
-  const destroy = new Overrides(response).method('destroy', (...args) => {
-    Reflect.set(response, destroyed, true)
-    return destroy(args)
-  })
 }
 
 /** Members of a stream that libraries use to write an answer; none of them differs between clients. */
@@ -105,6 +100,8 @@ export function watchedStream(stream: object, onRead: (name: string) => void): o
   return new Proxy(stream, {
     get(target, name) {
       if (!ofWriting.has(name)) onRead(String(name))
+      const shown = withheld(target, String(name))
+      if (shown !== undefined) return shown.value
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },

@@ -75,15 +75,18 @@ function sentWatching(response: ServerResponse, send: () => void, onChange: (nam
   const overrides = new Overrides(stream ?? response)
   const sent = overrides.method(stream === null ? '_storeHeader' : 'respond', (...args) => {
     look()
-    return sent(args)
+    // A client of HTTP/2 may have gone away unnoticed, and then `respond` throws.
+    return stream?.destroyed === true ? undefined : sent(args)
   })
   send()
   look()
 }
 
+/** The values of `telling`, read past the watched methods of the response: this is no read of the handler. */
 function valuesIn(response: ServerResponse): unknown[] {
+  const kind = Object.getPrototypeOf(response) as Pick<ServerResponse, 'getHeader'>
   return telling.map((name) => {
-    const value = response.getHeader(name)
+    const value = kind.getHeader.call(response, name)
     return Array.isArray(value) ? value.join('\n') : value
   })
 }

@@ -30,14 +30,14 @@ export function acceptedEncodings(field: string): string {
 }
 
 /**
- * Normalizes Accept-Language (RFC 9110 section 12.5.4): lower-case, sorted by quality. Qualities are kept. An invalid
- * field is returned unchanged.
+ * Normalizes Accept-Language (RFC 9110 section 12.5.4): in the usual case (RFC 5646 section 2.1.1), sorted by quality.
+ * Qualities are kept. An invalid field is returned unchanged.
  * @param order whether languages of one quality stay in their order (`'kept'`) or are sorted by name
  */
 export function acceptedLanguages(field: string, order: 'kept' | 'ignored'): string {
   const members = weighted(field, isLanguageRange)
   if (members === null) return field
-  const languages = members.map(({ value, weight }) => ({ value: value.toLowerCase(), weight }))
+  const languages = members.map(({ value, weight }) => ({ value: inUsualCase(value), weight }))
   // Array sorting is stable: it keeps the order of equals.
   const compare = order === 'kept' ? (one: Weighted, other: Weighted) => other.weight - one.weight : byWeight
   return languages.sort(compare).map(text).join(',')
@@ -59,6 +59,18 @@ function weighted(field: string, isValid: (value: string) => boolean): Weighted[
 /** Whether a text is a basic language range (RFC 4647 section 2.1). */
 function isLanguageRange(value: string): boolean {
   return value === '*' || /^[a-z]{1,8}(?:-[a-z\d]{1,8})*$/i.test(value)
+}
+
+/** A language range in the case that browsers send: `zh-Hant-TW`. Handlers may compare it with such names. */
+function inUsualCase(range: string): string {
+  const [language = '', ...others] = range.toLowerCase().split('-')
+  const isSingleton = (index: number): boolean => others.slice(0, index).some((each) => each.length === 1)
+  const cased = others.map((each, index) => {
+    if (isSingleton(index)) return each
+    if (each.length === 2) return each.toUpperCase()
+    return /^[a-z]{4}$/.test(each) ? each.charAt(0).toUpperCase() + each.slice(1) : each
+  })
+  return [language, ...cased].join('-')
 }
 
 /** RFC 9110 section 8.4.1.3: a recipient should treat x-gzip as gzip. */

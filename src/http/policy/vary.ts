@@ -40,11 +40,25 @@ export function selectedBy(
   const said = names.map((name) => {
     const value = fieldOf(fields, name)
     if (value === null) return null
-    if (name === 'accept-encoding') return acceptedEncodings(value)
-    if (name === 'accept-language') return acceptedLanguages(value, languageOrder)
+    const negotiated = normalizedField(name, value, languageOrder)
+    if (negotiated !== null) return negotiated
     return notLists.has(name) ? value : withoutSpaces(value)
   })
   return JSON.stringify([names, said])
+}
+
+/**
+ * The value of a field of which several spellings select one variant; `null` for other fields. A handler must see this
+ * value, or it could tell the spellings apart: `/gzip/` matches `gzip;q=0, br`, which equals `br`.
+ * @param name lower-case
+ */
+export function normalizedField(
+  name: string,
+  value: string,
+  languageOrder: 'kept' | 'ignored' = 'kept',
+): string | null {
+  if (name === 'accept-encoding') return acceptedEncodings(value)
+  return name === 'accept-language' ? acceptedLanguages(value, languageOrder) : null
 }
 
 // Fields in which a comma is, or may be, part of the value.

@@ -110,7 +110,7 @@ export class Decider {
   #apart(seen: SeenFields): readonly string[] {
     const { selection } = this.#client
     // An answer that can be shared may exist for requests without such circumstances.
-    const before = selection.before === '' ? [] : [beforeName]
+    const before = selection.isUsual ? [] : [beforeName]
     if (seen === 'all' || this.#plan.undeclared(this.#request) !== 'key') return before
     const read = [...seen].filter((name) => selection.isKeyable(name) && !credentials.has(name))
     return [...new Set([...before, ...read])].sort()

@@ -8,7 +8,7 @@ import type { Client } from './client.ts'
 import { Decider, type Decision } from './decision.ts'
 import { finished } from '../answer/detached.ts'
 import { EarlierLines } from './earlier-lines.ts'
-import { cutOff, isHttp2 } from '../message/http2.ts'
+import { cutOff, isHttp2, streamOf } from '../message/http2.ts'
 import type { FieldLine } from '../policy/fields.ts'
 import { cutting, partFor, sayPart } from '../answer/part.ts'
 import type { Ended, Follower } from '../answer/recording.ts'
@@ -281,8 +281,8 @@ export class HandlerRun {
     const { waiters, patience, isBehind } = this.#about
     const isAwaited = (): boolean => this.#keys.some((key) => waiters.hasOther(key, this.#client))
     // An HTTP/2 connection serves many requests.
-    const socket = isHttp2(this.#request) ? null : this.#request.socket
-    return isBehind ? null : { socket, isAwaited, patience }
+    const carrier = isHttp2(this.#request) ? streamOf(this.#response) : this.#request.socket
+    return isBehind ? null : { carrier, isAwaited, patience }
   }
 
   get #seen(): SeenFields {
@@ -303,7 +303,7 @@ export class HandlerRun {
 
   #passed(why: string): Decision {
     const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
-    const isAlike = this.#client.selection.before === '' && !this.#isLeft
+    const isAlike = this.#client.selection.isUsual && !this.#isLeft
     return { to: 'pass', why, names: isAlike || names.includes(beforeName) ? names : [...names, beforeName] }
   }
 

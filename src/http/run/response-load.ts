@@ -119,6 +119,10 @@ export class ResponseLoad {
     const { request, response } = this.#client
     const { key } = this.#slot
     if (refreshing.has(key)) return
+    // Before the key is taken: a client need not take its answer, ever.
+    if (!response.closed && !hasEnded(response))
+      await new Promise<unknown>((resolve) => response.once('close', resolve))
+    if (refreshing.has(key)) return
     refreshing.add(key)
     const load = (context: LoadContext): Promise<Kept | null> => {
       const behind = detached(request, response, this.#before)
@@ -126,8 +130,6 @@ export class ResponseLoad {
       const handlerRun = this.#newRun(behind, true)
       return new ResponseStoring(this.#storing, handlerRun).load(context, this.#slot, this.#old)
     }
-    if (!response.closed && !hasEnded(response))
-      await new Promise<unknown>((resolve) => response.once('close', resolve))
     try {
       await sibling.cache.getOrLoad(key, load, this.#storing.options)
     } catch {

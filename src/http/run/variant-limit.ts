@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto'
 import type { Sibling } from '../../core/cache/sibling.ts'
 import { ignoreRejection } from '../../core/errors.ts'
 
-/** The most addresses whose variants are counted. */
-const mostAddresses = 10_000
+/** The most variants that are counted, of all addresses together. */
+const mostCounted = 100_000
 
 /**
  * Limits the variants of an address: if a handler reads a field, a client can make up any number of values. Each
@@ -12,8 +13,12 @@ const mostAddresses = 10_000
 export class VariantLimit {
   readonly #sibling: Sibling
   readonly #most: number
-  /** By key of the address, the keys of its variants; both in the order of their last store. */
+  /**
+   * By address, the ends of the keys of its variants; both in the order of their last store. An address stands as a
+   * digest: a client chooses how long it is.
+   */
   readonly #addresses = new Map<string, Set<string>>()
+  #counted = 0
 
   /**
    * @param most variants of an address
@@ -28,30 +33,38 @@ export class VariantLimit {
    * @param key the key of the address
    */
   stored(key: string, variant: string): void {
-    const variants = this.#addresses.get(key) ?? new Set()
-    moveLast(variants, variant)
-    this.#addresses.delete(key)
-    this.#addresses.set(key, variants)
+    const address = createHash('sha256').update(key).digest('base64url')
+    const variants = this.#addresses.get(address) ?? new Set()
+    this.#counted -= variants.size
+    // A copy: a slice would keep the whole key in memory.
+    moveLast(variants, Buffer.from(variant.slice(key.length)).toString())
+    this.#addresses.delete(address)
+    this.#addresses.set(address, variants)
     if (variants.size > this.#most) this.#crowdOut(key, variants)
-    if (this.#addresses.size > mostAddresses) deleteFirst(this.#addresses)
+    this.#counted += variants.size
+    while (this.#counted > mostCounted) this.#forgetFirst()
   }
 
   #crowdOut(key: string, variants: Set<string>): void {
-    const first = deleteFirst(variants)
+    const [first] = variants
     if (first === undefined) return
+    variants.delete(first)
     this.#sibling.events.emit('crowdedOut', { key, variants: this.#most })
     // If the store is away, the variant stays until it expires.
-    ignoreRejection(this.#sibling.cache.invalidate(first))
+    ignoreRejection(this.#sibling.cache.invalidate(key + first))
+  }
+
+  /** Forgets the variants of the address that stored one longest ago. */
+  #forgetFirst(): void {
+    for (const [address, variants] of this.#addresses) {
+      this.#addresses.delete(address)
+      this.#counted -= variants.size
+      return
+    }
   }
 }
 
 function moveLast(all: Set<string>, one: string): void {
   all.delete(one)
   all.add(one)
-}
-
-function deleteFirst(all: Set<string> | Map<string, unknown>): string | undefined {
-  const [first] = all.keys()
-  if (first !== undefined) all.delete(first)
-  return first
 }

@@ -13,25 +13,53 @@ interface Route {
 interface App {
   readonly _router?: { readonly stack?: readonly Layer[] }
   readonly router?: { readonly stack?: readonly Layer[] }
+  /** The path at which the app is mounted in another one, or `''`. */
+  readonly path?: () => unknown
 }
 
-/** The ranks of the routes that were seen. */
-const ranks = new WeakMap<object, number>()
+/** The texts of the routes, and of the middlewares outside of one, that were seen. */
+const texts = new WeakMap<object, string | null>()
+
+/** The middlewares of this library. */
+const ours = new WeakSet<object>()
+
+/** Marks a middleware as one of this library, so that `routeText` counts it. */
+export function markMiddleware(middleware: object): void {
+  ours.add(middleware)
+}
 
 /**
- * How many routes with the same path precede the route of a request in its app; 0 for the first one. Of two routes with
- * one path, earlier middleware chooses: by `next('route')`, for example.
+ * A text for the place of a cache in its app. Of several places for one address, earlier middleware chooses, by
+ * `next('route')` or `next('router')` for example. It has the path of the route as it was written, and the number of
+ * earlier routes with the same path; outside of a route the number of earlier middlewares of this library outside of
+ * one, `null` for the first.
  */
-export function rankOfRoute(app: unknown, route: unknown): number {
-  if (typeof route !== 'object' || route === null) return 0
-  let rank = ranks.get(route)
-  if (rank === undefined) {
-    const { path } = route as Route
-    const all = [...routesOf(stackOf(app), new Set())].filter((each) => String(each.path) === String(path))
-    rank = Math.max(0, all.indexOf(route as Route))
-    ranks.set(route, rank)
+export function routeText(app: unknown, route: unknown, middleware: object): string | null {
+  const isRouted = typeof route === 'object' && route !== null
+  const place = isRouted ? route : middleware
+  let text = texts.get(place)
+  if (text === undefined) {
+    text = isRouted ? textOfRoute(app, route as Route) : textOutside(app, middleware)
+    texts.set(place, text)
   }
-  return rank
+  return text
+}
+
+function textOfRoute(app: unknown, route: Route): string {
+  const path = String(route.path)
+  const same = [...layersOf(stackOf(app))].flatMap((layer) => {
+    return layer.route !== undefined && String(layer.route.path) === path ? [layer.route] : []
+  })
+  const mounted = typeof app === 'function' ? (app as App).path?.() : undefined
+  return `route ${JSON.stringify([mounted ?? '', path, Math.max(0, same.indexOf(route))])}`
+}
+
+function textOutside(app: unknown, middleware: object): string | null {
+  const all = [...layersOf(stackOf(app))].flatMap(({ handle }) => {
+    return handle !== undefined && ours.has(handle) ? [handle as object] : []
+  })
+  const rank = all.indexOf(middleware)
+  return rank < 1 ? null : `middleware ${rank}`
 }
 
 function stackOf(app: unknown): readonly Layer[] {
@@ -41,11 +69,12 @@ function stackOf(app: unknown): readonly Layer[] {
   return router?.stack ?? []
 }
 
-function* routesOf(stack: readonly Layer[], seen: Set<object>): Generator<Route> {
+/** The layers of an app and of the routers in it, in their order. */
+function* layersOf(stack: readonly Layer[], seen = new Set<object>()): Generator<Layer> {
   if (seen.has(stack)) return
   seen.add(stack)
-  for (const { route, handle } of stack) {
-    if (route !== undefined) yield route
-    if (Array.isArray(handle?.stack)) yield* routesOf(handle.stack, seen)
+  for (const layer of stack) {
+    yield layer
+    if (Array.isArray(layer.handle?.stack)) yield* layersOf(layer.handle.stack, seen)
   }
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isHttp2 } from '../message/http2.ts'
 import { changedParams, changedQuery } from '../watch/given-values.ts'
 import { own } from '../watch/harmless.ts'
-import { rankOfRoute } from './express-route.ts'
+import { routeText } from './express-route.ts'
 import { textsAmong, type Outcomes, type Part, type Surroundings } from '../watch/surroundings.ts'
 
 interface ExpressRequest extends IncomingMessage {
@@ -25,8 +26,15 @@ const indifferent: ReadonlyMap<string, boolean> = new Map([
   ...ofProxies.map((name) => [name, false] as const),
 ])
 
-/** The surroundings of a request of Express, or of node:http alone. */
-export function expressSurroundings(request: ExpressRequest, response: ExpressResponse): Surroundings {
+/**
+ * The surroundings of a request of Express, or of node:http alone.
+ * @param middleware the cache's
+ */
+export function expressSurroundings(
+  request: ExpressRequest,
+  response: ExpressResponse,
+  middleware: object,
+): Surroundings {
   const { locals } = response
   const parts: Part[] = [
     { name: 'req', object: request, isOwn: own.expressRequest, kind: 'request' },
@@ -37,6 +45,7 @@ export function expressSurroundings(request: ExpressRequest, response: ExpressRe
   return {
     parts,
     outcomes: () => outcomesOf(request),
+    route: () => routeText(request.app, request.route, middleware),
     given: () => givenOf(request, response),
     responseName: 'res',
     asker: request,
@@ -70,19 +79,21 @@ export function responsePart(name: string, response: ServerResponse): Part {
   return { name, object: response, isOwn: own.response }
 }
 
-function givenOf(request: ExpressRequest, { statusCode }: ServerResponse): readonly string[] {
-  const { app, route, params, url, headers } = request
-  const rank = rankOfRoute(app, route)
+function givenOf(request: ExpressRequest, response: ServerResponse): readonly string[] {
+  const { route, params, url, headers } = request
+  const { statusCode } = response
+  // HTTP/2 has none, and warns of a read.
+  const message = isHttp2(request) ? '' : response.statusMessage
   // Express 5 makes the query anew for each read, unless somebody has defined it.
   const query = Object.hasOwn(request, 'query') ? changedQuery('query', request.query, url) : null
   // The host that a trusted proxy names may have chosen the handler.
   const host = headers['x-forwarded-host'] === undefined ? undefined : request.hostname
   return textsAmong(
-    changedParams('params', params, request.originalUrl ?? url),
+    changedParams('params', params, request.originalUrl ?? url, (route as { path?: unknown } | undefined)?.path),
     query,
-    rank === 0 ? null : `route ${rank}`,
     host === undefined || host === withoutPort(headers.host) ? null : `host ${JSON.stringify(host)}`,
     statusCode === 200 ? null : `status ${statusCode}`,
+    message ? `statusMessage ${JSON.stringify(message)}` : null,
   )
 }
 

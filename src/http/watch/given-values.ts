@@ -1,12 +1,16 @@
+import { isPlainObject } from './surroundings.ts'
+
 /**
  * The parameters of a path, if earlier middleware has changed one (`req.params.id = req.user.id` at /users/me); `null` if
  * all are what the URL says, each as whole segments and in their order. They are compared, because every handler reads
  * them.
  * @param name the name that handlers have for the parameters
+ * @param pattern the path of the route, if it is known
  */
-export function changedParams(name: string, params: unknown, url = ''): string | null {
-  if (isEmpty(params)) return null
+export function changedParams(name: string, params: unknown, url = '', pattern?: unknown): string | null {
   const path = `${pathOf(url)}/`
+  if (typeof pattern === 'string' && differs(params, path, pattern)) return `${name} ${textOfValue(params)}`
+  if (isEmpty(params)) return null
   let from = 0
   for (const value of Object.values(params as object) as unknown[]) {
     // A wildcard of Express 5 is a list of segments.
@@ -17,6 +21,19 @@ export function changedParams(name: string, params: unknown, url = ''): string |
     from = at + (segments as string).length
   }
   return null
+}
+
+/**
+ * Whether a parameter is not the segment of the path that the pattern names, or is missing. The pattern is of the last
+ * segments, because routers keep the path at which they are mounted to themselves.
+ */
+function differs(params: unknown, path: string, pattern: string): boolean {
+  if (!pattern.includes(':')) return false
+  const segments = path.split('/').filter((each) => each !== '')
+  const wanted = pattern.split('/').filter((each) => each !== '')
+  const from = segments.length - wanted.length
+  const values = (params ?? {}) as Readonly<Record<string, unknown>>
+  return wanted.some((each, index) => /^:\w+$/.test(each) && values[each.slice(1)] !== segments[from + index])
 }
 
 /**
@@ -58,10 +75,17 @@ function isEmpty(object: unknown): boolean {
 /** Equal texts mean equal values: what JSON cannot hold is equal to nothing. */
 function textOfValue(value: unknown): string {
   try {
-    return JSON.stringify(value, (_, each: unknown) => {
+    return JSON.stringify(value, function (this: Record<string, unknown>, name, each: unknown) {
+      const original = this[name]
+      // Such an object may hold more than it shows.
+      if (typeof original === 'object' && original !== null && !isShown(original)) throw new TypeError('not shown')
       return typeof each === 'bigint' || typeof each === 'function' || typeof each === 'symbol' ? String(each) : each
     })
   } catch {
     return `unknown ${Math.random()}`
   }
+}
+
+function isShown(object: object): boolean {
+  return Array.isArray(object) || object instanceof Date || isPlainObject(object)
 }

@@ -37,7 +37,7 @@ const ofResponse = [
   ...[ServerResponse, OutgoingMessage, Stream, EventEmitter].flatMap(({ prototype }) => ownNames(prototype as object)),
   ...named('_maxRequestsPerSocket statusCode statusMessage timeout writable'),
   // The same with HTTP/2.
-  ...symbols('kUniqueHeaders state headers trailers stream herdless.destroyed'),
+  ...symbols('kUniqueHeaders state headers trailers stream'),
 ]
 
 // A replaced method of node:http and the `flush` of compression only send bytes that are captured already.
@@ -130,6 +130,12 @@ function among(texts: readonly string[]): IsOwn {
   return (key) => all.has(keyText(key))
 }
 
+/** The symbol that `reply.serializer()` of Fastify sets, by which an earlier hook may choose a format for its client. */
+export const serializerName = 'fastify.reply.serializer'
+
 function orOfFastify(isOwn: IsOwn): IsOwn {
-  return (key) => isOwn(key) || keyText(key).startsWith('@fastify.')
+  return (key) => {
+    const text = keyText(key)
+    return isOwn(key) || (text.startsWith('@fastify.') && text !== `@${serializerName}`)
+  }
 }

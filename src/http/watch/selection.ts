@@ -3,7 +3,7 @@ import { isPseudoField } from '../message/http2.ts'
 import type { Fields } from '../policy/fields.ts'
 import { selectedBy } from '../policy/vary.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
-import { isBare, textOf, type Before, type Outcomes, type Surroundings } from './surroundings.ts'
+import { isBare, isUsual, textOf, type Before, type Outcomes, type Surroundings } from './surroundings.ts'
 
 /** The name of the circumstances that `textOf` formats, as an input. Names of request fields have no colon. */
 export const beforeName = ':before'
@@ -27,6 +27,11 @@ export class Selection {
     this.#request = request
     this.#surroundings = surroundings
     this.#fields = request.headers
+  }
+
+  /** Whether there are no circumstances besides the route. */
+  get isUsual(): boolean {
+    return isUsual(this.#circumstances)
   }
 
   /** The request fields as they were sent. */

@@ -33,6 +33,8 @@ export interface Surroundings {
   /** Objects that are watched during a fill, but not compared on a hit. */
   readonly others?: () => readonly Part[]
   readonly outcomes?: () => Outcomes | undefined
+  /** The route with the handler, for frameworks in which earlier middleware may choose one of several. */
+  readonly route?: () => string | null
   /** Values by which answers differ and whose reads are not recorded; compared on every hit. */
   readonly given?: () => readonly string[]
   /**
@@ -123,6 +125,10 @@ export interface Before {
   /** The URL and the path that handlers see, if they differ from those of the address. */
   readonly url: string | null
   readonly path: string | null
+  /** The route with the handler; `null` outside of one. */
+  readonly route: string | null
+  /** The `Content-Type` that earlier middleware has set, which every framework reads itself. */
+  readonly type: string | null
   readonly user: string | null
   /** The directive by which earlier middleware has restricted the answer to its client; `null` for none. */
   readonly said: string | null
@@ -137,11 +143,20 @@ export interface Before {
  * Formats the circumstances of a request as a text; requests with equal texts may share an answer. `''` if there are
  * none.
  */
-export function textOf({ protocol, url, path, user, said, names, given, depth }: Before): string {
-  const isAddressed = protocol === null && url === null && path === null && given.length === 0
-  const isUsual = isAddressed && user === null && said === null && depth === 0
-  if (isUsual) return names.join('\n')
-  return JSON.stringify([protocol, url, path, user, said, names, depth, ...given])
+export function textOf(before: Before): string {
+  const { protocol, url, path, route, type, user, said, names, given, depth } = before
+  if (isUsual(before, names)) return names.length === 0 ? (route ?? '') : `${route ?? ''}\n${names.join('\n')}`
+  return JSON.stringify([protocol, url, path, route, type, user, said, names, depth, ...given])
+}
+
+/**
+ * Whether a request has no circumstances besides its route.
+ * @param names the names to count, by default all
+ */
+export function isUsual(before: Before, names: readonly string[] = none): boolean {
+  const { protocol, url, path, type, user, said, given, depth } = before
+  if (protocol !== null || url !== null || path !== null || type !== null || given.length > 0) return false
+  return user === null && said === null && depth === 0 && before.names.length === names.length
 }
 
 /** Whether no circumstance of a request may tell its client from others. */
@@ -176,10 +191,17 @@ function isSame(one: readonly PropertyKey[], other: readonly PropertyKey[]): boo
   return true
 }
 
-/** Whether an object inherits from no other than `Object.prototype`, also that of another realm. */
+/**
+ * Whether an object inherits nothing but the members of `Object.prototype`, also that of another realm, and is no proxy.
+ */
 export function isPlainObject(object: object): boolean {
+  // A proxy may make its properties when they are read.
+  if (isProxy(object)) return false
   const prototype: unknown = Object.getPrototypeOf(object)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
+  if (prototype === null || prototype === Object.prototype) return true
+  if (Object.getPrototypeOf(prototype) !== null) return false
+  // Parsers of queries and cookies create objects with an empty prototype.
+  return Object.hasOwn(prototype as object, 'isPrototypeOf') || Reflect.ownKeys(prototype as object).length === 0
 }
 
 /** Whether a property has a value. An empty object counts as none: `req.cookies` without a cookie. */
@@ -191,6 +213,5 @@ function isSomething(object: object, key: PropertyKey): boolean {
   if (typeof value !== 'object') return value !== undefined
   if (value === null || isCacheInfo(value)) return false
   if (Array.isArray(value)) return value.length > 0
-  // A proxy may make its properties when they are read.
-  return !isPlainObject(value) || Reflect.ownKeys(value).length > 0 || isProxy(value)
+  return !isPlainObject(value) || Reflect.ownKeys(value).length > 0
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Overrides } from '../message/overrides.ts'
 import type { Fields } from '../policy/fields.ts'
+import { normalizedField } from '../policy/vary.ts'
 import { watchedWhereKept } from './kept-headers.ts'
 import { filledWhenRead, watchedHeaders, type FieldReads } from './watched-collections.ts'
 
@@ -79,7 +80,7 @@ export class WatchedFields {
     this.#isHidden = (name) => hidden.has(name) || hides.includes(name)
     this.selects = (name) => !this.#isHidden(name) && !forCaches.has(name) && !keyed.includes(name)
     const shown: Record<string, Fields[string]> = {}
-    for (const name of Object.keys(fields)) if (!this.#isHidden(name)) shown[name] = fields[name]
+    for (const name of Object.keys(fields)) if (!this.#isHidden(name)) shown[name] = shownValue(name, fields[name])
     Object.assign(shown, conditions)
     this.#reveal = (name) => {
       if (this.isWatched && !isKeyable(name)) for (const each of hides) if (each in fields) shown[each] = fields[each]
@@ -103,8 +104,10 @@ export class WatchedFields {
   #replaceFields(request: IncomingMessage, shown: Fields, { conditions, isHeard }: WatchedFieldsAbout): void {
     const { rawHeaders } = request
     const raw = (): string[] => {
-      const visible = rawHeaders.filter((_, index) => {
-        return !this.#isHidden((rawHeaders[index - (index % 2)] ?? '').toLowerCase())
+      const visible = rawHeaders.flatMap((value, index) => {
+        const name = (rawHeaders[index - (index % 2)] ?? '').toLowerCase()
+        if (this.#isHidden(name)) return []
+        return [index % 2 === 0 ? value : (normalizedField(name, value) ?? value)]
       })
       return [...visible, ...Object.entries(conditions).flat()]
     }
@@ -178,6 +181,11 @@ export class WatchedFields {
     this.#seen.add(name)
     this.#onSee(name)
   }
+}
+
+/** The value of a field as the key has it: what the handler sees is what selects the variant. */
+function shownValue(name: string, value: Fields[string]): Fields[string] {
+  return typeof value === 'string' ? (normalizedField(name, value) ?? value) : value
 }
 
 /**

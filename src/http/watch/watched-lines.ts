@@ -1,11 +1,14 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Overrides } from '../message/overrides.ts'
 
-/** Fields that frameworks read themselves while they make an answer, and one that tells nothing. */
+/**
+ * Fields that frameworks read themselves while they make an answer, and one that tells nothing. `Content-Type` is
+ * compared on every hit.
+ */
 const ofFrameworks: ReadonlySet<string> = new Set(
   [
     'content-type content-length content-encoding transfer-encoding accept-ranges etag last-modified',
-    'vary cache-control expires date connection set-cookie x-powered-by',
+    'vary cache-control expires date connection x-powered-by',
   ]
     .join(' ')
     .split(' '),

@@ -165,13 +165,13 @@ test.for([
 })
 
 test.for([
-  ['en-US,en;q=0.9', 'en-us,en;q=0.9'],
-  ['en;q=0.9 , EN-us', 'en-us,en;q=0.9'],
-  ['en-US;q=1.0, en;q=0.90', 'en-us,en;q=0.9'],
+  ['en-US,en;q=0.9', 'en-US,en;q=0.9'],
+  ['en;q=0.9 , EN-us', 'en-US,en;q=0.9'],
+  ['en-US;q=1.0, en;q=0.90', 'en-US,en;q=0.9'],
   ['en, de', 'en,de'],
   ['de, en', 'de,en'],
   ['fr;q=0.5, de;q=1.0', 'de,fr;q=0.5'],
-  ['*;q=0.1, zh-Hant-TW', 'zh-hant-tw,*;q=0.1'],
+  ['*;q=0.1, zh-Hant-TW', 'zh-Hant-TW,*;q=0.1'],
   ['en, de;q=0', 'en,de;q=0'],
   ['', ''],
   ['en_US', 'en_US'],

@@ -1,0 +1,362 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import middie from '@fastify/middie'
+import { createAdaptorServer } from '@hono/node-server'
+import express, { type Express, type RequestHandler } from 'express'
+import express4 from 'express4'
+import { fastify } from 'fastify'
+import { fastify as fastify4 } from 'fastify4'
+import { Hono, type Context } from 'hono'
+import { validator } from 'hono/validator'
+import { expect, test } from 'vitest'
+import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
+import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
+import { cacheResponses as ofHono } from '../../../src/hono/index.ts'
+import { inExpress, inFastify, inHono, inKoa } from '../support/identity-frames.ts'
+import { tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
+import { siteOn, siteWith } from '../support/site.ts'
+
+/*
+ * What earlier middleware has chosen for a visitor, and does not show as a property: the handler, the format, a scope of
+ * variables, the parameters.
+ */
+
+const visitors: Visitors = {
+  ada: { headers: { 'x-who': 'ada' } },
+  nobody: {},
+}
+
+const both: Visitors = { ...visitors, bob: { headers: { 'x-who': 'bob' } } }
+
+function whoIn({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
+  return headers['x-who']?.toString()
+}
+
+/** Lets known visitors pass. */
+function guard(way: 'route' | 'router'): RequestHandler {
+  return (req, _res, next) => (whoIn(req) === undefined ? next(way as 'route') : next())
+}
+
+type Mount = (app: Express, about: { cached: () => RequestHandler; page: (name?: string) => RequestHandler }) => void
+
+/** An app of Express that has a handler for `ada` and one for everybody else. */
+function twoHandlers(framework: typeof express, mount: Mount): MakeApp {
+  return async (cache, options, pageFor) => {
+    const app = framework()
+    const cached = (): RequestHandler => ofExpress(cache, options)
+    const page =
+      (name?: string): RequestHandler =>
+      async (_req, res) =>
+        void res.send(await pageFor(name))
+    app.get('/same', cached(), page('all'))
+    mount(app, { cached, page })
+    return createServer(app)
+  }
+}
+
+const routers: Record<string, Mount> = {
+  'leaves the router, with a cache on its route': (app, { cached, page }) => {
+    const router = express.Router()
+    router.use(guard('router'))
+    router.get('/', cached(), page('ada'))
+    app.use('/who', router, cached(), page())
+  },
+  'leaves the router, with a cache in it': (app, { cached, page }) => {
+    const router = express.Router()
+    router.use(guard('router'), cached())
+    router.get('/', page('ada'))
+    app.use('/who', router, cached(), page())
+  },
+  'leaves the route for one with a parameter': (app, { cached, page }) => {
+    app.get('/who', guard('route'), cached(), page('ada'))
+    app.get('/:any', cached(), page())
+  },
+  'leaves the route of an app for one of the app around it': (app, { cached, page }) => {
+    const inner = express()
+    inner.get('/', guard('route'), cached(), page('ada'))
+    app.use('/who', inner)
+    app.get('/who', cached(), page())
+  },
+}
+
+tellsApart('a guard before the cache', {
+  visitors,
+  apps: Object.fromEntries(
+    Object.entries(routers).flatMap(([name, mount]) => [
+      [`Express 5: ${name}`, twoHandlers(express, mount)],
+      [`Express 4: ${name}`, twoHandlers(express4, mount)],
+    ]),
+  ),
+})
+
+tellsApart('a router of Koa goes by the path that earlier middleware has set', {
+  visitors,
+  apps: inKoa(
+    (app) =>
+      void app.use((ctx, next) => {
+        if (whoIn(ctx.req) !== undefined) ctx['routerPath'] = '/ada'
+        return next()
+      }),
+    (ctx) => (ctx['routerPath'] === '/ada' ? 'ada' : undefined),
+  ),
+})
+
+const types: Record<string, string> = { ada: 'application/json', bob: 'text/csv' }
+
+function typeFor(message: Pick<IncomingMessage, 'headers'>): string {
+  return types[whoIn(message) ?? ''] ?? 'text/plain'
+}
+
+function ownerOf(type: unknown): string | undefined {
+  return Object.keys(types).find((name) => String(type).includes(types[name] as string))
+}
+
+tellsApart('the format is chosen', {
+  visitors: both,
+  shares: false,
+  apps: {
+    ...inExpress(
+      (app) => void app.use((req, res, next) => (res.type(typeFor(req)), next())),
+      (_req, res) => ownerOf(res.get('Content-Type')),
+    ),
+    ...inKoa(
+      (app) => void app.use((ctx, next) => ((ctx.type = typeFor(ctx.req)), next())),
+      (ctx) => ownerOf(ctx.response.get('Content-Type')),
+    ),
+    ...inHono(
+      (app) =>
+        app.use(async (c, next) => {
+          c.header('Content-Type', types[c.req.header('x-who') ?? ''] ?? 'text/plain')
+          await next()
+        }),
+      (c) => ownerOf(c.res.headers.get('content-type')),
+    ),
+  },
+})
+
+tellsApart('the page has a token that earlier middleware sets as a cookie', {
+  visitors: 'strangers',
+  shares: false,
+  apps: inExpress(
+    (app) => {
+      let visits = 0
+      app.use((_req, res, next) => (res.cookie('csrf', `visit ${++visits}`), next()))
+    },
+    (_req, res) => /csrf=([^;]+)/.exec(String(res.get('Set-Cookie')))?.[1],
+  ),
+})
+
+tellsApart('the variables have a scope of their own', {
+  visitors: both,
+  shares: false,
+  apps: inExpress(
+    (app) => {
+      app.use((req, { locals }, next) => ((locals['who'] = whoIn(req)), next()))
+      app.use((_req, res, next) => ((res.locals = Object.create(res.locals) as typeof res.locals), next()))
+    },
+    (_req, { locals }) => locals['who'] as string | undefined,
+  ),
+})
+
+tellsApart('the variables are made when they are read', {
+  visitors: both,
+  shares: false,
+  apps: {
+    ...inExpress(
+      (app) =>
+        void app.use((req, res, next) => {
+          const who = whoIn(req)
+          res.locals = new Proxy({}, { get: (_, name) => (name === 'who' ? who : undefined) })
+          next()
+        }),
+      (_req, { locals }) => locals['who'] as string | undefined,
+    ),
+    ...inKoa(
+      (app) =>
+        void app.use((ctx, next) => {
+          const who = whoIn(ctx.req)
+          ctx.state = new Proxy({}, { get: (_, name) => (name === 'who' ? who : undefined) })
+          return next()
+        }),
+      (ctx) => ctx.state['who'] as string | undefined,
+    ),
+  },
+})
+
+/** A parameter that does not show whose it is. */
+class Owner {
+  readonly #name: string | undefined
+
+  constructor(name: string | undefined) {
+    this.#name = name
+  }
+
+  get name(): string | undefined {
+    return this.#name
+  }
+}
+
+/** An app in which a handler of the route changes the parameters. */
+function changing(
+  framework: typeof express,
+  change: (params: Record<string, unknown>, who: string | undefined) => void,
+  who: (params: Record<string, unknown>) => string | undefined,
+): MakeApp {
+  return async (cache, options, pageFor) => {
+    const app = framework()
+    const changes: RequestHandler = (req, _res, next) => (change(req.params, whoIn(req)), next())
+    app.get('/:id', changes, ofExpress(cache, options), async (req, res) => {
+      res.send(await pageFor(req.path === '/same' ? 'all' : who(req.params)))
+    })
+    return createServer(app)
+  }
+}
+
+tellsApart('a parameter of the path is replaced by an object', {
+  visitors: both,
+  shares: false,
+  apps: Object.fromEntries(
+    [express, express4].map((framework, index) => [
+      `Express ${5 - index}`,
+      changing(
+        framework,
+        (params, who) => (params['owner'] = new Owner(who)),
+        (params) => (params['owner'] as Owner).name,
+      ),
+    ]),
+  ),
+})
+
+tellsApart('a parameter of the path is removed', {
+  visitors,
+  apps: Object.fromEntries(
+    [express, express4].map((framework, index) => [
+      `Express ${5 - index}`,
+      changing(
+        framework,
+        (params, who) => void (who === undefined && delete params['id']),
+        (params) => (params['id'] === undefined ? undefined : 'ada'),
+      ),
+    ]),
+  ),
+})
+
+tellsApart('a field of the response of Hono is read', {
+  visitors: both,
+  shares: false,
+  apps: inHono(
+    (app) => app.use(async (c, next) => (c.header('x-plan', c.req.header('x-who') ?? 'none'), await next())),
+    (c) => ['ada', 'bob'].find((name) => c.res.headers.get('X-Plan') === name),
+  ),
+})
+
+function withOwner(values: Record<string, unknown>, c: Context): Record<string, unknown> {
+  return { ...values, owner: c.req.header('x-who') }
+}
+
+/** An app of Hono with a validator that adds the visitor to what it has validated. */
+function validating(target: 'query' | 'param'): MakeApp {
+  return async (cache, options, pageFor) => {
+    const app = new Hono()
+    const cached = ofHono(cache, options) as never
+    app.get('/:page{who}', validator(target, withOwner as never), cached, async (c) => {
+      return c.text(await pageFor((c.req.valid(target as never) as { owner?: string }).owner))
+    })
+    app.get('/same', validator('query', (query) => query) as never, cached, async (c) => c.text(await pageFor('all')))
+    return createAdaptorServer({ fetch: app.fetch }) as Server
+  }
+}
+
+tellsApart('a validator of Hono adds the visitor', {
+  visitors: both,
+  apps: { 'Hono, query': validating('query'), 'Hono, param': validating('param') },
+})
+
+test.each([
+  ['Fastify 5', fastify],
+  ['Fastify 4', fastify4 as unknown as typeof fastify],
+])('%s: a hook that chooses how the answer is written is heard', async (_name, framework) => {
+  for (const visits of [
+    ['ada', 'nobody', 'ada'],
+    ['nobody', 'ada', 'nobody'],
+  ]) {
+    await using site = await siteOn(async (cache) => {
+      const app = framework()
+      app.addHook('onRequest', async (request, reply) => {
+        reply.type('application/json')
+        if (whoIn(request) === 'ada') reply.serializer((page: { name: string }) => page.name)
+      })
+      app.addHook('onRequest', ofFastify(cache, { ttl: '1m' }))
+      app.get('/', async () => ({ name: 'a page' }))
+      await app.ready()
+      return app.server
+    })
+    for (const who of visits) {
+      expect((await site.get('/', { 'x-who': who })).text).toBe(who === 'ada' ? 'a page' : '{"name":"a page"}')
+      await site.stored()
+    }
+  }
+})
+
+test('a middleware of Express in Fastify stores nothing, and says why', async () => {
+  await using site = await siteOn(async (cache) => {
+    const app = fastify()
+    app.decorateRequest('who', '')
+    app.addHook('onRequest', async (request) => Object.assign(request, { who: whoIn(request) }))
+    await app.register(middie)
+    app.use(ofExpress(cache))
+    app.get('/', async (request) => `page for ${(request as { who?: string }).who}`)
+    await app.ready()
+    return app.server
+  })
+  for (const who of ['ada', 'bob']) {
+    const { text, cache } = await site.get('/', { 'x-who': who })
+    expect([text, cache]).toEqual([`page for ${who}`, 'herdless; fwd=bypass; detail=fastify'])
+  }
+})
+
+test.each([
+  ['accept-language', 'fr;q=0.8,EN-us,en;q=0.9', 'en-US,en;q=0.9,fr;q=0.8'],
+  ['accept-encoding', 'gzip;q=0, br', 'br'],
+])('%s: a spelling that selects the same variant looks the same to the handler', async (field, odd, usual) => {
+  for (const first of [odd, usual]) {
+    await using site = await siteWith((app, cache) => {
+      app.use(ofExpress(cache, { ttl: '1m' }))
+      app.get('/', (req, res) => void res.send(`${req.headers[field]} ${req.rawHeaders.includes(usual)}`))
+      app.get('/one', (req, res) => void res.send(`for ${req.headers[field]}`))
+    })
+    const expected = `for ${usual}`
+    expect((await site.get('/one', { [field]: first })).text).toBe(expected)
+    await site.stored()
+    const { text, cache } = await site.get('/one', { [field]: first === odd ? usual : odd })
+    expect([text, cache]).toEqual([expected, expect.stringContaining('hit')])
+    expect((await site.get('/', { [field]: odd })).text).toBe(`${usual} true`)
+  }
+})
+
+const plainByDefault = {
+  ...inExpress(
+    (app) => void app.use((_req, res, next) => (res.type('text/plain'), next())),
+    () => undefined,
+  ),
+  ...inKoa(
+    (app) => void app.use((ctx, next) => ((ctx.type = 'text/plain'), next())),
+    () => undefined,
+  ),
+  ...inFastify(
+    (app) => app.addHook('onRequest', async (_request, reply) => void reply.type('text/plain')),
+    () => undefined,
+  ),
+}
+
+test.each(Object.entries(plainByDefault))('%s: a refresh keeps the format that was chosen before', async (_, make) => {
+  let version = 0
+  await using site = await siteOn((cache) => make(cache, { ttl: 1, grace: '1m' }, async () => `<b>${++version}</b>`))
+  await site.get('/who')
+  await expect.poll(async () => (await site.get('/who')).text).not.toBe('<b>1</b>')
+  const { text, headers, cache } = await site.get('/who')
+  expect([text, headers['content-type'], cache]).toEqual([
+    expect.stringMatching(/^<b>\d+<.b>$/),
+    expect.stringMatching(/^text\/plain/),
+    expect.stringContaining('hit'),
+  ])
+})
