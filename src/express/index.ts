@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
-import { tellHandler, type CacheInfo } from '../http/message/cache-info.ts'
-import { cacheStatusText } from '../http/message/cache-status.ts'
+import { tellPassed, type CacheInfo } from '../http/message/cache-info.ts'
 import { markMiddleware } from '../http/server/express-route.ts'
 import { expressSurroundings } from '../http/server/express-surroundings.ts'
 import { ResponseCache } from '../http/response-cache.ts'
@@ -58,9 +57,7 @@ export function cacheResponses<Request extends IncomingMessage = ExpressRequest>
   const responses = new ResponseCache('cacheResponses', cache, options)
   const middleware: Middleware<IncomingMessage> = (request, response, next) => {
     if (isOfFastify(request)) {
-      const why = { forwarded: 'bypass', detail: 'fastify' } as const
-      response.setHeader('Cache-Status', cacheStatusText(why))
-      tellHandler(request, { ...why, background: false })
+      tellPassed(request, response, { forwarded: 'bypass', detail: 'fastify' })
       return next()
     }
     void responses.handle(request, response, () => next(), expressSurroundings(request, response, middleware))

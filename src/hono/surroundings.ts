@@ -50,7 +50,7 @@ export function honoSurroundings(
     lend: (onRead) => {
       lend(context, variables)
       watchValidated(context, onRead)
-      watchSaid(context, said, onRead)
+      watchResponseFields(context, said, onRead)
     },
   }
 }
@@ -66,10 +66,10 @@ function givenOf({ req }: HonoContext, url: string | undefined, status: number):
 }
 
 /**
- * Records reads of the fields that earlier middleware has set on the response, `c.res.headers.get()`. Hono itself lists
- * them.
+ * Records reads by `c.res.headers.get()` and `has()` of fields that earlier middleware has set on the response. Lists of
+ * all fields are not recorded: Hono itself makes one for every answer.
  */
-function watchSaid(context: HonoContext, said: ReadonlySet<string>, onRead: (name: string) => void): void {
+function watchResponseFields(context: HonoContext, said: ReadonlySet<string>, onRead: (name: string) => void): void {
   if (said.size === 0) return
   const prototype = Object.getPrototypeOf(context) as object
   const watched = new WeakSet<Headers>()

@@ -11,8 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
 import { loadFailedError } from '../core/errors.ts'
 import { siblingOf, type Sibling } from '../core/cache/sibling.ts'
-import { tellHandler } from './message/cache-info.ts'
-import { cacheStatusText } from './message/cache-status.ts'
+import { tellPassed } from './message/cache-info.ts'
 import { Capture, type Head } from './answer/capture.ts'
 import { Client, type ClientAbout } from './run/client.ts'
 import { Exchange } from './run/exchange.ts'
@@ -147,8 +146,7 @@ export class ResponseCache {
     }
     const why = this.#passes(request, response)
     if (why === null) return key
-    response.setHeader('Cache-Status', cacheStatusText({ forwarded: 'bypass', detail: why }))
-    tellHandler(request, { forwarded: 'bypass', detail: why, background: false })
+    tellPassed(request, response, { forwarded: 'bypass', detail: why })
     return null
   }
 

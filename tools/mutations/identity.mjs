@@ -352,8 +352,8 @@ export const identityMutations = [
     name: 'a parameter that was removed is not missed',
     rule: null,
     file: 'src/http/watch/given-values.ts',
-    from: "typeof pattern === 'string' && differs",
-    to: "typeof pattern !== 'string' && differs",
+    from: 'isNamed && differs',
+    to: '!isNamed && differs',
     tests: ['test/http/identity/chosen.test.ts'],
   },
   {
@@ -435,5 +435,21 @@ export const identityMutations = [
     from: 'Buffer.from(variant.slice(key.length)).toString()',
     to: 'variant',
     tests: ['test/unit/http/variant-limit.test.ts'],
+  },
+  {
+    name: 'the variants of all addresses are never forgotten',
+    rule: null,
+    file: 'src/http/run/variant-limit.ts',
+    from: 'const mostCounted = 100_000',
+    to: 'const mostCounted = 1e9',
+    tests: ['test/unit/http/variant-limit.test.ts'],
+  },
+  {
+    name: 'the head of an answer is sent to a stream whose client has gone away',
+    rule: null,
+    file: 'src/http/message/late-head.ts',
+    from: 'return stream?.destroyed === true ? undefined : sent(args)',
+    to: 'return sent(args)',
+    tests: ['test/http/http2.test.ts'],
   },
 ]

@@ -60,7 +60,7 @@ const nobody: Reader = { unwatched: (work) => work(), endReads: () => undefined 
  * handler does not learn that the leader has gone away either:
  *
  * 1. A leads: the handler writes to A's response. B waits for the same key, or follows the growing answer.
- * 2. A's connection closes. node:http would destroy A's response and emit `close`; a handler that sees either stops
+ * 2. A's connection, or its stream of HTTP/2, closes. node:http would destroy A's response and emit `close`; a handler that sees either stops
  *    writing (`pipeline`) or answers something else, and B would be left with half an answer.
  * 3. `Departure` withholds these events. `#goOnWithout` finds B, by `isFollowed` or by `isAwaited`, and sets `#isGone`:
  *    from now on nothing is sent to A, and every chunk is recorded for B.
@@ -197,6 +197,7 @@ export class Capture {
       const head = this.#decideNow()
       const { course } = this
       if (course?.to === 'client') this.#send(course, writeHead)
+      // A stream of HTTP/2 whose client has gone away takes no head.
       if (this.#isGone) this.#overrides.value('headersSent', true)
       this.#onHead(head)
       return response

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
-import type { Forwarded } from './cache-status.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { cacheStatusText, type Forwarded } from './cache-status.ts'
 
 /** How the cache in front of a handler treats a request: the value of `req.cache`. */
 export interface CacheInfo {
@@ -20,6 +20,16 @@ const ours: unique symbol = Symbol.for('herdless.cache-info') as never
 export function tellHandler(request: IncomingMessage & { cache?: unknown }, info: CacheInfo): void {
   if ('cache' in request && !isCacheInfo(request.cache)) return
   request.cache = Object.defineProperty({ ...info }, ours, { value: true })
+}
+
+/** Says why the handler answers a request without the cache: to the client in `Cache-Status`, to the handler in `req.cache`. */
+export function tellPassed(
+  request: IncomingMessage,
+  response: ServerResponse,
+  why: { readonly forwarded: Forwarded; readonly detail: string; readonly background?: boolean },
+): void {
+  response.setHeader('Cache-Status', cacheStatusText({ forwarded: why.forwarded, detail: why.detail }))
+  tellHandler(request, { background: false, ...why })
 }
 
 /** Whether a value was set by `tellHandler`, and not by the app. */

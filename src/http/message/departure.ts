@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { Overrides } from './overrides.ts'
 
-/** Events of a connection whose client has gone away, and of such a stream of HTTP/2. */
+/** The events by which a connection, or a stream of HTTP/2, tells that its client has gone away. */
 const ofConnection: ReadonlySet<unknown> = new Set(['end', 'error', 'close'])
 const ofStream: ReadonlySet<unknown> = new Set(['aborted', 'error', 'close'])
 

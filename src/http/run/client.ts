@@ -1,6 +1,6 @@
 import { systemClock } from '../../core/time/clock.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { tellHandler } from '../message/cache-info.ts'
+import { tellPassed } from '../message/cache-info.ts'
 import { cacheStatusText, type CacheStatus, type Forwarded } from '../message/cache-status.ts'
 import { hasEnded } from '../message/http2.ts'
 import type { Request } from '../policy/message.ts'
@@ -87,8 +87,7 @@ export class Client {
 
   /** Runs the handler as if there were no cache. */
   goOn(detail: string, forwarded: Forwarded = 'bypass'): void {
-    this.response.setHeader('Cache-Status', cacheStatusText({ forwarded, detail }))
-    tellHandler(this.request, { forwarded, detail, background: false })
+    tellPassed(this.request, this.response, { forwarded, detail })
     this.run()
   }
 

@@ -1,6 +1,6 @@
 import { timers } from '../../core/time/clock.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { tellHandler } from '../message/cache-info.ts'
+import { tellHandler, tellPassed } from '../message/cache-info.ts'
 import { cacheStatusText, type Forwarded } from '../message/cache-status.ts'
 import { Capture, type Audience, type Course, type Head } from '../answer/capture.ts'
 import type { SeenFields } from '../watch/watched-fields.ts'
@@ -248,9 +248,7 @@ export class HandlerRun {
   /** Runs the handler for this client alone, as if there were no cache. */
   pass(forwarded: Forwarded): void {
     this.#state = 'passed'
-    const why = { forwarded, detail: 'pass' }
-    this.#response.setHeader('Cache-Status', cacheStatusText(why))
-    tellHandler(this.#request, { ...why, background: this.#isBehind })
+    tellPassed(this.#request, this.#response, { forwarded, detail: 'pass', background: this.#isBehind })
     this.#run()
   }
 

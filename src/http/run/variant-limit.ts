@@ -56,11 +56,11 @@ export class VariantLimit {
 
   /** Forgets the variants of the address that stored one longest ago. */
   #forgetFirst(): void {
-    for (const [address, variants] of this.#addresses) {
-      this.#addresses.delete(address)
-      this.#counted -= variants.size
-      return
-    }
+    const [first] = this.#addresses
+    if (first === undefined) return
+    const [address, variants] = first
+    this.#addresses.delete(address)
+    this.#counted -= variants.size
   }
 }
 

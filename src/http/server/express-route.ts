@@ -29,10 +29,11 @@ export function markMiddleware(middleware: object): void {
 }
 
 /**
- * A text for the place of a cache in its app. Of several places for one address, earlier middleware chooses, by
- * `next('route')` or `next('router')` for example. It has the path of the route as it was written, and the number of
- * earlier routes with the same path; outside of a route the number of earlier middlewares of this library outside of
- * one, `null` for the first.
+ * Describes the place of a cache in its app, because earlier middleware may choose among several places for one
+ * address: by `next('route')` or `next('router')`, for example. The text is the same in every process with the same app.
+ *
+ * - In a route: the path of the route as the app has it, and the number of earlier routes with the same path.
+ * - Outside of a route: the number of earlier middlewares of this library outside of a route; `null` for the first.
  */
 export function routeText(app: unknown, route: unknown, middleware: object): string | null {
   const isRouted = typeof route === 'object' && route !== null

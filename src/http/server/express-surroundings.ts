@@ -28,7 +28,7 @@ const indifferent: ReadonlyMap<string, boolean> = new Map([
 
 /**
  * The surroundings of a request of Express, or of node:http alone.
- * @param middleware the cache's
+ * @param middleware the middleware of the cache, whose place in the app is part of the key
  */
 export function expressSurroundings(
   request: ExpressRequest,

@@ -8,11 +8,12 @@ import { isPlainObject } from './surroundings.ts'
  * @param pattern the path of the route, if it is known
  */
 export function changedParams(name: string, params: unknown, url = '', pattern?: unknown): string | null {
+  const isNamed = typeof pattern === 'string' && pattern.includes(':')
+  if (!isNamed && isEmpty(params)) return null
   const path = `${pathOf(url)}/`
-  if (typeof pattern === 'string' && differs(params, path, pattern)) return `${name} ${textOfValue(params)}`
-  if (isEmpty(params)) return null
+  if (isNamed && differs(params, path, pattern)) return `${name} ${textOfValue(params)}`
   let from = 0
-  for (const value of Object.values(params as object) as unknown[]) {
+  for (const value of Object.values(params ?? {}) as unknown[]) {
     // A wildcard of Express 5 is a list of segments.
     const segments = Array.isArray(value) ? value.join('/') : value
     if (segments === undefined || segments === '') continue
@@ -28,7 +29,6 @@ export function changedParams(name: string, params: unknown, url = '', pattern?:
  * segments, because routers keep the path at which they are mounted to themselves.
  */
 function differs(params: unknown, path: string, pattern: string): boolean {
-  if (!pattern.includes(':')) return false
   const segments = path.split('/').filter((each) => each !== '')
   const wanted = pattern.split('/').filter((each) => each !== '')
   const from = segments.length - wanted.length

@@ -145,18 +145,19 @@ export interface Before {
  */
 export function textOf(before: Before): string {
   const { protocol, url, path, route, type, user, said, names, given, depth } = before
-  if (isUsual(before, names)) return names.length === 0 ? (route ?? '') : `${route ?? ''}\n${names.join('\n')}`
+  if (isNamed(before)) return names.length === 0 ? (route ?? '') : `${route ?? ''}\n${names.join('\n')}`
   return JSON.stringify([protocol, url, path, route, type, user, said, names, depth, ...given])
 }
 
-/**
- * Whether a request has no circumstances besides its route.
- * @param names the names to count, by default all
- */
-export function isUsual(before: Before, names: readonly string[] = none): boolean {
-  const { protocol, url, path, type, user, said, given, depth } = before
-  if (protocol !== null || url !== null || path !== null || type !== null || given.length > 0) return false
-  return user === null && said === null && depth === 0 && before.names.length === names.length
+/** Whether a request has no circumstances besides its route. */
+export function isUsual(before: Before): boolean {
+  return before.names.length === 0 && isNamed(before)
+}
+
+/** Whether a request has no circumstances besides its route and its names. */
+function isNamed({ protocol, url, path, type, user, said, given, depth }: Before): boolean {
+  const isAddressed = protocol === null && url === null && path === null && type === null && given.length === 0
+  return isAddressed && user === null && said === null && depth === 0
 }
 
 /** Whether no circumstance of a request may tell its client from others. */

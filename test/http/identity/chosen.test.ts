@@ -12,7 +12,7 @@ import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
 import { cacheResponses as ofHono } from '../../../src/hono/index.ts'
 import { inExpress, inFastify, inHono, inKoa } from '../support/identity-frames.ts'
-import { tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
+import { Hidden, tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
 import { siteOn, siteWith } from '../support/site.ts'
 
 /*
@@ -182,19 +182,6 @@ tellsApart('the variables are made when they are read', {
   },
 })
 
-/** A parameter that does not show whose it is. */
-class Owner {
-  readonly #name: string | undefined
-
-  constructor(name: string | undefined) {
-    this.#name = name
-  }
-
-  get name(): string | undefined {
-    return this.#name
-  }
-}
-
 /** An app in which a handler of the route changes the parameters. */
 function changing(
   framework: typeof express,
@@ -219,8 +206,8 @@ tellsApart('a parameter of the path is replaced by an object', {
       `Express ${5 - index}`,
       changing(
         framework,
-        (params, who) => (params['owner'] = new Owner(who)),
-        (params) => (params['owner'] as Owner).name,
+        (params, who) => (params['owner'] = new Hidden(who)),
+        (params) => (params['owner'] as Hidden).who,
       ),
     ]),
   ),

@@ -7,7 +7,7 @@ import { validator } from 'hono/validator'
 import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
 import { inExpress, inFastify, inHono, inKoa } from '../support/identity-frames.ts'
-import { tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
+import { Hidden, tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
 
 /*
  * Places in which earlier middleware leaves a visitor besides a property of its own: values that the framework made of
@@ -213,30 +213,17 @@ tellsApart('a proxy finds out when it is asked', {
   ),
 })
 
-/** The variables of a request, as an object that keeps its visitor to itself. */
-class Locals {
-  readonly #who: string | undefined
-
-  constructor(who: string | undefined) {
-    this.#who = who
-  }
-
-  get who(): string | undefined {
-    return this.#who
-  }
-}
-
 tellsApart('an object of a class is in the place of the variables', {
   visitors,
   shares: false,
   apps: {
     ...inExpress(
-      (app) => void app.use((req, res, next) => (Object.assign(res, { locals: new Locals(whoIn(req)) }), next())),
-      (_req, res) => (res.locals as Locals).who,
+      (app) => void app.use((req, res, next) => (Object.assign(res, { locals: new Hidden(whoIn(req)) }), next())),
+      (_req, res) => (res.locals as Hidden).who,
     ),
     ...inKoa(
-      (app) => void app.use((ctx, next) => ((ctx.state = new Locals(whoIn(ctx.req)) as typeof ctx.state), next())),
-      (ctx) => (ctx.state as unknown as Locals).who,
+      (app) => void app.use((ctx, next) => ((ctx.state = new Hidden(whoIn(ctx.req)) as typeof ctx.state), next())),
+      (ctx) => (ctx.state as unknown as Hidden).who,
     ),
   },
 })

@@ -40,6 +40,19 @@ export interface Identity {
   readonly shares?: boolean
 }
 
+/** An object that keeps its visitor to itself: no property of its own tells. */
+export class Hidden {
+  readonly #who: string | undefined
+
+  constructor(who: string | undefined) {
+    this.#who = who
+  }
+
+  get who(): string | undefined {
+    return this.#who
+  }
+}
+
 /** The text of the page for one visitor. */
 export function textFor(name: string | undefined): string {
   return `page for ${name ?? 'nobody'}`
