@@ -33,8 +33,9 @@ const more = {
   integration:
     'after-commit crowd doctor doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm network ' +
     'outage postgres-lock production servers servers-failover servers-faults servers-network topology wake-up warnings zookeeper-ensemble zookeeper-lock',
-  // Apps with each library on each framework, clients that read slowly, and the prototypes of node:http.
-  http: 'identity/* conformance/* create-server leader fuzz processes query',
+  // Apps with each library on each framework, clients that read slowly, the prototypes of node:http, and how V8 keeps its messages, which
+  // depends on all that a process has done before.
+  http: 'identity/* conformance/* create-server fast-messages leader fuzz processes query',
   // Programs that are run one by one, and users with each right taken away.
   docs: 'acl examples lock-acl',
 } as const
