@@ -1,9 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { suites } from './tools/suites.mjs'
 
-/** Files that take more than a minute, the longest first. */
+type Options = NonNullable<TestProjectInlineConfiguration['test']>
+
+/** Files that take long, the longest first. */
 const longest =
-  'spec/lease chaos/refusals chaos/redis docs/examples property/door locks/harmed simulation/seeds chaos/sentinel chaos/cluster chaos/network'.split(
+  'spec/lease chaos/refusals chaos/redis docs/blocks property/door locks/harmed integration/purge docs/examples simulation/seeds chaos/sentinel chaos/cluster'.split(
     ' ',
   )
 
@@ -18,89 +23,108 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-type Options = NonNullable<TestProjectInlineConfiguration['test']>
+/** Files by folder, in the first project that names them: the first project of a folder has the rest of it. */
+const files = {
+  contract: {
+    'contract-servers': 'cluster sentinel redlock',
+    'contract-all': 'cluster sentinel wrappers-on-redis postgres-lock zookeeper-lock',
+  },
+  integration: {
+    // Processes with faults that heal within seconds, and the command.
+    'integration-landing':
+      'clock command dead-source explain invalidation lock-time lost-copies monitoring node-redis otel purge secrets shutdown strangers unavailable watch',
+    // Faults by the minute, crowds, what starts servers, what the doctor says of each, and other backends.
+    'integration-all':
+      'after-commit crowd doctor doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm ' +
+      'network outage postgres-lock production servers servers-failover servers-faults servers-network topology wake-up warnings zookeeper-ensemble ' +
+      'zookeeper-lock',
+  },
+  http: {
+    'http-landing':
+      'attacks attacks/raw collapsing create-server fast-messages fastify fuzz head hono http2 koa leader lines processes query',
+    // Each has projects of its own.
+    identity: 'identity/*',
+    conformance: 'conformance/*',
+  },
+  docs: { 'docs-run': 'blocks examples', rights: 'acl lock-acl' },
+} as const
 
+/** The suites of `http` that ask nothing but what is answered over the wire, and so can be run in each frame. */
+const overTheWire = 'attacks behaviour collapsing conditions freshness invalidation per-request streaming variants'
 const frames = ['koa', 'fastify', 'hono'] as const
 
-/**
- * Files of a folder that do not run in `npm test`, for they take long, and what they find is rarely broken by a change elsewhere: each is a
- * project of its own, `<folder>-more`.
- */
-const more = {
-  // The same suite as that of one server or one lock, on servers that take their time to start, and with each setting of a client.
-  contract: 'redis-cluster redis-lock-cluster redis-sentinel redis-settings postgres-lock zookeeper-lock',
-  // Faults by the minute, crowds, what starts servers, what the doctor says of each, and other backends.
-  integration:
-    'after-commit crowd doctor doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm network ' +
-    'outage postgres-lock production servers servers-failover servers-faults servers-network topology wake-up warnings zookeeper-ensemble zookeeper-lock',
-  // Apps with each library on each framework, clients that read slowly, the prototypes of node:http, and how V8 keeps its messages, which
-  // depends on all that a process has done before.
-  http: 'identity/* conformance/* create-server fast-messages leader fuzz processes query',
-  // Programs that are run one by one, and users with each right taken away.
-  docs: 'acl examples lock-acl',
-} as const
+/** The suites that run once more on node-redis, by the same files. `npm run chaos -- --client node-redis` plays all scenarios. */
+const onNodeRedis = {
+  landing: 'near start stampede tags',
+  nightly:
+    'crowd doctor doctor-problems doctor-rights doctor-topology explain invalidation many-keys network outage topology unavailable wake-up',
+}
+
+/** The suites that run once more on the oldest supported majors. */
+const onOlder = {
+  contract: 'redis-store redis-clients redis-lock cluster sentinel redlock',
+  integration: 'batch node-redis secrets shutdown unavailable start',
+  http: 'cached-server create-server fastify head hono http2 inject koa leader lines neighbours query',
+}
 
 /** Express and other libraries change node:http for the whole process, so each file with such tests has its own. */
 const ownProcess = { isolate: true } as const
 
-/** The suites of `http` that ask nothing but what is answered over the wire, and so can be run in each frame. */
-const overTheWire =
-  'attacks behaviour collapsing conditions freshness invalidation per-request streaming variants'.split(' ')
+/** With little beside it. */
+const byTwo = { maxWorkers: 2 } as const
 
-/**
- * The suites of `integration` and `chaos` that run once more on node-redis, by the same files: those of `integration` that take long in a
- * project of their own, and of `chaos` the replies that are lost. `npm run chaos -- --client node-redis` plays all.
- */
-const onNodeRedis = {
-  quick: 'near start tags',
-  more:
-    'crowd doctor doctor-problems doctor-rights doctor-topology explain invalidation many-keys network outage stampede topology unavailable ' +
-    'wake-up',
-  chaos: 'replies',
-} as const
+const thorough = { env: { THOROUGH: 'yes' } } as const
 
-/** After all the others, and with little beside it: what is killed and frozen here is judged by the clock. */
-const atTheEnd = { maxWorkers: 2, sequence: { groupOrder: 1 } } as const
+const projects: TestProjectInlineConfiguration[] = [
+  suite('unit', 'unit', ['**/*']),
+  ...folder('contract'),
+  withRedis('contract-all', 'contract', names(files.contract['contract-all']), { env: { EVERY_CLIENT: 'yes' } }),
+  ...folder('integration'),
+  withRedis('integration-node-redis', 'integration', names(onNodeRedis.landing), {
+    env: { REDIS_CLIENT: 'node-redis' },
+  }),
+  withRedis('integration-node-redis-all', 'integration', names(onNodeRedis.nightly), {
+    env: { REDIS_CLIENT: 'node-redis' },
+  }),
+  ...folder('http', { provide: { frame: 'express' } }, ownProcess),
+  withRedis('identity', 'http', ['identity/*'], { provide: { frame: 'express' }, ...ownProcess }),
+  ...frames.map((frame) => withRedis(`http-${frame}`, 'http', names(overTheWire), { provide: { frame } })),
+  // http-cache-tests is about whole seconds, of which a busy machine loses some.
+  withRedis('conformance-express', 'http', ['conformance/*'], { provide: { frame: 'express' }, maxWorkers: 1 }),
+  ...frames.map((frame) =>
+    withRedis(`conformance-${frame}`, 'http', ['conformance/conformance'], { provide: { frame }, maxWorkers: 1 }),
+  ),
+  ...folder('docs'),
+  onOldest('contract-older', 'contract', onOlder.contract, { EVERY_CLIENT: 'yes' }),
+  onOldest('integration-older', 'integration', onOlder.integration),
+  onOldest('http-older', 'http', onOlder.http),
+  onOldest('identity-older', 'http', 'identity/*'),
+  suite('simulation', 'simulation', ['*']),
+  suite('simulation-all', 'simulation', ['seeds'], thorough),
+  suite('model', 'spec', ['*'], { hookTimeout: 300_000 }),
+  suite('model-all', 'spec', ['*'], { ...thorough, testTimeout: 900_000, hookTimeout: 300_000 }),
+  withRedis('property', 'property', ['*']),
+  withRedis('property-all', 'property', ['*'], thorough),
+  // Its fleets wait for their leases most of the time.
+  withRedis('locks', 'locks', ['*'], { maxConcurrency: 4 }),
+  // Counts bytes of the heap, so it is alone in its process and may collect garbage.
+  withRedis('bench', 'bench', ['*'], { isolate: true, execArgv: ['--expose-gc'] }),
+  withRedis('chaos', 'chaos', ['three'], byTwo),
+  withRedis('chaos-all', 'chaos', ['!(three)'], { ...byTwo, env: { EVERY_CLIENT: 'yes' } }),
+  withRedis('chaos-node-redis', 'chaos', ['replies'], {
+    ...byTwo,
+    env: { REDIS_CLIENT: 'node-redis', EVERY_CLIENT: 'yes' },
+  }),
+  // Apps that use the packed package as their users do.
+  suite('apps', 'apps', ['*'], { globalSetup: 'test/apps/given-package.ts' }),
+  // The page of the lab and the site, in a browser, which the first run fetches.
+  suite('pages', 'pages', ['*'], { hookTimeout: 300_000 }),
+  suite('deployment', 'deployment', ['*']),
+]
 
 export default defineConfig({
   test: {
-    projects: [
-      suite('unit', { testTimeout: 30_000 }),
-      suite('simulation', { testTimeout: 120_000 }),
-      // The first run fetches spin; a search takes a minute or two on a small machine that does other work too.
-      suite('spec', { testTimeout: 600_000, hookTimeout: 300_000 }),
-      suiteWithRedis('property'),
-      // Its fleets wait for their leases most of the time.
-      suiteWithRedis('locks', { maxConcurrency: 4 }),
-      ...inTwo('contract'),
-      ...inTwo('integration'),
-      suiteOnNodeRedis('integration', 'integration-node-redis', onNodeRedis.quick),
-      suiteOnNodeRedis('integration', 'integration-node-redis-more', onNodeRedis.more),
-      ...inTwo(
-        'http',
-        { provide: { frame: 'express' } },
-        { ...ownProcess, exclude: ['test/http/conformance/conformance.test.ts'] },
-      ),
-      ...inTwo('docs'),
-      // Counts bytes of the heap, so it is alone in its process and may collect garbage.
-      suiteWithRedis('bench', { isolate: true, execArgv: ['--expose-gc'] }),
-      // Apps that use the packed package as their users do.
-      suite('apps', { testTimeout: 60_000, hookTimeout: 60_000, globalSetup: 'test/apps/given-package.ts' }),
-      ...frames.map((frame) => suiteInFrame(frame, `http-${frame}`, overTheWire)),
-      // The page of the lab in a browser; the first run fetches Chromium.
-      suite('lab', { testTimeout: 90_000, hookTimeout: 240_000 }),
-      // The documentation as a site, in a browser; the first run installs the generator.
-      suite('site', { testTimeout: 90_000, hookTimeout: 240_000 }),
-      suiteWithRedis('chaos', atTheEnd),
-      suiteOnNodeRedis('chaos', 'chaos-node-redis', onNodeRedis.chaos, atTheEnd),
-      // One by one, and after those: http-cache-tests is about whole seconds, of which a busy machine loses some.
-      ...(['express', ...frames] as const).map((frame) =>
-        suiteInFrame(frame, `conformance-${frame}`, ['conformance/conformance'], {
-          maxWorkers: 1,
-          sequence: { groupOrder: 2 },
-        }),
-      ),
-    ],
+    projects,
     // Three keep two processors busy with tests that wait for their servers half of the time.
     maxWorkers: 3,
     // Of those tests of a file that may run side by side, each of which has a fleet.
@@ -111,48 +135,72 @@ export default defineConfig({
   },
 })
 
-/** The tests in one folder. `npm test` complains of tests in a folder that is not named here. */
-function suite(name: string, options: Options): TestProjectInlineConfiguration {
-  // A worker loads the library once for all its files.
-  const include = [`test/${name}/**/*.test.ts`]
-  return { extends: true, test: { pool: 'forks', isolate: false, include, ...options, name } }
+function names(some: string): string[] {
+  return some.split(' ')
 }
 
-/** Suites of `http` with a framework before their handlers. */
-function suiteInFrame(
-  frame: 'express' | (typeof frames)[number],
+/**
+ * Some files of a folder of tests.
+ * @param some patterns of their names, without `.test.ts`
+ */
+function suite(
   name: string,
-  suites: readonly string[],
+  from: string,
+  some: readonly string[],
   options: Options = {},
 ): TestProjectInlineConfiguration {
-  const http = suiteWithRedis('http', { provide: { frame }, ...options })
-  return { ...http, test: { ...http.test, name, include: suites.map((each) => `test/http/${each}.test.ts`) } }
+  const include = some.map((each) => `test/${from}/${each}.test.ts`)
+  // A worker loads the library once for all its files. The limits are for what hangs: no test is judged by them on a busy machine.
+  const usual = { pool: 'forks', isolate: false, testTimeout: 180_000, hookTimeout: 180_000 } as const
+  return { extends: true, test: { ...usual, include, ...options, name } }
 }
 
-/** Suites of a folder with clients of node-redis. */
-function suiteOnNodeRedis(
-  folder: string,
+/** The same with a Redis that they are given. */
+function withRedis(
   name: string,
-  suites: string,
+  from: string,
+  some: readonly string[],
   options: Options = {},
 ): TestProjectInlineConfiguration {
-  const include = suites.split(' ').map((each) => `test/${folder}/${each}.test.ts`)
-  const all = suiteWithRedis(folder, { ...options, env: { REDIS_CLIENT: 'node-redis' } })
-  return { ...all, test: { ...all.test, name, include } }
+  return suite(name, from, some, { globalSetup: 'test/support/given-redis.ts', ...options })
 }
 
-/** The tests in one folder, and those among them that take long. @param ofMore options of the latter */
-function inTwo(name: keyof typeof more, options: Options = {}, ofMore: Options = {}): TestProjectInlineConfiguration[] {
-  const all = suiteWithRedis(name, options)
-  const long = more[name].split(' ').map((each) => `test/${name}/${each}.test.ts`)
+/** All files of a folder: those that no other project names in the one of its name, and those of the landing in one more. */
+function folder(
+  name: keyof typeof files,
+  options: Options = {},
+  ofLanding: Options = {},
+): TestProjectInlineConfiguration[] {
+  const others = Object.entries<string>(files[name])
+  const exclude = others.flatMap(([, some]) => names(some).map((each) => `test/${name}/${each}.test.ts`))
   return [
-    { ...all, test: { ...all.test, exclude: long } },
-    { ...all, test: { ...all.test, ...ofMore, name: `${name}-more`, include: long } },
+    withRedis(name, name, ['**/*'], { ...options, exclude: [...exclude, '**/node_modules/**'] }),
+    ...others
+      .filter(([other]) => other in suites && !['contract-all', 'identity'].includes(other))
+      .map(([other, some]) => withRedis(other, name, names(some), { ...options, ...ofLanding })),
   ]
 }
 
-/** The tests in one folder that need a Redis, and are given one. */
-function suiteWithRedis(name: string, options: Options = {}): TestProjectInlineConfiguration {
-  const globalSetup = 'test/support/given-redis.ts'
-  return suite(name, { testTimeout: 30_000, hookTimeout: 60_000, globalSetup, ...options })
+/** Suites with the oldest supported majors of clients and frameworks in the place of those of the checkout. */
+function onOldest(
+  name: string,
+  from: string,
+  some: string,
+  env: Record<string, string> = {},
+): TestProjectInlineConfiguration {
+  const home = join(import.meta.dirname, 'test/older/package.json')
+  const majors = Object.keys((JSON.parse(readFileSync(home, 'utf8')) as { devDependencies: object }).devDependencies)
+  const options: Options = { provide: { frame: 'express' }, isolate: true, env: { ...env, MAJORS: 'older' } }
+  return {
+    ...withRedis(name, from, names(some), options),
+    plugins: [
+      {
+        name: 'oldest-majors',
+        enforce: 'pre',
+        resolveId(source) {
+          return majors.includes(source) ? this.resolve(source, home, { skipSelf: true }) : null
+        },
+      },
+    ],
+  }
 }

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { createCache } from 'herdless'
 import { cachedServer, cacheResponses, createServer } from 'herdless/express'
+import { requirePeer } from './peers/packages.mjs'
 
 const [, , way = '', version = ''] = process.argv
 const product = { id: 7, name: 'a product', tags: ['one', 'two'], text: 'x'.repeat(1_940) }
@@ -25,8 +26,8 @@ const cache = createCache({ near: {}, ttl: '1h' })
 
 /** @param {(app: import('express').Express) => import('node:http').Server} open @param {boolean} [cached] */
 async function withExpress(open, cached = false) {
-  /** @type {{ default: typeof import('express') }} */
-  const { default: express } = await import(version)
+  /** @type {typeof import('express')} */
+  const express = version === 'express4' ? requirePeer(version) : (await import('express')).default
   const app = express()
   if (cached) app.use(cacheResponses(cache))
   app.get('/product', (_request, response) => {

@@ -10,8 +10,12 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import autocannon from 'autocannon'
 import { median, spread } from './median.mjs'
+import { installPeers, requirePeer } from './peers/packages.mjs'
+
+await installPeers()
+/** @type {typeof import('autocannon')} */
+const autocannon = requirePeer('autocannon')
 
 const { values: options } = parseArgs({
   options: {

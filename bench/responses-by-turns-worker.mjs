@@ -44,7 +44,7 @@ const ways = {
       await expressWith((app) => {
         app.use(session({ secret: 'a secret', resave: false, saveUninitialized: false }))
         app.use((request, _response, next) => {
-          request.user = { name: 'ada' }
+          Object.assign(request, { user: { name: 'ada' } })
           next()
         })
       }),

@@ -9,9 +9,13 @@ import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import autocannon from 'autocannon'
 import { openRedis } from '../tools/servers/start-redis.mjs'
 import { median } from './median.mjs'
+import { installPeers, requirePeer } from './peers/packages.mjs'
+
+await installPeers()
+/** @type {typeof import('autocannon')} */
+const autocannon = requirePeer('autocannon')
 
 const { values: options } = parseArgs({
   options: {
@@ -51,7 +55,10 @@ let asked = 0
  */
 async function cost({ url, child }, isHit, amount = Number(options.answers)) {
   const before = await used(child)
-  const setupRequest = (/** @type {autocannon.Request} */ request) => ({ ...request, path: `/page?${asked++}` })
+  const setupRequest = (/** @type {import('autocannon').Request} */ request) => ({
+    ...request,
+    path: `/page?${asked++}`,
+  })
   const result = await autocannon({ url, connections: 10, amount, requests: isHit ? [{}] : [{ setupRequest }] })
   if (result.errors > 0 || result.non2xx > 0) throw new Error(`${result.errors + result.non2xx} requests failed`)
   return ((await used(child)) - before) / result['2xx']

@@ -7,6 +7,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkout, command } from '../tools/command.mjs'
+import { isInstalled } from '../tools/installed.mjs'
 import { pack } from '../tools/pack.mjs'
 import { openRedis } from '../tools/servers/start-redis.mjs'
 
@@ -14,9 +15,12 @@ const folder = await mkdtemp(join(tmpdir(), 'herdless-'))
 const redis = await openRedis()
 try {
   const tarball = await pack(join(folder, 'packed'))
-  await command('publint', ['run', tarball, '--strict'])
+  const judges = join(checkout, 'tools/judges')
+  if (!(await isInstalled(judges))) await command('npm', ['ci', '--no-audit', '--no-fund'], { cwd: judges })
+  const judge = (/** @type {string} */ name) => join(judges, 'node_modules/.bin', name)
+  await command(judge('publint'), ['run', tarball, '--strict'])
   // Also as TypeScript resolves with `moduleResolution: node`, which knows no subpath exports.
-  await command('attw', [tarball, '--profile', 'strict'])
+  await command(judge('attw'), [tarball, '--profile', 'strict'])
   const project = join(folder, 'project')
   await install(tarball, project)
   await cp(join(checkout, 'test/package'), project, { recursive: true })

@@ -2,28 +2,48 @@
  * `npm run mutate`: breaks a copy of the code in each way that tools/mutations/core.mjs and the lists beside it name, and runs the tests that must
  * turn red. Fails if one of them stays green, or if a break no longer applies.
  *
- * npm run mutate [-- --only <part of a name>] [-- --shard 1/2]
+ * npm run mutate [-- --only <part of a name>] [-- --shard 1/2] [-- --sample 20 --seed 7] [-- --gate] [-- --list]
+ *
+ * `--sample` draws some of them at random. `--gate` runs those tests only as far as they stand in the first two rings. `--list` only says which
+ * breaks no longer apply.
  */
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { checkout } from '../tools/command.mjs'
 import { allMutations } from '../tools/mutations/all.mjs'
+import { suites, suitesOf } from '../tools/suites.mjs'
 
 const { values: options } = parseArgs({
-  options: { only: { type: 'string', default: '' }, shard: { type: 'string', default: '1/1' } },
+  options: {
+    only: { type: 'string', default: '' },
+    shard: { type: 'string', default: '1/1' },
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    gate: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+  },
 })
 const [shard = 1, shards = 1] = options.shard.split('/').map(Number)
 if (!(shard >= 1 && shard <= shards)) throw new TypeError(`Expected --shard to be like 1/2, got ${options.shard}`)
 const execute = promisify(execFile)
+const gate = options.gate ? [...suitesOf('commit'), ...suitesOf('landing')].map((name) => `--project=${name}`) : []
+
+const flaws = [...(await flawsOf()), ...namesTwice()]
+for (const flaw of flaws) console.log(flaw)
+if (flaws.length > 0 || options.list) {
+  console.log(`${allMutations.length} breaks, of which ${flaws.length} do not apply.`)
+  process.exit(flaws.length > 0 ? 1 : 0)
+}
 
 const copy = await copyOfCheckout()
 let survivors = 0
 try {
-  const chosen = allMutations.filter(({ name }, index) => name.includes(options.only) && index % shards === shard - 1)
-  for (const mutation of chosen) {
+  for (const mutation of chosen()) {
     const started = performance.now()
     const verdict = await judged(mutation)
     if (!verdict.caught) survivors++
@@ -39,6 +59,38 @@ try {
 console.log(survivors === 0 ? 'Every break turns the suites red.' : `${survivors} breaks were not noticed.`)
 process.exitCode = survivors === 0 ? 0 : 1
 
+/** Which breaks do not fit the code, or name tests that are not there. */
+async function flawsOf() {
+  const found = await Promise.all(
+    allMutations.map(async ({ name, file, from, to, tests }) => {
+      const text = await readFile(join(checkout, file), 'utf8').catch(() => '')
+      const missing = tests.filter((each) => !existsSync(join(checkout, each)))
+      if (text.split(from).length !== 2) return `${name}: its text does not stand in ${file} exactly once`
+      if (to === from) return `${name}: it breaks nothing`
+      return missing.length > 0 ? `${name}: ${missing.join(', ')} is not there` : []
+    }),
+  )
+  return found.flat()
+}
+
+function namesTwice() {
+  const names = allMutations.map(({ name }) => name)
+  return names.filter((name, index) => names.indexOf(name) !== index).map((name) => `${name}: two have this name`)
+}
+
+/** Those of this shard, or as many as were to be drawn. */
+function chosen() {
+  const all = allMutations.filter(({ name }, index) => name.includes(options.only) && index % shards === shard - 1)
+  if (options.sample === undefined) return all
+  // The draw is the same wherever it is made: a hash orders them.
+  const drawn = all.map((mutation) => ({
+    mutation,
+    order: createHash('sha256').update(`${options.seed} ${mutation.name}`).digest('hex'),
+  }))
+  drawn.sort((one, other) => (one.order < other.order ? -1 : 1))
+  return drawn.slice(0, Number(options.sample)).map(({ mutation }) => mutation)
+}
+
 async function copyOfCheckout() {
   const folder = await mkdtemp(join(tmpdir(), 'herdless-mutate-'))
   const { stdout } = await execute('git', ['ls-files', '-co', '--exclude-standard'], { cwd: checkout, maxBuffer: 1e8 })
@@ -49,7 +101,10 @@ async function copyOfCheckout() {
       if (error.code !== 'ENOENT') throw error
     })
   }
-  await symlink(join(checkout, 'node_modules'), join(folder, 'node_modules'))
+  for (const home of ['.', ...new Set(Object.values(suites).flatMap(({ packages = [] }) => packages))]) {
+    const packages = join(checkout, home, 'node_modules')
+    if (existsSync(packages)) await symlink(packages, join(folder, home, 'node_modules'))
+  }
   return folder
 }
 
@@ -60,7 +115,6 @@ async function copyOfCheckout() {
 async function judged({ file, from, to, tests }) {
   const path = join(copy, file)
   const before = await readFile(path, 'utf8')
-  if (before.split(from).length !== 2) return { caught: false, by: `its text does not stand in ${file} exactly once` }
   await writeFile(
     path,
     before.replace(from, () => to),
@@ -86,7 +140,7 @@ async function verdictOf(tests, flags = ['--bail=1']) {
   await rm(results, { force: true })
   const isRed = await execute(
     'npx',
-    ['vitest', 'run', ...tests, ...flags, '--reporter=json', `--outputFile=${results}`],
+    ['vitest', 'run', ...tests, ...gate, ...flags, '--reporter=json', `--outputFile=${results}`],
     {
       cwd: copy,
       maxBuffer: 1e8,
@@ -95,6 +149,7 @@ async function verdictOf(tests, flags = ['--bail=1']) {
     () => false,
     () => true,
   )
+  if (!existsSync(results)) return { caught: false, by: `none of these tests runs: ${tests.join(', ')}` }
   /** @type {{ testResults: { name: string, status: string, message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
   const { testResults } = JSON.parse(await readFile(results, 'utf8'))
   const failures = testResults.flatMap(({ assertionResults }) =>

@@ -1,33 +1,172 @@
 /**
- * Which projects of vitest.config.ts run when. `quick` are those that a change can plausibly break: `npm test`, within minutes. `rest` are long
- * runs of faults, of values made up at random, of conformance, and of the same suites behind other frameworks
- * or on another client: `npm run test:full` runs both.
+ * The suites, each a project of vitest.config.ts: in which ring it runs, and for those that are proofs of rooms, which rooms it proves. The
+ * rings: `npm test` runs `commit`, `.ci/run` runs `landing` as well, and `npm run test:full` runs `nightly` too. `npm run prove` runs the
+ * nightly suites of the rooms that differ from a commit.
+ *
+ * @typedef {'commit' | 'landing' | 'nightly'} Ring
+ * @typedef {object} Suite
+ * @property {Ring} ring
+ * @property {string} proves in words
+ * @property {readonly string[]} [rooms] for a nightly suite: the rooms that it proves, as the beginnings of paths
+ * @property {readonly string[]} [packages] the folders whose packages it needs, besides those of the checkout
  */
+
+/** @type {readonly Ring[]} */
+export const rings = ['commit', 'landing', 'nightly']
+
+const protocol = ['src/core/', 'src/redis/', 'src/memory/', 'src/testing/']
+const responses = ['src/http/', 'src/express/']
+const older = ['test/older']
+
+/** @type {Record<string, Suite>} those that take longest come first within their ring */
 export const suites = {
-  quick: ['unit', 'contract', 'integration', 'integration-node-redis', 'http', 'docs'],
-  rest: [
-    // First what takes longest.
-    'spec',
-    'simulation',
-    'property',
-    'locks',
-    'contract-more',
-    'integration-more',
-    'integration-node-redis-more',
-    'http-more',
-    'docs-more',
-    'bench',
-    'apps',
-    'http-koa',
-    'http-fastify',
-    'http-hono',
-    'lab',
-    'site',
-    'chaos',
-    'chaos-node-redis',
-    'conformance-express',
-    'conformance-koa',
-    'conformance-fastify',
-    'conformance-hono',
-  ],
+  unit: { ring: 'commit', proves: 'the rules, on a virtual clock' },
+  contract: { ring: 'commit', proves: 'that each store, lock and client keeps its contract' },
+  http: { ring: 'commit', proves: 'what is answered, stored and never shared, over the wire, on Express' },
+  integration: { ring: 'commit', proves: 'the promises, by processes on a real Redis' },
+  docs: { ring: 'commit', proves: 'that pages, names, links and code agree' },
+
+  model: { ring: 'landing', proves: 'the promises in the model, for two processes' },
+  'docs-run': {
+    ring: 'landing',
+    proves: 'that the code on the pages and the examples do what they say',
+    packages: ['test/docs/libraries'],
+  },
+  'integration-landing': { ring: 'landing', proves: 'the promises under the usual faults, and the command' },
+  'integration-node-redis': { ring: 'landing', proves: 'the same on node-redis' },
+  'http-landing': { ring: 'landing', proves: 'every framework, attacks, crowds and several processes' },
+  'contract-servers': { ring: 'landing', proves: 'the contracts on a Cluster, under Sentinel and for Redlock' },
+  property: {
+    ring: 'landing',
+    proves: 'that bad input is refused at the door, and histories made up at random are right',
+  },
+  simulation: { ring: 'landing', proves: 'the promises in virtual fleets of 300 seeds' },
+  chaos: { ring: 'landing', proves: 'the promises of a fleet under three faults' },
+  locks: { ring: 'landing', proves: 'mutual exclusion among processes' },
+  bench: { ring: 'landing', proves: 'that a call costs no more bytes and commands than before' },
+  'conformance-express': { ring: 'landing', proves: 'RFC 9111, by http-cache-tests, on Express' },
+
+  'model-all': {
+    ring: 'nightly',
+    proves: 'the promises in the model, for three processes and smaller steps, and that each rule is needed',
+    rooms: ['spec/', 'src/core/load/', 'src/core/lease/', 'src/core/contract/', 'src/redis/lua/'],
+  },
+  'simulation-all': { ring: 'nightly', proves: 'the promises in virtual fleets of 4000 seeds', rooms: protocol },
+  'property-all': {
+    ring: 'nightly',
+    proves: 'ten times as much made-up input',
+    rooms: [...protocol, 'src/codecs/', 'src/http/options/'],
+  },
+  'chaos-all': {
+    ring: 'nightly',
+    proves: 'the promises of a fleet under every fault',
+    rooms: protocol,
+    packages: older,
+  },
+  'chaos-node-redis': {
+    ring: 'nightly',
+    proves: 'the same under lost replies, on node-redis',
+    rooms: ['src/redis/'],
+    packages: older,
+  },
+  'contract-all': {
+    ring: 'nightly',
+    proves: 'the contracts with every client, on every kind of server, and of the locks of PostgreSQL and ZooKeeper',
+    rooms: [
+      'src/redis/',
+      'src/postgres/',
+      'src/zookeeper/',
+      'src/key-value/',
+      'src/core/near/',
+      'src/core/lock/',
+      'src/testing/',
+    ],
+  },
+  'contract-older': {
+    ring: 'nightly',
+    proves: 'the contracts on ioredis 5 and node-redis 5',
+    rooms: ['src/redis/', 'src/testing/'],
+    packages: older,
+  },
+  'integration-older': {
+    ring: 'nightly',
+    proves: 'what depends on a client, on ioredis 5 and node-redis 5',
+    rooms: ['src/redis/'],
+    packages: older,
+  },
+  'integration-all': {
+    ring: 'nightly',
+    proves: 'faults by the minute, crowds, failovers, what the doctor says of each, and other backends',
+    rooms: [
+      ...protocol,
+      'src/cli/',
+      'src/postgres/',
+      'src/zookeeper/',
+      'src/prometheus/',
+      'docs/production',
+      'docs/monitoring/',
+    ],
+    packages: older,
+  },
+  'integration-node-redis-all': {
+    ring: 'nightly',
+    proves: 'the same on node-redis',
+    rooms: ['src/redis/', 'src/cli/'],
+  },
+  identity: {
+    ring: 'nightly',
+    proves: 'that apps with the usual libraries tell their visitors apart',
+    rooms: [...responses, 'src/koa/', 'src/fastify/', 'src/hono/'],
+    packages: ['test/http/identity'],
+  },
+  'identity-older': {
+    ring: 'nightly',
+    proves: 'the same on the oldest supported frameworks',
+    rooms: [...responses, 'src/koa/', 'src/fastify/'],
+    packages: ['test/older', 'test/http/identity'],
+  },
+  'http-older': {
+    ring: 'nightly',
+    proves: 'every framework in its oldest supported major',
+    rooms: [...responses, 'src/koa/', 'src/fastify/', 'src/hono/'],
+    packages: older,
+  },
+  'http-koa': { ring: 'nightly', proves: 'the suites of http behind Koa', rooms: [...responses, 'src/koa/'] },
+  'http-fastify': {
+    ring: 'nightly',
+    proves: 'the suites of http behind Fastify',
+    rooms: [...responses, 'src/fastify/'],
+  },
+  'http-hono': { ring: 'nightly', proves: 'the suites of http behind Hono', rooms: [...responses, 'src/hono/'] },
+  'conformance-koa': { ring: 'nightly', proves: 'RFC 9111 on Koa', rooms: [...responses, 'src/koa/'] },
+  'conformance-fastify': { ring: 'nightly', proves: 'RFC 9111 on Fastify', rooms: [...responses, 'src/fastify/'] },
+  'conformance-hono': { ring: 'nightly', proves: 'RFC 9111 on Hono', rooms: [...responses, 'src/hono/'] },
+  rights: {
+    ring: 'nightly',
+    proves: 'that the rules of ACL on the pages are enough, and each is needed',
+    rooms: ['src/redis/', 'docs/redis', 'docs/locks'],
+  },
+  apps: {
+    ring: 'nightly',
+    proves: 'apps of Express and Nest, and the runners of tests, with the packed package',
+    rooms: ['src/', 'scripts/build.mjs', 'package.json'],
+    packages: ['test/apps'],
+  },
+  pages: {
+    ring: 'nightly',
+    proves: 'the page of the lab and the site, in headless Chromium',
+    rooms: ['examples/stampede-lab/', 'site/', 'docs/'],
+    packages: ['test/pages', 'site'],
+  },
+  deployment: {
+    ring: 'nightly',
+    proves: 'the manifests for Kubernetes',
+    rooms: ['docs/kubernetes'],
+    packages: ['test/deployment'],
+  },
+}
+
+/** @param {Ring} ring @returns {string[]} the names of its suites */
+export function suitesOf(ring) {
+  return Object.keys(suites).filter((name) => suites[name]?.ring === ring)
 }

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { countCommands } from '../../examples/stampede-lab/command-counter.mjs'
 import { middle } from '../../examples/stampede-lab/stampede.mjs'
-import { checkout, command } from '../../tools/command.mjs'
-import { isInstalled } from '../../tools/installed.mjs'
+import { checkout } from '../../tools/command.mjs'
 import { median } from '../median.mjs'
 import { invalidations, stampedes } from './cases.mjs'
 import { Fleet } from './fleet.mjs'
+import { installPeers } from './packages.mjs'
 import { peers } from './peer.mjs'
 
 /** Of each stampede, and of the hits, which are over sooner. */
@@ -35,7 +35,7 @@ const folder = fileURLToPath(new URL('.', import.meta.url))
  * @returns {Promise<{ rounds: number, peers: PeerResults[] }>}
  */
 export async function measurePeers(url) {
-  if (!(await isInstalled(folder))) await command('npm', ['ci', '--no-audit', '--no-fund'], { cwd: folder })
+  await installPeers()
   const results = []
   for (const name of Object.keys(peers)) {
     const found = await measure(name, url)

@@ -31,7 +31,7 @@ function passed(output: string): string[] {
   return all.filter(({ status }) => status === 'passed').map(({ fullName }) => fullName)
 }
 
-const jest = join(checkout, 'node_modules/jest/bin/jest.js')
+const jest = join(apps, 'node_modules/jest/bin/jest.js')
 const vitest = join(checkout, 'node_modules/vitest/vitest.mjs')
 
 test('the suite of the app on Express 4 passes under Jest', async () => {

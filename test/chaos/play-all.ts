@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { shownFigures } from './figures.ts'
 import { play } from './play.ts'
-import { leftOut } from './scenario.ts'
-import { subjects } from './scenarios/index.ts'
+import { leftOut, type Scenario } from './scenario.ts'
+import { scenarios, subjects } from './scenarios/index.ts'
 import { client, type Settings } from './settings.ts'
 import { missingOf } from './surroundings.ts'
 
@@ -15,8 +15,22 @@ const seed = 1
  *   time, and the defaults show what does not heal by itself
  */
 export function playAll(subject: keyof typeof subjects, usual: Settings): void {
+  playEach(subjects[subject], usual)
+}
+
+/** Plays scenarios by their names once, on the defaults of the library. */
+export function playNamed(names: readonly string[]): void {
+  const found = names.map((name) => scenarios.find((scenario) => scenario.name === name))
+  playEach(
+    found.filter((scenario) => scenario !== undefined),
+    'defaults',
+  )
+  test('they are scenarios', () => expect(found).not.toContain(undefined))
+}
+
+function playEach(scenarios: readonly Scenario[], usual: Settings): void {
   describe('whatever is done to a fleet, its promises hold', () => {
-    test.for(subjects[subject])('$name', { timeout: 60_000 }, async (scenario, { skip }) => {
+    test.for(scenarios)('$name', async (scenario, { skip }) => {
       const other = usual === 'quick' ? 'defaults' : 'quick'
       const settings = leftOut(scenario, usual) === undefined ? usual : other
       const missing = leftOut(scenario, settings) ?? (await missingOf(scenario.on))

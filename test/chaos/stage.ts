@@ -169,9 +169,9 @@ export class Stage<On extends Kind = Kind> {
     const { note, seed, client: own = () => ({}) } = this.#shape
     const added = new Process(started, { way, work: this.work, note, now: () => this.now() })
     // On a cluster, node-redis 5 does not notice that a master has died.
-    const onlyNew = redis.nodes !== undefined && client() === 'node-redis'
-    const ioredis = added.number % 2 === 0 || onlyNew ? (6 as const) : (5 as const)
-    const spec = { ...redis, ioredis, ...(redis.options && { options: { ...redis.options, ...own(place) } }) }
+    const onlyNew = process.env['EVERY_CLIENT'] !== 'yes' || (redis.nodes !== undefined && client() === 'node-redis')
+    const older = added.number % 2 === 0 || onlyNew ? {} : ({ older: true } as const)
+    const spec = { ...redis, ...older, ...(redis.options && { options: { ...redis.options, ...own(place) } }) }
     this.#all.set(added.number, added)
     const otherwise = inForce(this.work)
     await added.open({

@@ -1,7 +1,5 @@
-import { Redis } from 'ioredis'
-import { inject, test } from 'vitest'
+import { test } from 'vitest'
 import { locked, memoryLock, type KeyValue } from '../../src/index.ts'
-import { redisLock } from '../../src/redis/index.ts'
 import { storeContract } from '../../src/testing/index.ts'
 
 /** As plain as can be: what a key-value store in memory does. */
@@ -18,13 +16,6 @@ function inMemory(): KeyValue {
   }
 }
 
-function onRedis(client: Redis): KeyValue {
-  return {
-    get: (key) => client.getBuffer(key),
-    set: (key, value, ttl) => client.set(key, Buffer.from(value), 'PX', Math.ceil(ttl)),
-  }
-}
-
 storeContract({
   name: 'locked, in memory',
   test,
@@ -34,23 +25,5 @@ storeContract({
     const keyValue = inMemory()
     const lock = memoryLock()
     return { stores: [locked(keyValue, lock), locked(keyValue, lock)], close: () => lock.close() }
-  },
-})
-
-storeContract({
-  name: 'locked, on Redis',
-  test,
-  pushes: false,
-  inspects: 'keys',
-  open: async () => {
-    const clients = [new Redis(inject('redisUrl')), new Redis(inject('redisUrl'))]
-    const locks = clients.map((client) => redisLock(client))
-    return {
-      stores: clients.map((client, index) => locked(onRedis(client), locks[index] ?? memoryLock())),
-      close: async () => {
-        await Promise.all(locks.map((lock) => lock.close()))
-        for (const client of clients) client.disconnect()
-      },
-    }
   },
 })

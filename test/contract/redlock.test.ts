@@ -4,7 +4,7 @@ import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redlock } from '../../src/redis/locks/redlock.ts'
 import { lockContract } from '../../src/testing/lock-contract/lock-contract.ts'
 import { urlOf, type Address } from '../../tools/servers/start-redis.mjs'
-import { disconnect, nodeRedis, nodeRedis5, type OpenClient } from '../support/node-redis.ts'
+import { disconnect, nodeRedis, type OpenClient } from '../support/node-redis.ts'
 import { startNodes } from '../support/servers.ts'
 
 let nodes: Awaited<ReturnType<typeof startNodes>>
@@ -14,9 +14,8 @@ beforeAll(async () => {
 afterAll(() => nodes.stop())
 
 const kinds: Record<string, (address: Address) => OpenClient> = {
-  'ioredis 6': (address) => new Redis(urlOf(address)),
-  'node-redis 6': (address) => nodeRedis({ url: urlOf(address) }),
-  'node-redis 5': (address) => nodeRedis5({ url: urlOf(address) }),
+  ioredis: (address) => new Redis(urlOf(address)),
+  'node-redis': (address) => nodeRedis({ url: urlOf(address) }),
 }
 
 for (const [name, connect] of Object.entries(kinds)) {

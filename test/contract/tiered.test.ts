@@ -1,7 +1,5 @@
-import { Redis } from 'ioredis'
-import { expect, inject, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createCache, locked, memoryLock, memoryStore, tiered } from '../../src/index.ts'
-import { redisStore } from '../../src/redis/index.ts'
 import { storeContract } from '../../src/testing/index.ts'
 
 storeContract({
@@ -10,18 +8,6 @@ storeContract({
   open: async () => {
     const far = memoryStore()
     return { stores: [tiered({}, far), tiered({}, far)], close: async () => {} }
-  },
-})
-
-storeContract({
-  name: 'tiered, before a redisStore',
-  test,
-  open: async () => {
-    const clients = [new Redis(inject('redisUrl')), new Redis(inject('redisUrl'))]
-    return {
-      stores: clients.map((client) => tiered({}, redisStore(client))),
-      close: async () => clients.forEach((client) => client.disconnect()),
-    }
   },
 })
 

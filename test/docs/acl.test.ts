@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCache, type Cache } from '../../src/index.ts'
 import { redisStore, type RedisClient } from '../../src/redis/index.ts'
@@ -109,7 +108,7 @@ async function useAll(
 
 describe('the rules for a user', () => {
   let server: RedisServer
-  const open: (Redis | Redis5)[] = []
+  const open: Redis[] = []
 
   beforeAll(async () => {
     server = await startRedis()
@@ -121,35 +120,31 @@ describe('the rules for a user', () => {
 
   const login = { username: 'shop', password: 'secret' }
 
-  const clients = {
-    'ioredis 6': (options: object = {}): RedisClient => kept(new Redis({ ...server.address, ...login, ...options })),
-    'ioredis 5': (options: object = {}): RedisClient => kept(new Redis5({ ...server.address, ...login, ...options })),
+  function connect(options: object = {}): RedisClient {
+    const client = new Redis({ ...server.address, ...login, ...options })
+    client.on('error', () => {})
+    open.push(client)
+    return client
   }
 
   /** The scenario as this user, and what was refused meanwhile. */
   async function refused(
     words: readonly string[],
     wakeUp: 'push' | 'poll',
-    connect = clients['ioredis 6'],
+    make = connect,
     prefix = '',
   ): Promise<Denied[]> {
     await allow(server, words)
     try {
-      await useAll(server, connect, wakeUp, prefix)
+      await useAll(server, make, wakeUp, prefix)
     } finally {
       for (const client of open.splice(0)) client.disconnect()
     }
     return denied(server)
   }
 
-  function kept<Client extends Redis | Redis5>(client: Client): Client {
-    client.on('error', () => {})
-    open.push(client)
-    return client
-  }
-
-  test.for(['push', 'poll'] as const)('are enough for %s, with ioredis 5 and 6', async (wakeUp) => {
-    for (const connect of Object.values(clients)) expect(await refused(rule(wakeUp), wakeUp, connect)).toEqual([])
+  test.for(['push', 'poll'] as const)('are enough for %s', async (wakeUp) => {
+    expect(await refused(rule(wakeUp), wakeUp)).toEqual([])
   })
 
   test.for(rule('push').filter((word) => /^[+~&]/.test(word)))('need %s', async (word) => {
@@ -174,15 +169,13 @@ describe('the rules for a user', () => {
 
   test('hold with a prefix before the brace', async () => {
     const words = rule('push').map((word) => word.replace('~{', '~prefix:{'))
-    expect(await refused(words, 'push', () => clients['ioredis 6']({ keyPrefix: 'prefix:' }), 'prefix:')).toEqual([])
+    expect(await refused(words, 'push', () => connect({ keyPrefix: 'prefix:' }), 'prefix:')).toEqual([])
   })
 
   test('allow a store that pushes to do without, where pub/sub is forbidden', async () => {
     await allow(server, rule('poll'))
     await server.client.flushall()
-    const caches = [clients['ioredis 6'](), clients['ioredis 6']()].map((client) =>
-      createCache({ store: redisStore(client), namespace: 'shop' }),
-    )
+    const caches = [connect(), connect()].map((client) => createCache({ store: redisStore(client), namespace: 'shop' }))
     const load = vi.fn(() => sleep(100, 'loaded'))
     expect(await Promise.all(caches.map((cache) => cache.getOrLoad('key', load)))).toEqual(['loaded', 'loaded'])
     expect(load).toHaveBeenCalledOnce()
@@ -220,9 +213,9 @@ describe('the rules for a user', () => {
   })
 
   test('need SELECT for a client that selects a database', async () => {
-    const connect = (): RedisClient => clients['ioredis 6']({ db: 1 })
-    expect((await refused(rule('push'), 'push', connect)).map(({ object }) => object)).toContain('select')
-    expect(await refused([...rule('push'), '+select'], 'push', connect)).toEqual([])
+    const inDatabase1 = (): RedisClient => connect({ db: 1 })
+    expect((await refused(rule('push'), 'push', inDatabase1)).map(({ object }) => object)).toContain('select')
+    expect(await refused([...rule('push'), '+select'], 'push', inDatabase1)).toEqual([])
   })
 })
 

@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { checkout } from '../../tools/command.mjs'
 import type { Block } from './markdown.ts'
 import { outcome, SharedProcess, timeout, type Outcome } from './shared-process.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
+const libraries = join(here, 'libraries')
 
 /** What a block needs that a machine may lack. */
 export type Needed = 'PostgreSQL' | 'ZooKeeper'
@@ -25,34 +27,34 @@ interface Setting {
 const settings: Record<string, Setting> = {
   blank: {},
   cache: {
-    before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../settings/cache.mjs'`,
+    before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../../settings/cache.mjs'`,
     isShared: true,
   },
   app: {
-    before: `import { app, ask, cache, cacheResponses, render, update } from '../../settings/app.mjs'`,
+    before: `import { app, ask, cache, cacheResponses, render, update } from '../../../settings/app.mjs'`,
     isShared: true,
   },
   lock: {
-    before: `import { lock, lockOfAnotherProcess, redis, sendReminders } from '../../settings/lock.mjs'`,
+    before: `import { lock, lockOfAnotherProcess, redis, sendReminders } from '../../../settings/lock.mjs'`,
     isShared: true,
   },
-  redis: { before: `import { redis, sendReminders } from '../../settings/lock.mjs'`, isShared: true },
+  redis: { before: `import { redis, sendReminders } from '../../../settings/lock.mjs'`, isShared: true },
   postgres: { needs: 'PostgreSQL' },
   zookeeper: { needs: 'ZooKeeper' },
-  orders: { before: `import { db, lock } from '../../settings/orders.mjs'` },
+  orders: { before: `import { db, lock } from '../../../settings/orders.mjs'` },
   product: {
-    before: `import { cache, loadProduct, lock, pool, readElsewhere, transaction } from '../../settings/product.mjs'`,
+    before: `import { cache, loadProduct, lock, pool, readElsewhere, transaction } from '../../../settings/product.mjs'`,
     needs: 'PostgreSQL',
   },
   shop: {
-    before: `import { check } from '../../settings/shop.mjs'`,
+    before: `import { check } from '../../../settings/shop.mjs'`,
     after: 'await check(bestSellers)',
   },
-  start: { before: `import '../../settings/product-table.mjs'` },
-  started: { before: `import { app, ask, cache, findProduct } from '../../settings/start.mjs'` },
-  served: { before: `import { app, ask, cache, cacheResponses, db } from '../../settings/start.mjs'` },
+  start: { before: `import '../../../settings/product-table.mjs'` },
+  started: { before: `import { app, ask, cache, findProduct } from '../../../settings/start.mjs'` },
+  served: { before: `import { app, ask, cache, cacheResponses, db } from '../../../settings/start.mjs'` },
   ending: {
-    before: `import { cache, db, endOfProcess, redis, server } from '../../settings/start.mjs'`,
+    before: `import { cache, db, endOfProcess, redis, server } from '../../../settings/start.mjs'`,
     after: 'await endOfProcess()',
   },
   // Tests, which run when the module has been read, and report as they like.
@@ -133,9 +135,7 @@ function kind(block: Block): string {
 }
 
 function installed(name: string, program: string): string {
-  return createRequire(import.meta.url)
-    .resolve(`${name}/package.json`)
-    .replace('package.json', program)
+  return createRequire(join(libraries, 'package.json')).resolve(`${name}/package.json`).replace('package.json', program)
 }
 
 function escaped(text: string): string {
@@ -153,10 +153,13 @@ export class BlockModules {
     this.#blocks = blocks
   }
 
-  /** Inside the checkout, so that they can import the package by its name. */
+  /** Beside the libraries that they import. */
   static async make(blocks: readonly Block[]): Promise<BlockModules> {
-    const folder = await mkdtemp(join(here, '.run-'))
+    const folder = await mkdtemp(join(libraries, '.run-'))
     await mkdir(join(folder, 'src'))
+    // A folder with a package.json of its own does not know the package around it by its name.
+    await mkdir(join(folder, 'node_modules'))
+    await symlink(checkout, join(folder, 'node_modules/herdless'), 'junction')
     for (const [index, block] of blocks.entries()) {
       const { before = '', after = '' } = settingOf(block)
       const name = `${index}.${kind(block)}${block.language}`
@@ -165,7 +168,7 @@ export class BlockModules {
     const compilerOptions = {
       module: 'nodenext',
       allowJs: true,
-      rootDir: '..',
+      rootDir: '../..',
       outDir: 'out',
       declaration: false,
       isolatedDeclarations: false,
@@ -174,7 +177,7 @@ export class BlockModules {
       noPropertyAccessFromIndexSignature: false,
       exactOptionalPropertyTypes: false,
     }
-    const tsconfig = { extends: '../../../tsconfig.base.json', compilerOptions, include: ['src'] }
+    const tsconfig = { extends: '../../../../tsconfig.base.json', compilerOptions, include: ['src'] }
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
     return new BlockModules(folder, blocks)
   }
@@ -192,7 +195,7 @@ export class BlockModules {
   /** Runs a block, in a process of its own if it could change what others find there. */
   async run(block: Block, env: Record<string, string>): Promise<Outcome> {
     const name = `${this.#blocks.indexOf(block)}.${kind(block)}js`
-    const module = join(this.#folder, 'out', basename(this.#folder), 'src', name)
+    const module = join(this.#folder, 'out/libraries', basename(this.#folder), 'src', name)
     if (isShared(block)) return this.#shared.run(module, environment(env))
     return outcome(execFile(process.execPath, programOf(block, module), { env: environment(env), timeout }))
   }

@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
-import express4 from 'express4'
 import { describe, expect, test } from 'vitest'
 import { cachedServer, cacheResponses, type CacheResponsesOptions, type ExpressApp } from '../../src/express/index.ts'
 import { createCache } from '../../src/index.ts'
@@ -30,12 +29,9 @@ async function cached(app: ExpressApp, options: CacheResponsesOptions = {}) {
   return { ...site, cache }
 }
 
-describe.each([
-  ['Express 5', express],
-  ['Express 4', express4 as unknown as typeof express],
-])('before an app of %s', (_name, make) => {
+describe('before an app of Express', () => {
   function shop() {
-    const app = make()
+    const app = express()
     const seen: string[] = []
     app.use((req, _res, next) => (seen.push(req.path), next()))
     app.get('/page', (req, res) => res.json({ ip: req.ip, query: req.query, run: seen.length }))
@@ -68,7 +64,7 @@ describe.each([
   })
 
   test('the handler is asked once for all who ask at once', async () => {
-    const app = make()
+    const app = express()
     let runs = 0
     app.get('/', (_req, res) => void setImmediate(() => res.send(`${++runs}`)))
     await using site = await cached(app)

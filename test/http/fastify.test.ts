@@ -1,9 +1,7 @@
 import { Readable } from 'node:stream'
-import { gzipSync } from 'node:zlib'
 import compress from '@fastify/compress'
 import cors from '@fastify/cors'
 import { fastify, type FastifyReply, type FastifyRequest } from 'fastify'
-import { fastify as fastify4 } from 'fastify4'
 import { describe, expect, test } from 'vitest'
 import { cachedServer, cacheResponses } from '../../src/fastify/index.ts'
 import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
@@ -54,56 +52,40 @@ function failed(run: number): never {
   throw new Error(`no ${run}`)
 }
 
-/** What @fastify/compress does, which is for Fastify 5. */
-async function compressed(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
-  void reply.header('Vary', 'Accept-Encoding')
-  if (request.headers['accept-encoding'] !== 'gzip') return payload
-  void reply.header('Content-Encoding', 'gzip').removeHeader('Content-Length')
-  return gzipSync(String(payload))
-}
-
-function appOf(framework: typeof fastify, version: 4 | 5): MakeApp {
-  return async (cache, story, options) => {
-    const app = framework()
-    app.addHook('onRequest', async (request, reply) => {
-      const { 'x-who': who } = request.headers
-      if (typeof who !== 'string') return
-      void reply.header('X-Before', who).header('Set-Cookie', `who=${who}`).header('Set-Cookie', `again=${who}`)
-    })
-    app.addHook('onResponse', async (request, reply) => {
-      story.logged.push(`${reply.statusCode} ${request.url}`)
-    })
-    app.addHook('onSend', async (_request, reply) => void reply.header('X-After', '1'))
-    app.setErrorHandler((error, _request, reply) => {
-      story.errors.push((error as Error).message)
-      void reply.code(500).send(`sorry: ${(error as Error).message}`)
-    })
-    if (version === 5) await app.register(compress, { global: false })
-    app.addHook('onRequest', cacheResponses(cache, options))
-    for (const [path, answer] of Object.entries(routesOf(story))) {
-      const onRequest = path === '/own' ? [cacheResponses(cache, { ttl: '1m' })] : []
-      const onSend = path === '/long' && version === 4 ? [compressed] : []
-      const compresses = path === '/long' && version === 5 ? { compress: { encodings: ['gzip' as const] } } : {}
-      app.get(path, { onRequest, onSend, ...compresses }, (request, reply) => answer(request, reply, story.ran(path)))
-    }
-    app.post('/text', async (_request, reply) => void reply.code(204).send())
-    app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    await app.ready()
-    return app.server
+const makeApp: MakeApp = async (cache, story, options) => {
+  const app = fastify()
+  app.addHook('onRequest', async (request, reply) => {
+    const { 'x-who': who } = request.headers
+    if (typeof who !== 'string') return
+    void reply.header('X-Before', who).header('Set-Cookie', `who=${who}`).header('Set-Cookie', `again=${who}`)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    story.logged.push(`${reply.statusCode} ${request.url}`)
+  })
+  app.addHook('onSend', async (_request, reply) => void reply.header('X-After', '1'))
+  app.setErrorHandler((error, _request, reply) => {
+    story.errors.push((error as Error).message)
+    void reply.code(500).send(`sorry: ${(error as Error).message}`)
+  })
+  await app.register(compress, { global: false })
+  app.addHook('onRequest', cacheResponses(cache, options))
+  for (const [path, answer] of Object.entries(routesOf(story))) {
+    const onRequest = path === '/own' ? [cacheResponses(cache, { ttl: '1m' })] : []
+    const compresses = path === '/long' ? { compress: { encodings: ['gzip' as const] } } : {}
+    app.get(path, { onRequest, ...compresses }, (request, reply) => answer(request, reply, story.ran(path)))
   }
+  app.post('/text', async (_request, reply) => void reply.code(204).send())
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  await app.ready()
+  return app.server
 }
 
-describe.each([
-  [5, fastify],
-  [4, fastify4 as unknown as typeof fastify],
-] as const)('Fastify %i', (version, framework) => {
-  behavesAsAnApp(appOf(framework, version))
+describe('Fastify', () => {
+  behavesAsAnApp(makeApp)
 
-  // It is for Fastify 5.
-  if (version !== 5) return
   test('@fastify/cors before it is of each request', async () => {
     await using site = await siteOn(async (cache) => {
-      const app = framework()
+      const app = fastify()
       await app.register(cors, { origin: ['https://a.example', 'https://b.example'], credentials: true })
       app.addHook('onRequest', cacheResponses(cache, { ttl: '1m' }))
       app.get('/', async (_request, reply) => {
@@ -137,7 +119,7 @@ describe.each([
 
   test('routes of a version are variants', async () => {
     await using site = await siteOn(async (cache) => {
-      const app = framework()
+      const app = fastify()
       app.addHook('onRequest', cacheResponses(cache, { ttl: '1m' }))
       for (const version of ['1.0.0', '2.0.0']) app.get('/', { constraints: { version } }, async () => version)
       await app.ready()
@@ -153,7 +135,7 @@ describe.each([
   test('cachedServer answers before it', async () => {
     const seen: string[] = []
     await using site = await siteOn(async (cache) => {
-      const app = framework({ serverFactory: (handler) => cachedServer(handler, cache, { ttl: '1m' }) })
+      const app = fastify({ serverFactory: (handler) => cachedServer(handler, cache, { ttl: '1m' }) })
       app.get('/page', async (request) => {
         seen.push(request.url)
         return { language: request.headers['accept-language'] }

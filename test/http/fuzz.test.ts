@@ -172,7 +172,7 @@ test.for([false, true])(
             }
           },
         ),
-        { numRuns: 1_000 },
+        { numRuns: 200 },
       )
     } finally {
       agent.destroy()

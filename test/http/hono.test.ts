@@ -5,7 +5,6 @@ import { accepts } from 'hono/accepts'
 import { compress } from 'hono/compress'
 import { getCookie, setCookie } from 'hono/cookie'
 import { stream } from 'hono/streaming'
-import { createAdaptorServer as createAdaptorServer1 } from 'node-server1'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { cachedServer, cacheResponses } from '../../src/hono/index.ts'
@@ -82,46 +81,39 @@ function failed(run: number): never {
   throw new Error(`no ${run}`)
 }
 
-type MakeServer = typeof createAdaptorServer
-
-function appOf(serverOf: MakeServer): MakeApp {
-  return async (cache, story, options) => {
-    const app = new Hono<{ Bindings: HttpBindings }>()
-    app.use(async (c, next) => {
-      // What the server makes of the fields is kept for the handler.
-      const who = c.req.header('X-Who')
-      c.req.header('Accept-Language')
-      c.req.header()
-      if (who !== undefined) {
-        c.header('X-Before', who)
-        c.header('Set-Cookie', `who=${who}`)
-        c.header('Set-Cookie', `again=${who}`, { append: true })
-      }
-      await next()
-      story.logged.push(`${c.res.status} ${c.req.path}`)
-    })
-    app.onError((error, c) => {
-      story.errors.push(error.message)
-      return c.text(`sorry: ${error.message}`, 500)
-    })
-    app.use('/long', compress({ encoding: 'gzip' }))
-    app.use(async (c, next) => {
-      await next()
-      c.header('X-After', '1')
-    })
-    app.use(cacheResponses(cache, options))
-    app.use('/own', cacheResponses(cache, { ttl: '1m' }))
-    for (const [path, answer] of Object.entries(routesOf(story))) app.get(path, (c) => answer(c, story.ran(path)))
-    app.post('/text', (c) => c.body(null, 204))
-    return serverOf({ fetch: app.fetch }) as Server
-  }
+const makeApp: MakeApp = async (cache, story, options) => {
+  const app = new Hono<{ Bindings: HttpBindings }>()
+  app.use(async (c, next) => {
+    // What the server makes of the fields is kept for the handler.
+    const who = c.req.header('X-Who')
+    c.req.header('Accept-Language')
+    c.req.header()
+    if (who !== undefined) {
+      c.header('X-Before', who)
+      c.header('Set-Cookie', `who=${who}`)
+      c.header('Set-Cookie', `again=${who}`, { append: true })
+    }
+    await next()
+    story.logged.push(`${c.res.status} ${c.req.path}`)
+  })
+  app.onError((error, c) => {
+    story.errors.push(error.message)
+    return c.text(`sorry: ${error.message}`, 500)
+  })
+  app.use('/long', compress({ encoding: 'gzip' }))
+  app.use(async (c, next) => {
+    await next()
+    c.header('X-After', '1')
+  })
+  app.use(cacheResponses(cache, options))
+  app.use('/own', cacheResponses(cache, { ttl: '1m' }))
+  for (const [path, answer] of Object.entries(routesOf(story))) app.get(path, (c) => answer(c, story.ran(path)))
+  app.post('/text', (c) => c.body(null, 204))
+  return createAdaptorServer({ fetch: app.fetch }) as Server
 }
 
-describe.each([
-  ['@hono/node-server 2', createAdaptorServer],
-  ['@hono/node-server 1', createAdaptorServer1],
-])('%s', (_name, serverOf) => {
-  behavesAsAnApp(appOf(serverOf))
+describe('Hono', () => {
+  behavesAsAnApp(makeApp)
 
   async function siteOfHandler(
     handler: (c: Context) => Response | Promise<Response>,
@@ -135,7 +127,7 @@ describe.each([
       })
       app.use(cacheResponses(cache, { ttl: '1m', cookies: 'hide' }))
       app.all('*', handler)
-      return serverOf({ fetch: app.fetch }) as Server
+      return createAdaptorServer({ fetch: app.fetch }) as Server
     })
   }
 
@@ -189,7 +181,7 @@ describe.each([
     await using site = await siteOn(async (cache) => {
       const app = new Hono<{ Bindings: HttpBindings }>()
       app.get('/', cacheResponses(cache, { ttl: '1m' }), (c) => c.text('page'))
-      return serverOf({ fetch: app.fetch }) as Server
+      return createAdaptorServer({ fetch: app.fetch }) as Server
     })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     for (let round = 0; round < 3; round++) {
@@ -224,7 +216,7 @@ describe.each([
       })
       app.use(cacheResponses(cache, { ttl: '1m' }))
       app.get('/', (c) => c.text('page'))
-      return serverOf({ fetch: app.fetch }) as Server
+      return createAdaptorServer({ fetch: app.fetch }) as Server
     })
     for (let round = 0; round < 3; round++) {
       const { status, text, headers } = await site.get()

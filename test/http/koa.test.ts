@@ -2,7 +2,6 @@ import { createServer } from 'node:http'
 import { Readable } from 'node:stream'
 import Koa, { type Context } from 'koa'
 import compress from 'koa-compress'
-import Koa2 from 'koa2'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { cachedServer, cacheResponses } from '../../src/koa/index.ts'
@@ -58,54 +57,49 @@ function named(name: string, value: string | undefined): string[] {
   return value === undefined ? [] : [`${name}=${value}`]
 }
 
-function appOf(Framework: typeof Koa): MakeApp {
-  return async (cache, story, options) => {
-    const app = new Framework()
-    const routes = routesOf(story)
-    app.use(async (ctx, next) => {
-      ctx.res.once('finish', () => story.logged.push(`${ctx.status} ${ctx.path}`))
-      const who = ctx.get('X-Who')
-      if (who !== '') ctx.set({ 'X-Before': who, 'Set-Cookie': [`who=${who}`, `again=${who}`] })
-      // What Koa makes of the field is kept for the handler.
-      ctx.accepts()
+const makeApp: MakeApp = async (cache, story, options) => {
+  const app = new Koa()
+  const routes = routesOf(story)
+  app.use(async (ctx, next) => {
+    ctx.res.once('finish', () => story.logged.push(`${ctx.status} ${ctx.path}`))
+    const who = ctx.get('X-Who')
+    if (who !== '') ctx.set({ 'X-Before': who, 'Set-Cookie': [`who=${who}`, `again=${who}`] })
+    // What Koa makes of the field is kept for the handler.
+    ctx.accepts()
+    await next()
+  })
+  app.use(async (ctx, next) => {
+    try {
       await next()
-    })
-    app.use(async (ctx, next) => {
-      try {
-        await next()
-      } catch (error) {
-        story.errors.push((error as Error).message)
-        ctx.status = 500
-        ctx.body = `sorry: ${(error as Error).message}`
-      }
-    })
-    const compressed = compress({ br: false })
-    app.use((ctx, next) => (ctx.path === '/long' ? compressed(ctx, next) : next()))
-    app.use(async (ctx, next) => {
-      await next()
-      ctx.set('X-After', '1')
-    })
-    app.use(cacheResponses(cache, options))
-    const own = cacheResponses(cache, { ttl: '1m' })
-    app.use((ctx, next) => (ctx.path === '/own' ? own(ctx, next) : next()))
-    app.use((ctx) => {
-      if (ctx.method === 'POST') ctx.status = 204
-      else return routes[ctx.path]?.(ctx, story.ran(ctx.path))
-    })
-    return createServer(app.callback())
-  }
+    } catch (error) {
+      story.errors.push((error as Error).message)
+      ctx.status = 500
+      ctx.body = `sorry: ${(error as Error).message}`
+    }
+  })
+  const compressed = compress({ br: false })
+  app.use((ctx, next) => (ctx.path === '/long' ? compressed(ctx, next) : next()))
+  app.use(async (ctx, next) => {
+    await next()
+    ctx.set('X-After', '1')
+  })
+  app.use(cacheResponses(cache, options))
+  const own = cacheResponses(cache, { ttl: '1m' })
+  app.use((ctx, next) => (ctx.path === '/own' ? own(ctx, next) : next()))
+  app.use((ctx) => {
+    if (ctx.method === 'POST') ctx.status = 204
+    else return routes[ctx.path]?.(ctx, story.ran(ctx.path))
+  })
+  return createServer(app.callback())
 }
 
-describe.each([
-  ['Koa 3', Koa],
-  ['Koa 2', Koa2],
-])('%s', (_name, Framework) => {
-  behavesAsAnApp(appOf(Framework))
+describe('Koa', () => {
+  behavesAsAnApp(makeApp)
 
   test('what is run behind an answer and says nothing is a 404, as ever', async () => {
     let runs = 0
     await using site = await siteOn(async (cache) => {
-      const app = new Framework()
+      const app = new Koa()
       app.use(cacheResponses(cache))
       app.use((ctx) => ctx.set({ 'Cache-Control': runs === 0 ? stale : 'max-age=60', 'X-Run': `${++runs}` }))
       return createServer(app.callback())
@@ -122,7 +116,7 @@ describe.each([
 
   test('an app that is mounted has the addresses that its clients ask for', async () => {
     await using site = await siteOn(async (cache) => {
-      const app = new Framework()
+      const app = new Koa()
       app.use(async (ctx, next) => {
         // As koa-mount does it.
         const { path } = ctx
@@ -140,7 +134,7 @@ describe.each([
   test('nothing is written twice, and no error is told, when it is answered from the cache', async () => {
     const errors: unknown[] = []
     await using site = await siteOn(async (cache) => {
-      const app = new Framework()
+      const app = new Koa()
       app.on('error', (error) => errors.push(error))
       app.use(async (ctx, next) => {
         await next()
@@ -160,7 +154,7 @@ describe.each([
 
   test('a field that the first client does not send is watched, although it was parsed before the cache', async () => {
     await using site = await siteOn(async (cache) => {
-      const app = new Framework()
+      const app = new Koa()
       app.use((ctx, next) => (ctx.accepts(), next()))
       app.use(cacheResponses(cache, { ttl: '1m' }))
       app.use((ctx) => (ctx.body = `as ${String(ctx.accepts('json', 'html'))}`))
@@ -174,7 +168,7 @@ describe.each([
   test('cachedServer answers before it', async () => {
     const seen: string[] = []
     await using site = await siteOn(async (cache) => {
-      const app = new Framework()
+      const app = new Koa()
       app.use((ctx) => {
         seen.push(ctx.path)
         if (ctx.path === '/page') ctx.body = { language: ctx.acceptsLanguages('de', 'fr') }

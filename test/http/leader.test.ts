@@ -11,14 +11,10 @@ import { gunzipSync } from 'node:zlib'
 import { createAdaptorServer } from '@hono/node-server'
 import compression from 'compression'
 import express, { type Response } from 'express'
-import express4 from 'express4'
 import { fastify } from 'fastify'
-import { fastify as fastify4 } from 'fastify4'
 import { Hono } from 'hono'
 import Koa from 'koa'
-import Koa2 from 'koa2'
 import morgan from 'morgan'
-import { createAdaptorServer as createAdaptorServer1 } from 'node-server1'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { cacheResponses as ofExpress, type CacheResponsesOptions } from '../../src/express/index.ts'
@@ -43,9 +39,9 @@ afterAll(async () => await rm(folder, { recursive: true }))
 type MakeApp = (cache: Cache, options: CacheResponsesOptions, may: () => Promise<void>) => Promise<Server>
 
 const inExpress =
-  (framework: typeof express, send: (res: Response) => void, ...before: express.RequestHandler[]): MakeApp =>
+  (send: (res: Response) => void, ...before: express.RequestHandler[]): MakeApp =>
   async (cache, options, may) => {
-    const app = framework()
+    const app = express()
     app.set('env', 'test')
     app.get('/hang', () => undefined)
     for (const each of before) app.use(each)
@@ -57,65 +53,54 @@ const inExpress =
     return createServer(app)
   }
 
-const inKoa =
-  (Framework: typeof Koa): MakeApp =>
-  async (cache, options, may) => {
-    const app = new Framework()
-    app.silent = true
-    app.use(async (ctx, next) => (ctx.path === '/hang' ? await new Promise(() => undefined) : await next()))
-    app.use(ofKoa(cache, options))
-    app.use(async (ctx) => {
-      await may()
-      ctx.type = 'text'
-      ctx.body = createReadStream(file)
-    })
-    return createServer(app.callback())
-  }
+const inKoa: MakeApp = async (cache, options, may) => {
+  const app = new Koa()
+  app.silent = true
+  app.use(async (ctx, next) => (ctx.path === '/hang' ? await new Promise(() => undefined) : await next()))
+  app.use(ofKoa(cache, options))
+  app.use(async (ctx) => {
+    await may()
+    ctx.type = 'text'
+    ctx.body = createReadStream(file)
+  })
+  return createServer(app.callback())
+}
 
-const inFastify =
-  (framework: typeof fastify): MakeApp =>
-  async (cache, options, may) => {
-    const app = framework()
-    app.get('/hang', () => new Promise(() => undefined))
-    app.get('/', { onRequest: ofFastify(cache, options) }, async (_request, reply) => {
-      await may()
-      return reply.type('text/plain').send(createReadStream(file))
-    })
-    await app.ready()
-    return app.server
-  }
+const inFastify: MakeApp = async (cache, options, may) => {
+  const app = fastify()
+  app.get('/hang', () => new Promise(() => undefined))
+  app.get('/', { onRequest: ofFastify(cache, options) }, async (_request, reply) => {
+    await may()
+    return reply.type('text/plain').send(createReadStream(file))
+  })
+  await app.ready()
+  return app.server
+}
 
-const inHono =
-  (serverOf: typeof createAdaptorServer): MakeApp =>
-  async (cache, options, may) => {
-    const app = new Hono()
-    app.get('/hang', () => new Promise(() => undefined))
-    app.get('/', ofHono(cache, options), async (c) => {
-      await may()
-      return c.body(Readable.toWeb(createReadStream(file)) as ReadableStream)
-    })
-    return serverOf(app) as Server
-  }
+const inHono: MakeApp = async (cache, options, may) => {
+  const app = new Hono()
+  app.get('/hang', () => new Promise(() => undefined))
+  app.get('/', ofHono(cache, options), async (c) => {
+    await may()
+    return c.body(Readable.toWeb(createReadStream(file)) as ReadableStream)
+  })
+  return createAdaptorServer(app) as Server
+}
 
 const pipes = (res: Response): void => void createReadStream(file).pipe(res.type('text'))
 const sends = (res: Response): void => res.sendFile(file)
 
 const apps: Record<string, MakeApp> = {
-  'Express 5, sendFile': inExpress(express, sends),
-  'Express 4, sendFile': inExpress(express4, sends),
-  'Express 5, sendFile behind morgan': inExpress(express, sends, morgan('tiny', { stream: { write: () => true } })),
-  'Express 5, pipe': inExpress(express, pipes),
-  'Express 4, pipe': inExpress(express4, pipes),
-  'Express 5, pipeline': inExpress(express, (res) => {
+  'Express, sendFile': inExpress(sends),
+  'Express, sendFile behind morgan': inExpress(sends, morgan('tiny', { stream: { write: () => true } })),
+  'Express, pipe': inExpress(pipes),
+  'Express, pipeline': inExpress((res) => {
     pipeline(createReadStream(file), res.type('text'), () => undefined)
   }),
-  'Express 5, callbacks of write': inExpress(express, (res) => void called(res)),
-  'Koa 3': inKoa(Koa),
-  'Koa 2': inKoa(Koa2 as unknown as typeof Koa),
-  'Fastify 5': inFastify(fastify),
-  'Fastify 4': inFastify(fastify4 as unknown as typeof fastify),
-  Hono: inHono(createAdaptorServer),
-  'Hono, server 1': inHono(createAdaptorServer1 as unknown as typeof createAdaptorServer),
+  'Express, callbacks of write': inExpress((res) => void called(res)),
+  Koa: inKoa,
+  Fastify: inFastify,
+  Hono: inHono,
 }
 
 test('a client that leads and never reads, behind compression, leaves the others an answer that is too large to be stored', async () => {

@@ -1,11 +1,8 @@
 import { inspect } from 'node:util'
-import { ApolloServer } from '@apollo/server'
-import { ApolloServerPluginCacheControl } from '@apollo/server/plugin/cacheControl'
-import { expressMiddleware } from '@as-integrations/express5'
-import express, { type Request } from 'express'
+import type { Request } from 'express'
 import { describe, expect, test } from 'vitest'
-import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
-import { siteOf, siteWith, type Site } from './support/site.ts'
+import { cacheResponses } from '../../src/express/index.ts'
+import { siteOf, siteWith } from './support/site.ts'
 
 describe('Content-Type of a GET', () => {
   test('is seen by a handler that fills, and is part of the key where it is read', async () => {
@@ -25,43 +22,6 @@ describe('Content-Type of a GET', () => {
     await using site = await siteOf((_req, res) => void res.send(`run ${++runs}`))
     expect((await site.get('/', { 'content-type': 'application/json' })).text).toBe('run 1')
     expect((await site.get()).text).toBe('run 1')
-  })
-
-  async function apolloWith(options: CacheResponsesOptions): Promise<Site> {
-    let runs = 0
-    const apollo = new ApolloServer({
-      typeDefs: 'type Query { run: Int }',
-      resolvers: { Query: { run: () => ++runs } },
-      plugins: [ApolloServerPluginCacheControl({ calculateHttpHeaders: false })],
-      stopOnTerminationSignals: false,
-    })
-    await apollo.start()
-    return await siteWith((app, cache) => {
-      app.use('/graphql', cacheResponses(cache, options), express.json(), expressMiddleware(apollo))
-    })
-  }
-  const query = `/graphql?query=${encodeURIComponent('{run}')}`
-
-  test('lets Apollo answer, which rejects what any page can send', async () => {
-    await using site = await apolloWith({})
-    const answer = await site.get(query, { 'content-type': 'application/json' })
-    // It reads all fields at once.
-    expect([answer.status, answer.text.trim(), answer.cache]).toEqual([
-      200,
-      '{"data":{"run":1}}',
-      'herdless; fwd=uri-miss; detail=undeclared:*',
-    ])
-    expect((await site.get(query)).status).toBe(400)
-  })
-
-  test('lets Apollo be cached, where what it reads is declared', async () => {
-    await using site = await apolloWith({ undeclared: 'ignore', vary: ['content-type', 'apollo-require-preflight'] })
-    for (let round = 0; round < 2; round++) {
-      const answer = await site.get(query, { 'content-type': 'application/json' })
-      expect([answer.status, answer.text.trim()]).toEqual([200, '{"data":{"run":1}}'])
-      await site.stored()
-    }
-    expect((await site.get(query)).status).toBe(400)
   })
 })
 

@@ -1,11 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Batch } from '../../src/redis/connection/batch.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { CommandCounter } from '../support/command-counts.ts'
-import { disconnect, nodeRedis, nodeRedis5, type OpenClient } from '../support/node-redis.ts'
+import { disconnect, nodeRedis, type OpenClient } from '../support/node-redis.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
 
 const lua = `
@@ -38,10 +37,8 @@ describe('a batch', () => {
   type Login = { readonly username?: string; readonly password?: string }
 
   const kinds: [string, (login: Login) => OpenClient][] = [
-    ['ioredis 6', (login) => new Redis({ ...server.address, ...login })],
-    ['ioredis 5', (login) => new Redis5({ ...server.address, ...login })],
-    ['node-redis 6', (login) => nodeRedis({ url: server.url, ...login })],
-    ['node-redis 5', (login) => nodeRedis5({ url: server.url, ...login })],
+    ['ioredis', (login) => new Redis({ ...server.address, ...login })],
+    ['node-redis', (login) => nodeRedis({ url: server.url, ...login })],
   ]
 
   async function open(make: (login: Login) => OpenClient, login: Login = {}): Promise<Batch> {

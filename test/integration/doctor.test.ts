@@ -6,7 +6,9 @@ import { describe, expect, test } from 'vitest'
 import { startProxy } from '../support/proxy.ts'
 import { missingFor, startRedis } from '../support/servers.ts'
 import { doc } from '../docs/markdown.ts'
-import { checksWith, examined, herdless, herdlessIn, installed, libraries, type Library } from './doctor.ts'
+import { checksWith, examined, herdless, herdlessIn, installed, type Library } from './doctor.ts'
+
+const libraries: readonly Library[] = ['ioredis', 'redis']
 
 const withoutTls = await missingFor('tls')
 
@@ -208,7 +210,7 @@ describe('a command line', () => {
 })
 
 describe('the client library of the application', () => {
-  test.for(Object.keys(libraries) as Library[])('may be %s', async (library) => {
+  test.for(libraries)('may be %s', async (library) => {
     await using server = await startRedis({ args: ['--maxmemory', '64mb', '--maxmemory-policy', 'allkeys-lru'] })
     const folder = await installed(library)
     const { code, out, err } = await herdlessIn(folder, ['doctor', server.url])
@@ -219,7 +221,7 @@ describe('the client library of the application', () => {
     expect(out).toContain(`The pages are in ${await realpath(tmpdir())}`)
   })
 
-  test.for(Object.keys(libraries) as Library[])('may be %s to say why a server is not examined', async (library) => {
+  test.for(libraries)('may be %s to say why a server is not examined', async (library) => {
     await using server = await startRedis({ password: 'right' })
     const folder = await installed(library)
     const asked = async (command: string, url: string, ...rest: string[]): Promise<string> => {
@@ -242,25 +244,20 @@ describe('the client library of the application', () => {
   })
 
   describe.skipIf(withoutTls !== undefined)('on a server with TLS', () => {
-    test.for(['ioredis5', 'ioredis', 'redis'] as const)(
-      'may be %s to notice that, and the other way round',
-      async (library) => {
-        await using secure = await startRedis({ tls: true })
-        await using plain = await startRedis()
-        const folder = await installed(library)
-        const errors = async (url: string): Promise<string[]> => {
-          const ended = [herdlessIn(folder, ['doctor', url]), herdlessIn(folder, ['explain', url, 'key'])]
-          return (await Promise.all(ended)).map(({ err }) => err)
-        }
-        for (const err of await errors(`redis://127.0.0.1:${secure.port}`))
-          expect(err).toContain('begins with rediss://')
-        for (const err of await errors(`rediss://127.0.0.1:${plain.port}`))
-          expect(err).toContain('begins with redis://')
-        for (const err of await errors(`rediss://127.0.0.1:${secure.port}`)) {
-          expect(err).toMatch(/The store has a certificate that is not accepted: self-signed .* --tls-ca/)
-        }
-      },
-    )
+    test.for(['ioredis', 'redis'] as const)('may be %s to notice that, and the other way round', async (library) => {
+      await using secure = await startRedis({ tls: true })
+      await using plain = await startRedis()
+      const folder = await installed(library)
+      const errors = async (url: string): Promise<string[]> => {
+        const ended = [herdlessIn(folder, ['doctor', url]), herdlessIn(folder, ['explain', url, 'key'])]
+        return (await Promise.all(ended)).map(({ err }) => err)
+      }
+      for (const err of await errors(`redis://127.0.0.1:${secure.port}`)) expect(err).toContain('begins with rediss://')
+      for (const err of await errors(`rediss://127.0.0.1:${plain.port}`)) expect(err).toContain('begins with redis://')
+      for (const err of await errors(`rediss://127.0.0.1:${secure.port}`)) {
+        expect(err).toMatch(/The store has a certificate that is not accepted: self-signed .* --tls-ca/)
+      }
+    })
   })
 
   test('is asked for where there is none', async () => {

@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import type { Finding, Level } from '../../src/cli/doctor/finding.ts'
 import { checkout } from '../../tools/command.mjs'
 import { guardianOfThisProcess } from '../../tools/servers/guarded-process.mjs'
+import { majorsFolder } from '../older/majors.mjs'
 import { builtPackage } from '../support/fleet-build.ts'
 import { clientLibrary } from '../support/node-redis.ts'
 
@@ -20,10 +21,8 @@ export interface Ended {
 /** A finding as `--json` has it. */
 export type Told = Finding & { readonly server: string }
 
-/** The libraries of clients, by their folders in the checkout, and the names that applications know them by. */
-export const libraries = { ioredis: 'ioredis', ioredis5: 'ioredis', redis: 'redis', redis5: 'redis' } as const
-
-export type Library = keyof typeof libraries
+/** The libraries of clients. */
+export type Library = 'ioredis' | 'redis'
 
 /** The compiled package in a folder as npm would lay it out, with what it depends on, and with this library alone. */
 export async function installed(library: Library | null): Promise<string> {
@@ -37,7 +36,7 @@ export async function installed(library: Library | null): Promise<string> {
   }
   for (const name of Object.keys(dependencies))
     await symlink(join(checkout, 'node_modules', name), join(packages, name))
-  if (library !== null) await symlink(join(checkout, 'node_modules', library), join(packages, libraries[library]))
+  if (library !== null) await symlink(join(majorsFolder, 'node_modules', library), join(packages, library))
   return join(own, 'dist')
 }
 

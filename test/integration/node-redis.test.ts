@@ -1,19 +1,11 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createClient } from 'redis'
-import { createCluster as createCluster5 } from 'redis5'
+import { createClient, createCluster } from 'redis'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createCache, type CacheError } from '../../src/index.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redisStore } from '../../src/redis/index.ts'
-import {
-  disconnect,
-  nodeRedis,
-  nodeRedis5,
-  nodeRedisCluster,
-  nodeRedisCluster5,
-  type OpenClient,
-} from '../support/node-redis.ts'
+import { disconnect, nodeRedis, nodeRedisCluster, type OpenClient } from '../support/node-redis.ts'
 import { startNetwork } from '../support/network.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startCluster, startRedis, type RedisServer } from '../support/servers.ts'
@@ -22,11 +14,6 @@ import { until } from '../../tools/until.mjs'
 const never = (): never => {
   throw new Error('a hit must not load')
 }
-
-const versions = [
-  ['6', nodeRedis],
-  ['5', nodeRedis5],
-] as const
 
 function ending<Client extends OpenClient>(client: Client): Client {
   onTestFinished(() => disconnect(client))
@@ -54,19 +41,16 @@ test('a client of node-redis that is connected after its store was made is used 
   expect(await cache.getOrLoad('key', never)).toBe(1)
 })
 
-test.for(versions)(
-  'a command on node-redis %s waits longer to be sent than the timeout of the client',
-  async ([, clientOf]) => {
-    await using server = await startRedis()
-    await server.kill()
-    // Version 6 has five seconds by default.
-    const client = ending(clientOf({ url: server.url, commandOptions: { timeout: 50 } }))
-    const value = portOf(client).get('key')
-    await Promise.race([value, once(AbortSignal.timeout(150), 'abort')])
-    await server.revive()
-    expect(await value).toBeNull()
-  },
-)
+test('a command waits longer to be sent than the timeout of the client', async () => {
+  await using server = await startRedis()
+  await server.kill()
+  // Version 6 has five seconds by default.
+  const client = ending(nodeRedis({ url: server.url, commandOptions: { timeout: 50 } }))
+  const value = portOf(client).get('key')
+  await Promise.race([value, once(AbortSignal.timeout(150), 'abort')])
+  await server.revive()
+  expect(await value).toBeNull()
+})
 
 test('calls on a cluster of node-redis wait while it connects', async () => {
   await using cluster = await startCluster({ masters: 3 })
@@ -76,14 +60,9 @@ test('calls on a cluster of node-redis wait while it connects', async () => {
   expect(await cache.getOrLoad('key 5', never)).toBe(5)
 })
 
-const clusters = [
-  ['6', nodeRedisCluster],
-  ['5', nodeRedisCluster5],
-] as const
-
-test.for(clusters)('a command on two keys waits while their slot moves: node-redis %s', async ([, make]) => {
+test('a command on two keys waits while their slot moves', async () => {
   await using cluster = await startCluster({ masters: 3 })
-  const port = portOf(ending(make(cluster.nodes.map((node) => node.port))))
+  const port = portOf(ending(nodeRedisCluster(cluster.nodes.map((node) => node.port))))
   await port.call('set', '{shop}:1', ['one'])
   const slot = await cluster.slotOf('{shop}:1')
   const from = await cluster.masterOfSlot(slot)
@@ -96,10 +75,10 @@ test.for(clusters)('a command on two keys waits while their slot moves: node-red
   expect(String(await reading)).toBe('one')
 })
 
-test.for(versions)('a command that is lost with its connection is sent once more: node-redis %s', async ([, make]) => {
+test('a command that is lost with its connection is sent once more', async () => {
   await using server = await startRedis()
   await using proxy = await startProxy(server)
-  const client = ending(make({ url: `redis://${proxy.host}:${proxy.port}` }))
+  const client = ending(nodeRedis({ url: `redis://${proxy.host}:${proxy.port}` }))
   await using cache = createCache({ store: redisStore(client), commandTimeout: '10s' })
   await cache.set('key', 1, { ttl: '1m' })
   const stopped = proxy.stopAt('get')
@@ -127,19 +106,19 @@ async function wrongReplies(client: OpenClient, keys: readonly string[], cut: ()
 
 const keys = Array.from({ length: 10 }, (_, number) => `key ${number}`)
 
-test.for(versions)('no command is given the reply to another one: node-redis %s', async ([, make]) => {
+test('no command is given the reply to another one', async () => {
   await using server = await startRedis()
   await using proxy = await startProxy(server)
   for (const key of keys) await server.client.set(key, key)
-  const client = ending(make({ url: `redis://${proxy.host}:${proxy.port}` }))
+  const client = ending(nodeRedis({ url: `redis://${proxy.host}:${proxy.port}` }))
   expect(await wrongReplies(client, keys, () => proxy.cut())).toBe(0)
 })
 
-test('nor on a cluster of node-redis 5', async () => {
+test('nor on a cluster', async () => {
   await using cluster = await startCluster({ masters: 3 })
   await using network = await startNetwork(cluster.nodes)
   const client = ending(
-    createCluster5({
+    createCluster({
       rootNodes: network.addressesOf(cluster.nodes).map((socket) => ({ socket })),
       nodeAddressMap: network.natMap,
     }) as unknown as ReturnType<typeof nodeRedisCluster>,
@@ -150,9 +129,9 @@ test('nor on a cluster of node-redis 5', async () => {
   expect(await wrongReplies(client, keys, () => network.cut())).toBe(0)
 })
 
-test.for(versions)('the client of the user is left as it was: node-redis %s', async ([, make]) => {
+test('the client of the user is left as it was', async () => {
   await using server = await startRedis()
-  const client = ending(make({ url: server.url }))
+  const client = ending(nodeRedis({ url: server.url }))
   await once(client, 'ready')
   // It holds writes back from then on, for the commands of the user, too.
   portOf(client)
@@ -232,9 +211,9 @@ test('a user of node-redis with the least rights needs PING for its subscription
   expect(refused).toEqual([])
 })
 
-test.for(versions)('a client that is connected again has its subscription again: node-redis %s', async ([, make]) => {
+test('a client that is connected again has its subscription again', async () => {
   await using server = await startRedis()
-  const client = ending(make({ url: server.url }))
+  const client = ending(nodeRedis({ url: server.url }))
   await using cache = createCache({ store: redisStore(client), ttl: '1m' })
   const subscribed = async (): Promise<boolean> => (await server.client.pubsub('CHANNELS')).length === 1
   await cache.getOrLoad('key', () => 1)

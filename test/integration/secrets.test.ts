@@ -1,10 +1,9 @@
 import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
-import { Redis as Redis5 } from 'ioredis5'
 import { describe, expect, test, vi } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { createCache, type Cache, type CacheEvents, type CacheOptions } from '../../src/index.ts'
-import { redisStore, type RedisClient } from '../../src/redis/index.ts'
+import { redisStore } from '../../src/redis/index.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
 
 const password = 'hunter2-the-password'
@@ -123,38 +122,32 @@ const troubles: Record<string, Trouble> = {
   },
 }
 
-const clients: Record<string, (url: string, options: object) => Redis | Redis5> = {
-  'ioredis 6': (url, options) => new Redis(url, options),
-  'ioredis 5': (url, options) => new Redis5(url, options),
-}
-
 describe('where a server', () => {
-  test.for(
-    Object.entries(troubles).flatMap(([what, trouble]) =>
-      Object.keys(clients).map((name) => [what, name, trouble] as const),
-    ),
-  )('%s, nothing that is said holds the password or a value (%s)', async ([, name, { args = [], make, url, says }]) => {
-    await using server = await startRedis({ args })
-    await make?.(server)
-    using eavesdropper = new Eavesdropper()
-    const client = clients[name]?.(url?.(server) ?? server.url, { maxRetriesPerRequest: 1 }) as Redis
-    // The client's own errors are its user's to hear.
-    client.on('error', () => {})
-    try {
-      for (const onStoreFailure of ['throw', 'load'] as const) {
-        const options: CacheOptions = { store: redisStore(client as RedisClient), onStoreFailure, commandTimeout: 300 }
-        const cache = eavesdropper.on(createCache(options))
-        expect(await eavesdropper.provoke(cache)).toBeGreaterThan(0)
-        await cache.close({ timeout: 0 })
+  test.for(Object.entries(troubles))(
+    '%s, nothing that is said holds the password or a value',
+    async ([, { args = [], make, url, says }]) => {
+      await using server = await startRedis({ args })
+      await make?.(server)
+      using eavesdropper = new Eavesdropper()
+      const client = new Redis(url?.(server) ?? server.url, { maxRetriesPerRequest: 1 })
+      // The client's own errors are its user's to hear.
+      client.on('error', () => {})
+      try {
+        for (const onStoreFailure of ['throw', 'load'] as const) {
+          const options: CacheOptions = { store: redisStore(client), onStoreFailure, commandTimeout: 300 }
+          const cache = eavesdropper.on(createCache(options))
+          expect(await eavesdropper.provoke(cache)).toBeGreaterThan(0)
+          await cache.close({ timeout: 0 })
+        }
+      } finally {
+        client.disconnect()
+        server.thaw()
       }
-    } finally {
-      client.disconnect()
-      server.thaw()
-    }
-    const all = eavesdropper.heard.map(printed)
-    expect(all.join('\n')).toMatch(says)
-    expect(all.filter((said) => said.includes('hunter2'))).toEqual([])
-  })
+      const all = eavesdropper.heard.map(printed)
+      expect(all.join('\n')).toMatch(says)
+      expect(all.filter((said) => said.includes('hunter2'))).toEqual([])
+    },
+  )
 })
 
 describe('of an error that crosses processes', () => {

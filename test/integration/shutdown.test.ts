@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Cluster, type Redis } from 'ioredis'
-import { Cluster as Cluster5 } from 'ioredis5'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { startFleet, tally, type FleetShape, type Member } from '../support/fleet.ts'
@@ -107,7 +106,6 @@ describe('after close() and quit() nothing keeps the process alive', () => {
   const shapes: [string, Partial<FleetShape>][] = [
     ['with a subscription', {}],
     ['without', { store: { wakeUp: 'poll' } }],
-    ['with ioredis 5', { redis: { ioredis: 5 } }],
   ]
 
   test.for(shapes)('%s', async ([, { redis, ...shape }]) => {
@@ -164,7 +162,6 @@ describe('a cache that was never closed keeps no process alive', () => {
     ['with a subscription', {}],
     ['with copies', { cache: { near: {} } }],
     ['without a subscription', { store: { wakeUp: 'poll' } }],
-    ['with ioredis 5', { redis: { ioredis: 5 } }],
   ]
 
   test.for(shapes)('%s, when its client has quit', async ([, { redis, ...shape }]) => {
@@ -248,12 +245,9 @@ interface Pool {
   reset(nodes: object[]): void
 }
 
-test.for([
-  { version: 5, kind: Cluster5 as unknown as typeof Cluster },
-  { version: 6, kind: Cluster },
-])('close() ends the connection to a node that left and came back: ioredis $version', async ({ kind }) => {
+test('close() ends the connection to a node that left and came back', async () => {
   await using cluster = await startCluster()
-  const client = new kind(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
+  const client = new Cluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
   const duplicates: object[] = []
   const duplicate = client.duplicate.bind(client)
   client.duplicate = (...args) => {

@@ -55,7 +55,7 @@ async function herdOf(fleet: Fleet): Promise<{ loads: number; wanted: number }> 
 }
 
 const clients: [string, NonNullable<FleetShape['each']>][] = [
-  ['ioredis 5 and 6', (number) => ({ redis: { ioredis: number % 2 === 0 ? 5 : 6 } })],
+  ['ioredis 5 and 6', (number) => ({ redis: { ...(number % 2 === 0 && { older: true }) } })],
   ['a key prefix', () => ({ redis: { options: { keyPrefix: 'app:' } } })],
   ['a key prefix with braces', () => ({ redis: { options: { keyPrefix: '{app}:' } } })],
   ['another database', () => ({ redis: { options: { db: 3 } } })],
@@ -91,7 +91,9 @@ test('caches of two namespaces have nothing to do with each other', async () => 
 describe('in a cluster', () => {
   test('of three masters, many keys at once are loaded once each', async () => {
     await using cluster = await startCluster()
-    const each: FleetShape['each'] = (number) => ({ redis: { nodes: nodesOf(cluster), ioredis: number === 0 ? 5 : 6 } })
+    const each: FleetShape['each'] = (number) => ({
+      redis: { nodes: nodesOf(cluster), ...(number === 0 && { older: true }) },
+    })
     await using fleet = await startFleet({ processes: 3, redis: {}, each })
     // Braces must not take a lease to another node than its value.
     const names = ['{', '}', '{}', '{a}', 'a{b', '}{', '{{x}}', '键']

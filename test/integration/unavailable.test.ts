@@ -1,12 +1,11 @@
 import { once } from 'node:events'
 import { Redis, type RedisOptions } from 'ioredis'
-import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CacheError } from '../../src/core/errors.ts'
 import { createCache } from '../../src/index.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redisLock, redisStore } from '../../src/redis/index.ts'
-import { clientLibrary, disconnect, nodeRedis, nodeRedis5, type OpenClient } from '../support/node-redis.ts'
+import { clientLibrary, disconnect, nodeRedis, type OpenClient } from '../support/node-redis.ts'
 import { missingFor, startRedis, type RedisServer } from '../support/servers.ts'
 
 /** What the clients of this page are told, in the words of ioredis. */
@@ -16,18 +15,12 @@ type Options = Pick<RedisOptions, 'username' | 'password' | 'enableReadyCheck' |
 }
 type Make = (options: Options) => OpenClient
 
-const libraries: Record<typeof clientLibrary, readonly (readonly [string, Make])[]> = {
-  ioredis: [
-    ['ioredis 6', (options) => new Redis(options)],
-    ['ioredis 5', (options) => new Redis5(options)],
-  ],
-  'node-redis': [
-    ['node-redis 6', (options) => nodeRedis(asNodeRedis(options))],
-    ['node-redis 5', (options) => nodeRedis5(asNodeRedis(options))],
-  ],
+const makes: Record<typeof clientLibrary, Make> = {
+  ioredis: (options) => new Redis(options),
+  'node-redis': (options) => nodeRedis(asNodeRedis(options)),
 }
 
-function asNodeRedis({ port, username, password, tls, retryStrategy }: Options): Parameters<typeof nodeRedis5>[0] {
+function asNodeRedis({ port, username, password, tls, retryStrategy }: Options): Parameters<typeof nodeRedis>[0] {
   const socket = { host: '127.0.0.1', port, ...(retryStrategy && { reconnectStrategy: retryStrategy }) }
   return {
     ...(username !== undefined && { username }),
@@ -36,13 +29,11 @@ function asNodeRedis({ port, username, password, tls, retryStrategy }: Options):
   }
 }
 
-const clients = libraries[clientLibrary]
-const [[, newest]] = clients as [(typeof clients)[number]]
+const make = makes[clientLibrary]
 /** node-redis sends commands before the server has answered to its password, so they are refused for want of one. */
 const wrongPassword = clientLibrary === 'node-redis' ? /^(WRONGPASS|NOAUTH)/ : /^WRONGPASS/
 const onNodeRedis = clientLibrary === 'node-redis'
 const wakeUps = ['push', 'poll'] as const
-const each = clients.flatMap(([name, make]) => wakeUps.map((wakeUp) => [name, wakeUp, make] as const))
 const withoutTls = await missingFor('tls')
 
 interface Way {
@@ -72,7 +63,7 @@ async function errorOf(way: Way): Promise<CacheError> {
     )
 }
 
-describe.for(each)('an error of a store on %s with %s', ([, wakeUp, make]) => {
+describe.for(wakeUps)(`an error of a store on ${clientLibrary} with %s`, (wakeUp) => {
   let server: RedisServer
 
   beforeAll(async () => {
@@ -182,7 +173,7 @@ describe.for(each)('an error of a store on %s with %s', ([, wakeUp, make]) => {
 
 test('a lock says why, too', async () => {
   await using server = await startRedis({ password: 'geheim' })
-  const client = clientOf({ make: newest, options: { port: server.port, password: 'geraten' } })
+  const client = clientOf({ make, options: { port: server.port, password: 'geraten' } })
   await using lock = redisLock(client)
   expect(await lock.tryAcquire('job').catch((thrown: unknown) => thrown)).toMatchObject({
     code: 'STORE_UNAVAILABLE',
@@ -193,7 +184,7 @@ test('a lock says why, too', async () => {
 
 test('a lock that polls no longer says what was wrong before', async () => {
   await using server = await startRedis()
-  const client = clientOf({ make: newest, options: { port: server.port, retryStrategy: () => 20 } })
+  const client = clientOf({ make, options: { port: server.port, retryStrategy: () => 20 } })
   await using lock = redisLock(client, { wakeUp: 'poll', commandTimeout: 300 })
   const tried = (): Promise<unknown> => lock.tryAcquire('job').catch((thrown: unknown) => thrown)
   await tried()

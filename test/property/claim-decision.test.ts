@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { decideClaim, type ClaimRecord } from '../../src/core/contract/store.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import type { Store } from '../../src/index.ts'
+import { runs } from './runs.ts'
 
 const long = 60_000
 const tokens = ['one', 'two', 'three'].map((token) => token.padEnd(16, '-'))
@@ -88,5 +89,5 @@ test('claim.lua decides as decideClaim does', async () => {
     if (claim.state === 'wait') claim.leave()
     await client.del(`{${key}}`, `{${key}}:lease`)
   })
-  await fc.assert(property, { numRuns: 400 })
+  await fc.assert(property, { numRuns: runs(400) })
 })

@@ -15,6 +15,7 @@ import { known, optionsOf, wronglyTaken, type Options } from './door/options.ts'
 import { outcomeOf } from './door/outcome.ts'
 import { places, wronglyHealed } from './door/spoilt.ts'
 import { anything, samples, wronglyAnswered, wronglyKept } from './door/values.ts'
+import { runs } from './runs.ts'
 
 /** How many inputs each door was tried with. */
 const tried = new Map<string, number>()
@@ -67,7 +68,7 @@ test('a duration is worth what it says, or is refused by the name of its option'
     count('durations')
     expect(wrongDuration(given, within)).toBeNull()
   })
-  fc.assert(property, { numRuns: 30_000 })
+  fc.assert(property, { numRuns: runs(30_000) })
 })
 
 /** Asks for a value of one byte, twice: the least that a cache can do, whatever its options are. */
@@ -109,7 +110,7 @@ test.for(Object.keys(takers) as (keyof typeof takers)[])(
       const outcome = await outcomeOf(() => takers[taker](given as object, `${taker} ${tried.get('options')}`))
       expect(wronglyTaken(given, options, outcome)).toBeNull()
     })
-    await fc.assert(property, { ...hung, numRuns: taker === 'memoryStore' ? 1_000 : 3_000 })
+    await fc.assert(property, { ...hung, numRuns: runs(taker === 'memoryStore' ? 1_000 : 3_000) })
   },
 )
 
@@ -118,7 +119,7 @@ test('a value comes back as it went in, or is refused if it could not', minutes,
     count('values')
     expect(wronglyKept(sample)).toBeNull()
   })
-  fc.assert(property, { numRuns: 15_000 })
+  fc.assert(property, { numRuns: runs(15_000) })
 })
 
 test('a hit is what the miss before it was, whatever the value, or both are the same error', minutes, async () => {
@@ -131,7 +132,7 @@ test('a hit is what the miss before it was, whatever the value, or both are the 
     count('values')
     expect(await wronglyAnswered(cache, `key ${tried.get('values')}`, value, storable)).toBeNull()
   })
-  await fc.assert(property, { ...hung, numRuns: 6_000 })
+  await fc.assert(property, { ...hung, numRuns: runs(6_000) })
 })
 
 test('bytes of whatever origin are read as a value, or refused as none', minutes, () => {
@@ -139,7 +140,7 @@ test('bytes of whatever origin are read as a value, or refused as none', minutes
     count('bytes to decode')
     expect(wronglyRead(bytes)).toBeNull()
   })
-  fc.assert(property, { numRuns: 25_000 })
+  fc.assert(property, { numRuns: runs(25_000) })
 })
 
 test('a mistaken codec costs a value its place in the store, and nobody an answer', minutes, async () => {
@@ -150,7 +151,7 @@ test('a mistaken codec costs a value its place in the store, and nobody an answe
     const key = `key ${tried.get('codecs')}`
     expect(await wronglySurvived({ encode, decode, value, key, store, others })).toBeNull()
   })
-  await fc.assert(property, { ...hung, numRuns: 4_000 })
+  await fc.assert(property, { ...hung, numRuns: runs(4_000) })
 })
 
 test("a key is nobody else's, whatever it looks like, or is refused", minutes, async () => {
@@ -159,7 +160,7 @@ test("a key is nobody else's, whatever it looks like, or is refused", minutes, a
     count('keys', all.length)
     expect(await confused(all, [store, store], randomUUID())).toEqual([])
   })
-  await fc.assert(property, { ...hung, numRuns: 600 })
+  await fc.assert(property, { ...hung, numRuns: runs(600) })
 })
 
 test("a key is nobody else's on Redis, whatever it looks like, or is refused", minutes, async () => {
@@ -170,7 +171,7 @@ test("a key is nobody else's on Redis, whatever it looks like, or is refused", m
     count('keys', all.length)
     expect(await confused(all, stores, randomUUID())).toEqual([])
   })
-  await fc.assert(property, { ...once, numRuns: 300 })
+  await fc.assert(property, { ...once, numRuns: runs(300) })
 })
 
 test('a value and its lease are in one slot, whatever the key looks like', () => {
@@ -181,7 +182,7 @@ test('a value and its lease are in one slot, whatever the key looks like', () =>
     expect(hashTag(valueKey(name)).startsWith(namespace)).toBe(true)
     expect(leaseKey(name)).not.toBe(valueKey(name))
   })
-  fc.assert(property, { numRuns: 5_000 })
+  fc.assert(property, { numRuns: runs(5_000) })
 })
 
 test('messages from a stranger harm nobody who loads, and nobody who waits for it', minutes, async () => {
@@ -197,7 +198,7 @@ test('messages from a stranger harm nobody who loads, and nobody who waits for i
     count('messages', all.length)
     expect(await wronglyTold(all, scene, 'told', randomUUID())).toBeNull()
   })
-  await fc.assert(property, { ...once, numRuns: 200 })
+  await fc.assert(property, { ...once, numRuns: runs(200) })
 })
 
 test('whatever somebody leaves at the keys of an entry, it is loaded over and well again', minutes, async () => {
@@ -214,7 +215,7 @@ test('whatever somebody leaves at the keys of an entry, it is loaded over and we
     const wrong = await Promise.all(all.map((place) => wronglyHealed(place, scene, namespace, randomUUID())))
     expect(wrong.filter((fault) => fault !== null)).toEqual([])
   })
-  await fc.assert(property, { ...once, numRuns: 80 })
+  await fc.assert(property, { ...once, numRuns: runs(80) })
 })
 
 test('all that was a hundred thousand inputs, and no prototype was touched and no warning given', () => {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { scheduleOf } from './schedule.ts'
 import { story, trial } from './trial.ts'
 
-const seeds = 4_000
-const inOneTest = 250
+const seeds = process.env['THOROUGH'] === 'yes' ? 4_000 : 300
+const inOneTest = 100
 
 describe('a fleet on virtual time keeps every promise, whatever is done to it', () => {
   for (let first = 1; first <= seeds; first += inOneTest) {

@@ -9,6 +9,7 @@
  * @typedef {{ duplicate: (overrides?: any) => any }} Duplicable
  */
 
+import { requireMajor, requireOlder } from '../older/majors.mjs'
 import { followNodes } from './own-client.mjs'
 
 /** Which clients the tests of this run are about. */
@@ -27,7 +28,7 @@ export async function openClient(redis) {
 /** @param {RedisSpec} redis */
 async function ioredis(redis) {
   /** @type {typeof import('ioredis')} */
-  const { Redis, Cluster } = await import(redis.ioredis === 5 ? 'ioredis5' : 'ioredis')
+  const { Redis, Cluster } = (redis.older ? requireOlder : requireMajor)('ioredis')
   const client = redis.nodes ? new Cluster([...redis.nodes], { ...redis.cluster }) : new Redis({ ...redis.options })
   client.on('error', () => {})
   followNodes(client)
@@ -35,9 +36,9 @@ async function ioredis(redis) {
 }
 
 /** @param {RedisSpec} redis */
-async function nodeRedis({ nodes, cluster, options = {}, ioredis }) {
+async function nodeRedis({ nodes, cluster, options = {}, older }) {
   /** @type {typeof import('redis')} */
-  const { createClient, createCluster, createSentinel } = await import(ioredis === 5 ? 'redis5' : 'redis')
+  const { createClient, createCluster, createSentinel } = (older ? requireOlder : requireMajor)('redis')
   const { sentinels, name = '', natMap, ...own } = options
   const client = nodes
     ? createCluster({ rootNodes: nodes.map((socket) => ({ socket })), ...clusterOptions(cluster) })

@@ -20,6 +20,8 @@ export interface CacheSpec {
 
 /** The client of a cache. */
 export interface RedisSpec {
+  /** It is of the oldest supported major, which the checkout has only where test/older is installed. */
+  readonly older?: true
   readonly options?: ConnectOptions
   /** Makes it a client of a cluster, with that client's own defaults. */
   readonly nodes?: readonly { readonly host: string; readonly port: number }[]
@@ -28,8 +30,6 @@ export interface RedisSpec {
     readonly natMap?: Record<string, { host: string; port: number }>
     readonly redisOptions?: { readonly socketTimeout: number }
   }
-  /** The major version of ioredis; 6 by default. */
-  readonly ioredis?: 5 | 6
   /** What is different on the connection for the subscription, such as a proxy's port. */
   readonly subscriber?: ConnectOptions
 }

@@ -1,9 +1,4 @@
 import { createClient, createCluster, createSentinel, type RedisClientOptions } from 'redis'
-import {
-  createClient as createClient5,
-  createCluster as createCluster5,
-  createSentinel as createSentinel5,
-} from 'redis5'
 import { Redis } from 'ioredis'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
 import type { RedisClient, RedisPort } from '../../src/redis/index.ts'
@@ -13,7 +8,7 @@ type NodeRedis = ReturnType<typeof createClient>
 type NodeRedisCluster = ReturnType<typeof createCluster>
 type NodeRedisSentinel = ReturnType<typeof createSentinel>
 
-/** What tests use of the clients of node-redis. Those of version 5 are declared as those of version 6. */
+/** What tests use of the clients of node-redis. */
 interface Client {
   on(event: 'error', listener: () => void): unknown
   connect(): Promise<unknown>
@@ -21,7 +16,7 @@ interface Client {
   readonly isOpen: boolean
 }
 
-/** The options that both versions have, and `keyPrefix`, which only version 6 has. */
+/** The options that tests use; version 5 has no `keyPrefix`. */
 export type NodeRedisOptions = Pick<
   RedisClientOptions,
   'url' | 'username' | 'password' | 'socket' | 'keyPrefix' | 'disableOfflineQueue' | 'commandOptions'
@@ -29,14 +24,9 @@ export type NodeRedisOptions = Pick<
   readonly RESP?: 2 | 3
 }
 
-/** A client of node-redis 6 that connects. Servers go away on purpose here, so its error events are heard and dropped. */
+/** A client of node-redis that connects. Servers go away on purpose here, so its error events are heard and dropped. */
 export function nodeRedis(options: NodeRedisOptions): NodeRedis {
   return connecting(createClient(options) as NodeRedis)
-}
-
-/** The same of node-redis 5. */
-export function nodeRedis5(options: Omit<NodeRedisOptions, 'keyPrefix'>): NodeRedis {
-  return connecting(createClient5(options) as unknown as NodeRedis)
 }
 
 /** A client of a cluster, from the ports of its nodes. */
@@ -47,19 +37,9 @@ export function nodeRedisCluster(
   return connecting(createCluster({ rootNodes: rootsOf(ports), ...options }) as NodeRedisCluster)
 }
 
-/** The same of node-redis 5. */
-export function nodeRedisCluster5(ports: readonly number[]): NodeRedisCluster {
-  return connecting(createCluster5({ rootNodes: rootsOf(ports) }) as unknown as NodeRedisCluster)
-}
-
 /** A client of the master that sentinels name, from the ports of the sentinels. */
 export function nodeRedisSentinel(name: string, ports: readonly number[]): NodeRedisSentinel {
   return connecting(createSentinel({ name, sentinelRootNodes: nodesOf(ports) }) as NodeRedisSentinel)
-}
-
-/** The same of node-redis 5. */
-export function nodeRedisSentinel5(name: string, ports: readonly number[]): NodeRedisSentinel {
-  return connecting(createSentinel5({ name, sentinelRootNodes: nodesOf(ports) }) as unknown as NodeRedisSentinel)
 }
 
 function connecting<Kind extends Client>(client: Kind): Kind {

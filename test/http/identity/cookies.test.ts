@@ -1,6 +1,5 @@
 import fastifyCookie from '@fastify/cookie'
 import cookieParser from 'cookie-parser'
-import fastifyCookie9 from 'fastify-cookie9'
 import { getCookie } from 'hono/cookie'
 import { inExpress, inFastify, inHono, inKoa } from '../support/identity-frames.ts'
 import { tellsApart, type Visitors } from '../support/identity.ts'
@@ -25,9 +24,7 @@ tellsApart('cookies, parsed before the cache', {
       (ctx) => ctx.state['name'],
     ),
     ...inFastify(
-      async (app, version) => {
-        await app.register(version === 5 ? fastifyCookie : (fastifyCookie9 as unknown as typeof fastifyCookie))
-      },
+      async (app) => await app.register(fastifyCookie),
       ({ cookies }) => cookies['name'],
     ),
     ...inHono(

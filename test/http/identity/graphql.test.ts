@@ -3,7 +3,6 @@ import { ApolloServerPluginCacheControl } from '@apollo/server/plugin/cacheContr
 import { expressMiddleware } from '@as-integrations/express5'
 import { createServer } from 'node:http'
 import express, { type Request } from 'express'
-import express4 from 'express4'
 import { cacheResponses } from '../../../src/express/index.ts'
 import { tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
 
@@ -26,11 +25,7 @@ const visitors: Visitors = {
 }
 
 /** @param who reads the name of a visitor, for the context of Apollo @param before an earlier middleware */
-function apolloOn(
-  framework: typeof express,
-  who: (req: Request) => string | undefined,
-  before: (req: Request) => void,
-): MakeApp {
+function apolloOn(who: (req: Request) => string | undefined, before: (req: Request) => void): MakeApp {
   return async (cache, options, pageFor) => {
     const apollo = new ApolloServer<Context>({
       typeDefs: 'type Query { me: String, all: String }',
@@ -42,7 +37,7 @@ function apolloOn(
       stopOnTerminationSignals: false,
     })
     await apollo.start()
-    const app = framework()
+    const app = express()
     app.set('env', 'test')
     app.use((req, _res, next) => (before(req), next()))
     app.use(
@@ -57,7 +52,7 @@ function apolloOn(
 }
 
 function inApollo(who: (req: Request) => string | undefined, before: (req: Request) => void = () => undefined) {
-  return { 'Express 5': apolloOn(express, who, before), 'Express 4': apolloOn(express4, who, before) }
+  return { Express: apolloOn(who, before) }
 }
 
 tellsApart('a context of Apollo, from a request field', {
@@ -74,4 +69,41 @@ tellsApart('a context of Apollo, from req.user', {
       if (name !== undefined) req.user = { name }
     },
   ),
+})
+
+async function apolloWith(options: CacheResponsesOptions): Promise<Site> {
+  let runs = 0
+  const apollo = new ApolloServer({
+    typeDefs: 'type Query { run: Int }',
+    resolvers: { Query: { run: () => ++runs } },
+    plugins: [ApolloServerPluginCacheControl({ calculateHttpHeaders: false })],
+    stopOnTerminationSignals: false,
+  })
+  await apollo.start()
+  return await siteWith((app, cache) => {
+    app.use('/graphql', cacheResponses(cache, options), express.json(), expressMiddleware(apollo))
+  })
+}
+const query = `/graphql?query=${encodeURIComponent('{run}')}`
+
+test('a Content-Type lets Apollo answer, which rejects what any page can send', async () => {
+  await using site = await apolloWith({})
+  const answer = await site.get(query, { 'content-type': 'application/json' })
+  // It reads all fields at once.
+  expect([answer.status, answer.text.trim(), answer.cache]).toEqual([
+    200,
+    '{"data":{"run":1}}',
+    'herdless; fwd=uri-miss; detail=undeclared:*',
+  ])
+  expect((await site.get(query)).status).toBe(400)
+})
+
+test('a Content-Type lets Apollo be cached, where what it reads is declared', async () => {
+  await using site = await apolloWith({ undeclared: 'ignore', vary: ['content-type', 'apollo-require-preflight'] })
+  for (let round = 0; round < 2; round++) {
+    const answer = await site.get(query, { 'content-type': 'application/json' })
+    expect([answer.status, answer.text.trim()]).toEqual([200, '{"data":{"run":1}}'])
+    await site.stored()
+  }
+  expect((await site.get(query)).status).toBe(400)
 })

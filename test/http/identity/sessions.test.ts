@@ -4,8 +4,6 @@ import fastifySession from '@fastify/session'
 import cookieParser from 'cookie-parser'
 import csurf from 'csurf'
 import session from 'express-session'
-import fastifyCookie9 from 'fastify-cookie9'
-import fastifySession10 from 'fastify-session10'
 import type { FastifyInstance } from 'fastify'
 import koaSession from 'koa-session'
 import { inExpress, inFastify, inKoa } from '../support/identity-frames.ts'
@@ -31,17 +29,9 @@ const secret = 'a secret that is long enough for everybody'
 /** The options in the README of express-session, without sessions for strangers. */
 const ofExpress = { secret, resave: false, saveUninitialized: false }
 
-type Register = Parameters<typeof inFastify>[0]
-
-const sessionOfFastify: Register = async (app, version) => await registerSession(app, version)
-
-async function registerSession(app: FastifyInstance, version: 4 | 5, more: object = {}): Promise<void> {
-  const [cookie, sessions] =
-    version === 5
-      ? [fastifyCookie, fastifySession]
-      : [fastifyCookie9 as unknown as typeof fastifyCookie, fastifySession10 as unknown as typeof fastifySession]
-  await app.register(cookie)
-  await app.register(sessions, { secret, cookie: { secure: false }, saveUninitialized: false, ...more })
+async function registerSession(app: FastifyInstance, more: object = {}): Promise<void> {
+  await app.register(fastifyCookie)
+  await app.register(fastifySession, { secret, cookie: { secure: false }, saveUninitialized: false, ...more })
 }
 
 tellsApart('a session', {
@@ -85,8 +75,8 @@ for (const [title, more, ofUsers] of [
     options: withCookies,
     ...ofUsers,
     apps: inFastify(
-      async (app, version) => {
-        await registerSession(app, version, more)
+      async (app) => {
+        await registerSession(app, more)
         app.get<{ Params: { name: string } }>('/login/:name', async (request, reply) => {
           request.session.name = request.params.name
           return await reply.code(204).send()
@@ -120,8 +110,8 @@ tellsApart('a token in the session of a first visit', {
       (ctx) => ctx.session?.['token'],
     ),
     ...inFastify(
-      async (app, version) => {
-        await sessionOfFastify(app, version)
+      async (app) => {
+        await registerSession(app)
         app.addHook('onRequest', async (request) => void (request.session.token ??= randomUUID()))
       },
       ({ session: { token } }) => token,
@@ -137,7 +127,7 @@ tellsApart('the id of the session of a first visit', {
       (app) => void app.use(session({ ...ofExpress, saveUninitialized: true })),
       (req) => req.sessionID,
     ),
-    ...inFastify(sessionOfFastify, ({ session: { sessionId } }) => sessionId),
+    ...inFastify(registerSession, ({ session: { sessionId } }) => sessionId),
   },
   shares: false,
 })

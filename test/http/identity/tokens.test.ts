@@ -1,6 +1,5 @@
 import fastifyJwt from '@fastify/jwt'
 import { expressjwt } from 'express-jwt'
-import fastifyJwt8 from 'fastify-jwt8'
 import { jwt, sign } from 'hono/jwt'
 import koaJwt from 'koa-jwt'
 import { inExpress, inFastify, inHono, inKoa } from '../support/identity-frames.ts'
@@ -70,14 +69,11 @@ for (const field of ['authorization', 'x-access-token'] as const) {
     shares: isOwn,
     ofUsers: { authorization: 'share' },
     apps: inFastify(
-      async (app, version) => {
+      async (app) => {
         const verify = isOwn
           ? { verify: { extractToken: ({ headers }: { headers: object }) => Reflect.get(headers, field) as string } }
           : {}
-        await app.register(version === 5 ? fastifyJwt : (fastifyJwt8 as unknown as typeof fastifyJwt), {
-          secret,
-          ...verify,
-        })
+        await app.register(fastifyJwt, { secret, ...verify })
         app.addHook('onRequest', async (request) => void (await request.jwtVerify()))
       },
       ({ user }) => (user as Claims).name,

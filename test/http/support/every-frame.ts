@@ -1,13 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createAdaptorServer, getRequestListener } from '@hono/node-server'
 import express from 'express'
-import express4 from 'express4'
 import { fastify, type FastifyInstance } from 'fastify'
-import { fastify as ofVersion4 } from 'fastify4'
 import { Hono } from 'hono'
 import Koa from 'koa'
-import Koa2 from 'koa2'
-import { createAdaptorServer as createAdaptorServer1 } from 'node-server1'
 import { cachedServer, cacheResponses as ofExpress, type CacheResponsesOptions } from '../../../src/express/index.ts'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
 import { cacheResponses as ofHono } from '../../../src/hono/index.ts'
@@ -26,9 +22,7 @@ export type MakePage = (method: string) => Promise<Page>
 /** A server with one page at `/`, for GET and HEAD, behind a cache. It does not listen yet. */
 export type MakeFrame = (page: MakePage, cache: Cache, options: CacheResponsesOptions) => Promise<Server>
 
-const fastify4 = ofVersion4 as unknown as typeof fastify
-
-/** Every supported framework, in each version, with the cache in the app and before the app. */
+/** Every supported framework, with the cache in the app and before the app. */
 export const everyFrame: readonly (readonly [name: string, make: MakeFrame])[] = [
   [
     'node:http',
@@ -38,20 +32,13 @@ export const everyFrame: readonly (readonly [name: string, make: MakeFrame])[] =
     },
   ],
   ['Express 5', async (page, ...cached) => createServer(expressOf(express, page, ofExpress(...cached)))],
-  ['Express 4', async (page, ...cached) => createServer(expressOf(express4, page, ofExpress(...cached)))],
   ['Koa 3', async (page, ...cached) => createServer(koaOf(Koa, page, ofKoa(...cached)))],
-  ['Koa 2', async (page, ...cached) => createServer(koaOf(Koa2, page, ofKoa(...cached)))],
   ['Fastify 5', async (page, ...cached) => await fastifyOf(fastify(), page, ofFastify(...cached))],
-  ['Fastify 4', async (page, ...cached) => await fastifyOf(fastify4(), page, ofFastify(...cached))],
   ['Hono', async (page, ...cached) => createAdaptorServer(honoOf(page, ofHono(...cached))) as Server],
-  ['Hono, server 1', async (page, ...cached) => createAdaptorServer1(honoOf(page, ofHono(...cached))) as Server],
   ['before node:http', async (page, ...cached) => cachedServer(listenerOf(page), ...cached)],
   ['before Express 5', async (page, ...cached) => cachedServer(expressOf(express, page), ...cached)],
-  ['before Express 4', async (page, ...cached) => cachedServer(expressOf(express4, page), ...cached)],
   ['before Koa 3', async (page, ...cached) => cachedServer(koaOf(Koa, page), ...cached)],
-  ['before Koa 2', async (page, ...cached) => cachedServer(koaOf(Koa2, page), ...cached)],
   ['before Fastify 5', async (page, ...cached) => await fastifyOf(fastify(before(...cached)), page)],
-  ['before Fastify 4', async (page, ...cached) => await fastifyOf(fastify4(before(...cached)), page)],
   ['before Hono', async (page, ...cached) => cachedServer(getRequestListener(honoOf(page).fetch), ...cached)],
 ]
 

@@ -1,12 +1,9 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import express, { type Express, type Request, type Response } from 'express'
-import express4 from 'express4'
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
-import { fastify as ofVersion4 } from 'fastify4'
 import { Hono, type Context } from 'hono'
 import Koa, { type Context as KoaContext } from 'koa'
-import Koa2 from 'koa2'
 import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
 import { cacheResponses as ofHono } from '../../../src/hono/index.ts'
@@ -31,8 +28,6 @@ function naming<Asker>(user: (asker: Asker) => Name, make: Make): MakeApp {
   return Object.assign(make, { user: user as MakeApp['user'] })
 }
 
-const fastify4 = ofVersion4 as unknown as typeof fastify
-
 /** Makes the server of an app, for TLS. */
 export type ServerOf = (listener: RequestListener) => Server
 
@@ -42,11 +37,11 @@ export function inExpress(
   who: (req: Request, res: Response) => Name,
   serverOf: ServerOf = createServer,
 ): Apps {
-  const make = (framework: typeof express): MakeApp =>
-    naming(
+  return {
+    Express: naming(
       (req: Request) => who(req, req.res as Response),
       async (cache, options, pageFor) => {
-        const app = framework()
+        const app = express()
         app.set('env', 'test')
         await before(app)
         app.use(ofExpress(cache, options))
@@ -54,8 +49,8 @@ export function inExpress(
         app.get('/same', async (_req, res) => void res.send(await pageFor('all')))
         return serverOf(app)
       },
-    )
-  return { 'Express 5': make(express), 'Express 4': make(express4) }
+    ),
+  }
 }
 
 export function inKoa(
@@ -63,9 +58,9 @@ export function inKoa(
   who: (ctx: KoaContext) => Name,
   serverOf: ServerOf = createServer,
 ): Apps {
-  const make = (Framework: typeof Koa): MakeApp =>
-    naming(who, async (cache, options, pageFor) => {
-      const app = new Framework()
+  return {
+    Koa: naming(who, async (cache, options, pageFor) => {
+      const app = new Koa()
       app.silent = true
       before(app)
       app.use(ofKoa(cache, options))
@@ -74,26 +69,26 @@ export function inKoa(
         else if (ctx.path === '/same') ctx.body = await pageFor('all')
       })
       return serverOf(app.callback())
-    })
-  return { 'Koa 3': make(Koa), 'Koa 2': make(Koa2) }
+    }),
+  }
 }
 
 export function inFastify(
-  before: (app: FastifyInstance, version: 4 | 5) => unknown,
+  before: (app: FastifyInstance) => unknown,
   who: (request: FastifyRequest) => Name,
   options: { serverFactory?: ServerOf; rewriteUrl?: (request: IncomingMessage) => string; trustProxy?: string } = {},
 ): Apps {
-  const make = (framework: typeof fastify, version: 4 | 5): MakeApp =>
-    naming(who, async (cache, cached, pageFor) => {
-      const app = framework(options)
-      await before(app, version)
+  return {
+    Fastify: naming(who, async (cache, cached, pageFor) => {
+      const app = fastify(options)
+      await before(app)
       app.addHook('onRequest', ofFastify(cache, cached))
       app.get('/who', async (request) => await pageFor(who(request)))
       app.get('/same', async () => await pageFor('all'))
       await app.ready()
       return app.server
-    })
-  return { 'Fastify 5': make(fastify, 5), 'Fastify 4': make(fastify4, 4) }
+    }),
+  }
 }
 
 /** An app of Hono with one variable of its context. */

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type Express, type RequestHandler } from 'express'
-import express4 from 'express4'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
 import { until } from '../../../tools/until.mjs'
@@ -23,7 +22,6 @@ export interface SiteShape {
   /** Where they find Redis; by default the one that all tests share. */
   readonly redis?: () => Redis
   readonly namespace?: string
-  readonly version?: 4 | 5
 }
 
 /** Puts together one of the apps; may return a server that it stands behind. */
@@ -43,9 +41,8 @@ export async function siteOf(
 
 /** A site of Express apps, in every project, that are all put together the same way. */
 export async function siteWith(stack: Stack, shape: SiteShape = {}): Promise<Site> {
-  const { version = 5 } = shape
   return await siteOn(async (cache) => {
-    const app = version === 4 ? express4() : express()
+    const app = express()
     app.disable('x-powered-by')
     // Errors are what some tests are about: nobody has to read them.
     app.set('env', 'test')

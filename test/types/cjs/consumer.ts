@@ -1,5 +1,5 @@
 /**
- * What a user in CommonJS may write: every client of ioredis 5 and 6, and of node-redis 5 and 6, is a client for the store, and a loaded value
+ * What a user in CommonJS may write: every client of ioredis and of node-redis is a client for the store, and a loaded value
  * keeps its type.
  */
 import herdless = require('herdless')
@@ -15,23 +15,18 @@ import express = require('express')
 import fastify = require('fastify')
 import hono = require('hono')
 import ioredis = require('ioredis')
-import ioredis5 = require('ioredis5')
 import msgpackr = require('msgpackr')
 import promClient = require('prom-client')
 import nodeRedis = require('redis')
-import nodeRedis5 = require('redis5')
 
 const nodes = [{ host: 'localhost', port: 6379 }]
 const stores = [
   herdless.memoryStore(),
   redis.redisStore(new ioredis.Redis()),
   redis.redisStore(new ioredis.Cluster(nodes)),
-  redis.redisStore(new ioredis5.Redis()),
-  redis.redisStore(new ioredis5.Cluster(nodes)),
   redis.redisStore(nodeRedis.createClient()),
   redis.redisStore(nodeRedis.createCluster({ rootNodes: [] })),
   redis.redisStore(nodeRedis.createSentinel({ name: 'main', sentinelRootNodes: nodes })),
-  redis.redisStore(nodeRedis5.createClient()),
 ]
 
 async function prices(): Promise<number[]> {
@@ -44,8 +39,7 @@ async function prices(): Promise<number[]> {
 
 const locks = [
   redis.redisLock(nodeRedis.createClient()),
-  redis.redisLock(nodeRedis5.createClient()),
-  redis.redlock([nodeRedis.createClient(), nodeRedis5.createClient(), new ioredis.Redis()]),
+  redis.redlock([nodeRedis.createClient(), new ioredis.Redis()]),
 ]
 for (const lock of locks) void lock.run('job', (lease) => lease.signal)
 

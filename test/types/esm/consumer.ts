@@ -1,5 +1,5 @@
 /**
- * What a user in ES modules may write: every client of ioredis 5 and 6, of node-redis 5 and 6, of pg, postgres.js and ZooKeeper is one for us, and
+ * What a user in ES modules may write: every client of ioredis, node-redis, pg, postgres.js and ZooKeeper is one for us, and
  * a Packr of msgpackr, and prom-client, and a loaded value keeps its type.
  */
 import { createSecretKey } from 'node:crypto'
@@ -33,7 +33,6 @@ import express, { type Application } from 'express'
 import { fastify } from 'fastify'
 import { Hono } from 'hono'
 import { Cluster, Redis } from 'ioredis'
-import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { Packr } from 'msgpackr'
 import { createClient as createZookeeperClient } from 'node-zookeeper-client'
 import pg from 'pg'
@@ -44,27 +43,17 @@ import { type as arktype } from 'arktype'
 import * as valibot from 'valibot'
 import { z } from 'zod'
 import { createClient, createCluster, createSentinel } from 'redis'
-import {
-  createClient as createClient5,
-  createCluster as createCluster5,
-  createSentinel as createSentinel5,
-} from 'redis5'
 
 const nodes = [{ host: 'localhost', port: 6379 }]
 const stores = [
   memoryStore(),
   redisStore(new Redis()),
   redisStore(new Cluster(nodes)),
-  redisStore(new Redis5()),
-  redisStore(new Cluster5(nodes)),
   redisStore(createClient({ RESP: 2 })),
   redisStore(createClient({ RESP: 3 }).withTypeMapping({ 58: String })),
   redisStore(await createClient().connect()),
   redisStore(createCluster({ rootNodes: [{ url: 'redis://localhost:6379' }] })),
   redisStore(createSentinel({ name: 'main', sentinelRootNodes: nodes })),
-  redisStore(createClient5()),
-  redisStore(createCluster5({ rootNodes: [{ url: 'redis://localhost:6379' }] })),
-  redisStore(createSentinel5({ name: 'main', sentinelRootNodes: nodes })),
 ]
 
 for (const store of stores) {
@@ -79,15 +68,11 @@ const locks: Lock[] = [
   memoryLock(),
   redisLock(new Redis()),
   redisLock(new Cluster(nodes)),
-  redisLock(new Redis5()),
-  redlock([new Redis(), new Redis5(), new Redis()]),
+  redlock([new Redis(), new Redis(), new Redis()]),
   redisLock(createClient()),
   redisLock(createCluster({ rootNodes: [] })),
   redisLock(createSentinel({ name: 'main', sentinelRootNodes: nodes })),
-  redisLock(createClient5()),
-  redisLock(createCluster5({ rootNodes: [] })),
-  redisLock(createSentinel5({ name: 'main', sentinelRootNodes: nodes })),
-  redlock([createClient(), createClient5(), new Redis()]),
+  redlock([createClient(), new Redis()]),
   redlock([await createClient({ RESP: 2 }).connect()]),
   postgresLock(new pg.Pool()),
   postgresLock(postgres()),

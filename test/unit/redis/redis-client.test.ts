@@ -1,10 +1,5 @@
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis'
-import {
-  createClient as createClient5,
-  createCluster as createCluster5,
-  createSentinel as createSentinel5,
-} from 'redis5'
 import { describe, expect, test } from 'vitest'
 import { portOf, type RedisClient } from '../../../src/redis/clients/redis-client.ts'
 import { redisLock, redisStore, redlock } from '../../../src/redis/index.ts'
@@ -16,13 +11,10 @@ const name = 'main'
 const clients: Record<string, () => RedisClient> = {
   'Redis of ioredis': () => new Redis({ lazyConnect: true }),
   'Cluster of ioredis': () => new Cluster(nodes, { lazyConnect: true }),
-  'createClient of node-redis 6': () => createClient(),
-  'createClient of node-redis 6, with a mapping': () => createClient().withTypeMapping({}),
-  'createCluster of node-redis 6': () => createCluster({ rootNodes: [] }),
-  'createSentinel of node-redis 6': () => createSentinel({ name, sentinelRootNodes: nodes }),
-  'createClient of node-redis 5': () => createClient5(),
-  'createCluster of node-redis 5': () => createCluster5({ rootNodes: [] }),
-  'createSentinel of node-redis 5': () => createSentinel5({ name, sentinelRootNodes: nodes }),
+  'createClient of node-redis': () => createClient(),
+  'createClient of node-redis, with a mapping': () => createClient().withTypeMapping({}),
+  'createCluster of node-redis': () => createCluster({ rootNodes: [] }),
+  'createSentinel of node-redis': () => createSentinel({ name, sentinelRootNodes: nodes }),
 }
 
 describe('a client of Redis', () => {
@@ -35,7 +27,7 @@ describe('a client of Redis', () => {
   })
 
   test('is none if it is of a node-redis before 5.9, whose writes cannot be held back', () => {
-    const before = Object.create(createClient5(), { _pause: { value: undefined } }) as RedisClient
+    const before = Object.create(createClient(), { _pause: { value: undefined } }) as RedisClient
     expect(() => portOf(before)).toThrow(/^Expected a client of .* of node-redis 5\.9 or newer/)
   })
 
@@ -43,7 +35,7 @@ describe('a client of Redis', () => {
     expect(portOf(new Redis({ lazyConnect: true, keyPrefix: 'a:' })).keyPrefix).toBe('a:')
     expect(portOf(createClient({ keyPrefix: 'b:' })).keyPrefix).toBe('b:')
     expect(portOf(createCluster({ rootNodes: [], keyPrefix: 'c:' })).keyPrefix).toBe('c:')
-    expect(portOf(createClient5()).keyPrefix).toBe('')
+    expect(portOf(createClient()).keyPrefix).toBe('')
   })
 
   const others: Record<string, unknown> = {
@@ -63,7 +55,7 @@ describe('a client of Redis', () => {
     for (const make of [
       () => redisStore(client),
       () => redisLock(client),
-      () => redlock([createClient(), createClient5(), client]),
+      () => redlock([createClient(), createClient(), client]),
     ]) {
       expect(make).toThrow(TypeError)
       expect(make).toThrow(message)

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { stopChildren } from '../../examples/stampede-lab/children.mjs'
 import { startLive } from '../../examples/stampede-lab/live/live.mjs'
 import { provisionChromium } from '../../tools/servers/provision-chromium.mjs'
-import { findingsOf, launchBrowser } from '../support/browser.ts'
+import { findingsOf, launchBrowser } from './browser.ts'
 import { missing } from '../support/provided.ts'
 
 type Side = 'without' | 'with'

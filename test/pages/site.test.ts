@@ -10,7 +10,7 @@ import { checkout, command } from '../../tools/command.mjs'
 import { provisionChromium } from '../../tools/servers/provision-chromium.mjs'
 import { pageOf } from '../../site/pages.mjs'
 import { docs } from '../docs/markdown.ts'
-import { findingsOf, launchBrowser } from '../support/browser.ts'
+import { findingsOf, launchBrowser } from './browser.ts'
 import { missing } from '../support/provided.ts'
 
 const reason = await missing(provisionChromium)

@@ -1,0 +1,44 @@
+import { Redis } from 'ioredis'
+import { inject, test } from 'vitest'
+import { locked, tiered, type KeyValue } from '../../src/index.ts'
+import { redisLock, redisStore } from '../../src/redis/index.ts'
+import { storeContract } from '../../src/testing/index.ts'
+
+function clientsOf(): { clients: readonly Redis[]; disconnect: () => void } {
+  const clients = [new Redis(inject('redisUrl')), new Redis(inject('redisUrl'))]
+  return { clients, disconnect: () => clients.forEach((client) => client.disconnect()) }
+}
+
+function keyValue(client: Redis): KeyValue {
+  return {
+    get: (key) => client.getBuffer(key),
+    set: (key, value, ttl) => client.set(key, Buffer.from(value), 'PX', Math.ceil(ttl)),
+  }
+}
+
+storeContract({
+  name: 'tiered, before a redisStore',
+  test,
+  open: async () => {
+    const { clients, disconnect } = clientsOf()
+    return { stores: clients.map((client) => tiered({}, redisStore(client))), close: async () => disconnect() }
+  },
+})
+
+storeContract({
+  name: 'locked, on Redis',
+  test,
+  pushes: false,
+  inspects: 'keys',
+  open: async () => {
+    const { clients, disconnect } = clientsOf()
+    const locks = clients.map((client) => redisLock(client))
+    return {
+      stores: clients.map((client, index) => locked(keyValue(client), locks[index] as (typeof locks)[0])),
+      close: async () => {
+        await Promise.all(locks.map((lock) => lock.close()))
+        disconnect()
+      },
+    }
+  },
+})

@@ -1,0 +1,80 @@
+/** Runs suites of `tools/suites.mjs`, with the packages that they need, and counts their tests. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import { checkout, command } from './command.mjs'
+import { isInstalled } from './installed.mjs'
+import { suites } from './suites.mjs'
+
+/** @typedef {{ passed: number, failed: number, skipped: number }} Count */
+/** @typedef {{ name: string, status: string, assertionResults: { status: string }[] }} FileResults */
+
+/**
+ * Runs suites in one go.
+ * @param {readonly string[]} names
+ * @param {Count} count what came of their tests is added to it
+ * @throws {Error} if one of them fails
+ */
+export async function runSuites(names, count) {
+  for (const folder of new Set(names.flatMap((name) => suites[name]?.packages ?? []))) await prepare(folder)
+  const results = join(checkout, 'node_modules/.cache/herdless/test-results.json')
+  await rm(results, { force: true })
+  const projects = names.map((name) => `--project=${name}`)
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${results}`]
+  const failure = await command('vitest', ['run', ...projects, ...reporters]).then(
+    () => undefined,
+    (/** @type {Error} */ error) => error,
+  )
+  await add(results, count).catch((cause) => {
+    throw (
+      failure ?? new Error('vitest ended with 0 and has written no results, so it ended before its tests', { cause })
+    )
+  })
+  if (failure) throw failure
+}
+
+/** The test files that no project runs. */
+export async function unnamedFiles() {
+  const list = ['list', '--filesOnly', '--json']
+  const vitest = join(checkout, 'node_modules/vitest/vitest.mjs')
+  const options = { cwd: checkout, maxBuffer: 1e8 }
+  const { stdout } = await promisify(execFile)(process.execPath, [vitest, ...list], options)
+  const run = new Set(/** @type {{ file: string }[]} */ (JSON.parse(stdout)).map(({ file }) => file))
+  const files = await readdir(join(checkout, 'test'), { recursive: true })
+  return files
+    .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
+    .map((file) => join(checkout, 'test', file))
+    .filter((file) => !run.has(file))
+    .map((file) => relative(checkout, file))
+}
+
+/**
+ * Installs the packages of a folder and checks its types, which the types of the checkout leave out.
+ * @param {string} folder
+ */
+async function prepare(folder) {
+  const path = join(checkout, folder)
+  if (!(await isInstalled(path))) await command('npm', ['ci', '--no-audit', '--no-fund'], { cwd: path })
+  if (existsSync(join(path, 'tsconfig.json')) && folder.startsWith('test/')) await command('tsc', ['-p', path])
+}
+
+/**
+ * A file that could not be run counts as one failure, so that it is not taken for a file without tests.
+ * @param {string} results of vitest's reporter `json`
+ * @param {Count} count
+ */
+async function add(results, count) {
+  /** @type {FileResults[]} */
+  const files = JSON.parse(await readFile(results, 'utf8')).testResults
+  const outcomes = files.flatMap(({ assertionResults }) => assertionResults.map(({ status }) => status))
+  const broken = files.filter(
+    ({ status, assertionResults }) => status === 'failed' && assertionResults.every((test) => test.status !== 'failed'),
+  )
+  const passed = outcomes.filter((status) => status === 'passed').length
+  const failed = outcomes.filter((status) => status === 'failed').length
+  count.passed += passed
+  count.failed += failed + broken.length
+  count.skipped += outcomes.length - passed - failed
+}
