@@ -130,6 +130,7 @@ export default defineConfig({
     // Of those tests of a file that may run side by side, each of which has a fleet.
     maxConcurrency: 2,
     sequence: { sequencer: LongestFirst },
+    setupFiles: ['test/support/clean.ts'],
     // A test that fails once has found something.
     retry: 0,
   },

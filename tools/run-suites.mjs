@@ -1,12 +1,14 @@
 /** Runs suites of `tools/suites.mjs`, with the packages that they need, and counts their tests. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { checkout, command } from './command.mjs'
 import { isInstalled } from './installed.mjs'
 import { suites } from './suites.mjs'
+import { until } from './until.mjs'
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Count */
 /** @typedef {{ name: string, status: string, assertionResults: { status: string }[] }} FileResults */
@@ -23,10 +25,13 @@ export async function runSuites(names, count) {
   await rm(results, { force: true })
   const projects = names.map((name) => `--project=${name}`)
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${results}`]
-  const failure = await command('vitest', ['run', ...projects, ...reporters]).then(
-    () => undefined,
+  const folder = await mkdtemp(join(tmpdir(), 'herdless-tests-'))
+  const env = { TMPDIR: folder }
+  const failure = await command('vitest', ['run', ...projects, ...reporters], { env }).then(
+    () => allGone(folder),
     (/** @type {Error} */ error) => error,
   )
+  await rm(folder, { recursive: true, force: true })
   await add(results, count).catch((cause) => {
     throw (
       failure ?? new Error('vitest ended with 0 and has written no results, so it ended before its tests', { cause })
@@ -58,6 +63,18 @@ async function prepare(folder) {
   const path = join(checkout, folder)
   if (!(await isInstalled(path))) await command('npm', ['ci', '--no-audit', '--no-fund'], { cwd: path })
   if (existsSync(join(path, 'tsconfig.json')) && folder.startsWith('test/')) await command('tsc', ['-p', path])
+}
+
+/**
+ * What is left of a run in its temporary folder, as an error. A guardian goes a moment after its process.
+ * @param {string} folder
+ */
+async function allGone(folder) {
+  const isEmpty = async () => (await readdir(folder)).length === 0
+  return await until('the tests have left nothing in their temporary folder', isEmpty).then(
+    () => undefined,
+    async () => new Error(`The tests leave behind in their temporary folder: ${(await readdir(folder)).join(', ')}`),
+  )
 }
 
 /**

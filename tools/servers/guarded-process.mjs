@@ -27,6 +27,8 @@ class Guardian {
   })
   /** @type {Map<number, (answer: import('./guardian.mjs').Answer) => void>} */
   #listeners = new Map()
+  /** @type {Map<number, string>} */
+  #running = new Map()
   #lastId = 0
   #awaited = 0
 
@@ -41,6 +43,11 @@ class Guardian {
     })
     this.#child.unref()
     this.#child.channel?.unref()
+  }
+
+  /** The commands that it has started and that have not ended. */
+  get running() {
+    return [...this.#running.values()]
   }
 
   newFolder() {
@@ -65,11 +72,13 @@ class Guardian {
       this.#listeners.set(id, (answer) => {
         if (answer.word === 'started') return resolve(answer.pid)
         this.#listeners.delete(id)
+        this.#running.delete(id)
         // A guardian that has died says nothing of what it had started, so that is still to be killed.
         if (answer.word === 'failed') reject(new Error(answer.message))
         else running = false
         end()
       })
+      this.#running.set(id, [command, ...args].join(' '))
       this.#child.send({ id, command, args, env, folder })
     })
     const pid = await this.#stayingAlive(started)
