@@ -1,13 +1,19 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
-import { startFleet, tally, type LoaderSpec, type Member } from '../support/fleet.ts'
+import { patient, reuseProcesses, startFleet, tally, type LoaderSpec, type Member } from '../support/fleet.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
 
-describe('during a load', () => {
-  /** Its renewal is far away, so it is the invalidation that tells the holder. */
-  const cache = { leaseTtl: '2m' } as const
+reuseProcesses()
+const server = await startRedis()
+/** The renewal of a lease is far away, so it is the invalidation that tells its holder. */
+const cache = patient
 
+beforeEach(() => server.client.flushall())
+
+afterAll(() => server.stop())
+
+describe('during a load', () => {
   const places: [string, number][] = [
     ['the loading process', 0],
     ['a waiting process', 1],
@@ -15,7 +21,6 @@ describe('during a load', () => {
   ]
 
   test.for(places)('invalidate() from %s voids the load (rules 2, 3 and 4)', async ([, place]) => {
-    await using server = await startRedis()
     await using fleet = await startFleet({ processes: 3, redis: { options: server.address }, cache })
     const [holder, waiter] = fleet.members as [Member, Member]
     const before = [await holder.ask('key', { callers: 3 })]
@@ -38,7 +43,6 @@ describe('during a load', () => {
   })
 
   test.for(places)('set() from %s is the answer for all (rules 2, 3 and 4)', async ([, place]) => {
-    await using server = await startRedis()
     await using fleet = await startFleet({ processes: 3, redis: { options: server.address }, cache })
     const [holder, waiter] = fleet.members as [Member, Member]
     const crowds = [await holder.ask('key', { callers: 3 })]
@@ -53,31 +57,6 @@ describe('during a load', () => {
     expect(await waiter.peek('key')).toMatchObject({ value: 'set by hand' })
     expect(fleet.loads).toHaveLength(1)
   })
-
-  test('a load that ends in the very moment of an invalidation never outlives it (rule 4)', async () => {
-    await using server = await startRedis()
-    await using fleet = await startFleet({ processes: 3, redis: { options: server.address } })
-    const [holder, other, third] = fleet.members as [Member, Member, Member]
-    for (let round = 0; round < 100; round++) {
-      const key = `key ${round}`
-      const crowd = await holder.ask(key, { callers: 2 })
-      const old = await until('it loads', () => fleet.loadsOf(key)[0])
-      let after: string[] | undefined
-      const invalidation = third.invalidate(key).then(async () => {
-        const answers = await Promise.all([holder, other, third].map((member) => member.get(key)))
-        await crowd.answers
-        after = answers.map(({ value = '' }) => value)
-      })
-      // The first load, and those that the callers whom it cannot answer make instead.
-      await until('all are answered', async () => {
-        await Promise.all(fleet.loadsOf(key).map((load) => load.finish()))
-        return after
-      })
-      await invalidation
-      expect(after).not.toContain(old.value)
-      expect(await other.peek(key)).not.toMatchObject({ value: old.value })
-    }
-  })
 })
 
 describe('while an outcome is on its way', () => {
@@ -90,7 +69,6 @@ describe('while an outcome is on its way', () => {
   test.for(outcomes)(
     'a caller who asks after an invalidation is not told of it, if it is a %s (rule 4)',
     async ([, loader, error]) => {
-      await using server = await startRedis()
       await using proxy = await startProxy(server)
       const each = (number: number) => ({
         redis: {
@@ -98,7 +76,7 @@ describe('while an outcome is on its way', () => {
           ...(number === 1 ? { subscriber: { host: proxy.host, port: proxy.port } } : {}),
         },
       })
-      await using fleet = await startFleet({ processes: 3, redis: {}, each })
+      await using fleet = await startFleet({ processes: 3, redis: {}, each, cache })
       const [holder, waiter, third] = fleet.members as [Member, Member, Member]
       const ofHolder = await holder.ask('key', { loader })
       const first = await fleet.load(0)
@@ -117,30 +95,4 @@ describe('while an outcome is on its way', () => {
       expect([first.value, second.value, 'LOAD_FAILED']).toContain(tally(await early.answers)[0]?.told)
     },
   )
-})
-
-test('under constant reads, loads and invalidations nobody is given what was invalidated before (rule 4)', async () => {
-  await using server = await startRedis()
-  await using fleet = await startFleet({ processes: 3, redis: { options: server.address } })
-  const reading = fleet.ask('key', { callers: 4_000, over: 8_000, loader: { ms: 20 } })
-  const invalidations: { sentAt: number; resolvedAt: number }[] = []
-  for (let round = 0; round < 60; round++) {
-    const seen = fleet.loads.length
-    const sentAt = Date.now()
-    await fleet.members[round % 3]?.invalidate('key')
-    invalidations.push({ sentAt, resolvedAt: Date.now() })
-    // Half of them meet a load under way, the others a value.
-    await until('another load', () => fleet.loads.length > seen && (round % 2 === 0 || fleet.loads.at(-1)?.endedAt))
-  }
-  const answers = await (await reading).answers
-  const begun = new Map(fleet.loads.map(({ value, startedAt }) => [value, startedAt]))
-  expect(answers.filter(({ error }) => error !== undefined)).toEqual([])
-  // The clocks of two processes may be a little apart.
-  const slack = 5
-  const old = answers.filter(({ startedAt, value = '' }) =>
-    invalidations.some(
-      ({ sentAt, resolvedAt }) => resolvedAt + slack < startedAt && (begun.get(value) ?? 0) < sentAt - slack,
-    ),
-  )
-  expect(old).toEqual([])
 })

@@ -80,11 +80,13 @@ interface Awaited {
 
 /** One process. */
 export class FleetProcess {
-  readonly index: number
+  /** Which it is of those that were started together, or are used together. */
+  index: number
+  /** Is given what it says besides the answers to what it is told. */
+  reported: (report: object) => void
   /** Resolves when it can be told what to do. */
   readonly ready: Promise<void>
   readonly #process: GuardedProcess
-  readonly #reported: (report: object) => void
   readonly #awaited: Map<number, Awaited> = new Map()
   #lastId = 0
   #socket: Socket | undefined
@@ -92,12 +94,13 @@ export class FleetProcess {
   #fail: (error: unknown) => void = () => {}
   #silent: Promise<unknown> = Promise.resolve()
   #running = true
+  #stands = false
   #mayEnd = false
 
   constructor(index: number, process: GuardedProcess, reported: (report: object) => void) {
     this.index = index
     this.#process = process
-    this.#reported = reported
+    this.reported = reported
     this.ready = new Promise((resolve, reject) => {
       this.#becomeReady = resolve
       this.#fail = reject
@@ -112,6 +115,11 @@ export class FleetProcess {
   /** Whether it has not ended. */
   get running(): boolean {
     return this.#running
+  }
+
+  /** Whether it can be told what to do, and nobody expects its end. */
+  get usable(): boolean {
+    return this.#running && !this.#mayEnd && !this.#stands
   }
 
   connected(socket: Socket, lines: Interface): void {
@@ -131,10 +139,12 @@ export class FleetProcess {
 
   /** Stops its clock: it does nothing until `resume`, and its connections stay open. */
   pause(): void {
+    this.#stands = true
     this.#process.signal('SIGSTOP')
   }
 
   resume(): void {
+    this.#stands = false
     this.#process.signal('SIGCONT')
   }
 
@@ -188,7 +198,7 @@ export class FleetProcess {
       if ('answer' in report) awaited?.answered(report.answer)
       else awaited?.failed(Object.assign(new Error(report.complaint.message), report.complaint))
     } else {
-      this.#reported(report)
+      this.reported(report)
     }
   }
 

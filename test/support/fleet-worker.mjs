@@ -19,7 +19,7 @@ import {
   loadFailure,
   obey,
   openClient,
-  processIndex,
+  processIndex as firstIndex,
   redisStore,
   tell,
 } from './fleet-base.mjs'
@@ -31,8 +31,27 @@ const thrown = new WeakSet()
 /** @type {Map<number, { resolve: (value: unknown) => void, reject: (error: unknown) => void, value: string }>} */
 const held = new Map()
 let loads = 0
+let processIndex = firstIndex
+/** In how many fleets this process was before: what a loader of one of them says is of no interest any more. */
+let past = 0
 
 const actions = {
+  /**
+   * Forgets all, to be in another fleet.
+   * @param {{ index: number }} details
+   */
+  async again({ index }) {
+    processIndex = index
+    loads = 0
+    past++
+    held.clear()
+    for (const { cache, client } of members.splice(0)) {
+      // It may have ended.
+      await Promise.resolve(client.disconnect()).catch(() => undefined)
+      await cache.close({ timeout: 0 })
+    }
+  },
+
   /** @param {CacheSpec & { connected: boolean }} spec */
   async open({ redis, store, cache: options, connected }) {
     const { client, connected: answers, subscribed } = await openClient(redis)
@@ -153,9 +172,11 @@ async function started({ key, callers, loader: spec, options, at, over }, { cach
 function loaderOf({ ms, length = 0, error, ttl, doNotStore }) {
   return async (/** @type {LoadContext} */ { key, signal, fence, stale, ...context }) => {
     const load = loads++
+    const fleet = past
+    const report = (/** @type {object} */ details) => fleet === past && tell({ ...details, at: now() })
     const value = `${key} by load ${load} of process ${processIndex}`.padEnd(length, '.')
-    signal.addEventListener('abort', () => tell({ aborted: load, code: signal.reason.code, at: now() }))
-    tell({ load, key, value, fence: fence === null ? null : String(fence), stale: stale?.value ?? null, at: now() })
+    signal.addEventListener('abort', () => report({ aborted: load, code: signal.reason.code }))
+    report({ load, key, value, fence: fence === null ? null : String(fence), stale: stale?.value ?? null })
     if (ttl !== undefined) context.ttl(ttl)
     if (doNotStore) context.doNotStore()
     try {
@@ -164,8 +185,8 @@ function loaderOf({ ms, length = 0, error, ttl, doNotStore }) {
       if (error) throw errorOf(error)
       return value
     } finally {
-      held.delete(load)
-      tell({ loaded: load, at: now() })
+      if (fleet === past) held.delete(load)
+      report({ loaded: load })
     }
   }
 }

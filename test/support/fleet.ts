@@ -3,6 +3,7 @@
  * hears what became of it. However the test process ends, they end too.
  */
 import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import type { CacheEvents, CacheOptions, CallOptions, Peeked } from '../../src/index.ts'
 import type { RedisStoreOptions } from '../../src/redis/index.ts'
@@ -117,18 +118,36 @@ type Report =
   | { loaded: number; at: number }
   | { aborted: number; code: string; at: number }
 
+/** For caches of tests that are about what happens, and not about when: the machine may stand still for seconds. */
+export const patient = { commandTimeout: '30s', waitTimeout: '2m', leaseTtl: '2m' } as const
+
 const worker = fileURLToPath(new URL('fleet-worker.mjs', import.meta.url))
+
+/** The processes of a test file, which its fleets use one after the other. */
+interface Pool {
+  readonly starter: ProcessStarter
+  readonly idle: FleetProcess[]
+}
+
+let pool: Pool | undefined
+
+/** Lets the fleets of a test file have the same processes, one after the other. Called at the top of the file. */
+export function reuseProcesses(): void {
+  beforeAll(async () => {
+    pool = { starter: await ProcessStarter.open(worker), idle: [] }
+  })
+  afterAll(async () => {
+    await pool?.starter.stop()
+    pool = undefined
+  })
+}
 
 /** Starts a fleet; resolves when it can be told what to do. */
 export async function startFleet(shape: FleetShape): Promise<Fleet> {
   const { processes = 2, cachesEach = 1, each = () => ({}), connected = true } = shape
-  const starter = await ProcessStarter.open(worker)
-  const fleet = new Fleet(starter)
+  const fleet = new Fleet(pool ?? { starter: await ProcessStarter.open(worker), idle: null })
   try {
-    for (let index = 0; index < processes; index++) {
-      fleet.processes.push(await starter.start<Report>((report, process) => fleet.heardOf(process, report)))
-    }
-    await Promise.all(fleet.processes.map((process) => process.ready))
+    await fleet.gather(processes)
     for (let number = 0; number < processes * cachesEach; number++) {
       const process = fleet.processes[number % processes] as FleetProcess
       fleet.members.push(new Member(number, process, Math.floor(number / processes)))
@@ -151,9 +170,12 @@ export class Fleet {
   readonly loads: Load[] = []
   readonly #own: Map<FleetProcess, Map<number, Load>> = new Map()
   readonly #starter: ProcessStarter
+  readonly #idle: FleetProcess[] | null
 
-  constructor(starter: ProcessStarter) {
+  /** @param from where its processes come from; those in `idle` are used again, and come back there */
+  constructor({ starter, idle }: { readonly starter: ProcessStarter; readonly idle: FleetProcess[] | null }) {
     this.#starter = starter
+    this.#idle = idle
   }
 
   /** The members by number, to be taken apart. */
@@ -188,7 +210,19 @@ export class Fleet {
     await until(`${count} wait for a load elsewhere`, async () => (await this.heard('wait', members)) >= count)
   }
 
-  /** Ends all processes; throws if one had ended by itself or had anything to say, such as an unhandled rejection. */
+  /** Gathers so many processes. */
+  async gather(count: number): Promise<void> {
+    for (let index = 0; index < count; index++) {
+      const process = this.#idle?.pop() ?? (await this.#starter.start(() => {}))
+      process.index = index
+      process.reported = (report) => this.#heard(process, report as Report)
+      this.processes.push(process)
+    }
+    await Promise.all(this.processes.map((process) => process.ready))
+    await Promise.all(this.processes.map((process) => process.tell('again', { index: process.index })))
+  }
+
+  /** Lets go of all processes; throws if one had ended by itself or had anything to say, such as an unhandled rejection. */
   async stop(): Promise<void> {
     const complaints = await Promise.all(this.processes.map((process) => process.complaint()))
     await this.end()
@@ -197,7 +231,12 @@ export class Fleet {
   }
 
   async end(): Promise<void> {
-    await this.#starter.stop()
+    if (this.#idle === null) return await this.#starter.stop()
+    const kept = this.processes.filter(({ usable }) => usable)
+    await Promise.all(this.processes.map((process) => kept.includes(process) || process.stop()))
+    // A member that is left open would go on to speak to its server.
+    await Promise.all(kept.map((process) => process.tell('again', { index: process.index })))
+    this.#idle.push(...kept)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -205,7 +244,7 @@ export class Fleet {
   }
 
   /** What a process says of its loads. */
-  heardOf(process: FleetProcess, report: Report): void {
+  #heard(process: FleetProcess, report: Report): void {
     const own = this.#own.get(process) ?? new Map<number, Load>()
     this.#own.set(process, own)
     if ('load' in report) {
