@@ -1,5 +1,5 @@
-import { makerOf, within } from '../support/history.ts'
-import { endOf, said, union, voidedInARow, type Facts } from './facts.ts'
+import { endOfBelief, joined, makerOf, within } from '../support/history.ts'
+import { said, voidedInARow, type Facts } from './facts.ts'
 import { circles, healedAt, instant, late, longestSleep } from './surroundings.ts'
 
 /** 4: each error has its reason, and comes when it must. */
@@ -15,8 +15,8 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, ba
     const closing = notes.closing.get(process)
     const loader = history.loads.get(asked.by ?? '')
     // A loader that may end may ask for what it needs until then.
-    const refused = loader === undefined || endOf(history, loader) < call.at
-    const nested = loader !== undefined && endOf(history, loader) >= answer.at
+    const refused = loader === undefined || endOfBelief(history, loader) < call.at
+    const nested = loader !== undefined && endOfBelief(history, loader) >= answer.at
     const loads = [...history.loads.values()].filter((load) => load.key === key && load.at < answer.at)
     const reasons: Record<string, () => boolean> = {
       LOAD_FAILED: () => true,
@@ -27,7 +27,7 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, ba
       WAIT_TIMEOUT: () =>
         took >= call.within - instant &&
         call.within <= Math.max(1_000, backwards) &&
-        (!nested || !heard || loads.some((load) => load.process === process && endOf(history, load) > call.at)),
+        (!nested || !heard || loads.some((load) => load.process === process && endOfBelief(history, load) > call.at)),
       LOAD_TIMEOUT: () => loads.some(({ lostFor }) => lostFor === 'LOAD_TIMEOUT'),
       VALUE_NOT_SERIALIZABLE: () => loads.some(({ load }) => notes.loading.get(load)?.plan.ends === 'unfit'),
       CIRCULAR_LOAD: () => circles(schedule),
@@ -133,7 +133,7 @@ export function valuesAtHandAreServed({ history, notes, schedule, troubled, leg 
     // A load that is void is waited for by those of its process, until they hear of it.
     const older = [...history.loads.values()].some(
       (other) =>
-        other.key === key && other.process === call.process && other.at < load.at && endOf(history, other) > at,
+        other.key === key && other.process === call.process && other.at < load.at && endOfBelief(history, other) > at,
     )
     const soft = Math.max(0, Number(asked.options.softTimeout ?? options.softTimeout))
     const longest = soft + 4 * leg + (deaf ? longestSleep : 0) + instant
@@ -152,7 +152,7 @@ export function circlesAreTold({ history, notes, schedule, leg, hit }: Facts): s
     for (let by = notes.asked.get(call.call)?.by; by != null;) {
       const load = history.loads.get(by)
       // One that was given up has nobody waiting for it any more.
-      if (load === undefined || endOf(history, load) < at + most) break
+      if (load === undefined || endOfBelief(history, load) < at + most) break
       ancestors.add(load.key)
       by = notes.asked.get(load.call)?.by ?? null
     }
@@ -195,9 +195,9 @@ export function nobodyWaitsForNothing(facts: Facts): string[] {
     const watched = loads.filter(
       (load) => load.at < until && (load.key === key || (queues && load.process === process)),
     )
-    const running = watched.map((load) => ({ from: load.at, to: endOf(history, load) }))
-    const idle = until - at - within(union([...running, ...history.stops(process), ...breaks]), at, until)
-    const events = watched.filter((load) => load.key === key && endOf(history, load) > at).length
+    const running = watched.map((load) => ({ from: load.at, to: endOfBelief(history, load) }))
+    const idle = until - at - within(joined([...running, ...history.stops(process), ...breaks]), at, until)
+    const events = watched.filter((load) => load.key === key && endOfBelief(history, load) > at).length
     const writes = [...history.writes.values()].filter(
       (write) => write.key === key && write.at < until && write.writtenAt > at,
     )

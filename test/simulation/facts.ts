@@ -1,4 +1,4 @@
-import { History, type Call, type Load, type Span, type Write } from '../support/history.ts'
+import { History, type Call, type Load, type Write } from '../support/history.ts'
 import type { Run } from './simulate.ts'
 import { surroundingsOf, type Surroundings } from './surroundings.ts'
 
@@ -9,23 +9,6 @@ export interface Facts extends Run, Surroundings {
 
 export function factsOf(run: Run): Facts {
   return { ...run, history: new History(run.notes.happenings), ...surroundingsOf(run.schedule) }
-}
-
-/** When a load ends for those who wait for it: it returns, is lost, or its process dies. */
-export function endOf(history: History, load: Load): number {
-  return Math.min(load.loadedAt, load.lostAt, Math.max(load.at, history.killedAt(load.process)), history.end)
-}
-
-/** The same time in spans that do not overlap. */
-export function union(spans: readonly Span[]): Span[] {
-  const merged: Span[] = []
-  for (const span of spans.toSorted((one, other) => one.from - other.from)) {
-    const last = merged.at(-1)
-    if (last !== undefined && span.from <= last.to)
-      merged[merged.length - 1] = { from: last.from, to: Math.max(last.to, span.to) }
-    else merged.push(span)
-  }
-  return merged
 }
 
 export function said(what: Call | Load | Write): string {

@@ -1,5 +1,5 @@
-import type { Load } from '../support/history.ts'
-import { endOf, said, type Facts } from './facts.ts'
+import { endOfBelief, type Load } from '../support/history.ts'
+import { said, type Facts } from './facts.ts'
 import type { Notes } from './notes.ts'
 import type { Fault, Schedule } from './schedule.ts'
 import { instant, late, some } from './surroundings.ts'
@@ -13,10 +13,10 @@ export function noLoadForNothing(facts: Facts): string[] {
     [...history.writes.values()].some((write) => write.key === key && write.at < to && write.writtenAt > from)
   return leased.flatMap((later) => {
     const earlier = leased.filter(
-      (load) => load.key === later.key && endOf(history, load) + 2 * leg + instant < later.asked,
+      (load) => load.key === later.key && endOfBelief(history, load) + 2 * leg + instant < later.asked,
     )
     return earlier.flatMap((load) => {
-      const end = endOf(history, load)
+      const end = endOfBelief(history, load)
       const { rule, holds } = outcomeOf(load, notes)
       if (voided(load.key, load.asked, later.at) || later.at >= end + holds - instant) return []
       return [
@@ -86,7 +86,7 @@ export function beliefEnds({ history, confirmed, schedule }: Facts): string[] {
     const { process, fence, at } = load
     if (fence === null || history.stops(process).length > 0) return []
     const known = (confirmed.get(process) ?? []).filter((each) => each.fence === fence)
-    const end = endOf(history, load)
+    const end = endOfBelief(history, load)
     let until = at
     for (const confirmation of known.toSorted((one, other) => one.at - other.at)) {
       if (confirmation.at <= Math.max(until, at) + instant) until = Math.max(until, confirmation.sentAt + leaseTtl)
@@ -184,7 +184,7 @@ export function placesAreKept({ history, schedule }: Facts): string[] {
   return alone.flatMap((load) => {
     // How many run when it has begun, itself included.
     const running = alone.filter(
-      (other) => other.process === load.process && other.at <= load.at && endOf(history, other) > load.at,
+      (other) => other.process === load.process && other.at <= load.at && endOfBelief(history, other) > load.at,
     )
     return running.length <= maxConcurrentLoads ? [] : [`12: ${said(load)} is one of ${running.length} without a lease`]
   })
@@ -209,7 +209,7 @@ export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
         other.key === key &&
         other.process === process &&
         other.at < at &&
-        endOf(history, other) > asked,
+        endOfBelief(history, other) > asked,
     )
     // One with a lease may go on for as long as that lasts, and two without one are all that there may be.
     if (others.length > 1 || others.some((other) => other.fence !== null)) return []
@@ -228,7 +228,7 @@ export function fencesGrow({ history, schedule }: Facts): string[] {
       .filter(
         (load) =>
           load.key === later.key &&
-          endOf(history, load) < later.asked &&
+          endOfBelief(history, load) < later.asked &&
           BigInt(load.fence ?? 0) >= BigInt(later.fence ?? 0),
       )
       .map((load) => `14: ${said(later)} has fence ${later.fence}, ${said(load)} had ${load.fence}`),

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { scheduleOf, type Schedule } from './schedule.ts'
-import { shrunk } from './shrink.ts'
+import { scheduleOf } from './schedule.ts'
 import { simulate, type Run } from './simulate.ts'
 import { told } from './told.ts'
 
@@ -63,17 +62,5 @@ describe('the simulation', () => {
     const sum = new Map<string, number>()
     for (let seed = 1; seed <= 400; seed++) tally(await simulate(scheduleOf(seed)), sum)
     expect(expected.filter((what) => (sum.get(what) ?? 0) < 5)).toEqual([])
-  })
-
-  test('leaves nothing of a schedule but what it takes to go wrong', async () => {
-    const seed = [1, 2, 3, 4, 5].find((each) => scheduleOf(each).operations.length > 20) ?? 1
-    const schedule = scheduleOf(seed)
-    const culprits = [schedule.operations[3], schedule.operations[17]]
-    const small = await shrunk(schedule, async ({ operations }: Schedule) =>
-      culprits.every((culprit) => operations.some(({ at }) => at === culprit?.at)),
-    )
-    expect(small.operations.length).toBeLessThanOrEqual(4)
-    expect(small.faults).toEqual([])
-    expect(small.network).toMatchObject({ bulky: 0, lostMessages: 0, lost: 0, cut: 0, resent: 0, ordered: true })
   })
 })
