@@ -1,9 +1,22 @@
 import { hostname } from 'node:os'
-import { expect, test } from 'vitest'
-import { createCache, type Cache, type HeldLease } from '../../src/index.ts'
-import { redisLock, redisStore } from '../../src/redis/index.ts'
-import { startCluster, startRedis } from '../support/servers.ts'
-import { herdless } from './doctor.ts'
+import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { createCache, type Cache, type CacheOptions, type HeldLease } from '../../src/index.ts'
+import { redisLock, redisStore, type RedisClient } from '../../src/redis/index.ts'
+import { startRedis } from '../support/servers.ts'
+import { herdless } from './command.ts'
+
+const server = await startRedis()
+
+beforeEach(() => server.client.flushall())
+
+afterAll(() => server.stop())
+
+/** A cache of another process than the command, as it were, until the end of the test. */
+function open(namespace: string, options: CacheOptions = {}, client: RedisClient = server.connect()): Cache {
+  const cache = createCache({ store: redisStore(client), namespace, leaseTtl: '2m', commandTimeout: '30s', ...options })
+  onTestFinished(() => cache.close())
+  return cache
+}
 
 /** A load that goes on until it is ended, and those who wait for it in another cache. */
 async function loading(holder: Cache, waiter: Cache | null, key: string): Promise<{ end: () => Promise<unknown> }> {
@@ -27,11 +40,8 @@ async function keysOf(leases: AsyncIterable<HeldLease>): Promise<string[]> {
 }
 
 test('the commands explain and leases tell who loads and who waits, as the cache does', async () => {
-  await using server = await startRedis()
-  const clients = [server.connect(), server.connect()] as const
-  const options = { namespace: 'sh:op', leaseTtl: '1m', failureCooldown: '1m' } as const
-  const [a, b] = clients.map((client) => createCache({ store: redisStore(client), ...options })) as [Cache, Cache]
-  const other = createCache({ store: redisStore(clients[0]), namespace: 'other' })
+  const [a, b] = [open('sh:op'), open('sh:op', { failureCooldown: '1m' })]
+  const other = open('other')
   const { end } = await loading(a, b, 'user:1')
   const load = await loading(other, null, 'k')
 
@@ -62,27 +72,21 @@ test('the commands explain and leases tell who loads and who waits, as the cache
     rest: { state: 'failed', error: { code: 'LOAD_FAILED' } },
   })
   expect((await herdless(['leases', server.url])).out).toBe('Nothing is being loaded\n')
-  await Promise.all([a.close(), b.close(), other.close()])
 })
 
 test('leases are found among any number of keys, behind a key prefix with signs that mean something in a pattern', async () => {
-  await using server = await startRedis()
   const client = server.connect({ keyPrefix: 'a[b]*?{c}:' })
-  const cache = createCache({ store: redisStore(client), namespace: 'n*[x]?' })
-  const others = createCache({ store: redisStore(client), namespace: 'nyx?' })
+  const [cache, others] = [open('n*[x]?', {}, client), open('nyx?', {}, client)]
   await server.client.mset(Array.from({ length: 5_000 }, (_, index) => [`other:${index}`, 'v']).flat())
   const loads = await Promise.all(['k', '}:lease', ':lease'].map((key) => loading(cache, null, key)))
   const another = await loading(others, null, 'k')
   expect(await keysOf(cache.leases())).toEqual([':lease', 'k', '}:lease'])
   await Promise.all([...loads, another].map(({ end }) => end()))
-  await Promise.all([cache.close(), others.close()])
 })
 
 test('the other namespaces are named where the given one has nothing, by explain and by the doctor', async () => {
-  await using server = await startRedis()
-  const client = server.connect()
-  const caches = ['shop', 'a:b%'].map((namespace) => createCache({ store: redisStore(client), namespace }))
-  await using lock = redisLock(client)
+  const caches = ['shop', 'a:b%'].map((namespace) => open(namespace))
+  await using lock = redisLock(server.connect())
   await lock.run('job', () => {})
   const typo = ['--namespace', 'shpo', server.url] as const
   expect((await herdless(['explain', ...typo, 'k'])).out).not.toContain('Nothing is stored')
@@ -94,53 +98,33 @@ test('the other namespaces are named where the given one has nothing, by explain
   const other = ['--namespace', 'shop', server.url] as const
   expect((await herdless(['explain', ...other, 'another'])).out).not.toContain('Nothing is stored')
   expect((await herdless(['doctor', ...other])).out).not.toContain('Nothing is stored')
-  await server.client.call('ACL', 'SETUSER', 'default', '-scan')
+  await server.forbid('scan')
+  onTestFinished(() => server.permit('scan'))
   const without = await herdless(['explain', ...typo, 'k'])
   expect(without.code).toBe(0)
   expect(without.out).not.toContain('Nothing is stored')
-  await Promise.all(caches.map((cache) => cache.close()))
-})
-
-test('the leases of all masters of a cluster are listed', async () => {
-  await using cluster = await startCluster({ masters: 3 })
-  const nodes = cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port }))
-  const client = cluster.connect()
-  const cache = createCache({ store: redisStore(client), namespace: 'shop' })
-  const keys = Array.from({ length: 12 }, (_, index) => `key ${index}`).toSorted()
-  const loads = await Promise.all(keys.map((key) => loading(cache, null, key)))
-  expect(await keysOf(cache.leases())).toEqual(keys)
-  const url = `redis://127.0.0.1:${nodes[0]?.port}`
-  const { code, out } = await herdless(['leases', '--cluster', url])
-  expect(out).toMatch(/\n12 being loaded\n$/)
-  expect(code).toBe(0)
-  const explained = await herdless(['explain', '--cluster', '--namespace', 'shop', url, 'key 7'])
-  expect(explained.out).toContain(`Process ${process.pid} on`)
-  await Promise.all(loads.map(({ end }) => end()))
-  await cache.close()
 })
 
 test('a user without the right to SCAN may explain, and not list', async () => {
-  await using server = await startRedis()
   await server.client.call('ACL', 'SETUSER', 'shop', 'on', '>secret', '~{shop:*', '&herdless:inbox:*', '+@all', '-scan')
-  const client = server.connect({ username: 'shop', password: 'secret' })
-  const cache = createCache({ store: redisStore(client), namespace: 'shop' })
+  const cache = open('shop', {}, server.connect({ username: 'shop', password: 'secret' }))
   expect((await cache.explain('k')).state).toBe('missing')
   await expect(keysOf(cache.leases())).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
     cause: { name: 'ReplyError' },
   })
-  await cache.close()
 })
 
+const nobody = 'Nobody could be asked'
+
 test.for([
-  [
-    ['explain', 'redis://:geheim@127.0.0.1:1', 'k'],
-    'Nobody could be asked: The store refuses connections: connect ECONNREFUSED',
-  ],
-  [
-    ['leases', 'redis://:geheim@127.0.0.1:1'],
-    'Nobody could be asked: The store refuses connections: connect ECONNREFUSED',
-  ],
+  [['explain', 'redis://:geheim@127.0.0.1:1', 'k'], `${nobody}: The store refuses connections: connect ECONNREFUSED`],
+  [['leases', 'redis://:geheim@127.0.0.1:1'], `${nobody}: The store refuses connections: connect ECONNREFUSED`],
+  [['watch', 'redis://:geheim@127.0.0.1:1'], `${nobody}: The store refuses connections`],
+  [['watch', 'redis://one', '--interval', '0'], 'Expected `--interval` to be'],
+  [['watch', 'redis://one', '--interval', '1 s'], 'Expected `--interval` to be'],
+  [['watch', 'redis://one', '--namespace', 'a{b'], 'Expected `namespace` to be'],
+  [['watch', 'redis://one', '--intervall', '1s'], "Unknown option '--intervall' (Did you mean --interval?)"],
   [['explain', 'redis://:geheim@127.0.0.1:1'], 'Expected a key behind the URL. `herdless explain --help` says more'],
   [['explain'], 'Expected a key behind the URL'],
   [['explain', 'k'], 'Expected the URL of a Redis'],

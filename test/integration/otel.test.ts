@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { until } from '../../tools/until.mjs'
 import { ProcessStarter } from '../support/fleet-process.ts'
 import { startRedis } from '../support/servers.ts'
 
@@ -42,7 +43,7 @@ test('the span of a wait has a link to the load in another process, with the tra
       const spans = (await process.tell('spans')) as Span[]
       return Object.fromEntries(spans.map((span) => [span.name, span]))
     }
-    await expect.poll(async () => Object.keys(await named(waits))).toContain('herdless.wait')
+    await until('the wait is over', async () => 'herdless.wait' in (await named(waits)))
     const [there, here] = [await named(loads), await named(waits)]
     expect(Object.keys(there).toSorted()).toEqual(['herdless.load', 'query', 'request'])
     expect(Object.keys(here).toSorted()).toEqual(['herdless.wait', 'request'])
