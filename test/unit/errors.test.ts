@@ -20,34 +20,6 @@ describe('a cache error', () => {
   })
 })
 
-describe('the error of a failed load', () => {
-  test.for([
-    ['a string', 'down', 'down'],
-    ['undefined', undefined, 'undefined'],
-    ['null', null, 'null'],
-    ['a number', 7, '7'],
-    ['an object', { a: 1 }, '[object Object]'],
-    ['a symbol', Symbol('s'), 'Symbol(s)'],
-    ['an object that cannot be shown', Object.create(null), 'a value that cannot be shown was thrown'],
-  ] as const)('says what was thrown when it was %s', ([, thrown, said]) => {
-    const error = loadFailedError('k', thrown)
-    expect(error.message).toBe(`Loading "k" failed: ${said}`)
-    expect(error.cause).toBe(thrown)
-  })
-})
-
-test.for([
-  ['a symbol', Symbol('s')],
-  ['an object that cannot be shown', Object.create(null)],
-  ['a number', 7],
-  ['undefined', undefined],
-] as const)('an error whose message is %s fails its load like any other', ([, message]) => {
-  const thrown = new Error('x')
-  Object.defineProperty(thrown, 'message', { value: message })
-  const error = loadFailedError('k', thrown)
-  expect(error.cause).toBe(thrown)
-})
-
 test('a circle is not wrapped at each of its levels (rule 9)', () => {
   const circle = new CacheError('CIRCULAR_LOAD', 'A → A', { key: 'A' })
   expect(loadFailedError('A', circle)).toBe(circle)

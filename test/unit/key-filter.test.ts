@@ -1,7 +1,7 @@
 import { BloomFilter } from 'bloomfilter'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { onlyKnown } from '../../src/index.ts'
-import { answerOf } from './support/answer.ts'
+import { asked, valued } from './support/answer.ts'
 import { fleet } from './support/fleet.ts'
 import { settled } from '../support/fake-clock.ts'
 
@@ -33,16 +33,15 @@ describe('a cache behind a filter', () => {
     const { a } = fleet()
     let say!: (known: boolean) => void
     const known = onlyKnown(a, { has: () => new Promise<boolean>((resolve) => (say = resolve)) })
-    const ask = async (answer: boolean): Promise<unknown> => {
-      const asked = answerOf(known.getOrLoad('k', () => 1))
+    const ask = async (says: boolean): Promise<unknown> => {
+      const answer = await asked(known.getOrLoad('k', () => 1))
+      expect(answer.state).toBe('pending')
+      say(says)
       await settled()
-      expect(asked.state).toBe('pending')
-      say(answer)
-      await settled()
-      return asked
+      return answer
     }
-    expect(await ask(false)).toEqual({ state: 'value', value: null })
-    expect(await ask(true)).toEqual({ state: 'value', value: 1 })
+    expect(await ask(false)).toEqual(valued(null))
+    expect(await ask(true)).toEqual(valued(1))
   })
 
   test('asks the source when the filter fails, or says nothing that can be understood', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, warmUp, type Loader } from '../../src/index.ts'
 import { settled } from '../support/fake-clock.ts'
-import { answerOf } from './support/answer.ts'
+import { answerOf, asked, valued } from './support/answer.ts'
 import { fleet } from './support/fleet.ts'
 import { Source } from './support/source.ts'
 
@@ -39,11 +39,9 @@ describe('a warm-up', () => {
       while (taken < 1_000) yield `k${taken++}`
     }
     const stop = new AbortController()
-    const answer = answerOf(warmUp(a, many(), source.loader, { concurrency: 3, signal: stop.signal }))
-    await settled()
+    const answer = await asked(warmUp(a, many(), source.loader, { concurrency: 3, signal: stop.signal }))
     expect([source.runs.length, taken]).toEqual([3, 4])
-    source.run(1).resolve(1)
-    await settled()
+    await source.resolve(1, 1)
     expect([source.runs.length, taken]).toEqual([4, 5])
     expect(answer.state).toBe('pending')
     stop.abort()
@@ -186,16 +184,14 @@ describe('the signal of a warm-up', () => {
         closed = true
       }
     }
-    const answer = answerOf(warmUp(a, rows(), source.loader, { concurrency: 2, signal: stop.signal }))
-    await settled()
+    const answer = await asked(warmUp(a, rows(), source.loader, { concurrency: 2, signal: stop.signal }))
     const other = answerOf(b.getOrLoad('k0', () => 'by b'))
     const reason = new Error('enough')
     stop.abort(reason)
     await settled()
     expect(answer).toEqual({ state: 'error', error: reason })
-    source.run(0).resolve('by a')
-    await settled()
-    expect(other).toEqual({ state: 'value', value: 'by a' })
+    await source.resolve(0, 'by a')
+    expect(other).toEqual(valued('by a'))
     expect([source.runs.length, closed]).toEqual([2, true])
   })
 
@@ -206,8 +202,7 @@ describe('the signal of a warm-up', () => {
       await new Promise(() => undefined)
       yield 'k0'
     }
-    const answer = answerOf(warmUp(a, rows(), () => 1, { signal: stop.signal }))
-    await settled()
+    const answer = await asked(warmUp(a, rows(), () => 1, { signal: stop.signal }))
     stop.abort('enough')
     await settled()
     expect(answer).toEqual({ state: 'error', error: 'enough' })

@@ -466,7 +466,7 @@ export const mutations = [
     file: 'src/core/time/deadline.ts',
     from: 'const whileConnecting = 4',
     to: 'const whileConnecting = 1',
-    tests: ['test/unit/outage/guarded-store.test.ts', 'test/integration/start.test.ts'],
+    tests: ['test/unit/outage/silent-store.test.ts', 'test/integration/start.test.ts'],
   },
   {
     name: 'tiered() hides that the first connection is under way',
@@ -506,7 +506,7 @@ export const mutations = [
     file: 'src/core/outage/guarded-store.ts',
     from: 'if (!this.#closed && this.#leases.isLive(token)) release()',
     to: '',
-    tests: ['test/unit/outage/guarded-store.test.ts'],
+    tests: ['test/unit/outage/silent-store.test.ts'],
   },
   {
     name: 'a cache that is closed does not wait for the ends of its loads',
@@ -514,7 +514,7 @@ export const mutations = [
     file: 'src/core/outage/guarded-store.ts',
     from: 'while (this.#endsUnderWay.size > 0) await Promise.allSettled(this.#endsUnderWay)',
     to: '',
-    tests: ['test/unit/outage/guarded-store.test.ts'],
+    tests: ['test/unit/outage/silent-store.test.ts'],
   },
   {
     name: 'a waiter is given what had expired before it waited',

@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert'
 import { describe, expect, test } from 'vitest'
 import type { Cache } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { answerOf, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 
 type Loose = { [Name in keyof Cache]: (...args: unknown[]) => Promise<unknown> }
@@ -33,11 +33,11 @@ describe('a loader that settles more than once', () => {
   }
 
   test.for<[string, Settle, object]>([
-    ['with two values', (resolve) => (resolve('first'), resolve('second')), { state: 'value', value: 'first' }],
+    ['with two values', (resolve) => (resolve('first'), resolve('second')), valued('first')],
     [
       'with a value, then an error',
       (resolve, reject) => (resolve('first'), reject(new Error('second'))),
-      { state: 'value', value: 'first' },
+      valued('first'),
     ],
     [
       'with an error, then a value',
@@ -50,12 +50,12 @@ describe('a loader that settles more than once', () => {
         resolve('first')
         throw new Error('second')
       },
-      { state: 'value', value: 'first' },
+      valued('first'),
     ],
     [
       'with a value now and another later',
       (resolve) => (resolve('first'), setImmediate(resolve, 'second')),
-      { state: 'value', value: 'first' },
+      valued('first'),
     ],
   ])('%s, has settled with the first', async ([, settle, expected]) => {
     const { a, b } = fleet({ failureCooldown: 0 })
@@ -84,28 +84,6 @@ describe('a loader that settles more than once', () => {
   })
 })
 
-describe('a value of a hundred megabytes', () => {
-  test('is refused with VALUE_TOO_LARGE, loaded or set, and its key is free', { timeout: 60_000 }, async () => {
-    const { a, b } = fleet({ failureCooldown: 0, commandTimeout: '1m' })
-    const large = 'x'.repeat(100_000_000)
-    const error = {
-      code: 'VALUE_TOO_LARGE',
-      key: 'k',
-      message: 'The value of "k" has 100000002 bytes, more than the 16777216 that `maxValueSize` allows',
-    }
-    await expect(a.getOrLoad('k', () => large)).rejects.toMatchObject(error)
-    await expect(a.set('k', large)).rejects.toMatchObject(error)
-    expect(await b.getOrLoad('k', () => 'small')).toBe('small')
-  })
-
-  test('is no value of its key, but that which was there before stays', async () => {
-    const { a, b } = fleet({ maxValueSize: 100 })
-    await a.set('k', 'before')
-    await expect(a.set('k', 'x'.repeat(101))).rejects.toMatchObject({ code: 'VALUE_TOO_LARGE' })
-    expect(await b.peek('k')).toMatchObject({ state: 'fresh', value: 'before' })
-  })
-})
-
 describe('a hit has the type of the miss before it', () => {
   const bytes = Uint8Array.of(0, 255, 1, 2, 3, 4, 5, 6)
   test.for<[string, unknown]>([
@@ -116,17 +94,21 @@ describe('a hit has the type of the miss before it', () => {
     ['a Uint8Array', bytes],
     ['an ArrayBuffer', bytes.buffer],
     ['a DataView', new DataView(bytes.buffer, 2, 4)],
+    ['zero', 0],
     ['minus zero', -0],
     ['NaN', Number.NaN],
     ['Infinity', Infinity],
     ['undefined', undefined],
     ['null', null],
+    ['false', false],
+    ['an empty text', ''],
     ['an object without a prototype', Object.assign(Object.create(null), { a: [undefined, null] })],
     ['an object whose keys are those of prototypes', JSON.parse('{"__proto__":1,"constructor":{"prototype":2}}')],
   ])('where it is %s', async ([, value]) => {
     const { a, b } = fleet()
     const miss = await a.getOrLoad('k', () => value)
     const hits = [await a.getOrLoad('k', () => 'wrong'), await b.getOrLoad('k', () => 'wrong')]
+    expect(b.stats().loads).toBe(0)
     expect(() => deepStrictEqual([miss, ...hits], [value, value, value])).not.toThrow()
     const { value: peeked } = (await b.peek('k')) as { value: unknown }
     expect(() => deepStrictEqual(peeked, value)).not.toThrow()

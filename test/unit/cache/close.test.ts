@@ -1,25 +1,22 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 const closed = { state: 'error', error: { code: 'CLOSED' } }
-const pending = { state: 'pending' }
-const done = { state: 'value', value: undefined }
+const done = valued(undefined)
 
 describe('closing a cache', () => {
   test('lets running loads end, fill, and answer (rule 13)', async () => {
     const { a, b, clock } = fleet()
     const source = new Source<string>()
-    const answers = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
-    await settled()
+    const answers = await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
     const close = answerOf(a.close())
     await clock.advance(4_999)
     expect([close, ...answers]).toEqual([pending, pending, pending])
-    source.run(0).resolve('v')
-    await settled()
-    expect([close, ...answers]).toEqual([done, { state: 'value', value: 'v' }, { state: 'value', value: 'v' }])
+    await source.resolve(0, 'v')
+    expect([close, ...answers]).toEqual([done, valued('v'), valued('v')])
     expect(await b.peek('k')).toMatchObject({ value: 'v' })
     expect(source.run(0).context.signal.aborted).toBe(false)
   })
@@ -48,9 +45,7 @@ describe('closing a cache', () => {
 
   test('takes no more calls (rule 13)', async () => {
     const { a, ways } = fleet()
-    const source = new Source<string>()
-    const running = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer: running } = await loading(a)
     ways.a.sent.length = 0
     const close = a.close()
     const late = [a.getOrLoad('k', source.loader), a.peek('k'), a.set('k', 'v'), a.invalidate('k')].map((call) =>
@@ -63,15 +58,14 @@ describe('closing a cache', () => {
     expect(ways.a.sent).toEqual([])
     source.run(0).resolve('v')
     await close
-    expect(running).toEqual({ state: 'value', value: 'v' })
+    expect(running).toEqual(valued('v'))
     await expect(a.getOrLoad('k', source.loader)).rejects.toMatchObject({ code: 'CLOSED' })
   })
 
   test('gives up what runs too long: callers get CLOSED, the loader is told, the lease is free (rule 13)', async () => {
     const { a, b, clock } = fleet()
     const source = new Source<string>()
-    const mine = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
-    await settled()
+    const mine = await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
     const theirs = answerOf(b.getOrLoad('k', source.loader))
     const close = answerOf(a.close({ timeout: '2s' }))
     await clock.advance(1_999)
@@ -81,54 +75,40 @@ describe('closing a cache', () => {
     expect(source.run(0).context.signal.reason).toMatchObject({ code: 'CLOSED' })
     expect(source.runs).toHaveLength(2)
     source.run(0).resolve('old')
-    source.run(1).resolve('v')
-    await settled()
-    expect(theirs).toEqual({ state: 'value', value: 'v' })
+    await source.resolve(1, 'v')
+    expect(theirs).toEqual(valued('v'))
     expect(await b.peek('k')).toMatchObject({ value: 'v' })
   })
 
   test('gives up at once with a timeout of zero', async () => {
     const { a } = fleet()
-    const answer = answerOf(a.getOrLoad('k', new Source().loader))
-    await settled()
-    const close = answerOf(a.close({ timeout: 0 }))
-    await settled()
+    const answer = await asked(a.getOrLoad('k', new Source().loader))
+    const close = await asked(a.close({ timeout: 0 }))
     expect([answer, close]).toMatchObject([pending, pending])
   })
 
   test('ends the wait for another process with CLOSED, and leaves that load alone (rule 13)', async () => {
     const { a, b, clock } = fleet()
-    const source = new Source<string>()
-    const theirs = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    const mine = answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer: theirs } = await loading(a)
+    const mine = await asked(b.getOrLoad('k', source.loader))
     const close = answerOf(b.close({ timeout: '1s' }))
     await clock.advance(1_000)
     expect([theirs, mine, close]).toMatchObject([pending, closed, done])
-    source.run(0).resolve('v')
-    await settled()
-    expect(theirs).toEqual({ state: 'value', value: 'v' })
+    await source.resolve(0, 'v')
+    expect(theirs).toEqual(valued('v'))
     expect(source.runs).toHaveLength(1)
   })
 
   test('lets a caller that is still at its first read have its load (rule 13)', async () => {
     const { a, b, ways } = fleet()
     const go = ways.a.hold('read', 'before')
-    const source = new Source<string>()
-    const answer = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    const closed = answerOf(a.close())
-    await settled()
+    const { source, answer } = await loading(a)
+    const closed = await asked(a.close())
     go()
     await settled()
-    expect(closed).toEqual({ state: 'pending' })
-    source.run(0).resolve('v')
-    await settled()
-    expect([answer, closed]).toEqual([
-      { state: 'value', value: 'v' },
-      { state: 'value', value: undefined },
-    ])
+    expect(closed).toEqual(pending)
+    await source.resolve(0, 'v')
+    expect([answer, closed]).toEqual([valued('v'), valued(undefined)])
     expect(await b.peek('k')).toMatchObject({ state: 'fresh', value: 'v' })
   })
 
@@ -136,22 +116,18 @@ describe('closing a cache', () => {
     const { a } = fleet()
     let begin!: () => void
     const begun = new Promise<void>((resolve) => (begin = resolve))
-    const answer = answerOf(
+    const answer = await asked(
       a.getOrLoad('page', async () => {
         await begun
         await a.set('noted', true)
         return [await a.getOrLoad('part', async () => await a.getOrLoad('part of part', () => 'v'))]
       }),
     )
-    await settled()
     const closed = answerOf(a.close())
     await expect(a.getOrLoad('page', () => 'v')).rejects.toMatchObject({ code: 'CLOSED' })
     begin()
     await settled()
-    expect([answer, closed]).toEqual([
-      { state: 'value', value: ['v'] },
-      { state: 'value', value: undefined },
-    ])
+    expect([answer, closed]).toEqual([valued(['v']), valued(undefined)])
   })
 
   test('waits for the refresh of a stale value, which has no caller', async () => {
@@ -161,11 +137,9 @@ describe('closing a cache', () => {
     const source = new Source<string>()
     expect(await a.getOrLoad('k', source.loader)).toBe('old')
     await settled()
-    const close = answerOf(a.close())
-    await settled()
+    const close = await asked(a.close())
     expect(close).toEqual(pending)
-    source.run(0).resolve('new')
-    await settled()
+    await source.resolve(0, 'new')
     expect(close).toEqual(done)
     expect(await b.peek('k')).toMatchObject({ state: 'fresh', value: 'new' })
   })
@@ -180,7 +154,7 @@ describe('closing a cache', () => {
     const close = answerOf(a.close({ timeout: '1s' }))
     source.run(0).resolve('v')
     await clock.advance(999)
-    expect([...answers, close]).toEqual([{ state: 'value', value: 'v' }, pending, pending])
+    expect([...answers, close]).toEqual([valued('v'), pending, pending])
     await clock.advance(1)
     expect(answers[1]).toMatchObject(closed)
     expect(source.run(1).context.signal.reason).toMatchObject({ code: 'CLOSED' })
@@ -200,21 +174,18 @@ describe('closing a cache', () => {
   test('runs no loader for a call that was still reading when the store fell silent (rule 13)', async () => {
     const { a, ways, clock } = fleet()
     ways.a.mode = 'silent'
-    const source = new Source<string>()
-    const answer = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer } = await loading(a)
     const close = answerOf(a.close({ timeout: 100 }))
     await clock.advance(1_000)
     expect([answer, close]).toMatchObject([closed, done])
-    expect(source.runs).toHaveLength(0)
+    expect([source.runs.length, clock.pending]).toEqual([0, 0])
   })
 
   test('runs no loader for a lease that is granted too late, and leaves it to the others (rule 13)', async () => {
     const { a, b, ways, clock } = fleet()
     const source = new Source<string>()
     const letGo = ways.a.hold('claim', 'after')
-    const answer = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const answer = await asked(a.getOrLoad('k', source.loader))
     const close = answerOf(a.close({ timeout: 100 }))
     await clock.advance(100)
     letGo()
@@ -240,14 +211,11 @@ describe('closing a cache', () => {
 
   test('a second time is the same as the first', async () => {
     const { a, ways } = fleet()
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     const closes = [a.close(), a.close({ timeout: 0 }), Promise.resolve(a[Symbol.asyncDispose]())].map(answerOf)
     await settled()
     expect(closes).toEqual([pending, pending, pending])
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(closes).toEqual([done, done, done])
     await a.close()
     expect(ways.a).toMatchObject({ opened: 1, closed: 1 })
@@ -255,20 +223,16 @@ describe('closing a cache', () => {
 
   test('leaves other caches on the same store alone', async () => {
     const { a, b } = fleet()
-    const source = new Source<string>()
-    const answer = answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer } = await loading(b)
     await a.close()
-    source.run(0).resolve('v')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: 'v' })
+    await source.resolve(0, 'v')
+    expect(answer).toEqual(valued('v'))
   })
 
   test('leaves no timer behind that keeps the process alive, even when it gives up loads (rule 13)', async () => {
     const { a, b, clock } = fleet({ ttl: '1s', grace: '1h' })
     await a.getOrLoad('k', () => 'v')
-    const answers = answersOf([a.getOrLoad('l', new Source().loader), b.getOrLoad('l', new Source().loader)])
-    await settled()
+    const answers = await allAsked([a.getOrLoad('l', new Source().loader), b.getOrLoad('l', new Source().loader)])
     const closes = [answerOf(a.close({ timeout: 1 })), answerOf(b.close({ timeout: 1 }))]
     await clock.advance(10)
     expect([...answers, ...closes]).toMatchObject([closed, closed, done, done])

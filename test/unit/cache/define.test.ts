@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Definition, LoadContext } from '../../../src/index.ts'
-import { settled } from '../../support/fake-clock.ts'
-import { answersOf } from '../support/answer.ts'
+import { allAsked } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -21,12 +20,10 @@ describe('a definition', () => {
         load: (id, context) => (asked.push(id), source.loader(context)),
       }),
     )
-    const answers = answersOf(products.flatMap((product) => [product.get(7), product.get(7)]))
-    await settled()
+    const answers = await allAsked(products.flatMap((product) => [product.get(7), product.get(7)]))
     expect(asked).toEqual([7])
     expect(source.run(0).context.key).toBe('product:7')
-    source.run(0).resolve({ id: 7, name: 'Tea' })
-    await settled()
+    await source.resolve(0, { id: 7, name: 'Tea' })
     expect(answers).toEqual(Array(6).fill({ state: 'value', value: { id: 7, name: 'Tea' } }))
   })
 

@@ -2,9 +2,9 @@ import { hostname } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { createCache, locked, memoryLock, type HeldLease } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { answerOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 async function all(leases: AsyncIterable<HeldLease>): Promise<HeldLease[]> {
   const found: HeldLease[] = []
@@ -31,8 +31,7 @@ describe('explain tells', () => {
     const source = new Source<string>()
     answerOf(a.getOrLoad('x:k', source.loader, { ttl: '10s', tags: ['t', '^u'] }))
     await clock.advance(250)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     await clock.advance(4_000)
     expect(await b.explain('x:k')).toMatchObject({
       state: 'fresh',
@@ -119,8 +118,7 @@ describe('explain tells', () => {
     expect(told.because[1]).toContain(`Process ${process.pid} on ${hostname()} has loaded it for 4000 ms`)
     expect((await b.explain('k')).here).toMatchObject({ flight: 'waiting', callers: 3 })
     expect((await c.explain('k')).here).toMatchObject({ flight: 'none', callers: 0 })
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(await a.explain('k')).toMatchObject({ state: 'fresh', load: null, here: { flight: 'none', callers: 0 } })
   })
 
@@ -199,8 +197,7 @@ describe('leases', () => {
     const sources = [new Source(), new Source(), new Source()] as const
     answerOf(a.getOrLoad('k', sources[0].loader))
     answerOf(b.getOrLoad('a:b', sources[1].loader))
-    answerOf(other.getOrLoad('k', sources[2].loader))
-    await settled()
+    await asked(other.getOrLoad('k', sources[2].loader))
     const found = await all(b.leases())
     expect(found.map(({ key, waiting }) => [key, waiting])).toEqual([
       ['k', 0],
@@ -241,35 +238,25 @@ describe('leases', () => {
 describe('breakLease', () => {
   test('has the holder aborted, and those who wait ask again at once', async () => {
     const { a, b, c, clock } = fleet()
-    const source = new Source<string>()
-    const first = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    const second = answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer: first } = await loading(a)
+    const second = await asked(b.getOrLoad('k', source.loader))
     const { load } = await c.explain('k')
     expect(await c.breakLease('k', load?.token as string)).toBe(true)
     await clock.advance(1)
     expect(source.run(0).context.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
     expect(source.runs).toHaveLength(2)
     source.run(0).resolve('late')
-    source.run(1).resolve('v')
-    await settled()
-    expect([first, second]).toEqual([
-      { state: 'value', value: 'v' },
-      { state: 'value', value: 'v' },
-    ])
+    await source.resolve(1, 'v')
+    expect([first, second]).toEqual([valued('v'), valued('v')])
     expect(await c.peek('k')).toMatchObject({ value: 'v' })
   })
 
   test('leaves the load of another token alone', async () => {
     const { a, b } = fleet()
-    const source = new Source<string>()
-    const answer = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer } = await loading(a)
     expect(await b.breakLease('k', 'x'.repeat(16))).toBe(false)
-    source.run(0).resolve('v')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: 'v' })
+    await source.resolve(0, 'v')
+    expect(answer).toEqual(valued('v'))
     expect(source.runs).toHaveLength(1)
   })
 

@@ -1,12 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
-const value = { state: 'value', value: 'v' }
-const pending = { state: 'pending' }
+const value = valued('v')
 
 describe('callers that follow the call of another caller', () => {
   test('are each a miss, a waiter and an answer', async () => {
@@ -24,8 +23,7 @@ describe('callers that follow the call of another caller', () => {
     expect((await a.explain('k')).here.callers).toBe(4)
     expect(a.stats().topKeys).toEqual([{ key: 'k', count: 3, error: 0 }])
     await clock.advance(200)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(answers).toEqual([value, value, value, value])
     expect(durations.toSorted((one, other) => one - other)).toEqual([200, 200, 300, 300])
     expect(a.stats()).toMatchObject({ misses: 4, loads: 1, hits: 0 })
@@ -84,8 +82,7 @@ describe('callers that follow the call of another caller', () => {
     const follower = answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(6_350)
     expect(leader).toMatchObject({ error: { code: 'WAIT_TIMEOUT' } })
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(follower).toEqual(value)
   })
 
@@ -112,17 +109,12 @@ describe('callers that follow the call of another caller', () => {
     await b.set('k', 'old')
     const letGo = ways.a.hold('read', 'after')
     const { loader } = new Source<string>()
-    const before = answerOf(a.getOrLoad('k', loader))
-    await settled()
+    const before = await asked(a.getOrLoad('k', loader))
     await b.set('k', 'new')
-    const after = answerOf(a.getOrLoad('k', loader))
-    await settled()
+    const after = await asked(a.getOrLoad('k', loader))
     letGo()
     await settled()
-    expect([before, after]).toEqual([
-      { state: 'value', value: 'old' },
-      { state: 'value', value: 'new' },
-    ])
+    expect([before, after]).toEqual([valued('old'), valued('new')])
   })
 
   test('load together when the store does not answer', async () => {
@@ -132,8 +124,7 @@ describe('callers that follow the call of another caller', () => {
     const answers = answersOf([1, 2, 3].map(() => a.getOrLoad('k', source.loader)))
     await clock.advance(1)
     expect(source.runs).toHaveLength(1)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(answers).toEqual([value, value, value])
     expect(a.stats()).toMatchObject({ misses: 3, loads: 1 })
   })
@@ -158,19 +149,16 @@ describe('callers that follow the call of another caller', () => {
     const follower = answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(6_310)
     const closing = answerOf(a.close())
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect([follower, closing]).toMatchObject([value, { state: 'value' }])
   })
 
   test('get the error of the load', async () => {
     const { a } = fleet()
     const source = new Source<string>()
-    const answers = answersOf([1, 2, 3].map(() => a.getOrLoad('k', source.loader)))
-    await settled()
+    const answers = await allAsked([1, 2, 3].map(() => a.getOrLoad('k', source.loader)))
     const error = new Error('no such row')
-    source.run(0).reject(error)
-    await settled()
+    await source.reject(0, error)
     for (const answer of answers) expect(answer).toEqual({ state: 'error', error })
     expect(source.runs).toHaveLength(1)
   })
@@ -178,14 +166,12 @@ describe('callers that follow the call of another caller', () => {
   test('do so only with the same options', async () => {
     const { a } = fleet({ onStoreFailure: 'throw' })
     const source = new Source<string>()
-    const answers = answersOf([
+    const answers = await allAsked([
       a.getOrLoad('k', source.loader, { waitTimeout: '5s' }),
       a.getOrLoad('k', source.loader, { waitTimeout: '50s' }),
       a.getOrLoad('k', source.loader, { waitTimeout: '50s', tags: ['t'] }),
     ])
-    await settled()
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(answers).toEqual([value, value, value])
     expect(source.runs).toHaveLength(1)
   })

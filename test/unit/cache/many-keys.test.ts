@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { BatchLoader, CacheOptions, LoadContext } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 
 /** What a source of many was asked for, and how it answers. */
@@ -32,35 +32,31 @@ describe('getOrLoadMany', () => {
   test('loads what is missing together, and answers in the order of the keys', async () => {
     const { a, source } = open()
     await a.set('b', 'set')
-    const answer = answerOf(a.getOrLoadMany(['a', 'b', 'c', 'a'], source.loadMany))
-    await settled()
+    const answer = await asked(a.getOrLoadMany(['a', 'b', 'c', 'a'], source.loadMany))
     expect(source.keys).toEqual([['a', 'c']])
     source.asked[0]?.resolve([1, 3])
     await settled()
-    expect(answer).toEqual({ state: 'value', value: [1, 'set', 3, 1] })
+    expect(answer).toEqual(valued([1, 'set', 3, 1]))
     expect(await a.getOrLoadMany(['c', 'a'], source.loadMany)).toEqual([3, 1])
     expect(source.keys).toHaveLength(1)
   })
 
   test('loads exactly the keys that nobody else in the fleet loads, and waits for the others', async () => {
     const { a, b, c, source } = open()
-    const one = answerOf(a.getOrLoadMany(['k1', 'k2', 'k3'], source.loadMany))
-    await settled()
-    const other = answerOf(b.getOrLoadMany(['k3', 'k4', 'k2', 'k5'], source.loadMany))
-    await settled()
-    const single = answerOf(c.getOrLoad('k4', () => 'never'))
-    await settled()
+    const one = await asked(a.getOrLoadMany(['k1', 'k2', 'k3'], source.loadMany))
+    const other = await asked(b.getOrLoadMany(['k3', 'k4', 'k2', 'k5'], source.loadMany))
+    const single = await asked(c.getOrLoad('k4', () => 'never'))
     expect(source.keys).toEqual([
       ['k1', 'k2', 'k3'],
       ['k4', 'k5'],
     ])
     source.asked[1]?.resolve([4, 5])
     await settled()
-    expect(single).toEqual({ state: 'value', value: 4 })
+    expect(single).toEqual(valued(4))
     source.asked[0]?.resolve([1, 2, 3])
     await settled()
-    expect(one).toEqual({ state: 'value', value: [1, 2, 3] })
-    expect(other).toEqual({ state: 'value', value: [3, 4, 2, 5] })
+    expect(one).toEqual(valued([1, 2, 3]))
+    expect(other).toEqual(valued([3, 4, 2, 5]))
   })
 
   test('gives the error of a key in its place, and the values of the others', async () => {
@@ -96,8 +92,7 @@ describe('getOrLoadMany', () => {
 
   test('gives each key its own context', async () => {
     const { a, b, source } = open()
-    const answer = answerOf(a.getOrLoadMany(['short', 'tagged', 'private'], source.loadMany))
-    await settled()
+    const answer = await asked(a.getOrLoadMany(['short', 'tagged', 'private'], source.loadMany))
     const [short, tagged, own] = source.asked[0]?.contexts ?? []
     expect([short?.key, tagged?.key, own?.key]).toEqual(['short', 'tagged', 'private'])
     short?.ttl('5s')
@@ -105,7 +100,7 @@ describe('getOrLoadMany', () => {
     own?.doNotStore()
     source.asked[0]?.resolve([1, 2, 3])
     await settled()
-    expect(answer).toEqual({ state: 'value', value: [1, 2, 3] })
+    expect(answer).toEqual(valued([1, 2, 3]))
     expect(await b.peek('short')).toMatchObject({ ttl: 5_000 })
     expect(await b.peek('private')).toEqual({ state: 'missing' })
     await b.invalidateTags(['t'])
@@ -124,8 +119,7 @@ describe('getOrLoadMany', () => {
   test('rejects with the reason of its signal, and the load goes on for the others', async () => {
     const { a, b, source } = open()
     const controller = new AbortController()
-    const left = answerOf(a.getOrLoadMany(['a', 'b'], source.loadMany, { signal: controller.signal }))
-    await settled()
+    const left = await asked(a.getOrLoadMany(['a', 'b'], source.loadMany, { signal: controller.signal }))
     controller.abort(new Error('enough'))
     await settled()
     expect(left).toMatchObject({ state: 'error', error: { message: 'enough' } })

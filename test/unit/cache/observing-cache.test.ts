@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Cache, type CacheOptions } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answersOf } from '../support/answer.ts'
+import { allAsked } from '../support/answer.ts'
 import { Source } from '../support/source.ts'
 import { UnreliableStore } from '../support/unreliable-store.ts'
 
@@ -32,8 +32,7 @@ describe('a cache that observes', () => {
     const { cache, clock } = observing({ ttl: '10s' })
     const source = new Source<string>()
     // Five at once: one load, and four that would have joined it.
-    const answers = answersOf(Array.from({ length: 5 }, () => cache.getOrLoad('k', source.loader)))
-    await settled()
+    const answers = await allAsked(Array.from({ length: 5 }, () => cache.getOrLoad('k', source.loader)))
     expect(source.runs).toHaveLength(5)
     await clock.advance(2_000)
     for (const [index, run] of source.runs.entries()) run.resolve(`v${index}`)

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore } from '../../../src/index.ts'
-import { settled } from '../../support/fake-clock.ts'
-import { answersOf } from '../support/answer.ts'
+import { allAsked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -26,16 +25,12 @@ describe('invalidatePrefix', () => {
   test('has what is under way loaded again, for all who ask afterwards and all who wait (rule 4)', async () => {
     const { a, b, c } = fleet({ prefixes: '/' })
     const source = new Source<string>()
-    const before = answersOf([a.getOrLoad('x/1', source.loader), b.getOrLoad('x/1', source.loader)])
-    await settled()
+    const before = await allAsked([a.getOrLoad('x/1', source.loader), b.getOrLoad('x/1', source.loader)])
     await c.invalidatePrefix('x/')
-    const after = answersOf([b.getOrLoad('x/1', source.loader), c.getOrLoad('x/1', source.loader)])
-    await settled()
-    source.run(0).resolve('too old')
-    await settled()
-    source.run(1).resolve('new')
-    await settled()
-    expect([...before, ...after]).toEqual(Array.from({ length: 4 }, () => ({ state: 'value', value: 'new' })))
+    const after = await allAsked([b.getOrLoad('x/1', source.loader), c.getOrLoad('x/1', source.loader)])
+    await source.resolve(0, 'too old')
+    await source.resolve(1, 'new')
+    expect([...before, ...after]).toEqual(Array.from({ length: 4 }, () => valued('new')))
     expect(source.runs).toHaveLength(2)
   })
 

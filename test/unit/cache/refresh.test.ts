@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CacheOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -11,23 +11,20 @@ async function fresh(options: CacheOptions = {}) {
   const source = new Source<string>()
   const first = answerOf(all.a.getOrLoad('k', source.loader))
   await all.clock.advance(1_000)
-  source.run(0).resolve('old')
-  await settled()
-  expect(first).toEqual({ state: 'value', value: 'old' })
+  await source.resolve(0, 'old')
+  expect(first).toEqual(valued('old'))
   return { ...all, source }
 }
 
 describe('refresh', () => {
   test('loads anew once in the fleet, while whoever asks is served what is there', async () => {
     const { all, b, c, source } = await fresh()
-    const refreshing = answersOf(all.map((cache) => cache.refresh('k', source.loader)))
-    await settled()
+    const refreshing = await allAsked(all.map((cache) => cache.refresh('k', source.loader)))
     expect(source.runs).toHaveLength(2)
     expect(await b.getOrLoad('k', source.loader)).toBe('old')
     expect(await c.peek('k')).toMatchObject({ state: 'fresh', value: 'old' })
-    source.run(1).resolve('new')
-    await settled()
-    expect(refreshing).toEqual(all.map(() => ({ state: 'value', value: 'new' })))
+    await source.resolve(1, 'new')
+    expect(refreshing).toEqual(all.map(() => valued('new')))
     expect(await c.getOrLoad('k', source.loader)).toBe('new')
     expect(source.runs).toHaveLength(2)
   })
@@ -40,37 +37,30 @@ describe('refresh', () => {
 
   test('shows the loader what it replaces, fresh or stale', async () => {
     const { b, clock, source } = await fresh({ grace: '1m' })
-    answerOf(b.refresh('k', source.loader))
-    await settled()
+    await asked(b.refresh('k', source.loader))
     expect(source.run(1).context.stale).toEqual({ value: 'old', age: 0 })
     source.run(1).resolve('newer')
     await clock.advance(11_000)
-    answerOf(b.refresh('k', source.loader))
-    await settled()
+    await asked(b.refresh('k', source.loader))
     expect(source.run(2).context.stale).toEqual({ value: 'newer', age: 11_000 })
   })
 
   test('rejects when the load fails, and what is there stays', async () => {
     const { b, c, source } = await fresh()
-    const refreshing = answerOf(b.refresh('k', source.loader))
-    await settled()
-    source.run(1).reject(new Error('no'))
-    await settled()
+    const refreshing = await asked(b.refresh('k', source.loader))
+    await source.reject(1, new Error('no'))
     expect(refreshing).toMatchObject({ state: 'error', error: { message: 'no' } })
     expect(await c.getOrLoad('k', source.loader)).toBe('old')
   })
 
   test('does not write over an invalidation that came meanwhile', async () => {
     const { a, b, source } = await fresh()
-    const refreshing = answerOf(b.refresh('k', source.loader))
-    await settled()
+    const refreshing = await asked(b.refresh('k', source.loader))
     await a.invalidate('k')
-    source.run(1).resolve('too old')
-    await settled()
+    await source.resolve(1, 'too old')
     expect(source.runs).toHaveLength(3)
-    source.run(2).resolve('new')
-    await settled()
-    expect(refreshing).toEqual({ state: 'value', value: 'new' })
+    await source.resolve(2, 'new')
+    expect(refreshing).toEqual(valued('new'))
     expect(await a.peek('k')).toMatchObject({ value: 'new' })
   })
 
@@ -79,18 +69,15 @@ describe('refresh', () => {
     const source = new Source<string>()
     // Its read finds nothing; by the time that it claims, there is a value.
     const go = ways.b.hold('read', 'after')
-    const asking = answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    const asking = await asked(b.getOrLoad('k', source.loader))
     await a.set('k', 'old')
-    const refreshing = answerOf(b.refresh('k', source.loader))
-    await settled()
+    const refreshing = await asked(b.refresh('k', source.loader))
     go()
     await settled()
-    expect(asking).toEqual({ state: 'value', value: 'old' })
+    expect(asking).toEqual(valued('old'))
     expect(source.runs).toHaveLength(1)
-    source.run(0).resolve('new')
-    await settled()
-    expect(refreshing).toEqual({ state: 'value', value: 'new' })
+    await source.resolve(0, 'new')
+    expect(refreshing).toEqual(valued('new'))
   })
 })
 
@@ -108,8 +95,7 @@ describe('refresh-ahead', () => {
     expect(source.run(1).context.stale).toEqual({ value: 'old', age: 8_000 })
     // While it runs there is no second one, and nobody waits.
     expect(await b.getOrLoad('k', source.loader)).toBe('old')
-    source.run(1).resolve('new')
-    await settled()
+    await source.resolve(1, 'new')
     expect(await Promise.all(all.map((cache) => cache.getOrLoad('k', source.loader)))).toEqual(['new', 'new', 'new'])
     expect(source.runs).toHaveLength(2)
   })
@@ -127,8 +113,7 @@ describe('refresh-ahead', () => {
     await clock.advance(5_000)
     await Promise.all(all.map((cache) => cache.getOrLoad('k', source.loader)))
     await settled()
-    source.run(1).reject(new Error('no'))
-    await settled()
+    await source.reject(1, new Error('no'))
     for (let half = 0; half < 3; half++) {
       expect(await Promise.all(all.map((cache) => cache.getOrLoad('k', source.loader)))).toEqual(['old', 'old', 'old'])
       await clock.advance(500)
@@ -151,11 +136,10 @@ describe('refresh-ahead', () => {
     }
     const first = answerOf(a.getOrLoad('k', loader))
     await clock.advance(1_000)
-    expect(first).toEqual({ state: 'value', value: 1 })
+    expect(first).toEqual(valued(1))
     // 50 reads in the second that a load takes, for 200 s.
     for (let read = 0; read < 10_000; read++) {
-      const answer = answerOf(a.getOrLoad('k', loader))
-      await settled()
+      const answer = await asked(a.getOrLoad('k', loader))
       if (answer.state !== 'value') waits++
       await clock.advance(20)
     }

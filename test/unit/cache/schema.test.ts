@@ -9,7 +9,7 @@ import {
   type Schema,
 } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { counted, products } from '../support/schemas.ts'
 import { Source } from '../support/source.ts'
@@ -29,14 +29,12 @@ describe.for(products)('a stored value that does not pass a schema of %s', ([, s
     const garbage = [b, c].map(garbageOf)
     await a.set('product:7', { id: '7', name: 'Tea' })
     const source = new Source<typeof tea>()
-    const answers = answersOf([b, b, c, c].map((cache) => cache.getOrLoad('product:7', source.loader, { schema })))
-    await settled()
+    const answers = await allAsked([b, b, c, c].map((cache) => cache.getOrLoad('product:7', source.loader, { schema })))
     expect(source.runs).toHaveLength(1)
     expect(source.run(0).context.stale).toBe(null)
-    expect(answers).toEqual(Array(4).fill({ state: 'pending' }))
-    source.run(0).resolve(tea)
-    await settled()
-    expect(answers).toEqual(Array(4).fill({ state: 'value', value: tea }))
+    expect(answers).toEqual(Array(4).fill(pending))
+    await source.resolve(0, tea)
+    expect(answers).toEqual(Array(4).fill(valued(tea)))
     expect(garbage).toEqual([
       [{ key: 'product:7', cause: expect.objectContaining({ name: 'SchemaError' }) }],
       [{ key: 'product:7', cause: expect.objectContaining({ name: 'SchemaError' }) }],
@@ -49,17 +47,13 @@ describe.for(products)('a stored value that does not pass a schema of %s', ([, s
   test('is loaded by the caller whom its loader told of it, if it waited without knowing', async () => {
     const { a, b } = fleet()
     const [careless, careful] = [new Source(), new Source<typeof tea>()]
-    const first = answerOf(a.getOrLoad('k', careless.loader))
-    await settled()
-    const second = answerOf(b.getOrLoad('k', careful.loader, { schema }))
-    await settled()
-    careless.run(0).resolve({ id: 7 })
-    await settled()
+    const first = await asked(a.getOrLoad('k', careless.loader))
+    const second = await asked(b.getOrLoad('k', careful.loader, { schema }))
+    await careless.resolve(0, { id: 7 })
     expect(first).toEqual({ state: 'value', value: { id: 7 } })
-    expect(second).toEqual({ state: 'pending' })
-    careful.run(0).resolve(tea)
-    await settled()
-    expect(second).toEqual({ state: 'value', value: tea })
+    expect(second).toEqual(pending)
+    await careful.resolve(0, tea)
+    expect(second).toEqual(valued(tea))
   })
 
   test('is not served stale, neither during a refresh nor instead of an error', async () => {
@@ -261,8 +255,7 @@ describe('a check', () => {
     await get('k')
     const before = count.validations
     ways.a.mode = 'failing'
-    const first = answerOf(get('l'))
-    await settled()
+    const first = await asked(get('l'))
     await clock.advance(1_000)
     await settled()
     expect(first).toMatchObject({ state: 'value', value: { id: 7, note: '-' } })
@@ -301,8 +294,7 @@ describe('calls of one key with different schemas', () => {
     }
     expect(b.stats()).toMatchObject({ hits: 6, nearHits: 2, loads: 0 })
     ways.b.mode = 'failing'
-    const answer = answerOf(b.getOrLoad('k', () => ({ id: 8, name: 'Loaded' }), { schema: product }))
-    await settled()
+    const answer = await asked(b.getOrLoad('k', () => ({ id: 8, name: 'Loaded' }), { schema: product }))
     await clock.advance(1_000)
     expect(answer).toEqual({ state: 'value', value: { id: 8, name: 'Loaded' } })
   })
@@ -310,13 +302,10 @@ describe('calls of one key with different schemas', () => {
   test('do not join each other: the load of one is awaited by the other, and checked', async () => {
     const { a } = fleet()
     const [one, other] = [new Source<typeof tea>(), new Source<typeof tea>()]
-    const first = answerOf(a.getOrLoad('k', one.loader, { schema: product }))
-    await settled()
-    const second = answerOf(a.getOrLoad('k', other.loader, { schema: named }))
-    await settled()
-    one.run(0).resolve(tea)
-    await settled()
-    expect(first).toEqual({ state: 'value', value: tea })
+    const first = await asked(a.getOrLoad('k', one.loader, { schema: product }))
+    const second = await asked(a.getOrLoad('k', other.loader, { schema: named }))
+    await one.resolve(0, tea)
+    expect(first).toEqual(valued(tea))
     expect(second).toEqual({ state: 'value', value: { name: 'Tea' } })
     expect(other.runs).toHaveLength(0)
   })
@@ -324,16 +313,12 @@ describe('calls of one key with different schemas', () => {
   test('do not share a load without the store', async () => {
     const { a, ways, clock } = fleet()
     ways.a.mode = 'failing'
-    const answers = answersOf([
+    const answers = await allAsked([
       a.getOrLoad('k', () => tea, { schema: product }),
       a.getOrLoad('k', () => tea, { schema: named }),
     ])
-    await settled()
     await clock.advance(1_000)
     await settled()
-    expect(answers).toEqual([
-      { state: 'value', value: tea },
-      { state: 'value', value: { name: 'Tea' } },
-    ])
+    expect(answers).toEqual([valued(tea), { state: 'value', value: { name: 'Tea' } }])
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { siblingOf } from '../../../src/core/cache/sibling.ts'
 import { createCache, memoryStore, type Cache } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { answerOf, asked, pending } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 
 /** Text in capitals. */
@@ -80,9 +80,8 @@ describe('a cache for values of another kind, beside one of the user', () => {
     let answer!: (value: string) => void
     const loading = beside.getOrLoad('k', () => new Promise<string>((resolve) => (answer = resolve)))
     await settled()
-    const closing = answerOf(cache.close())
-    await settled()
-    expect(closing).toEqual({ state: 'pending' })
+    const closing = await asked(cache.close())
+    expect(closing).toEqual(pending)
     answer('v')
     expect(await loading).toBe('v')
     await settled()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Cache, type CacheOptions } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -21,7 +21,7 @@ async function filled(options: CacheOptions = {}): Promise<Fleet & { source: Sou
   return { ...all, source: new Source<string>() }
 }
 
-const old = { state: 'value', value: 'old' }
+const old = valued('old')
 
 describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
   test('all are served the stale value while one of the fleet refreshes it', async () => {
@@ -29,13 +29,11 @@ describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
     await soften(b)
     for (const cache of all) expect(await cache.peek('p:k')).toMatchObject({ state: 'stale', value: 'old', ttl: 0 })
     const calls = all.flatMap((cache) => Array.from({ length: 5 }, () => cache.getOrLoad('p:k', source.loader)))
-    const answers = answersOf(calls)
-    await settled()
+    const answers = await allAsked(calls)
     expect(answers).toEqual(Array.from({ length: 15 }, () => old))
     expect(source.runs).toHaveLength(1)
     expect(source.run(0).context.stale).toMatchObject({ value: 'old' })
-    source.run(0).resolve('new')
-    await settled()
+    await source.resolve(0, 'new')
     for (const cache of all) expect(await cache.getOrLoad('p:k', source.loader)).toBe('new')
     expect(await a.peek('p:k')).toMatchObject({ state: 'fresh' })
     expect(source.runs).toHaveLength(1)
@@ -48,23 +46,19 @@ describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
     expect(await a.peek('p:k')).toMatchObject({ state: 'stale' })
     await clock.advance(1)
     expect(await a.peek('p:k')).toEqual({ state: 'missing' })
-    const late = answerOf(b.getOrLoad('p:k', source.loader))
-    await settled()
-    expect(late).toEqual({ state: 'pending' })
-    source.run(0).resolve('new')
-    await settled()
-    expect(late).toEqual({ state: 'value', value: 'new' })
+    const late = await asked(b.getOrLoad('p:k', source.loader))
+    expect(late).toEqual(pending)
+    await source.resolve(0, 'new')
+    expect(late).toEqual(valued('new'))
   })
 
   test('a value without grace, or for a caller without one, is missing', async () => {
     const { a, b, source } = await filled()
     await soften(b)
-    const strict = answerOf(a.getOrLoad('p:k', source.loader, { grace: 0 }))
-    await settled()
-    expect(strict).toEqual({ state: 'pending' })
-    source.run(0).resolve('new')
-    await settled()
-    expect(strict).toEqual({ state: 'value', value: 'new' })
+    const strict = await asked(a.getOrLoad('p:k', source.loader, { grace: 0 }))
+    expect(strict).toEqual(pending)
+    await source.resolve(0, 'new')
+    expect(strict).toEqual(valued('new'))
     const without = await filled({ grace: 0 })
     await soften(without.b)
     expect(await without.a.peek('p:k')).toEqual({ state: 'missing' })
@@ -72,29 +66,23 @@ describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
 
   test('a load that began before does not make it fresh, and none of those who ask afterwards is given it (rule 4)', async () => {
     const { a, b, c, source } = await filled()
-    const before = answersOf([a.refresh('p:k', source.loader), b.refresh('p:k', source.loader)])
-    await settled()
+    const before = await allAsked([a.refresh('p:k', source.loader), b.refresh('p:k', source.loader)])
     await soften(c)
-    const after = answersOf([a, b, c].map((cache) => cache.getOrLoad('p:k', source.loader, { grace: 0 })))
-    await settled()
-    source.run(0).resolve('too old')
-    await settled()
+    const after = await allAsked([a, b, c].map((cache) => cache.getOrLoad('p:k', source.loader, { grace: 0 })))
+    await source.resolve(0, 'too old')
     expect(await c.peek('p:k')).toMatchObject({ state: 'stale', value: 'old' })
     expect([...before, ...after].every(({ state }) => state === 'pending')).toBe(true)
-    source.run(1).resolve('new')
-    await settled()
-    expect([...before, ...after]).toEqual(Array.from({ length: 5 }, () => ({ state: 'value', value: 'new' })))
+    await source.resolve(1, 'new')
+    expect([...before, ...after]).toEqual(Array.from({ length: 5 }, () => valued('new')))
     expect(source.runs).toHaveLength(2)
   })
 
   test('a stale value is served in place of the error of the refresh', async () => {
     const { a, b, source } = await filled({ softTimeout: '1s' })
     await soften(b)
-    const answer = answerOf(a.getOrLoad('p:k', source.loader))
-    await settled()
-    expect(answer).toEqual({ state: 'pending' })
-    source.run(0).reject(new Error('down'))
-    await settled()
+    const answer = await asked(a.getOrLoad('p:k', source.loader))
+    expect(answer).toEqual(pending)
+    await source.reject(0, new Error('down'))
     expect(answer).toEqual(old)
   })
 
@@ -124,14 +112,12 @@ describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
 test('a soft invalidation voids what a hard one would, for callers that wait without a value', async () => {
   const { a, b } = fleet({ grace: '1m' })
   const source = new Source<string>()
-  const waiting = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-  await settled()
+  const waiting = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
   await b.expire('k')
   await settled()
   expect(source.run(0).context.signal.aborted).toBe(true)
-  source.run(1).resolve('new')
-  await settled()
-  expect(waiting).toEqual([1, 2].map(() => ({ state: 'value', value: 'new' })))
+  await source.resolve(1, 'new')
+  expect(waiting).toEqual([1, 2].map(() => valued('new')))
   expect(source.runs).toHaveLength(2)
 })
 

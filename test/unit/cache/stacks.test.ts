@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { CacheError, type Cache, type CacheOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { answerOf, asked } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
 
 const never = (): Promise<never> => new Promise(() => undefined)
@@ -48,8 +48,7 @@ describe('the stack of an error of the cache', () => {
       return await call(all.a)
     }
     if (harm === silence) all.ways.a.mode = 'silent'
-    const answer = answerOf(theCaller())
-    await settled()
+    const answer = await asked(theCaller())
     await harm(all)
     await settled()
     const stack: unknown = expect.stringContaining('theCaller')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 import type { CacheOptions } from '../../../src/index.ts'
@@ -13,27 +13,24 @@ async function stale(options: CacheOptions = {}) {
   return { ...all, source: new Source<string>() }
 }
 
-const old = { state: 'value', value: 'old' }
+const old = valued('old')
 
 describe('a stale value', () => {
   test('is served at once to all, while one of them refreshes it', async () => {
     const { a, all, source } = await stale()
-    const answers = answersOf(
+    const answers = await allAsked(
       all.flatMap((cache) => Array.from({ length: 5 }, () => cache.getOrLoad('k', source.loader))),
     )
-    await settled()
     expect(answers).toEqual(Array.from({ length: 15 }, () => old))
     expect(source.runs).toHaveLength(1)
-    source.run(0).resolve('new')
-    await settled()
+    await source.resolve(0, 'new')
     expect(await a.getOrLoad('k', source.loader)).toBe('new')
     expect(source.runs).toHaveLength(1)
   })
 
   test('is shown to the loader that replaces it, with its age', async () => {
     const { b, source } = await stale()
-    answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    await asked(b.getOrLoad('k', source.loader))
     expect(source.run(0).context.stale).toMatchObject({ value: 'old', age: 11_000 })
   })
 
@@ -46,8 +43,7 @@ describe('a stale value', () => {
     expect(await b.peek('never')).toEqual({ state: 'missing' })
     await clock.advance(1)
     expect(await b.getOrLoad('k', () => 'new')).toBe('new')
-    const failed = answerOf(a.getOrLoad('bad', ({ grace }) => grace(-1)))
-    await settled()
+    const failed = await asked(a.getOrLoad('bad', ({ grace }) => grace(-1)))
     expect(failed).toMatchObject({ error: expect.any(TypeError) as unknown })
   })
 
@@ -55,47 +51,36 @@ describe('a stale value', () => {
     const { a, b, source, clock } = await stale({ hardTimeout: '5m' })
     answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(58_999)
-    const last = answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    const last = await asked(b.getOrLoad('k', source.loader))
     expect(last).toEqual(old)
     await clock.advance(1)
-    const waiting = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-    await settled()
-    expect(waiting).toEqual([{ state: 'pending' }, { state: 'pending' }])
-    source.run(0).resolve('new')
-    await settled()
-    expect(waiting).toEqual([
-      { state: 'value', value: 'new' },
-      { state: 'value', value: 'new' },
-    ])
+    const waiting = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    expect(waiting).toEqual([pending, pending])
+    await source.resolve(0, 'new')
+    expect(waiting).toEqual([valued('new'), valued('new')])
     expect(source.runs).toHaveLength(1)
   })
 
   test('is served instead of an error while the source rests, without asking it (rule 5)', async () => {
     const { a, b, source, clock } = await stale({ failureCooldown: '5s' })
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    await asked(a.getOrLoad('k', source.loader))
     source.run(0).reject(new Error('down'))
     for (let second = 0; second < 4; second++) {
-      const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-      await settled()
+      const answers = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
       expect(answers).toEqual([old, old])
       await clock.advance(1_000)
     }
     expect(source.runs).toHaveLength(1)
     await clock.advance(1_000)
-    const next = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const next = await asked(a.getOrLoad('k', source.loader))
     expect(next).toEqual(old)
     expect(source.runs).toHaveLength(2)
   })
 
   test('is served while the source rests without asking the store who may refresh it', async () => {
     const { a, ways, source } = await stale({ failureCooldown: '5s' })
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    source.run(0).reject(new Error('down'))
-    await settled()
+    await asked(a.getOrLoad('k', source.loader))
+    await source.reject(0, new Error('down'))
     const claims = ways.a.count('claim')
     for (let count = 0; count < 10; count++) {
       expect(await a.getOrLoad('k', source.loader)).toBe('old')
@@ -106,31 +91,26 @@ describe('a stale value', () => {
 
   test('of a call that accepts none is not served', async () => {
     const { a, source } = await stale()
-    const strict = answerOf(a.getOrLoad('k', source.loader, { grace: 0 }))
-    await settled()
-    expect(strict).toEqual({ state: 'pending' })
-    source.run(0).resolve('new')
-    await settled()
-    expect(strict).toEqual({ state: 'value', value: 'new' })
+    const strict = await asked(a.getOrLoad('k', source.loader, { grace: 0 }))
+    expect(strict).toEqual(pending)
+    await source.resolve(0, 'new')
+    expect(strict).toEqual(valued('new'))
   })
 
   test('that is gone with an invalidation is served to nobody (rule 4)', async () => {
     const { a, b, source } = await stale()
     await b.invalidate('k')
-    const answer = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    expect(answer).toEqual({ state: 'pending' })
+    const answer = await asked(a.getOrLoad('k', source.loader))
+    expect(answer).toEqual(pending)
     expect(source.run(0).context.stale).toBeNull()
   })
 
   test('is refreshed by another process when the one that refreshes it dies (rule 10)', async () => {
     const { a, b, ways, source, clock } = await stale({ leaseTtl: '2s', hardTimeout: '10s' })
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    await asked(a.getOrLoad('k', source.loader))
     ways.a.mode = 'silent'
     await clock.advance(2_100)
-    const answer = answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    const answer = await asked(b.getOrLoad('k', source.loader))
     expect(answer).toEqual(old)
     expect(source.runs).toHaveLength(2)
   })
@@ -141,11 +121,10 @@ describe('the soft timeout', () => {
     const { a, b, source, clock } = await stale({ softTimeout: 200 })
     const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
     await clock.advance(199)
-    expect(answers).toEqual([{ state: 'pending' }, { state: 'pending' }])
+    expect(answers).toEqual([pending, pending])
     await clock.advance(1)
     expect(answers).toEqual([old, old])
-    source.run(0).resolve('new')
-    await settled()
+    await source.resolve(0, 'new')
     expect(await b.getOrLoad('k', source.loader)).toBe('new')
     expect(source.runs).toHaveLength(1)
   })
@@ -154,12 +133,8 @@ describe('the soft timeout', () => {
     const { a, b, source, clock } = await stale({ softTimeout: 200 })
     const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
     await clock.advance(199)
-    source.run(0).resolve('new')
-    await settled()
-    expect(answers).toEqual([
-      { state: 'value', value: 'new' },
-      { state: 'value', value: 'new' },
-    ])
+    await source.resolve(0, 'new')
+    expect(answers).toEqual([valued('new'), valued('new')])
   })
 
   test('does nothing for a caller that has no stale value', async () => {
@@ -167,18 +142,15 @@ describe('the soft timeout', () => {
     const source = new Source<string>()
     const answer = answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(10_000)
-    expect(answer).toEqual({ state: 'pending' })
-    source.run(0).resolve('v')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: 'v' })
+    expect(answer).toEqual(pending)
+    await source.resolve(0, 'v')
+    expect(answer).toEqual(valued('v'))
   })
 
   test('lets the stale value be served instead of the error of a load that fails before (rule 5)', async () => {
     const { a, b, source } = await stale({ softTimeout: '10s' })
-    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-    await settled()
-    source.run(0).reject(new Error('down'))
-    await settled()
+    const answers = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await source.reject(0, new Error('down'))
     expect(answers).toEqual([old, old])
   })
 
@@ -186,8 +158,7 @@ describe('the soft timeout', () => {
     const { a, source, clock } = await stale({ softTimeout: '2m', hardTimeout: '5m' })
     const answer = answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(59_001)
-    source.run(0).reject(new Error('down'))
-    await settled()
+    await source.reject(0, new Error('down'))
     expect(answer).toMatchObject({ state: 'error', error: { message: 'down' } })
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, type Cache, type LoadContext } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -37,18 +37,14 @@ describe('invalidateTags', () => {
       context.tags('x')
       return source.loader(context)
     }
-    const before = answersOf([a.getOrLoad('k', loader), b.getOrLoad('k', loader)])
-    await settled()
+    const before = await allAsked([a.getOrLoad('k', loader), b.getOrLoad('k', loader)])
     await c.invalidateTags(['x'])
-    const after = answersOf([a.getOrLoad('k', loader), b.getOrLoad('k', loader), c.getOrLoad('k', loader)])
-    await settled()
-    source.run(0).resolve('too old')
-    await settled()
+    const after = await allAsked([a.getOrLoad('k', loader), b.getOrLoad('k', loader), c.getOrLoad('k', loader)])
+    await source.resolve(0, 'too old')
     expect(source.runs).toHaveLength(2)
     expect([...before, ...after].every(({ state }) => state === 'pending')).toBe(true)
-    source.run(1).resolve('new')
-    await settled()
-    expect([...before, ...after]).toEqual(Array.from({ length: 5 }, () => ({ state: 'value', value: 'new' })))
+    await source.resolve(1, 'new')
+    expect([...before, ...after]).toEqual(Array.from({ length: 5 }, () => valued('new')))
     expect(source.runs).toHaveLength(2)
   })
 
@@ -136,8 +132,7 @@ describe('invalidateTags', () => {
     const { a, ways } = fleet()
     const go = ways.a.hold('invalidateTags', 'before')
     const invalidating = answerOf(a.invalidateTags(['x']))
-    const closing = answerOf(a.close())
-    await settled()
+    const closing = await asked(a.close())
     expect([invalidating.state, closing.state]).toEqual(['pending', 'pending'])
     go()
     await settled()

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createCache, memoryStore, type Cache, type CacheOptions, type HeldLease } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 /** Two deployments that share a store, and a second process of the new one. */
 function rollout({
@@ -38,14 +38,11 @@ describe('two deployments with different versions', () => {
   test('load side by side, and neither waits for the other', async () => {
     const { before, after } = rollout()
     const [old, young] = [new Source<string>(), new Source<string>()]
-    const answers = answersOf([before.getOrLoad('k', old.loader), after.getOrLoad('k', young.loader)])
-    await settled()
-    young.run(0).resolve('new')
-    await settled()
-    expect(answers).toEqual([{ state: 'pending' }, { state: 'value', value: 'new' }])
-    old.run(0).resolve('old')
-    await settled()
-    expect(answers[0]).toEqual({ state: 'value', value: 'old' })
+    const answers = await allAsked([before.getOrLoad('k', old.loader), after.getOrLoad('k', young.loader)])
+    await young.resolve(0, 'new')
+    expect(answers).toEqual([pending, valued('new')])
+    await old.resolve(0, 'old')
+    expect(answers[0]).toEqual(valued('old'))
   })
 
   test.for(['before', 'after'] as const)('are both reached by an invalidation of a key %s', async (by) => {
@@ -84,18 +81,13 @@ describe('two deployments with different versions', () => {
 
   test('do not fill a value whose load began before the other one invalidated its key (rule 4)', async () => {
     const { before, after } = rollout()
-    const source = new Source<string>()
-    const first = answerOf(before.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer: first } = await loading(before)
     await after.invalidate('k')
-    const second = answerOf(before.getOrLoad('k', source.loader))
-    await settled()
-    source.run(0).resolve('too old')
-    await settled()
-    expect([first, second]).toEqual([{ state: 'pending' }, { state: 'pending' }])
-    source.run(1).resolve('new')
-    await settled()
-    expect([first, second]).toEqual(Array(2).fill({ state: 'value', value: 'new' }))
+    const second = await asked(before.getOrLoad('k', source.loader))
+    await source.resolve(0, 'too old')
+    expect([first, second]).toEqual([pending, pending])
+    await source.resolve(1, 'new')
+    expect([first, second]).toEqual(Array(2).fill(valued('new')))
   })
 
   test('forget the errors of each other, too, when one invalidates the key', async () => {
@@ -127,8 +119,7 @@ describe('two deployments with different versions', () => {
     expect(state).toBe('missing')
     expect(value?.voidedBy).toEqual([{ by: 'key', name: 'k' }])
     const source = new Source()
-    const answer = answerOf(before.getOrLoad('k', source.loader))
-    await settled()
+    const answer = await asked(before.getOrLoad('k', source.loader))
     const leases: HeldLease[] = []
     for await (const lease of after.leases()) leases.push(lease)
     expect(leases).toMatchObject([{ key: 'k', version: '1' }])
@@ -136,11 +127,9 @@ describe('two deployments with different versions', () => {
     expect(await after.breakLease(key, token)).toBe(false)
     expect(await after.explain('k', { version: 1 })).toMatchObject({ load: { token } })
     expect(await after.breakLease(key, token, { version: version ?? undefined })).toBe(true)
-    source.run(0).resolve('late')
-    await settled()
-    source.run(1).resolve('v')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: 'v' })
+    await source.resolve(0, 'late')
+    await source.resolve(1, 'v')
+    expect(answer).toEqual(valued('v'))
   })
 })
 
@@ -235,12 +224,11 @@ describe('migrate', () => {
     await before.set('l', 5)
     const migrations: ((value: unknown) => void)[] = []
     const migrate = { 1: () => new Promise<unknown>((resolve) => migrations.push(resolve)) }
-    const answer = answerOf(after.getOrLoad('l', () => 'new', { migrate }))
-    await settled()
+    const answer = await asked(after.getOrLoad('l', () => 'new', { migrate }))
     await other.invalidate('l')
     migrations[0]?.('too old')
     await settled()
-    expect(answer).toEqual({ state: 'value', value: 'new' })
+    expect(answer).toEqual(valued('new'))
   })
 
   test('is not asked by a refresh, nor while there is a stale value of the version', async () => {
@@ -277,11 +265,10 @@ describe('migrate', () => {
   test('has the value loaded while the store is away', async () => {
     const { a, ways, clock } = fleet({ version: 2 })
     ways.a.mode = 'failing'
-    const answer = answerOf(a.getOrLoad('k', () => 'loaded', { migrate: { 1: euro } }))
-    await settled()
+    const answer = await asked(a.getOrLoad('k', () => 'loaded', { migrate: { 1: euro } }))
     await clock.advance(1_000)
     await settled()
-    expect(answer).toEqual({ state: 'value', value: 'loaded' })
+    expect(answer).toEqual(valued('loaded'))
   })
 
   test('is refused without a version, and unless it is functions by version', async () => {

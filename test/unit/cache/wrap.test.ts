@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { createCache, loadContext, type Cache, type WrapOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -20,12 +20,10 @@ describe('a wrapped function', () => {
     const { all, a } = fleet()
     const users = new Users()
     const wrapped = all.map((cache) => cache.wrap(users.byId, { key: 'user' }))
-    const answers = answersOf(wrapped.flatMap((byId) => [byId(42, 'de'), byId(42, 'de')]))
-    await settled()
+    const answers = await allAsked(wrapped.flatMap((byId) => [byId(42, 'de'), byId(42, 'de')]))
     expect(users.asked).toEqual([[42, 'de']])
-    users.run(0).resolve('Ada')
-    await settled()
-    expect(answers).toEqual(Array(6).fill({ state: 'value', value: 'Ada' }))
+    await users.resolve(0, 'Ada')
+    expect(answers).toEqual(Array(6).fill(valued('Ada')))
     expect(await a.peek('user(42,"de")')).toMatchObject({ state: 'fresh', value: 'Ada' })
   })
 
@@ -129,17 +127,13 @@ describe('the methods of a wrapped function', () => {
     const { a, b } = fleet()
     const users = new Users()
     const [one, other] = [a, b].map((cache) => cache.wrap(users.byId, { key: 'user' }))
-    const before = answerOf(one?.(1) as Promise<string>)
-    await settled()
+    const before = await asked(one?.(1) as Promise<string>)
     await other?.invalidate(1, undefined)
-    const after = answerOf(other?.(1) as Promise<string>)
-    await settled()
-    users.run(0).resolve('old')
-    await settled()
-    expect(after).toEqual({ state: 'pending' })
-    users.run(1).resolve('new')
-    await settled()
-    expect([before, after]).toEqual(Array(2).fill({ state: 'value', value: 'new' }))
+    const after = await asked(other?.(1) as Promise<string>)
+    await users.resolve(0, 'old')
+    expect(after).toEqual(pending)
+    await users.resolve(1, 'new')
+    expect([before, after]).toEqual(Array(2).fill(valued('new')))
     expect(users.runs).toHaveLength(2)
   })
 
@@ -148,12 +142,10 @@ describe('the methods of a wrapped function', () => {
     const users = new Users()
     const wrapped = all.map((cache) => cache.wrap(users.byId, { key: 'user' }))
     await b.set('user(1)', 'old')
-    const answers = answersOf(wrapped.map((byId) => byId.refresh(1)))
-    await settled()
+    const answers = await allAsked(wrapped.map((byId) => byId.refresh(1)))
     expect(await wrapped[2]?.(1)).toBe('old')
-    users.run(0).resolve('new')
-    await settled()
-    expect(answers).toEqual(Array(3).fill({ state: 'value', value: 'new' }))
+    await users.resolve(0, 'new')
+    expect(answers).toEqual(Array(3).fill(valued('new')))
     expect(await wrapped[2]?.(1)).toBe('new')
     expect(users.runs).toHaveLength(1)
   })
@@ -193,8 +185,7 @@ describe('the context of a load', () => {
     const { a, b, clock } = fleet()
     const signals: (AbortSignal | undefined)[] = []
     const user = a.wrap(async () => (signals.push(loadContext()?.signal), new Promise(() => {})), { key: 'user' })
-    answerOf(user())
-    await settled()
+    await asked(user())
     await b.invalidate('user()')
     // The next load waits for this one, though not for long: it does not look at its signal.
     await clock.advance(250)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Cache } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf, type Answer } from '../support/answer.ts'
+import { allAsked, answerOf, asked, valued, type Answer } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -25,8 +25,7 @@ function asking(cache: Cache, ...keys: string[]) {
 describe('a loader that loads its own key', () => {
   test('is told so instead of waiting for itself (rule 9)', async () => {
     const { a, clock } = fleet()
-    const answer = answerOf(a.getOrLoad('A', () => a.getOrLoad('A', () => 'v')))
-    await settled()
+    const answer = await asked(a.getOrLoad('A', () => a.getOrLoad('A', () => 'v')))
     expect(answer).toMatchObject(circle('"A" → "A"'))
     expect(clock.now()).toBe(1_000)
   })
@@ -43,15 +42,13 @@ describe('a loader that loads its own key', () => {
 
   test('is told so through another key (rule 9)', async () => {
     const { a } = fleet()
-    const answer = answerOf(a.getOrLoad('A', () => a.getOrLoad('B', () => a.getOrLoad('A', () => 'v'))))
-    await settled()
+    const answer = await asked(a.getOrLoad('A', () => a.getOrLoad('B', () => a.getOrLoad('A', () => 'v'))))
     expect(answer).toMatchObject(circle('"A" → "B" → "A"'))
   })
 
   test('is told so through another cache of the process (rule 9)', async () => {
     const { a, b } = fleet()
-    const answer = answerOf(a.getOrLoad('A', () => b.getOrLoad('B', () => a.getOrLoad('A', () => 'v'))))
-    await settled()
+    const answer = await asked(a.getOrLoad('A', () => b.getOrLoad('B', () => a.getOrLoad('A', () => 'v'))))
     expect(answer).toMatchObject(circle('"A" → "B" → "A"'))
   })
 
@@ -65,6 +62,14 @@ describe('a loader that loads its own key', () => {
     )
     await clock.advance(100)
     expect(answer).toMatchObject(circle('"A" → "A"'))
+  })
+
+  test('is told of long and strange keys in short', async () => {
+    const { a } = fleet()
+    const key = `\n${'k'.repeat(1_000)}`
+    const message = await a.getOrLoad(key, () => a.getOrLoad(key, () => 'v')).catch((error: Error) => error.message)
+    expect(message).toContain(String.raw`"\nkkk`)
+    expect(message.length).toBeLessThan(200)
   })
 
   test('may do without it', async () => {
@@ -104,18 +109,6 @@ describe('a loader that loads its own key', () => {
 })
 
 describe('loads that wait for each other', () => {
-  async function crossing(make: (cache: Cache) => { key: string; asks: string[] }[]) {
-    const { a, clock } = fleet()
-    const loads = make(a).map(({ key, asks }) => ({ key, ...asking(a, ...asks) }))
-    const answers = loads.map(({ key, loader }) => answerOf(a.getOrLoad(key, loader)))
-    await settled()
-    for (const { go } of loads) {
-      go()
-      await settled()
-    }
-    return { answers, elapsed: clock.now() - 1_000 }
-  }
-
   function codesOf(answers: readonly Answer<unknown>[]): unknown[] {
     return answers.map((answer) =>
       answer.state === 'error' ? (answer.error as { code?: unknown }).code : answer.state,
@@ -123,29 +116,38 @@ describe('loads that wait for each other', () => {
   }
 
   test('are told so at once when two of them cross (rule 9)', async () => {
-    const { answers, elapsed } = await crossing(() => [
-      { key: 'A', asks: ['B'] },
-      { key: 'B', asks: ['A'] },
-    ])
+    const { a, clock } = fleet()
+    const [first, second] = [asking(a, 'B'), asking(a, 'A')]
+    const answers = await allAsked([a.getOrLoad('A', first.loader), a.getOrLoad('B', second.loader)])
+    first.go()
+    await settled()
+    second.go()
+    await settled()
     expect(codesOf(answers)).toEqual(['CIRCULAR_LOAD', 'CIRCULAR_LOAD'])
     expect(answers[0]).toMatchObject(circle('"B" → "A" → "B"'))
-    expect(elapsed).toBe(0)
+    expect(clock.now()).toBe(1_000)
   })
 
-  test('are told so when three of them do (rule 9)', async () => {
-    const { answers } = await crossing(() => [
-      { key: 'A', asks: ['B'] },
-      { key: 'B', asks: ['C'] },
-      { key: 'C', asks: ['A'] },
+  test('are told so when three of them do, one of which waits for a fourth as well (rule 9)', async () => {
+    const { a } = fleet()
+    const loads = [asking(a, 'B'), asking(a, 'C'), asking(a, 'A')] as const
+    const answers = await allAsked<unknown>([
+      a.getOrLoad('A', loads[0].loader),
+      a.getOrLoad('B', () => Promise.all([a.getOrLoad('D', new Source().loader), loads[1].loader()])),
+      a.getOrLoad('C', loads[2].loader),
     ])
+    for (const { go } of loads) {
+      go()
+      await settled()
+    }
     expect(codesOf(answers)).toEqual(['CIRCULAR_LOAD', 'CIRCULAR_LOAD', 'CIRCULAR_LOAD'])
+    expect(answers[2]).toMatchObject(circle('"C" → "A" → "B" → "C"'))
   })
 
   test('are told so although another wait for the same key has ended before (rule 9)', async () => {
     const { a, clock } = fleet()
     const b = asking(a, 'A')
-    const first = answerOf(a.getOrLoad('B', b.loader))
-    await settled()
+    const first = await asked(a.getOrLoad('B', b.loader))
     const second = answerOf(
       a.getOrLoad('A', async () => {
         const short = a.getOrLoad('B', () => 'b', { waitTimeout: 100 }).catch(() => 'gave up')
@@ -161,8 +163,7 @@ describe('loads that wait for each other', () => {
   test('are told so although one of two concurrent waits for the same key has ended (rule 9)', async () => {
     const { a, clock } = fleet()
     const b = asking(a, 'A')
-    const first = answerOf(a.getOrLoad('B', b.loader))
-    await settled()
+    const first = await asked(a.getOrLoad('B', b.loader))
     const second = answerOf(
       a.getOrLoad('A', () =>
         Promise.all([
@@ -181,8 +182,7 @@ describe('loads that wait for each other', () => {
     const { a, clock } = fleet()
     const other = createCache({ store: memoryStore({ clock }), clock, namespace: 'other' })
     const [first, second] = [asking(other, 'B'), asking(a, 'A')]
-    const answers = answersOf([a.getOrLoad('A', first.loader), other.getOrLoad('B', second.loader)])
-    await settled()
+    const answers = await allAsked([a.getOrLoad('A', first.loader), other.getOrLoad('B', second.loader)])
     first.go()
     second.go()
     await settled()
@@ -192,8 +192,7 @@ describe('loads that wait for each other', () => {
   test('in two processes end after a bounded wait, with values (rule 9)', async () => {
     const { a, b, clock } = fleet({ waitTimeout: '4s' })
     const [first, second] = [asking(a, 'B'), asking(b, 'A')]
-    const answers = answersOf([a.getOrLoad('A', first.loader), b.getOrLoad('B', second.loader)])
-    await settled()
+    const answers = await allAsked([a.getOrLoad('A', first.loader), b.getOrLoad('B', second.loader)])
     first.go()
     second.go()
     await clock.advance(1_999)
@@ -205,17 +204,12 @@ describe('loads that wait for each other', () => {
   test('in two processes are not given up while they make progress: a nested wait for a load here goes on', async () => {
     const { a, clock } = fleet({ leaseTtl: '2s' })
     const source = new Source<string>()
-    const inner = answerOf(a.getOrLoad('B', source.loader))
-    await settled()
+    const inner = await asked(a.getOrLoad('B', source.loader))
     const outer = answerOf(a.getOrLoad('A', () => a.getOrLoad('B', () => 'wrong')))
     await clock.advance(20_000)
     expect(codesOf([inner, outer])).toEqual(['pending', 'pending'])
-    source.run(0).resolve('b')
-    await settled()
-    expect([inner, outer]).toEqual([
-      { state: 'value', value: 'b' },
-      { state: 'value', value: 'b' },
-    ])
+    await source.resolve(0, 'b')
+    expect([inner, outer]).toEqual([valued('b'), valued('b')])
     expect(source.runs).toHaveLength(1)
   })
 })
@@ -225,12 +219,10 @@ describe('loads that need each other without a circle', () => {
     const { a } = fleet()
     const source = new Source<string>()
     const need = (key: string) => a.getOrLoad(key, () => a.getOrLoad('D', source.loader))
-    const answer = answerOf(a.getOrLoad('A', () => Promise.all([need('B'), need('C')])))
-    await settled()
+    const answer = await asked(a.getOrLoad('A', () => Promise.all([need('B'), need('C')])))
     expect(source.runs).toHaveLength(1)
-    source.run(0).resolve('d')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: ['d', 'd'] })
+    await source.resolve(0, 'd')
+    expect(answer).toEqual(valued(['d', 'd']))
   })
 
   test('may be many levels deep', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { createCache, loadFailure, memoryStore, type Cache, type CacheOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, asked } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -35,11 +35,9 @@ describe('an error that is an answer', () => {
   test('is thrown to all who wait, by one load', async () => {
     const { a, b, all } = fleet({ ...kinds, negativeTtl: '10s' })
     const source = new Source<string>()
-    const answers = answersOf([...all, ...all].map((cache) => cache.getOrLoad('k', source.loader)))
-    await settled()
+    const answers = await allAsked([...all, ...all].map((cache) => cache.getOrLoad('k', source.loader)))
     const thrown = new NotFoundError('no k')
-    source.run(0).reject(thrown)
-    await settled()
+    await source.reject(0, thrown)
     expect(source.runs).toHaveLength(1)
     expect(answers.map((answer) => answer.state === 'error' && answer.error instanceof NotFoundError)).toEqual(
       answers.map(() => true),
@@ -167,8 +165,7 @@ describe('an error that is an answer', () => {
     await clock.advance(1_500)
     ways.a.mode = 'failing'
     const thrown = new NotFoundError('no k')
-    const answer = answerOf(a.getOrLoad('k', () => Promise.reject(thrown)))
-    await settled()
+    const answer = await asked(a.getOrLoad('k', () => Promise.reject(thrown)))
     expect(answer).toEqual({ state: 'error', error: thrown })
     expect(loadFailure(thrown)).toMatchObject({ key: 'k' })
   })

@@ -1,11 +1,24 @@
 import { describe, expect, test } from 'vitest'
-import { loadFailure } from '../../../src/index.ts'
+import type { Failure } from '../../../src/core/errors.ts'
+import { CacheError, loadFailure, type Cache, type Store } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 const down = Object.assign(new Error('terminating connection'), { name: 'DatabaseError', code: '57P01' })
+
+/** The error that is the answer for a key. */
+async function errorOf(cache: Cache, key: string): Promise<Error> {
+  const loader = (): never => expect.unreachable('the loader ran')
+  return await cache.getOrLoad<Error>(key, loader).catch((error: Error) => error)
+}
+
+/** Writes a failure of the key `written`, as another program might. */
+async function written(store: Store, failure: Failure): Promise<void> {
+  const claim = await store.claim({ key: 'herdless:written', token: 't'.repeat(16), leaseTtl: 10_000 })
+  if (claim.state === 'lease') await store.fail(claim.lease, failure, 60_000)
+}
 
 function failedWith(message: string) {
   return { state: 'error', error: { message } }
@@ -15,12 +28,10 @@ describe('a load that fails', () => {
   test('fails once for all who waited for it, in every process (rule 5)', async () => {
     const { all } = fleet()
     const source = new Source<string>()
-    const answers = answersOf(
+    const answers = await allAsked(
       all.flatMap((cache) => Array.from({ length: 5 }, () => cache.getOrLoad('k', source.loader))),
     )
-    await settled()
-    source.run(0).reject(down)
-    await settled()
+    await source.reject(0, down)
     expect(answers).toHaveLength(15)
     for (const answer of answers) {
       const error = { name: 'DatabaseError', message: 'terminating connection', code: '57P01' }
@@ -32,10 +43,8 @@ describe('a load that fails', () => {
   test("gives the process of the loader its very error, and the others one that has no stack of the loader's", async () => {
     const { a, b } = fleet()
     const source = new Source<string>()
-    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-    await settled()
-    source.run(0).reject(down)
-    await settled()
+    const answers = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await source.reject(0, down)
     const [here, there] = answers.map((answer) => (answer as { error: Error }).error)
     expect(here).toBe(down)
     for (const error of [here, there]) expect(loadFailure(error)).toMatchObject({ key: 'k', cooldown: 1_000 })
@@ -51,8 +60,7 @@ describe('a load that fails', () => {
     }
     expect(answerOf(a.getOrLoad('k', loader))).toBeDefined()
     await clock.advance(1_999)
-    const answers = answersOf([a.getOrLoad('k', loader), b.getOrLoad('k', loader)])
-    await settled()
+    const answers = await allAsked([a.getOrLoad('k', loader), b.getOrLoad('k', loader)])
     expect(answers).toMatchObject([failedWith('failure 1'), failedWith('failure 1')])
     await clock.advance(1)
     expect(await b.getOrLoad('k', () => 'well again')).toBe('well again')
@@ -85,18 +93,14 @@ describe('a load that fails', () => {
     const { a, ways } = fleet({ failureCooldown: 0 })
     const source = new Source<string>()
     const letGo = ways.a.hold('fail', 'after')
-    const before = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    source.run(0).reject(down)
-    await settled()
-    const after = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const before = await asked(a.getOrLoad('k', source.loader))
+    await source.reject(0, down)
+    const after = await asked(a.getOrLoad('k', source.loader))
     letGo()
     await settled()
     expect(before).toMatchObject(failedWith('terminating connection'))
-    source.run(1).resolve('v')
-    await settled()
-    expect(after).toEqual({ state: 'value', value: 'v' })
+    await source.resolve(1, 'v')
+    expect(after).toEqual(valued('v'))
   })
 
   test('and is learnt of by asking again is the answer of those who waited by then, and of no other (rules 4 and 6)', async () => {
@@ -104,38 +108,29 @@ describe('a load that fails', () => {
     ways.b.messages = 'lost'
     const source = new Source<string>()
     answerOf(a.getOrLoad('k', source.loader))
-    const before = answerOf(b.getOrLoad('k', source.loader))
-    await settled()
-    source.run(0).reject(down)
-    await settled()
+    const before = await asked(b.getOrLoad('k', source.loader))
+    await source.reject(0, down)
     const after = answerOf(b.getOrLoad('k', source.loader))
     await clock.advance(500)
     expect(before).toMatchObject(failedWith('terminating connection'))
-    source.run(1).resolve('v')
-    await settled()
-    expect(after).toEqual({ state: 'value', value: 'v' })
+    await source.resolve(1, 'v')
+    expect(after).toEqual(valued('v'))
     expect(source.runs).toHaveLength(2)
   })
 
   test('and was voided by an invalidation fails nobody: its callers get what the next load brings (rule 2)', async () => {
     const { a, b, ways } = fleet()
     ways.a.messages = 'lost'
-    const source = new Source<string>()
-    const answer = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer } = await loading(a)
     await b.invalidate('k')
-    source.run(0).reject(down)
-    await settled()
-    source.run(1).resolve('v')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: 'v' })
+    await source.reject(0, down)
+    await source.resolve(1, 'v')
+    expect(answer).toEqual(valued('v'))
   })
 
   test('while the store falls silent still fails those who waited', async () => {
     const { a, ways, clock } = fleet()
-    const source = new Source<string>()
-    const answer = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer } = await loading(a)
     ways.a.mode = 'silent'
     source.run(0).reject(down)
     await clock.advance(500)
@@ -143,14 +138,71 @@ describe('a load that fails', () => {
   })
 })
 
+describe('what another process is told of a failed load', () => {
+  test('is the error without its stack and what hangs on it; of the cache itself, what it is', async () => {
+    const { a, b, clock } = fleet({ hardTimeout: '1s', failureCooldown: '1m' })
+    const thrown = Object.assign(new Error('no such product'), { name: 'NotFoundError', status: 404, stack: 'secret' })
+    await expect(a.getOrLoad('k', () => Promise.reject(thrown))).rejects.toBe(thrown)
+    const error = await errorOf(b, 'k')
+    expect(error).toMatchObject({ name: 'NotFoundError', message: 'no such product', status: 404 })
+    expect(error).not.toBeInstanceOf(CacheError)
+    expect(Object.keys(error)).toEqual(['status'])
+    expect(loadFailure(error)).toEqual({ ...loadFailure(thrown), key: 'k', cooldown: 60_000 })
+    answerOf(a.getOrLoad('late', new Source().loader))
+    await clock.advance(1_000)
+    const late = await errorOf(b, 'late')
+    expect(late).toMatchObject({
+      code: 'LOAD_TIMEOUT',
+      message: 'Loading "late" took longer than 1000 ms',
+      key: 'late',
+    })
+    expect([late.cause, loadFailure(late)]).toEqual([undefined, undefined])
+  })
+
+  test('is LOAD_FAILED where what was thrown is no error', async () => {
+    const { a, b } = fleet()
+    await expect(a.getOrLoad('k', () => Promise.reject('down'))).rejects.toMatchObject({ code: 'LOAD_FAILED' })
+    const error = await errorOf(b, 'k')
+    expect(error).toMatchObject({ code: 'LOAD_FAILED', message: 'Loading "k" failed: down', key: 'k' })
+    expect(error.cause).toBeUndefined()
+  })
+
+  test('has no credentials and is bounded, also when another program wrote it', async () => {
+    const { a, b, ways } = fleet()
+    const said = `no answer of redis://me:hunter2@host/0 ${'x'.repeat(5_000)}`
+    await a.getOrLoad('k', () => Promise.reject(said)).catch(() => undefined)
+    const told = await errorOf(b, 'k')
+    expect(told.message).toContain('no answer of redis://')
+    expect(told.message).not.toContain('hunter2')
+    await written(ways.c, { code: 'LOAD_FAILED', message: 'x'.repeat(1_000_000), cause: null })
+    for (const { message } of [told, await errorOf(b, 'written')]) expect(message.length).toBeLessThan(1_100)
+  })
+
+  test('may be by an older version, which wrote no token, process or time', async () => {
+    const { b, ways } = fleet({ failureCooldown: '1m' })
+    await written(ways.c, { code: 'LOAD_FAILED', message: 'm', cause: { name: 'Error', message: 'down' } })
+    const error = await errorOf(b, 'written')
+    expect(error.message).toBe('down')
+    expect(loadFailure(error)).toMatchObject({ key: 'written', process: null, at: null })
+  })
+
+  test('is the very error for the process whose loader ran, which remembers the youngest thousand', async () => {
+    const { a } = fleet({ failureCooldown: '1m' })
+    const thrown = Array.from({ length: 1_500 }, (_, number) => new Error(String(number)))
+    for (const [number, error] of thrown.entries()) {
+      await a.getOrLoad(`k${number}`, () => Promise.reject(error)).catch(() => undefined)
+    }
+    const isSame = await Promise.all(thrown.map(async (error, number) => (await errorOf(a, `k${number}`)) === error))
+    expect([isSame.indexOf(true), isSame.lastIndexOf(false)]).toEqual([500, 499])
+  })
+})
+
 describe('a value that cannot be stored', () => {
   test('fails for all with VALUE_NOT_SERIALIZABLE (rule 5)', async () => {
     const { all } = fleet()
     const source = new Source()
-    const answers = answersOf(all.map((cache) => cache.getOrLoad('k', source.loader)))
-    await settled()
-    source.run(0).resolve(() => 'a function')
-    await settled()
+    const answers = await allAsked(all.map((cache) => cache.getOrLoad('k', source.loader)))
+    await source.resolve(0, () => 'a function')
     expect(answers).toMatchObject(
       Array.from({ length: 3 }, () => ({ error: { code: 'VALUE_NOT_SERIALIZABLE', key: 'k' } })),
     )
@@ -160,10 +212,8 @@ describe('a value that cannot be stored', () => {
   test('fails for all with VALUE_TOO_LARGE when it is larger than allowed (rule 5)', async () => {
     const { a, b } = fleet({ maxValueSize: 10 })
     const source = new Source()
-    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-    await settled()
-    source.run(0).resolve('12345678+')
-    await settled()
+    const answers = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await source.resolve(0, '12345678+')
     expect(answers).toMatchObject([
       { error: { code: 'VALUE_TOO_LARGE', message: expect.stringContaining('11 bytes, more than the 10') } },
       { error: { code: 'VALUE_TOO_LARGE' } },
@@ -171,5 +221,19 @@ describe('a value that cannot be stored', () => {
     expect(await a.getOrLoad('just right', () => '12345678')).toBe('12345678')
     await expect(a.set('k', '12345678+')).rejects.toMatchObject({ code: 'VALUE_TOO_LARGE', key: 'k' })
     await expect(a.set('k', Symbol('s'))).rejects.toMatchObject({ code: 'VALUE_NOT_SERIALIZABLE', key: 'k' })
+  })
+
+  test('leaves its key free, and is no value of it: that which was there before stays', async () => {
+    const { a, b } = fleet({ failureCooldown: 0 })
+    const large = 'x'.repeat(2 ** 24)
+    const error = {
+      code: 'VALUE_TOO_LARGE',
+      key: 'k',
+      message: 'The value of "k" has 16777218 bytes, more than the 16777216 that `maxValueSize` allows',
+    }
+    await expect(a.getOrLoad('k', () => large)).rejects.toMatchObject(error)
+    expect(await b.getOrLoad('k', () => 'small')).toBe('small')
+    await expect(a.set('k', large)).rejects.toMatchObject(error)
+    expect(await b.peek('k')).toMatchObject({ state: 'fresh', value: 'small' })
   })
 })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Codec } from '../../../src/index.ts'
-import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { answerOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 import { UnreliableStore } from '../support/unreliable-store.ts'
 
 describe.for([
@@ -15,8 +15,7 @@ describe.for([
     const all = fleet({ leaseTtl: '10s' })
     all.ways.b.messages = messages
     const source = new Source<string>()
-    const leader = answerOf(all.a.getOrLoad('k', source.loader))
-    await settled()
+    const leader = await asked(all.a.getOrLoad('k', source.loader))
     const waiter = answerOf(all.b.getOrLoad('k', source.loader))
     await all.clock.advance(777)
     return { ...all, source, leader, waiter }
@@ -26,10 +25,7 @@ describe.for([
     const { clock, source, leader, waiter } = await waiting()
     source.run(0).resolve('v')
     await clock.advance(500)
-    expect([leader, waiter]).toEqual([
-      { state: 'value', value: 'v' },
-      { state: 'value', value: 'v' },
-    ])
+    expect([leader, waiter]).toEqual([valued('v'), valued('v')])
     expect(source.runs).toHaveLength(1)
   })
 
@@ -45,9 +41,8 @@ describe.for([
     const { a, clock, source, waiter } = await waiting()
     await Promise.all([a.close({ timeout: 0 }), clock.advance(500)])
     expect(source.runs).toHaveLength(2)
-    source.run(1).resolve('v')
-    await settled()
-    expect(waiter).toEqual({ state: 'value', value: 'v' })
+    await source.resolve(1, 'v')
+    expect(waiter).toEqual(valued('v'))
   })
 
   test('does not ask more often than it should', async () => {
@@ -63,9 +58,7 @@ describe.for([
 describe('a holder that dies', () => {
   test('is replaced when its lease ends (rule 10)', async () => {
     const { a, b, c, clock, ways } = fleet({ leaseTtl: '6s' })
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     const answers = [answerOf(b.getOrLoad('k', source.loader)), answerOf(c.getOrLoad('k', source.loader))]
     await clock.advance(1_000)
     ways.a.mode = 'silent'
@@ -75,10 +68,7 @@ describe('a holder that dies', () => {
     expect(source.runs).toHaveLength(2)
     source.run(1).resolve('v')
     await clock.advance(500)
-    expect(answers).toEqual([
-      { state: 'value', value: 'v' },
-      { state: 'value', value: 'v' },
-    ])
+    expect(answers).toEqual([valued('v'), valued('v')])
   })
 })
 
@@ -119,15 +109,13 @@ describe('a value that this process cannot read', () => {
     async (messages) => {
       const { clock, way, theirs: other, ours } = mixed()
       way.messages = messages
-      const source = new Source<string>()
-      const theirAnswer = answerOf(other.getOrLoad('k', source.loader))
-      await settled()
+      const { source, answer: theirAnswer } = await loading(other)
       const answer = answerOf(ours.getOrLoad('k', () => 'our v'))
       await clock.advance(10)
       source.run(0).resolve('v')
       await clock.advance(500)
-      expect(theirAnswer).toEqual({ state: 'value', value: 'v' })
-      expect(answer).toEqual({ state: 'value', value: 'our v' })
+      expect(theirAnswer).toEqual(valued('v'))
+      expect(answer).toEqual(valued('our v'))
       expect(way.count('claim')).toBeLessThan(10)
     },
   )

@@ -1,22 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf, asked, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 describe('a missing value', () => {
   test('is loaded once for all callers of all processes', async () => {
     const { all } = fleet()
     const source = new Source<string>()
-    const answers = answersOf(
+    const answers = await allAsked(
       all.flatMap((cache) => Array.from({ length: 10 }, () => cache.getOrLoad('k', source.loader))),
     )
-    await settled()
     expect(source.runs).toHaveLength(1)
-    source.run(0).resolve('v')
-    await settled()
-    expect(answers).toEqual(Array.from({ length: 30 }, () => ({ state: 'value', value: 'v' })))
+    await source.resolve(0, 'v')
+    expect(answers).toEqual(Array.from({ length: 30 }, () => valued('v')))
     expect(source.runs).toHaveLength(1)
   })
 
@@ -29,9 +27,8 @@ describe('a missing value', () => {
       answers.push(answerOf((count % 2 === 0 ? a : b).getOrLoad('k', source.loader)))
     }
     await settled()
-    source.run(0).resolve('v')
-    await settled()
-    expect(answers).toEqual(Array.from({ length: 11 }, () => ({ state: 'value', value: 'v' })))
+    await source.resolve(0, 'v')
+    expect(answers).toEqual(Array.from({ length: 11 }, () => valued('v')))
     expect(source.runs).toHaveLength(1)
   })
 
@@ -41,27 +38,18 @@ describe('a missing value', () => {
     const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
     await clock.advance(240_000)
     expect(source.runs).toHaveLength(1)
-    source.run(0).resolve('v')
-    await settled()
-    expect(answers).toEqual([
-      { state: 'value', value: 'v' },
-      { state: 'value', value: 'v' },
-    ])
+    await source.resolve(0, 'v')
+    expect(answers).toEqual([valued('v'), valued('v')])
   })
 
   test('is loaded once per key', async () => {
     const { a } = fleet()
     const source = new Source<string>()
-    const answers = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('l', source.loader)])
-    await settled()
+    const answers = await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('l', source.loader)])
     expect(source.runs.map(({ context }) => context.key)).toEqual(['k', 'l'])
     source.run(1).resolve('value of l')
-    source.run(0).resolve('value of k')
-    await settled()
-    expect(answers).toEqual([
-      { state: 'value', value: 'value of k' },
-      { state: 'value', value: 'value of l' },
-    ])
+    await source.resolve(0, 'value of k')
+    expect(answers).toEqual([valued('value of k'), valued('value of l')])
   })
 
   test('is not loaded for a lease that ran out on its way: another may have it by now (rule 3)', async () => {
@@ -70,22 +58,18 @@ describe('a missing value', () => {
     const letGo = ways.a.hold('claim', 'after')
     const late = answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(300)
-    const other = answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    const other = await asked(b.getOrLoad('k', source.loader))
     expect(source.runs).toHaveLength(1)
     letGo()
     await clock.advance(1)
     expect(source.runs).toHaveLength(1)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect([late, other]).toMatchObject([{ value: 'v' }, { value: 'v' }])
   })
 
   test('is not looked for again by those who join a load in their own process', async () => {
     const { a, ways } = fleet()
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     ways.a.sent.length = 0
     for (let count = 0; count < 10; count++) answerOf(a.getOrLoad('k', source.loader))
     await settled()
@@ -123,11 +107,10 @@ describe('a loaded value', () => {
   test('of a ttl that ends before anybody is told is still what they waited for (rule 6)', async () => {
     const { all, clock } = fleet({ ttl: 1 })
     const source = new Source<string>()
-    const answers = answersOf(all.map((cache) => cache.getOrLoad('k', source.loader)))
-    await settled()
+    const answers = await allAsked(all.map((cache) => cache.getOrLoad('k', source.loader)))
     source.run(0).resolve('v')
     await clock.advance(5)
-    expect(answers).toEqual(Array.from({ length: 3 }, () => ({ state: 'value', value: 'v' })))
+    expect(answers).toEqual(Array.from({ length: 3 }, () => valued('v')))
     expect(source.runs).toHaveLength(1)
   })
 
@@ -139,10 +122,7 @@ describe('a loaded value', () => {
     await clock.advance(5)
     source.run(0).resolve('v')
     await clock.advance(1_000)
-    expect(answers).toEqual([
-      { state: 'value', value: 'v' },
-      { state: 'value', value: 'v' },
-    ])
+    expect(answers).toEqual([valued('v'), valued('v')])
     expect(source.runs).toHaveLength(1)
   })
 
@@ -152,8 +132,7 @@ describe('a loaded value', () => {
       const all = fleet({ ttl: 1, tags: ['t'] })
       const { a, b, clock, ways } = all
       const source = new Source<string>()
-      const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-      await settled()
+      const answers = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
       answers.push(answerOf(b.getOrLoad('k', source.loader)))
       await settled()
       const letGo = ways.b.hold('read', 'before')
@@ -167,7 +146,7 @@ describe('a loaded value', () => {
 
     test('is still what they waited for (rule 6)', async () => {
       const { source, answers } = await joined()
-      expect(answers).toEqual(Array.from({ length: 3 }, () => ({ state: 'value', value: 'v' })))
+      expect(answers).toEqual(Array.from({ length: 3 }, () => valued('v')))
       expect(source.runs).toHaveLength(1)
     })
 
@@ -179,8 +158,7 @@ describe('a loaded value', () => {
     ])('is not, where %s was invalidated meanwhile (rule 4)', async ([, meanwhile]) => {
       const { source, answers } = await joined(meanwhile)
       expect(source.runs).toHaveLength(2)
-      source.run(1).resolve('new')
-      await settled()
+      await source.resolve(1, 'new')
       expect(answers.map((answer) => 'value' in answer && answer.value)).toEqual(['v', 'v', 'new'])
     })
   })
@@ -236,9 +214,7 @@ describe('each load', () => {
 
   test('is told its key, and that there is no older value', async () => {
     const { a } = fleet()
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     expect(source.run(0).context).toMatchObject({ key: 'k', stale: null })
     expect(source.run(0).context.signal.aborted).toBe(false)
   })

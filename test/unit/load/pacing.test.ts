@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { Pacing } from '../../../src/core/load/pacing.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 function pacing() {
   const clock = Object.assign(new FakeClock(), { random: () => 0.5 })
@@ -40,15 +40,12 @@ describe('the pause before a load', () => {
 /** A call whose loads of a second were voided twice. */
 async function voidedTwice(waitTimeout: '4s' | '5s') {
   const { a, b, clock } = fleet({ waitTimeout, hardTimeout: '3s' })
-  const source = new Source<string>()
-  const answer = answerOf(a.getOrLoad('k', source.loader))
-  await settled()
+  const { source, answer } = await loading(a)
   for (let round = 0; round < 2; round++) {
     await clock.advance(1_000)
     await b.invalidate('k')
     await settled()
-    source.run(round).resolve('old')
-    await settled()
+    await source.resolve(round, 'old')
     await clock.advance(50)
   }
   return { b, source, answer }
@@ -57,34 +54,27 @@ async function voidedTwice(waitTimeout: '4s' | '5s') {
 describe('in a storm of invalidations', () => {
   test('a lease is held before its load begins, and an invalidation meanwhile costs no load', async () => {
     const { a, b, clock } = fleet()
-    const source = new Source<string>()
-    const answer = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer } = await loading(a)
     for (let round = 0; round < 2; round++) {
       await b.invalidate('k')
       await clock.advance(5)
-      source.run(round).resolve('old')
-      await settled()
+      await source.resolve(round, 'old')
     }
     expect(source.runs).toHaveLength(2)
     await b.invalidate('k')
     await settled()
     await clock.advance(1_000)
     expect(source.runs).toHaveLength(3)
-    source.run(2).resolve('new')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: 'new' })
+    await source.resolve(2, 'new')
+    expect(answer).toEqual(valued('new'))
   })
 
   test('a lease is held, too, when the loader had ended before its load was voided', async () => {
     const { a, b, ways, clock } = fleet()
-    const source = new Source<string>()
-    const answer = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer } = await loading(a)
     for (let round = 0; round < 2; round++) {
       const letGo = ways.a.hold('fill', 'before')
-      source.run(round).resolve('old')
-      await settled()
+      await source.resolve(round, 'old')
       await b.invalidate('k')
       letGo()
       await settled()
@@ -92,36 +82,29 @@ describe('in a storm of invalidations', () => {
     expect(source.runs).toHaveLength(2)
     await clock.advance(20)
     expect(source.runs).toHaveLength(3)
-    source.run(2).resolve('new')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: 'new' })
+    await source.resolve(2, 'new')
+    expect(answer).toEqual(valued('new'))
   })
 
   test('a load waits for one that was voided and goes on, though no longer than 250 ms', async () => {
     const { a, b, clock } = fleet()
-    const source = new Source<string>()
-    const answer = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer } = await loading(a)
     await b.invalidate('k')
     await clock.advance(249)
     expect(source.runs).toHaveLength(1)
     await clock.advance(1)
     expect(source.runs).toHaveLength(2)
-    source.run(1).resolve('new')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: 'new' })
+    await source.resolve(1, 'new')
+    expect(answer).toEqual(valued('new'))
   })
 
   test('a load begins as soon as the one that was voided has ended', async () => {
     const { a, b } = fleet()
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     await b.invalidate('k')
     await settled()
     expect(source.runs).toHaveLength(1)
-    source.run(0).resolve('old')
-    await settled()
+    await source.resolve(0, 'old')
     expect(source.runs).toHaveLength(2)
   })
 
@@ -129,31 +112,26 @@ describe('in a storm of invalidations', () => {
     const { b, source, answer } = await voidedTwice('4s')
     expect(source.runs.map(({ context }) => context.fence === null)).toEqual([false, false, true])
     await b.invalidate('k')
-    source.run(2).resolve('new')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: 'new' })
+    await source.resolve(2, 'new')
+    expect(answer).toEqual(valued('new'))
   })
 
   test('a waiter loads without a lease after two such flights, though others always claim before it', async () => {
     const { a, b, c, ways, clock } = fleet({ waitTimeout: '4s' })
     const [source, own] = [new Source<string>(), new Source<string>()]
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    const answer = answerOf(b.getOrLoad('k', own.loader))
-    await settled()
+    await asked(a.getOrLoad('k', source.loader))
+    const answer = await asked(b.getOrLoad('k', own.loader))
     for (let round = 0; round < 3; round++) {
       await clock.advance(1_000)
       const letGo = ways.b.hold('claim', 'before')
       await c.invalidate('k')
-      answerOf(c.getOrLoad('k', source.loader))
-      await settled()
+      await asked(c.getOrLoad('k', source.loader))
       letGo()
       await settled()
     }
     expect(own.runs.map(({ context }) => context.fence)).toEqual([null])
-    own.run(0).resolve('new')
-    await settled()
-    expect(answer).toEqual({ state: 'value', value: 'new' })
+    await own.resolve(0, 'new')
+    expect(answer).toEqual(valued('new'))
   })
 
   test('a caller whose patience is not half over loads with a lease after two voided loads', async () => {

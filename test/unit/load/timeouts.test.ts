@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
-
-const pending = { state: 'pending' }
+import { loading, Source } from '../support/source.ts'
 
 describe('the hard timeout', () => {
   test('ends a load with LOAD_TIMEOUT for all who waited, and aborts its signal (rule 8)', async () => {
@@ -30,8 +28,7 @@ describe('the hard timeout', () => {
     const source = new Source<string>()
     answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(2_000)
-    source.run(0).resolve('too late')
-    await settled()
+    await source.resolve(0, 'too late')
     expect(await b.peek('k')).toEqual({ state: 'missing' })
     expect(await b.getOrLoad('k', () => 'new')).toBe('new')
   })
@@ -41,8 +38,7 @@ describe('the hard timeout', () => {
     const source = new Source<string>()
     const first = answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(2_000)
-    source.run(0).reject(new Error('too late'))
-    await settled()
+    await source.reject(0, new Error('too late'))
     expect(first).toMatchObject({ error: { code: 'LOAD_TIMEOUT' } })
   })
 
@@ -82,12 +78,8 @@ describe('the wait timeout', () => {
       { state: 'error', error },
     ])
     expect(source.run(0).context.signal.aborted).toBe(false)
-    source.run(0).resolve('v')
-    await settled()
-    expect(patient).toEqual([
-      { state: 'value', value: 'v' },
-      { state: 'value', value: 'v' },
-    ])
+    await source.resolve(0, 'v')
+    expect(patient).toEqual([valued('v'), valued('v')])
     expect(source.runs).toHaveLength(1)
   })
 
@@ -97,8 +89,7 @@ describe('the wait timeout', () => {
     const impatient = answerOf(a.getOrLoad('k', source.loader, { waitTimeout: 300 }))
     await clock.advance(300)
     expect(impatient).toMatchObject({ error: { code: 'WAIT_TIMEOUT' } })
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(await b.getOrLoad('k', source.loader)).toBe('v')
     expect(source.runs).toHaveLength(1)
   })
@@ -122,9 +113,7 @@ describe('the wait timeout', () => {
 
   test('of the last one who waits in a process ends its asking', async () => {
     const { a, b, clock, ways } = fleet({ hardTimeout: '1d' })
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader, { waitTimeout: '1d' }))
-    await settled()
+    const { source } = await loading(a, { waitTimeout: '1d' })
     answerOf(b.getOrLoad('k', source.loader, { waitTimeout: '2s' }))
     await clock.advance(3_000)
     const asked = ways.b.count('claim')
@@ -150,8 +139,7 @@ describe('an AbortSignal', () => {
     const letGo = ways.a.hold('read', 'after')
     const abort = new AbortController()
     const reason = new Error('gone')
-    const answer = answerOf(a.getOrLoad('k', source.loader, { signal: abort.signal }))
-    await settled()
+    const answer = await asked(a.getOrLoad('k', source.loader, { signal: abort.signal }))
     abort.abort(reason)
     letGo()
     await settled()
@@ -164,52 +152,38 @@ describe('an AbortSignal', () => {
     const source = new Source<string>()
     const abort = new AbortController()
     const reason = new Error('gone')
-    const leader = answerOf(a.getOrLoad('k', source.loader, { signal: abort.signal }))
-    await settled()
-    const others = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-    await settled()
+    const leader = await asked(a.getOrLoad('k', source.loader, { signal: abort.signal }))
+    const others = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
     abort.abort(reason)
     await settled()
     expect(leader).toEqual({ state: 'error', error: reason })
     expect(source.run(0).context.signal.aborted).toBe(false)
-    source.run(0).resolve('v')
-    await settled()
-    expect(others).toEqual([
-      { state: 'value', value: 'v' },
-      { state: 'value', value: 'v' },
-    ])
+    await source.resolve(0, 'v')
+    expect(others).toEqual([valued('v'), valued('v')])
     expect(source.runs).toHaveLength(1)
   })
 
   test('that is aborted while another process loads ends this caller only (rule 8)', async () => {
     const { a, b } = fleet()
-    const source = new Source<string>()
-    const leader = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer: leader } = await loading(a)
     const abort = new AbortController()
-    const [gone, other] = answersOf([
+    const [gone, other] = await allAsked([
       b.getOrLoad('k', source.loader, { signal: abort.signal }),
       b.getOrLoad('k', source.loader),
     ])
-    await settled()
     abort.abort(new Error('gone'))
     await settled()
     expect([leader, other]).toEqual([pending, pending])
     expect(gone).toEqual({ state: 'error', error: new Error('gone') })
-    source.run(0).resolve('v')
-    await settled()
-    expect([leader, other]).toEqual([
-      { state: 'value', value: 'v' },
-      { state: 'value', value: 'v' },
-    ])
+    await source.resolve(0, 'v')
+    expect([leader, other]).toEqual([valued('v'), valued('v')])
   })
 
   test('may be aborted with anything, undefined included', async () => {
     const { a } = fleet()
     for (const reason of ['text', null, 7]) {
       const abort = new AbortController()
-      const answer = answerOf(a.getOrLoad('k', new Source().loader, { signal: abort.signal }))
-      await settled()
+      const answer = await asked(a.getOrLoad('k', new Source().loader, { signal: abort.signal }))
       abort.abort(reason)
       await settled()
       expect(answer).toEqual({ state: 'error', error: reason })
@@ -240,8 +214,7 @@ describe('an AbortSignal', () => {
       ways.a.mode = 'silent'
       const abort = new AbortController()
       const loader = () => Promise.reject(new Error('down'))
-      const answer = answerOf(a.getOrLoad('k', loader, { signal: abort.signal }))
-      await settled()
+      const answer = await asked(a.getOrLoad('k', loader, { signal: abort.signal }))
       abort.abort(new Error('gone'))
       await clock.advance(1_000)
       await settled()

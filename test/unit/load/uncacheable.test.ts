@@ -1,21 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 describe('a result that must not be stored', () => {
   test('goes to the caller whose loader it came from, and the others load side by side (rule 11)', async () => {
     const { all } = fleet()
     const source = new Source<string>()
-    const answers = answersOf(
+    const answers = await allAsked(
       all.flatMap((cache) => [cache.getOrLoad('k', source.loader), cache.getOrLoad('k', source.loader)]),
     )
-    await settled()
     expect(source.runs).toHaveLength(1)
     source.run(0).context.doNotStore()
-    source.run(0).resolve('first')
-    await settled()
+    await source.resolve(0, 'first')
     expect(source.runs).toHaveLength(6)
     for (const [index, run] of source.runs.entries()) run.resolve(`value of run ${index}`)
     await settled()
@@ -35,16 +33,14 @@ describe('a result that must not be stored', () => {
     await a.getOrLoad('k', ({ doNotStore }) => (doNotStore(), 'mine'))
     await clock.advance(999)
     const source = new Source<string>()
-    const together = answersOf([a, b, c].map((cache) => cache.getOrLoad('k', source.loader)))
-    await settled()
+    const together = await allAsked([a, b, c].map((cache) => cache.getOrLoad('k', source.loader)))
     expect(source.runs.map(({ context }) => context.fence)).toEqual([null, null, null])
     for (const run of source.runs) run.resolve('v')
     await settled()
-    expect(together).toEqual(Array.from({ length: 3 }, () => ({ state: 'value', value: 'v' })))
+    expect(together).toEqual(Array.from({ length: 3 }, () => valued('v')))
     await clock.advance(1)
     const next = new Source<string>()
-    answersOf([a, b, c].map((cache) => cache.getOrLoad('k', next.loader)))
-    await settled()
+    await allAsked([a, b, c].map((cache) => cache.getOrLoad('k', next.loader)))
     expect(next.runs).toHaveLength(1)
   })
 
@@ -55,8 +51,7 @@ describe('a result that must not be stored', () => {
     expect(await b.getOrLoad('k', ({ fence }) => fence)).toBe(null)
     await clock.advance(1)
     expect(await b.getOrLoad('k', ({ fence }) => fence !== null)).toBe(true)
-    const failed = answerOf(a.getOrLoad('l', ({ doNotStore }) => doNotStore('soon' as '1s')))
-    await settled()
+    const failed = await asked(a.getOrLoad('l', ({ doNotStore }) => doNotStore('soon' as '1s')))
     expect(failed).toMatchObject({ error: expect.any(TypeError) as unknown })
   })
 
@@ -88,14 +83,11 @@ describe('a result that must not be stored', () => {
 
   test('is not loaded for callers who have lost their patience meanwhile (rule 8)', async () => {
     const { a, b, clock } = fleet()
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     const gone = [a, b].map((cache) => answerOf(cache.getOrLoad('k', source.loader, { waitTimeout: 100 })))
     await clock.advance(100)
     source.run(0).context.doNotStore()
-    source.run(0).resolve('mine')
-    await settled()
+    await source.resolve(0, 'mine')
     expect(gone).toMatchObject([{ error: { code: 'WAIT_TIMEOUT' } }, { error: { code: 'WAIT_TIMEOUT' } }])
     expect(source.runs).toHaveLength(1)
   })

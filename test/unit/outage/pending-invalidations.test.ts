@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Cache, CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { answerOf, asked, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading } from '../support/source.ts'
 
-const done = { state: 'value', value: undefined }
+const done = valued(undefined)
 
 /** A fleet whose invalidations are kept where they fail, and what `a` tells of them. */
 function keeping(): Fleet & { heard: unknown[]; value: (cache: Cache, key?: string) => Promise<unknown> } {
@@ -19,8 +19,7 @@ function keeping(): Fleet & { heard: unknown[]; value: (cache: Cache, key?: stri
   }
   let loads = 0
   const value = async (cache: Cache, key = 'k'): Promise<unknown> => {
-    const answer = answerOf(cache.getOrLoad(key, () => `load ${++loads}`))
-    await settled()
+    const answer = await asked(cache.getOrLoad(key, () => `load ${++loads}`))
     return answer.state === 'value' ? answer.value : answer
   }
   return { ...all, heard, value }
@@ -39,8 +38,7 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
     const { a, b, ways, heard, value, clock } = all
     expect(await value(b)).toBe('load 1')
     await silent(all)
-    const invalidated = answerOf(a.invalidate('k'))
-    await settled()
+    const invalidated = await asked(a.invalidate('k'))
     expect(invalidated).toEqual(done)
     expect(await value(b)).toBe('load 1')
     ways.a.thaw()
@@ -163,8 +161,7 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
   test('outlasts a write that was sent before it and is answered after it (rule 4)', async () => {
     const { a, b, ways, value, clock } = keeping()
     const answer = ways.a.hold('set', 'after')
-    const set = answerOf(a.set('k', 'set before'))
-    await settled()
+    const set = await asked(a.set('k', 'set before'))
     ways.a.mode = 'failing'
     await a.invalidate('k')
     ways.a.mode = 'answering'
@@ -203,27 +200,18 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
 
   test('voids what was loaded here before it, even if the store accepts it (rule 4)', async () => {
     const { a, ways, clock } = keeping()
-    const source = new Source<string>()
-    const before = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source, answer: before } = await loading(a)
     ways.a.mode = 'failing'
     await a.invalidate('k')
     ways.a.mode = 'answering'
-    const after = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const after = await asked(a.getOrLoad('k', source.loader))
     source.run(0).resolve('old')
-    source.run(1).resolve('new')
-    await settled()
-    expect([before, after]).toEqual([
-      { state: 'value', value: 'old' },
-      { state: 'value', value: 'new' },
-    ])
+    await source.resolve(1, 'new')
+    expect([before, after]).toEqual([valued('old'), valued('new')])
     await clock.advance(250)
-    const later = answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    source.run(2).resolve('newer')
-    await settled()
-    expect(later).toEqual({ state: 'value', value: 'newer' })
+    const later = await asked(a.getOrLoad('k', source.loader))
+    await source.resolve(2, 'newer')
+    expect(later).toEqual(valued('newer'))
   })
 })
 

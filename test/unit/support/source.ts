@@ -1,4 +1,7 @@
 import type { LoadContext, Loader } from '../../../src/core/load/loader.ts'
+import type { Cache } from '../../../src/index.ts'
+import { settled } from '../../support/fake-clock.ts'
+import { asked, type Answer } from './answer.ts'
 
 /** One run of a loader; it goes on until the test ends it. */
 export interface Run<T> {
@@ -22,4 +25,25 @@ export class Source<T = unknown> {
     if (run === undefined) throw new Error(`Expected run ${index} of the loader, it has run ${this.runs.length} times`)
     return run
   }
+
+  /** Ends a run with a value; resolves when everything has happened that follows before time passes. */
+  async resolve(index: number, value: T): Promise<void> {
+    this.run(index).resolve(value)
+    await settled()
+  }
+
+  /** Ends a run with an error, likewise. */
+  async reject(index: number, error: unknown): Promise<void> {
+    this.run(index).reject(error)
+    await settled()
+  }
+}
+
+/** A call for the key `k` of which the load is under way, until the test ends run 0 of the source. */
+export async function loading(
+  cache: Cache,
+  options?: Parameters<Cache['getOrLoad']>[2],
+): Promise<{ readonly source: Source<string>; readonly answer: Answer<string> }> {
+  const source = new Source<string>()
+  return { source, answer: await asked(cache.getOrLoad('k', source.loader, options)) }
 }
