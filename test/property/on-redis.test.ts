@@ -39,7 +39,7 @@ interface Fleet {
 /** Processes, as it were, each with a client of its own. */
 function fleet({ wakeUp, ...rest }: RedisStoreOptions & CacheOptions): Fleet {
   // A machine that is busy for a while is no fault.
-  const options: CacheOptions = { ...rest, commandTimeout: '10s' }
+  const options: CacheOptions = { ...rest, commandTimeout: '60s', leaseTtl: '60s' }
   const members = Array.from({ length: processes }, (_, index) => {
     const client = new Redis(inject('redisUrl'))
     clients.push(client)
@@ -79,8 +79,9 @@ test('what the simulated fleet keeps is kept on Redis too: no old value after a 
     // A load in the background, whose caller was served the old value, may itself be asking.
     const open = (): number => members.reduce((sum, { number }) => sum + player.open(number), 0)
     const which = JSON.stringify({ seed, tagged, options, operations })
-    await expect.poll(open, { message: which, timeout: 10_000 }).toBe(0)
-    const wrong = violations(new History(player.happenings), { errors, unleasedAtOnce: Infinity })
+    await expect.poll(open, { message: which, timeout: 60_000 }).toBe(0)
+    // How soon somebody is answered is judged on virtual time: here a busy machine would be.
+    const wrong = violations(new History(player.happenings), { errors, unleasedAtOnce: Infinity, late: 60_000 })
     expect(wrong, `In ${which}`).toEqual([])
   }
 })

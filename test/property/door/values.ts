@@ -44,31 +44,20 @@ const failing = (): never => {
   throw new Error('code of a value was run')
 }
 
-/** Makes one of what cannot be kept; a new one each time, for some of them change by being looked at. */
+/**
+ * Makes one of what cannot be kept; a new one each time, for some of them change by being looked at. Of each kind there
+ * are a few: unit/codec/codec.test.ts has them all.
+ */
 const refused: readonly (() => unknown)[] = [
   () => () => 1,
-  () => class {},
   () => Symbol('s'),
-  () => Symbol.for('s'),
-  () => Symbol.iterator,
   () => new Money(),
   () => new (class extends Map<number, number> {})([[1, 2]]),
-  () => new (class extends Array {})(3),
-  () => Object(1),
-  () => Object('text'),
   () => Object(1n),
-  () => /x/g,
-  () => new Error('x'),
-  () => new WeakMap(),
-  () => new WeakRef({}),
   () => Promise.resolve(1),
-  () => new URL('http://localhost'),
-  () => new AbortController(),
   () => globalThis,
   () => Object.create({ inherited: 1 }),
-  () => Object.create(Date.prototype),
   () => new Proxy({}, { ownKeys: failing, get: failing, getPrototypeOf: failing, has: failing }),
-  () => new Proxy([], {}),
   () => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
@@ -76,36 +65,18 @@ const refused: readonly (() => unknown)[] = [
   },
   () => Object.defineProperty({}, 'now', { get: failing, enumerable: true }),
   () => Object.defineProperty([1, 2], 1, { get: failing, enumerable: true }),
-  () => Object.defineProperty({}, 'toJSON', { value: failing }),
   () => Object.defineProperty({ a: 1 }, 'toJSON', { get: failing }),
-  () => Object.defineProperty([1], 'toJSON', { value: failing }),
   () => Object.defineProperty(new Uint8Array(2), 'buffer', { get: failing }),
   () => ({ toJSON: failing }),
   () => ({ [Symbol('s')]: 1 }),
-  () => Object.assign([1], { more: 1 }),
-  () => Object.assign(new Date(0), { zone: 'UTC' }),
   () => Object.assign(new Map(), { more: 1 }),
   () => [1, , 3], // oxlint-disable-line no-sparse-arrays
-  () => [, 1], // oxlint-disable-line no-sparse-arrays
-  () => Array.from({ length: 3 }).fill(1).concat(Array(2)),
-  () => new Uint8Array(new SharedArrayBuffer(2)),
   () => new SharedArrayBuffer(2),
-  () => {
-    const cyclic: Record<string, unknown> = { wide: Array.from({ length: 100 }, (_, index) => index) }
-    cyclic['self'] = cyclic
-    return cyclic
-  },
   () => {
     const cyclic = new Map<unknown, unknown>()
     return cyclic.set('a', [new Set([{ back: cyclic }])])
   },
-  () => {
-    const cyclic: unknown[] = []
-    cyclic.push(cyclic, cyclic)
-    return cyclic
-  },
   () => deep(1_001, (inner) => [inner]),
-  () => deep(5_000, (inner) => ({ inner })),
 ]
 
 /** A value at the bottom of so many levels. */

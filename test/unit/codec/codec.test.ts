@@ -71,54 +71,6 @@ const binary = [
   new DataView(memory),
 ]
 
-const text = fc.oneof(
-  fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) }),
-  fc.constantFrom('~', '~u', '~~d5', '~M', '~S', '~O', '~b', '__proto__', 'constructor', 'toJSON', 'length', '0', '10'),
-)
-const bytes = fc.uint8Array({ maxLength: 24 })
-const anything: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 5, withCrossShrink: true },
-    tie('leaf'),
-    tie('list'),
-    tie('map'),
-    tie('set'),
-    tie('record'),
-  ),
-  leaf: fc.oneof(
-    text,
-    fc.boolean(),
-    fc.double(),
-    fc.constantFrom(undefined, null, -0, Number.NaN, Number.POSITIVE_INFINITY),
-    fc.bigInt(),
-    fc.date({ noInvalidDate: true }),
-    bytes.map((filled) => Buffer.from(filled)),
-    bytes.map((filled) => Uint8Array.from(filled)),
-    bytes.map((filled) => Uint8Array.from(filled).buffer),
-    fc.float64Array({ maxLength: 4 }),
-    fc.constantFrom(...binary),
-  ),
-  list: fc.array(tie('value'), { maxLength: 4 }),
-  map: fc.array(fc.tuple(tie('value'), tie('value')), { maxLength: 4 }).map((entries) => new Map(entries)),
-  set: fc.array(tie('value'), { maxLength: 4 }).map((members) => new Set(members)),
-  record: fc
-    .tuple(fc.constantFrom(Object.prototype, null), fc.array(fc.tuple(text, tie('value')), { maxLength: 4 }))
-    .map(([prototype, entries]) => withKeys(prototype, entries)),
-})).value
-const tagLike: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
-  tree: fc.oneof({ maxDepth: 4 }, tie('tag'), tie('list'), tie('record')),
-  tag: fc
-    .tuple(
-      fc.constantFrom(...'~ u n d b i j z p m M S O x ?'.split(' ')),
-      fc.oneof(fc.string(), fc.constantFrom('', 'Buffer:', 'Int16Array:AAA')),
-    )
-    .map(([letter, rest]) => `~${letter}${rest}`),
-  list: fc
-    .tuple(fc.constantFrom('~M', '~S', '~O', '~~', 1), fc.array(tie('tree')))
-    .map(([name, rest]) => [name, ...rest]),
-  record: fc.array(fc.tuple(text, tie('tree'))).map((entries) => withKeys(Object.prototype, entries)),
-})).tree
-
 const exact: Record<string, unknown> = {
   undefined: undefined,
   null: null,
@@ -160,17 +112,15 @@ const exact: Record<string, unknown> = {
   'a toJSON that is no function': { toJSON: 'text' },
   'arrays that look like tags': [['~M', 1, 2], ['~S'], ['~O', {}]],
   'an empty object and an empty array': [{}, []],
+  'a property that holds undefined': { a: undefined, b: 1 },
   ...Object.fromEntries(binary.map((view) => [`a ${view.constructor.name}`, view])),
 }
 
 describe('a value comes back exactly as it went in', () => {
-  it.each(Object.entries(exact))('%s, at the top', (_, value) => {
-    expect(shown(roundTrip(value))).toBe(shown(value))
-  })
-
-  it.each(Object.entries(exact))('%s, as a property, an element, a key and a member', (_, value) => {
+  // Any nesting of all of them: property/door.test.ts.
+  it.each(Object.entries(exact))('%s, at the top, as a property, an element, a key and a member', (_, value) => {
     const holder = { before: 1, value, list: [value, 'after'], map: new Map([[value, value]]), set: new Set([value]) }
-    expect(shown(roundTrip(holder))).toBe(shown(holder))
+    for (const each of [value, holder]) expect(shown(roundTrip(each))).toBe(shown(each))
   })
 
   it('a Date is asked for its time as a Date, whatever has been put on it', () => {
@@ -182,10 +132,6 @@ describe('a value comes back exactly as it went in', () => {
     const [date] = codec.decode(stored([new Date(Number.NaN)])) as [Date]
     expect(date).toBeInstanceOf(Date)
     expect(date.getTime()).toBeNaN()
-  })
-
-  it('a property that holds undefined keeps its key', () => {
-    expect(Object.keys(roundTrip({ a: undefined, b: 1 }) as object)).toEqual(['a', 'b'])
   })
 
   it('a view of part of some memory brings only that part along', () => {
@@ -228,15 +174,6 @@ describe('a value comes back exactly as it went in', () => {
   ])('1000 levels of %s', (_, wrap) => {
     const value = nested(1_000, wrap)
     expect(stored(codec.decode(stored(value))).equals(stored(value))).toBe(true)
-  })
-
-  it('any nesting of all of them', () => {
-    fc.assert(
-      fc.property(anything, (value) => {
-        expect(shown(roundTrip(value))).toBe(shown(value))
-      }),
-      { numRuns: 2_000 },
-    )
   })
 })
 
@@ -401,12 +338,11 @@ describe('the payload', () => {
     )
   })
 
-  it.each([['~'], ['~d5'], [['~M', 1, 2]], [{ '~': '~~u' }]])(
-    'of %j is its JSON text too, tildes undoubled',
-    (value) => {
+  it('of a JSON value with tildes is its JSON text too, tildes undoubled', () => {
+    for (const value of ['~', '~d5', ['~M', 1, 2], { '~': '~~u' }]) {
       expect(stored(value).toString()).toBe(JSON.stringify(value))
-    },
-  )
+    }
+  })
 
   it('of a Buffer or Uint8Array is its bytes behind one marker byte', () => {
     const bytes = [0, 255, 123]
@@ -437,6 +373,7 @@ describe('the payload', () => {
   })
 })
 
+// Bytes that are made up at random: property/door.test.ts.
 describe('bytes that no codec wrote', () => {
   it.each([
     ['nothing', ''],
@@ -463,28 +400,6 @@ describe('bytes that no codec wrote', () => {
     for (const marker of [0, 4, 5, 6, 7, 8]) {
       expect(() => codec.decode(Buffer.of(marker, 34, 34))).toThrow(`unknown marker byte ${marker}`)
     }
-  })
-
-  it('garbage is read as some value or ends in an Error', () => {
-    const garbage = fc.oneof(
-      fc.uint8Array({ maxLength: 200 }),
-      fc.tuple(fc.nat(12), fc.uint8Array({ maxLength: 50 })).map(([marker, bytes]) => Uint8Array.of(marker, ...bytes)),
-      fc.tuple(fc.nat(4), fc.json()).map(([marker, text]) => Buffer.concat([Buffer.of(marker), Buffer.from(text)])),
-      tagLike.map((tree) => Buffer.from(`\u0003${JSON.stringify(tree)}`)),
-      fc.tuple(anything, fc.nat(), fc.nat(255)).map(([value, at, byte]) => {
-        const payload = stored(value)
-        payload[at % payload.length] = byte
-        return payload
-      }),
-    )
-    const inherited = Reflect.ownKeys(Object.prototype).length
-    fc.assert(
-      fc.property(garbage, (bytes) => {
-        expect(outcomeOf(() => codec.decode(Buffer.from(bytes)))).toMatch(/^fine$|^Error: Cannot read a stored value: /)
-        expect(Reflect.ownKeys(Object.prototype).length).toBe(inherited)
-      }),
-      { numRuns: 5_000 },
-    )
   })
 
   it.each(['', '\u0003'])('a key __proto__ in them pollutes no prototype (marker %j)', (marker) => {
