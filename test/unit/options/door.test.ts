@@ -7,135 +7,72 @@ const load = (): string => 'v'
 
 type Loose = { [Name in keyof Cache]: (...args: unknown[]) => Promise<unknown> }
 
-function loose(cache: Cache): Loose {
-  return cache as unknown as Loose
-}
+const badKey = 'Expected a key to be a well-formed string of 1 to 65536 characters, got '
 
-const badKeys = [
-  ['no text', 7],
-  ['nothing', undefined],
-  ['null', null],
-  ['empty', ''],
-  ['too long', 'k'.repeat(65_537)],
-  ['a text with a lone surrogate', 'a\ud800'],
-] as const
-
-describe.for(['getOrLoad', 'peek', 'set', 'invalidate'] as const)('%s', (method) => {
-  test.for(badKeys)('rejects a key that is %s with a TypeError, and sends nothing', async ([, key]) => {
-    const { a, ways } = fleet()
-    await expect(loose(a)[method](key, load)).rejects.toThrow(TypeError)
-    await expect(loose(a)[method](key, load)).rejects.toThrow(
-      'Expected a key to be a well-formed string of 1 to 65536 characters',
-    )
-    expect(ways.a.sent).toEqual([])
-  })
+// Of keys, and of the options of a cache, plan.test.ts has all that is refused; of options that are none, cache/bad-input.test.ts.
+test.for<[call: (cache: Loose) => Promise<unknown>, message: string]>([
+  [(cache) => cache.getOrLoad(7, load), `${badKey}7 (number)`],
+  [(cache) => cache.peek(''), `${badKey}one of 0 characters`],
+  [(cache) => cache.set(undefined, 'v'), `${badKey}undefined`],
+  [(cache) => cache.invalidate('a\ud800'), `${badKey}one with a lone surrogate`],
+  [(cache) => cache.getOrLoad('k'), 'Expected a loader function for "k", got undefined'],
+  [(cache) => cache.getOrLoad('k', 'v'), 'Expected a loader function for "k", got "v" (string)'],
+  [(cache) => cache.getOrLoad('k', Promise.resolve('v')), 'Expected a loader function for "k", got an object'],
+  [(cache) => cache.getOrLoad('k', { ttl: 1 }), 'Expected a loader function for "k", got an object'],
+  [(cache) => cache.getOrLoad('k', load, { tll: 1 }), 'Unknown option `tll` of getOrLoad'],
+  [(cache) => cache.getOrLoad('k', load, { namespace: 'x' }), 'Unknown option `namespace` of getOrLoad'],
+  [(cache) => cache.getOrLoad('k', load, { ttl: 0 }), 'Expected `ttl` to be a positive number'],
+  [(cache) => cache.getOrLoad('k', load, { signal: {} }), 'Expected `signal` to be an AbortSignal'],
+  [(cache) => cache.set('k', 'v', { tll: 1 }), 'Unknown option `tll` of set'],
+  [(cache) => cache.set('k', 'v', { grace: -1 }), 'Expected `grace` to be'],
+  [(cache) => cache.close({ timeuot: 1 }), 'Unknown option `timeuot` of close'],
+])('a method rejects what it cannot use with a TypeError, and sends nothing: %o, %s', async ([call, message]) => {
+  const { a, ways } = fleet()
+  const answer = call(a as unknown as Loose)
+  await expect(answer).rejects.toThrow(TypeError)
+  await expect(answer).rejects.toThrow(message)
+  expect(ways.a.sent).toEqual([])
 })
 
-describe('getOrLoad', () => {
-  test.for([
-    ['nothing', undefined, 'undefined'],
-    ['a value', 'v', '"v" (string)'],
-    ['a promise', Promise.resolve('v'), 'an object'],
-    ['options', { ttl: 1 }, 'an object'],
-  ] as const)('rejects a loader that is %s', async ([, loader, got]) => {
-    const { a, ways } = fleet()
-    await expect(loose(a).getOrLoad('k', loader)).rejects.toThrow(
-      new TypeError(`Expected a loader function for "k", got ${got}`),
-    )
-    expect(ways.a.sent).toEqual([])
-  })
-
-  test.for([
-    ['an unknown option', { tll: 1 }, /^Unknown option `tll` of getOrLoad/],
-    ['an option of the cache', { namespace: 'x' }, /^Unknown option `namespace` of getOrLoad/],
-    ['a bad ttl', { ttl: 0 }, /^Expected `ttl` to be a positive number/],
-    ['a bad signal', { signal: {} }, /^Expected `signal` to be an AbortSignal/],
-    ['null', null, /^Expected the options of getOrLoad to be an object, got null/],
-    ['a number', 60_000, /^Expected the options of getOrLoad to be an object, got 60000/],
-  ] as const)('rejects %s in place of options, and sends nothing', async ([, options, message]) => {
-    const { a, ways } = fleet()
-    await expect(loose(a).getOrLoad('k', load, options)).rejects.toThrow(TypeError)
-    await expect(loose(a).getOrLoad('k', load, options)).rejects.toThrow(message)
-    expect(ways.a.sent).toEqual([])
-  })
+test('a listener that is none is refused, and an event that there is not, for nobody would ever hear of it', () => {
+  const { a } = fleet()
+  const on = (name: string, listener: unknown) => () => a.on(name as never, listener as never)
+  expect(on('hit', 'listener')).toThrow(new TypeError('Expected a listener function, got "listener" (string)'))
+  expect(on('hits', () => undefined)).toThrow(TypeError)
 })
 
-describe('set', () => {
-  test.for([
-    ['an unknown option', { tll: 1 }, /^Unknown option `tll` of set/],
-    ['a bad grace', { grace: -1 }, /^Expected `grace` to be/],
-  ] as const)('rejects %s', async ([, options, message]) => {
-    const { a, ways } = fleet()
-    await expect(loose(a).set('k', 'v', options)).rejects.toThrow(TypeError)
-    await expect(loose(a).set('k', 'v', options)).rejects.toThrow(message)
-    expect(ways.a.sent).toEqual([])
-  })
+test('createCache throws a TypeError at once for what it cannot use', () => {
+  for (const options of [{ tll: 1 }, null, memoryStore()])
+    expect(() => createCache(options as object)).toThrow(TypeError)
 })
 
-describe('close', () => {
-  test('rejects an option that it does not know', async () => {
-    const { a } = fleet()
-    await expect(loose(a).close({ timeuot: 1 })).rejects.toThrow(TypeError)
-  })
+const max = 'Expected `max` to be a whole number of at least 1'
+
+test.for<[options: unknown, message: string]>([
+  [{ maxsize: 1 }, 'Unknown option `maxsize` of memoryStore; expected one of max, maxSize, values, clock'],
+  [{ max: 0 }, `${max}, got 0 (number)`],
+  [{ max: 1.5 }, `${max}, got 1.5 (number)`],
+  [{ max: Infinity }, `${max}, got Infinity (number)`],
+  [{ max: 2 ** 40 }, `${max} and at most 16777216, got 1099511627776 (number)`],
+  [{ maxSize: '64mb' }, 'Expected `maxSize` to be a whole number of at least 1, got "64mb" (string)'],
+  [{ clock: 5 }, 'Expected `clock` to be an object with now() and after(), got 5 (number)'],
+  [null, 'Expected the options of memoryStore to be an object, got null'],
+  [5, 'Expected the options of memoryStore to be an object, got 5 (number)'],
+])('memoryStore throws a TypeError for %j', ([options, message]) => {
+  expect(() => memoryStore(options as object)).toThrow(new TypeError(message))
 })
 
-describe('on', () => {
-  test('refuses a listener that is none', () => {
-    const { a } = fleet()
-    expect(() => loose(a).on('hit', 'listener')).toThrow(
-      new TypeError('Expected a listener function, got "listener" (string)'),
-    )
-  })
-
-  test('refuses an event that there is not, for nobody would ever hear of it', () => {
-    const { a } = fleet()
-    expect(() => loose(a).on('hits', () => undefined)).toThrow(TypeError)
-  })
-})
-
-describe('createCache', () => {
-  test('throws a TypeError at once for what it cannot use', () => {
-    expect(() => createCache({ tll: 1 } as object)).toThrow(TypeError)
-    expect(() => createCache(null as unknown as object)).toThrow(TypeError)
-    expect(() => createCache(memoryStore() as object)).toThrow(TypeError)
-  })
-})
-
-describe('memoryStore', () => {
-  test.for([
-    [
-      'an unknown option',
-      { maxsize: 1 },
-      'Unknown option `maxsize` of memoryStore; expected one of max, maxSize, values, clock',
-    ],
-    ['no values at all', { max: 0 }, 'Expected `max` to be a whole number of at least 1, got 0 (number)'],
-    ['a text', { maxSize: '64mb' }, 'Expected `maxSize` to be a whole number of at least 1, got "64mb" (string)'],
-    ['half a value', { max: 1.5 }, 'Expected `max` to be a whole number of at least 1, got 1.5 (number)'],
-    ['no bound at all', { max: Infinity }, 'Expected `max` to be a whole number of at least 1, got Infinity (number)'],
-    [
-      'more room than there is',
-      { max: 2 ** 40 },
-      'Expected `max` to be a whole number of at least 1 and at most 16777216, got 1099511627776 (number)',
-    ],
-    ['a clock that is none', { clock: 5 }, 'Expected `clock` to be an object with now() and after(), got 5 (number)'],
-    ['null', null, 'Expected the options of memoryStore to be an object, got null'],
-    ['a number', 5, 'Expected the options of memoryStore to be an object, got 5 (number)'],
-  ] as const)('throws a TypeError for %s', ([, options, message]) => {
-    expect(() => memoryStore(options as object)).toThrow(new TypeError(message))
-  })
-})
-
-describe('redisStore', () => {
+describe('redisStore throws a TypeError', () => {
   const methods = ['getBuffer', 'mgetBuffer', 'callBuffer', 'duplicate'] as const
   const client = (): object => Object.fromEntries(methods.map((method) => [method, () => null]))
 
-  test('throws a TypeError for options that are none', () => {
+  test('for options that are none', () => {
     for (const options of [null, 5, 'push']) {
       expect(() => redisStore(client() as never, options as never)).toThrow('Expected the options of redisStore to be')
     }
   })
 
-  test.for(methods)('throws a TypeError for a client without %s', (method) => {
+  test.for(methods)('for a client without %s', (method) => {
     expect(() => redisStore(client() as never)).not.toThrow()
     const without = { ...client(), [method]: undefined }
     expect(() => redisStore(without as never)).toThrow(TypeError)
@@ -143,10 +80,8 @@ describe('redisStore', () => {
   })
 })
 
-describe('what options inherit', () => {
-  test('is not looked at', async () => {
-    const cache = createCache(Object.create({ store: 5, ttl: -1 }) as object)
-    const options = Object.create({ signal: AbortSignal.abort(), ttl: -1 }) as object
-    expect(await cache.getOrLoad('k', load, options)).toBe('v')
-  })
+test('what options inherit is not looked at', async () => {
+  const cache = createCache(Object.create({ store: 5, ttl: -1 }) as object)
+  const options = Object.create({ signal: AbortSignal.abort(), ttl: -1 }) as object
+  expect(await cache.getOrLoad('k', load, options)).toBe('v')
 })
