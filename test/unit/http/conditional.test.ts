@@ -89,26 +89,16 @@ test.for([
 })
 
 test('a 304 has what a cache goes by, and not what is said of a content', () => {
-  const gone = [
-    'Content-Type',
-    'Content-Length',
-    'Content-Encoding',
-    'Content-Language',
-    'Content-Range',
-    'Content-MD5',
-    'Content-Digest',
-  ].map((name) => [name, 'x'] as const)
-  const kept = [
-    'Date',
-    'ETag',
-    'Vary',
-    'Cache-Control',
-    'Expires',
-    'Content-Location',
-    'Content-Security-Policy',
-    'Access-Control-Allow-Origin',
-    'Age',
-  ].map((name) => [name, 'x'] as const)
+  const gone = (
+    'Content-Type Content-Length Content-Encoding Content-Language Content-Range Content-MD5 ' + 'Content-Digest'
+  )
+    .split(' ')
+    .map((name) => [name, 'x'] as const)
+  const kept = (
+    'Date ETag Vary Cache-Control Expires Content-Location Content-Security-Policy ' + 'Access-Control-Allow-Origin Age'
+  )
+    .split(' ')
+    .map((name) => [name, 'x'] as const)
   const changed = ['last-MODIFIED', 'x'] as const
   expect(notModifiedFields([...gone, changed, ...kept])).toEqual(kept)
   expect(notModifiedFields([changed, ['Date', 'x']])).toEqual([changed, ['Date', 'x']])

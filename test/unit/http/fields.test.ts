@@ -3,151 +3,75 @@ import { fieldsOf, type FieldLine } from '../../../src/http/policy/fields.ts'
 import { freshen, headAgrees, isAbout } from '../../../src/http/policy/freshen.ts'
 import { dated, storedFields } from '../../../src/http/policy/stored-fields.ts'
 
-const kept: FieldLine[] = [
-  ['Content-Type', 'text/plain'],
-  ['content-TYPE', 'text/html'],
-  ['Link', '<a>'],
-  ['X-One', '1'],
-  ['Link', '<b>'],
-  ['__proto__', '1'],
-]
+/** The lines of a header, each as it is spelled. */
+function lines(...texts: string[]): FieldLine[] {
+  return texts.map((text) => text.split(': ') as [string, string])
+}
+
+const kept = lines(
+  'Content-Type: text/plain',
+  'content-TYPE: text/html',
+  'Link: <a>',
+  'X-One: 1',
+  'Link: <b>',
+  '__proto__: 1',
+)
 
 test('the fields of one connection are not stored, and all others are, in order and as they are spelled', () => {
-  const dropped = [
-    'Connection',
-    'Keep-Alive',
-    'Proxy-Authenticate',
-    'Proxy-Authentication-Info',
-    'Proxy-Authorization',
-    'Proxy-Connection',
-    'TE',
-    'Trailer',
-    'Transfer-Encoding',
-    'uPGRADE',
-  ]
-  const lines = kept.flatMap((line, index): FieldLine[] => [line, [dropped[index] as string, 'x']])
+  const dropped = (
+    'Connection Keep-Alive Proxy-Authenticate Proxy-Authentication-Info Proxy-Authorization ' +
+    'Proxy-Connection TE Trailer Transfer-Encoding uPGRADE'
+  ).split(' ')
+  const mixed = kept.flatMap((line, index): FieldLine[] => [line, [dropped[index] as string, 'x']])
   const rest = dropped.slice(kept.length).map((name): FieldLine => [name, 'x'])
-  expect(storedFields([...lines, ...rest], { setCookie: 'drop' })).toEqual(kept)
+  expect(storedFields([...mixed, ...rest], { setCookie: 'drop' })).toEqual(kept)
 })
 
 test('what Connection names is not stored, wherever it stands', () => {
-  const lines: FieldLine[] = [
-    ['A', '1'],
-    ['Connection', 'a, , B'],
-    ['b', '2'],
-    ['c', '3'],
-    ['connection', 'd'],
-    ['D', '4'],
-    ['a', '5'],
-  ]
-  expect(storedFields(lines, { setCookie: 'drop' })).toEqual([['c', '3']])
+  const given = lines('A: 1', 'Connection: a, , B', 'b: 2', 'c: 3', 'connection: d', 'D: 4', 'a: 5')
+  expect(storedFields(given, { setCookie: 'drop' })).toEqual(lines('c: 3'))
 })
 
 test('Set-Cookie is kept or dropped, as told', () => {
-  const lines: FieldLine[] = [
-    ['Set-Cookie', 'a=b'],
-    ['A', '1'],
-    ['set-cookie', 'c=d'],
-  ]
-  expect(storedFields(lines, { setCookie: 'keep' })).toEqual(lines)
-  expect(storedFields(lines, { setCookie: 'drop' })).toEqual([['A', '1']])
+  const given = lines('Set-Cookie: a=b', 'A: 1', 'set-cookie: c=d')
+  expect(storedFields(given, { setCookie: 'keep' })).toEqual(given)
+  expect(storedFields(given, { setCookie: 'drop' })).toEqual(lines('A: 1'))
 })
 
 test('what comes without a Date has that of when it came', () => {
-  expect(dated([['A', '1']], 784_111_777_000)).toEqual([
-    ['A', '1'],
-    ['Date', 'Sun, 06 Nov 1994 08:49:37 GMT'],
-  ])
-  expect(dated([['dAtE', 'x']], 784_111_777_000)).toEqual([['dAtE', 'x']])
+  expect(dated(lines('A: 1'), 784_111_777_000)).toEqual(lines('A: 1', 'Date: Sun, 06 Nov 1994 08:49:37 GMT'))
+  expect(dated(lines('dAtE: x'), 784_111_777_000)).toEqual(lines('dAtE: x'))
 })
 
 test('a 304 replaces the fields it has, all lines of each, and leaves the others', () => {
-  const stored: FieldLine[] = [
-    ['Link', '<a>'],
-    ['A', '1'],
-    ['Date', 'then'],
-    ['Link', '<b>'],
-    ['B', '2'],
-    ['Age', '500'],
-  ]
-  const update: FieldLine[] = [
-    ['date', 'now'],
-    ['X', '1'],
-    ['LINK', '<c>'],
-    ['link', '<d>'],
-    ['x', '2'],
-    ['Connection', 'b'],
-    ['b', '3'],
-  ]
-  expect(freshen(stored, update, { setCookie: 'drop' })).toEqual([
-    ['LINK', '<c>'],
-    ['link', '<d>'],
-    ['A', '1'],
-    ['date', 'now'],
-    ['B', '2'],
-    ['X', '1'],
-    ['x', '2'],
-  ])
+  const stored = lines('Link: <a>', 'A: 1', 'Date: then', 'Link: <b>', 'B: 2', 'Age: 500')
+  const update = lines('date: now', 'X: 1', 'LINK: <c>', 'link: <d>', 'x: 2', 'Connection: b', 'b: 3')
+  expect(freshen(stored, update, { setCookie: 'drop' })).toEqual(
+    lines('LINK: <c>', 'link: <d>', 'A: 1', 'date: now', 'B: 2', 'X: 1', 'x: 2'),
+  )
 })
 
-test.for([
-  'Content-Encoding',
-  'Content-Length',
-  'Content-MD5',
-  'Content-Range',
-  'Content-Digest',
-  'ETag',
-  'Transfer-Encoding',
-  'Connection',
-])('a 304 does not replace %s', (name) => {
-  expect(
-    freshen(
-      [
-        [name, 'a'],
-        ['A', '1'],
-      ],
-      [[name, 'b']],
-      { setCookie: 'keep' },
-    ),
-  ).toEqual([
-    [name, 'a'],
-    ['A', '1'],
-  ])
-  expect(freshen([['A', '1']], [[name, 'b']], { setCookie: 'keep' })).toEqual([['A', '1']])
+const fixed =
+  'Content-Encoding Content-Length Content-MD5 Content-Range Content-Digest ETag Transfer-Encoding Connection'
+
+test.for(fixed.split(' '))('a 304 does not replace %s', (name) => {
+  const update = lines(`${name}: b`)
+  const stored = lines(`${name}: a`, 'A: 1')
+  expect(freshen(stored, update, { setCookie: 'keep' })).toEqual(stored)
+  expect(freshen(lines('A: 1'), update, { setCookie: 'keep' })).toEqual(lines('A: 1'))
 })
 
-test.for([
-  'Cache-Control',
-  'Content-Foo',
-  'Content-Location',
-  'Content-Security-Policy',
-  'Content-Type',
-  'Clear-Site-Data',
-  'Expires',
-  'Public-Key-Pins',
-  'Set-Cookie',
-  'Set-Cookie2',
-  'X-Content-Foo',
-  'X-Frame-Options',
-  'X-XSS-Protection',
-  'Age',
-  'Vary',
-  'Last-Modified',
-])('a 304 replaces %s', (name) => {
-  expect(
-    freshen(
-      [
-        [name, 'a'],
-        [name, 'b'],
-      ],
-      [[name, 'c']],
-      { setCookie: 'keep' },
-    ),
-  ).toEqual([[name, 'c']])
+const replaced =
+  'Cache-Control Content-Foo Content-Location Content-Security-Policy Content-Type Clear-Site-Data Expires Age Vary ' +
+  'Public-Key-Pins Set-Cookie Set-Cookie2 X-Content-Foo X-Frame-Options X-XSS-Protection Last-Modified'
+
+test.for(replaced.split(' '))('a 304 replaces %s', (name) => {
+  const update = lines(`${name}: c`)
+  expect(freshen(lines(`${name}: a`, `${name}: b`), update, { setCookie: 'keep' })).toEqual(update)
 })
 
 test('a 304 sets no cookie where cookies are not stored', () => {
-  expect(freshen([['A', '1']], [['Set-Cookie', 'a=b']], { setCookie: 'drop' })).toEqual([['A', '1']])
+  expect(freshen(lines('A: 1'), lines('Set-Cookie: a=b'), { setCookie: 'drop' })).toEqual(lines('A: 1'))
 })
 
 const modified = { 'last-modified': 'Sun, 06 Nov 1994 08:49:37 GMT' }

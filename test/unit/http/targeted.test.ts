@@ -35,16 +35,11 @@ test.for([
   expect(directives('cdn-cache-control', text)[1]).toEqual(expected)
 })
 
-test.for([
-  'max-age="3600"',
-  'max-age=3600.0',
-  'max-age=3600.5',
-  'max-age=-1',
-  'max-age',
-  'max-age=abc',
-  'max-age=(60)',
-  'max-age=:NjA=:',
-])('a targeted max-age is a whole number: %s is invalid', (text) => {
+test.for(
+  (
+    'max-age="3600" max-age=3600.0 max-age=3600.5 max-age=-1 max-age max-age=abc max-age=(60) ' + 'max-age=:NjA=:'
+  ).split(' '),
+)('a targeted max-age is a whole number: %s is invalid', (text) => {
   const { directives, field } = cacheControlOf({ 'cdn-cache-control': text, 'cache-control': 'max-age=60' })
   expect([field, secondsOf(directives, 'max-age')]).toEqual(['cdn-cache-control', 'invalid'])
 })
