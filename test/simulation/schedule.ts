@@ -221,18 +221,8 @@ function operationOf(random: Random, scene: Scene): Operation {
   const loader = { takes: takes(random, scene), ends: 'value' as const }
   switch (
     random.pick<'ask' | 'write' | 'peek' | 'close'>(
-      'ask',
-      'ask',
-      'ask',
-      'ask',
-      'ask',
-      'ask',
-      'ask',
-      'ask',
-      'write',
-      'write',
-      'write',
-      'write',
+      ...Array<'ask'>(8).fill('ask'),
+      ...Array<'write'>(4).fill('write'),
       'peek',
       'close',
     )

@@ -124,20 +124,8 @@ describe('a value comes back exactly as it went in', () => {
 })
 
 describe('bytes that another codec wrote', () => {
-  const values = [
-    0,
-    5,
-    53,
-    'abc',
-    '!'.repeat(100),
-    null,
-    true,
-    [1],
-    { a: 1 },
-    Buffer.from('abc'),
-    new Date(5),
-    'a'.repeat(5_000),
-  ]
+  const some = [0, 5, 53, 'abc', '!'.repeat(100), null, true, [1]]
+  const values = [...some, { a: 1 }, Buffer.from('abc'), new Date(5), 'a'.repeat(5_000)]
   const kinds = [
     ...Object.entries(bases).map(([name, make]) => [name, make()] as const),
     ['compressed', compressed(jsonCodec(), { above: 100 })] as const,
@@ -452,13 +440,12 @@ describe('encrypted', () => {
   })
 
   it('does not read with a wrong key of the right name', () => {
-    const payload = stored(codec, 'value')
     const wrong = encrypted(json, { keys: [{ id: old.id, key: young.key }] })
-    expect(errorOf(() => wrong.decode(payload)).message).toMatch(/the key "2025" does not decrypt it/)
+    expect(errorOf(() => wrong.decode(stored(codec, 'value'))).message).toMatch(/the key "2025" does not decrypt it/)
   })
 
   it('does not read a value under the name of another key, even where both are the same bytes', () => {
-    const twice = encrypted(json, { keys: [{ id: 'one', key: old.key }, { id: 'two', key: old.key }] }) // prettier-ignore
+    const twice = encrypted(json, { keys: ['one', 'two'].map((id) => ({ id, key: old.key })) })
     const payload = stored(twice, 'value')
     expect(twice.decode(payload)).toBe('value')
     payload.write('two', 2)
@@ -472,10 +459,9 @@ describe('encrypted', () => {
     expectUnread(admin, payload)
     expectUnread(encrypted(json, { keys }), payload)
     // The id and the context stand side by side, and yet are told apart.
-    const [a, b] = [{ id: 'ab', key }, { id: 'a', key }] // prettier-ignore
-    const moved = stored(encrypted(json, { keys: [a], context: 'c' }), 'value')
+    const moved = stored(encrypted(json, { keys: [{ id: 'ab', key }], context: 'c' }), 'value')
     const asOther = Buffer.concat([Buffer.of(moved[0] as number, 1), Buffer.from('a'), moved.subarray(4)])
-    expectUnread(encrypted(json, { keys: [b], context: 'bc' }), asOther)
+    expectUnread(encrypted(json, { keys: [{ id: 'a', key }], context: 'bc' }), asOther)
   })
 
   it('refuses a value with any bit changed, cut anywhere, or with more behind it', () => {
@@ -534,28 +520,12 @@ describe('encrypted', () => {
     [`${ofKey}a value of type string`, { keys: [{ id: 'a', key: secret }] }],
     [`${ofKey}31 bytes`, { keys: [{ id: 'a', key: Buffer.from(secret.slice(1)) }] }],
     [`${ofKey}33 bytes`, { keys: [{ id: 'a', key: Buffer.from(`${secret}x`) }] }],
-    [
-      `${ofKey}a secret KeyObject of 16 bytes`,
-      { keys: [{ id: 'a', key: createSecretKey(Buffer.from(secret.slice(16))) }] },
-    ],
+    [`${ofKey}a secret KeyObject of 16 bytes`, { keys: [{ id: 'a', key: createSecretKey(old.key.subarray(16)) }] }],
     [`${ofKey}a public KeyObject`, { keys: [{ id: 'a', key: generateKeyPairSync('ed25519').publicKey }] }],
-    [
-      'Expected `keys[1].key` to be 32 bytes or a secret KeyObject of 32, got a list of 32',
-      {
-        keys: [
-          { id: 'a', key },
-          { id: 'b', key: [...Buffer.from(secret)] },
-        ],
-      },
-    ],
+    [`${ofKey.replace('[0]', '[1]')}a list of 32`, { keys: [keys[0], { id: 'b', key: [...Buffer.from(secret)] }] }],
     [
       'Expected each of `keys` to have an id of its own, got the same at 0 and 1',
-      {
-        keys: [
-          { id: secret, key },
-          { id: secret, key: old.key },
-        ],
-      },
+      { keys: [key, old.key].map((each) => ({ id: secret, key: each })) },
     ],
     ['Expected `context` to be a text, got 5 (number)', { keys, context: 5 }],
     ['Expected `context` to be a text, got one with half a surrogate pair', { keys, context: '\udc00' }],
@@ -575,26 +545,21 @@ describe('encrypted', () => {
 describe('what wraps a codec', () => {
   const wraps = { compressed, encrypted: (codec: Codec) => encrypted(codec, { keys }) }
 
-  it.each(Object.entries(wraps))('as %s refuses what is none', (_, wrap) => {
-    for (const wrong of [undefined, null, 'json', {}, { encode: () => Buffer.of(1) }]) {
-      expect(refusalOf(() => wrap(wrong as never))).toMatch(
-        /^Expected `codec` to be an object with encode\(\) and decode\(\)/,
-      )
-    }
-  })
-
-  it.each(Object.entries(wraps))('as %s says what a codec did that encodes to something else', (_, wrap) => {
-    for (const [returned, got] of [
-      [undefined, 'undefined'],
-      ['hunter2', 'a string'],
-      [Promise.reject(new Error('too late')), 'an instance of Promise'],
-    ] as const) {
-      const codec = wrap({ encode: () => returned as never, decode: () => 1 })
+  it.each(Object.entries(wraps))(
+    'as %s refuses what is none, and says what one did that encodes to something else',
+    (_, wrap) => {
+      for (const wrong of [undefined, null, 'json', {}, { encode: () => Buffer.of(1) }]) {
+        expect(refusalOf(() => wrap(wrong as never))).toMatch(
+          /^Expected `codec` to be an object with encode\(\) and decode\(\)/,
+        )
+      }
+      // unit/codec/mistaken-codec.test.ts has every kind.
+      const codec = wrap({ encode: () => Promise.reject(new Error('too late')) as never, decode: () => 1 })
       expect(refusalOf(() => codec.encode(1))).toBe(
-        `Expected encode() of the wrapped codec to return a Uint8Array, got ${got}`,
+        'Expected encode() of the wrapped codec to return a Uint8Array, got an instance of Promise',
       )
-    }
-  })
+    },
+  )
 
   it('passes on what the codec refuses, with its path', async () => {
     const cache = createCache({ codec: encrypted(compressed(v8Codec()), { keys }) })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Codec } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { answerOf, asked } from '../support/answer.ts'
 
 /** Two processes on one store: one with a codec that makes a mistake, one whose codec is right. */
 function mistaken(codec: Partial<Record<keyof Codec, () => unknown>>) {
@@ -45,8 +45,7 @@ describe('a codec that encodes', () => {
       { state: 'error', error },
       { state: 'error', error },
     ])
-    const other = answerOf(b.getOrLoad('k', () => 'right'))
-    await settled()
+    const other = await asked(b.getOrLoad('k', () => 'right'))
     expect(other).toEqual({ state: 'value', value: 'right' })
   })
 
@@ -57,14 +56,12 @@ describe('a codec that encodes', () => {
     ['what cannot be shown', Object.create(null), 'a value that cannot be shown was thrown'],
   ] as const)('by throwing %s is told what, and its lease is free', async ([, thrown, said]) => {
     const { a, b } = mistaken({ encode: failing(thrown) })
-    const answer = answerOf(a.getOrLoad('k', () => 'v'))
-    await settled()
+    const answer = await asked(a.getOrLoad('k', () => 'v'))
     expect(answer).toMatchObject({
       state: 'error',
       error: { code: 'VALUE_NOT_SERIALIZABLE', message: `The value of "k" cannot be stored: ${said}`, cause: thrown },
     })
-    const other = answerOf(b.getOrLoad('k', () => 'right'))
-    await settled()
+    const other = await asked(b.getOrLoad('k', () => 'right'))
     expect(other).toEqual({ state: 'value', value: 'right' })
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answersOf } from '../support/answer.ts'
+import { allAsked } from '../support/answer.ts'
 import { Source } from '../support/source.ts'
 
 describe('a memory store', () => {
@@ -31,11 +31,9 @@ describe('a memory store', () => {
     const store = memoryStore({ clock, maxSize: 1_000 })
     const caches = [createCache({ store, clock }), createCache({ store, clock }), createCache({ store, clock })]
     const source = new Source<string>()
-    const answers = answersOf(caches.map((cache) => cache.getOrLoad('k', source.loader)))
-    await settled()
+    const answers = await allAsked(caches.map((cache) => cache.getOrLoad('k', source.loader)))
     const large = 'x'.repeat(5_000)
-    source.run(0).resolve(large)
-    await settled()
+    await source.resolve(0, large)
     expect(answers).toEqual(Array.from({ length: 3 }, () => ({ state: 'value', value: large })))
     expect(source.runs).toHaveLength(1)
   })
@@ -45,11 +43,9 @@ describe('a memory store', () => {
     const store = memoryStore({ clock, max: 1 })
     const caches = [createCache({ store, clock }), createCache({ store, clock })]
     const source = new Source<string>()
-    const answers = answersOf(caches.map((cache) => cache.getOrLoad('k', source.loader)))
-    await settled()
+    const answers = await allAsked(caches.map((cache) => cache.getOrLoad('k', source.loader)))
     for (let count = 0; count < 10; count++) await caches[0]?.set(`other ${count}`, count)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(answers).toEqual([
       { state: 'value', value: 'v' },
       { state: 'value', value: 'v' },

@@ -29,23 +29,6 @@ function tell(events: Events, name: keyof CacheEvents): void {
 }
 
 describe('a channel of node:diagnostics_channel', () => {
-  test('is told what the listeners are told, and the namespace', async () => {
-    const { a, clock } = fleet({ namespace: 'shop' })
-    const [misses, loads, fills, hits] = ['miss', 'load', 'fill', 'hit'].map((name) => published(`herdless:${name}`))
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await clock.advance(250)
-    source.run(0).resolve('v')
-    await settled()
-    await a.getOrLoad('k', source.loader)
-    expect({ misses, loads, fills, hits }).toEqual({
-      misses: [{ namespace: 'shop', key: 'k' }],
-      loads: [{ namespace: 'shop', key: 'k', leased: true }],
-      fills: [{ namespace: 'shop', key: 'k', bytes: 3, loadTime: 250 }],
-      hits: [{ namespace: 'shop', key: 'k' }],
-    })
-  })
-
   test.for(eventNames)('is there for %s, and heard of no longer than it is subscribed to', (name) => {
     const events = new Events('shop')
     expect(events.heard(name)).toBe(false)

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import type { Cache, CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 const names = [
   'hit',
@@ -36,8 +36,7 @@ describe('a cache tells', () => {
     const source = new Source<string>()
     answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(250)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     await a.getOrLoad('k', source.loader)
     expect(events).toEqual([
       ['miss', { key: 'k' }],
@@ -51,23 +50,18 @@ describe('a cache tells', () => {
     const { a } = fleet()
     const events = heard(a)
     const source = new Source<string>()
-    answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
-    await settled()
-    source.run(0).resolve('v')
-    await settled()
+    await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    await source.resolve(0, 'v')
     expect(events.map(([name]) => name)).toEqual(['miss', 'miss', 'miss', 'load', 'fill'])
   })
 
   test('of a wait for another process, once', async () => {
     const { a, b, clock } = fleet()
     const events = heard(b)
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     answerOf(b.getOrLoad('k', source.loader))
     await clock.advance(5_000)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(events).toEqual([
       ['miss', { key: 'k' }],
       ['wait', { key: 'k' }],
@@ -89,10 +83,8 @@ describe('a cache tells', () => {
     const { a, b } = fleet()
     const [here, there] = [heard(a), heard(b)]
     const source = new Source<string>()
-    answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-    await settled()
-    source.run(0).reject(new Error('down'))
-    await settled()
+    await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    await source.reject(0, new Error('down'))
     for (const events of [here, there]) {
       expect(events.at(-1)).toMatchObject([
         'failure',

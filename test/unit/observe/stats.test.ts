@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { TopKeys } from '../../../src/core/observe/counters.ts'
 import { createCache } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf, asked } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -28,12 +28,10 @@ describe('stats', () => {
   test('count each call once, and what the loads took that were spared, while nobody listens', async () => {
     const { a, b, clock } = fleet()
     const source = new Source<string>()
-    answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
-    await settled()
+    await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
     answersOf([b.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
     await clock.advance(2_000)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     for (let hit = 0; hit < 7; hit++) await a.getOrLoad('k', source.loader)
     expect(a.stats()).toMatchObject({ hits: 7, misses: 3, loads: 1, waits: 0, hitRatio: 0.7, loadsSaved: 9 })
     expect(a.stats().secondsSaved).toBe(18)
@@ -47,8 +45,7 @@ describe('stats', () => {
       const source = new Source<string>()
       answerOf(a.getOrLoad(`k${index}`, source.loader))
       await clock.advance(took)
-      source.run(0).resolve('v')
-      await settled()
+      await source.resolve(0, 'v')
     }
     for (let hit = 0; hit < 5; hit++) await a.getOrLoad('k0', () => 'v')
     expect(a.stats()).toMatchObject({ loadsSaved: 5, secondsSaved: 1 })
@@ -86,8 +83,7 @@ describe('stats', () => {
     const bad = (): never => {
       throw new Error('down')
     }
-    answersOf([a.getOrLoad('k', bad)])
-    await settled()
+    await allAsked([a.getOrLoad('k', bad)])
     expect(a.stats()).toMatchObject({ misses: 1, loads: 1, failures: 1, loadsSaved: 0, secondsSaved: null })
   })
 })
@@ -118,8 +114,7 @@ describe('the keys of stats', () => {
   test('are not kept unless they are asked for', async () => {
     const { a } = fleet()
     const source = new Source<string>()
-    answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
-    await settled()
+    await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
     expect(a.stats().topKeys).toEqual([])
   })
 

@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, test } from 'vitest'
 import type { Cache, Trace, TraceOutcome, Tracer } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { answerOf, asked } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 /** What became of each thing that was traced, in the order of their beginnings. */
 class Recorder implements Tracer {
@@ -49,15 +49,12 @@ describe('a tracer is told', () => {
   test('of a wait for another process, and what that calls its load', async () => {
     const { a, b, clock } = fleet()
     const [of, other] = [new Recorder(a, 'a'), new Recorder(b, 'b')]
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     answerOf(b.getOrLoad('k', source.loader))
     // Long enough to ask again several times.
     await clock.advance(2_000)
     expect((await b.explain('k')).load?.context).toBe('a1')
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(of.told).toEqual([{ what: 'load', follows: [], end: 'value' }])
     expect(other.told).toEqual([{ what: 'wait', follows: ['a1'], end: 'value' }])
   })
@@ -67,16 +64,13 @@ describe('a tracer is told', () => {
     const traces = new Recorder(a, 'a')
     const source = new Source<string>()
     const controller = new AbortController()
+    await asked(a.getOrLoad('k', source.loader))
     answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    answerOf(a.getOrLoad('k', source.loader))
-    answerOf(a.getOrLoad('k', source.loader, { signal: controller.signal }))
-    await settled()
+    await asked(a.getOrLoad('k', source.loader, { signal: controller.signal }))
     controller.abort()
     await settled()
     expect(traces.told.map(({ end }) => end)).toEqual([undefined, undefined, 'left'])
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect(traces.told).toEqual([
       { what: 'load', follows: [], end: 'value' },
       { what: 'wait', follows: ['a1'], end: 'value' },
@@ -92,10 +86,8 @@ describe('a tracer is told', () => {
     const source = new Source<string>()
     await a.getOrLoad('k', source.loader)
     await settled()
-    answerOf(a.refresh('k', source.loader))
-    await settled()
-    source.run(0).resolve('v')
-    await settled()
+    await asked(a.refresh('k', source.loader))
+    await source.resolve(0, 'v')
     expect(traces.told).toEqual([
       { what: 'load', follows: [], end: 'value' },
       { what: 'wait', follows: ['a1'], end: 'value' },
@@ -105,16 +97,12 @@ describe('a tracer is told', () => {
   test('of a load that is voided, and what comes next for all', async () => {
     const { a, b, c } = fleet()
     const [of, other] = [new Recorder(a, 'a'), new Recorder(b, 'b')]
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
+    await asked(b.getOrLoad('k', source.loader))
     await c.invalidate('k')
     await settled()
     expect(source.runs).toHaveLength(2)
-    source.run(1).resolve('v')
-    await settled()
+    await source.resolve(1, 'v')
     expect(of.told[0]).toEqual({ what: 'load', follows: [], end: 'lost', code: 'LEASE_LOST' })
     expect(other.told[0]).toEqual({ what: 'wait', follows: ['a1'], end: 'again' })
     // One of them loads, and the other waits for that very load.
@@ -127,16 +115,12 @@ describe('a tracer is told', () => {
   test('that a wait came to a load of its own, because the holder is gone', async () => {
     const { a, b, c, ways, clock } = fleet({ leaseTtl: '3s' })
     const [waiter, third] = [new Recorder(b, 'b'), new Recorder(c, 'c')]
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
+    await asked(b.getOrLoad('k', source.loader))
     ways.a.mode = 'silent'
     await clock.advance(3_500)
     expect(source.runs.length).toBeGreaterThan(1)
-    answerOf(c.getOrLoad('k', source.loader))
-    await settled()
+    await asked(c.getOrLoad('k', source.loader))
     source.runs.at(-1)?.resolve('v')
     await settled()
     // The holder said nothing of itself.
@@ -150,14 +134,10 @@ describe('a tracer is told', () => {
   test('of what fails, here and elsewhere, what must not be stored, and claims that come to nothing', async () => {
     const { a, b } = fleet({ failureCooldown: '10s' })
     const [of, other] = [new Recorder(a, 'a'), new Recorder(b, 'b')]
-    answerOf(a.getOrLoad('bad', () => Promise.reject(new Error('down'))))
-    await settled()
-    answerOf(b.getOrLoad('bad', () => 'v'))
-    await settled()
-    answerOf(a.getOrLoad('own', ({ doNotStore }) => doNotStore()))
-    await settled()
-    answerOf(b.getOrLoad('own', () => 'v'))
-    await settled()
+    await asked(a.getOrLoad('bad', () => Promise.reject(new Error('down'))))
+    await asked(b.getOrLoad('bad', () => 'v'))
+    await asked(a.getOrLoad('own', ({ doNotStore }) => doNotStore()))
+    await asked(b.getOrLoad('own', () => 'v'))
     expect(of.told).toEqual([
       { what: 'load', follows: [], end: 'failed', code: 'LOAD_FAILED' },
       { what: 'load', follows: [], end: 'pass' },
@@ -185,11 +165,8 @@ test('a context that is too long is not sent, for a part of it would name someth
   const { a, b } = fleet()
   const traces = new Recorder(a, 'x'.repeat(256))
   const waits = new Recorder(b, 'b')
-  const source = new Source<string>()
-  answerOf(a.getOrLoad('k', source.loader))
-  await settled()
-  answerOf(b.getOrLoad('k', source.loader))
-  await settled()
+  const { source } = await loading(a)
+  await asked(b.getOrLoad('k', source.loader))
   expect([traces.told.length, waits.told[0]?.follows]).toEqual([1, ['']])
 })
 

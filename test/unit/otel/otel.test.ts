@@ -20,9 +20,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createCache, type Cache, type CacheOptions } from '../../../src/index.ts'
 import { instrument, type InstrumentOptions } from '../../../src/otel/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { answerOf, asked } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 beforeAll(() => void context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable()))
 afterAll(() => context.disable())
@@ -118,12 +118,9 @@ describe('spans', () => {
   test('of a wait have a link to the load in the other process, and are part of the trace of who waits', async () => {
     const { a, b, here, there } = traced()
     const source = new Source<string>()
-    answerOf(here.inside('there it loads', () => a.getOrLoad('k', source.loader)))
-    await settled()
-    answerOf(there.inside('here it waits', () => b.getOrLoad('k', source.loader)))
-    await settled()
-    source.run(0).resolve('v')
-    await settled()
+    await asked(here.inside('there it loads', () => a.getOrLoad('k', source.loader)))
+    await asked(there.inside('here it waits', () => b.getOrLoad('k', source.loader)))
+    await source.resolve(0, 'v')
     const [load, wait] = [here.named('herdless.load'), there.named('herdless.wait')]
     const { traceId, spanId, traceFlags } = load.spanContext()
     expect(wait.links.map((link) => link.context)).toEqual([{ traceId, spanId, traceFlags, isRemote: true }])
@@ -136,39 +133,18 @@ describe('spans', () => {
   test('of callers who join a load of their own process have a link to it, too', async () => {
     const { a, here } = traced()
     const source = new Source<string>()
-    answerOf(here.inside('one', () => a.getOrLoad('k', source.loader)))
-    await settled()
-    answerOf(here.inside('other', () => a.getOrLoad('k', source.loader)))
-    await settled()
-    source.run(0).resolve('v')
-    await settled()
+    await asked(here.inside('one', () => a.getOrLoad('k', source.loader)))
+    await asked(here.inside('other', () => a.getOrLoad('k', source.loader)))
+    await source.resolve(0, 'v')
     const [load, wait] = [here.named('herdless.load'), here.named('herdless.wait')]
     expect(wait.links.map((link) => [link.context.spanId, link.context.isRemote])).toEqual([[idOf(load), false]])
     expect(wait.parentSpanContext?.spanId).toBe(idOf(here.named('other')))
   })
 
-  test('of a wait that comes to a load are two, and the load has a link to the wait', async () => {
-    const { a, b, here, there, ways, clock } = traced({ leaseTtl: '3s' })
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
-    answerOf(b.getOrLoad('k', source.loader))
-    ways.a.mode = 'silent'
-    await clock.advance(3_500)
-    source.runs.at(-1)?.resolve('v')
-    await settled()
-    const [wait, load] = [there.named('herdless.wait'), there.named('herdless.load')]
-    expect(wait.attributes['herdless.outcome']).toBe('lease')
-    expect(load.links.map((link) => link.context.spanId)).toEqual([idOf(wait)])
-    expect(here.spans.map(({ name }) => name)).toContain('herdless.load')
-  })
-
   test('have errors by their code, and no message', async () => {
     const { a, b, here, there } = traced({ failureCooldown: '10s' })
-    answerOf(a.getOrLoad('secret', () => Promise.reject(new Error('secret'))))
-    await settled()
-    answerOf(b.getOrLoad('secret', () => 'v'))
-    await settled()
+    await asked(a.getOrLoad('secret', () => Promise.reject(new Error('secret'))))
+    await asked(b.getOrLoad('secret', () => 'v'))
     const [load, claim] = [here.named('herdless.load'), there.named('herdless.claim')]
     for (const span of [load, claim]) {
       expect(span.attributes).toEqual({
@@ -198,14 +174,10 @@ describe('spans', () => {
     const unsampled = new Process({ sampler: new AlwaysOffSampler() })
     unsampled.instrument(a)
     there.instrument(b)
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     expect((await c.explain('k')).load?.context).toBeNull()
-    answerOf(b.getOrLoad('k', source.loader))
-    await settled()
-    source.run(0).resolve('v')
-    await settled()
+    await asked(b.getOrLoad('k', source.loader))
+    await source.resolve(0, 'v')
     expect(there.named('herdless.wait').links).toEqual([])
   })
 
@@ -215,8 +187,7 @@ describe('spans', () => {
       const { b, ways, there } = traced()
       const claim = await ways.a.claim({ key: 'shop:k', token: 'x'.repeat(16), leaseTtl: 1_000, context: written })
       expect(claim.state).toBe('lease')
-      const answer = answerOf(b.getOrLoad('k', () => 'v'))
-      await settled()
+      const answer = await asked(b.getOrLoad('k', () => 'v'))
       if (claim.state === 'lease') await ways.a.release(claim.lease)
       await settled()
       expect(answer).toMatchObject({ state: 'value' })
@@ -226,16 +197,12 @@ describe('spans', () => {
 
   test('all end, whatever happens', async () => {
     const { a, b, here, there, ways, clock } = traced()
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     const controller = new AbortController()
     answerOf(b.getOrLoad('k', source.loader))
-    answerOf(b.getOrLoad('k', source.loader, { signal: controller.signal }))
-    await settled()
+    await asked(b.getOrLoad('k', source.loader, { signal: controller.signal }))
     controller.abort()
-    answerOf(b.getOrLoad('l', ({ doNotStore }) => doNotStore()))
-    await settled()
+    await asked(b.getOrLoad('l', ({ doNotStore }) => doNotStore()))
     ways.a.mode = 'silent'
     answerOf(a.getOrLoad('m', source.loader))
     await clock.advance(40_000)
@@ -317,17 +284,14 @@ describe('metrics', () => {
     const source = new Source<string>()
     answerOf(a.getOrLoad('secret', source.loader))
     await clock.advance(250)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     for (let hit = 0; hit < 3; hit++) await a.getOrLoad('secret', source.loader)
     answerOf(a.getOrLoad('bad', () => Promise.reject(new Error('secret'))))
     await a.invalidateTags(['secret'])
-    answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    await asked(b.getOrLoad('k', source.loader))
     answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(2_000)
-    source.run(1).resolve('w')
-    await settled()
+    await source.resolve(1, 'w')
     expect(await measured.told()).toEqual({
       'herdless.hits': 3,
       'herdless.misses': 3,

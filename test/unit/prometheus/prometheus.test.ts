@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { Events } from '../../../src/core/observe/events.ts'
 import { collectMetrics, type MetricsOptions } from '../../../src/prometheus/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf } from '../support/answer.ts'
+import { answerOf, answersOf, asked } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 /** The samples of a scrape by name and labels, without those that are 0. */
 async function scraped(register: client.Registry): Promise<Record<string, number>> {
@@ -31,8 +31,7 @@ describe('prom-client collects', () => {
     const source = new Source<string>()
     answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
     await clock.advance(250)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     for (let hit = 0; hit < 3; hit++) await a.getOrLoad('k', source.loader)
     expect(await scrape()).toEqual({
       'herdless_hits_total{namespace="shop"}': 3,
@@ -59,13 +58,10 @@ describe('prom-client collects', () => {
 
   test('waits for other processes, and failures by code', async () => {
     const { a, b, clock, scrape } = observed()
-    const source = new Source<string>()
-    answerOf(b.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(b)
     answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(2_000)
-    source.run(0).reject(new Error('down'))
-    await settled()
+    await source.reject(0, new Error('down'))
     expect(await scrape()).toEqual({
       'herdless_misses_total{namespace="shop"}': 1,
       'herdless_waits_total{namespace="shop"}': 1,
@@ -96,15 +92,12 @@ describe('prom-client collects', () => {
 
   test('invalidations, and loads that they void', async () => {
     const { a, scrape } = observed()
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     await a.invalidate('k')
     await a.invalidateTags(['t'])
     await a.set('l', 'v')
     await settled()
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     const samples = await scrape()
     expect(samples).toMatchObject({
       'herdless_invalidations_total{namespace="shop",by="key"}': 2,
@@ -120,8 +113,7 @@ describe('prom-client collects', () => {
     ways.a.mode = 'silent'
     answerOf(a.getOrLoad('k', () => 'v'))
     await clock.advance(600)
-    answerOf(a.invalidate('k'))
-    await settled()
+    await asked(a.invalidate('k'))
     expect(await scrape()).toMatchObject({
       'herdless_degraded{namespace="shop"}': 1,
       'herdless_store_failures_total{namespace="shop"}': expect.any(Number) as number,
@@ -206,8 +198,7 @@ describe('prom-client collects', () => {
       const source = new Source<string>()
       answerOf(a.getOrLoad('k', source.loader))
       await clock.advance(250)
-      source.run(0).resolve('v')
-      await settled()
+      await source.resolve(0, 'v')
       const text = await client.register.metrics()
       const buckets = text.split('\n').filter((line) => line.startsWith('cache_load_seconds_bucket'))
       expect(buckets).toEqual([

@@ -43,22 +43,6 @@ describe('the locks of a virtual fleet', () => {
     expect(fleet.clock.now()).toBeGreaterThan(2_000)
   })
 
-  test('are not kept from anybody by one that is killed while it waits', async () => {
-    const { fleet, a, b, c } = shop()
-    const ran: string[] = []
-    const work = working(ran)
-    const first = work(a)
-    await fleet.advance(20)
-    void work(b)
-    await fleet.advance(20)
-    const third = work(c)
-    await fleet.advance(20)
-    b.kill()
-    await fleet.until(Promise.all([first, third]))
-    expect(ran).toEqual(['1 begins', '1 ends', '3 begins', '3 ends'])
-    expect(fleet.clock.now()).toBeLessThan(10_000)
-  })
-
   test('are lost by one that stands still for too long, which is told when it goes on', async () => {
     const { fleet, a, b } = shop()
     const ran: string[] = []
@@ -91,14 +75,6 @@ describe('the locks of a virtual fleet', () => {
     await fleet.until(Promise.all([first, working(ran)(b)]))
     expect(ran).toEqual(['1 begins', '1 ends', '2 begins', '2 ends'])
     expect(fleet.clock.now()).toBeGreaterThan(1_000)
-  })
-
-  test('have fences that grow, also when the store has lost all', async () => {
-    const { fleet, a, b } = shop()
-    const first = await fleet.until(a.lock.acquire('job'))
-    fleet.server.wipe()
-    const second = await fleet.until(b.lock.acquire('job'))
-    expect(second.fence).toBeGreaterThan(first.fence as bigint)
   })
 
   test('go by the options of the fleet', async () => {

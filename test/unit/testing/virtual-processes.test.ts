@@ -46,15 +46,4 @@ describe('a process of a virtual fleet', () => {
     await clock.advance(0)
     expect(ran).toEqual([])
   })
-
-  test('that is killed runs nothing any more, and leaves nothing behind', async () => {
-    const { clock, process, ran, does } = running()
-    process.after(10, does('timer'))
-    process.kill()
-    process.receive(does('answer'))
-    process.resume('timers')
-    await clock.advance(20)
-    expect(ran).toEqual([])
-    expect(clock.pending).toBe(0)
-  })
 })

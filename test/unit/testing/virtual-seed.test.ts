@@ -61,17 +61,6 @@ describe('a seed', () => {
     expect(new Set(stories).size).toBe(4)
   })
 
-  test('decides what the network does', async () => {
-    const delays = async (seed: number): Promise<number[]> => {
-      const at: number[] = []
-      const fleet = virtualFleet({ seed, latency: { min: 0, max: 1_000 }, trace: (event) => at.push(event.at) })
-      for (const { store } of fleet.processes) await fleet.until(store.ping())
-      return at
-    }
-    expect(await delays(1)).toEqual(await delays(1))
-    expect(await delays(1)).not.toEqual(await delays(2))
-  })
-
   test('tells it side by side with other fleets as it does alone', async () => {
     const alone = await story(1)
     const [first] = await Promise.all([story(1), story(2), story(3)])

@@ -3,7 +3,7 @@ import type { Cache, CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { answerOf } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 /** What comes with each event of a name. */
 function heard<Name extends keyof CacheEvents>(cache: Cache, name: Name): CacheEvents[Name][] {
@@ -21,8 +21,7 @@ describe('a cache tells how long it took', () => {
     await clock.advance(100)
     answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(200)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     await a.getOrLoad('k', source.loader)
     expect(answers).toEqual([
       { key: 'k', duration: 300 },
@@ -59,24 +58,20 @@ describe('a cache tells how long it took', () => {
     answerOf(b.getOrLoad('k', source.loader))
     answerOf(b.getOrLoad('k', source.loader))
     await clock.advance(5_000)
-    source.run(0).resolve('v')
-    await settled()
+    await source.resolve(0, 'v')
     expect({ here, there }).toEqual({ here: [], there: [{ key: 'k', duration: 5_000 }] })
   })
 
   test('until the lease came to who had waited, and not until its own load was over', async () => {
     const { a, b, clock } = fleet()
     const waited = heard(b, 'waited')
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    const { source } = await loading(a)
     answerOf(b.getOrLoad('k', source.loader))
     await clock.advance(300)
     void a.close({ timeout: 0 })
     await clock.advance(700)
     expect(source.runs).toHaveLength(2)
-    source.run(1).resolve('v')
-    await settled()
+    await source.resolve(1, 'v')
     expect(waited).toEqual([{ key: 'k', duration: 300 }])
   })
 
@@ -88,8 +83,7 @@ describe('a cache tells how long it took', () => {
     await clock.advance(100)
     answerOf(b.getOrLoad('k', source.loader))
     await clock.advance(400)
-    source.run(0).reject(new Error('down'))
-    await settled()
+    await source.reject(0, new Error('down'))
     expect([here, there]).toMatchObject([[{ key: 'k', duration: 500 }], [{ key: 'k', duration: 400 }]])
   })
 })
@@ -102,8 +96,7 @@ describe('a cache tells', () => {
     const source = new Source<string>()
     answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(150)
-    source.run(0).reject(new Error('down'))
-    await settled()
+    await source.reject(0, new Error('down'))
     expect(failures).toMatchObject([{ key: 'k', error: { code: 'LOAD_FAILED' }, duration: 50 }])
   })
 
