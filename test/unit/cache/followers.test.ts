@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
+import { answerOf, answersOf, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -104,43 +104,6 @@ describe('callers that follow the call of another caller', () => {
     expect(seen).toEqual([1, 2, 3])
   })
 
-  test('do not follow a call whose read was sent before they asked', async () => {
-    const { a, b, ways } = fleet({ waitTimeout: 400 })
-    await b.set('k', 'old')
-    const letGo = ways.a.hold('read', 'after')
-    const { loader } = new Source<string>()
-    const before = await asked(a.getOrLoad('k', loader))
-    await b.set('k', 'new')
-    const after = await asked(a.getOrLoad('k', loader))
-    letGo()
-    await settled()
-    expect([before, after]).toEqual([valued('old'), valued('new')])
-  })
-
-  test('load together when the store does not answer', async () => {
-    const { a, ways, clock } = fleet()
-    ways.a.mode = 'failing'
-    const source = new Source<string>()
-    const answers = answersOf([1, 2, 3].map(() => a.getOrLoad('k', source.loader)))
-    await clock.advance(1)
-    expect(source.runs).toHaveLength(1)
-    await source.resolve(0, 'v')
-    expect(answers).toEqual([value, value, value])
-    expect(a.stats()).toMatchObject({ misses: 3, loads: 1 })
-  })
-
-  test('are told when the cache is closed', async () => {
-    const { a, clock } = fleet()
-    const source = new Source<string>()
-    const answers = [answerOf(a.getOrLoad('k', source.loader))]
-    await clock.advance(10)
-    answers.push(answerOf(a.getOrLoad('k', source.loader)))
-    const closing = answerOf(a.close({ timeout: 0 }))
-    await clock.advance(1)
-    expect(closing).toMatchObject({ state: 'value' })
-    expect(answers).toMatchObject([{ error: { code: 'CLOSED' } }, { error: { code: 'CLOSED' } }])
-  })
-
   test('are waited for by close()', async () => {
     const { a, clock } = fleet({ waitTimeout: 6_400 })
     const source = new Source<string>()
@@ -151,29 +114,6 @@ describe('callers that follow the call of another caller', () => {
     const closing = answerOf(a.close())
     await source.resolve(0, 'v')
     expect([follower, closing]).toMatchObject([value, { state: 'value' }])
-  })
-
-  test('get the error of the load', async () => {
-    const { a } = fleet()
-    const source = new Source<string>()
-    const answers = await allAsked([1, 2, 3].map(() => a.getOrLoad('k', source.loader)))
-    const error = new Error('no such row')
-    await source.reject(0, error)
-    for (const answer of answers) expect(answer).toEqual({ state: 'error', error })
-    expect(source.runs).toHaveLength(1)
-  })
-
-  test('do so only with the same options', async () => {
-    const { a } = fleet({ onStoreFailure: 'throw' })
-    const source = new Source<string>()
-    const answers = await allAsked([
-      a.getOrLoad('k', source.loader, { waitTimeout: '5s' }),
-      a.getOrLoad('k', source.loader, { waitTimeout: '50s' }),
-      a.getOrLoad('k', source.loader, { waitTimeout: '50s', tags: ['t'] }),
-    ])
-    await source.resolve(0, 'v')
-    expect(answers).toEqual([value, value, value])
-    expect(source.runs).toHaveLength(1)
   })
 })
 

@@ -67,15 +67,6 @@ describe('invalidatePrefix', () => {
       expect(() => createCache({ prefixes: bad as string })).toThrow('Expected `prefixes` to be a separator of 1 to 10')
     }
   })
-
-  test('tells whoever listens', async () => {
-    const { a } = fleet({ prefixes: ':' })
-    const heard: unknown[] = []
-    a.on('invalidatePrefix', (event) => heard.push(event))
-    await a.invalidatePrefix('user:')
-    await a.clear()
-    expect(heard).toEqual([{ prefix: 'user:' }, { prefix: '' }])
-  })
 })
 
 test('clear voids all of its namespace, and nothing of another', async () => {

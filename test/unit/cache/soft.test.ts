@@ -29,8 +29,7 @@ describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
     await soften(b)
     for (const cache of all) expect(await cache.peek('p:k')).toMatchObject({ state: 'stale', value: 'old', ttl: 0 })
     const calls = all.flatMap((cache) => Array.from({ length: 5 }, () => cache.getOrLoad('p:k', source.loader)))
-    const answers = await allAsked(calls)
-    expect(answers).toEqual(Array.from({ length: 15 }, () => old))
+    expect(await allAsked(calls)).toEqual(Array.from({ length: 15 }, () => old))
     expect(source.runs).toHaveLength(1)
     expect(source.run(0).context.stale).toMatchObject({ value: 'old' })
     await source.resolve(0, 'new')
@@ -160,12 +159,16 @@ test('the events say that an invalidation was soft', async () => {
   }
   for (const [, soften] of ways) await soften(a)
   await a.invalidateTags(['t'], { soft: false })
+  await a.invalidatePrefix('p:')
+  await a.clear()
   expect(heard).toEqual([
     { key: 'p:k', soft: true },
     { tags: ['t'], soft: true },
     { prefix: 'p:', soft: true },
     { prefix: '', soft: true },
     { tags: ['t'] },
+    { prefix: 'p:' },
+    { prefix: '' },
   ])
 })
 

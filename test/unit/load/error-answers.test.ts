@@ -165,8 +165,7 @@ describe('an error that is an answer', () => {
     await clock.advance(1_500)
     ways.a.mode = 'failing'
     const thrown = new NotFoundError('no k')
-    const answer = await asked(a.getOrLoad('k', () => Promise.reject(thrown)))
-    expect(answer).toEqual({ state: 'error', error: thrown })
+    expect(await asked(a.getOrLoad('k', () => Promise.reject(thrown)))).toEqual({ state: 'error', error: thrown })
     expect(loadFailure(thrown)).toMatchObject({ key: 'k' })
   })
 

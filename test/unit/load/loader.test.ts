@@ -15,22 +15,6 @@ test('the context of a loader can be taken apart', async () => {
 })
 
 describe('a loader', () => {
-  test('may return any thenable', async () => {
-    const { a } = fleet()
-    // oxlint-disable-next-line unicorn/no-thenable -- the query builders of some databases are such objects
-    const thenable = { then: (resolve: (value: string) => void) => resolve('v') }
-    expect(await a.getOrLoad('k', () => thenable as unknown as Promise<string>)).toBe('v')
-  })
-
-  test('that throws before its first await fails like any other', async () => {
-    const { a } = fleet()
-    const cause = new Error('down')
-    const loader = (): string => {
-      throw cause
-    }
-    await expect(a.getOrLoad('k', loader)).rejects.toBe(cause)
-  })
-
   test.for([
     ['a text', 'down', 'down'],
     ['undefined', undefined, 'undefined'],

@@ -44,15 +44,29 @@ describe.for([
     await source.resolve(1, 'v')
     expect(waiter).toEqual(valued('v'))
   })
+})
 
-  test('does not ask more often than it should', async () => {
-    const { clock, ways } = await waiting()
-    const before = ways.b.count('claim')
-    await clock.advance(10_000)
-    const asked = ways.b.count('claim') - before
-    expect(asked).toBeGreaterThanOrEqual(10_000 / 438 - 1)
-    expect(asked).toBeLessThanOrEqual(10_000 / 262 + 1)
-  })
+const almostOne = 1 - Number.EPSILON
+
+test.for<['lost' | 'never promised', number, number[]]>([
+  ['lost', 0, [263, 263, 263]],
+  ['lost', almostOne, [438, 438, 438]],
+  ['never promised', 0, [19, 28, 42]],
+  ['never promised', 0.5, [25, 38, 56, 84, 127, 190, 285, 350, 350]],
+  ['never promised', almostOne, [31, 47, 70]],
+])('a waiter whose messages are %s asks again at its pace, with a draw of %d', async ([messages, draw, pauses]) => {
+  const { a, b, clock, ways } = fleet()
+  Object.assign(clock, { random: () => draw })
+  ways.b.messages = messages
+  await loading(a)
+  const times: number[] = []
+  const claim = ways.b.claim.bind(ways.b)
+  ways.b.claim = (request) => (times.push(clock.now()), claim(request))
+  answerOf(b.getOrLoad('k', () => 'wrong'))
+  await clock.advance(5_000)
+  const between = times.slice(1).map((time, index) => Math.round(time - (times[index] as number)))
+  expect(between.slice(0, pauses.length)).toEqual(pauses)
+  expect(Math.max(...between)).toBeLessThan(500)
 })
 
 describe('a holder that dies', () => {

@@ -1,39 +1,74 @@
 import { describe, expect, test } from 'vitest'
-import { Pacing } from '../../../src/core/load/pacing.ts'
-import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { asked, valued } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { settled } from '../../support/fake-clock.ts'
+import { answerOf, answersOf, asked, valued } from '../support/answer.ts'
+import { fleet, type Fleet } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 
-function pacing() {
-  const clock = Object.assign(new FakeClock(), { random: () => 0.5 })
-  return { clock, pacing: new Pacing(clock) }
+/** Loads keys once more, and voids all these loads, for which nobody waits any more by then. */
+async function voided({ a, b }: Fleet, keys: readonly string[], begun: () => Promise<void> = settled): Promise<void> {
+  const source = new Source<string>()
+  const callers = keys.map(() => new AbortController())
+  answersOf(keys.map((key, index) => a.getOrLoad(key, source.loader, { signal: callers[index]?.signal })))
+  await begun()
+  while (source.runs.length < keys.length) await begun()
+  for (const caller of callers) caller.abort()
+  await Promise.all(keys.map((key) => b.invalidate(key)))
+  for (const run of source.runs) run.resolve('old')
+  await settled()
 }
 
 describe('the pause before a load', () => {
-  test('begins with the second voided load in a row, and is twice as long each time, up to 320 ms', () => {
-    const { pacing: of } = pacing()
-    const pauses = Array.from({ length: 9 }, () => (of.countVoided('k'), of.pauseFor('k')))
-    expect(pauses).toEqual([0, 10, 20, 40, 80, 160, 320, 320, 320])
-    expect(of.pauseFor('another')).toBe(0)
+  /** Voids the next load of `k`; resolves with how long its lease was held before, to 10 ms. */
+  async function nextPause(all: Fleet): Promise<number> {
+    const since = all.clock.now()
+    let isFirst = true
+    await voided(all, ['k'], async () => {
+      await (isFirst ? settled() : all.clock.advance(10))
+      isFirst = false
+    })
+    return all.clock.now() - since
+  }
+
+  /** A fleet whose pauses have no jitter. */
+  function steady(): Fleet {
+    const all = fleet({ hardTimeout: '1m' })
+    Object.assign(all.clock, { random: () => 0.5 })
+    return all
+  }
+
+  test('begins with the second voided load in a row, and is twice as long each time, up to 320 ms', async () => {
+    const all = steady()
+    const pauses = []
+    for (let round = 0; round < 10; round++) pauses.push(await nextPause(all))
+    expect(pauses).toEqual([0, 0, 10, 20, 40, 80, 160, 320, 320, 320])
+    expect(await asked(all.a.getOrLoad('another', () => 'v'))).toEqual(valued('v'))
   })
 
   test('ends with a load that is accepted, or ten seconds after the last that was voided', async () => {
-    const { clock, pacing: of } = pacing()
-    for (let times = 0; times < 5; times++) of.countVoided('k')
-    await clock.advance(9_999)
-    expect(of.pauseFor('k')).toBe(80)
-    await clock.advance(1)
-    expect(of.pauseFor('k')).toBe(0)
-    for (let times = 0; times < 5; times++) of.countVoided('k')
-    of.endRow('k')
-    expect(of.pauseFor('k')).toBe(0)
+    const all = steady()
+    for (let round = 0; round < 5; round++) await nextPause(all)
+    await all.clock.advance(9_999)
+    expect(await nextPause(all)).toBe(80)
+    await all.clock.advance(10_000)
+    expect(await nextPause(all)).toBe(0)
+    for (let round = 0; round < 4; round++) await nextPause(all)
+    const accepted = answerOf(all.a.getOrLoad('k', () => 'v'))
+    await all.clock.advance(1_000)
+    expect(accepted).toEqual(valued('v'))
+    await all.b.invalidate('k')
+    expect(await nextPause(all)).toBe(0)
   })
 
-  test('is forgotten for the keys that were voided first, when there are too many', () => {
-    const { pacing: of } = pacing()
-    for (let key = 0; key <= 1_000; key++) for (let times = 0; times < 2; times++) of.countVoided(`k${key}`)
-    expect([of.pauseFor('k0'), of.pauseFor('k1'), of.pauseFor('k1000')]).toEqual([0, 10, 10])
+  test('is forgotten for the keys that were voided first, when there are too many', async () => {
+    const all = steady()
+    const others = Array.from({ length: 1_000 }, (_, index) => `k${index + 1}`)
+    for (const keys of [['k0'], ['k0'], others, others]) await voided(all, keys)
+    const source = new Source<string>()
+    answersOf(['k0', ...others].map((key) => all.a.getOrLoad(key, source.loader)))
+    await settled()
+    expect(source.runs.map(({ context }) => context.key)).toEqual(['k0'])
+    await all.clock.advance(10)
+    expect(source.runs).toHaveLength(1_001)
   })
 })
 

@@ -38,8 +38,7 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
     const { a, b, ways, heard, value, clock } = all
     expect(await value(b)).toBe('load 1')
     await silent(all)
-    const invalidated = await asked(a.invalidate('k'))
-    expect(invalidated).toEqual(done)
+    expect(await asked(a.invalidate('k'))).toEqual(done)
     expect(await value(b)).toBe('load 1')
     ways.a.thaw()
     await settled()

@@ -45,8 +45,7 @@ describe('when the store does not answer', () => {
 
   test("callers who would rather know are told STORE_UNAVAILABLE with `onStoreFailure: 'throw'` (rule 12)", async () => {
     const { a, source, clock, ways } = await away({ onStoreFailure: 'throw' })
-    const answer = await asked(a.getOrLoad('k', source.loader))
-    expect(answer).toMatchObject(unavailable)
+    expect(await asked(a.getOrLoad('k', source.loader))).toMatchObject(unavailable)
     ways.a.mode = 'failing'
     await clock.advance(250)
     expect(source.runs).toHaveLength(0)
