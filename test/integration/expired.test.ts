@@ -4,10 +4,13 @@ import { until } from '../../tools/until.mjs'
 import { createCache } from '../../src/index.ts'
 import { fill } from '../../src/redis/scripts.ts'
 import { redisStore } from '../../src/redis/index.ts'
+import { reuseProcesses, startFleet, tally } from '../support/fleet.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
 
 const ttl = 200
+
+reuseProcesses()
 
 /** A process whose fill of `k` is held back on its way to Redis, and others in two processes that are connected well. */
 async function heldBack() {
@@ -64,4 +67,23 @@ describe('a value whose fill arrives after its ttl', () => {
     all.letGo()
     expect(await waits).toBe('old')
   })
+})
+
+test.for([
+  ['in the message', 10],
+  ['read after it', 10_000],
+] as const)('20 caches share a value %s that expires before it arrives (rule 6)', async ([, length]) => {
+  await using server = await startRedis()
+  const redis = { options: server.address }
+  await using fleet = await startFleet({ processes: 5, cachesEach: 4, redis, cache: { ttl: 1 } })
+  for (const wave of [0, 1, 2]) {
+    const { answers } = await fleet.ask('key', { callers: 5, loader: { length } })
+    await fleet.waits(19 * (wave + 1))
+    // A process knows the clock of the server no better than its round trips are short, and takes the late bound.
+    await pause(300)
+    const load = await fleet.load(wave)
+    await load.finish()
+    expect(tally(await answers)).toEqual([{ told: load.value, callers: 100 }])
+    expect(fleet.loads).toHaveLength(wave + 1)
+  }
 })

@@ -1,19 +1,33 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, createCluster } from 'redis'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createCache, type CacheError } from '../../src/index.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { disconnect, nodeRedis, nodeRedisCluster, type OpenClient } from '../support/node-redis.ts'
 import { startNetwork } from '../support/network.ts'
 import { startProxy } from '../support/proxy.ts'
-import { startCluster, startRedis, type RedisServer } from '../support/servers.ts'
+import { startCluster, startRedis, type RedisCluster, type RedisServer } from '../support/servers.ts'
 import { until } from '../../tools/until.mjs'
 
 const never = (): never => {
   throw new Error('a hit must not load')
 }
+
+const server = await startRedis()
+let cluster: RedisCluster
+
+beforeAll(async () => {
+  cluster = await startCluster({ masters: 3 })
+})
+
+beforeEach(() => server.client.flushall())
+
+afterAll(async () => {
+  await server.stop()
+  await cluster.stop()
+})
 
 function ending<Client extends OpenClient>(client: Client): Client {
   onTestFinished(() => disconnect(client))
@@ -22,7 +36,7 @@ function ending<Client extends OpenClient>(client: Client): Client {
 
 test('a client of node-redis that was not connected is said to be none that is open, at once', async () => {
   const client = createClient()
-  await using cache = createCache({ store: redisStore(client), commandTimeout: '10s' })
+  await using cache = createCache({ store: redisStore(client), commandTimeout: '30s' })
   const failures: CacheError[] = []
   cache.on('storeFailure', ({ error }) => failures.push(error))
   expect(await cache.getOrLoad('key', () => 1, { ttl: '1m' })).toBe(1)
@@ -31,10 +45,9 @@ test('a client of node-redis that was not connected is said to be none that is o
 })
 
 test('a client of node-redis that is connected after its store was made is used from then on', async () => {
-  await using server = await startRedis()
   const client = ending(createClient({ url: server.url }))
   client.on('error', () => {})
-  await using cache = createCache({ store: redisStore(client) })
+  await using cache = createCache({ store: redisStore(client), commandTimeout: '30s' })
   await expect(cache.set('key', 0, { ttl: '1m' })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
   void client.connect()
   await cache.set('key', 1, { ttl: '1m' })
@@ -42,26 +55,24 @@ test('a client of node-redis that is connected after its store was made is used 
 })
 
 test('a command waits longer to be sent than the timeout of the client', async () => {
-  await using server = await startRedis()
-  await server.kill()
+  await using away = await startRedis()
+  await away.kill()
   // Version 6 has five seconds by default.
-  const client = ending(nodeRedis({ url: server.url, commandOptions: { timeout: 50 } }))
+  const client = ending(nodeRedis({ url: away.url, commandOptions: { timeout: 50 } }))
   const value = portOf(client).get('key')
   await Promise.race([value, once(AbortSignal.timeout(150), 'abort')])
-  await server.revive()
+  await away.revive()
   expect(await value).toBeNull()
 })
 
 test('calls on a cluster of node-redis wait while it connects', async () => {
-  await using cluster = await startCluster({ masters: 3 })
   const client = ending(nodeRedisCluster(cluster.nodes.map(({ port }) => port)))
-  await using cache = createCache({ store: redisStore(client) })
+  await using cache = createCache({ store: redisStore(client), commandTimeout: '30s' })
   await Promise.all([1, 2, 3, 4, 5].map((number) => cache.set(`key ${number}`, number, { ttl: '1m' })))
   expect(await cache.getOrLoad('key 5', never)).toBe(5)
 })
 
 test('a command on two keys waits while their slot moves', async () => {
-  await using cluster = await startCluster({ masters: 3 })
   const port = portOf(ending(nodeRedisCluster(cluster.nodes.map((node) => node.port))))
   await port.call('set', '{shop}:1', ['one'])
   const slot = await cluster.slotOf('{shop}:1')
@@ -76,10 +87,9 @@ test('a command on two keys waits while their slot moves', async () => {
 })
 
 test('a command that is lost with its connection is sent once more', async () => {
-  await using server = await startRedis()
   await using proxy = await startProxy(server)
   const client = ending(nodeRedis({ url: `redis://${proxy.host}:${proxy.port}` }))
-  await using cache = createCache({ store: redisStore(client), commandTimeout: '10s' })
+  await using cache = createCache({ store: redisStore(client), commandTimeout: '30s' })
   await cache.set('key', 1, { ttl: '1m' })
   const stopped = proxy.stopAt('get')
   const asked = cache.getOrLoad('key', never)
@@ -107,7 +117,6 @@ async function wrongReplies(client: OpenClient, keys: readonly string[], cut: ()
 const keys = Array.from({ length: 10 }, (_, number) => `key ${number}`)
 
 test('no command is given the reply to another one', async () => {
-  await using server = await startRedis()
   await using proxy = await startProxy(server)
   for (const key of keys) await server.client.set(key, key)
   const client = ending(nodeRedis({ url: `redis://${proxy.host}:${proxy.port}` }))
@@ -115,7 +124,6 @@ test('no command is given the reply to another one', async () => {
 })
 
 test('nor on a cluster', async () => {
-  await using cluster = await startCluster({ masters: 3 })
   await using network = await startNetwork(cluster.nodes)
   const client = ending(
     createCluster({
@@ -130,13 +138,12 @@ test('nor on a cluster', async () => {
 })
 
 test('the client of the user is left as it was', async () => {
-  await using server = await startRedis()
   const client = ending(nodeRedis({ url: server.url }))
   await once(client, 'ready')
   // It holds writes back from then on, for the commands of the user, too.
   portOf(client)
   const before = [Object.keys(client), client.eventNames(), client.listenerCount('error')]
-  const cache = createCache({ store: redisStore(client) })
+  const cache = createCache({ store: redisStore(client), commandTimeout: '30s' })
   await cache.getOrLoad('key', () => 1, { ttl: '1m' })
   await cache.close()
   expect([Object.keys(client), client.eventNames(), client.listenerCount('error')]).toEqual(before)
@@ -148,7 +155,6 @@ test('the client of the user is left as it was', async () => {
 })
 
 test('a subscriber of node-redis comes back however often it is interrupted', async () => {
-  await using server = await startRedis()
   const client = ending(
     nodeRedis({ url: server.url, socket: { reconnectStrategy: (retries) => (retries > 1 ? false : 10) } }),
   )
@@ -192,13 +198,13 @@ test('a subscriber of node-redis does not go on when its server is away and it i
 })
 
 test('a user of node-redis with the least rights needs PING for its subscription, and no INFO', async () => {
-  await using server = await startRedis()
   const rights =
     '~{shop:* &herdless:inbox:* +get +mget +set +del +getrange +hget +hmget +hset +hdel +hkeys +pttl +pexpire +time ' +
     '+evalsha +eval +script|load +publish +subscribe +pubsub|numsub +ping'
+  await server.client.acl('LOG', 'RESET')
   await server.client.call('ACL', 'SETUSER', 'shop', 'on', '>secret', ...rights.split(' '))
   const client = ending(nodeRedis({ url: server.url, username: 'shop', password: 'secret' }))
-  await using cache = createCache({ store: redisStore(client), namespace: 'shop', near: {} })
+  await using cache = createCache({ store: redisStore(client), namespace: 'shop', near: {}, commandTimeout: '30s' })
   await until('it is subscribed', async () => {
     return (await server.client.pubsub('CHANNELS', 'herdless:inbox:*')).length === 1
   })
@@ -212,9 +218,8 @@ test('a user of node-redis with the least rights needs PING for its subscription
 })
 
 test('a client that is connected again has its subscription again', async () => {
-  await using server = await startRedis()
   const client = ending(nodeRedis({ url: server.url }))
-  await using cache = createCache({ store: redisStore(client), ttl: '1m' })
+  await using cache = createCache({ store: redisStore(client), ttl: '1m', commandTimeout: '30s' })
   const subscribed = async (): Promise<boolean> => (await server.client.pubsub('CHANNELS')).length === 1
   await cache.getOrLoad('key', () => 1)
   await until('it listens', subscribed)
@@ -226,7 +231,6 @@ test('a client that is connected again has its subscription again', async () => 
 })
 
 test('a subscriber of node-redis does not take a connection for alive on which nothing arrives', async () => {
-  await using server = await startRedis()
   await using proxy = await startProxy(server)
   const client = ending(nodeRedis({ url: `redis://${proxy.host}:${proxy.port}` }))
   const events = { opened: () => undefined, lost: () => undefined, failed: () => undefined, message: () => undefined }

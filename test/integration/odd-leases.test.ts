@@ -1,7 +1,13 @@
-import { expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { createCache, type Cache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { startRedis } from '../support/servers.ts'
+
+const server = await startRedis()
+
+beforeEach(() => server.client.flushall())
+
+afterAll(() => server.stop())
 
 const token = 't'.repeat(16)
 
@@ -25,9 +31,8 @@ const odd: Record<string, Record<string, string>> = {
 }
 
 test.for(Object.entries(odd))('%s holds up nobody, and nothing of it stays', async ([, fields]) => {
-  await using server = await startRedis()
   const [one, other] = [server.connect(), server.connect()].map((client) =>
-    createCache({ store: redisStore(client), onStoreFailure: 'throw', waitTimeout: '3s', namespace: 'odd' }),
+    createCache({ store: redisStore(client), onStoreFailure: 'throw', commandTimeout: '30s', namespace: 'odd' }),
   ) as [Cache, Cache]
   for (const work of ['load', 'set', 'invalidate'] as const) {
     const lease = `{odd:${work}}:lease`
@@ -44,4 +49,23 @@ test.for(Object.entries(odd))('%s holds up nobody, and nothing of it stays', asy
     expect(await server.client.exists(lease)).toBe(0)
   }
   await Promise.all([one.close(), other.close()])
+})
+
+test('nothing stays in Redis without an expiry', async () => {
+  await using cache = createCache({ store: redisStore(server.connect()), namespace: 'n', commandTimeout: '30s' })
+  await cache.getOrLoad('filled', () => 1)
+  await cache.set('set', 1)
+  await cache.getOrLoad('failed', () => Promise.reject(new Error('down'))).catch(() => null)
+  await cache.getOrLoad('passed', ({ doNotStore }) => doNotStore())
+  let end!: (value: number) => void
+  const loading = new Promise((resolve) => cache.on('load', resolve))
+  const held = cache.getOrLoad('held', () => new Promise<number>((resolve) => (end = resolve)))
+  await loading
+  const keys = await server.client.keys('*')
+  const expected = ['{n:failed}:lease', '{n:held}:lease', '{n:passed}:lease', '{n:filled}', '{n:set}', '{n:}']
+  expect(keys.toSorted()).toEqual(expected.toSorted())
+  const left = await Promise.all(keys.map((key) => server.client.pttl(key)))
+  expect(Math.min(...left)).toBeGreaterThan(0)
+  end(1)
+  await held
 })

@@ -1,7 +1,14 @@
-import { describe, expect, test } from 'vitest'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
-import { mostAtOnce, startFleet, tally, type Answer, type Fleet, type Member } from '../support/fleet.ts'
+import { reuseProcesses, startFleet, tally, type Answer, type Fleet, type Member } from '../support/fleet.ts'
+import { builtPackage } from '../support/fleet-build.ts'
+import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
+
+reuseProcesses()
 
 /** Well above the deadline of commands (0.5 s) and the loader of 0.2 s, and well below the 10 s of a lease. */
 const soon = 6_000
@@ -30,77 +37,6 @@ async function expectNormality(fleet: Fleet): Promise<void> {
 }
 
 describe('while Redis is frozen', () => {
-  test('every caller is answered by one load per process, and when it is back all is normal (rule 12)', async () => {
-    await using server = await startRedis()
-    await using fleet = await startFleet({ processes: 4, redis: { options: server.address } })
-    await fleet.members[0]?.get('warm')
-    await server.freeze()
-    const before = fleet.loads.length
-    const crowds = [
-      await fleet.ask('cold', { callers: 20, loader: { ms: 200 } }),
-      await fleet.ask('warm', { callers: 20, loader: { ms: 200 } }),
-    ]
-    for (const { answers } of crowds) {
-      const told = await answers
-      expect(slowest(told)).toBeLessThan(soon)
-      expect(tally(told).map(({ callers }) => callers)).toEqual([20, 20, 20, 20])
-      expect(told.filter(({ error }) => error !== undefined)).toEqual([])
-    }
-    expect(fleet.loads.slice(before)).toHaveLength(8)
-    expect(fleet.loads.slice(before).map(({ fence }) => fence)).toEqual(Array(8).fill(null))
-    server.thaw()
-    await expectNormality(fleet)
-  })
-
-  test('no process runs more loads at once than it may (rule 12)', async () => {
-    await using server = await startRedis()
-    await using fleet = await startFleet({ redis: { options: server.address }, cache: { maxConcurrentLoads: 2 } })
-    await server.freeze()
-    const keys = Array.from({ length: 10 }, (_, index) => `key ${index}`)
-    const crowds = await Promise.all(keys.map((key) => fleet.ask(key, { callers: 5, loader: { ms: 100 } })))
-    for (const { answers } of crowds) expect((await answers).filter(({ error }) => error !== undefined)).toEqual([])
-    for (const process of fleet.processes) {
-      const loads = fleet.loads.filter((load) => load.process === process)
-      expect(loads).toHaveLength(10)
-      expect(mostAtOnce(loads)).toBe(2)
-    }
-  })
-
-  test('the loads of one key do not pile up, however long they take (rule 12)', async () => {
-    await using server = await startRedis()
-    await using fleet = await startFleet({ processes: 1, redis: { options: server.address } })
-    const [member] = fleet.members as [Member]
-    await server.freeze()
-    const { answers } = await member.ask('key', { callers: 400, over: 4_000, loader: { ms: 3_000 } })
-    expect((await answers).filter(({ error }) => error !== undefined)).toEqual([])
-    expect(mostAtOnce(fleet.loads)).toBeLessThanOrEqual(2)
-  })
-
-  test('who would rather have an error gets STORE_UNAVAILABLE, and no load (rule 12)', async () => {
-    await using server = await startRedis()
-    const redis = { options: server.address }
-    await using fleet = await startFleet({ redis, cache: { onStoreFailure: 'throw' } })
-    await server.freeze()
-    const { answers } = await fleet.ask('key', { callers: 20, loader: { ms: 200 } })
-    const told = await answers
-    expect(tally(told)).toEqual([{ told: 'STORE_UNAVAILABLE', callers: 40 }])
-    expect(slowest(told)).toBeLessThan(soon)
-    expect(fleet.loads).toEqual([])
-    server.thaw()
-    await until('it is no longer taken for away', async () => (await fleet.heard('recovered')) === 2)
-    await expectNormality(fleet)
-  })
-
-  test('an invalidation is reported as failed, never silently lost (rule 12)', async () => {
-    await using server = await startRedis()
-    await using fleet = await startFleet({ processes: 1, redis: { options: server.address } })
-    const [member] = fleet.members as [Member]
-    await member.get('key')
-    await server.freeze()
-    await expect(member.invalidate('key')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', key: 'key' })
-    await expect(member.set('key', 'value')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', key: 'key' })
-  })
-
   test('an invalidation that is to be kept holds here at once, and everywhere when Redis is back (rule 12)', async () => {
     await using server = await startRedis()
     const cache = { onInvalidateFailure: 'replay' } as const
@@ -117,82 +53,25 @@ describe('while Redis is frozen', () => {
     expect(await here.get('key')).toMatchObject({ value: fresh })
     expect(fresh).not.toBe(old)
   })
+})
 
-  test('whoever finds the queue full is told OVERLOADED at once, and the source is spared (rule 12)', async () => {
-    await using server = await startRedis()
-    const cache = { maxConcurrentLoads: 2, maxQueuedLoads: 3 }
-    await using fleet = await startFleet({ processes: 1, redis: { options: server.address }, cache })
-    const [member] = fleet.members as [Member]
-    await server.freeze()
-    await member.get('so that it is known')
-    const crowds = await Promise.all(Array.from({ length: 9 }, (_, index) => member.ask(`key ${index}`)))
-    for (const number of [1, 2, 3, 4, 5]) await (await fleet.load(number)).finish()
-    const told = (await Promise.all(crowds.map(({ answers }) => answers))).flat()
-    expect(told.map(({ error }) => error?.code)).toEqual([...Array(5).fill(undefined), ...Array(4).fill('OVERLOADED')])
-    expect(fleet.loads).toHaveLength(6)
-    await expect(member.peek('key 0')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
-  })
-
-  test('a load under way answers its callers, and those who wait elsewhere are answered too (rule 12)', async () => {
-    await using server = await startRedis()
-    await using fleet = await startFleet({ redis: { options: server.address } })
-    const [holder, waiter] = fleet.members as [Member, Member]
-    const ofHolder = await holder.ask('key', { callers: 3 })
-    const first = await fleet.load(0)
-    const ofWaiter = await waiter.ask('key', { callers: 3, loader: { ms: 200 } })
-    await fleet.waits(1)
-    await server.freeze()
-    const second = await fleet.load(1)
-    await first.finish()
-    expect(tally(await ofHolder.answers)).toEqual([{ told: first.value, callers: 3 }])
-    expect(tally(await ofWaiter.answers)).toEqual([{ told: second.value, callers: 3 }])
-    expect(fleet.loads).toHaveLength(2)
-    server.thaw()
-    await expectNormality(fleet)
-  })
+test('herdless watch that waits for a frozen Redis ends at once when it is interrupted', async () => {
+  await using server = await startRedis()
+  await using proxy = await startProxy(server)
+  const url = `redis://${proxy.host}:${proxy.port}`
+  const child = spawn(process.execPath, [join(await builtPackage(), 'cli/main.js'), 'watch', url, '--interval', '100'])
+  const ended = once(child, 'close')
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  await proxy.stopAt('scan')
+  const interruptedAt = performance.now()
+  child.kill('SIGTERM')
+  expect(await ended).toEqual([0, null])
+  // It would wait for five seconds.
+  expect(performance.now() - interruptedAt).toBeLessThan(3_000)
 })
 
 describe('while Redis is down', () => {
-  test('every caller is answered, and when it is back, empty, all is normal (rule 12)', async () => {
-    await using server = await startRedis()
-    await using fleet = await startFleet({ processes: 3, redis: { options: server.address } })
-    const ofHolder = await fleet.members[0]?.ask('held')
-    const held = await fleet.load(0)
-    await server.kill()
-    const { answers } = await fleet.ask('key', { callers: 20, loader: { ms: 200 } })
-    const told = await answers
-    expect(tally(told).map(({ callers }) => callers)).toEqual([20, 20, 20])
-    expect(told.filter(({ error }) => error !== undefined)).toEqual([])
-    expect(slowest(told)).toBeLessThan(soon)
-    expect(fleet.loadsOf('key')).toHaveLength(3)
-    await held.finish()
-    expect(tally((await ofHolder?.answers) ?? [])).toEqual([{ told: held.value, callers: 1 }])
-    await server.restart()
-    await expectNormality(fleet)
-  })
-
-  test('a load under way when it is restarted empty is not taken for one that has its lease (rule 2)', async () => {
-    await using server = await startRedis()
-    await using fleet = await startFleet({ redis: { options: server.address }, cache: { leaseTtl: 2_000 } })
-    const [holder, other] = fleet.members as [Member, Member]
-    const ofHolder = await holder.ask('key', { callers: 3 })
-    const first = await fleet.load(0)
-    await server.restart()
-    const ofOther = await other.ask('key', { callers: 3, loader: { ms: 0 } })
-    await until('the first loader is told', () => first.aborted)
-    expect(first.aborted?.code).toBe('LEASE_LOST')
-    await first.finish()
-    let answers: Answer[] | undefined
-    void Promise.all([ofHolder.answers, ofOther.answers]).then((both) => (answers = both.flat()))
-    await until('all are answered', async () => {
-      await Promise.all(fleet.loads.map((load) => load.finish()))
-      return answers
-    })
-    expect(tally(answers ?? []).map(({ told }) => told)).not.toContain(first.value)
-    expect(await other.peek('key')).not.toMatchObject({ value: first.value })
-    await expectNormality(fleet)
-  })
-
   test.for([
     ['as it is by default', {}],
     ['that gives commands up soon', { maxRetriesPerRequest: 1 }],
@@ -232,5 +111,19 @@ describe('while the memory of Redis is full', () => {
     const later = await fleet.ask('key', { callers: 3 })
     expect(tally(await later.answers)).toEqual(failed)
     expect(fleet.loads).toHaveLength(1)
+  })
+
+  test('values and leases are let go that are told to be let go', async () => {
+    await using server = await startRedis()
+    await using fleet = await startFleet({ redis: { options: server.address } })
+    const [holder, other] = fleet.members as [Member, Member]
+    await holder.get('key')
+    await holder.ask('another key')
+    const load = await fleet.load(1)
+    await server.exhaustMemory()
+    await other.invalidate('key')
+    await other.invalidate('another key')
+    await until('the loader is told', () => load.aborted)
+    expect(await server.client.exists('{herdless:key}', '{herdless:another key}:lease')).toBe(0)
   })
 })

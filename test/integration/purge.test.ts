@@ -143,7 +143,7 @@ test('the responses of an address are purged, in all variants', async () => {
       response.end(`${request.headers['accept-language']} ${++runs}`)
     }),
   ).listen(0, '127.0.0.1')
-  onTestFinished(() => void app.close().closeAllConnections())
+  onTestFinished(() => app.close().closeAllConnections())
   await once(app, 'listening')
   const address = `http://127.0.0.1:${(app.address() as AddressInfo).port}/products/7`
   const get = async (language: string, url = address): Promise<string> =>

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { until } from '../../tools/until.mjs'
-import { startCluster, startSentinel, type RedisCluster, type RedisServer } from '../support/servers.ts'
+import { startCluster, startSentinel } from '../support/servers.ts'
 
 const ways = ['command', 'kill', 'freeze'] as const
 
@@ -19,20 +18,6 @@ describe('a group under sentinels', { timeout: 90_000 }, () => {
     expect(await group.master()).toBe(elected)
     await expect(old?.client.set('key', 'again')).rejects.toThrow('READONLY')
     expect(await client.set('key', 'again')).toBe('OK')
-  })
-
-  test('remembers its roles across restarts', async () => {
-    await using group = await startSentinel()
-    const old = await group.master()
-    const elected = await group.failover()
-    await group.whole()
-    await elected.restart()
-    expect(await elected.client.role()).toContain('master')
-    await old?.restart()
-    expect(await old?.client.role()).toEqual(expect.arrayContaining(['slave', elected.port]))
-    await group.whole()
-    expect(await group.master()).toBe(elected)
-    expect(await group.failover()).not.toBe(elected)
   })
 })
 
@@ -95,43 +80,4 @@ describe('a slot on the move', () => {
     await cluster.whole()
     expect(await cluster.masterOfSlot(slot)).toBe(to)
   })
-
-  test('takes its keys along, however many slots and however busy', async () => {
-    await using cluster = await startCluster({ replicas: 1 })
-    const [from, to] = cluster.masters as [RedisServer, RedisServer]
-    const [slot = 0] = await cluster.slotsOf(from)
-    const slots = Array.from({ length: 20 }, (_, index) => slot + index)
-    const many = await keysOf(cluster, slots)
-    const client = cluster.connect()
-    let rounds = 0
-    let moved = false
-    const writing = (async () => {
-      while (!moved) {
-        await Promise.all(many.map((key) => client.set(`${key}:${rounds % 10}`, String(rounds))))
-        rounds++
-      }
-    })()
-    await until('all keys are there', () => rounds > 10)
-    await cluster.moveSlots(slots, to, { keysAtOnce: 3, stepEvery: 5 })
-    moved = true
-    await writing
-    expect(rounds).toBeGreaterThan(20)
-    for (const master of await Promise.all(slots.map((each) => cluster.masterOfSlot(each)))) expect(master).toBe(to)
-    await cluster.whole()
-    for (let round = rounds - 10; round < rounds; round++) {
-      const values = await Promise.all(many.map((key) => to.client.get(`${key}:${round % 10}`)))
-      expect(new Set(values)).toEqual(new Set([String(round)]))
-    }
-  })
 })
-
-/** One hash tag in each of these slots. */
-async function keysOf(cluster: RedisCluster, slots: readonly number[]): Promise<string[]> {
-  const keys = new Map<number, string>()
-  for (let number = 0; keys.size < slots.length; number++) {
-    const key = `{${number}}`
-    const slot = await cluster.slotOf(key)
-    if (slots.includes(slot)) keys.set(slot, key)
-  }
-  return [...keys.values()]
-}

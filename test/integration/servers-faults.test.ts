@@ -1,14 +1,7 @@
 import { Redis } from 'ioredis'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
-import {
-  missingFor,
-  startCluster,
-  startNodes,
-  startRedis,
-  startSentinel,
-  type RedisServer,
-} from '../support/servers.ts'
+import { missingFor, startCluster, startRedis, startSentinel, type RedisServer } from '../support/servers.ts'
 
 /** How far the server's clock is ahead of ours, in milliseconds. */
 async function lead({ client }: RedisServer): Promise<number> {
@@ -43,28 +36,6 @@ describe('the clock of a server', async () => {
     expect(await client.pttl('key')).toBeGreaterThan(140_000)
   })
 
-  test('goes on at its pace', async () => {
-    await using server = await startRedis({ clock: 'adjustable' })
-    const { client } = server
-    for (const shift of [60_000, -60_000]) {
-      await server.shiftClock(shift)
-      const start = performance.now()
-      await client.set('key', 'value', 'PX', 300)
-      await until('the key expires', async () => (await client.exists('key')) === 0)
-      expect(performance.now() - start).toBeGreaterThan(250)
-      expect(performance.now() - start).toBeLessThan(2_000)
-      expect(await client.blpop('nothing', 0.2)).toBeNull()
-      expect(performance.now() - start).toBeLessThan(4_000)
-    }
-  })
-
-  test('stays as it was set across a restart', async () => {
-    await using server = await startRedis({ clock: 'adjustable' })
-    await server.shiftClock(60_000)
-    await server.restart()
-    expect(await lead(server)).toBeGreaterThan(59_000)
-  })
-
   test('may be that of one node of a cluster, or of one server under sentinels', async () => {
     await using cluster = await startCluster({ clock: 'adjustable' })
     await using group = await startSentinel({ replicas: 1, clock: 'adjustable' })
@@ -77,11 +48,6 @@ describe('the clock of a server', async () => {
     await cluster.whole()
     await group.whole()
   })
-})
-
-test('the clock of a server cannot be set if nobody asked for that', async () => {
-  await using server = await startRedis()
-  await expect(server.shiftClock(1_000)).rejects.toThrow(TypeError)
 })
 
 describe('the memory of a server', () => {
@@ -131,25 +97,15 @@ describe('the memory of a server', () => {
     expect(await client.keys('lease:*')).toHaveLength(50 - evicted)
     expect(await client.set('key', 'x'.repeat(100_000))).toBe('OK')
   })
-
-  test('that holds nothing which expires has nothing to lose', async () => {
-    await using server = await startRedis()
-    await server.client.set('key', 'value')
-    expect(await server.evict()).toBe(0)
-    expect(await server.client.get('key')).toBe('value')
-  })
 })
 
 describe('a server that loads its data', () => {
-  test('answers LOADING for about so long, and has its keys then', async () => {
+  test('answers LOADING for a while, and has its keys then', async () => {
     await using server = await startRedis()
     await server.client.set('key', 'value')
     await server.restartLoading(1_500)
-    const start = performance.now()
     await expect(server.client.get('key')).rejects.toThrow('LOADING')
     await until('it has loaded', () => server.client.get('key'))
-    expect(performance.now() - start).toBeGreaterThan(1_000)
-    expect(performance.now() - start).toBeLessThan(4_000)
     expect(await server.client.get('key')).toBe('value')
     await server.restart()
     expect(await server.client.dbsize()).toBe(0)
@@ -193,17 +149,6 @@ describe('a server with a password', () => {
     await until('one is in again', async () => (await client.ping()) === 'PONG')
     await until('the other is too', () => subscriber.status === 'ready')
   })
-
-  test('may have had none before', async () => {
-    await using server = await startRedis()
-    const client = server.connect({ retryStrategy: null })
-    await client.ping()
-    await server.changePassword('sudden')
-    await until('it is out', () => client.status === 'end')
-    await expect(server.connect({ retryStrategy: null }).get('key')).rejects.toThrow('NOAUTH')
-    await server.changePassword()
-    expect(await server.connect().get('key')).toBeNull()
-  })
 })
 
 test('a command can be taken away from a user while it is connected, and given back', async () => {
@@ -237,16 +182,4 @@ describe('a server with TLS', async () => {
     await server.restart()
     expect(await server.client.ping()).toBe('PONG')
   })
-})
-
-test('several nodes know nothing of each other', async () => {
-  await using nodes = await startNodes(5)
-  const all = [...nodes]
-  expect(new Set(all.map(({ port }) => port)).size).toBe(5)
-  await all[0]?.client.set('key', 'value')
-  expect(await Promise.all(all.map(({ client }) => client.get('key')))).toEqual(['value', null, null, null, null])
-  await all[1]?.freeze()
-  await all[2]?.kill()
-  await nodes.restore()
-  expect(await Promise.all(all.map(({ client }) => client.ping()))).toEqual(Array(5).fill('PONG'))
 })

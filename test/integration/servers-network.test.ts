@@ -58,22 +58,6 @@ describe('a network', () => {
     await until('it is back', () => far.get('key 0'))
   })
 
-  test('is still between them when a slot has moved', async () => {
-    await using cluster = await startCluster()
-    await using network = await startNetwork(cluster.nodes)
-    const far = cluster.connect({ natMap: network.natMap }, network.addressesOf(cluster.nodes))
-    await far.set('key', 'value')
-    const from = await cluster.masterOf('key')
-    const to = cluster.masters.find((master) => master !== from) as RedisServer
-    const move = await cluster.beginMove(await cluster.slotOf('key'), to)
-    await move.step()
-    await to.resetCounts()
-    expect(await far.get('key')).toBe('value')
-    expect(await to.commandCounts()).toMatchObject({ asking: 1, get: 1 })
-    await move.finish()
-    expect(await far.get('key')).toBe('value')
-  })
-
   test('lies between one process and a group under sentinels', async () => {
     await using group = await startSentinel()
     await using network = await startNetwork([...group.servers, ...group.sentinels])

@@ -3,17 +3,9 @@ import { once } from 'node:events'
 import { access } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
-import { describe, expect, inject, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { until } from '../../tools/until.mjs'
-import { startCluster, startRedis } from '../support/servers.ts'
-
-describe('a given Redis', () => {
-  test('answers at its address', async () => {
-    const client = new Redis(inject('redisUrl'))
-    expect(await client.ping()).toBe('PONG')
-    client.disconnect()
-  })
-})
+import { startRedis } from '../support/servers.ts'
 
 describe('one server', () => {
   test.for(['port', 'socket'] as const)('listens on a %s', async (listen) => {
@@ -23,17 +15,6 @@ describe('one server', () => {
     const byUrl = new Redis(server.url)
     expect(await byUrl.ping()).toBe('PONG')
     byUrl.disconnect()
-  })
-
-  test('persists nothing', async () => {
-    await using server = await startRedis()
-    expect(await server.client.config('GET', 'save')).toEqual(['save', ''])
-    expect(await server.client.config('GET', 'appendonly')).toEqual(['appendonly', 'no'])
-  })
-
-  test('takes arguments of redis-server', async () => {
-    await using server = await startRedis({ args: ['--maxmemory', '4mb'] })
-    expect(await server.client.config('GET', 'maxmemory')).toEqual(['maxmemory', String(4 * 1024 * 1024)])
   })
 
   test('says why it does not come up', async () => {
@@ -79,14 +60,6 @@ describe('one server', () => {
     expect(await server.client.get('key')).toBeNull()
   })
 
-  test('can be restarted on its socket while it runs', async () => {
-    await using server = await startRedis({ listen: 'socket' })
-    const client = server.connect()
-    await client.ping()
-    await server.restart()
-    expect(await client.ping()).toBe('PONG')
-  })
-
   test('can be stopped while it is frozen', async () => {
     const server = await startRedis()
     await server.freeze()
@@ -123,16 +96,6 @@ describe('the count of commands', () => {
     )
   })
 
-  test('is empty when nothing was sent, and begins again with a reset', async () => {
-    await using server = await startRedis({ listen: 'socket' })
-    await server.resetCounts()
-    expect(await server.commandCounts()).toEqual({})
-    await server.client.get('key')
-    expect(await server.commandCounts()).toEqual({ get: 1 })
-    await server.resetCounts()
-    expect(await server.commandCounts()).toEqual({})
-  })
-
   test('can be begun while clients are busy, where it failed once', async () => {
     await using server = await startRedis()
     const clients = Array.from({ length: 5 }, () => server.connect())
@@ -146,29 +109,6 @@ describe('the count of commands', () => {
     await server.resetCounts()
     await server.client.set('key', 'value')
     expect(await server.commandCounts()).toEqual({ set: 1 })
-  })
-
-  test('is not given across a restart', async () => {
-    await using server = await startRedis()
-    await server.resetCounts()
-    await server.restart()
-    await expect(server.commandCounts()).rejects.toThrow('resetCounts')
-    await server.resetCounts()
-    expect(await server.commandCounts()).toEqual({})
-  })
-})
-
-describe('a cluster', () => {
-  test.for([0, 1] as const)('of three masters with %i replica each is up in less than 10 s', async (replicas) => {
-    const start = performance.now()
-    await using cluster = await startCluster({ masters: 3, replicas })
-    expect(performance.now() - start).toBeLessThan(10_000)
-    const client = cluster.connect()
-    const keys = Array.from({ length: 30 }, (_, index) => `key-${index}`)
-    await Promise.all(keys.map((key) => client.set(key, key)))
-    expect(await Promise.all(keys.map((key) => client.get(key)))).toEqual(keys)
-    const owners = await Promise.all(keys.map((key) => cluster.masterOf(key)))
-    expect(new Set(owners)).toEqual(new Set(cluster.masters))
   })
 })
 

@@ -233,7 +233,8 @@ export class Fleet {
   async end(): Promise<void> {
     if (this.#idle === null) return await this.#starter.stop()
     const kept = this.processes.filter(({ usable }) => usable)
-    await Promise.all(this.processes.map((process) => kept.includes(process) || process.stop()))
+    const others = this.processes.filter(({ usable }) => !usable)
+    await Promise.all(others.map((process) => process.stop()))
     // A member that is left open would go on to speak to its server.
     await Promise.all(kept.map((process) => process.tell('again', { index: process.index })))
     this.#idle.push(...kept)

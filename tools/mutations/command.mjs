@@ -106,6 +106,6 @@ export const commandMutations = [
     file: 'src/cli/watch/watch.ts',
     from: '      client.disconnect()\n',
     to: '',
-    tests: ['test/integration/watch.test.ts'],
+    tests: ['test/integration/outage.test.ts'],
   },
 ]
