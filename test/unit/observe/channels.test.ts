@@ -3,9 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { eventNames, Events } from '../../../src/core/observe/events.ts'
 import type { CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
 
 const open: (() => void)[] = []
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { TopKeys } from '../../../src/core/observe/counters.ts'
 import { createCache } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, answersOf, asked } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
