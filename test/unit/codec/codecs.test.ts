@@ -110,7 +110,7 @@ describe('a value comes back exactly as it went in', () => {
         payload.fill(0)
         expect(inspect(back, { depth: null })).toBe(before)
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 
@@ -154,7 +154,7 @@ describe('bytes that another codec wrote', () => {
         const outcome = outcomeOf(() => codec.decode(Buffer.from(payload)))
         expect(outcome).toMatch(/^fine$|^Error: Cannot read a stored value: /)
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     )
   })
 })

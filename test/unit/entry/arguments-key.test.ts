@@ -184,8 +184,8 @@ test('two lists of arguments have one key exactly if they are the same', () => {
     seen[same ? 'same' : 'different']++
     expect(argumentsKey('f', one) === argumentsKey('f', other)).toBe(same)
   })
-  fc.assert(holds, { numRuns: 20_000 })
-  expect(Math.min(seen.same, seen.different)).toBeGreaterThan(1_000)
+  fc.assert(holds, { numRuns: 6_000 })
+  expect(Math.min(seen.same, seen.different)).toBeGreaterThan(300)
 })
 
 test('two names have no key in common', () => {
@@ -198,7 +198,7 @@ test('two names have no key in common', () => {
   const holds = fc.property(twoNames, pairs, ([name, otherName], [one, other]) => {
     expect(argumentsKey(name, one)).not.toBe(argumentsKey(otherName, other))
   })
-  expect(() => fc.assert(holds, { numRuns: 5_000 })).not.toThrow()
+  expect(() => fc.assert(holds, { numRuns: 2_000 })).not.toThrow()
 })
 
 test('a copy is the same, and has no object in common with what it was made of', () => {
