@@ -4,9 +4,8 @@ import { instant, late, longestSleep, some, surroundingsOf } from './surrounding
 
 /** What the faults of a schedule may cost. */
 export function allowancesOf(schedule: Schedule): Allowances {
-  const { leg, forgets, heard } = surroundingsOf(schedule)
-  const { options, network, faults } = schedule
-  const deaf = !network.pushed || network.lostMessages > 0
+  const { leg, forgets, heard, deaf } = surroundingsOf(schedule)
+  const { options, faults } = schedule
   // A lease that was forgotten is missed at its next renewal, or else when it could not be renewed.
   const missed = heard ? options.leaseTtl / 3 + 4 * leg : options.leaseTtl
   return {

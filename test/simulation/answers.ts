@@ -94,10 +94,9 @@ export function softenedIsStale({ history, notes, schedule, leg }: Facts): strin
 }
 
 /** No value is served beyond its ttl and grace, except to those who waited for it. */
-export function graceEnds({ history, notes, schedule, troubled, leg }: Facts): string[] {
+export function graceEnds({ history, notes, schedule, troubled, deaf, leg }: Facts): string[] {
   if (troubled || schedule.faults.length > 0) return []
-  const { options, network } = schedule
-  const deaf = !network.pushed || network.lostMessages > 0
+  const { options } = schedule
   return history.calls.flatMap((call) => {
     const { answer, key } = call
     const by = makerOf(call)
@@ -118,10 +117,9 @@ export function graceEnds({ history, notes, schedule, troubled, leg }: Facts): s
 }
 
 /** 4: whoever is given a value that had been there all along has not waited for it longer than it wanted to. */
-export function valuesAtHandAreServed({ history, notes, schedule, troubled, leg }: Facts): string[] {
+export function valuesAtHandAreServed({ history, notes, schedule, troubled, deaf, leg }: Facts): string[] {
   if (troubled || schedule.faults.length > 0) return []
-  const { options, network } = schedule
-  const deaf = !network.pushed || network.lostMessages > 0
+  const { options } = schedule
   const writes = [...history.writes.values()]
   return history.calls.flatMap((call) => {
     const { answer, at, key } = call
@@ -174,9 +172,8 @@ function pauses(facts: Facts, key: string, until: number): number {
 
 /** 4: nobody waits while nobody loads, for longer than the ways are and a waiter sleeps. */
 export function nobodyWaitsForNothing(facts: Facts): string[] {
-  const { history, notes, schedule, leg, troubled, orphaned, backwards, hit } = facts
-  const { network, options, faults } = schedule
-  const deaf = !network.pushed || network.lostMessages > 0
+  const { history, notes, schedule, leg, troubled, deaf, orphaned, backwards, hit } = facts
+  const { options, faults } = schedule
   const calm = !troubled && faults.length === 0
   const round = 6 * leg + (deaf || !calm ? longestSleep : 0) + (calm ? 0 : 2 * options.commandTimeout) + instant
   const breaks = faults.map((fault) => ({ from: fault.at, to: fault.at + fault.lasts + orphaned(fault) }))

@@ -259,7 +259,7 @@ notices(
     happenings: [call('c', 0), load('l', [0, 10], { ends: 'error' }), failed('c', 10, 'LOAD_FAILED'), again(at)],
   }),
 )
-notices<[Parameters<typeof again>[1], Given['loading']]>(
+notices<[Parameters<typeof again>[1], Required<Given>['loading']]>(
   'what must not be stored does not make others queue',
   '11: load m of k in process 1 at 30.0 ran, though load l',
   [

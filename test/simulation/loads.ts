@@ -133,10 +133,9 @@ export function nobodyTriesForEver({ history }: Facts): string[] {
 
 /** 3: the holder of a lease that is gone hears of it: at once from a write, if messages arrive, else when it renews. */
 export function holdersAreTold(facts: Facts): string[] {
-  const { history, schedule, leg, heard, backwards } = facts
-  const { network, faults, options } = schedule
+  const { history, schedule, leg, heard, deaf, backwards } = facts
+  const { faults, options } = schedule
   if (!heard) return []
-  const deaf = !network.pushed || network.lostMessages > 0
   const forgotten = backwards > 0 ? [] : faults.filter((fault) => forgets(fault, schedule))
   const writes = [...history.writes.values()].filter(({ error, kind }) => {
     // Which loads an invalidation of tags voids is known only when they have ended.

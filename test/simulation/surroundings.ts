@@ -31,6 +31,8 @@ export interface Surroundings {
   readonly troubled: boolean
   /** Whether the store forgets leases before their time. */
   readonly forgets: boolean
+  /** Whether messages about outcomes may not arrive. */
+  readonly deaf: boolean
   /** Whether all commands arrive in the end, and are answered in time. */
   readonly heard: boolean
   /** Whether the store forgets values before their time. */
@@ -56,6 +58,7 @@ export function surroundingsOf(schedule: Schedule): Surroundings {
     leg: 5 * distance + (resent > 0 ? reconnect : 0),
     troubled,
     forgets,
+    deaf: !network.pushed || network.lostMessages > 0,
     heard: !troubled && !away && hit.length === 0,
     evicts: forgets || most < keys.length,
     backwards,

@@ -116,10 +116,15 @@ finds(
   ],
   (answered) => [answered, write('w', [30, 40], { kind: 'expire' }), call('c', 41)],
 )
-finds(3, 'the error of a load from before an invalidation', [there, { error: 'STORE_UNAVAILABLE' }], (how) => [
-  [load('a', [10, 20], { ends: 'error' }), write('w', [30, 40], how)],
-  [call('c', 41), failed('c', 45, 'LOAD_FAILED', { by: 'a' })],
-])
+finds<{ process: number } | { error: string }>(
+  3,
+  'the error of a load from before an invalidation',
+  [there, { error: 'STORE_UNAVAILABLE' }],
+  (how) => [
+    [load('a', [10, 20], { ends: 'error' }), write('w', [30, 40], how)],
+    [call('c', 41), failed('c', 45, 'LOAD_FAILED', { by: 'a' })],
+  ],
+)
 finds(
   3,
   'an invalidation that was forgotten at a time when none may be',
