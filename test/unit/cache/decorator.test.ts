@@ -41,7 +41,7 @@ describe.each(Object.entries(modes))('with %s decorators', (mode, experimentalDe
       decorated: typeof Decorated
       injected: typeof Injected
     })
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await rm(folder, { recursive: true, force: true })

@@ -13,7 +13,7 @@ const codec = {
 
 describe('a cache for values of another kind, beside one of the user', () => {
   test('has its store, its namespace, its tags and its events, and a codec of its own', async () => {
-    const cache = createCache({ namespace: 'shop', ttl: '7s' })
+    const cache = createCache({ namespace: 'shop', ttl: '7m' })
     const { cache: beside, events, defaultTtl } = siblingOf(cache, { codec })
     const heard: string[] = []
     cache.on('fill', ({ key }) => heard.push(key))
@@ -22,7 +22,7 @@ describe('a cache for values of another kind, beside one of the user', () => {
     expect(heard).toEqual(['k'])
     expect(events.stats()).toEqual(cache.stats())
     expect(cache.stats()).toMatchObject({ loads: 1, hits: 1 })
-    expect(defaultTtl).toBe(7_000)
+    expect(defaultTtl).toBe(420_000)
     await cache.invalidateTags(['t'])
     expect(await beside.peek('k')).toEqual({ state: 'missing' })
     await beside.set('k', 'again')

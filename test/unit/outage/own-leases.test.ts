@@ -3,55 +3,65 @@ import { Backlog } from '../../../src/core/outage/backlog.ts'
 import { OwnLeases } from '../../../src/core/outage/own-leases.ts'
 import type { LeaseName } from '../../../src/core/contract/store.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
+import { answerOf, pending, valued } from '../support/answer.ts'
+import { fleet, type Fleet } from '../support/fleet.ts'
+import { loading } from '../support/source.ts'
 
-function owned({ sharded = false } = {}) {
+function owned() {
   const clock = new FakeClock()
   const sent: string[] = []
-  const store = { refuses: false, answers: Promise.resolve() }
+  const store = { answers: Promise.resolve() }
   const release = async ({ key }: LeaseName): Promise<boolean> => {
     sent.push(key)
     await store.answers
-    if (store.refuses) throw new Error('READONLY')
     return true
   }
-  const leases = new OwnLeases({ release, sharded, clock })
+  const leases = new OwnLeases({ release, sharded: false, clock })
   const ended = (key: string) => ({ key, token: leases.newToken(), ttl: 10_000 })
   return { clock, leases, sent, store, ended }
 }
 
-describe('a release', () => {
-  test('that is answered is sent once', async () => {
-    const { clock, leases, sent, ended } = owned()
-    expect(await leases.giveBack(ended('k'))).toBe(true)
-    await clock.advance(60_000)
-    expect(sent).toEqual(['k'])
-  })
+describe('the release of a lease whose load has ended', () => {
+  /** A load in `a` whose end the store refuses, and the first release as well. */
+  async function refused(): Promise<Fleet> {
+    const all = fleet({ leaseTtl: '10s', warnings: false })
+    const { source } = await loading(all.a)
+    all.ways.a.mode = 'failing'
+    await source.reject(0, new Error('down'))
+    expect(all.ways.a.count('release')).toBe(1)
+    return all
+  }
 
-  test('that is refused is repeated four times a second until it is answered', async () => {
-    const { clock, leases, sent, store, ended } = owned()
-    store.refuses = true
-    await expect(leases.giveBack(ended('k'))).rejects.toThrow('READONLY')
+  test('is repeated four times a second until it is answered', async () => {
+    const { b, clock, ways } = await refused()
+    const waiting = answerOf(b.getOrLoad('k', () => 'v'))
     await clock.advance(1_000)
-    expect(sent).toHaveLength(5)
-    store.refuses = false
+    expect([ways.a.count('release'), waiting]).toEqual([5, pending])
+    ways.a.mode = 'answering'
     await clock.advance(60_000)
-    expect(sent).toHaveLength(6)
+    expect([ways.a.count('release'), waiting]).toEqual([6, valued('v')])
     expect(clock.pending).toBe(0)
   })
 
   test('is given up when the ttl of the lease is over', async () => {
-    const { clock, leases, sent, store, ended } = owned()
-    store.refuses = true
-    await expect(leases.giveBack(ended('k'))).rejects.toThrow('READONLY')
+    const { clock, ways } = await refused()
     await clock.advance(10_250)
-    const before = sent.length
+    const before = ways.a.count('release')
     expect(before).toBeGreaterThan(35)
     await clock.advance(60_000)
-    expect(sent).toHaveLength(before)
-    expect(clock.pending).toBe(0)
+    expect([ways.a.count('release'), clock.pending]).toEqual([before, 0])
   })
 
-  test('of a lease that came back starts no round in a cache that was closed meanwhile', async () => {
+  test('is sent once more by a cache that closes, and no more after that', async () => {
+    const { a, clock, ways } = await refused()
+    await a.close()
+    await clock.advance(60_000)
+    expect([ways.a.count('release'), clock.pending]).toEqual([2, 0])
+  })
+})
+
+describe('a lease', () => {
+  test('that came back starts no round of releases in a cache that was closed meanwhile', async () => {
     const { leases, sent, store, ended } = owned()
     await leases.giveBack(ended('other'))
     let answer!: () => void
@@ -66,18 +76,6 @@ describe('a release', () => {
     expect(sent).toEqual(['other', 'k'])
   })
 
-  test('is not repeated by a cache that is closed', async () => {
-    const { clock, leases, sent, store, ended } = owned()
-    store.refuses = true
-    await expect(leases.giveBack(ended('k'))).rejects.toThrow('READONLY')
-    leases.close()
-    await clock.advance(60_000)
-    expect(sent).toHaveLength(1)
-    expect(clock.pending).toBe(0)
-  })
-})
-
-describe('a lease', () => {
   test('is over if this process has asked for it, and neither waits for the answer nor loads', () => {
     const { leases, ended } = owned()
     const lease = ended('k')
