@@ -15,29 +15,31 @@ function someCopies() {
   }
 }
 
-/** A watcher with the copies of one cache, and what it has asked for. */
-function watched() {
+/**
+ * A watcher with the copies of one cache, and what it has asked for.
+ * @param keep for how long that keeps them, in milliseconds
+ */
+function watched(keep = 10_000, deaf = false) {
   const copies = someCopies()
-  const state = { asked: 0, deaf: false, ended: false }
+  const state = { asked: 0, deaf, ended: false }
   const clock = new FakeClock()
   const ask = (): string | null => (state.deaf ? null : `sign ${state.asked++}`)
   const watcher = new Watcher({ window, ask, onEnd: () => void (state.ended = true) }, clock)
   const watch = watcher.watch(copies)
+  const askedAt = clock.now()
+  watch.keep(keep)
   /** The sign that was asked for at this place comes, and says what was told last. */
   const sign = (index: number, last = 'first'): void => watcher.sign(`sign ${index}`, last)
   /** A change of a key is told. */
   const told = (token: string, previous: string): void => {
     watcher.told(token, { previous, from: '', keys: [`of ${token}`], tags: [] })
   }
-  return { clock, watcher, watch, gone: copies.gone, state, sign, told }
+  return { clock, watcher, watch, askedAt, gone: copies.gone, state, sign, told }
 }
 
 describe('the promise that copies are told what goes', () => {
   test('holds for a while from when a sign was asked for, not from when it came', async () => {
-    const { clock, watch, sign } = watched()
-    expect(watch.until).toBe(0)
-    const askedAt = clock.now()
-    watch.keep(10_000)
+    const { clock, watch, askedAt, sign } = watched()
     await clock.advance(90)
     expect(watch.until).toBe(0)
     sign(0)
@@ -45,8 +47,7 @@ describe('the promise that copies are told what goes', () => {
   })
 
   test('is renewed three times in that time, as long as copies are kept, and no longer', async () => {
-    const { clock, watch, state } = watched()
-    watch.keep(1_000)
+    const { clock, watch, state } = watched(1_000)
     await clock.advance(900)
     expect(state.asked).toBe(10)
     watch.keep(1_000)
@@ -59,7 +60,6 @@ describe('the promise that copies are told what goes', () => {
 
   test('is not made shorter by a sign that comes late, nor made at all by one that was not asked for', async () => {
     const { clock, watch, sign } = watched()
-    watch.keep(10_000)
     await clock.advance(100)
     sign(1)
     const { until } = watch
@@ -73,15 +73,13 @@ describe('the promise that copies are told what goes', () => {
 
   test('is not made by a sign that comes when its time is over', async () => {
     const { clock, watch, sign } = watched()
-    watch.keep(10_000)
     await clock.advance(window)
     sign(0)
     expect(watch.until).toBe(0)
   })
 
   test('has all copies dropped by the first sign, and then only what is told', async () => {
-    const { clock, watch, gone, sign, told } = watched()
-    watch.keep(10_000)
+    const { clock, gone, sign, told } = watched()
     sign(0, 'first')
     told('second', 'first')
     told('third', 'second')
@@ -91,8 +89,7 @@ describe('the promise that copies are told what goes', () => {
   })
 
   test('has all copies dropped when a sign shows that the last change was not told', async () => {
-    const { clock, watch, gone, sign } = watched()
-    watch.keep(10_000)
+    const { clock, gone, sign } = watched()
     sign(0, 'first')
     await clock.advance(100)
     sign(1, 'second')
@@ -103,8 +100,7 @@ describe('the promise that copies are told what goes', () => {
   })
 
   test('has all copies dropped when a change shows that the one before it was not told', async () => {
-    const { clock, watch, gone, sign, told } = watched()
-    watch.keep(10_000)
+    const { clock, gone, sign, told } = watched()
     sign(0, 'first')
     told('third', 'second')
     expect(gone).toEqual(['all', 'all', 'of third'])
@@ -114,10 +110,9 @@ describe('the promise that copies are told what goes', () => {
   })
 
   test('is one for all caches of its namespace', async () => {
-    const { clock, watcher, watch, gone, state, sign, told } = watched()
+    const { clock, watcher, watch, gone, state, sign, told } = watched(1_000)
     const others = someCopies()
     const other = watcher.watch(others)
-    watch.keep(1_000)
     other.keep(500)
     expect(state.asked).toBe(1)
     sign(0)
@@ -129,9 +124,7 @@ describe('the promise that copies are told what goes', () => {
   })
 
   test('is not asked for while nothing can be told, and again when it can', async () => {
-    const { clock, watch, state } = watched()
-    state.deaf = true
-    watch.keep(10_000)
+    const { clock, state } = watched(10_000, true)
     await clock.advance(1_000)
     expect(state.asked).toBe(0)
     state.deaf = false
@@ -142,7 +135,6 @@ describe('the promise that copies are told what goes', () => {
   test('ends with the last cache, and is not begun again by a read of a closed one that was on its way', async () => {
     const { clock, watcher, watch, state } = watched()
     const other = watcher.watch(someCopies())
-    watch.keep(10_000)
     watch.close()
     expect(state.ended).toBe(false)
     expect(clock.pending).toBe(1)
