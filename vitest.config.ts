@@ -35,8 +35,8 @@ const files = {
       'clock command dead-source explain invalidation lock-time lost-copies monitoring node-redis otel purge secrets shutdown strangers unavailable watch',
     // Faults by the minute, crowds, what starts servers, what the doctor says of each, and other backends.
     'integration-all':
-      'after-commit crowd doctor doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm ' +
-      'network outage postgres-lock production servers servers-failover servers-faults servers-network topology wake-up warnings zookeeper-ensemble ' +
+      'after-commit crowd doctor doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired holder invalidation-storm ' +
+      'network outage postgres-lock production redlock servers servers-failover servers-faults servers-network topology wake-up warnings zookeeper-ensemble ' +
       'zookeeper-lock',
   },
   http: {
