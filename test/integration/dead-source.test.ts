@@ -18,7 +18,8 @@ test.for([
   async ([, near]) => {
     await using server = await startRedis()
     const clients = Array.from({ length: 4 }, () => new Redis({ ...server.address }))
-    const options = { namespace: 'shop', ttl: 50, grace: '1h', failureCooldown: cooldown, near } as const
+    const settings = { ttl: 50, grace: '1h', failureCooldown: cooldown, near, commandTimeout: '30s' } as const
+    const options = { namespace: 'shop', ...settings }
     const caches = clients.map((client) => createCache({ ...options, store: redisStore(client) }))
     let alive = true
     const asked: number[] = []
@@ -34,14 +35,18 @@ test.for([
     try {
       expect(await askAll()).toEqual(caches.map(() => 'stale'))
       alive = false
-      await until('the source has been asked some times more', async () => {
-        // One after the other, with time for a load in between: who was not part of one must have heard of it too.
-        for (const cache of caches) {
-          expect(await cache.getOrLoad('k', source)).toBe('stale')
-          await pause(2 * takes)
-        }
-        return asked.length > 5
-      })
+      await until(
+        'the source has been asked some times more',
+        async () => {
+          // One after the other, with time for a load in between: who was not part of one must have heard of it too.
+          for (const cache of caches) {
+            expect(await cache.getOrLoad('k', source)).toBe('stale')
+            await pause(2 * takes)
+          }
+          return asked.length > 5
+        },
+        60_000,
+      )
       // From the end of one to the beginning of the next; timers may be a little early.
       const failed = asked.slice(1)
       const rests = failed.slice(1).map((at, index) => at - (failed[index] as number) - takes)

@@ -11,6 +11,8 @@ const never = (): never => {
   throw new Error('a hit must not load')
 }
 
+const patient = { commandTimeout: '30s' } as const
+
 /** Has a client lose what its subscriber is told of changes, as long as `losing.on`. */
 function lossy(client: Redis | Cluster): { on: boolean; lost: number } {
   const losing = { on: false, lost: 0 }
@@ -48,8 +50,8 @@ describe.each(['one node', 'a cluster'])('on %s, a message that says what goes a
     const namespace = randomUUID()
     const client = server.connect()
     const losing = lossy(client)
-    const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near })
-    const other = createCache({ store: redisStore(server.connect()), namespace, ttl: '1h' })
+    const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near, ...patient })
+    const other = createCache({ store: redisStore(server.connect()), namespace, ttl: '1h', ...patient })
     opened.push(cache, other)
     await other.set('k', 'old', { tags: ['t'] })
     await until('a copy is served', async () => {
@@ -98,8 +100,8 @@ test('where no memory is left to note what was told, all copies go', async () =>
   const namespace = randomUUID()
   const client = server.connect()
   const losing = lossy(client)
-  const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near: { ttl: '1h' } })
-  const other = createCache({ store: redisStore(server.connect()), namespace, ttl: '1h' })
+  const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near: { ttl: '1h' }, ...patient })
+  const other = createCache({ store: redisStore(server.connect()), namespace, ttl: '1h', ...patient })
   await other.set('k', 'old')
   await until('a copy is served', async () => {
     await cache.getOrLoad('k', never)

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCache, type Cache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { until } from '../../tools/until.mjs'
 import { Caches } from '../support/caches.ts'
+import type { CommandCounts } from '../support/command-counts.ts'
 import { startCluster } from '../support/servers.ts'
 
 const keys = Array.from({ length: 100 }, (_, index) => `k${index}`)
@@ -28,7 +30,7 @@ describe('getOrLoadMany on Redis', () => {
     return opened.map(({ cache }) => cache)
   }
 
-  test('loads each of a hundred keys once in the fleet, with four commands a process', async () => {
+  test('loads each of a hundred keys once in the fleet', async () => {
     const fleet = await open(4)
     const [first] = fleet as [Cache]
     await Promise.all(keys.slice(0, 50).map((key) => first.set(key, `of ${key}`)))
@@ -41,21 +43,58 @@ describe('getOrLoadMany on Redis', () => {
         calls.push(index)
         loaded.push(...wanted)
         // Until each process loads or waits for each key.
-        await until('all have claimed', () => waits + loaded.length === 4 * 50)
+        await until('all have claimed', () => waits + loaded.length === 4 * 50, 60_000)
         return wanted.map((key) => `of ${key}`)
       })
-    const counts = await caches.sent(async () => {
-      expect(await Promise.all(fleet.map(ask))).toEqual(fleet.map(() => values))
-    })
+    expect(await Promise.all(fleet.map(ask))).toEqual(fleet.map(() => values))
     expect(loaded.toSorted()).toEqual(keys.slice(50).toSorted())
     expect(new Set(calls).size, 'each calls its loader once at most').toBe(calls.length)
-    expect(counts, 'a read and a claim each, and a fill of each that has loaded').toEqual({
-      mget: 4,
-      evalsha: 4 + calls.length,
-    })
   })
 
-  test('reads what is asked for in one tick with one command, and where others were just answered with several', async () => {
+  /** On a busy machine a process does something besides now and then: it need be so in some round. */
+  async function cost(
+    sent: (keys: readonly string[]) => Promise<CommandCounts>,
+    expected: CommandCounts,
+  ): Promise<void> {
+    let round = 0
+    await until(`it costs ${JSON.stringify(expected)}`, async () => {
+      const counts = await sent(keys.map((key) => `${key} of round ${round}`))
+      expect(counts['mget'], 'its reads are always one').toBe(1)
+      return ++round > 0 && isDeepStrictEqual(counts, expected)
+    })
+  }
+
+  test('costs one that is alone a read, a claim and a fill, however many keys', async () => {
+    const [cache] = (await open(1)) as [Cache]
+    const alone = (all: readonly string[]): Promise<CommandCounts> =>
+      caches.sent(async () => expect(await cache.getOrLoadMany(all, (wanted) => [...wanted])).toEqual(all))
+    await cost(alone, { mget: 1, evalsha: 2 })
+  })
+
+  test('costs one that waits for all of them a read and a claim', async () => {
+    const [holder, waiter] = (await open(2)) as [Cache, Cache]
+    let waits = 0
+    waiter.on('wait', () => waits++)
+    const waiting = async (all: readonly string[]): Promise<CommandCounts> => {
+      let end!: () => void
+      const ended = new Promise<void>((resolve) => (end = resolve))
+      let answers!: Promise<unknown[]>[]
+      await new Promise<void>((begun) => {
+        answers = [holder.getOrLoadMany(all, async (wanted) => (begun(), await ended, [...wanted]))]
+      })
+      waits = 0
+      const counts = await caches.sent(async () => {
+        answers.push(waiter.getOrLoadMany(all, () => expect.unreachable('another loads them')))
+        await until('it waits for all', () => waits === all.length)
+      })
+      end()
+      expect(await Promise.all(answers)).toEqual([all, all])
+      return counts
+    }
+    await cost(waiting, { mget: 1, evalsha: 1 })
+  })
+
+  test('reads what is asked for in one tick with one command', async () => {
     const [cache] = (await open(1)) as [Cache]
     await Promise.all(keys.map((key) => cache.set(key, `of ${key}`)))
     const never = (): never => expect.unreachable('all are there')
@@ -63,17 +102,6 @@ describe('getOrLoadMany on Redis', () => {
       expect(await cache.getOrLoadMany(keys, never)).toEqual(values)
     })
     expect(atOnce).toEqual({ mget: 1 })
-    // The answer to the first command reaches all callers in one tick. What they ask then is answered by several
-    // commands, which need not arrive together: a third turn has no certain count.
-    const callers = 12
-    const again = await caches.sent(async () => {
-      const ask = async (key: string): Promise<void> => {
-        expect(await cache.getOrLoad(key, never)).toBe(`of ${key}`)
-        expect(await cache.getOrLoad(key, never)).toBe(`of ${key}`)
-      }
-      await Promise.all(keys.slice(0, callers).map(ask))
-    })
-    expect(again, 'one for all, then one for two each').toEqual({ mget: 1 + callers / 2 })
   })
 
   test('fills values of many megabytes in several commands', async () => {
@@ -89,7 +117,7 @@ describe('getOrLoadMany on Redis', () => {
 
   test('loads each key once in a cluster, too', async () => {
     await using cluster = await startCluster()
-    const options = { namespace: randomUUID(), commandTimeout: '10s' } as const
+    const options = { namespace: randomUUID(), commandTimeout: '30s' } as const
     const openOne = (): Cache => createCache({ ...options, store: redisStore(cluster.connect()) })
     await using one = openOne()
     await using other = openOne()

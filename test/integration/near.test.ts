@@ -37,7 +37,7 @@ describe('the near tier before Redis', () => {
 
   function open(namespace: string, near?: NearOptions): Cache {
     const client = openClient(server.address)
-    const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near })
+    const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near, commandTimeout: '30s' })
     opened.push({ cache, client })
     return cache
   }
@@ -119,7 +119,9 @@ describe('the near tier before Redis', () => {
     const namespace = randomUUID()
     const client = openClient(server.address)
     const store = redisStore(client)
-    const both = [0, 1].map(() => createCache({ store, namespace, ttl: '1h', near: { ttl: '1h' } }))
+    const both = [0, 1].map(() =>
+      createCache({ store, namespace, ttl: '1h', near: { ttl: '1h' }, commandTimeout: '30s' }),
+    )
     for (const cache of both) opened.push({ cache, client })
     const other = open(namespace)
     await other.set('k', 'old')

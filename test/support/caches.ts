@@ -41,7 +41,7 @@ export class Caches {
     const instead: OpenCache['instead'] = {}
     // A busy machine takes its time: what is given up on may be sent all the same, and later than it is counted.
     const cache = createCache({
-      commandTimeout: '10s',
+      commandTimeout: '30s',
       ...options,
       namespace,
       store: redisStore(portWith(instead, own)),
