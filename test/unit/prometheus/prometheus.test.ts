@@ -26,49 +26,31 @@ function observed(options: Parameters<typeof fleet>[0] = {}): ReturnType<typeof 
 }
 
 describe('prom-client collects', () => {
-  test('callers, loads and their time, and hits', async () => {
-    const { a, clock, scrape } = observed()
+  test('callers, loads and their time, hits, copies in this process, waits for others, and failures by code', async () => {
+    const { a, b, clock, scrape } = observed({ near: {} })
     const source = new Source<string>()
     answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
     await clock.advance(250)
     await source.resolve(0, 'v')
     for (let hit = 0; hit < 3; hit++) await a.getOrLoad('k', source.loader)
+    await asked(b.getOrLoad('l', source.loader))
+    answerOf(a.getOrLoad('l', source.loader))
+    await clock.advance(2_000)
+    await source.reject(1, new Error('down'))
     expect(await scrape()).toEqual({
       'herdless_hits_total{namespace="shop"}': 3,
-      'herdless_misses_total{namespace="shop"}': 2,
+      'herdless_near_hits_total{namespace="shop"}': 2,
+      'herdless_misses_total{namespace="shop"}': 3,
       'herdless_loads_total{namespace="shop",leased="true"}': 1,
       'herdless_fills_total{namespace="shop"}': 1,
       'herdless_fill_bytes_total{namespace="shop"}': 3,
       'herdless_load_seconds_sum{namespace="shop"}': 0.25,
       'herdless_load_seconds_count{namespace="shop"}': 1,
-      'herdless_answer_seconds_sum{namespace="shop"}': 0.5,
-      'herdless_answer_seconds_count{namespace="shop"}': 2,
-    })
-  })
-
-  test('hits that are copies in this process', async () => {
-    const { a, scrape } = observed({ near: {} })
-    await a.set('k', 'v')
-    for (let hit = 0; hit < 3; hit++) await a.getOrLoad('k', () => 'other')
-    expect(await scrape()).toMatchObject({
-      'herdless_hits_total{namespace="shop"}': 3,
-      'herdless_near_hits_total{namespace="shop"}': 2,
-    })
-  })
-
-  test('waits for other processes, and failures by code', async () => {
-    const { a, b, clock, scrape } = observed()
-    const { source } = await loading(b)
-    answerOf(a.getOrLoad('k', source.loader))
-    await clock.advance(2_000)
-    await source.reject(0, new Error('down'))
-    expect(await scrape()).toEqual({
-      'herdless_misses_total{namespace="shop"}': 1,
       'herdless_waits_total{namespace="shop"}': 1,
       'herdless_wait_seconds_sum{namespace="shop"}': 2,
       'herdless_wait_seconds_count{namespace="shop"}': 1,
-      'herdless_answer_seconds_sum{namespace="shop"}': 2,
-      'herdless_answer_seconds_count{namespace="shop"}': 1,
+      'herdless_answer_seconds_sum{namespace="shop"}': 2.5,
+      'herdless_answer_seconds_count{namespace="shop"}': 3,
       'herdless_failures_total{namespace="shop",code="LOAD_FAILED"}': 1,
     })
   })
