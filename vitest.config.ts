@@ -95,6 +95,7 @@ const projects: TestProjectInlineConfiguration[] = [
     withRedis(`conformance-${frame}`, 'http', ['conformance/conformance'], { provide: { frame }, maxWorkers: 1 }),
   ),
   ...folder('docs'),
+  withRedis('docs-run-all', 'docs', ['examples'], thorough),
   onOldest('contract-older', 'contract', onOlder.contract, { EVERY_CLIENT: 'yes' }),
   onOldest('integration-older', 'integration', onOlder.integration),
   onOldest('http-older', 'http', onOlder.http),
@@ -105,8 +106,9 @@ const projects: TestProjectInlineConfiguration[] = [
   suite('model-all', 'spec', ['*'], { ...thorough, testTimeout: 900_000, hookTimeout: 300_000 }),
   withRedis('property', 'property', ['*']),
   withRedis('property-all', 'property', ['*'], thorough),
+  withRedis('locks', 'locks', ['contention']),
   // Its fleets wait for their leases most of the time.
-  withRedis('locks', 'locks', ['*'], { maxConcurrency: 4 }),
+  withRedis('locks-all', 'locks', ['harmed'], { maxConcurrency: 4 }),
   // Counts bytes of the heap, so it is alone in its process and may collect garbage.
   withRedis('bench', 'bench', ['*'], { isolate: true, execArgv: ['--expose-gc'] }),
   withRedis('chaos', 'chaos', ['three'], byTwo),

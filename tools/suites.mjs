@@ -141,6 +141,12 @@ export const suites = {
   'conformance-koa': { ring: 'nightly', proves: 'RFC 9111 on Koa', rooms: [...responses, 'src/koa/'] },
   'conformance-fastify': { ring: 'nightly', proves: 'RFC 9111 on Fastify', rooms: [...responses, 'src/fastify/'] },
   'conformance-hono': { ring: 'nightly', proves: 'RFC 9111 on Hono', rooms: [...responses, 'src/hono/'] },
+  'docs-run-all': { ring: 'nightly', proves: 'that an example can be run once more', rooms: ['examples/'] },
+  'locks-all': {
+    ring: 'nightly',
+    proves: 'mutual exclusion while processes are killed and stand still, again and again',
+    rooms: ['src/core/lock/', 'src/core/lease/', 'src/redis/', 'src/postgres/', 'src/zookeeper/'],
+  },
   rights: {
     ring: 'nightly',
     proves: 'that the rules of ACL on the pages are enough, and each is needed',

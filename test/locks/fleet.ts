@@ -22,6 +22,13 @@ export class LockFleet {
     return fleet
   }
 
+  /** The first two of its processes. */
+  pair(): [FleetProcess, FleetProcess] {
+    const [first, second] = this.processes
+    if (first === undefined || second === undefined) throw new Error('Expected two processes')
+    return [first, second]
+  }
+
   /** One process more. */
   async add(): Promise<FleetProcess> {
     const process = await this.#starter.start<Turn>((said) => this.referee.heard(said))
