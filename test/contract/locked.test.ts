@@ -26,4 +26,5 @@ storeContract({
     const lock = memoryLock()
     return { stores: [locked(keyValue, lock), locked(keyValue, lock)], close: () => lock.close() }
   },
+  patience: 60_000,
 })

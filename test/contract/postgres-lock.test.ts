@@ -52,11 +52,12 @@ describe.skipIf(reason !== undefined)(`in PostgreSQL${reason ? ` (${reason})` : 
         const query = 'SELECT count(*)::int AS waiting FROM herdless_lock_queue WHERE name = $1'
         return {
           waiting: async (name) => (await looking.query(query, [name])).rows[0].waiting,
-          locks: opened.map(({ client }) => postgresLock(client, options)),
+          locks: opened.map(({ client }) => postgresLock(client, { commandTimeout: '1m', ...options })),
           close: async () =>
             void (await Promise.all([...opened, { end: () => looking.end() }].map(({ end }) => end()))),
         }
       },
+      patience: 60_000,
     })
   }
 })

@@ -9,6 +9,7 @@ storeContract({
     const far = memoryStore()
     return { stores: [tiered({}, far), tiered({}, far)], close: async () => {} }
   },
+  patience: 60_000,
 })
 
 test('tiered: caches that share it share its copies', async () => {

@@ -23,6 +23,7 @@ storeContract({
     const { clients, disconnect } = clientsOf()
     return { stores: clients.map((client) => tiered({}, redisStore(client))), close: async () => disconnect() }
   },
+  patience: 60_000,
 })
 
 storeContract({
@@ -32,7 +33,7 @@ storeContract({
   inspects: 'keys',
   open: async () => {
     const { clients, disconnect } = clientsOf()
-    const locks = clients.map((client) => redisLock(client))
+    const locks = clients.map((client) => redisLock(client, { commandTimeout: '1m' }))
     return {
       stores: clients.map((client, index) => locked(keyValue(client), locks[index] as (typeof locks)[0])),
       close: async () => {
@@ -41,4 +42,5 @@ storeContract({
       },
     }
   },
+  patience: 60_000,
 })

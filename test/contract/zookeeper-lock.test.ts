@@ -26,6 +26,8 @@ async function connected(): Promise<ReturnType<typeof client>> {
   return connecting
 }
 
+const patient = { commandTimeout: '1m' } as const
+
 const kinds = ['a client', 'a function that makes one'] as const
 
 describe.skipIf(reason !== undefined)(`in ZooKeeper${reason ? ` (${reason})` : ''}`, () => {
@@ -39,8 +41,8 @@ describe.skipIf(reason !== undefined)(`in ZooKeeper${reason ? ` (${reason})` : '
         return {
           locks:
             clients.length > 0
-              ? clients.map((each) => zookeeperLock(each))
-              : [zookeeperLock(client), zookeeperLock(client)],
+              ? clients.map((each) => zookeeperLock(each, patient))
+              : [zookeeperLock(client, patient), zookeeperLock(client, patient)],
           // One of the places is that of the holder.
           waiting: (name) =>
             new Promise((resolve) => {
@@ -53,6 +55,7 @@ describe.skipIf(reason !== undefined)(`in ZooKeeper${reason ? ` (${reason})` : '
           },
         }
       },
+      patience: 60_000,
     })
   }
 })

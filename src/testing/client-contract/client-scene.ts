@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { randomBytes } from 'node:crypto'
 import type { RedisPort, RedisSubscriber } from '../../redis/connection/port.ts'
+import { until } from '../patience.ts'
 
 /** A client of one test. */
 export interface OpenedClient {
@@ -89,11 +90,7 @@ export class ClientScene {
   }
 
   async until(what: string, isSo: () => boolean): Promise<void> {
-    const end = performance.now() + this.#patience
-    while (!isSo()) {
-      assert(performance.now() < end, `${what} within ${this.#patience} ms`)
-      await new Promise((resolve) => setTimeout(resolve, 5))
-    }
+    await until(what, () => isSo() || undefined, this.#patience)
   }
 
   /** The error with which the server refuses a command. */

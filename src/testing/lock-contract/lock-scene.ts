@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { CacheErrorCode } from '../../core/errors.ts'
 import type { Lock, LockLease } from '../../core/contract/lock.ts'
+import { inTime, pause, until } from '../patience.ts'
 
 /** The locks of one test. */
 export interface OpenLocks {
@@ -64,26 +65,21 @@ export class LockScene {
   }
 
   /** The result of a promise, which must settle within the patience of the suite. */
-  async inTime<T>(promise: Promise<T>, what: string): Promise<T> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new assert.AssertionError({ message: `Not in time: ${what}` })), this.#patience)
-    })
-    try {
-      return await Promise.race([promise, late])
-    } finally {
-      clearTimeout(timer)
-    }
+  inTime<T>(promise: Promise<T>, what: string): Promise<T> {
+    return inTime(promise, what, this.#patience)
   }
 
-  /** Resolves when `count` waiters for a lock are in its queue. */
-  async wait(name: string, count: number): Promise<void> {
+  /** Resolves when `count` waiters for a lock are in its queue, of which the last one has asked through `lock`. */
+  async enlisted(lock: Lock, name: string, count: number): Promise<void> {
     const waiting = this.#waiting
-    if (waiting === undefined) return pause(100)
-    const counted = async (): Promise<void> => {
-      while ((await waiting(name)) < count) await pause(1)
+    if (waiting !== undefined) {
+      const enough = async (): Promise<true | undefined> => (await waiting(name)) >= count || undefined
+      await until('whoever waits has its place', enough, this.#patience)
+      return
     }
-    await this.inTime(counted(), 'whoever waits has its place')
+    await pause(100)
+    // What is asked through one lock arrives in its order, as a rule.
+    assert.equal(await lock.tryAcquire(name), null, 'the lock is held')
   }
 
   /** Resolves with the abort reason of a lease's signal. */
@@ -108,9 +104,4 @@ export async function rejects(promise: Promise<unknown>, code: CacheErrorCode): 
     assert.equal(error.code, code)
     return true
   })
-}
-
-/** Resolves after `ms` milliseconds. */
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

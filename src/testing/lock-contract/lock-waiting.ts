@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { LockLease } from '../../core/contract/lock.ts'
-import { pause, rejects, type LockTest } from './lock-scene.ts'
+import { pause } from '../patience.ts'
+import { rejects, type LockTest } from './lock-scene.ts'
 
 /** Waiters, and work under a lock. */
 export const waiting: readonly LockTest[] = [
@@ -9,7 +10,7 @@ export const waiting: readonly LockTest[] = [
     async run(scene) {
       const name = scene.name()
       const lease = await scene.held(scene.a, name)
-      const next = scene.b.acquire(name, { wait: 10_000 })
+      const next = scene.b.acquire(name, { wait: '5m' })
       await pause(20)
       await lease.release()
       assert.equal((await scene.inTime(next, 'who waits has it')).isValid(), true)
@@ -35,11 +36,11 @@ export const waiting: readonly LockTest[] = [
       const calledOff = new AbortController()
       const reason = new Error('called off')
       const gone = assert.rejects(
-        scene.b.acquire(name, { wait: 10_000, fair: scene.fair, signal: calledOff.signal }),
+        scene.b.acquire(name, { wait: '5m', fair: scene.fair, signal: calledOff.signal }),
         (error) => error === reason,
       )
       await pause(20)
-      const next = scene.a.acquire(name, { wait: 10_000, fair: scene.fair })
+      const next = scene.a.acquire(name, { wait: '5m', fair: scene.fair })
       await pause(20)
       calledOff.abort(reason)
       await gone
@@ -65,7 +66,7 @@ export const waiting: readonly LockTest[] = [
       }
       const all = Array.from({ length: 30 }, (_, number) => {
         const lock = scene.locks[number % scene.locks.length] ?? scene.a
-        return lock.run(name, enter, { wait: 30_000, fair: scene.fair && number % 3 === 0 })
+        return lock.run(name, enter, { wait: '5m', fair: scene.fair && number % 3 === 0 })
       })
       await Promise.all(all)
       assert.equal(entered, 30)
@@ -102,7 +103,7 @@ export const waiting: readonly LockTest[] = [
           assert.equal(reason.code, 'LEASE_LOST')
           return 'done all the same'
         },
-        { ttl: 100, renew: false },
+        { ttl: 200, renew: false, wait: '5m' },
       )
       await rejects(run, 'LEASE_LOST')
     },
@@ -126,7 +127,7 @@ export const waiting: readonly LockTest[] = [
         [one, two, one],
       ]
       const all = orders.flatMap((names) =>
-        scene.locks.map((lock) => lock.run(names, (leases) => work(leases, names), { wait: 20_000 })),
+        scene.locks.map((lock) => lock.run(names, (leases) => work(leases, names), { wait: '5m' })),
       )
       await scene.inTime(Promise.all(all), 'all of them run')
       assert.equal(runs, 3 * scene.locks.length)
@@ -190,8 +191,8 @@ export const order: readonly LockTest[] = [
       const all: Promise<void>[] = []
       for (let number = 0; number < 10; number++) {
         const lock = scene.locks[number % scene.locks.length] ?? scene.a
-        all.push(lock.run(name, () => void came.push(number), { wait: 20_000, fair: true }))
-        await scene.wait(name, number + 1)
+        all.push(lock.run(name, () => void came.push(number), { wait: '5m', fair: true }))
+        await scene.enlisted(lock, name, number + 1)
       }
       await lease.release()
       await scene.inTime(Promise.all(all), 'all of them have had it')

@@ -4,13 +4,16 @@ import { openCache } from '../../core/cache/observing-cache.ts'
 import type { CacheOptions } from '../../core/options/options.ts'
 import type { ContractTest, Scene } from './scene.ts'
 
+/** So that nobody gives up a command or a wait because the machine is busy. */
+const patient = { commandTimeout: '5m', waitTimeout: '5m' } as const
+
 /** Runs a test with a cache on each store, as if in that many processes. */
 async function withCaches(
   scene: Scene,
   options: CacheOptions,
   run: (caches: readonly Cache[]) => Promise<void>,
 ): Promise<void> {
-  const caches = scene.stores.map((store) => openCache({ ...options, store }, () => store))
+  const caches = scene.stores.map((store) => openCache({ ...patient, ...options, store }, () => store))
   try {
     await run(caches)
   } finally {
@@ -98,7 +101,7 @@ export const caches: readonly ContractTest[] = [
   {
     title: 'a cache on it that closes leaves the others their store, and its loads to them (rule 13)',
     async run(scene) {
-      const [leaving, staying] = scene.stores.map((store) => openCache({ store }, () => store))
+      const [leaving, staying] = scene.stores.map((store) => openCache({ ...patient, store }, () => store))
       assert(leaving !== undefined && staying !== undefined)
       try {
         const key = scene.key()

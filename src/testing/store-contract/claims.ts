@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Lease } from '../../core/contract/store.ts'
-import { expected, failure, holds, value, type ContractTest } from './scene.ts'
+import { expected, failure, holds, remembered, value, type ContractTest } from './scene.ts'
 
 /** The answers to claims. */
 export const claims: readonly ContractTest[] = [
@@ -141,16 +141,17 @@ export const claims: readonly ContractTest[] = [
   },
   {
     title: 'the value that was waited for is the answer although it has expired meanwhile, and no other (rule 6)',
-    async run(scene) {
-      const key = scene.key()
-      const lease = await scene.lease(scene.a, key)
-      assert.equal(await scene.a.fill(lease, value('v', { ttl: 1 })), true)
-      const other = await scene.claimUntil(scene.b, key, 'lease', { awaited: scene.token() })
-      assert.equal(other.stale, null)
-      const { entry } = expected(await scene.claim(scene.b, key, { awaited: lease.token }), 'fresh')
-      assert.deepEqual([entry.payload.toString(), entry.token], ['v', lease.token])
-      assert.equal((await scene.wait(scene.a, key)).token, other.lease.token)
-    },
+    run: (scene) =>
+      scene.within(remembered, async () => {
+        const key = scene.key()
+        const lease = await scene.lease(scene.a, key)
+        assert.equal(await scene.a.fill(lease, value('v', { ttl: 1 })), true)
+        const other = await scene.claimUntil(scene.b, key, 'lease', { awaited: scene.token() })
+        assert.equal(other.stale, null)
+        const { entry } = expected(await scene.claim(scene.b, key, { awaited: lease.token }), 'fresh')
+        assert.deepEqual([entry.payload.toString(), entry.token], ['v', lease.token])
+        assert.equal((await scene.wait(scene.a, key)).token, other.lease.token)
+      }),
   },
   {
     title: 'a load that was waited for and brought no value is the answer although its time is over (rule 6)',
@@ -160,12 +161,14 @@ export const claims: readonly ContractTest[] = [
         pass: (lease: Lease) => scene.a.pass(lease, 0),
       }
       for (const [state, end] of Object.entries(ends)) {
-        const key = scene.key()
-        const lease = await scene.lease(scene.a, key)
-        assert.equal(await end(lease), true)
-        assert.equal((await scene.claim(scene.b, key, { awaited: lease.token })).state, state)
-        const other = await scene.claimUntil(scene.b, key, 'lease', { awaited: scene.token() })
-        assert.equal((await scene.wait(scene.a, key, { awaited: lease.token })).token, other.lease.token)
+        await scene.within(remembered, async () => {
+          const key = scene.key()
+          const lease = await scene.lease(scene.a, key)
+          assert.equal(await end(lease), true)
+          assert.equal((await scene.claim(scene.b, key, { awaited: lease.token })).state, state)
+          const other = await scene.claimUntil(scene.b, key, 'lease', { awaited: scene.token() })
+          assert.equal((await scene.wait(scene.a, key, { awaited: lease.token })).token, other.lease.token)
+        })
       }
     },
   },

@@ -3,6 +3,9 @@ import { namespacePrefix } from '../../core/entry/key.ts'
 import type { Copies, Store, Watch } from '../../core/contract/store.ts'
 import { value, type ContractTest, type Scene } from './scene.ts'
 
+/** The promise to tell lasts for longer than this, in milliseconds, where a process does not stand still. */
+const promised = 100
+
 /** Records notifications without keeping copies. */
 class Told implements Copies {
   readonly keys: string[] = []
@@ -29,8 +32,13 @@ async function watched(
   assert(store.watch !== undefined, 'the store has a method `watch`')
   const watch = store.watch(namespace, told)
   watch.keep(60_000)
-  await scene.until('the store promises to tell', async () => watch.until > performance.now() || undefined)
+  await standing(scene, watch)
   return { told, watch }
+}
+
+/** Resolves when a promise to tell stands: that of a process that stood still has ended for a moment. */
+async function standing(scene: Scene, watch: Watch): Promise<void> {
+  await scene.until('the store promises to tell', async () => watch.until > performance.now() || undefined)
 }
 
 /** Notifications about near copies. */
@@ -39,7 +47,8 @@ export const copies: readonly ContractTest[] = [
     title: 'whoever keeps copies has been told what goes when a set or an invalidation is done, wherever (rule 4)',
     async run(scene) {
       const all = await Promise.all(scene.stores.map((store) => watched(scene, store)))
-      for (const store of scene.stores) {
+      const change = async (store: Store): Promise<void> => {
+        for (const { watch } of all) await standing(scene, watch)
         const [set, invalidated, tag] = [scene.key('💥 "\n'), scene.key(), scene.key()]
         await scene.set(store, set, value('v'))
         for (const { told } of all) assert(told.keys.includes(set), 'a key that is set')
@@ -53,6 +62,7 @@ export const copies: readonly ContractTest[] = [
         await store.invalidateTags([softTag], 'soft')
         for (const { told } of all) assert(told.tags.includes(softTag), 'a tag that is softly invalidated')
       }
+      for (const store of scene.stores) await scene.within(promised, () => change(store))
       for (const { watch } of all) watch.close()
     },
   },
@@ -60,12 +70,18 @@ export const copies: readonly ContractTest[] = [
     title: 'whoever keeps copies is told of a value that replaces a fresh one',
     async run(scene) {
       const { told, watch } = await watched(scene, scene.a)
-      const key = scene.key()
-      const { token } = await scene.load(scene.b, key, value('old'))
-      const before = told.keys.length
-      const lease = await scene.lease(scene.b, key, { known: token, unwanted: token })
-      assert.equal(await scene.b.fill(lease, value('new')), true)
-      await scene.until('it is told', async () => told.keys.slice(before).includes(key) || undefined)
+      await scene.within(promised, async () => {
+        await standing(scene, watch)
+        const key = scene.key()
+        const { token } = await scene.load(scene.b, key, value('old'))
+        const before = told.keys.length
+        const lease = await scene.lease(scene.b, key, { known: token, unwanted: token })
+        assert.equal(await scene.b.fill(lease, value('new')), true)
+        await scene.until('it is told', async () => {
+          assert(watch.until > performance.now(), 'the promise stands')
+          return told.keys.slice(before).includes(key) || undefined
+        })
+      })
       watch.close()
     },
   },

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Lease } from '../../core/contract/store.ts'
+import { pause } from '../patience.ts'
 import { expected, failure, holds, value, type ContractTest, type Scene } from './scene.ts'
 
 /** The ways to lose a lease, and the value in the store afterwards. */
@@ -78,8 +79,7 @@ export const lostLeases: readonly ContractTest[] = [
       const key = scene.key()
       const lease = await scene.lease(scene.a, key, { leaseTtl: 30 })
       // No claim and no renewal may happen meanwhile, so a clock must tell the end of the lease.
-      const end = performance.now() + 60
-      await scene.until('the lease ends', async () => (performance.now() > end ? true : undefined))
+      await pause(60)
       assert.equal(await scene.a.fill(lease, value('too late')), false)
       assert.equal(await scene.a.read(key), null)
     },

@@ -4,6 +4,7 @@ import type { Failure } from '../../core/errors.ts'
 import { namespacePrefix } from '../../core/entry/key.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store, Wait } from '../../core/contract/store.ts'
 import { tokens } from '../../core/lease/token.ts'
+import { inTime, until } from '../patience.ts'
 
 /** Stores that share one backing. */
 export interface OpenStores {
@@ -31,6 +32,12 @@ export const failure: Failure = {
 
 /** The ttl of a lease that outlives its test, in milliseconds. */
 const long = 60_000
+
+/** For how long a store remembers a load that has ended, in milliseconds, for those who waited for it and for what is sent twice. */
+export const remembered = 1_000
+
+/** How often something is tried that took too long each time. */
+const tries = 20
 
 /** The stores and helpers of one test: at least two stores on one backing, with keys and tokens unique to the test. */
 export class Scene {
@@ -116,29 +123,27 @@ export class Scene {
   }
 
   /** The result of a promise, which must settle within the patience of the suite. */
-  async inTime<T>(promise: Promise<T>, what: string): Promise<T> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new assert.AssertionError({ message: `${what} within ${this.patience} ms` })),
-        this.patience,
-      )
-    })
-    try {
-      return await Promise.race([promise, late])
-    } finally {
-      clearTimeout(timer)
-    }
+  inTime<T>(promise: Promise<T>, what: string): Promise<T> {
+    return inTime(promise, what, this.patience)
   }
 
   /** Repeats a question until the answer is not `undefined`. */
-  async until<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
-    const end = performance.now() + this.patience
-    for (;;) {
-      const answer = await ask()
-      if (answer !== undefined) return answer
-      assert(performance.now() < end, `${what} within ${this.patience} ms`)
-      await new Promise((resolve) => setTimeout(resolve, 5))
+  until<T>(what: string, ask: () => Promise<T>): Promise<NonNullable<T>> {
+    return until(what, ask, this.patience)
+  }
+
+  /**
+   * Does something that must be over within so many milliseconds: if it fails and took longer, because a process stood
+   * still, that says nothing, and it is done again.
+   */
+  async within(ms: number, attempt: () => Promise<void>): Promise<void> {
+    for (let left = tries - 1; ; left--) {
+      const began = performance.now()
+      try {
+        return await attempt()
+      } catch (error) {
+        if (left === 0 || performance.now() - began < ms) throw error
+      }
     }
   }
 
