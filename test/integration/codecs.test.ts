@@ -16,7 +16,7 @@ afterAll(async () => {
 
 /** A process, as it were, that speaks this codec; and what it found that it could not read. */
 function speaking(codec: Codec, namespace: string): { cache: Cache; garbage: CacheEvents['garbage'][] } {
-  const cache = createCache({ store: redisStore(client), namespace, codec, ttl: '1m', commandTimeout: '10s' })
+  const cache = createCache({ store: redisStore(client), namespace, codec, ttl: '1m', commandTimeout: '30s' })
   caches.push(cache)
   const garbage: CacheEvents['garbage'][] = []
   cache.on('garbage', (event) => garbage.push(event))

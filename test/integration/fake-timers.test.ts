@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createCache, type Cache } from '../../src/index.ts'
 import { redisLock, redisStore } from '../../src/redis/index.ts'
-import { startRedis, type RedisServer } from '../support/servers.ts'
+import { startRedis } from '../support/servers.ts'
 
 /** All but `nextTick`, by which the sockets of Node.js work. */
 const toFake = [
@@ -16,20 +16,22 @@ const toFake = [
   'clearTimeout',
 ] as const
 
-let server: RedisServer
+const server = await startRedis()
 let caches: Cache[]
 
 beforeEach(async () => {
-  server = await startRedis()
+  await server.client.flushall()
   vi.useFakeTimers({ toFake: [...toFake] })
-  caches = [{}, { near: {} }].map((options) => createCache({ store: redisStore(server.connect()), ...options }))
+  const both = [{}, { near: {} }].map((options) => ({ ...options, commandTimeout: '30s' as const }))
+  caches = both.map((options) => createCache({ store: redisStore(server.connect()), ...options }))
 })
 
 afterEach(async () => {
   vi.useRealTimers()
   await Promise.all(caches.map((cache) => cache.close()))
-  await server[Symbol.asyncDispose]()
 })
+
+afterAll(() => server.stop())
 
 test('on Redis, calls settle though the time of the test stands still', async () => {
   const [a, b] = caches as [Cache, Cache]
@@ -67,7 +69,7 @@ test('on Redis, no deadline passes and no lease is lost because a test moves its
 })
 
 test('a lock on Redis is held in real time', async () => {
-  await using lock = redisLock(server.connect())
+  await using lock = redisLock(server.connect(), { commandTimeout: '30s' })
   const lease = await lock.acquire('job')
   await vi.advanceTimersByTimeAsync(600_000)
   expect(await lock.tryAcquire('job')).toBeNull()

@@ -18,7 +18,7 @@ afterAll(async () => {
 /** A process, as it were, of a deployment. */
 function processOf(namespace: string, options: CacheOptions = {}): Cache {
   const client = new Redis(inject('redisUrl'))
-  const cache = createCache({ store: redisStore(client), namespace, ttl: '1m', commandTimeout: '10s', ...options })
+  const cache = createCache({ store: redisStore(client), namespace, ttl: '1m', commandTimeout: '30s', ...options })
   clients.push(client)
   caches.push(cache)
   return cache

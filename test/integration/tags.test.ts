@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { fill, settle } from '../../src/redis/scripts.ts'
+import { until } from '../../tools/until.mjs'
 import { Caches, type OpenCache } from '../support/caches.ts'
 import { startCluster } from '../support/servers.ts'
 
@@ -44,7 +45,11 @@ describe('tags on Redis', () => {
     const { cache } = await open()
     const load = (key: string): Promise<unknown> => cache.getOrLoad(key, () => 1, { tags: ['x'] })
     expect(await caches.sent(() => load('a'))).toEqual({ mget: 1, evalsha: 3 })
+    // Callers have their answers before the last of the fills has.
+    let stored = 0
+    cache.on('fill', () => stored++)
     await Promise.all(Array.from({ length: 1_000 }, (_, index) => load(`k${index}`)))
+    await until('all are stored', () => stored === 1_000)
     expect(await caches.sent(() => cache.invalidateTags(['x', 'y', 'z']))).toEqual({ evalsha: 1 })
     expect(await cache.peek('k999')).toEqual({ state: 'missing' })
   })
@@ -206,7 +211,7 @@ test('in a cluster, a load goes on while the node of the tags is away, and only 
   // Nobody takes that node for dead meanwhile: then the others would refuse, too.
   await using cluster = await startCluster({ nodeTimeout: 60_000 })
   const store = redisStore(cluster.connect())
-  await using cache = createCache({ store, namespace: 'app', ttl: '1h', commandTimeout: '2s' })
+  await using cache = createCache({ store, namespace: 'app', ttl: '1h', commandTimeout: '4s' })
   const ofTags = await cluster.masterOf('{app:}')
   const elsewhere: string[] = []
   for (let index = 0; elsewhere.length < 2; index++) {

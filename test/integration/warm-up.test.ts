@@ -7,7 +7,7 @@ import { redisStore } from '../../src/redis/index.ts'
 test('two caches that warm up at once load each key once on Redis', async () => {
   const client = new Redis(inject('redisUrl'))
   const clients = [client, new Redis(inject('redisUrl'))]
-  const options: CacheOptions = { namespace: `warm-${randomUUID()}`, ttl: '1h', commandTimeout: '10s' }
+  const options: CacheOptions = { namespace: `warm-${randomUUID()}`, ttl: '1h', commandTimeout: '30s' }
   const caches = clients.map((client) => createCache({ ...options, store: redisStore(client) }))
   try {
     const keys = Array.from({ length: 500 }, (_, index) => `k${index}`)

@@ -6,7 +6,7 @@ import { redisStore } from '../../src/redis/index.ts'
 
 test('a function that two caches wrap under one name is one function on Redis', async () => {
   const clients = [new Redis(inject('redisUrl')), new Redis(inject('redisUrl'))]
-  const options: CacheOptions = { namespace: `wrap-${randomUUID()}`, ttl: '1m', commandTimeout: '10s' }
+  const options: CacheOptions = { namespace: `wrap-${randomUUID()}`, ttl: '1m', commandTimeout: '30s' }
   const caches = clients.map((client) => createCache({ ...options, store: redisStore(client) }))
   try {
     const calls: unknown[][] = []
