@@ -54,7 +54,7 @@ function prototypes(): unknown[] {
 
 /** A cache on Redis, as one more process would have it. What goes wrong is not to be made up for by its own loads. */
 function far(options: CacheOptions): Cache {
-  const always = { commandTimeout: '10s', onStoreFailure: 'throw' } as const
+  const always = { commandTimeout: '60s', onStoreFailure: 'throw' } as const
   const cache = createCache({ ...always, ...options, store: redisStore(server.connect()) })
   opened.push(cache)
   return cache

@@ -110,7 +110,7 @@ export async function confused(
   const wrong: unknown[] = []
   for (const [number, { process, namespace, key, what }] of all.entries()) {
     const name = `${process} ${namespace}`
-    const options = { store: stores[process], namespace: `${salt}:${namespace}`, commandTimeout: '10s' } as const
+    const options = { store: stores[process], namespace: `${salt}:${namespace}`, commandTimeout: '60s' } as const
     const cache = caches.get(name) ?? createCache(options)
     caches.set(name, cache)
     const place = JSON.stringify([namespace, key])
