@@ -1,8 +1,35 @@
 import { strict as assert } from 'node:assert'
+import { createHash } from 'node:crypto'
 import { allBytes, type ClientTest } from './client-scene.ts'
 
 /** Every type of reply, one of them in another. */
 const everyReply = `return {ARGV[1], 5, false, {KEYS[1], ARGV[2]}, redis.status_reply('fine'), {err = 'ERR inside'}}`
+
+/** Endings of keys; no two are the same. */
+const rests: readonly string[] = [
+  [
+    '',
+    ' ',
+    '\0',
+    '\r\n',
+    '"',
+    '\\',
+    '*',
+    '{',
+    '}',
+    '{}',
+    '{a}',
+    '}{',
+    ':',
+    '0',
+    '-0',
+    'é',
+    'e\u0301',
+    '💥',
+    '\u{10ffff}',
+  ],
+  ['k'.repeat(65_536), `${'k'.repeat(65_535)}K`],
+].flat()
 
 /** Commands and their replies. */
 export const commands: readonly ClientTest[] = [
@@ -27,6 +54,48 @@ export const commands: readonly ClientTest[] = [
       await port.call('set', keys[0], ['first', 'PX', 60_000])
       await port.call('set', keys[2], [allBytes, 'PX', 60_000])
       assert.deepEqual(await port.mget([...keys]), [Buffer.from('first'), null, allBytes])
+    },
+  },
+  {
+    title: 'keys of every odd kind are each their own, for commands and for scripts',
+    async run({ port, key }) {
+      const prefix = key()
+      for (const [index, rest] of rests.entries()) await port.call('set', prefix + rest, [index, 'PX', 60_000])
+      for (const [index, rest] of rests.entries()) {
+        assert.equal(String(await port.get(prefix + rest)), String(index))
+        const reply = await port.evaluate('eval', "return redis.call('GET', KEYS[1])", [prefix + rest], [])
+        assert.equal(String(reply), String(index))
+      }
+    },
+  },
+  {
+    title: 'keys of many slots are read, and scripts of theirs run, at once',
+    async run({ port, slot }) {
+      const keys = Array.from({ length: 40 }, () => slot())
+      await Promise.all(keys.map((key, index) => port.call('set', key, [index, 'PX', 60_000])))
+      const lua = "return {redis.call('GET', KEYS[1]), ARGV[1]}"
+      const [values, replies] = await Promise.all([
+        Promise.all(keys.map((key) => port.get(key))),
+        Promise.all(keys.map((key, index) => port.evaluate('eval', lua, [key], [index]))),
+      ])
+      for (const [index, value] of values.entries()) {
+        assert.equal(String(value), String(index))
+        assert.deepEqual((replies[index] as unknown[]).map(String), [String(index), String(index)])
+      }
+    },
+  },
+  {
+    title: 'the fields of a hash and the members of a set are read byte by byte, those that are missing as null',
+    async run({ port, key }) {
+      const [hash, set] = [key(), key()]
+      await port.call('hset', hash, ['bytes', allBytes, 'number', 12])
+      await port.call('zadd', set, [1.5, allBytes])
+      for (const each of [hash, set]) await port.call('pexpire', each, [60_000])
+      assert.deepEqual(await port.call('hmget', hash, ['bytes', 'none', 'number']), [allBytes, null, Buffer.from('12')])
+      assert.deepEqual(await port.call('hget', hash, ['bytes']), allBytes)
+      assert.equal(await port.call('hget', hash, ['none']), null)
+      assert.deepEqual(await port.call('zrange', set, [0, -1]), [allBytes])
+      assert.equal(Number(await port.call('hdel', hash, ['bytes'])), 1)
     },
   },
   {
@@ -68,17 +137,40 @@ export const commands: readonly ClientTest[] = [
     },
   },
   {
-    title: 'a script has as many keys as it was given, and runs by its digest once the server knows it',
+    title: 'a script that the server does not know is refused by its digest, and known once it was sent whole',
     async run(scene) {
       const { port } = scene
-      const lua = 'return {#KEYS, #ARGV, KEYS[2]}'
       const [one, other] = [scene.key(), scene.key()]
-      const digest = String(await port.call('script', null, ['LOAD', lua]))
-      // In a cluster only the node that ran it is sure to know it.
-      await port.evaluate('eval', lua, [one, other], ['a'])
-      const reply = await port.evaluate('evalsha', digest.match(/^\w{40}$/) ? digest : '', [one, other], ['a'])
-      const [keys, args, second] = reply as unknown[]
-      assert.deepEqual([Number(keys), Number(args), String(second)], [2, 1, port.keyPrefix + other])
+      // Nobody has sent this one before: a server that has forgotten all scripts says the same.
+      const lua = `return {#KEYS, #ARGV, KEYS[2]} -- ${one}`
+      const digest = createHash('sha1').update(lua).digest('hex')
+      const byDigest = (): Promise<unknown> => port.evaluate('evalsha', digest, [one, other], ['a'])
+      assert.match((await scene.refusal(byDigest())).message, /^NOSCRIPT /)
+      for (const run of [() => port.evaluate('eval', lua, [one, other], ['a']), byDigest]) {
+        const [keys, args, second] = (await run()) as unknown[]
+        assert.deepEqual([Number(keys), Number(args), String(second)], [2, 1, port.keyPrefix + other])
+      }
+    },
+  },
+  {
+    title: 'of the commands of one tick each has its own reply, though some are refused',
+    async run(scene) {
+      const { port } = scene
+      const [text, list, none] = [scene.key(), scene.key(), scene.key()]
+      const refused = port.evaluate('evalsha', '0'.repeat(40), [text], [])
+      const replies = await Promise.all([
+        port.call('set', text, ['v', 'PX', 60_000]),
+        port.call('rpush', list, ['item']),
+        port.get(text),
+        scene.refusal(refused).then(({ message }) => message.slice(0, 8)),
+        port.get(none),
+        scene.refusal(port.get(list)).then(({ message }) => message.slice(0, 9)),
+        port.evaluate('eval', 'return ARGV[1]', [text], [allBytes]),
+        port.call('pexpire', list, [60_000]),
+      ])
+      const [set, length, value, unknown, nothing, wrongType, bytes, expires] = replies
+      assert.deepEqual([String(set), Number(length), String(value), Number(expires)], ['OK', 1, 'v', 1])
+      assert.deepEqual([unknown, nothing, wrongType, bytes], ['NOSCRIPT', null, 'WRONGTYPE', allBytes])
     },
   },
   {
@@ -128,6 +220,16 @@ export const commands: readonly ClientTest[] = [
 
 /** The connection of commands. */
 export const connection: readonly ClientTest[] = [
+  {
+    title: 'the first commands are answered in their order, though its connection may not be open yet',
+    isFresh: true,
+    async run({ port, key }) {
+      const list = key()
+      const lengths = await Promise.all([1, 2, 3].map((number) => port.call('rpush', list, [number])))
+      await port.call('pexpire', list, [60_000])
+      assert.deepEqual(lengths.map(Number), [1, 2, 3])
+    },
+  },
   {
     title: 'its first connection is no longer under way soon after it has answered',
     async run(scene) {

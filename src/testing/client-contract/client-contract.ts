@@ -26,9 +26,9 @@ export function clientContract(options: ClientContract): void {
   if (typeof test !== 'function' || typeof open !== 'function') {
     throw new TypeError('Expected `test` and `open` of clientContract to be functions')
   }
-  for (const { title, run } of [...commands, ...connection, ...messages]) {
+  for (const { title, run, isFresh = false } of [...commands, ...connection, ...messages]) {
     test(`${name}: ${title}`, async () => {
-      const scene = await ClientScene.open(open, patience)
+      const scene = await ClientScene.open(open, { patience, isFresh })
       try {
         await run(scene)
       } finally {

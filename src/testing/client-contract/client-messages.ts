@@ -18,6 +18,16 @@ export const messages: readonly ClientTest[] = [
     },
   },
   {
+    title: 'a subscriber opens though nothing was asked of the client yet',
+    isFresh: true,
+    async run(scene) {
+      const channel = scene.channel()
+      const { messages: heard } = await scene.subscribed(channel)
+      await scene.publish(channel, 'first')
+      await scene.until('a message arrives', () => heard.length > 0)
+    },
+  },
+  {
     title: 'the server counts the subscriber',
     async run(scene) {
       if (scene.port.isCluster) return
@@ -76,6 +86,21 @@ export const messages: readonly ClientTest[] = [
       await new Promise((resolve) => setTimeout(resolve, 100))
       assert.equal(subscriber.isOpen || early.subscriber.isOpen, false)
       assert.equal([...events.slice(1), ...early.events].includes('opened'), false)
+    },
+  },
+  {
+    title: 'a closed subscriber that is opened again hears again',
+    async run(scene) {
+      const channel = scene.channel()
+      const { subscriber, messages: heard } = await scene.subscribed(channel)
+      subscriber.close()
+      await scene.until('it is not open', () => !subscriber.isOpen)
+      subscriber.open()
+      await scene.until('it is open', () => subscriber.isOpen)
+      await subscriber.subscribe()
+      await scene.publish(channel, 'again')
+      await scene.until('a message arrives', () => heard.length > 0)
+      assert.deepEqual(heard.map(String), ['again'])
     },
   },
 ]

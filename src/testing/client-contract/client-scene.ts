@@ -14,6 +14,8 @@ export interface OpenedClient {
 /** One test of the contract. */
 export interface ClientTest {
   readonly title: string
+  /** Whether the client is asked nothing before; by default it is connected. */
+  readonly isFresh?: boolean
   readonly run: (scene: ClientScene) => Promise<void>
 }
 
@@ -42,9 +44,12 @@ export class ClientScene {
     this.#patience = patience
   }
 
-  static async open(open: () => Promise<OpenedClient>, patience: number): Promise<ClientScene> {
+  static async open(
+    open: () => Promise<OpenedClient>,
+    { patience, isFresh }: { patience: number; isFresh: boolean },
+  ): Promise<ClientScene> {
     const scene = new ClientScene(await open(), patience)
-    await scene.port.call('time', null, [])
+    if (!isFresh) await scene.port.call('time', null, [])
     return scene
   }
 
@@ -54,9 +59,10 @@ export class ClientScene {
   }
 
   /** The keys of one test share a slot. */
-  key(): string {
-    return `{contract:${this.#name}}${++this.#count}`
-  }
+  readonly key = (): string => `{contract:${this.#name}}${++this.#count}`
+
+  /** A key in a slot of its own. */
+  readonly slot = (): string => `contract:${this.#name}${++this.#count}`
 
   channel(): string {
     return `herdless:inbox:${this.#name}${++this.#count}`
