@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { parseDuration, longestTimer } from '../../src/core/time/duration.ts'
 import { endure } from './endure.ts'
 import { shownFigures } from './figures.ts'
-import { play, type Report } from './play.ts'
+import { play, type Played, type Report } from './play.ts'
 import { leftOut, type Scenario } from './scenario.ts'
 import { scenarios } from './scenarios/index.ts'
 import { settingsIn, useClient, type Settings } from './settings.ts'
@@ -20,6 +20,7 @@ Plays the scenarios with these names, or whose names begin so; without a name, a
   --seed <number>    what is drawn by chance is drawn from it (1)
   --times <number>   plays each so often, with one seed after the other (1)
   --rate <number>    calls a second, of all processes together (400)
+  --untimed          judges nothing that is about time, for a machine that is busy with other things
   --for <duration>   does the same to one fleet again and again for so long, such as 60s
   --history <file>   writes what happened in the last one, a line of JSON for each happening
 `
@@ -40,6 +41,7 @@ async function main(): Promise<void> {
     allowPositionals: true,
     options: {
       list: { type: 'boolean' },
+      untimed: { type: 'boolean', default: false },
       help: { type: 'boolean' },
       settings: { ...text, default: 'both' },
       client: { ...text, default: 'ioredis' },
@@ -66,7 +68,13 @@ async function main(): Promise<void> {
       if (reason !== undefined) console.log(`left out ${scenario.name}, ${settings}: ${reason}`)
       else if (values.for)
         failed += await again(scenario, { ...how, lasts: parseDuration('--for', values.for, { most: longestTimer }) })
-      else failed += await onceOrMore(scenario, { ...how, times, ...(values.history && { file: values.history }) })
+      else
+        failed += await onceOrMore(scenario, {
+          ...how,
+          timed: !values.untimed,
+          times,
+          ...(values.history && { file: values.history }),
+        })
     }
   }
   console.log(failed === 0 ? 'All promises were kept.' : `${failed} runs broke a promise.`)
@@ -75,7 +83,7 @@ async function main(): Promise<void> {
 
 async function onceOrMore(
   scenario: Scenario,
-  { seed, times, file, ...how }: { settings: Settings; seed: number; times: number; rate: number; file?: string },
+  { seed, times, file, ...how }: Played & { times: number; file?: string },
 ): Promise<number> {
   let failed = 0
   for (let number = seed; number < seed + times; number++) {

@@ -161,7 +161,7 @@ export class Process {
   async finish(): Promise<Rest & { complaint: string }> {
     const rest = (await this.#process.tell('finish')) as Rest
     const ended = this.#process.ended().then(() => true)
-    if (await Promise.race([ended, pause(5_000, false, { ref: false })]))
+    if (await Promise.race([ended, pause(60_000, false, { ref: false })]))
       return { ...rest, complaint: await this.#process.complaint() }
     await this.#process.kill()
     return { ...rest, complaint: 'It did not end by itself' }

@@ -9,7 +9,10 @@ import { unnoticed } from './unnoticed.mjs'
 import type { Work } from './work.ts'
 
 /** What a fault may cost. */
-export interface Allowed extends Omit<Allowances, 'hit' | 'forgotten' | 'overlap' | 'patience' | 'leaseTtl'> {
+export interface Allowed extends Omit<
+  Allowances,
+  'hit' | 'forgotten' | 'overlap' | 'takenAway' | 'patience' | 'leaseTtl' | 'timed'
+> {
   /** As in the allowances; it may follow from the lease ttl that is in force. */
   readonly overlap?: number | ((leaseTtl: number) => number)
 }
@@ -70,6 +73,8 @@ export interface Scenario<On extends Kind = Kind> {
   bites(seen: Seen): boolean
   /** What is wrong besides the invariants, in words. */
   holds?(seen: Seen): string[]
+  /** What took too long, in words; asked only where time is judged. */
+  holdsInTime?(seen: Seen): string[]
 }
 
 /** What was seen of a fleet. */
@@ -117,6 +122,23 @@ function patienceFor({ slowTime }: Work): number {
  * fresh too long by mistake is so by hundreds. The simulation, whose clock stands still meanwhile, allows 25.
  */
 const busy = 100
+
+/** A fault on a fleet whose processes wait for a processor, and until when it had consequences. */
+export interface Untimed extends Inflicted {
+  readonly settledAt: number
+}
+
+/** What a fault may cost on a machine that may be busy: the same, in whatever time. */
+export function untimedAllowancesFor({ scenario, settledAt, from, ...inflicted }: Untimed): Allowances {
+  const { overlap } = scenario.allowed ?? {}
+  const allowances = allowancesFor([{ scenario, from, ...inflicted }])
+  return {
+    ...allowances,
+    timed: false,
+    overlap: unnoticed,
+    takenAway: overlap === undefined ? [] : [{ from, to: settledAt }],
+  }
+}
 
 /** What several faults together may cost. */
 export function allowancesFor(all: readonly Inflicted[]): Allowances {

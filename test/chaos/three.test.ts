@@ -1,3 +1,3 @@
-import { playNamed } from './play-all.ts'
+import { playUntimed } from './play-all.ts'
 
-playNamed(['process_killed', 'redis_restarted_empty', 'connections_cut'])
+playUntimed(['process_killed', 'redis_restarted_empty', 'connections_cut'])

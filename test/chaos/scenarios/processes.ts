@@ -47,7 +47,7 @@ export const processes = [
     },
     bites: ({ history }) => gapsAfterDeath(history).length > 0,
     // Half a second for the takeover, and as much for a busy machine; its lease would have lived for five.
-    holds: ({ history }) => tooLong(gapsAfterDeath(history), 1_000),
+    holdsInTime: ({ history }) => tooLong(gapsAfterDeath(history), 1_000),
   }),
   scenario({
     name: 'process_paused',
@@ -170,7 +170,7 @@ export const processes = [
     },
     bites: ({ figures, history }) => (figures.answers['CLOSED'] ?? 0) > 0 && gapsAfterClose(history).length > 0,
     // Sooner than the lease of a silent process is taken over.
-    holds: ({ history }) => tooLong(gapsAfterClose(history), 250),
+    holdsInTime: ({ history }) => tooLong(gapsAfterClose(history), 250),
   }),
   scenario({
     name: 'rolling_restart',
