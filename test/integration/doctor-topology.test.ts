@@ -1,13 +1,18 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { guardianOfThisProcess } from '../../tools/servers/guarded-process.mjs'
 import { until } from '../../tools/until.mjs'
 import { startProxy } from '../support/proxy.ts'
 import { clientLibrary } from '../support/node-redis.ts'
-import { startCluster, startRedis, startSentinel, type RedisCluster, type RedisServer } from '../support/servers.ts'
+import {
+  missingFor,
+  startCluster,
+  startRedis,
+  startSentinel,
+  type RedisCluster,
+  type RedisServer,
+} from '../support/servers.ts'
 import { BlockModules } from '../docs/blocks.ts'
 import { doc } from '../docs/markdown.ts'
 import { checksWith, examined, herdless, of, type Told } from './doctor.ts'
@@ -91,7 +96,7 @@ describe('a cluster: the doctor', () => {
       await client.config('SET', 'maxmemory', '64mb')
       await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
     }
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await cluster?.stop()
@@ -189,7 +194,7 @@ describe('a cluster: the doctor', () => {
 })
 
 describe('sentinels: the doctor', () => {
-  test('examines the master that they name, and themselves', { timeout: 60_000 }, async () => {
+  test('examines the master that they name, and themselves', async () => {
     await using group = await startSentinel()
     const urls = group.sentinels.map(({ url }) => url)
     const { code, told } = await examined('--sentinel', 'herdless', ...urls)
@@ -233,33 +238,24 @@ describe('sentinels: the doctor', () => {
   })
 })
 
-const openssl = await promisify(execFile)('openssl', ['version']).then(
-  () => true,
-  () => process.env['CI'] !== undefined,
-)
+const withoutTls = await missingFor('tls')
 
-describe.skipIf(!openssl)('TLS (without openssl there are no certificates to try it with): the doctor', () => {
-  let folder: string
+describe.skipIf(withoutTls !== undefined)('TLS: the doctor', () => {
   let server: RedisServer
-  let url: string
+  let authority: string
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'herdless-tls-'))
-    await makeCertificates(folder)
-    const port = 20_000 + Math.floor(Math.random() * 10_000)
-    const files = { cert: 'server.pem', key: 'server.key', 'ca-cert': 'ca.pem' }
-    const args = Object.entries(files).flatMap(([name, file]) => [`--tls-${name}-file`, join(folder, file)])
-    server = await startRedis({ args: [...roomy, '--tls-port', String(port), '--tls-auth-clients', 'no', ...args] })
-    url = `rediss://localhost:${port}`
+    server = await startRedis({ args: roomy, tls: true })
+    authority = join(await guardianOfThisProcess().newFolder(), 'ca.pem')
+    await writeFile(authority, server.address.tls?.ca ?? '')
   })
 
   afterAll(async () => {
     await server?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   test('examines a server whose authority it is given', async () => {
-    const { code, told } = await examined(url, '--tls-ca', join(folder, 'ca.pem'))
+    const { code, told } = await examined(server.url, '--tls-ca', authority)
     expect(code).toBe(0)
     expect(of(told, 'access')).toMatchObject([{ level: 'ok', what: 'Over TLS, without a password' }])
   })
@@ -270,53 +266,17 @@ describe.skipIf(!openssl)('TLS (without openssl there are no certificates to try
     await using modules = await BlockModules.make(blocks)
     await modules.compile()
     const [block] = blocks as [(typeof blocks)[number]]
-    const known = await modules.run(block, { REDIS_URL: url, REDIS_CA: join(folder, 'ca.pem') })
+    const known = await modules.run(block, { REDIS_URL: server.url, REDIS_CA: authority })
     expect(known).toEqual({ code: 0, output: 'hello\n' })
     expect(await server.client.exists('{shop:greeting}')).toBe(1)
     await server.client.flushall()
-    await modules.run(block, { REDIS_URL: url })
+    await modules.run(block, { REDIS_URL: server.url })
     expect(await server.client.exists('{shop:greeting}')).toBe(0)
   })
 
   test('ends with 2 where it does not know the authority', async () => {
-    const { code, err } = await herdless(['doctor', url])
-    expect(err).toMatch(/^Nothing could be examined: localhost:\d+: .*certificate/)
+    const { code, err } = await herdless(['doctor', server.url])
+    expect(err).toMatch(/^Nothing could be examined: 127\.0\.0\.1:\d+: .*certificate/)
     expect(code).toBe(2)
   })
 })
-
-/** An authority, and a server's certificate that it has signed. */
-async function makeCertificates(folder: string): Promise<void> {
-  const run = (...args: string[]): Promise<unknown> => promisify(execFile)('openssl', args, { cwd: folder })
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-  await run('req', '-x509', ...key, '-subj', '/CN=herdless tests', '-days', '2', '-keyout', 'ca.key', '-out', 'ca.pem')
-  await run(
-    'req',
-    ...key,
-    '-subj',
-    '/CN=localhost',
-    '-addext',
-    'subjectAltName=DNS:localhost,IP:127.0.0.1',
-    '-keyout',
-    'server.key',
-    '-out',
-    'server.csr',
-  )
-  await run(
-    'x509',
-    '-req',
-    '-in',
-    'server.csr',
-    '-CA',
-    'ca.pem',
-    '-CAkey',
-    'ca.key',
-    '-CAcreateserial',
-    '-copy_extensions',
-    'copy',
-    '-days',
-    '2',
-    '-out',
-    'server.pem',
-  )
-}

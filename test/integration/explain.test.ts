@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createCache, type Cache, type CacheOptions, type HeldLease } from '../../src/index.ts'
 import { redisLock, redisStore, type RedisClient } from '../../src/redis/index.ts'
+import { patient } from '../support/fleet.ts'
 import { startRedis } from '../support/servers.ts'
 import { herdless } from './command.ts'
 
@@ -13,7 +14,7 @@ afterAll(() => server.stop())
 
 /** A cache of another process than the command, as it were, until the end of the test. */
 function open(namespace: string, options: CacheOptions = {}, client: RedisClient = server.connect()): Cache {
-  const cache = createCache({ store: redisStore(client), namespace, leaseTtl: '2m', commandTimeout: '30s', ...options })
+  const cache = createCache({ store: redisStore(client), namespace, ...patient, ...options })
   onTestFinished(() => cache.close())
   return cache
 }

@@ -123,7 +123,7 @@ describe.skipIf(reason !== undefined)(`in Prometheus${reason ? ` (${reason})` : 
       const { data } = (await response.json()) as { data: { alerts: { labels: { alertname: string } }[] } }
       return data.alerts.some(({ labels }) => labels.alertname === 'HerdlessStoreDown')
     }
-    await until('the alert is raised', isRaised, patience)
+    expect(await until('the alert is raised', isRaised, patience)).toBe(true)
   })
 })
 

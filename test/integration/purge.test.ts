@@ -10,6 +10,7 @@ import { redisStore, type RedisClient } from '../../src/redis/index.ts'
 import { until } from '../../tools/until.mjs'
 import { allow, denied, named, ruleOn } from '../docs/acl.ts'
 import { doc, named as codeIn, rows } from '../docs/markdown.ts'
+import { patient } from '../support/fleet.ts'
 import { builtPackage } from '../support/fleet-build.ts'
 import { startCluster, startRedis, startSentinel } from '../support/servers.ts'
 import { herdless } from './command.ts'
@@ -26,7 +27,7 @@ function open(options: CacheOptions = {}, client: RedisClient = server.connect()
     store: redisStore(client),
     namespace: 'shop',
     ttl: '1h',
-    commandTimeout: '30s',
+    ...patient,
     ...options,
   })
   onTestFinished(() => cache.close())

@@ -2,11 +2,12 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createCache, type Cache } from '../../src/index.ts'
 import { redisStore, type RedisClient } from '../../src/redis/index.ts'
 import type { Snapshot } from '../../src/cli/watch/snapshot.ts'
 import { doc, named, rows } from '../docs/markdown.ts'
+import { patient } from '../support/fleet.ts'
 import { builtPackage } from '../support/fleet-build.ts'
 import { startCluster, startRedis } from '../support/servers.ts'
 import { until } from '../../tools/until.mjs'
@@ -88,10 +89,13 @@ const server = await startRedis()
 
 beforeEach(() => server.client.flushall())
 
+// Loads are to last until they are looked at, and not for as long as a build takes.
+beforeAll(async () => void (await builtPackage()))
+
 afterAll(() => server.stop())
 
 function cacheOf(namespace: string, client: RedisClient = server.connect()): Cache {
-  return createCache({ store: redisStore(client), namespace, leaseTtl: '2m', commandTimeout: '30s' })
+  return createCache({ store: redisStore(client), namespace, ...patient })
 }
 
 async function inTerminal(url: string): Promise<Watching> {

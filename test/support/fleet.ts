@@ -119,7 +119,7 @@ type Report =
   | { aborted: number; code: string; at: number }
 
 /** For caches of tests that are about what happens, and not about when: the machine may stand still for seconds. */
-export const patient = { commandTimeout: '30s', waitTimeout: '2m', leaseTtl: '2m' } as const
+export const patient = { commandTimeout: '30s', hardTimeout: '2m', waitTimeout: '150s', leaseTtl: '2m' } as const
 
 const worker = fileURLToPath(new URL('fleet-worker.mjs', import.meta.url))
 
