@@ -1,24 +1,12 @@
 import { Agent } from 'node:http'
-import type { NextFunction, Request, Response } from 'express'
+import type { NextFunction, Response } from 'express'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { startRedis } from '../support/servers.ts'
 import { message } from './attacks/raw.ts'
 import { frame } from './support/frames.ts'
-import { Gate, siteOf, siteWith, type Asked, type Reply } from './support/site.ts'
+import { counted, Gate, siteOf, siteWith, type Asked, type Reply } from './support/site.ts'
 import { cacheResponses } from '../../src/express/index.ts'
-
-/** Answers each run with what is its own. */
-function counted(answer: (run: number, req: Request, res: Response) => unknown): {
-  handler: (req: Request, res: Response) => void
-  readonly runs: number
-} {
-  const all = {
-    runs: 0,
-    handler: (req: Request, res: Response) => void answer(++all.runs, req, res),
-  }
-  return all
-}
 
 function different(replies: readonly Reply[]): number {
   return new Set(replies.map(({ text }) => text)).size
@@ -27,38 +15,53 @@ function different(replies: readonly Reply[]): number {
 const two = { apps: 2 }
 
 describe('what is for one client alone', () => {
-  const personal: Record<string, (res: Response, run: number) => unknown> = {
-    'Set-Cookie': (res, run) => res.cookie('session', `of ${run}`).send(`${run}`),
-    'Set-Cookie in writeHead': (res, run) =>
-      res.writeHead(200, { 'Set-Cookie': `session=${run}`, 'Cache-Control': 'public, max-age=60' }).end(`${run}`),
-    private: (res, run) => res.set('Cache-Control', 'private').send(`${run}`),
-    'private, public': (res, run) => res.set('Cache-Control', 'max-age=60, public, private').send(`${run}`),
-    'no-store': (res, run) => res.set('Cache-Control', 'no-store').send(`${run}`),
-    'NO-STORE in a second line': (res, run) => {
-      res.appendHeader('Cache-Control', 'max-age=60')
-      res.appendHeader('cache-control', 'NO-STORE')
-      res.send(`${run}`)
-    },
-    'Vary: *': (res, run) => res.set('Vary', '*').send(`${run}`),
+  type Say = (res: Response, run: number) => unknown
+  const personal: Record<string, [why: string, say: Say]> = {
+    'Set-Cookie': ['set-cookie', (res, run) => res.cookie('session', `of ${run}`).send(`${run}`)],
+    'Set-Cookie in writeHead': [
+      'set-cookie',
+      (res, run) =>
+        res.writeHead(200, { 'Set-Cookie': `session=${run}`, 'Cache-Control': 'public, max-age=60' }).end(`${run}`),
+    ],
+    private: ['private', (res, run) => res.set('Cache-Control', 'private').send(`${run}`)],
+    'private, public': [
+      'private',
+      (res, run) => res.set('Cache-Control', 'max-age=60, public, private').send(`${run}`),
+    ],
+    'no-store': ['no-store', (res, run) => res.set('Cache-Control', 'no-store').send(`${run}`)],
+    'NO-STORE in a second line': [
+      'no-store',
+      (res, run) => {
+        res.appendHeader('Cache-Control', 'max-age=60')
+        res.appendHeader('cache-control', 'NO-STORE')
+        res.send(`${run}`)
+      },
+    ],
+    'Vary: *': ['vary', (res, run) => res.set('Vary', '*').send(`${run}`)],
   }
 
-  test.for(Object.keys(personal))('an answer with %s reaches nobody else, among 20 at once or later', async (kind) => {
-    const gate = new Gate()
-    const source = counted(async (run, _req, res) => {
-      if (run === 1) await gate.opened
-      personal[kind]?.(res, run)
-    })
-    await using site = await siteOf(source.handler, two)
-    const crowd = site.crowd(20)
-    await site.missed(20)
-    gate.open()
-    const replies = await Promise.all(crowd)
-    expect(different(replies)).toBe(20)
-    const cookies = replies.flatMap(({ headers }) => headers['set-cookie'] ?? [])
-    expect(new Set(cookies).size).toBe(cookies.length)
-    expect((await site.get()).text).toBe('21')
-    expect(source.runs).toBe(21)
-  })
+  test.for(Object.entries(personal))(
+    'an answer with %s reaches nobody else, among 20 at once or later',
+    async (kind) => {
+      const [, [why, say]] = kind
+      const gate = new Gate()
+      const source = counted(async (run, _req, res) => {
+        if (run === 1) await gate.opened
+        say(res, run)
+      })
+      await using site = await siteOf(source.handler, two)
+      const crowd = site.crowd(20)
+      await site.missed(20)
+      gate.open()
+      const replies = await Promise.all(crowd)
+      expect(different(replies)).toBe(20)
+      expect(replies.filter(({ cache }) => cache === `herdless; fwd=uri-miss; detail=${why}`)).toHaveLength(1)
+      const cookies = replies.flatMap(({ headers }) => headers['set-cookie'] ?? [])
+      expect(new Set(cookies).size).toBe(cookies.length)
+      expect((await site.get()).text).toBe('21')
+      expect(source.runs).toBe(21)
+    },
+  )
 
   test.for<[string, (index: number) => Asked]>([
     ['Authorization', (index) => ({ headers: { authorization: `Bearer ${index}` } })],
@@ -100,15 +103,6 @@ describe('what is for one client alone', () => {
     expect((await site.get('/', { authorization })).text).toBe('2')
     expect((await site.get('/', { authorization })).text).toBe('3')
     expect((await site.get('/')).text).toBe('4')
-  })
-
-  test('cookies that are shown tell answers apart that read them', async () => {
-    const source = counted((_run, req, res) => res.send(String(req.headers.cookie)))
-    await using site = await siteOf(source.handler, { ...two, options: { cookies: 'show' } })
-    const replies = await Promise.all(
-      site.crowd(20, '/', (index) => ({ headers: index % 5 === 0 ? {} : { cookie: `user=${index % 5}` } })),
-    )
-    replies.forEach(({ text }, index) => expect(text).toBe(index % 5 === 0 ? 'undefined' : `user=${index % 5}`))
   })
 })
 
@@ -191,14 +185,6 @@ describe('what selects an answer', () => {
     },
   )
 
-  test('a reflected evil Host is an answer of its own', async () => {
-    const source = counted((_run, req, res) => res.send(`<link href="//${req.get('host')}/">`))
-    await using site = await siteOf(source.handler)
-    expect((await site.get('/', { host: 'evil' })).text).toContain('evil')
-    expect((await site.get('/')).text).toContain('site')
-    expect((await site.get('/', { host: 'site:1234' })).text).toContain('site:1234')
-  })
-
   test('a Host with a path in it is no other address', async () => {
     const source = counted((_run, req, res) => res.send(req.url))
     await using site = await siteOf(source.handler)
@@ -252,17 +238,20 @@ describe('what selects an answer', () => {
 })
 
 describe('errors that are provoked', () => {
-  test.for([400, 403, 404, 413, 431, 500, 501, 503])(
+  test.for([204, 301, 302, 308, 400, 403, 404, 413, 431, 500, 501, 503])(
     'a %i that one header provokes is for whoever sends it',
     async (status) => {
       const source = counted((_run, req, res) => {
-        if (req.get('x-bad') !== undefined) res.status(status).send('bad')
-        else res.send('page')
+        if (req.get('x-bad') === undefined) res.send('page')
+        else res.status(status).location('https://evil/').send('bad')
       })
       await using site = await siteOf(source.handler, two)
       const asked = (index: number): Asked => (index % 2 === 0 ? { headers: { 'x-bad': 'x'.repeat(4_000) } } : {})
       const replies = await Promise.all(site.crowd(20, '/', asked))
-      replies.forEach(({ text }, index) => expect(text).toBe(index % 2 === 0 ? 'bad' : 'page'))
+      for (const [index, reply] of replies.entries()) {
+        const bad = [status, status === 204 ? '' : 'bad']
+        expect([reply.status, reply.text]).toEqual(index % 2 === 0 ? bad : [200, 'page'])
+      }
       expect((await site.get()).text).toBe('page')
     },
   )
@@ -275,29 +264,6 @@ describe('errors that are provoked', () => {
       raw.send(message(['GET / HTTP/1.1', 'Host: site', line]))
       expect((await raw.head()).status).toBeGreaterThanOrEqual(400)
     }
-    expect((await site.get()).text).toBe('page')
-  })
-
-  test('a 503 is not stored although it says for how long it is fresh', async () => {
-    const source = counted((run, _req, res) => {
-      if (run === 1) res.status(503).set('Cache-Control', 'public, max-age=600').send('down')
-      else res.send('up')
-    })
-    await using site = await siteOf(source.handler)
-    expect((await site.get()).status).toBe(503)
-    expect((await site.get()).text).toBe('up')
-  })
-
-  test.for([204, 302, 301, 308])('a %i that a header provokes is for whoever sends it', async (status) => {
-    const source = counted((_run, req, res) => {
-      const to = req.get('x-scheme')
-      if (to === undefined) res.send('page')
-      else res.status(status).location(`https://${to}/`).end()
-    })
-    await using site = await siteOf(source.handler, two)
-    const asked = (index: number): Asked => (index % 2 === 0 ? { headers: { 'x-scheme': 'evil' } } : {})
-    const replies = await Promise.all(site.crowd(20, '/', asked))
-    replies.forEach((reply, index) => expect(reply.status).toBe(index % 2 === 0 ? status : 200))
     expect((await site.get()).text).toBe('page')
   })
 
@@ -348,10 +314,12 @@ describe('errors that are provoked', () => {
   })
 
   test('a Host that is reflected reaches nobody else, also where the key is of the user', async () => {
-    const source = counted((_run, req, res) => res.send(`at ${req.hostname}`))
-    await using site = await siteOf(source.handler, { options: { key: ({ url = '' }) => url } })
-    expect((await site.get('/', { host: 'evil.example' })).text).toBe('at evil.example')
-    expect((await site.get('/', { host: 'shop.example' })).text).toBe('at shop.example')
+    const source = counted((_run, req, res) => res.send(`at ${req.get('host')}`))
+    for (const options of [{}, { key: ({ url = '' }) => url }]) {
+      await using site = await siteOf(source.handler, { options })
+      for (const host of ['evil.example', 'shop.example', 'shop.example:1234'])
+        expect((await site.get('/', { host })).text).toBe(`at ${host}`)
+    }
   })
 
   test('a storm of clients that want no cache is one run', async () => {
@@ -398,11 +366,13 @@ describe('answers that are not what they say', () => {
   })
 
   test.for([
-    ['more', 10],
-    ['less', 2],
-  ] as const)('a body of which Content-Length says %s is not stored', async ([, length]) => {
+    ['more', 10, '12345'],
+    ['less', 2, '12345'],
+    ['something, and that is not there,', 5, ''],
+  ] as const)('a body of which Content-Length says %s is not stored', async ([, length, body]) => {
     const source = counted((_run, _req, res) => {
-      res.set('Content-Length', String(length)).write('12345')
+      res.set('Content-Length', String(length))
+      if (body !== '') res.write(body)
       res.end()
     })
     await using site = await siteOf(source.handler)
@@ -413,15 +383,6 @@ describe('answers that are not what they say', () => {
       expect(source.runs).toBe(run)
       await until('it is known to be odd', () => site.heard('failure') === run)
     }
-  })
-
-  test('a body of which Content-Length says something, and that is not there, is not stored', async () => {
-    const source = counted((_run, _req, res) => res.set('Content-Length', '5').end())
-    await using site = await siteOf(source.handler)
-    await using raw = await site.raw()
-    raw.send(message(['GET / HTTP/1.1', 'Host: site']))
-    await raw.head()
-    await until('it is known to be odd', () => site.heard('failure') === 1)
     expect(site.heard('fill')).toBe(0)
   })
 
@@ -454,26 +415,17 @@ describe('answers that are not what they say', () => {
 
   test('an option that throws, or returns nonsense, is an error of that request', async () => {
     const source = counted((_run, _req, res) => res.send('page'))
+    const nonsense = (): never => {
+      throw new Error('nonsense')
+    }
     for (const options of [
       { ttl: () => 'nonsense' as never },
       { tags: () => [''] },
       { maxBody: () => -1 },
       { vary: () => ['not a name'] },
-      {
-        statuses: () => {
-          throw new Error('nonsense')
-        },
-      },
-      {
-        skip: () => {
-          throw new Error('nonsense')
-        },
-      },
-      {
-        key: () => {
-          throw new Error('nonsense')
-        },
-      },
+      { statuses: nonsense },
+      { skip: nonsense },
+      { key: nonsense },
       { key: () => ['a', 'b'] as unknown as string },
       { key: () => undefined as unknown as string },
     ]) {
@@ -489,42 +441,24 @@ describe('answers that are not what they say', () => {
 })
 
 describe('floods', () => {
-  test('64 MB stream to their client, and are not kept', async () => {
-    const piece = Buffer.alloc(1_048_576, 'x')
-    const source = counted(async (_run, _req, res) => {
-      for (let index = 0; index < 64; index++)
-        if (!res.write(piece)) await new Promise<unknown>((resolve) => res.once('drain', resolve))
-      res.end()
-    })
-    await using site = await siteOf(source.handler)
-    for (let run = 1; run <= 2; run++) {
-      const { body, cache } = await site.get()
-      expect(body).toHaveLength(67_108_864)
-      expect(cache).not.toContain('hit')
-    }
-    expect(source.runs).toBe(2)
-    expect(site.heard('fill')).toBe(0)
-  })
-
-  test('thousands of distinct addresses leave no more copies in this process than it has room for', async () => {
+  test('hundreds of distinct addresses leave no more copies in this process than it has room for', async () => {
     await using server = await startRedis()
     const source = counted((_run, req, res) => res.send(req.url))
-    const cache = { near: { max: 100, ttl: '1m' } } as const
+    const cache = { near: { max: 10, ttl: '1m' } } as const
     await using site = await siteOf(source.handler, { cache, redis: () => server.connect() })
     const agent = new Agent({ keepAlive: true, maxSockets: 20 })
     const askAll = async (): Promise<void> => {
-      const paths = Array.from({ length: 2_000 }, (_, index) => `/${index}`)
+      const paths = Array.from({ length: 300 }, (_, index) => `/${index}`)
       const replies = await Promise.all(paths.map((path) => site.get(path, {}, { agent })))
       expect(replies.map(({ text }) => text)).toEqual(paths)
     }
     await askAll()
-    expect(source.runs).toBe(2_000)
+    expect(source.runs).toBe(300)
     await server.client.flushall()
     await askAll()
-    expect(source.runs).toBeGreaterThanOrEqual(3_900)
+    expect(source.runs).toBeGreaterThanOrEqual(590)
     agent.destroy()
   })
-
   test('two hits and a miss over one socket are three answers', async () => {
     const source = counted((run, req, res) => res.send(`${req.url} ${run}`))
     await using site = await siteOf(source.handler)

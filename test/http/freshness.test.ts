@@ -1,20 +1,11 @@
 import { Agent } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Request, Response } from 'express'
+import type { Response } from 'express'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
-import { Gate, siteOf, siteWith, type Site } from './support/site.ts'
-
-/** A handler that counts its runs. */
-function counted(answer: (run: number, req: Request, res: Response) => unknown): {
-  handler: (req: Request, res: Response) => void
-  runs: number
-} {
-  const all = { runs: 0, handler: (req: Request, res: Response) => void answer(++all.runs, req, res) }
-  return all
-}
+import { counted, Gate, siteOf, siteWith, type Site } from './support/site.ts'
 
 async function saying(headers: Record<string, string>, options: CacheResponsesOptions = {}): Promise<Site> {
   const source = counted((run, _req, res) => res.set(headers).end(`${run}`))
@@ -57,11 +48,11 @@ describe('what a response says of its time', () => {
   })
 
   test('the age that it had counts', async () => {
-    await using site = await saying({ 'Cache-Control': 'max-age=60', Age: '50' })
+    await using site = await saying({ 'Cache-Control': 'max-age=600', Age: '500' })
     await site.get()
     const { headers, cache } = await site.get()
-    expect(Number(headers.age)).toBeGreaterThanOrEqual(50)
-    expect(cache).toMatch(/^herdless; hit; ttl=[0-9]$/)
+    expect(Number(headers.age)).toBeGreaterThanOrEqual(500)
+    expect(cache).toMatch(/^herdless; hit; ttl=\d{1,2}$|ttl=100$/)
   })
 
   test('the time that its body took counts', async () => {
@@ -107,18 +98,8 @@ describe('options', () => {
   test('a ttl in the options is not for what says something itself', async () => {
     await using site = await saying({ 'Cache-Control': 'max-age=600' }, { ttl: 1 })
     await site.get()
-    expect((await site.get()).cache).toMatch(/hit; ttl=59\d|600$/)
+    expect((await site.get()).cache).toMatch(/hit; ttl=(5\d\d|600)$/)
   })
-
-  test.for<CacheResponsesOptions['grace']>(['1m', 60_000, () => '1m'])(
-    'grace %s serves what is old meanwhile',
-    async (grace) => {
-      await using site = await saying({ 'Cache-Control': 'max-age=0' }, grace === undefined ? {} : { grace })
-      await using other = await saying({ 'Cache-Control': 'max-age=1' }, { ttl: 1 })
-      expect((await other.get()).text).toBe('1')
-      expect((await site.get()).text).toBe('1')
-    },
-  )
 
   test('grace is for what says nothing of being served old', async () => {
     await using site = await saying({}, { ttl: 1, grace: '1m' })
@@ -208,7 +189,7 @@ describe('stale-while-revalidate', () => {
       const { text } = await site.get('/', {}, { agent })
       return text !== '1' && text
     }
-    expect(await until('there is a new one', next, 5_000)).toBe('3')
+    expect(await until('there is a new one', next)).toBe('3')
     agent.destroy()
   })
 
@@ -222,7 +203,7 @@ describe('stale-while-revalidate', () => {
     await using site = await siteOf(source.handler)
     await site.get()
     await site.get()
-    await until('there is a new one', async () => (await site.get()).text === '2', 5_000)
+    await until('there is a new one', async () => (await site.get()).text === '2')
     const there = { destroyed: false, aborted: false, closed: false, socket: [false, true, 'open'] }
     expect(found).toEqual([there, there])
   })
@@ -241,7 +222,7 @@ describe('stale-while-revalidate', () => {
     })
     await site.get()
     await expect(site.get('/', { 'x-gone': '1' })).rejects.toThrow('socket hang up')
-    await until('there is a new one', async () => (await site.get()).text === '2', 5_000)
+    await until('there is a new one', async () => (await site.get()).text === '2')
   })
 })
 
@@ -251,7 +232,7 @@ describe('stale-if-error', () => {
       if (run > 1) res.status(status).set('X-Error', 'yes').send('error')
       else res.set('Cache-Control', 'max-age=0, stale-if-error=60').send('page')
     })
-    await using site = await siteOf(source.handler, { apps: 2 })
+    await using site = await siteOf(source.handler, { apps: 2, cache: { failureCooldown: '1m' } })
     await site.get()
     for (const reply of await Promise.all(site.crowd(20))) {
       expect([reply.status, reply.text, reply.headers['x-error']]).toEqual([200, 'page', undefined])

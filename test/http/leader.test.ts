@@ -21,11 +21,13 @@ import { cacheResponses as ofExpress, type CacheResponsesOptions } from '../../s
 import { cacheResponses as ofFastify } from '../../src/fastify/index.ts'
 import { cacheResponses as ofHono } from '../../src/hono/index.ts'
 import { cacheResponses as ofKoa } from '../../src/koa/index.ts'
-import type { Cache } from '../../src/index.ts'
+import { memoryStore, type Cache } from '../../src/index.ts'
 import { Gate, siteOn, type Site } from './support/site.ts'
 
-/** More than the buffers of a connection take. */
-const length = 12_582_912
+/** More than the buffers of a connection take, which the test itself finds out. */
+const length = 6_291_456
+/** Where what is stored lies is another matter, and Redis takes its time with so much. */
+const inThisProcess = { cache: { store: memoryStore() } }
 let folder: string
 let file: string
 beforeAll(async () => {
@@ -115,7 +117,7 @@ test('a client that leads and never reads, behind compression, leaves the others
       Readable.from(pieces(text)).pipe(res.type('text'))
     })
     return createServer(app)
-  })
+  }, inThisProcess)
   using socket = disposable(await asking(site, '/'))
   await until('the handler runs', () => runs === 1)
   const followers = site.crowd(3, '/', () => ({ headers: { 'accept-encoding': 'gzip' } }))
@@ -123,7 +125,7 @@ test('a client that leads and never reads, behind compression, leaves the others
   gate.open()
   await once(socket, 'readable')
   for (const { body } of await Promise.all(followers)) expect(gunzipSync(body).length).toBe(text.length)
-}, 15_000)
+})
 
 function* pieces(text: string): Generator<string> {
   for (let start = 0; start < text.length; start += 65_536) yield text.slice(start, start + 65_536)
@@ -145,26 +147,36 @@ async function asking(site: Site, ...paths: string[]): Promise<Socket> {
   return socket
 }
 
-/** What becomes of the client that leads: before the handler may answer, and after it. */
-const leaders: Record<
-  string,
-  { paths?: string[]; before?: (socket: Socket) => unknown; within?: (socket: Socket) => unknown }
-> = {
-  'never reads': {},
-  'waits behind a request that hangs': { paths: ['/hang', '/'] },
-  'waits behind a request that hangs, and goes away': { paths: ['/hang', '/'], before: (socket) => socket.destroy() },
-  'goes away before the head': { before: (socket) => socket.destroy() },
+interface Leader {
+  readonly paths?: string[]
+  readonly before?: (socket: Socket) => unknown
+  readonly within?: (socket: Socket) => unknown
+  readonly isStuck?: true
+}
+
+/** What node:http tells otherwise than of one that goes away; what comes then is the same in every framework. */
+const resets: Readonly<Record<string, Leader>> = {
   'resets before the head': { before: (socket) => socket.resetAndDestroy() },
-  'goes away within the body': { within: (socket) => socket.destroy() },
   'resets within the body': { within: (socket) => socket.resetAndDestroy() },
 }
 
+/** What becomes of the client that leads: before the handler may answer, and after it. */
+const leaders: Readonly<Record<string, Leader>> = {
+  'never reads': { isStuck: true },
+  'waits behind a request that hangs': { paths: ['/hang', '/'] },
+  'waits behind a request that hangs, and goes away': { paths: ['/hang', '/'], before: (socket) => socket.destroy() },
+  'goes away before the head': { before: (socket) => socket.destroy() },
+  'goes away within the body': { within: (socket) => socket.destroy() },
+  ...resets,
+}
+
 describe.for(Object.keys(apps))('%s: a client that leads and', (app) => {
-  describe.for(Object.keys(leaders))('%s', (leader) => {
+  const others = app === 'Express, pipe' ? [] : Object.keys(resets)
+  describe.for(Object.keys(leaders).filter((each) => !others.includes(each)))('%s', (leader) => {
     test.for([
       ['can be stored', { maxBody: 2 * length }],
       ['is too large to be stored', { maxBody: undefined }],
-    ] as const)('leaves the others an answer that %s', { timeout: 10_000 }, async ([, { maxBody }]) => {
+    ] as const)('leaves the others an answer that %s', async ([, { maxBody }]) => {
       const options = maxBody === undefined ? {} : { maxBody }
       const gate = new Gate()
       let runs = 0
@@ -173,8 +185,8 @@ describe.for(Object.keys(apps))('%s: a client that leads and', (app) => {
       await using site = await siteOn(async (cache) => {
         const server = await (apps[app] as MakeApp)(cache, options, may)
         return server.on('connection', (socket) => connections.push(socket))
-      })
-      const { paths = ['/'], before, within } = leaders[leader] as (typeof leaders)[string]
+      }, inThisProcess)
+      const { paths = ['/'], before, within, isStuck } = leaders[leader] as Leader
       using socket = disposable(await asking(site, ...paths))
       await until('the handler runs', () => runs === 1)
       const followers = site.crowd(3, '/', () => ({ headers: { 'accept-encoding': 'gzip' } }))
@@ -189,6 +201,7 @@ describe.for(Object.keys(apps))('%s: a client that leads and', (app) => {
         within(socket)
       }
       for (const { status, body } of await Promise.all(followers)) expect([status, body.length]).toEqual([200, length])
+      if (isStuck) await until('its connection takes no more', () => (connections[0]?.writableLength ?? 0) > 0)
       // What is too large may be so before all have found it.
       expect(runs).toBeLessThanOrEqual(maxBody === undefined ? 4 : 1)
     })

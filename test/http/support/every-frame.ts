@@ -5,9 +5,9 @@ import { fastify, type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
 import { cachedServer, cacheResponses as ofExpress, type CacheResponsesOptions } from '../../../src/express/index.ts'
-import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
-import { cacheResponses as ofHono } from '../../../src/hono/index.ts'
-import { cacheResponses as ofKoa } from '../../../src/koa/index.ts'
+import { cachedServer as beforeFastify, cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
+import { cachedServer as beforeHono, cacheResponses as ofHono } from '../../../src/hono/index.ts'
+import { cachedServer as beforeKoa, cacheResponses as ofKoa } from '../../../src/koa/index.ts'
 import type { Cache } from '../../../src/index.ts'
 
 /** The content of a page. */
@@ -37,9 +37,9 @@ export const everyFrame: readonly (readonly [name: string, make: MakeFrame])[] =
   ['Hono', async (page, ...cached) => createAdaptorServer(honoOf(page, ofHono(...cached))) as Server],
   ['before node:http', async (page, ...cached) => cachedServer(listenerOf(page), ...cached)],
   ['before Express 5', async (page, ...cached) => cachedServer(expressOf(express, page), ...cached)],
-  ['before Koa 3', async (page, ...cached) => cachedServer(koaOf(Koa, page), ...cached)],
+  ['before Koa 3', async (page, ...cached) => beforeKoa(koaOf(Koa, page), ...cached)],
   ['before Fastify 5', async (page, ...cached) => await fastifyOf(fastify(before(...cached)), page)],
-  ['before Hono', async (page, ...cached) => cachedServer(getRequestListener(honoOf(page).fetch), ...cached)],
+  ['before Hono', async (page, ...cached) => beforeHono(getRequestListener(honoOf(page).fetch), ...cached)],
 ]
 
 function listenerOf(page: MakePage): RequestListener {
@@ -77,7 +77,7 @@ function koaOf(Framework: typeof Koa, page: MakePage, middleware?: ReturnType<ty
 }
 
 function before(...cached: [Cache, CacheResponsesOptions]): { serverFactory: (handler: RequestListener) => Server } {
-  return { serverFactory: (handler) => cachedServer(handler, ...cached) }
+  return { serverFactory: (handler) => beforeFastify(handler, ...cached) }
 }
 
 async function fastifyOf(app: FastifyInstance, page: MakePage, hook?: ReturnType<typeof ofFastify>): Promise<Server> {

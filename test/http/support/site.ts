@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express, { type Express, type RequestHandler } from 'express'
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
 import { until } from '../../../tools/until.mjs'
@@ -58,7 +58,7 @@ export async function siteOn(make: (cache: Cache) => Promise<Server>, shape: Sit
     const client = redis()
     client.on('error', () => {})
     // A busy machine takes its time.
-    const cache = createCache({ commandTimeout: '5s', ...shape.cache, namespace, store: redisStore(client) })
+    const cache = createCache({ commandTimeout: '60s', store: redisStore(client), ...shape.cache, namespace })
     const server = await make(cache)
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -80,15 +80,21 @@ interface Running {
 export class Site extends Visitor implements AsyncDisposable {
   readonly #apps: readonly Running[]
   readonly #heard = new Map<keyof CacheEvents, number>()
+  /** What may be being loaded, for each app. */
+  readonly #loading: readonly Set<string>[]
   #requests = 0
 
   constructor(apps: readonly Running[]) {
     super(apps.map(({ port }) => port))
     this.#apps = apps
-    for (const { server } of apps) server.on('request', () => void this.#requests++)
-    for (const { cache } of apps)
+    this.#loading = apps.map(() => new Set())
+    for (const [index, { server, cache }] of apps.entries()) {
+      server.on('request', () => void this.#requests++)
       for (const name of ['miss', 'hit', 'stale', 'fill', 'failure', 'load', 'wait'] as const)
         cache.on(name, () => void this.#heard.set(name, this.heard(name) + 1))
+      for (const name of ['miss', 'stale', 'load', 'refreshAhead'] as const)
+        cache.on(name, ({ key }) => void this.#loading[index]?.add(key))
+    }
   }
 
   get caches(): readonly Cache[] {
@@ -107,20 +113,31 @@ export class Site extends Visitor implements AsyncDisposable {
 
   /** Resolves when so many requests in all have not found what they asked for, and one app loads it and the others wait. */
   async missed(count: number): Promise<void> {
-    await until(`${count} requests have missed`, () => this.heard('miss') >= count)
-    await until('all but one app wait', () => this.heard('wait') >= this.#apps.length - 1)
+    await until(`${count} requests have missed`, () => this.heard('miss') >= count, 60_000)
+    await until('all but one app wait', () => this.heard('wait') >= this.#apps.length - 1, 60_000)
   }
 
   /** Resolves when what was loaded has been written as often as this in all. */
   async filled(count: number): Promise<void> {
-    await until(`${count} loads have been written`, () => this.heard('fill') >= count)
+    await until(`${count} loads have been written`, () => this.heard('fill') >= count, 60_000)
   }
 
   /** Resolves when nothing is being loaded: what has been answered is stored, if it is to be. */
   async stored(): Promise<void> {
-    const isLoading = async (cache: Cache): Promise<boolean> =>
-      !(await cache.leases()[Symbol.asyncIterator]().next()).done
-    await until('nothing is being loaded', async () => !(await Promise.all(this.caches.map(isLoading))).includes(true))
+    // Each key by itself: to find the leases of a namespace, all keys of the Redis that all tests share would be scanned.
+    await until(
+      'nothing is being loaded',
+      async () => {
+        for (const [index, keys] of this.#loading.entries())
+          for (const key of keys) {
+            const { load, here } = await (this.caches[index] as Cache).explain(key)
+            if (load !== null || !['none', 'resting'].includes(here.flight)) return false
+            keys.delete(key)
+          }
+        return true
+      },
+      60_000,
+    )
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -133,6 +150,15 @@ export class Site extends Visitor implements AsyncDisposable {
       }),
     )
   }
+}
+
+/** A handler that counts its runs, and answers each with what is its own. */
+export function counted(answer: (run: number, req: Request, res: Response) => unknown): {
+  handler: (req: Request, res: Response) => void
+  readonly runs: number
+} {
+  const all = { runs: 0, handler: (req: Request, res: Response) => void answer(++all.runs, req, res) }
+  return all
 }
 
 /** What somebody waits for until somebody else opens it. */
