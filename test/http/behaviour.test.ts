@@ -6,7 +6,8 @@ import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import { describe, expect, test } from 'vitest'
 import type { Answer } from './attacks/raw.ts'
-import { siteOf, type Site } from './support/site.ts'
+import { cacheResponses } from '../../src/express/index.ts'
+import { siteOf, siteWith, type Site } from './support/site.ts'
 
 const every = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
 
@@ -162,22 +163,6 @@ describe('framing', () => {
     }
   })
 
-  test('HEAD has the head of the copy, with its length, and no body', async () => {
-    let runs = 0
-    await using site = await siteOf((req, res) => (runs++, void res.set('X-One', '1').send(req.method)))
-    expect(valueOf(await ask(site, '/', [], 'HEAD'), 'cache-status')).toBe('herdless; fwd=uri-miss; detail=head')
-    await ask(site)
-    const head = await ask(site, '/', [], 'HEAD')
-    expect(runs).toBe(2)
-    expect([head.status, valueOf(head, 'content-length'), valueOf(head, 'x-one'), head.body.length]).toEqual([
-      200,
-      '3',
-      '1',
-      0,
-    ])
-    expect((await ask(site)).body.toString()).toBe('GET')
-  })
-
   test('the answer to a GET whose method was changed behind the cache is not stored', async () => {
     await using site = await siteOf((req, res) => {
       if (req.path === '/deleted') req.method = 'DELETE'
@@ -251,7 +236,7 @@ describe('what is not stored of what is said', () => {
     const first = await ask(site)
     expect(valueOf(first, 'date')).toBe(undefined)
     const again = await ask(site)
-    expect(Date.parse(valueOf(again, 'date') ?? '')).toBeGreaterThan(Date.now() - 10_000)
+    expect(Date.parse(valueOf(again, 'date') ?? '')).toBeGreaterThan(Date.now() - 60_000)
     expect(valueOf(again, 'etag')).toBe(valueOf(first, 'etag'))
   })
 
@@ -266,6 +251,22 @@ describe('what is not stored of what is said', () => {
     expect(linesOf(again)).toEqual(['X-Number: 5', 'X-Empty: '])
     expect(linesOf(first)).toEqual(linesOf(again))
   })
+})
+
+test('an error has the page that Express makes, each time', async () => {
+  let runs = 0
+  await using site = await siteWith((app, cache) => {
+    app.use(cacheResponses(cache, { ttl: '1m' }))
+    app.get('/', () => {
+      throw new Error(`out of order ${++runs}`)
+    })
+  })
+  for (const run of [1, 2]) {
+    const { status, text, headers, cache } = await site.get()
+    expect([status, cache, headers.age]).toEqual([500, 'herdless; fwd=uri-miss', undefined])
+    expect(headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(text).toContain(`out of order ${run}`)
+  }
 })
 
 test('callbacks, events and what a handler asks of its response are as ever', async () => {

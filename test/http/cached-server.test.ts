@@ -47,7 +47,11 @@ describe('before an app of Express', () => {
     expect(JSON.parse(first.text)).toEqual({ ip: '127.0.0.1', query: { a: '1' }, run: 1 })
     const hit = await site.get('/page?a=1')
     expect(hit.text).toBe(first.text)
-    expect(hit.headers).toEqual({ ...first.headers, age: '0', 'cache-status': expect.stringMatching(/^herdless; hit/) })
+    expect(hit.headers).toEqual({
+      ...first.headers,
+      age: expect.stringMatching(/^\d+$/),
+      'cache-status': expect.stringMatching(/^herdless; hit/),
+    })
     expect(seen).toEqual(['/page'])
   })
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { startRedis } from '../support/servers.ts'
 import { message } from './attacks/raw.ts'
-import { Gate, siteOf, siteWith, whole, type Reply } from './support/site.ts'
+import { counted, Gate, siteOf, siteWith, whole, type Reply } from './support/site.ts'
 import { cacheResponses } from '../../src/express/index.ts'
 
 const two = { apps: 2 }
@@ -88,22 +88,6 @@ describe('what can be stored', () => {
     expect(source.runs).toBe(2)
     expect(texts(replies).size).toBe(2)
   })
-
-  test('the first one has the bytes as they are written', async () => {
-    const gate = new Gate()
-    await using site = await siteOf(async (_req, res) => {
-      res.write('first')
-      await gate.opened
-      res.end('last')
-    })
-    await using raw = await site.raw()
-    raw.send(message(['GET / HTTP/1.1', 'Host: site']))
-    await raw.head()
-    expect(String(await raw.piece())).toBe('first')
-    gate.open()
-    expect(String(await raw.rest())).toBe('last')
-    expect((await site.get()).text).toBe('firstlast')
-  })
 })
 
 describe('what cannot be stored', () => {
@@ -174,21 +158,23 @@ describe('what cannot be stored', () => {
 })
 
 describe('errors', () => {
-  test.for([500, 502, 503, 504])(
-    'a %i is one run for all who asked by then, and the next one runs anew',
-    async (status) => {
-      const source = new Held((run, res) => res.status(status).set('X-Run', `${run}`).send(`error ${run}`))
-      await using site = await siteOf(source.handler, two)
-      const crowd = site.crowd(20)
-      await site.missed(20)
-      source.letGo()
-      const replies = await Promise.all(crowd)
-      expect(texts(replies)).toEqual(new Set([`${status} error 1`]))
-      for (const { headers } of replies) expect(headers['x-run']).toBe('1')
-      expect((await site.get()).text).toBe('error 2')
-      expect((await site.get()).text).toBe('error 3')
-    },
-  )
+  test.for([
+    [500, ''],
+    [502, ''],
+    [503, ''],
+    [504, 'x'.repeat(200_000)],
+  ] as const)('a %i is one run for all who asked by then, and the next one runs anew', async ([status, page]) => {
+    const source = new Held((run, res) => res.status(status).set('X-Run', `${run}`).send(`error ${run}${page}`))
+    await using site = await siteOf(source.handler, two)
+    const crowd = site.crowd(20)
+    await site.missed(20)
+    source.letGo()
+    const replies = await Promise.all(crowd)
+    expect(texts(replies)).toEqual(new Set([`${status} error 1${page}`]))
+    for (const { headers } of replies) expect(headers['x-run']).toBe('1')
+    expect((await site.get()).text).toBe(`error 2${page}`)
+    expect((await site.get()).text).toBe(`error 3${page}`)
+  })
 
   test('what a handler throws is one run, and those who wait in another app get it, too', async () => {
     const source = new Held((run) => {
@@ -206,17 +192,6 @@ describe('errors', () => {
     source.letGo()
     expect(texts(await Promise.all(crowd))).toEqual(new Set(['500 sorry: no 1']))
     expect((await site.get()).text).toBe('sorry: no 2')
-  })
-
-  test('a large error page reaches those who wait in another app', async () => {
-    const page = 'x'.repeat(200_000)
-    const source = new Held((run, res) => res.status(500).send(`${run} ${page}`))
-    await using site = await siteOf(source.handler, two)
-    const crowd = site.crowd(20)
-    await site.missed(20)
-    source.letGo()
-    expect(texts(await Promise.all(crowd)).size).toBe(1)
-    expect(source.runs).toBe(1)
   })
 
   test('an error that sets a cookie is for its own client', async () => {
@@ -245,24 +220,22 @@ describe('a first one that does not get to its end', () => {
     expect(source.runs).toBe(1)
   })
 
-  test.for([
-    ['pipe', (body: Readable, res: Response): void => void body.pipe(res)],
-    ['pipeline', (body: Readable, res: Response): void => void pipeline(body, res, () => undefined)],
-  ] as const)('one whose client goes away within the body goes on for the others, with %s', async ([, sendOn]) => {
+  // By pipes and other ways of writing, in this process: leader.test.ts.
+  test('one whose client goes away within the body goes on for the others, in another app too', async () => {
     // Longer than what the connection takes.
-    const pieces = (run: number): string[] => [`${run}`, ...Array.from({ length: 40 }, () => 'x'.repeat(100_000))]
-    const source = new Held((run, res) => sendOn(Readable.from(pieces(run)), res))
+    const pieces = (run: number): string[] => [`${run}`, ...Array.from({ length: 60 }, () => 'x'.repeat(100_000))]
+    const source = new Held((run, res) => void pipeline(Readable.from(pieces(run)), res, () => undefined))
     await using site = await siteOf(source.handler, { ...two, options: { maxBody: 8_000_000 } })
     await using raw = await site.raw()
     raw.send(message(['GET / HTTP/1.1', 'Host: site']))
     await source.began(1)
-    const crowd = site.crowd(20)
-    await site.missed(21)
+    const crowd = site.crowd(4)
+    await site.missed(5)
     source.letGo()
     await raw.head()
     await raw.piece()
     raw.drop()
-    expect(texts(await Promise.all(crowd))).toEqual(new Set([`200 1${'x'.repeat(4_000_000)}`]))
+    expect(texts(await Promise.all(crowd))).toEqual(new Set([`200 1${'x'.repeat(6_000_000)}`]))
     expect(source.runs).toBe(1)
   })
 
@@ -315,20 +288,6 @@ describe('a first one that does not get to its end', () => {
     expect((await site.get()).cache).toContain('hit')
   })
 
-  test('a handler that never answers anybody is run again and again, for one at a time, until their patience is over', async () => {
-    const source = new Held(() => new Promise(() => {}))
-    await using site = await siteOf(source.handler, { ...two, cache: { hardTimeout: 50, waitTimeout: 500 } })
-    const put: Reply[] = []
-    for (const reply of site.crowd(40)) void reply.then((each) => put.push(each)).catch(() => {})
-    await until('all have given up but those whose handlers run', () => put.length === 40 - source.runs)
-    expect(new Set(put.map(({ status, cache }) => `${status} ${cache}`))).toEqual(
-      new Set(['503 herdless; fwd=uri-miss; detail=wait']),
-    )
-    // One in 50 ms, for 500 ms.
-    expect(source.runs).toBeGreaterThan(1)
-    expect(source.runs).toBeLessThanOrEqual(11)
-  })
-
   test('whoever has waited for too long is told to come back, and has no handler run', async () => {
     const source = new Held((run, res) => res.send(`${run}`))
     await using site = await siteOf(source.handler, { ...two, options: { waitTimeout: 500 } })
@@ -356,7 +315,7 @@ describe('a first one that does not get to its end', () => {
     await site.filled(1)
     const second = site.get()
     await source.began(2)
-    expect((await site.get()).cache).toMatch(/^herdless; hit; ttl=-?\d; detail=wait$/)
+    expect((await site.get()).cache).toMatch(/^herdless; hit; ttl=-?\d+; detail=wait$/)
     source.letGo()
     expect((await second).text).toBe('2')
   })
@@ -496,17 +455,19 @@ describe('a first one that does not get to its end', () => {
   })
 
   test('one that is late is answered by its own run, and keeps nothing', async () => {
-    const source = new Held((run, res) => res.send(`${run}`))
+    const late = new Gate()
+    const source = counted(async (run, _req, res) => {
+      if (run === 1) await late.opened
+      res.send(`${run}`)
+    })
     await using site = await siteOf(source.handler, { cache: { hardTimeout: 100 } })
     const first = site.get()
-    await source.began(1)
-    const second = site.get()
-    await source.began(2)
-    source.gates[1]?.open()
-    expect((await second).text).toBe('2')
-    source.gates[0]?.open()
+    await until('it has begun', () => source.runs === 1)
+    expect((await site.get()).text).toBe('2')
+    late.open()
     expect((await first).text).toBe('1')
     expect((await site.get()).text).toBe('2')
+    expect(source.runs).toBe(2)
   })
 })
 
@@ -514,7 +475,8 @@ describe('when Redis goes away', () => {
   test('in the middle, everybody has an answer, by no more than a run for each app', async () => {
     await using server = await startRedis()
     const source = new Held((run, res) => res.send(`${run}`))
-    const cache = { commandTimeout: 300 }
+    // Longer than a busy machine takes for a command before Redis goes away.
+    const cache = { commandTimeout: '3s' } as const
     await using site = await siteOf(source.handler, { ...two, cache, redis: () => server.connect() })
     const crowd = site.crowd(20)
     await site.missed(20)
@@ -586,14 +548,4 @@ describe('when Redis goes away', () => {
     await site.caches[0]?.close()
     expect((await site.get()).text).toBe('2')
   })
-})
-
-test('a middleware that stands twice in one stack answers', async () => {
-  let runs = 0
-  await using site = await siteWith((app, cache) => {
-    app.use(cacheResponses(cache))
-    app.get('/', cacheResponses(cache, { ttl: '1s' }), (_req, res) => void res.send(`${++runs}`))
-  })
-  expect((await site.get()).text).toBe('1')
-  expect((await site.get()).text).toBe('1')
 })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { Agent, get, IncomingMessage, Server, ServerResponse, type ServerOptions } from 'node:http'
+import { IncomingMessage, Server, ServerResponse, type ServerOptions } from 'node:http'
 import { createServer as createHttpsServer, get as getWithTls } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import compression from 'compression'
@@ -12,7 +12,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { createServer, messageClasses, type ExpressApp } from '../../src/express/index.ts'
 import { findOpenssl, makeCertificates } from '../support/certificates.ts'
-import { Listening, received, request } from './servers.ts'
+import { Listening, request } from './servers.ts'
 import { shopApp } from './shop-app.ts'
 import { haveOneHiddenClass, isFast } from './support/hidden-class.ts'
 
@@ -113,22 +113,6 @@ describe('with Express', () => {
       const answer = await usual.exchange(text)
       expect(answer).toMatch(expected)
       expect(await ours.exchange(text)).toBe(answer)
-    })
-
-    test('many requests on one connection', async () => {
-      const [usual, ours] = await bothWays(shopApp(express))
-      const paths = ['/json', '/admin/who', '/admin/inner/who', '/admin/beyond', '/file', '/nowhere', '/fails', '/who']
-      const answers = async ({ url, server }: Listening): Promise<string[]> => {
-        const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-        let connections = 0
-        server.on('connection', () => connections++)
-        const bodies: string[] = []
-        for (const path of [...paths, ...paths]) bodies.push(await body(`${url}${path}`, agent))
-        agent.destroy()
-        expect(connections).toBe(1)
-        return bodies
-      }
-      expect(await answers(ours)).toEqual(await answers(usual))
     })
 
     test('requests through the middleware that people use', async () => {
@@ -242,22 +226,6 @@ describe('with Express', () => {
     }
   })
 
-  test('an upgrade is left to the listener of the server', async () => {
-    const ours = await opened(createServer(shopApp(express)))
-    ours.server.on('upgrade', (req, socket) => {
-      socket.end(`HTTP/1.1 101 Switching Protocols\r\n\r\n${req.url} ${req instanceof IncomingMessage}`)
-    })
-    const answer = await ours.exchange(request('GET /socket', { Connection: 'Upgrade', Upgrade: 'websocket' }))
-    expect(answer).toBe('HTTP/1.1 101 Switching Protocols\r\n\r\n/socket true')
-  })
-
-  test('listeners for expectations are asked before the app', async () => {
-    const ours = await opened(createServer(shopApp(express)))
-    ours.server.on('checkContinue', (req, res: ServerResponse) => void res.writeHead(413).end(`not ${req.url}`))
-    const answer = await ours.exchange(request('POST /body', { Expect: '100-continue', 'Content-Length': '7' }))
-    expect(answer).toMatch(/^HTTP\/1.1 413 [^]*not \/body/)
-  })
-
   test('a client that goes away closes request and response, and the next is answered', async () => {
     const app = express()
     const told: string[] = []
@@ -277,30 +245,6 @@ describe('with Express', () => {
       expect(told.toSorted()).toEqual(['aborted', 'begun', 'request true', 'response false'])
       expect(await way.exchange(request('GET /'))).toContain('still here')
     }
-  })
-
-  test('close ends what is idle and waits for what is answered; closeAllConnections does not wait', async () => {
-    const app = express()
-    const held: ServerResponse[] = []
-    app.get('/held', (_req, res) => void held.push(res))
-    app.get('/', (_req, res) => void res.send('at once'))
-    const ours = await opened(createServer(app))
-    const idle = await ours.connect()
-    const answered = received(idle)
-    idle.write('GET / HTTP/1.1\r\nHost: shop\r\n\r\n')
-    await once(idle, 'data')
-    const waiting = ours.exchange(request('GET /held'))
-    const cut = await ours.connect()
-    const nothing = received(cut)
-    cut.write('GET /held HTTP/1.1\r\nHost: shop\r\n\r\n')
-    await until('both are held', () => held.length === 2)
-    const closed = new Promise((resolve) => ours.server.close(resolve))
-    expect(await answered).toContain('at once')
-    held.at(0)?.end('in the end')
-    expect(await waiting).toContain('in the end')
-    ours.server.closeAllConnections()
-    expect(await nothing).toBe('')
-    await closed
   })
 
   test('the options are those of node:http, for server, requests and responses', async () => {
@@ -393,12 +337,4 @@ describe('what is refused', () => {
 function pipelined(...paths: string[]): string {
   const last = paths.length - 1
   return paths.map((path, index) => request(`GET ${path}`, index < last ? { Connection: 'keep-alive' } : {})).join('')
-}
-
-/** The status and the body that are answered. */
-async function body(url: string, agent: Agent): Promise<string> {
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    get(url, { agent }, resolve).on('error', reject)
-  })
-  return `${answer.statusCode} ${(await answer.setEncoding('utf8').toArray()).join('')}`
 }

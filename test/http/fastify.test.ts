@@ -3,7 +3,7 @@ import compress from '@fastify/compress'
 import cors from '@fastify/cors'
 import { fastify, type FastifyReply, type FastifyRequest } from 'fastify'
 import { describe, expect, test } from 'vitest'
-import { cachedServer, cacheResponses } from '../../src/fastify/index.ts'
+import { cacheResponses } from '../../src/fastify/index.ts'
 import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { siteOn } from './support/site.ts'
 
@@ -130,24 +130,5 @@ describe('Fastify', () => {
       await site.stored()
     }
     expect((await site.get('/', { 'accept-version': '1.0.0' })).cache).toContain('hit')
-  })
-
-  test('cachedServer answers before it', async () => {
-    const seen: string[] = []
-    await using site = await siteOn(async (cache) => {
-      const app = fastify({ serverFactory: (handler) => cachedServer(handler, cache, { ttl: '1m' }) })
-      app.get('/page', async (request) => {
-        seen.push(request.url)
-        return { language: request.headers['accept-language'] }
-      })
-      await app.ready()
-      return app.server
-    })
-    for (const language of ['de', 'fr', 'de', 'fr']) {
-      expect(JSON.parse((await site.get('/page', { 'accept-language': language })).text)).toEqual({ language })
-      await site.stored()
-    }
-    expect((await site.get('/nowhere')).status).toBe(404)
-    expect(seen).toEqual(['/page', '/page'])
   })
 })

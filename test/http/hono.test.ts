@@ -1,5 +1,5 @@
 import { Agent, type Server } from 'node:http'
-import { createAdaptorServer, getRequestListener, type HttpBindings } from '@hono/node-server'
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import { Hono, type Context } from 'hono'
 import { accepts } from 'hono/accepts'
 import { compress } from 'hono/compress'
@@ -7,7 +7,7 @@ import { getCookie, setCookie } from 'hono/cookie'
 import { stream } from 'hono/streaming'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
-import { cachedServer, cacheResponses } from '../../src/hono/index.ts'
+import { cacheResponses } from '../../src/hono/index.ts'
 import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { siteOn } from './support/site.ts'
 
@@ -225,24 +225,5 @@ describe('Hono', () => {
       await site.filled(1)
     }
     expect((await site.get('/', {}, { method: 'HEAD' })).status).toBe(200)
-  })
-
-  test('cachedServer answers before it', async () => {
-    const seen: string[] = []
-    await using site = await siteOn(async (cache) => {
-      const app = new Hono()
-      app.get('/page', (c) => {
-        seen.push(c.req.path)
-        return c.json({ language: c.req.header('Accept-Language') })
-      })
-      const listener = getRequestListener(app.fetch)
-      return cachedServer(listener, cache, { ttl: '1m' })
-    })
-    for (const language of ['de', 'fr', 'de', 'fr']) {
-      expect(JSON.parse((await site.get('/page', { 'accept-language': language })).text)).toEqual({ language })
-      await site.stored()
-    }
-    expect((await site.get('/nowhere')).status).toBe(404)
-    expect(seen).toEqual(['/page', '/page'])
   })
 })

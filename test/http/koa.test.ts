@@ -4,7 +4,7 @@ import Koa, { type Context } from 'koa'
 import compress from 'koa-compress'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
-import { cachedServer, cacheResponses } from '../../src/koa/index.ts'
+import { cacheResponses } from '../../src/koa/index.ts'
 import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { siteOn } from './support/site.ts'
 
@@ -150,36 +150,5 @@ describe('Koa', () => {
       await site.filled(1)
     }
     expect(errors).toEqual([])
-  })
-
-  test('a field that the first client does not send is watched, although it was parsed before the cache', async () => {
-    await using site = await siteOn(async (cache) => {
-      const app = new Koa()
-      app.use((ctx, next) => (ctx.accepts(), next()))
-      app.use(cacheResponses(cache, { ttl: '1m' }))
-      app.use((ctx) => (ctx.body = `as ${String(ctx.accepts('json', 'html'))}`))
-      return createServer(app.callback())
-    })
-    expect((await site.get('/')).text).toBe('as json')
-    await site.stored()
-    expect((await site.get('/', { accept: 'text/html' })).text).toBe('as html')
-  })
-
-  test('cachedServer answers before it', async () => {
-    const seen: string[] = []
-    await using site = await siteOn(async (cache) => {
-      const app = new Koa()
-      app.use((ctx) => {
-        seen.push(ctx.path)
-        if (ctx.path === '/page') ctx.body = { language: ctx.acceptsLanguages('de', 'fr') }
-      })
-      return cachedServer(app.callback(), cache, { ttl: '1m' })
-    })
-    for (const language of ['de', 'fr', 'de', 'fr']) {
-      expect(JSON.parse((await site.get('/page', { 'accept-language': language })).text)).toEqual({ language })
-      await site.stored()
-    }
-    expect((await site.get('/nowhere')).status).toBe(404)
-    expect(seen).toEqual(['/page', '/page', '/nowhere'])
   })
 })

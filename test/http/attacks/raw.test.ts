@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { message, openRaw, valuesOf, type Raw, type RawOptions } from './raw.ts'
@@ -55,28 +55,6 @@ describe('what it sends', () => {
     const { body } = await server.raw.ask(['PURGE /a%2e?b HTTP/1.1', 'hOst: here', 'X-a: é', 'x-A: 2'])
     expect(JSON.parse(String(body))).toEqual(['PURGE', '/a%2e?b', ['hOst', 'here', 'X-a', 'é', 'x-A', '2']])
   })
-
-  test('may be wrong, and the answer to that is read', async () => {
-    await using server = await served((_req, res) => void res.end())
-    const answer = await server.raw.ask([
-      'GET / HTTP/1.1',
-      'Host: here',
-      'Content-Length: 1',
-      'Transfer-Encoding: chunked',
-    ])
-    expect(answer.status).toBe(400)
-    await server.raw.ended()
-  })
-
-  test('may have a body, in any number of pieces', async () => {
-    await using server = await served(async (req, res) => {
-      const pieces = await req.toArray()
-      res.end(Buffer.concat(pieces))
-    })
-    const bytes = message(['POST / HTTP/1.1', 'Host: here', 'Content-Length: 4'], Uint8Array.of(0, 255, 128, 10))
-    for (const byte of bytes) server.raw.send(Uint8Array.of(byte))
-    expect([...(await server.raw.answer()).body]).toEqual([0, 255, 128, 10])
-  })
 })
 
 describe('what it reads', () => {
@@ -101,27 +79,6 @@ describe('what it reads', () => {
       trailers: [],
     })
     expect(valuesOf(answer, 'SET-COOKIE')).toEqual(['a=1', 'b=2'])
-  })
-
-  test('is a body in chunks, with trailers', async () => {
-    await using server = await served((_req, res) => {
-      res.writeHead(200, { Trailer: 'X-Sum' })
-      res.write('one,')
-      res.write('two')
-      res.addTrailers({ 'X-Sum': '7' })
-      res.end()
-    })
-    const { body, trailers } = await server.raw.ask(get)
-    expect([String(body), trailers]).toEqual(['one,two', [['X-Sum', '7']]])
-  })
-
-  test('is a body that ends with the connection', async () => {
-    await using server = await served((_req, res) => {
-      res.removeHeader('Transfer-Encoding')
-      res.write('one,')
-      res.end('two')
-    })
-    expect(String((await server.raw.ask([...get, 'Connection: close'])).body)).toBe('one,two')
   })
 
   test('has no body where there can be none, whatever its length', async () => {
@@ -160,39 +117,6 @@ describe('what it reads', () => {
     const { body, trailers, headers } = await server.raw.answer()
     expect([String(body), trailers, headers[0]]).toEqual(['one,\r\ntwo,\r\n0\r\n', [['Z', '2']], ['A', '1']])
   })
-
-  test('is what came before the answer, such as 100 and 103', async () => {
-    await using server = await served((_req, res) => {
-      res.writeEarlyHints({ link: '</style.css>; rel=preload' })
-      res.end('done')
-    })
-    const { interim, status, body } = await server.raw.ask(get)
-    expect(interim.map((head) => [head.status, valuesOf(head, 'link')])).toEqual([[103, ['</style.css>; rel=preload']]])
-    expect([status, String(body)]).toEqual([200, 'done'])
-  })
-
-  test('is a head before there is a body, and each piece as it comes', async () => {
-    let answer: ServerResponse | undefined
-    await using server = await served((_req, res) => {
-      answer = res
-      res.flushHeaders()
-    })
-    server.raw.send(message(get))
-    expect((await server.raw.head()).status).toBe(200)
-    answer?.write('one')
-    expect(String(await server.raw.piece())).toBe('one')
-    answer?.write('two')
-    expect(String(await server.raw.piece())).toBe('two')
-    answer?.end()
-    expect(await server.raw.piece()).toBeNull()
-  })
-
-  test('leaves alone what is behind the answer', async () => {
-    await using server = await saying(['HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 '])
-    expect(String((await server.raw.answer()).body)).toBe('ok')
-    await server.raw.ended()
-    expect(String(server.raw.unread)).toBe('HTTP/1.1 ')
-  })
 })
 
 describe('what it does not take for an answer', () => {
@@ -229,17 +153,6 @@ describe('what it does not take for an answer', () => {
     await using server = await saying([text])
     await expect(server.raw.answer()).rejects.toThrow(words)
   })
-
-  test('silence, which it does not wait for without end', async () => {
-    await using server = await saying([`${ok}Content-Le`], { ends: false }, { timeout: 50 })
-    await expect(server.raw.answer()).rejects.toThrow('Waited 50 ms for a line, got "Content-Le"')
-  })
-
-  test('the rest of a body that was not read', async () => {
-    await using server = await saying([`${ok}Content-Length: 2\r\n\r\nok`])
-    await server.raw.head()
-    await expect(server.raw.answer()).rejects.toThrow('Expected the body to be read')
-  })
 })
 
 describe('how it ends', () => {
@@ -255,14 +168,6 @@ describe('how it ends', () => {
     const failure = once(failures, 'failure')
     server.raw.drop()
     expect(await failure).toEqual(['aborted'])
-  })
-
-  test('a connection that is finished can still be answered', async () => {
-    await using server = await served((_req, res) => void res.end('late'))
-    server.raw.send(message([...get, 'Connection: close']))
-    server.raw.finish()
-    expect(String((await server.raw.answer()).body)).toBe('late')
-    await server.raw.ended()
   })
 
   test('a connection that the server resets is told as the cause', async () => {

@@ -23,12 +23,15 @@ export interface Answer extends Head {
 }
 
 export interface RawOptions {
-  /** How long to wait for the next bytes, in milliseconds; 5 000 by default. */
+  /** How long to wait for the next bytes, in milliseconds; 60 000 by default. */
   readonly timeout?: number
 }
 
 /** Opens a connection to a server on the loopback interface. */
-export async function openRaw({ port }: { readonly port: number }, { timeout = 5_000 }: RawOptions = {}): Promise<Raw> {
+export async function openRaw(
+  { port }: { readonly port: number },
+  { timeout = 60_000 }: RawOptions = {},
+): Promise<Raw> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
   return new Raw(socket, timeout)
@@ -146,11 +149,6 @@ export class Raw implements AsyncDisposable {
   /** Resolves when the server has ended the connection; what came before that is in `unread`. */
   async ended(): Promise<void> {
     while (!this.#ended) await this.#more('the end of the connection')
-  }
-
-  /** Ends this side alone: the server can still answer. */
-  finish(): void {
-    this.#socket.end()
   }
 
   /** Goes away, as when a client crashes in the middle of something: nothing more is read or answered. */

@@ -76,8 +76,8 @@ export function behavesAsAnApp(make: MakeApp): void {
       for (const reply of [first, again]) expect([reply.status, reply.body.toString('latin1')]).toEqual([status, body])
       expect(again.cache).toContain('hit')
       expect(ofTheAnswer(again)).toEqual(ofTheAnswer(first))
-      // Node.js writes the date of the first answer: when that is sent, and by a clock that it sets once a second.
-      expect(Math.abs(dateOf(first) - dateOf(again))).toBeLessThanOrEqual(1_000)
+      // Node.js writes the date of the first answer when that is sent, and the cache when it is stored.
+      expect(Math.abs(dateOf(first) - dateOf(again))).toBeLessThan(60_000)
       expect(app.story.runs).toEqual([path])
     })
 

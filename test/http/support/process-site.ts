@@ -66,7 +66,7 @@ export class SiteProcesses {
     const ports = processes.map(async (process, index) => {
       const near = index % 2 === 1 ? { near: { ttl: '1m' } as const } : {}
       // A busy machine takes its time.
-      const own = { commandTimeout: '5s', ...near, ...cache, namespace } as const
+      const own = { commandTimeout: '60s', ...near, ...cache, namespace } as const
       const opening: Opening = { redis: inject('redisUrl'), cache: own, responses, reads, token }
       return (await process.tell('open', { site, ...opening })) as number
     })
@@ -156,7 +156,7 @@ export class ProcessSite extends Visitor implements AsyncDisposable {
 
   /** The run with this number, once it has begun. */
   async run(number: number): Promise<Run> {
-    return await until(`run ${number} begins`, () => this.#runs[number - 1])
+    return await until(`run ${number} begins`, () => this.#runs[number - 1], 60_000)
   }
 
   /** Has all runs answered that have begun, from this number on, and all that will. */
@@ -175,8 +175,8 @@ export class ProcessSite extends Visitor implements AsyncDisposable {
 
   /** Resolves when so many requests in all have not found what they asked for, and so many processes wait for another's load. */
   async missed(count: number, waits: number, processes: readonly FleetProcess[] = this.processes): Promise<void> {
-    await until(`${count} have missed`, async () => (await this.heard('miss', processes)) >= count)
-    await until(`${waits} processes wait`, async () => (await this.heard('wait', processes)) >= waits)
+    await until(`${count} have missed`, async () => (await this.heard('miss', processes)) >= count, 60_000)
+    await until(`${waits} processes wait`, async () => (await this.heard('wait', processes)) >= waits, 60_000)
   }
 
   /** The answer that each process gives now. */
