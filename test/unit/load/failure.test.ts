@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Failure } from '../../../src/core/errors.ts'
 import { CacheError, loadFailure, type Cache, type Store } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
@@ -148,8 +148,12 @@ describe('what another process is told of a failed load', () => {
 
   test('has no credentials and is bounded, also when another program wrote it', async () => {
     const { a, b, ways } = fleet()
+    const sent = vi.spyOn(ways.a, 'fail')
     const said = `no answer of redis://me:hunter2@host/0 ${'x'.repeat(5_000)}`
     await a.getOrLoad('k', () => Promise.reject(said)).catch(() => undefined)
+    const [, failure] = sent.mock.calls[0] ?? []
+    expect(failure?.message.length).toBeLessThan(1_100)
+    expect(failure?.message).not.toContain('hunter2')
     const told = await errorOf(b, 'k')
     expect(told.message).toContain('no answer of redis://')
     expect(told.message).not.toContain('hunter2')

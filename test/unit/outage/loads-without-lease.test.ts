@@ -197,6 +197,17 @@ describe('the queue of loads without a lease', () => {
     expect(third).toEqual(valued('third'))
   })
 
+  test('begins a load that others have waited for long enough as soon as a loader waits for it, too (rule 9)', async () => {
+    const { ask, askNested, clock, began } = leaseless()
+    for (const name of ['first', 'second', 'third']) {
+      await ask('k', name)
+      await clock.advance(500)
+    }
+    expect(began).toEqual(['first', 'second'])
+    await askNested('k', 'nested')
+    expect(began).toEqual(['first', 'second', 'third'])
+  })
+
   test('does not hold up a loader that waits for a load which is queued behind it (rule 9)', async () => {
     const { a, load, ask, end, running } = leaseless({ maxConcurrentLoads: 1 })
     const outer = async (): Promise<string> => {

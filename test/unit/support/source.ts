@@ -1,5 +1,5 @@
 import type { LoadContext, Loader } from '../../../src/core/load/loader.ts'
-import type { Cache } from '../../../src/index.ts'
+import type { Cache, CallOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { asked, type Answer } from './answer.ts'
 
@@ -42,8 +42,8 @@ export class Source<T = unknown> {
 /** A call for the key `k` of which the load is under way, until the test ends run 0 of the source. */
 export async function loading(
   cache: Cache,
-  options?: Parameters<Cache['getOrLoad']>[2],
+  options?: CallOptions,
 ): Promise<{ readonly source: Source<string>; readonly answer: Answer<string> }> {
   const source = new Source<string>()
-  return { source, answer: await asked(cache.getOrLoad('k', source.loader, options)) }
+  return { source, answer: await asked(cache.getOrLoad<string>('k', source.loader, options)) }
 }
