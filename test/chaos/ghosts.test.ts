@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { History, type Happening } from '../support/history.ts'
-import { noLeaseWithoutLoad, nothingPastItsTime, heals } from '../support/invariants.ts'
+import { heals, noLeaseWithoutLoad, nothingPastItsTime, violations } from '../support/invariants.ts'
 
 /** The lease of a load that runs from one moment to another, which is seen every 100 ms from one to another. */
 function leased(load: { from: number; to: number }, seen: { from: number; to: number }, process = 0): Happening[] {
@@ -112,4 +112,38 @@ test('nobody waits for long while nothing is wrong', () => {
   }
   expect(waits(4_400)).toEqual([])
   expect(waits(4_600)).toEqual([expect.stringMatching(/^8: call at 500 .* waited 2100 ms while nothing was wrong$/)])
+})
+
+describe('where time is not judged', () => {
+  const answer = (at: number, told: { error: string } | { value: { key: string; by: string } }): Happening => {
+    return { what: 'answer', at, process: 1, call: 'at 0', ...told }
+  }
+  const wrong = (happenings: Happening[], takenAway: { from: number; to: number }[] = []): string[] =>
+    violations(new History(happenings), { timed: false, healsWithin: 500, patience: 100, wakeUp: 10, takenAway })
+
+  test('nobody is answered too late, and no lease or value is there for too long', () => {
+    const late = [call(0), answer(90_000, { value: { key: 'k', by: 'l' } })]
+    expect(wrong([...late, ...leased({ from: 10, to: 100 }, { from: 0, to: 5_000 })])).toEqual([])
+  })
+
+  test('everybody is answered in the end all the same, without an error and with their own value', () => {
+    const end: Happening = { what: 'healed', at: 90_000, name: 'f' }
+    expect(wrong([call(0), end])).toEqual([expect.stringMatching(/^4: call at 0 .* has no answer at the end$/)])
+    expect(wrong([call(0), answer(1, { error: 'WAIT_TIMEOUT' })])).toEqual([expect.stringMatching(/got WAIT_TIMEOUT/)])
+    expect(wrong([call(0), answer(1, { value: { key: 'other', by: '' } })])).toEqual([expect.stringMatching(/^5: /)])
+    const write = { what: 'write', at: 0, process: 1, write: 'w', key: 'k', kind: 'set', within: 10 } as const
+    expect(wrong([write, end])).toEqual([expect.stringMatching(/^4: write w .* had not ended/)])
+    expect(wrong([write, { what: 'written', at: 80_000, process: 1, write: 'w' }, end])).toEqual([])
+  })
+
+  test('two loads have a lease only while leases are taken away', () => {
+    const loads = (fence: string, from: number, to: number): Happening[] => [
+      { what: 'load', at: from, process: 0, load: fence, call: '', key: 'k', fence },
+      { what: 'loaded', at: to, process: 0, load: fence, ends: 'value' },
+    ]
+    const both = [...loads('1', 0, 5_000), ...loads('2', 1_000, 6_000)]
+    expect(wrong(both)).toEqual([expect.stringMatching(/^1: load 1 .* and load 2 .* both had the lease/)])
+    expect(wrong(both, [{ from: 500, to: 600 }])).toEqual([])
+    expect(wrong(both, [{ from: 5_500, to: 6_000 }])).toHaveLength(1)
+  })
 })

@@ -33,7 +33,7 @@ export function playUntimed(names: readonly string[]): void {
       let report = await play(scenario, { settings: 'defaults', seed, timed: false })
       for (let again = 1; again < tries && !report.felt && report.wrong.length === 1; again++)
         report = await play(scenario, { settings: 'defaults', seed: seed + again, timed: false })
-      expect(report.wrong.length, told(report, '--untimed')).toBe(0)
+      expect(report.wrong.length, `${told(report, '--untimed')}`).toBe(0)
     })
   })
 }
@@ -46,7 +46,7 @@ function playEach(scenarios: readonly Scenario[], usual: Settings): void {
       const missing = leftOut(scenario, settings) ?? (await missingOf(scenario.on))
       if (missing !== undefined) skip(missing)
       const report = await play(scenario, { settings, seed })
-      expect(report.wrong.length, told(report)).toBe(0)
+      expect(report.wrong.length, `${told(report)}`).toBe(0)
     })
   })
 }

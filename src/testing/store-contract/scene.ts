@@ -191,6 +191,11 @@ export function found(entry: Entry | null): Entry {
   return entry
 }
 
+/** Asserts that a value may not be served any more. */
+export function gone(entry: Entry | null): void {
+  assert(entry === null || (entry.freshFor <= 0 && entry.staleFor <= 0), 'the value may not be served')
+}
+
 /** Asserts the text of an entry. */
 export function holds(entry: Entry | null, text: string): void {
   assert.equal(found(entry).payload.toString(), text)

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { Entry, Store } from '../../core/contract/store.ts'
-import { expected, failure, found, holds, value, type ContractTest, type Scene } from './scene.ts'
+import { changedWhileLoaded } from './changed-while-loaded.ts'
+import { expected, failure, found, gone, holds, value, type ContractTest, type Scene } from './scene.ts'
 
 /** How much a store may be wrong about the time, in milliseconds: it may go by the clock of a server. */
 const doubt = 1_000
@@ -12,11 +13,6 @@ function stale(entry: Entry | null, text: string, grace: number): void {
   assert(freshFor <= 0, `it is fresh for another ${freshFor} ms`)
   assert(staleFor > 0 && staleFor <= grace + doubt, `it may be served stale for ${staleFor} of ${grace} ms`)
   assert(Math.abs(staleFor - freshFor - grace) < doubt, `its grace is ${staleFor - freshFor} of ${grace} ms`)
-}
-
-/** Asserts that a value may not be served any more. */
-function gone(entry: Entry | null): void {
-  assert(entry === null || (entry.freshFor <= 0 && entry.staleFor <= 0), 'the value may not be served')
 }
 
 /** The ways to make a value stale: by its key, and by one of its tags. */
@@ -204,39 +200,10 @@ export const soft: readonly ContractTest[] = [
   },
   {
     title: 'many expire and load at once, and no value is fresh whose load began before a soft invalidation',
-    run: manyAtOnce,
+    async run(scene) {
+      let round = 0
+      const soften: Way['soften'] = (store, key, tag) => (ways[round++ % 2] as Way).soften(store, key, tag)
+      await changedWhileLoaded(scene, { grace: 40_000, change: (key, tag) => soften(scene.a, key, tag) })
+    },
   },
 ]
-
-async function manyAtOnce(scene: Scene): Promise<void> {
-  const [key, tag] = [scene.key(), scene.key()]
-  /** The last version of the source whose soft invalidation had ended. */
-  let softened = 0
-  let source = 0
-  const change = async (): Promise<void> => {
-    for (let round = 0; round < 20; round++) {
-      const now = ++source
-      const [way] = round % 2 === 0 ? ways : ways.toReversed()
-      await way?.soften(scene.a, key, tag)
-      softened = Math.max(softened, now)
-    }
-  }
-  const read = async (): Promise<void> => {
-    while (softened < 20) {
-      const least = softened
-      const entry = await scene.b.read(key)
-      if (entry !== null && entry.freshFor > 0) {
-        const seen = Number(entry.payload.toString())
-        assert(seen >= least, `a value as of change ${seen} was fresh after ${least} had been softly invalidated`)
-        continue
-      }
-      const claim = await scene.claim(scene.b, key, { unwanted: entry?.token })
-      if (claim.state === 'wait') claim.leave()
-      if (claim.state !== 'lease') continue
-      const loaded = String(source)
-      await new Promise((resolve) => setTimeout(resolve, 1))
-      await scene.b.fill(claim.lease, value(loaded, { tags: [tag], grace: 40_000 }))
-    }
-  }
-  await Promise.all([change(), read(), read()])
-}

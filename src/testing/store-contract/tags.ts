@@ -1,11 +1,6 @@
 import { strict as assert } from 'node:assert'
-import type { Entry } from '../../core/contract/store.ts'
-import { expected, failure, found, holds, value, type ContractTest, type Scene } from './scene.ts'
-
-/** Asserts that a value may not be served any more. */
-function expired(entry: Entry | null): void {
-  assert(entry === null || (entry.freshFor <= 0 && entry.staleFor <= 0), 'the value is void')
-}
+import { changedWhileLoaded } from './changed-while-loaded.ts'
+import { expected, failure, found, gone, holds, value, type ContractTest } from './scene.ts'
 
 /** The values that an invalidation of tags voids, and those that it does not. */
 export const tags: readonly ContractTest[] = [
@@ -25,7 +20,7 @@ export const tags: readonly ContractTest[] = [
       await scene.a.invalidateTags([tag])
       for (const key of [loaded, set]) {
         for (const store of scene.stores) {
-          for (const said of [[tag], [scene.key()], undefined]) expired(await store.read(key, said))
+          for (const said of [[tag], [scene.key()], undefined]) gone(await store.read(key, said))
         }
         assert.equal(expected(await scene.claim(scene.b, key), 'lease').stale, null)
       }
@@ -52,7 +47,7 @@ export const tags: readonly ContractTest[] = [
       const wait = await scene.wait(scene.b, key)
       await scene.b.invalidateTags([scene.key(), tag])
       assert.equal(await scene.a.fill(lease, value('too old', { tags: [scene.key(), tag] })), false)
-      expired(await scene.b.read(key))
+      gone(await scene.b.read(key))
       if (scene.pushes) assert.equal((await scene.outcome(wait)).state, 'again')
       wait.leave()
       await scene.load(scene.b, key, value('new', { tags: [tag] }))
@@ -129,7 +124,7 @@ export const tags: readonly ContractTest[] = [
         await scene.lease(scene.a, scene.key()),
       ]
       await scene.b.invalidateTags([scene.key(), tag])
-      expired(await scene.b.read(key))
+      gone(await scene.b.read(key))
       for (const kept of [other, none]) holds(await scene.b.read(kept), 'v')
       assert.equal(await scene.a.fill(leaseOfOther, value('v', { tags: [another] })), true)
       assert.equal(await scene.a.fill(leaseOfNone, value('v')), true)
@@ -171,43 +166,11 @@ export const tags: readonly ContractTest[] = [
       await scene.a.invalidateTags([before])
       holds(await scene.b.read(key), 'after')
       await scene.a.invalidateTags([after])
-      expired(await scene.b.read(key))
+      gone(await scene.b.read(key))
     },
   },
   {
     title: 'many invalidate and load at once, and no value is served whose load began before an invalidation',
-    run: manyAtOnce,
+    run: (scene) => changedWhileLoaded(scene, { grace: 0, change: (_, tag) => scene.a.invalidateTags([tag]) }),
   },
 ]
-
-async function manyAtOnce(scene: Scene): Promise<void> {
-  const [key, tag] = [scene.key(), scene.key()]
-  /** The last version of the source whose invalidation had ended. */
-  let invalidated = 0
-  let source = 0
-  const change = async (): Promise<void> => {
-    for (let round = 0; round < 20; round++) {
-      const now = ++source
-      await scene.a.invalidateTags([tag])
-      invalidated = Math.max(invalidated, now)
-    }
-  }
-  const read = async (): Promise<void> => {
-    while (invalidated < 20) {
-      const least = invalidated
-      const entry = await scene.b.read(key)
-      if (entry !== null && entry.freshFor > 0) {
-        const seen = Number(entry.payload.toString())
-        assert(seen >= least, `a value as of change ${seen} was read after ${least} had been invalidated`)
-        continue
-      }
-      const claim = await scene.claim(scene.b, key, { unwanted: entry?.token })
-      if (claim.state === 'wait') claim.leave()
-      if (claim.state !== 'lease') continue
-      const loaded = String(source)
-      await new Promise((resolve) => setTimeout(resolve, 1))
-      await scene.b.fill(claim.lease, value(loaded, { tags: [tag] }))
-    }
-  }
-  await Promise.all([change(), read(), read()])
-}
