@@ -172,7 +172,7 @@ test.for([false, true])(
             }
           },
         ),
-        { numRuns: 200 },
+        { numRuns: 1_000 },
       )
     } finally {
       agent.destroy()
