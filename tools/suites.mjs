@@ -44,7 +44,10 @@ export const suites = {
   chaos: { ring: 'landing', proves: 'the promises of a fleet under three faults' },
   locks: { ring: 'landing', proves: 'mutual exclusion among processes' },
   bench: { ring: 'landing', proves: 'that a call costs no more bytes and commands than before' },
-  'conformance-express': { ring: 'landing', proves: 'RFC 9111, by http-cache-tests, on Express' },
+  'conformance-express': {
+    ring: 'landing',
+    proves: 'RFC 9111, by http-cache-tests, on Express, but for what seconds decide',
+  },
 
   'model-all': {
     ring: 'nightly',
@@ -138,10 +141,20 @@ export const suites = {
     rooms: [...responses, 'src/fastify/'],
   },
   'http-hono': { ring: 'nightly', proves: 'the suites of http behind Hono', rooms: [...responses, 'src/hono/'] },
+  'conformance-express-all': {
+    ring: 'nightly',
+    proves: 'RFC 9111 on Express, where it is about seconds, too',
+    rooms: responses,
+  },
   'conformance-koa': { ring: 'nightly', proves: 'RFC 9111 on Koa', rooms: [...responses, 'src/koa/'] },
   'conformance-fastify': { ring: 'nightly', proves: 'RFC 9111 on Fastify', rooms: [...responses, 'src/fastify/'] },
   'conformance-hono': { ring: 'nightly', proves: 'RFC 9111 on Hono', rooms: [...responses, 'src/hono/'] },
-  'docs-run-all': { ring: 'nightly', proves: 'that an example can be run once more', rooms: ['examples/'] },
+  'docs-run-all': {
+    ring: 'nightly',
+    proves: 'what pages and examples say where real time decides it, and that an example can be run once more',
+    rooms: ['docs/', 'examples/'],
+    packages: ['test/docs/libraries'],
+  },
   'locks-all': {
     ring: 'nightly',
     proves: 'mutual exclusion while processes are killed and stand still, again and again',

@@ -19,8 +19,8 @@ interface Setting {
   readonly reports?: boolean
   readonly runner?: 'vitest' | 'jest'
   readonly needs?: Needed
-  /** Whether the setting closes all that it opens at the end of a block, so that the next block can run in the same process. */
-  readonly isShared?: boolean
+  /** Whether its blocks change what the next block of their process finds, whatever they import. */
+  readonly isAlone?: boolean
 }
 
 /** What surrounds the blocks that are marked `in=<name>`: code that their readers need not see. */
@@ -28,17 +28,14 @@ const settings: Record<string, Setting> = {
   blank: {},
   cache: {
     before: `import { cache, cacheOfAnotherProcess, db, fetchPrice, redis } from '../../../settings/cache.mjs'`,
-    isShared: true,
   },
   app: {
     before: `import { app, ask, cache, cacheResponses, render, update } from '../../../settings/app.mjs'`,
-    isShared: true,
   },
   lock: {
     before: `import { lock, lockOfAnotherProcess, redis, sendReminders } from '../../../settings/lock.mjs'`,
-    isShared: true,
   },
-  redis: { before: `import { redis, sendReminders } from '../../../settings/lock.mjs'`, isShared: true },
+  redis: { before: `import { redis, sendReminders } from '../../../settings/lock.mjs'` },
   postgres: { needs: 'PostgreSQL' },
   zookeeper: { needs: 'ZooKeeper' },
   orders: { before: `import { db, lock } from '../../../settings/orders.mjs'` },
@@ -49,6 +46,8 @@ const settings: Record<string, Setting> = {
   shop: {
     before: `import { check } from '../../../settings/shop.mjs'`,
     after: 'await check(bestSellers)',
+    // It counts queries, in the prototype of all pools.
+    isAlone: true,
   },
   start: { before: `import '../../../settings/product-table.mjs'` },
   started: { before: `import { app, ask, cache, findProduct } from '../../../settings/start.mjs'` },
@@ -56,6 +55,7 @@ const settings: Record<string, Setting> = {
   ending: {
     before: `import { cache, db, endOfProcess, redis, server } from '../../../settings/start.mjs'`,
     after: 'await endOfProcess()',
+    isAlone: true,
   },
   // Tests, which run when the module has been read, and report as they like.
   tests: { reports: true },
@@ -98,8 +98,9 @@ function programOf(block: Block, module: string): string[] {
   const { reports, runner } = settingOf(block)
   if (runner === undefined) return reports ? [module] : [join(here, 'run-block.mjs'), module]
   if (runner === 'jest') {
-    const test = `--testRegex=/${basename(module)}$`
-    return [installed('jest', 'bin/jest.js'), `--rootDir=${dirname(module)}`, test]
+    const folder = dirname(module)
+    const options = [`--rootDir=${folder}`, `--testRegex=/${basename(module)}$`, `--cacheDirectory=${folder}/jest`]
+    return [installed('jest', 'bin/jest.js'), ...options]
   }
   return [
     installed('vitest', 'vitest.mjs'),
@@ -113,14 +114,19 @@ function programOf(block: Block, module: string): string[] {
 }
 
 /** Modules whose import and use change no state of the process. */
-const harmless = /^(?:herdless(?:\/.*)?|node:(?:events|http|timers\/promises))$/
+const harmless = new RegExp(
+  `^(?:${[
+    'herdless(?:/.*)?|node:(?:crypto|events|fs|http|timers/promises|zlib)',
+    'ioredis|redis|pg|knex|drizzle-orm(?:/.*)?|node-zookeeper-client|express|fastify|koa',
+    'arktype|bloomfilter|dataloader|msgpackr|valibot|zod',
+  ].join('|')})$`,
+)
 
 /** Whether a block can run in a process with other blocks. */
 function isShared(block: Block): boolean {
-  const imported = [...block.code.matchAll(/\b(?:from|import|require)\b[ (]*'([^']*)'/g)].map(
-    (match) => match[1] as string,
-  )
-  return settingOf(block).isShared === true && imported.every((name) => harmless.test(name))
+  const { isAlone, reports } = settingOf(block)
+  const imports = block.code.matchAll(/^import\b[^']*'([^']*)'|\b(?:import|require)\('([^']*)'\)/gm)
+  return !isAlone && !reports && [...imports].every(([, named = '', called = '']) => harmless.test(named || called))
 }
 
 /** That of this process without the one that tells a worker of Vitest that it is one. */

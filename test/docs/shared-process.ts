@@ -8,8 +8,8 @@ export interface Outcome {
   readonly output: string
 }
 
-/** The longest run of a program, in milliseconds. */
-export const timeout = 25_000
+/** When a program is taken for one that hangs, in milliseconds. */
+export const timeout = 100_000
 
 /** Resolves with the outcome of a process when it has ended. */
 export async function outcome(child: ChildProcess): Promise<Outcome> {
@@ -37,7 +37,8 @@ export class SharedProcess {
   }
 
   async stop(): Promise<void> {
-    this.#child?.kill()
+    // Some modules want to do something at SIGTERM.
+    this.#child?.kill('SIGKILL')
     await this.#ended
   }
 

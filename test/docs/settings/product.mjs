@@ -1,11 +1,13 @@
 /** What the blocks marked `in=product` have before they begin: a product in PostgreSQL, its caches in two processes, and a reader. */
 import { Pool } from 'pg'
+import { atEnd } from './at-end.mjs'
 import { cache, cacheOfAnotherProcess } from './cache.mjs'
 
 export { cache }
 export { lock } from './lock.mjs'
 
 export const pool = new Pool()
+atEnd(() => pool.end())
 await pool.query('drop table if exists product, outbox')
 await pool.query('create table product (id int primary key, cents int not null)')
 await pool.query('insert into product values (7, 1000)')

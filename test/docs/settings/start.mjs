@@ -5,6 +5,7 @@ import { createCache } from 'herdless'
 import { redisStore } from 'herdless/redis'
 import { Redis } from 'ioredis'
 import { Pool } from 'pg'
+import { atEnd } from './at-end.mjs'
 import './product-table.mjs'
 
 export { cacheResponses } from 'herdless/express'
@@ -28,6 +29,12 @@ export const app = express()
 app.use(express.json())
 export const server = app.listen(0)
 await once(server, 'listening')
+atEnd(async () => {
+  server.close()
+  await cache.close()
+  redis.disconnect()
+  await db.end()
+})
 const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
 
 /**
