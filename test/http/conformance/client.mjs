@@ -9,7 +9,7 @@ import suites from 'http-cache-tests/tests/index.mjs'
 /** @typedef {import('./run.ts').Result} Result */
 /** @typedef {import('./run.ts').Outcome} Outcome */
 
-const { url, only } = /** @type {import('./run.ts').Order} */ (workerData)
+const { url, only, isTimed = true } = /** @type {import('./run.ts').Order} */ (workerData)
 
 /** What the suite's command line fetches with. */
 const fetch = createRequire(createRequire(import.meta.url).resolve('http-cache-tests/package.json'))('node-fetch')
@@ -28,9 +28,12 @@ const outcomes = /** @type {const} */ ({
   '-': 'untested',
 })
 
+const all = new Map(suites.flatMap(({ tests }) => tests).map((test) => [test.id, test]))
+
 const chosen = suites.flatMap(({ tests, ...suite }) =>
   tests
     .filter(({ id, browser_only: browserOnly }) => !browserOnly && (only === undefined || id === only))
+    .filter(({ id }) => isTimed || !goesByTheClock(id))
     // Some share lists of headers, to which the client adds its own.
     .map((test) => ({ ...suite, tests: [{ ...structuredClone(test), dump: only !== undefined }] })),
 )
@@ -45,12 +48,22 @@ const answers = getResults()
 parentPort?.postMessage(chosen.flatMap(({ name: suite, tests }) => tests.map((test) => resultOf(suite, test))))
 
 /**
+ * Whether a test, or one without which it says nothing, pauses until something is stale, and asks for something else that is not.
+ * @param {string} id
+ * @returns {boolean}
+ */
+function goesByTheClock(id) {
+  const { requests = [], depends_on: needed = [] } = all.get(id) ?? {}
+  return requests.some((request) => request.pause_after) || needed.some(goesByTheClock)
+}
+
+/**
  * A request that is never answered fails its own test, and not the whole run.
  * @param {string} address
  * @param {object} init
  */
 function fetchOrGiveUp(address, init) {
-  return fetch(address, { ...init, timeout: 10_000 })
+  return fetch(address, { ...init, timeout: 120_000 })
 }
 
 /**

@@ -23,28 +23,25 @@ test('a run that is as the list says differs in nothing', () => {
   expect(differences(said(asListed), misses)).toEqual([])
 })
 
-test('a failure that is not listed is a difference, with what went wrong', () => {
-  const results = said({ ...asListed, four: { outcome: 'failed', detail: 'Response 2 comes from cache' } })
-  expect(differences(results, misses)).toEqual([
+test.for<[what: string, outcomes: Parameters<typeof said>[0], difference: string]>([
+  [
+    'a failure that is not listed',
+    { four: { outcome: 'failed', detail: 'Response 2 comes from cache' } },
     'four (required) was to be passed, and is failed. Response 2 comes from cache',
-  ])
-})
-
-test('an optimal failure that is not listed is a difference', () => {
-  const results = said({ ...asListed, four: { kind: 'optimal', outcome: 'failed' } })
-  expect(differences(results, misses)).toEqual(['four (optimal) was to be passed, and is failed.'])
-})
-
-test('a listed failure that passes is a difference', () => {
-  expect(differences(said({ ...asListed, two: 'passed' }), misses)).toEqual([
-    'two (required) was to be failed, and passes',
-  ])
-})
-
-test('a listed failure that fails in another way is a difference', () => {
-  expect(differences(said({ ...asListed, three: 'setup failed' }), misses)).toEqual([
+  ],
+  [
+    'an optimal failure that is not listed',
+    { four: { kind: 'optimal', outcome: 'failed' } },
+    'four (optimal) was to be passed, and is failed.',
+  ],
+  ['a listed failure that passes', { two: 'passed' }, 'two (required) was to be failed, and passes'],
+  [
+    'a listed failure that fails in another way',
+    { three: 'setup failed' },
     'three (required) was to be dependency failed, and is setup failed.',
-  ])
+  ],
+])('%s is a difference', ([, outcomes, difference]) => {
+  expect(differences(said({ ...asListed, ...outcomes }), misses)).toEqual([difference])
 })
 
 test('what is listed and not in the suite, or a check, or listed twice is a difference', () => {
@@ -61,29 +58,22 @@ test('what is listed and not in the suite, or a check, or listed twice is a diff
   ])
 })
 
-test('the answers of checks are no difference', () => {
+test('the answers of checks are no difference, and never worse', () => {
   const results = said({ ...asListed, yes: { kind: 'check', outcome: 'yes' }, no: { kind: 'check', outcome: 'no' } })
   expect(differences(results, misses)).toEqual([])
-  expect(worsened(results, misses)).toEqual([])
+  expect(worsened(results, said({ ...asListed, no: { kind: 'check', outcome: 'yes' } }))).toEqual([])
 })
 
-test('what passed without a cache and does not with one is worse, be it listed or not', () => {
-  const results = said({ ...asListed, four: { outcome: 'dependency failed', detail: 'It depends on five.' } })
-  expect(worsened(results, misses)).toEqual([
-    'four passed without a cache, and is dependency failed with it. It depends on five.',
-  ])
-})
-
-test('what failed without a cache may pass or fail with one, and is worse when it cannot be asked', () => {
-  expect(worsened(said({ ...asListed, one: 'passed' }), misses)).toEqual([])
-  expect(worsened(said({ ...asListed, one: 'retried', two: 'setup failed' }), misses)).toEqual([
+test('what passed without a cache is worse if it does not with one, and what failed if it cannot be asked', () => {
+  const before = said(asListed)
+  const worse = said({ ...asListed, one: 'retried', two: 'setup failed', four: { outcome: 'failed', detail: 'Why.' } })
+  expect(worsened(worse, before)).toEqual([
     'one failed without a cache, and is retried with it.',
     'two failed without a cache, and is setup failed with it.',
+    'four passed without a cache, and is failed with it. Why.',
   ])
-})
-
-test('what could not be asked without a cache may fail with one', () => {
-  expect(worsened(said({ ...asListed, three: 'failed' }), misses)).toEqual([])
+  // What failed may pass, and what could not be asked may fail.
+  expect(worsened(said({ ...asListed, one: 'passed', three: 'failed' }), before)).toEqual([])
 })
 
 test('the totals count what passed, what failed and what said nothing, of each kind', () => {

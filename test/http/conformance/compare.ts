@@ -40,10 +40,9 @@ export function differences(results: Results, misses: readonly Miss[]): string[]
  * What a run has made worse than it is without a cache, in words. What passes there has to pass, and what fails there
  * has to pass or fail, and not to hide behind something else that fails.
  */
-export function worsened(results: Results, withoutCache: readonly Miss[]): string[] {
-  const before = new Map(withoutCache.flatMap(({ outcome, ids }) => ids.map((id) => [id, outcome])))
+export function worsened(results: Results, withoutCache: Results): string[] {
   return judged(results).flatMap(({ id, outcome, detail }) => {
-    const was = before.get(id) ?? 'passed'
+    const was = withoutCache.get(id)?.outcome ?? 'passed'
     const worse = was === 'passed' ? outcome !== 'passed' : was === 'failed' && !['passed', 'failed'].includes(outcome)
     return worse ? [`${id} ${was} without a cache, and is ${outcome} with it. ${detail}`.trimEnd()] : []
   })

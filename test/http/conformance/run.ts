@@ -41,11 +41,14 @@ export interface Order {
   readonly url: string
   /** One test, to be dumped; all, when left out. */
   readonly only?: string
+  readonly isTimed?: boolean
 }
 
 export interface RunOptions {
   /** Runs this test alone, whatever it depends on, and dumps its requests and responses. */
   readonly only?: string
+  /** Whether those run, too, that pause for seconds, of which a busy machine loses some. Default: true. */
+  readonly isTimed?: boolean
   /** Is given each line that client and origin print. */
   readonly heard?: (line: string) => void
   /** What the app stands behind, if anything. */
@@ -60,8 +63,11 @@ export async function conformanceOf(middleware: RequestHandler, options: RunOpti
 }
 
 /** What the suite's client says of whatever answers at this address and has the suite's origin behind it. */
-export async function resultsOf(url: string, { only, heard = () => {} }: RunOptions = {}): Promise<Results> {
-  const workerData: Order = only === undefined ? { url } : { url, only }
+export async function resultsOf(
+  url: string,
+  { only, isTimed = true, heard = () => {} }: RunOptions = {},
+): Promise<Results> {
+  const workerData: Order = only === undefined ? { url, isTimed } : { url, only }
   const thread = new Worker(new URL('client.mjs', import.meta.url), { workerData, stdout: true })
   const lines = createInterface({ input: thread.stdout }).on('line', heard)
   const printed = once(lines, 'close')
