@@ -34,12 +34,15 @@ function passed(output: string): string[] {
 const jest = join(apps, 'node_modules/jest/bin/jest.js')
 const vitest = join(checkout, 'node_modules/vitest/vitest.mjs')
 
+// Otherwise its cache stays in the temporary folder.
+const forJest = ['--json', `--cacheDirectory=${join(apps, 'node_modules/.cache/jest')}`]
+
 test('the suite of the app on Express 4 passes under Jest', async () => {
-  expect(passed(await run(jest, 'express4', ['--json']))).toHaveLength(8)
+  expect(passed(await run(jest, 'express4', forJest))).toHaveLength(8)
 })
 
 test('with the fake timers of Jest, modern and legacy, calls settle, whenever the library is required', async () => {
-  expect(passed(await run(jest, 'timers', ['--json']))).toHaveLength(14)
+  expect(passed(await run(jest, 'timers', forJest))).toHaveLength(14)
 })
 
 test('with the fake timers of Vitest, calls settle', async () => {

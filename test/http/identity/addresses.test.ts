@@ -1,13 +1,13 @@
-import type { IncomingMessage } from 'node:http'
-import { Agent, createServer } from 'node:http'
+import { Agent, createServer, type IncomingMessage } from 'node:http'
 import express from 'express'
 import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
 import { fastify } from 'fastify'
 import { expect, test } from 'vitest'
-import { inExpress, inFastify, inHono, inKoa, inNode } from '../support/identity-frames.ts'
+import { inExpress, inFastify, inHono } from '../support/identity-frames.ts'
 import { tellsApart, textFor, type MakeApp, type Visitors } from '../support/identity.ts'
 import { siteOn } from '../support/site.ts'
+import { appsOf, incoming, nothing } from './given-apps.ts'
 
 /** Tenants of one site, by a field of a proxy. */
 const byField: Visitors = {
@@ -35,63 +35,35 @@ function tenantIn(url = ''): string | undefined {
 tellsApart('a rewritten req.url', {
   visitors: byField,
   apps: {
-    ...inExpress(
-      (app) => void app.use((req, _res, next) => ((req.url = rewritten(req)), next())),
-      (req) => tenantIn(req.url),
-    ),
-    ...inKoa(
-      (app) => void app.use((ctx, next) => ((ctx.url = rewritten(ctx.req)), next())),
-      (ctx) => ctx.query['tenant'] as string | undefined,
-    ),
-    ...inFastify(
-      () => undefined,
-      ({ url }) => tenantIn(url),
-      { rewriteUrl: rewritten },
-    ),
-    ...inHono(
-      () => undefined,
-      (c) => c.req.path.split('/')[2],
-      {
-        route: '/who/:tenant?',
-        getPath: ({ url, headers }) =>
-          `${new URL(url).pathname}${headers.has('x-tenant') ? `/${headers.get('x-tenant')}` : ''}`,
-      },
-    ),
-    ...inNode(
-      (request) => void (request.url = rewritten(request)),
-      ({ url }) => tenantIn(url),
-    ),
+    ...appsOf({
+      express: [(req) => (req.url = rewritten(req)), ({ url }) => tenantIn(url)],
+      koa: [(ctx) => (ctx.url = rewritten(ctx.req)), ({ query }) => query['tenant'] as string | undefined],
+      node: [(request) => (request.url = rewritten(request)), ({ url }) => tenantIn(url)],
+    }),
+    ...inFastify(nothing, ({ url }) => tenantIn(url), { rewriteUrl: rewritten }),
+    ...inHono(nothing, (c) => c.req.path.split('/')[2], {
+      route: '/who/:tenant?',
+      getPath: ({ url, headers }) =>
+        `${new URL(url).pathname}${headers.has('x-tenant') ? `/${headers.get('x-tenant')}` : ''}`,
+    }),
   },
 })
 
 tellsApart('a rewritten req.url and req.originalUrl', {
   visitors: byField,
-  apps: inExpress(
-    (app) => void app.use((req, _res, next) => ((req.url = req.originalUrl = rewritten(req)), next())),
-    (req) => tenantIn(req.url),
-  ),
+  apps: appsOf({
+    express: [(req) => (req.url = req.originalUrl = rewritten(req)), ({ url }) => tenantIn(url)],
+  }),
 })
 
 tellsApart('the host', {
   visitors: byHost,
-  apps: {
-    ...inExpress(
-      () => undefined,
-      (req) => tenantOf(req.hostname),
-    ),
-    ...inKoa(
-      () => undefined,
-      (ctx) => tenantOf(ctx.hostname),
-    ),
-    ...inFastify(
-      () => undefined,
-      (request) => tenantOf(request.hostname),
-    ),
-    ...inHono(
-      () => undefined,
-      (c) => tenantOf(new URL(c.req.url).hostname),
-    ),
-  },
+  apps: appsOf({
+    express: [nothing, ({ hostname }) => tenantOf(hostname)],
+    koa: [nothing, ({ hostname }) => tenantOf(hostname)],
+    fastify: [nothing, ({ hostname }) => tenantOf(hostname)],
+    hono: [nothing, (c) => tenantOf(new URL(c.req.url).hostname)],
+  }),
 })
 
 function tenantOf(host: string): string | undefined {
@@ -154,11 +126,7 @@ tellsApart('req.ip behind a trusted proxy', {
       (app) => void app.set('trust proxy', '127.0.0.1'),
       (req) => names[req.ip ?? ''],
     ),
-    ...inFastify(
-      () => undefined,
-      ({ ip }) => names[ip],
-      { trustProxy: '127.0.0.1' },
-    ),
+    ...inFastify(nothing, ({ ip }) => names[ip], { trustProxy: '127.0.0.1' }),
   },
 })
 
@@ -185,47 +153,22 @@ function neighbourAt(address = ''): string | undefined {
   return { '127.0.0.1': 'ada', '127.0.0.2': 'bob' }[address.replace('::ffff:', '')]
 }
 
-// Express asks the connection for both, whose proxy could say otherwise.
-test.each(
-  Object.entries(
-    inExpress(
-      () => undefined,
-      (req) => `${req.protocol}://${req.hostname}`,
-    ),
-  ),
-)(
-  '%s: a page that reads req.protocol and req.hostname is shared by clients of different addresses',
-  async (_, make) => {
-    await using site = await siteOn(async (cache) => await make(cache, {}, async (name) => textFor(name)))
-    const [ada, bob] = [direct['ada'], direct['bob']]
-    expect((await site.ask('/who', ada)).cache).toContain('stored')
-    await site.stored()
-    expect((await site.ask('/who', bob)).cache).toContain('hit')
-  },
-)
+test('a page that reads req.protocol and req.hostname is shared by clients of different addresses', async () => {
+  // Express asks the connection for both, whose proxy could say otherwise.
+  const [make] = Object.values(appsOf({ express: [nothing, (req) => `${req.protocol}://${req.hostname}`] }))
+  await using site = await siteOn(async (cache) => await (make as MakeApp)(cache, {}, async (name) => textFor(name)))
+  expect((await site.ask('/who', direct['ada'])).cache).toContain('stored')
+  await site.stored()
+  expect((await site.ask('/who', direct['bob'])).cache).toContain('hit')
+})
 
 tellsApart('the address of the client', {
   visitors: direct,
-  apps: {
-    ...inExpress(
-      () => undefined,
-      (req) => neighbourAt(req.ip),
-    ),
-    ...inKoa(
-      () => undefined,
-      (ctx) => neighbourAt(ctx.ip),
-    ),
-    ...inFastify(
-      () => undefined,
-      ({ ip }) => neighbourAt(ip),
-    ),
-    ...inHono(
-      () => undefined,
-      (c) => neighbourAt(c.env.incoming.socket.remoteAddress),
-    ),
-    ...inNode(
-      () => undefined,
-      ({ socket }) => neighbourAt(socket.remoteAddress),
-    ),
-  },
+  apps: appsOf({
+    express: [nothing, ({ ip }) => neighbourAt(ip)],
+    koa: [nothing, ({ ip }) => neighbourAt(ip)],
+    fastify: [nothing, ({ ip }) => neighbourAt(ip)],
+    hono: [nothing, (c) => neighbourAt(incoming(c).socket.remoteAddress)],
+    node: [nothing, ({ socket }) => neighbourAt(socket.remoteAddress)],
+  }),
 })

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import middie from '@fastify/middie'
 import { createAdaptorServer } from '@hono/node-server'
 import express, { type Express, type RequestHandler } from 'express'
@@ -9,25 +9,18 @@ import { expect, test } from 'vitest'
 import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
 import { cacheResponses as ofHono } from '../../../src/hono/index.ts'
-import { inExpress, inFastify, inHono, inKoa } from '../support/identity-frames.ts'
-import { Hidden, tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
+import { inExpress } from '../support/identity-frames.ts'
+import { Hidden, tellsApart, type MakeApp } from '../support/identity.ts'
 import { siteOn, siteWith } from '../support/site.ts'
+import { appsOf, nothing, visitors, whoIn } from './given-apps.ts'
 
 /*
  * What earlier middleware has chosen for a visitor, and does not show as a property: the handler, the format, a scope of
  * variables, the parameters.
  */
 
-const visitors: Visitors = {
-  ada: { headers: { 'x-who': 'ada' } },
-  nobody: {},
-}
-
-const both: Visitors = { ...visitors, bob: { headers: { 'x-who': 'bob' } } }
-
-function whoIn({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
-  return headers['x-who']?.toString()
-}
+/** A handler is chosen for one of them. */
+const { bob: _, ...adaAndNobody } = visitors
 
 /** Lets known visitors pass. */
 function guard(way: 'route' | 'router'): RequestHandler {
@@ -77,26 +70,24 @@ const routers: Record<string, Mount> = {
 }
 
 tellsApart('a guard before the cache', {
-  visitors,
+  visitors: adaAndNobody,
   apps: Object.fromEntries(Object.entries(routers).map(([name, mount]) => [`Express: ${name}`, twoHandlers(mount)])),
 })
 
 tellsApart('a router of Koa goes by the path that earlier middleware has set', {
-  visitors,
-  apps: inKoa(
-    (app) =>
-      void app.use((ctx, next) => {
-        if (whoIn(ctx.req) !== undefined) ctx['routerPath'] = '/ada'
-        return next()
-      }),
-    (ctx) => (ctx['routerPath'] === '/ada' ? 'ada' : undefined),
-  ),
+  visitors: adaAndNobody,
+  apps: appsOf({
+    koa: [
+      (ctx) => void (whoIn(ctx.req) !== undefined && (ctx['routerPath'] = '/ada')),
+      (ctx) => (ctx['routerPath'] === '/ada' ? 'ada' : undefined),
+    ],
+  }),
 })
 
 const types: Record<string, string> = { ada: 'application/json', bob: 'text/csv' }
 
-function typeFor(message: Pick<IncomingMessage, 'headers'>): string {
-  return types[whoIn(message) ?? ''] ?? 'text/plain'
+function typeFor(who: string | undefined): string {
+  return types[who ?? ''] ?? 'text/plain'
 }
 
 function ownerOf(type: unknown): string | undefined {
@@ -104,26 +95,16 @@ function ownerOf(type: unknown): string | undefined {
 }
 
 tellsApart('the format is chosen', {
-  visitors: both,
+  visitors,
   shares: false,
-  apps: {
-    ...inExpress(
-      (app) => void app.use((req, res, next) => (res.type(typeFor(req)), next())),
-      (_req, res) => ownerOf(res.get('Content-Type')),
-    ),
-    ...inKoa(
-      (app) => void app.use((ctx, next) => ((ctx.type = typeFor(ctx.req)), next())),
-      (ctx) => ownerOf(ctx.response.get('Content-Type')),
-    ),
-    ...inHono(
-      (app) =>
-        app.use(async (c, next) => {
-          c.header('Content-Type', types[c.req.header('x-who') ?? ''] ?? 'text/plain')
-          await next()
-        }),
+  apps: appsOf({
+    express: [(req, res) => res.type(typeFor(whoIn(req))), (_req, res) => ownerOf(res.get('Content-Type'))],
+    koa: [(ctx) => (ctx.type = typeFor(whoIn(ctx.req))), (ctx) => ownerOf(ctx.response.get('Content-Type'))],
+    hono: [
+      (c) => c.header('Content-Type', typeFor(c.req.header('x-who'))),
       (c) => ownerOf(c.res.headers.get('content-type')),
-    ),
-  },
+    ],
+  }),
 })
 
 tellsApart('the page has a token that earlier middleware sets as a cookie', {
@@ -139,7 +120,7 @@ tellsApart('the page has a token that earlier middleware sets as a cookie', {
 })
 
 tellsApart('the variables have a scope of their own', {
-  visitors: both,
+  visitors,
   shares: false,
   apps: inExpress(
     (app) => {
@@ -150,29 +131,17 @@ tellsApart('the variables have a scope of their own', {
   ),
 })
 
+function made(who: string | undefined): Record<string, string> {
+  return new Proxy({}, { get: (_, name) => (name === 'who' ? who : undefined) })
+}
+
 tellsApart('the variables are made when they are read', {
-  visitors: both,
+  visitors,
   shares: false,
-  apps: {
-    ...inExpress(
-      (app) =>
-        void app.use((req, res, next) => {
-          const who = whoIn(req)
-          res.locals = new Proxy({}, { get: (_, name) => (name === 'who' ? who : undefined) })
-          next()
-        }),
-      (_req, { locals }) => locals['who'] as string | undefined,
-    ),
-    ...inKoa(
-      (app) =>
-        void app.use((ctx, next) => {
-          const who = whoIn(ctx.req)
-          ctx.state = new Proxy({}, { get: (_, name) => (name === 'who' ? who : undefined) })
-          return next()
-        }),
-      (ctx) => ctx.state['who'] as string | undefined,
-    ),
-  },
+  apps: appsOf({
+    express: [(req, res) => (res.locals = made(whoIn(req))), (_req, { locals }) => locals['who']],
+    koa: [(ctx) => (ctx.state = made(whoIn(ctx.req))), ({ state }) => state['who']],
+  }),
 })
 
 /** An app in which a handler of the route changes the parameters. */
@@ -191,7 +160,7 @@ function changing(
 }
 
 tellsApart('a parameter of the path is replaced by an object', {
-  visitors: both,
+  visitors,
   shares: false,
   apps: {
     Express: changing(
@@ -202,7 +171,7 @@ tellsApart('a parameter of the path is replaced by an object', {
 })
 
 tellsApart('a parameter of the path is removed', {
-  visitors,
+  visitors: adaAndNobody,
   apps: {
     Express: changing(
       (params, who) => void (who === undefined && delete params['id']),
@@ -212,12 +181,14 @@ tellsApart('a parameter of the path is removed', {
 })
 
 tellsApart('a field of the response of Hono is read', {
-  visitors: both,
+  visitors,
   shares: false,
-  apps: inHono(
-    (app) => app.use(async (c, next) => (c.header('x-plan', c.req.header('x-who') ?? 'none'), await next())),
-    (c) => ['ada', 'bob'].find((name) => c.res.headers.get('X-Plan') === name),
-  ),
+  apps: appsOf({
+    hono: [
+      (c) => c.header('x-plan', c.req.header('x-who') ?? 'none'),
+      (c) => ['ada', 'bob'].find((name) => c.res.headers.get('X-Plan') === name),
+    ],
+  }),
 })
 
 function withOwner(values: Record<string, unknown>, c: Context): Record<string, unknown> {
@@ -238,7 +209,7 @@ function validating(target: 'query' | 'param'): MakeApp {
 }
 
 tellsApart('a validator of Hono adds the visitor', {
-  visitors: both,
+  visitors,
   apps: { 'Hono, query': validating('query'), 'Hono, param': validating('param') },
 })
 
@@ -301,20 +272,11 @@ test.each([
   }
 })
 
-const plainByDefault = {
-  ...inExpress(
-    (app) => void app.use((_req, res, next) => (res.type('text/plain'), next())),
-    () => undefined,
-  ),
-  ...inKoa(
-    (app) => void app.use((ctx, next) => ((ctx.type = 'text/plain'), next())),
-    () => undefined,
-  ),
-  ...inFastify(
-    (app) => app.addHook('onRequest', async (_request, reply) => void reply.type('text/plain')),
-    () => undefined,
-  ),
-}
+const plainByDefault = appsOf({
+  express: [(_req, res) => res.type('text/plain'), nothing],
+  koa: [(ctx) => (ctx.type = 'text/plain'), nothing],
+  fastify: [(_request, reply) => reply.type('text/plain'), nothing],
+})
 
 test.each(Object.entries(plainByDefault))('%s: a refresh keeps the format that was chosen before', async (_, make) => {
   let version = 0

@@ -1,9 +1,10 @@
 import fastifyCookie from '@fastify/cookie'
 import cookieParser from 'cookie-parser'
 import { getCookie } from 'hono/cookie'
-import { inExpress, inFastify, inHono, inKoa } from '../support/identity-frames.ts'
+import { inExpress, inFastify } from '../support/identity-frames.ts'
 import { tellsApart, type Visitors } from '../support/identity.ts'
 import { signedIn, withCookies } from '../support/signed-in.ts'
+import { appsOf } from './given-apps.ts'
 
 const visitors: Visitors = {
   ada: { headers: { cookie: 'name=ada' } },
@@ -19,17 +20,13 @@ tellsApart('cookies, parsed before the cache', {
       (app) => void app.use(cookieParser()),
       (req) => (req.cookies as Record<string, string | undefined>)['name'],
     ),
-    ...inKoa(
-      (app) => void app.use((ctx, next) => ((ctx.state['name'] = ctx.cookies.get('name')), next())),
-      (ctx) => ctx.state['name'],
-    ),
+    ...appsOf({
+      koa: [({ state, cookies }) => (state['name'] = cookies.get('name')), ({ state }) => state['name']],
+      hono: [(c) => c.set('name', getCookie(c, 'name')), (c) => c.get('name')],
+    }),
     ...inFastify(
       async (app) => await app.register(fastifyCookie),
       ({ cookies }) => cookies['name'],
-    ),
-    ...inHono(
-      (app) => app.use(async (c, next) => (c.set('name', getCookie(c, 'name')), await next())),
-      (c) => c.get('name'),
     ),
   },
 })

@@ -1,26 +1,17 @@
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer } from 'node:http'
 import express from 'express'
 import { fastify } from 'fastify'
 import { validator } from 'hono/validator'
 import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
-import { inExpress, inFastify, inHono, inKoa } from '../support/identity-frames.ts'
-import { Hidden, tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
+import { inHono, inKoa } from '../support/identity-frames.ts'
+import { Hidden, tellsApart, type MakeApp } from '../support/identity.ts'
+import { appsOf, visitors, whoIn } from './given-apps.ts'
 
 /*
  * Places in which earlier middleware leaves a visitor besides a property of its own: values that the framework made of
  * the address, the head of the response, the choice between two handlers.
  */
-
-const visitors: Visitors = {
-  ada: { headers: { 'x-who': 'ada' } },
-  bob: { headers: { 'x-who': 'bob' } },
-  nobody: {},
-}
-
-function whoIn({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
-  return headers['x-who']?.toString()
-}
 
 /** Sets the owner in the values that a framework has made of the address, if there is one. */
 function setOwner(values: unknown, owner: string | undefined): void {
@@ -31,29 +22,20 @@ function ownerIn(values: unknown): string | undefined {
   return (values as { owner?: string }).owner
 }
 
+/** Express 5 makes the query anew for each read. */
+function replaceQuery(req: express.Request): void {
+  const value = { ...req.query }
+  setOwner(value, whoIn(req))
+  Object.defineProperty(req, 'query', { configurable: true, enumerable: true, writable: true, value })
+}
+
 tellsApart('the query is changed', {
   visitors,
-  apps: {
-    ...inExpress(
-      (app) =>
-        void app.use((req, _res, next) => {
-          // Express 5 makes it anew for each read.
-          const value = { ...req.query }
-          setOwner(value, whoIn(req))
-          Object.defineProperty(req, 'query', { configurable: true, enumerable: true, writable: true, value })
-          next()
-        }),
-      (req) => ownerIn(req.query),
-    ),
-    ...inKoa(
-      (app) => void app.use((ctx, next) => (setOwner(ctx.query, whoIn(ctx.req)), next())),
-      (ctx) => ownerIn(ctx.query),
-    ),
-    ...inFastify(
-      (app) => void app.addHook('onRequest', async ({ query, raw }) => setOwner(query, whoIn(raw))),
-      ({ query }) => ownerIn(query),
-    ),
-  },
+  apps: appsOf({
+    express: [replaceQuery, ({ query }) => ownerIn(query)],
+    koa: [({ query, req }) => setOwner(query, whoIn(req)), ({ query }) => ownerIn(query)],
+    fastify: [({ query, raw }) => setOwner(query, whoIn(raw)), ({ query }) => ownerIn(query)],
+  }),
 })
 
 /** An app of Express with handlers before the cache, on its route. */
@@ -106,16 +88,10 @@ tellsApart('one of two routes of a path is chosen', {
 tellsApart('a line of the response is read', {
   visitors: { ...visitors, nobody: { headers: { 'x-who': 'nobody' } } },
   shares: false,
-  apps: {
-    ...inExpress(
-      (app) => void app.use((req, res, next) => (res.set('X-Who', whoIn(req)), next())),
-      (_req, res) => named(res.get('X-Who')),
-    ),
-    ...inKoa(
-      (app) => void app.use((ctx, next) => (ctx.set('X-Who', whoIn(ctx.req) ?? ''), next())),
-      (ctx) => named(ctx.response.get('X-Who')),
-    ),
-  },
+  apps: appsOf({
+    express: [(req, res) => res.set('X-Who', whoIn(req)), (_req, res) => named(res.get('X-Who'))],
+    koa: [(ctx) => ctx.set('X-Who', whoIn(ctx.req) ?? ''), (ctx) => named(ctx.response.get('X-Who'))],
+  }),
 })
 
 function named(name: string | undefined): string | undefined {
@@ -125,100 +101,79 @@ function named(name: string | undefined): string | undefined {
 for (const name of ['id', 'log', 'secret', 'params', 'matched']) {
   tellsApart(`a variable of the application is named ${name}`, {
     visitors,
-    apps: {
-      ...inExpress(
-        (app) => void app.use((req, { locals }, next) => ((locals[name] = { name: whoIn(req) }), next())),
-        (_req, { locals }) => (locals[name] as { name?: string }).name,
-      ),
-      ...inKoa(
-        (app) => void app.use((ctx, next) => ((ctx.state[name] = { name: whoIn(ctx.req) }), next())),
-        (ctx) => (ctx.state[name] as { name?: string }).name,
-      ),
-    },
+    apps: appsOf({
+      express: [(req, { locals }) => (locals[name] = { name: whoIn(req) }), (_req, { locals }) => locals[name].name],
+      koa: [({ state, req }) => (state[name] = { name: whoIn(req) }), ({ state }) => state[name].name],
+    }),
   })
 }
 
 const key = Symbol('who')
 
+/** Sets a property of an object, only for a known visitor. */
+function setIfKnown(object: object, name: string | symbol, who: string | undefined): void {
+  if (who !== undefined) Object.assign(object, { [name]: who })
+}
+
+function valueIn(object: object, name: string | symbol): string | undefined {
+  return Reflect.get(object, name) as string | undefined
+}
+
 tellsApart('a symbol is set, only for a known visitor', {
   visitors,
-  apps: {
-    ...inExpress(
-      (app) =>
-        void app.use((req, _res, next) => {
-          if (whoIn(req) !== undefined) Object.assign(req, { [key]: whoIn(req) })
-          next()
-        }),
-      (req) => (req as { [key]?: string })[key],
-    ),
-    ...inKoa(
-      (app) =>
-        void app.use((ctx, next) => {
-          if (whoIn(ctx.req) !== undefined) Object.assign(ctx.state, { [key]: whoIn(ctx.req) })
-          return next()
-        }),
-      (ctx) => (ctx.state as { [key]?: string })[key],
-    ),
-  },
+  apps: appsOf({
+    express: [(req) => setIfKnown(req, key, whoIn(req)), (req) => valueIn(req, key)],
+    koa: [({ state, req }) => setIfKnown(state, key, whoIn(req)), ({ state }) => valueIn(state, key)],
+  }),
 })
 
 tellsApart('a property of the response is set, only for a known visitor', {
   visitors,
-  apps: {
-    ...inExpress(
-      (app) =>
-        void app.use((req, res, next) => {
-          if (whoIn(req) !== undefined) Object.assign(res, { who: whoIn(req) })
-          next()
-        }),
-      (_req, res) => (res as { who?: string }).who,
-    ),
-    ...inKoa(
-      (app) =>
-        void app.use((ctx, next) => {
-          if (whoIn(ctx.req) !== undefined) Object.assign(ctx.response, { who: whoIn(ctx.req) })
-          return next()
-        }),
-      (ctx) => (ctx.response as { who?: string }).who,
-    ),
-  },
+  apps: appsOf({
+    express: [(req, res) => setIfKnown(res, 'who', whoIn(req)), (_req, res) => valueIn(res, 'who')],
+    koa: [({ response, req }) => setIfKnown(response, 'who', whoIn(req)), ({ response }) => valueIn(response, 'who')],
+  }),
 })
+
+/** A property with a name. */
+function nameIn(req: object, property: 'auth' | 'client'): string | undefined {
+  return (Reflect.get(req, property) as { name?: string }).name
+}
 
 tellsApart('a proxy finds out when it is asked', {
   visitors,
-  apps: inExpress(
-    (app) =>
-      void app.use((req, _res, next) => {
+  apps: appsOf({
+    express: [
+      (req) => {
         const who = whoIn(req)
         Object.assign(req, { auth: new Proxy({}, { get: () => who }) })
-        next()
-      }),
-    (req) => (req as unknown as { auth: { name?: string } }).auth.name,
-  ),
+      },
+      (req) => nameIn(req, 'auth'),
+    ],
+  }),
 })
 
 tellsApart('an object of a class is in the place of the variables', {
   visitors,
   shares: false,
-  apps: {
-    ...inExpress(
-      (app) => void app.use((req, res, next) => (Object.assign(res, { locals: new Hidden(whoIn(req)) }), next())),
-      (_req, res) => (res.locals as Hidden).who,
-    ),
-    ...inKoa(
-      (app) => void app.use((ctx, next) => ((ctx.state = new Hidden(whoIn(ctx.req)) as typeof ctx.state), next())),
-      (ctx) => (ctx.state as unknown as Hidden).who,
-    ),
-  },
+  apps: appsOf({
+    express: [
+      (req, res) => Object.assign(res, { locals: new Hidden(whoIn(req)) }),
+      (_req, { locals }) => (locals as Hidden).who,
+    ],
+    koa: [
+      (ctx) => Object.assign(ctx, { state: new Hidden(whoIn(ctx.req)) }),
+      ({ state }) => (state as unknown as Hidden).who,
+    ],
+  }),
 })
 
 tellsApart('req.client is a client of the application', {
   visitors,
   shares: false,
-  apps: inExpress(
-    (app) => void app.use((req, _res, next) => (Object.assign(req, { client: { name: whoIn(req) } }), next())),
-    (req) => (req as unknown as { client: { name?: string } }).client.name,
-  ),
+  apps: appsOf({
+    express: [(req) => Object.assign(req, { client: { name: whoIn(req) } }), (req) => nameIn(req, 'client')],
+  }),
 })
 
 tellsApart('Koa has made the URL before', {
@@ -251,14 +206,14 @@ tellsApart('a validator of Hono has read the fields before', {
 tellsApart('a middleware of Hono puts a request with a field of its own in the place', {
   visitors,
   shares: false,
-  apps: inHono(
-    (app) =>
-      app.use(async (c, next) => {
+  apps: appsOf({
+    hono: [
+      (c) => {
         const headers = new Headers(c.req.raw.headers)
         headers.set('x-name', c.req.header('x-who') ?? 'nobody')
         c.req.raw = new Request(c.req.raw, { headers })
-        await next()
-      }),
-    (c) => named(c.req.header('x-name')),
-  ),
+      },
+      (c) => named(c.req.header('x-name')),
+    ],
+  }),
 })

@@ -3,8 +3,10 @@ import { ApolloServerPluginCacheControl } from '@apollo/server/plugin/cacheContr
 import { expressMiddleware } from '@as-integrations/express5'
 import { createServer } from 'node:http'
 import express, { type Request } from 'express'
-import { cacheResponses } from '../../../src/express/index.ts'
+import { expect, test } from 'vitest'
+import { cacheResponses, type CacheResponsesOptions } from '../../../src/express/index.ts'
 import { tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
+import { siteWith, type Site } from '../support/site.ts'
 
 interface Context {
   readonly name: string | undefined

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import onHeaders from 'on-headers'
 import { inExpress, inFastify, inHono, inKoa } from '../support/identity-frames.ts'
 import { tellsApart } from '../support/identity.ts'
+import { appsOf } from './given-apps.ts'
 
 /** The cache cannot see the reads of it: it has only the fields of the answer. */
 const storage = new AsyncLocalStorage<string | undefined>()
@@ -70,16 +71,14 @@ for (const [name, say] of Object.entries(ways)) {
 
 tellsApart('req.user, with Cache-Control: private set when the head is sent', {
   visitors: { ada, bob, nobody: {} },
-  apps: {
-    ...inExpress(
-      (app) =>
-        void app.use((req, res, next) => {
-          const name = userOf(req)
-          if (name !== undefined) req.user = { name }
-          onHeaders(res, () => req.user !== undefined && res.setHeader('Cache-Control', 'private'))
-          next()
-        }),
+  apps: appsOf({
+    express: [
+      (req, res) => {
+        const name = userOf(req)
+        if (name !== undefined) req.user = { name }
+        onHeaders(res, () => req.user !== undefined && res.setHeader('Cache-Control', 'private'))
+      },
       (req) => req.user?.name,
-    ),
-  },
+    ],
+  }),
 })

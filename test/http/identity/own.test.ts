@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { contextStorage, getContext } from 'hono/context-storage'
-import { inExpress, inFastify, inHono, inKoa, inNode, type HonoContext } from '../support/identity-frames.ts'
-import { tellsApart, type Visitors } from '../support/identity.ts'
+import { inFastify, inHono } from '../support/identity-frames.ts'
+import { tellsApart, type MakeApp, type Visitors } from '../support/identity.ts'
+import { appsOf, incoming } from './given-apps.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -37,77 +38,64 @@ function forwarded({ headers }: Pick<IncomingMessage, 'headers'>): string | unde
   return headers['x-forwarded-user']?.toString()
 }
 
+function userOf(request: IncomingMessage): string | undefined {
+  return (request as Known).user?.name
+}
+
+/** An app of Fastify with a property of each request that a hook sets. */
+function decorated<Name extends 'who' | 'seen'>(
+  name: Name,
+  valueOf: (request: FastifyRequest) => FastifyRequest[Name],
+  who: (request: FastifyRequest) => string | undefined,
+): Record<string, MakeApp> {
+  const before = (app: FastifyInstance): void => {
+    app.decorateRequest(name, null as never)
+    app.addHook('onRequest', async (request) => void (request[name] = valueOf(request)))
+  }
+  return inFastify(before, who)
+}
+
 for (const [thing, visitors, nameOf] of [
   ['an API key', withKeys, holder],
   ['the user that a proxy names', behindProxy, forwarded],
 ] as const) {
+  const setUser = (request: Known): void => {
+    const name = nameOf(request)
+    request.user = name === undefined ? undefined : { name }
+  }
+  const setUserIfAny = (request: Known): void => {
+    const name = nameOf(request)
+    if (name !== undefined) request.user = { name }
+  }
+
   tellsApart(`${thing} makes req.user`, {
     visitors,
-    apps: {
-      ...inExpress(
-        (app) => void app.use((req, _res, next) => (setUser(req, nameOf(req)), next())),
-        (req) => req.user?.name,
-      ),
-      ...inKoa(
-        (app) => void app.use((ctx, next) => (setUser(ctx.req, nameOf(ctx.req)), next())),
-        (ctx) => (ctx.req as Known).user?.name,
-      ),
-      ...inFastify(
-        (app) => void app.addHook('onRequest', async ({ raw }) => setUser(raw, nameOf(raw))),
-        ({ raw }) => (raw as Known).user?.name,
-      ),
-      ...inHono(
-        (app) =>
-          app.use(
-            async ({ env: { incoming } }, next) => (
-              setUser(incoming as Known, nameOf(incoming as Known)),
-              await next()
-            ),
-          ),
-        (c) => (c.env.incoming as Known).user?.name,
-      ),
-      ...inNode(
-        (request) => setUser(request, nameOf(request)),
-        (request) => (request as Known).user?.name,
-      ),
-    },
+    apps: appsOf({
+      express: [setUser, userOf],
+      koa: [({ req }) => setUser(req), ({ req }) => userOf(req)],
+      fastify: [({ raw }) => setUser(raw), ({ raw }) => userOf(raw)],
+      hono: [(c) => setUser(incoming(c)), (c) => userOf(incoming(c))],
+      node: [setUser, userOf],
+    }),
   })
 
   tellsApart(`${thing} makes req.user, only for a known user`, {
     visitors,
-    apps: {
-      ...inExpress(
-        (app) => void app.use((req, _res, next) => (setUserIfAny(req, nameOf(req)), next())),
-        (req) => req.user?.name,
-      ),
-      ...inNode(
-        (request) => setUserIfAny(request, nameOf(request)),
-        (request) => (request as Known).user?.name,
-      ),
-    },
+    apps: appsOf({ express: [setUserIfAny, userOf], node: [setUserIfAny, userOf] }),
   })
 
   tellsApart(`${thing} makes a local of the framework`, {
     visitors,
     apps: {
-      ...inExpress(
-        (app) => void app.use((req, res, next) => ((res.locals['name'] = nameOf(req)), next())),
-        (_req, res) => res.locals['name'],
-      ),
-      ...inKoa(
-        (app) => void app.use((ctx, next) => ((ctx.state['name'] = nameOf(ctx.req)), next())),
-        (ctx) => ctx.state['name'],
-      ),
-      ...inFastify(
-        (app) => {
-          app.decorateRequest('who', null)
-          app.addHook('onRequest', async (request) => void (request.who = nameOf(request.raw) ?? null))
-        },
+      ...appsOf({
+        express: [(req, { locals }) => (locals['name'] = nameOf(req)), (_req, { locals }) => locals['name']],
+        koa: [({ req, state }) => (state['name'] = nameOf(req)), ({ state }) => state['name']],
+        hono: [(c) => c.set('name', nameOf(incoming(c))), (c) => c.get('name')],
+      }),
+      ...decorated(
+        'who',
+        ({ raw }) => nameOf(raw) ?? null,
         ({ who }) => who ?? undefined,
-      ),
-      ...inHono(
-        (app) => app.use(async (c, next) => (c.set('name', nameOf(c.env.incoming as Known)), await next())),
-        (c) => c.get('name'),
       ),
     },
   })
@@ -115,16 +103,10 @@ for (const [thing, visitors, nameOf] of [
 
 tellsApart('a property of the context', {
   visitors: withKeys,
-  apps: {
-    ...inKoa(
-      (app) => void app.use((ctx, next) => ((ctx['name'] = holder(ctx.req)), next())),
-      (ctx) => ctx['name'],
-    ),
-    ...inHono(
-      (app) => app.use(async (c, next) => (c.set('name', holder(c.env.incoming as Known)), await next())),
-      (c) => c.var.name,
-    ),
-  },
+  apps: appsOf({
+    koa: [(ctx) => (ctx['name'] = holder(ctx.req)), (ctx) => ctx['name']],
+    hono: [(c) => c.set('name', holder(incoming(c))), (c) => c.var.name],
+  }),
 })
 
 tellsApart('contextStorage', {
@@ -132,7 +114,7 @@ tellsApart('contextStorage', {
   apps: inHono(
     (app) => {
       app.use(contextStorage())
-      app.use(async (c, next) => (c.set('name', holder(c.env.incoming as Known)), await next()))
+      app.use((c, next) => (c.set('name', holder(incoming(c))), next()))
     },
     () => getContext<{ Variables: { name: string | undefined } }>().var.name,
   ),
@@ -141,24 +123,15 @@ tellsApart('contextStorage', {
 tellsApart('the request fields, kept before the cache', {
   visitors: withKeys,
   apps: {
-    ...inExpress(
-      (app) => void app.use((req, _res, next) => (((req as Known).kept = req.headers), next())),
-      (req) => keys[String((req as Known).kept?.['x-api-key'])],
-    ),
-    ...inKoa(
-      (app) => void app.use((ctx, next) => ((ctx.state['kept'] = ctx.headers), next())),
-      (ctx) => keys[String((ctx.state['kept'] as IncomingMessage['headers'])['x-api-key'])],
-    ),
-    ...inFastify(
-      (app) => {
-        app.decorateRequest('seen', null)
-        app.addHook('onRequest', async (request) => void (request.seen = request.headers))
-      },
-      ({ seen }: FastifyRequest) => keys[String(seen?.['x-api-key'])],
-    ),
-    ...inHono(
-      (app) => app.use(async (c, next) => (c.set('name', c.req.header('x-api-key')), await next())),
-      (c: HonoContext) => keys[c.get('name') ?? ''],
+    ...appsOf({
+      express: [(req: Known) => (req.kept = req.headers), ({ kept }: Known) => keys[String(kept?.['x-api-key'])]],
+      koa: [({ state, headers }) => (state['kept'] = headers), ({ state }) => holder({ headers: state['kept'] })],
+      hono: [(c) => c.set('name', c.req.header('x-api-key')), (c) => keys[c.get('name') ?? '']],
+    }),
+    ...decorated(
+      'seen',
+      ({ headers }) => headers,
+      ({ seen }) => keys[String(seen?.['x-api-key'])],
     ),
   },
 })
@@ -176,28 +149,11 @@ function holderIn(request: IncomingMessage): string | undefined {
 
 tellsApart('the request fields, kept elsewhere before the cache', {
   visitors: withKeys,
-  apps: {
-    ...inExpress((app) => void app.use((req, _res, next) => (keep(req), next())), holderIn),
-    ...inKoa(
-      (app) => void app.use((ctx, next) => (keep(ctx.req), next())),
-      (ctx) => holderIn(ctx.req),
-    ),
-    ...inFastify(
-      (app) => void app.addHook('onRequest', async ({ raw }) => keep(raw)),
-      ({ raw }) => holderIn(raw),
-    ),
-    ...inHono(
-      (app) => app.use(async (c, next) => (keep(c.env.incoming), await next())),
-      (c: HonoContext) => holderIn(c.env.incoming),
-    ),
-    ...inNode(keep, holderIn),
-  },
+  apps: appsOf({
+    express: [keep, holderIn],
+    koa: [({ req }) => keep(req), ({ req }) => holderIn(req)],
+    fastify: [({ raw }) => keep(raw), ({ raw }) => holderIn(raw)],
+    hono: [(c) => keep(incoming(c)), (c) => holderIn(incoming(c))],
+    node: [keep, holderIn],
+  }),
 })
-
-function setUser(request: Known, name: string | undefined): void {
-  request.user = name === undefined ? undefined : { name }
-}
-
-function setUserIfAny(request: Known, name: string | undefined): void {
-  if (name !== undefined) request.user = { name }
-}
