@@ -58,7 +58,10 @@ describe('docker-compose.yml', () => {
     // What Compose writes as $$ is $ to the shell.
     const words = args.map((word) => word.replaceAll('$$', '$'))
     const folder = await guardian.newFolder()
-    const running = await guardian.start(shell as string, words, { folder, env: { ...env, ...ports, PATH: path, TMPDIR: folder } })
+    const running = await guardian.start(shell as string, words, {
+      folder,
+      env: { ...env, ...ports, PATH: path, TMPDIR: folder },
+    })
     return { [Symbol.asyncDispose]: () => running.stop() }
   }
 
