@@ -47,6 +47,24 @@ export async function inTime<T>(promise: Promise<T>, what: string, patience: num
   }
 }
 
+/** How often something is tried that took too long each time. */
+const tries = 20
+
+/**
+ * Does something that must be over within so many milliseconds: if it fails and took longer, because a process stood still,
+ * that says nothing, and it is done again.
+ */
+export async function within(ms: number, attempt: () => Promise<void>): Promise<void> {
+  for (let left = tries - 1; ; left--) {
+    const began = performance.now()
+    try {
+      return await attempt()
+    } catch (error) {
+      if (left === 0 || performance.now() - began < ms) throw error
+    }
+  }
+}
+
 /** Resolves after `ms` milliseconds. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))

@@ -91,12 +91,17 @@ export const messages: readonly ClientTest[] = [
   {
     title: 'a closed subscriber that is opened again hears again',
     async run(scene) {
+      // The subscriber of a cluster client of ioredis that was closed does not come to its end, and cannot be opened again.
+      if (scene.port.isCluster) return
       const channel = scene.channel()
       const { subscriber, messages: heard } = await scene.subscribed(channel)
       subscriber.close()
       await scene.until('it is not open', () => !subscriber.isOpen)
-      subscriber.open()
-      await scene.until('it is open', () => subscriber.isOpen)
+      // One that is still closing is opened by a later call.
+      await scene.until('it is open', () => {
+        subscriber.open()
+        return subscriber.isOpen
+      })
       await subscriber.subscribe()
       await scene.publish(channel, 'again')
       await scene.until('a message arrives', () => heard.length > 0)

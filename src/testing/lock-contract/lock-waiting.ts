@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { LockLease } from '../../core/contract/lock.ts'
-import { pause } from '../patience.ts'
+import { placeKeptOnceTold } from '../../core/contract/lock-backend.ts'
+import { pause, within } from '../patience.ts'
 import { rejects, type LockTest } from './lock-scene.ts'
 
 /** Waiters, and work under a lock. */
@@ -184,22 +185,24 @@ export const waiting: readonly LockTest[] = [
 export const order: readonly LockTest[] = [
   {
     title: 'where it is fair, they have it in the order in which they asked',
-    async run(scene) {
-      const name = scene.name()
-      const lease = await scene.held(scene.a, name)
-      const came: number[] = []
-      const all: Promise<void>[] = []
-      for (let number = 0; number < 10; number++) {
-        const lock = scene.locks[number % scene.locks.length] ?? scene.a
-        all.push(lock.run(name, () => void came.push(number), { wait: '5m', fair: true }))
-        await scene.enlisted(lock, name, number + 1)
-      }
-      await lease.release()
-      await scene.inTime(Promise.all(all), 'all of them have had it')
-      assert.deepEqual(
-        came,
-        Array.from({ length: 10 }, (_, number) => number),
-      )
-    },
+    // Whoever is told that it is its turn, and stands still for longer, is passed over.
+    run: (scene) =>
+      within(placeKeptOnceTold, async () => {
+        const name = scene.name()
+        const lease = await scene.held(scene.a, name)
+        const came: number[] = []
+        const all: Promise<void>[] = []
+        for (let number = 0; number < 10; number++) {
+          const lock = scene.locks[number % scene.locks.length] ?? scene.a
+          all.push(lock.run(name, () => void came.push(number), { wait: '5m', fair: true }))
+          await scene.enlisted(lock, name, number + 1)
+        }
+        await lease.release()
+        await scene.inTime(Promise.all(all), 'all of them have had it')
+        assert.deepEqual(
+          came,
+          Array.from({ length: 10 }, (_, number) => number),
+        )
+      }),
   },
 ]

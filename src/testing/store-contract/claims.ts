@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Lease } from '../../core/contract/store.ts'
+import { within } from '../patience.ts'
 import { expected, failure, holds, remembered, value, type ContractTest } from './scene.ts'
 
 /** The answers to claims. */
@@ -142,7 +143,7 @@ export const claims: readonly ContractTest[] = [
   {
     title: 'the value that was waited for is the answer although it has expired meanwhile, and no other (rule 6)',
     run: (scene) =>
-      scene.within(remembered, async () => {
+      within(remembered, async () => {
         const key = scene.key()
         const lease = await scene.lease(scene.a, key)
         assert.equal(await scene.a.fill(lease, value('v', { ttl: 1 })), true)
@@ -161,7 +162,7 @@ export const claims: readonly ContractTest[] = [
         pass: (lease: Lease) => scene.a.pass(lease, 0),
       }
       for (const [state, end] of Object.entries(ends)) {
-        await scene.within(remembered, async () => {
+        await within(remembered, async () => {
           const key = scene.key()
           const lease = await scene.lease(scene.a, key)
           assert.equal(await end(lease), true)

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { namespacePrefix } from '../../core/entry/key.ts'
 import type { Copies, Store, Watch } from '../../core/contract/store.ts'
+import { within } from '../patience.ts'
 import { value, type ContractTest, type Scene } from './scene.ts'
 
 /** The promise to tell lasts for longer than this, in milliseconds, where a process does not stand still. */
@@ -62,7 +63,7 @@ export const copies: readonly ContractTest[] = [
         await store.invalidateTags([softTag], 'soft')
         for (const { told } of all) assert(told.tags.includes(softTag), 'a tag that is softly invalidated')
       }
-      for (const store of scene.stores) await scene.within(promised, () => change(store))
+      for (const store of scene.stores) await within(promised, () => change(store))
       for (const { watch } of all) watch.close()
     },
   },
@@ -70,7 +71,7 @@ export const copies: readonly ContractTest[] = [
     title: 'whoever keeps copies is told of a value that replaces a fresh one',
     async run(scene) {
       const { told, watch } = await watched(scene, scene.a)
-      await scene.within(promised, async () => {
+      await within(promised, async () => {
         await standing(scene, watch)
         const key = scene.key()
         const { token } = await scene.load(scene.b, key, value('old'))

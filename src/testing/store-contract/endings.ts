@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { expected, failure, found, holds, remembered, value, type ContractTest } from './scene.ts'
-import { pause } from '../patience.ts'
+import { pause, within } from '../patience.ts'
 import type { Failure } from '../../core/errors.ts'
 
 /** The ends of a load: with a value, with an error, without an outcome; and renewals. */
@@ -112,7 +112,7 @@ export const endings: readonly ContractTest[] = [
       assert.equal(await scene.a.fail(first, failure, 60_000), true)
       assert.equal(await scene.a.fail(first, failure, 60_000), true)
       expected(await scene.claim(scene.b, key), 'failed')
-      await scene.within(remembered, async () => {
+      await within(remembered, async () => {
         const other = scene.key()
         const second = await scene.lease(scene.a, other)
         assert.equal(await scene.a.fail(second, failure, 0), true)

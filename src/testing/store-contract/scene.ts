@@ -36,9 +36,6 @@ const long = 60_000
 /** For how long a store remembers a load that has ended, in milliseconds, for those who waited for it and for what is sent twice. */
 export const remembered = 1_000
 
-/** How often something is tried that took too long each time. */
-const tries = 20
-
 /** The stores and helpers of one test: at least two stores on one backing, with keys and tokens unique to the test. */
 export class Scene {
   readonly a: Store
@@ -130,21 +127,6 @@ export class Scene {
   /** Repeats a question until the answer is not `undefined`. */
   until<T>(what: string, ask: () => Promise<T>): Promise<NonNullable<T>> {
     return until(what, ask, this.patience)
-  }
-
-  /**
-   * Does something that must be over within so many milliseconds: if it fails and took longer, because a process stood
-   * still, that says nothing, and it is done again.
-   */
-  async within(ms: number, attempt: () => Promise<void>): Promise<void> {
-    for (let left = tries - 1; ; left--) {
-      const began = performance.now()
-      try {
-        return await attempt()
-      } catch (error) {
-        if (left === 0 || performance.now() - began < ms) throw error
-      }
-    }
   }
 
   /** Claims a key repeatedly until the answer has this state. */
