@@ -114,7 +114,8 @@ describe('kubernetes/app.yml', () => {
         `import { type I${kind} } from 'kubernetes-models/${apiVersion}'\n` +
         `export const resource${index}: I${kind} = ${JSON.stringify({ kind, apiVersion, ...rest })}\n`,
     )
-    const folder = await mkdtemp(join(checkout, 'node_modules/.cache/herdless/kubernetes-'))
+    // Beside the models.
+    const folder = await mkdtemp(join(import.meta.dirname, 'node_modules/.kubernetes-'))
     try {
       await writeFile(join(folder, 'app.ts'), lines.join(''))
       const flags = '--noEmit --strict --skipLibCheck --module nodenext --ignoreConfig'.split(' ')
