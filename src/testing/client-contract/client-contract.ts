@@ -12,7 +12,10 @@ export interface ClientContract {
   readonly test: (name: string, run: () => Promise<void>) => unknown
   /** Opens a client for one test. Its server need not be empty: every test uses keys and channels of its own. */
   readonly open: () => Promise<OpenedClient>
-  /** How long a test waits for an expected event, in milliseconds. Default 5000. */
+  /**
+   * How long a test waits for an expected event, in milliseconds; time in which the process stands still does not count.
+   * Default 5000.
+   */
   readonly patience?: number
 }
 

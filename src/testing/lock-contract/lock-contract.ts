@@ -16,7 +16,10 @@ export interface LockContract {
   readonly fences?: boolean
   /** Whether it can keep the order of waiters. Default true. */
   readonly fair?: boolean
-  /** How long a test waits for an expected event, in milliseconds. Default 10000. */
+  /**
+   * How long a test waits for an expected event, in milliseconds; time in which the process stands still does not count.
+   * Default 10000.
+   */
   readonly patience?: number
 }
 

@@ -5,7 +5,10 @@ import { inTime, pause, until } from '../patience.ts'
 
 /** The locks of one test. */
 export interface OpenLocks {
-  /** At least two locks that share only the backend; the suite closes them. */
+  /**
+   * At least two locks that share only the backend; the suite closes them. Their deadline of a command should be longer
+   * than a busy machine stands still.
+   */
   readonly locks: readonly Lock[]
   readonly close: () => Promise<void>
   /**

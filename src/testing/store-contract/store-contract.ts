@@ -34,7 +34,10 @@ export interface StoreContract {
    * is not tested.
    */
   readonly inspects?: 'all' | 'keys' | 'nothing'
-  /** How long a test waits for an expected event, in milliseconds. Default 5000. */
+  /**
+   * How long a test waits for an expected event, in milliseconds; time in which the process stands still does not count.
+   * Default 5000.
+   */
   readonly patience?: number
 }
 
