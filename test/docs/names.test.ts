@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { createClient } from 'node-zookeeper-client'
 import pg from 'pg'
+import prometheus from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { checkout } from '../../tools/command.mjs'
 import { parseDuration } from '../../src/core/time/duration.ts'
@@ -12,7 +13,9 @@ import { lockDefaults } from '../../src/core/options/lock-plan.ts'
 import { cacheResponses } from '../../src/express/index.ts'
 import { responsePlan } from '../../src/http/options/response-options.ts'
 import { createCache, jsonCodec, memoryLock, memoryStore } from '../../src/index.ts'
+import { instrument } from '../../src/otel/index.ts'
 import { postgresLock } from '../../src/postgres/index.ts'
+import { collectMetrics } from '../../src/prometheus/index.ts'
 import { redisLock, redisStore, redlock } from '../../src/redis/index.ts'
 import { virtualFleet } from '../../src/testing/index.ts'
 import { zookeeperLock } from '../../src/zookeeper/index.ts'
@@ -51,143 +54,95 @@ async function known(ask: (options: object) => unknown): Promise<string[]> {
   return names.split(', ')
 }
 
+/** The words of a union in a source file. */
+function union(path: string, name: string): string[] {
+  const [, body = ''] = new RegExp(`type ${name} =([^]*?)\\n\\n`).exec(source(path)) ?? []
+  return [...body.matchAll(/'([\w-]+)'/g)].map((match) => match[1] as string)
+}
+
+/** The tables of options of the locks: of all, of redisLock, postgresLock and zookeeperLock, and the words on the others. */
+const lockTables = section(locks, 'Options').split(/`(?:redisL|postgresL|zookeeperL|redl)ock` has /)
+const ofEachLock = first(lockTables[0] ?? '', 'option').filter((name) => name !== 'signal')
+
 const client = new Redis({ lazyConnect: true })
 
-describe('the options on the page are those that there are', () => {
-  test('of createCache', async () => {
-    const there = await known((given) => createCache(given))
-    expect(there.length).toBeGreaterThan(10)
-    expect(first(section(options, 'createCache'), 'option').toSorted()).toEqual(there.toSorted())
+describe('the options on a page are those that there are', () => {
+  const [, forCalls = ''] = section(options, 'createCache').split('Per cache, or for one call')
+  const [ofAll = '', ofRedis = '', ofPostgres = '', ofZooKeeper = '', ofTheOthers = ''] = lockTables
+  const [, hold = ''] = ofAll.split('| option')
+  const [, ofRedlock = '', ofMemory = ''] = /^`(\w+)` as well, and `memoryLock` has `(\w+)`/.exec(ofTheOthers) ?? []
+  const unfair = ofEachLock.filter((name) => name !== 'fair')
+  const clients = [1, 2, 3].map(() => new Redis({ lazyConnect: true }))
+  const codecs = doc('docs/codecs.md').text
+  const [responses, fleet] = [doc('docs/responses.md').text, doc('docs/testing.md').text]
+
+  test.for<[of: string, onPage: string[], ask: (given: object) => unknown]>([
+    ['acquire', first(ofAll, 'option'), (given) => memoryLock().acquire('job', given)],
+    ['tryAcquire', first(`| option${hold}`, 'option'), (given) => memoryLock().tryAcquire('job', given)],
+    ['redisLock', [...ofEachLock, ...first(ofRedis, 'option')], (given) => redisLock(client, given)],
+    ['postgresLock', [...ofEachLock, ...first(ofPostgres, 'option')], (given) => postgresLock(new pg.Pool(), given)],
+    [
+      'zookeeperLock',
+      [...unfair, ...first(ofZooKeeper, 'option')],
+      (given) => zookeeperLock(() => createClient('localhost'), given),
+    ],
+    ['redlock', [...unfair, ofRedlock], (given) => redlock(clients, given)],
+    ['memoryLock', [...ofEachLock, ofMemory], (given) => memoryLock(given)],
+    ['memoryStore', first(section(options, 'memoryStore'), 'option'), (given) => memoryStore(given)],
+    ['redisStore', first(section(options, 'redisStore'), 'option'), (given) => redisStore(client, given)],
+    ['compressed', first(section(codecs, 'compressed'), 'option'), (given) => compressed(jsonCodec(), given)],
+    [
+      'encrypted',
+      first(section(codecs, 'encrypted'), 'option'),
+      (given) => encrypted(jsonCodec(), given as EncryptedOptions),
+    ],
+    ['cacheResponses', first(section(responses, 'Options'), 'option'), (given) => cacheResponses(createCache(), given)],
+    [
+      'collectMetrics',
+      first(doc('docs/metrics.md').text, 'option'),
+      (given) => collectMetrics(createCache(), { client: prometheus, ...given }),
+    ],
+    ['instrument', first(doc('docs/tracing.md').text, 'option'), (given) => instrument(createCache(), given)],
+    ['virtualFleet', first(section(fleet, 'The fleet'), 'option'), (given) => virtualFleet(given)],
+    ['trouble', first(section(fleet, 'Trouble'), '`trouble`'), (given) => virtualFleet().trouble(given)],
+  ])('of %s', async ([, onPage, ask]) => {
+    expect(onPage).toEqual(await known(ask))
   })
 
-  test('of getOrLoad', async () => {
-    const cache = createCache()
-    const there = await known((given) => cache.getOrLoad('key', () => 1, given))
-    const [, forCalls = ''] = section(options, 'createCache').split('Per cache, or for one call')
-    const onPage = [...first(forCalls, 'option'), ...first(section(options, 'getOrLoad'), 'option')]
-    expect(onPage.toSorted()).toEqual(there.toSorted())
-  })
-
-  test('of memoryStore', async () => {
-    expect(first(section(options, 'memoryStore'), 'option')).toEqual(await known((given) => memoryStore(given)))
-  })
-
-  test('of redisStore', async () => {
-    expect(first(section(options, 'redisStore'), 'option')).toEqual(await known((given) => redisStore(client, given)))
+  // The page has an order of its own.
+  test.for<[of: string, onPage: string[], ask: (given: object) => unknown]>([
+    ['createCache', first(section(options, 'createCache'), 'option'), (given) => createCache(given)],
+    [
+      'getOrLoad',
+      [...first(forCalls, 'option'), ...first(section(options, 'getOrLoad'), 'option')],
+      (given) => createCache().getOrLoad('key', () => 1, given),
+    ],
+  ])('of %s', async ([, onPage, ask]) => {
+    expect(onPage.toSorted()).toEqual((await known(ask)).toSorted())
   })
 
   test('of set and close', async () => {
-    const cache = createCache()
-    expect(await known((given) => cache.set('key', 1, given))).toEqual([
-      'ttl',
-      'grace',
-      'jitter',
-      'tags',
-      'schema',
-      'version',
-    ])
+    const ofSet = ['ttl', 'grace', 'jitter', 'tags', 'schema', 'version']
+    expect(await known((given) => createCache().set('key', 1, given))).toEqual(ofSet)
     expect(section(options, 'set and invalidate')).toContain(
       '`options` are `ttl`, `grace`, `jitter`, `tags`, `schema` and `version`',
     )
-    expect(await known((given) => cache.close(given))).toEqual(['timeout'])
+    expect(await known((given) => createCache().close(given))).toEqual(['timeout'])
     expect(section(options, 'close')).toContain('`cache.close({ timeout })`')
   })
 })
 
-describe('the options of locks on their page are those that there are', () => {
-  const parts = section(locks, 'Options').split(/`(?:redisL|postgresL|zookeeperL|redl)ock` has /)
-  const [ofAll = '', ofRedis = '', ofPostgres = '', ofZooKeeper = '', ofTheOthers = ''] = parts
-  const made = first(ofAll, 'option').filter((name) => name !== 'signal')
-
-  test('of acquire, and of tryAcquire', async () => {
-    const lock = memoryLock()
-    expect(first(ofAll, 'option')).toEqual(await known((given) => lock.acquire('job', given)))
-    const [, hold = ''] = ofAll.split('| option')
-    expect(first(`| option${hold}`, 'option')).toEqual(await known((given) => lock.tryAcquire('job', given)))
-  })
-
-  test('of redisLock', async () => {
-    expect([...made, ...first(ofRedis, 'option')]).toEqual(await known((given) => redisLock(client, given)))
-  })
-
-  test('of postgresLock', async () => {
-    const pool = new pg.Pool()
-    expect([...made, ...first(ofPostgres, 'option')]).toEqual(await known((given) => postgresLock(pool, given)))
-  })
-
-  test('of zookeeperLock', async () => {
-    const there = await known((given) => zookeeperLock(() => createClient('localhost'), given))
-    expect([...made.filter((name) => name !== 'fair'), ...first(ofZooKeeper, 'option')]).toEqual(there)
-  })
-
-  test('of redlock and memoryLock', async () => {
-    const clients = [1, 2, 3].map(() => new Redis({ lazyConnect: true }))
-    const [, ofRedlock, ofMemory] = /^`(\w+)` as well, and `memoryLock` has `(\w+)`/.exec(ofTheOthers) ?? []
-    expect([...made.filter((name) => name !== 'fair'), ofRedlock]).toEqual(
-      await known((given) => redlock(clients, given)),
-    )
-    expect([...made, ofMemory]).toEqual(await known((given) => memoryLock(given)))
-  })
-
-  test('with the defaults that hold', () => {
+describe('a default on a page is the one that holds', () => {
+  test('of locks', () => {
     const given: Record<string, unknown> = { ...lockDefaults, renew: '{ at: 1 / 3 }' }
-    const shown = rows(ofAll, 'option').filter(([, cell]) => cell !== '')
-    const told = shown.map(([option, cell = '']) => [named(option), named(cell).replaceAll(`'`, '')] as const)
-    expect(told.map(([name]) => name)).toEqual(made)
-    const wanted = made.map((name) => [name, given[name]])
-    expect(
-      told.map(([name, text]) => [
-        name,
-        /^\d/.test(text) ? parseDuration(name, text, { most: Infinity }) : plain(text),
-      ]),
-    ).toEqual(wanted)
+    const shown = rows(lockTables[0] ?? '', 'option').filter(([, cell]) => cell !== '')
+    const told = shown.map(([option, cell = '']) => [named(option), valueOf(named(option), named(cell))])
+    expect(told).toEqual(ofEachLock.map((name) => [name, given[name]]))
   })
 
-  test('and so are the members of a lease, and the methods of a lock', () => {
-    expect(first(section(locks, 'The lease'), 'member')).toEqual(members('core/contract/lock.ts', 'LockLease'))
-    const methods = rows(section(locks, 'Usage'), 'method').map(([cell]) => named(cell).replace(/^lock\.|\(.*/g, ''))
-    expect(methods).toEqual([...new Set(members('core/contract/lock.ts', 'Lock'))])
-  })
-
-  test('and those of the contract suite', () => {
-    const page = first(section(locks, 'Custom locks'), 'option')
-    expect(page).toEqual(members('testing/lock-contract/lock-contract.ts', 'LockContract'))
-  })
-})
-
-describe('the options of codecs on their page are those that there are', () => {
-  const page = doc('docs/codecs.md').text
-
-  test('of compressed', async () => {
-    const there = await known((given) => compressed(jsonCodec(), given))
-    expect(first(section(page, 'compressed'), 'option')).toEqual(there)
-  })
-
-  test('of encrypted', async () => {
-    const there = await known((given) => encrypted(jsonCodec(), given as EncryptedOptions))
-    expect(first(section(page, 'encrypted'), 'option')).toEqual(there)
-  })
-})
-
-function plain(text: string): unknown {
-  return text === 'true' ? true : text === 'false' ? false : text
-}
-
-describe('what is said of whole responses is what holds', () => {
-  const page = doc('docs/responses.md').text
-
-  test('the options', async () => {
-    const there = await known((given) => cacheResponses(createCache(), given))
-    expect(first(section(page, 'Options'), 'option')).toEqual(there)
-  })
-
-  test('their defaults', () => {
+  test('of responses', () => {
     const plan: Record<string, unknown> = { ...responsePlan('cacheResponses', {}) }
-    const usual = (name: string): unknown => {
-      const value = plan[name]
-      return typeof value === 'function' ? (value(undefined) as unknown) : value
-    }
-    const plain = new Set([
+    const simple = [
       'undeclared',
       'methods',
       'honorRequestDirectives',
@@ -195,137 +150,131 @@ describe('what is said of whole responses is what holds', () => {
       'authorization',
       'passFor',
       'maxWaiters',
-    ])
-    const told = rows(section(page, 'Options'), 'option').filter(([option]) => plain.has(named(option)))
-    expect(told).toHaveLength(plain.size)
-    for (const [option, cell] of told) {
-      const name = named(option)
-      const said: unknown = JSON.parse(named(cell).replaceAll("'", '"'))
-      expect(name === 'passFor' ? parseDuration(name, said, { most: Infinity }) : said).toEqual(usual(name))
+    ]
+    const told = rows(section(doc('docs/responses.md').text, 'Options'), 'option')
+      .map(([option, cell]) => [named(option), named(cell)] as const)
+      .filter(([name]) => simple.includes(name))
+    expect(told).toHaveLength(simple.length)
+    for (const [name, text] of told) {
+      const value = plan[name]
+      const said: unknown = JSON.parse(text.replaceAll("'", '"'))
+      expect(name === 'passFor' ? parseDuration(name, said, { most: Infinity }) : said).toEqual(
+        typeof value === 'function' ? value(undefined) : value,
+      )
     }
   })
 
-  test('each reason not to store has a row', () => {
-    const [, union = ''] = /type Why =([^]*?)\n\n/.exec(source('http/policy/storable.ts')) ?? []
-    const reasons = [...union.matchAll(/'([\w-]+)'/g)].map((match) => match[1] as string)
-    expect(reasons).toContain('no-store')
-    const onPage = new Set(first(section(page, 'Cacheable requests and responses'), '`detail`'))
-    expect(reasons.filter((reason) => !onPage.has(reason))).toEqual([])
-  })
-})
-
-describe('the virtual fleet on its page is the one that there is', () => {
-  const page = doc('docs/testing.md').text
-
-  test('its options', async () => {
-    expect(first(section(page, 'The fleet'), 'option')).toEqual(await known((given) => virtualFleet(given)))
-    const fleet = virtualFleet()
-    expect(first(section(page, 'Trouble'), '`trouble`')).toEqual(await known((given) => fleet.trouble(given)))
-  })
-
-  test('its members, those of a process and of the store', () => {
-    expect(first(section(page, 'The fleet'), 'member')).toEqual(
-      members('testing/virtual-fleet/virtual-fleet.ts', 'VirtualFleet'),
-    )
-    expect(first(section(page, 'A process'), 'member')).toEqual(
-      members('testing/virtual-fleet/virtual-process.ts', 'VirtualProcess'),
-    )
-    expect(first(page, 'method')).toEqual(members('testing/virtual-fleet/virtual-server.ts', 'VirtualServer'))
-  })
-})
-
-describe('a default on a page is the one that holds', () => {
   const plan: Record<string, unknown> = { ...planOf({}) }
   const page = [...rows(section(options, 'createCache'), 'option'), ...rows(doc('README.md').text, 'option')]
   const simple = page.filter(([option]) => typeof plan[named(option)] !== 'object' && named(option) in plan)
 
   test.for(simple)('%s', ([option, shown]) => {
     const name = named(option)
-    const text = named(shown).replaceAll(`'`, '')
-    const wanted = plan[name]
-    const inUnits = /^\d+(ms|s|m|h|d)$/.test(text) ? parseDuration(name, text, { most: Infinity }) : Number(text)
-    expect(typeof wanted === 'number' ? inUnits : plain(text)).toBe(wanted)
+    expect(valueOf(name, named(shown))).toBe(plan[name])
   })
 })
 
-test('each code has a row, and no other code has one', () => {
-  const [, union = ''] = /type CacheErrorCode =([^]*?)\n\n/.exec(source('core/errors.ts')) ?? []
-  const codes = [...union.matchAll(/'(\w+)'/g)].map((match) => match[1] as string)
-  expect(codes).toContain('LOAD_FAILED')
-  expect(first(section(errors, 'Codes'), 'code').toSorted()).toEqual(codes.toSorted())
+/** What the text of a default stands for: a duration is in milliseconds. */
+function valueOf(name: string, text: string): unknown {
+  const plain = text.replaceAll("'", '')
+  if (/^\d+(ms|s|m|h|d)$/.test(plain)) return parseDuration(name, plain, { most: Infinity })
+  if (/^\d/.test(plain)) return Number(plain)
+  return plain === 'true' ? true : plain === 'false' ? false : plain
+}
+
+describe('the members on a page are those that there are', () => {
+  const [fleet, explain] = [doc('docs/testing.md').text, doc('docs/explain.md').text]
+  const ofLock = rows(section(locks, 'Usage'), 'method').map(([cell]) => named(cell).replace(/^lock\.|\(.*/g, ''))
+
+  test.for<[of: string, onPage: string[], path: string]>([
+    ['Lock', ofLock, 'core/contract/lock.ts'],
+    ['LockLease', first(section(locks, 'The lease'), 'member'), 'core/contract/lock.ts'],
+    ['LockContract', first(section(locks, 'Custom locks'), 'option'), 'testing/lock-contract/lock-contract.ts'],
+    ['StoreContract', first(section(options, 'Custom stores'), 'option'), 'testing/store-contract/store-contract.ts'],
+    ['VirtualFleet', first(section(fleet, 'The fleet'), 'member'), 'testing/virtual-fleet/virtual-fleet.ts'],
+    ['VirtualProcess', first(section(fleet, 'A process'), 'member'), 'testing/virtual-fleet/virtual-process.ts'],
+    ['VirtualServer', first(fleet, 'method'), 'testing/virtual-fleet/virtual-server.ts'],
+    ['LoadContext', first(section(options, 'The loader'), 'member'), 'core/load/loader.ts'],
+    ['Explanation', first(section(explain, 'explain'), 'member'), 'core/cache/explain.ts'],
+    ['HeldLease', first(section(explain, 'Loads under way'), 'member'), 'core/cache/explain.ts'],
+    ['Trace', first(section(doc('docs/tracing.md').text, 'Custom tracers'), 'member'), 'core/observe/tracing.ts'],
+  ])('of %s', ([name, onPage, path]) => {
+    expect(onPage).not.toEqual([])
+    expect(onPage).toEqual([...new Set(members(path, name))])
+  })
+
+  test('of Cache, each by its name', () => {
+    const methods = members('core/cache/cache.ts', 'Cache')
+    expect(methods).toContain('getOrLoad')
+    expect(methods.filter((method) => !options.includes(`cache.${method}(`))).toEqual([])
+  })
+
+  test('of Store, as many as the page says', () => {
+    const all = members('core/contract/store.ts', 'Store')
+    expect(all.slice(0, 5)).toEqual(['sharded', 'connected', 'clock', 'inspection', 'near'])
+    expect(all.slice(5)).toHaveLength(16)
+    expect(section(options, 'Custom stores')).toContain(
+      'five properties, of which only `sharded` is required, and sixteen methods',
+    )
+  })
 })
 
-test('each reason of an unavailable store has a row, and no other reason has one', () => {
-  const [, union = ''] = /type UnavailableReason =([^]*?)\n\n/.exec(source('core/errors.ts')) ?? []
-  const reasons = [...union.matchAll(/'(\w+)'/g)].map((match) => match[1] as string)
-  expect(reasons).toContain('refused')
-  expect(first(section(errors, 'Why a store is unavailable'), 'reason')).toEqual(reasons)
+describe('each has a row, and no other has one:', () => {
+  test.for<[what: string, onPage: string[], there: string[], one: string]>([
+    [
+      'codes of errors',
+      first(section(errors, 'Codes'), 'code'),
+      union('core/errors.ts', 'CacheErrorCode'),
+      'LOAD_FAILED',
+    ],
+    [
+      'reasons of an unavailable store',
+      first(section(errors, 'Why a store is unavailable'), 'reason'),
+      union('core/errors.ts', 'UnavailableReason'),
+      'refused',
+    ],
+    [
+      'states of peek',
+      first(section(options, 'peek'), '`state`').map((state) => state.replaceAll("'", '')),
+      union('core/cache/cache.ts', 'Peeked<T>'),
+      'fresh',
+    ],
+    [
+      'warnings',
+      first(doc('docs/warnings.md').text, 'code'),
+      [...union('warnings.ts', 'WarningCode'), 'HERDLESS_THROWN'],
+      'HERDLESS_TTL',
+    ],
+  ])('%s', ([, onPage, there, one]) => {
+    expect(there).toContain(one)
+    expect(onPage.toSorted()).toEqual(there.toSorted())
+  })
+
+  test('events, with what comes with them', () => {
+    const [, body = ''] = /interface CacheEvents \{\n([^]*?)\n\}/.exec(source('core/observe/events.ts')) ?? []
+    const events = [...body.matchAll(/^ {2}(\w+): \{ (.*) \}$/gm)].map(([, name, fields = '']) => {
+      return [name, ...[...fields.matchAll(/(\w+):/g)].map((match) => match[1])]
+    })
+    expect(events.length).toBeGreaterThan(10)
+    const onPage = rows(section(options, 'Events'), 'event').map(([name, fields = '']) => {
+      return [named(name), ...[...fields.matchAll(/`(\w+)`/g)].map((match) => match[1])]
+    })
+    expect(onPage).toEqual(events)
+  })
 })
 
-test('each warning has a row, and no other warning has one', () => {
-  const [, union = ''] = /type WarningCode =([^]*?)\n\n/.exec(source('warnings.ts')) ?? []
-  const codes = [...union.matchAll(/'(\w+)'/g)].map((match) => match[1] as string)
-  expect(codes).toContain('HERDLESS_TTL')
+test('the warnings name the events that silence them', () => {
   const page = rows(doc('docs/warnings.md').text, 'code')
-  expect(page.map(([code]) => named(code))).toEqual([...codes, 'HERDLESS_THROWN'])
   const silenced = page.flatMap(([, , events = '']) => [...events.matchAll(/`(\w+)`/g)].map((match) => match[1]))
   expect(new Set(silenced)).toEqual(new Set(['storeFailure', 'degraded', 'push', 'lost']))
 })
 
-test('each event has a row with what comes with it, and no other event has one', () => {
-  const [, body = ''] = /interface CacheEvents \{\n([^]*?)\n\}/.exec(source('core/observe/events.ts')) ?? []
-  const events = [...body.matchAll(/^ {2}(\w+): \{ (.*) \}$/gm)].map(([, name, fields = '']) => {
-    return [name, ...[...fields.matchAll(/(\w+):/g)].map((match) => match[1])]
-  })
-  expect(events.length).toBeGreaterThan(10)
-  const onPage = rows(section(options, 'Events'), 'event').map(([name, fields = '']) => {
-    return [named(name), ...[...fields.matchAll(/`(\w+)`/g)].map((match) => match[1])]
-  })
-  expect(onPage).toEqual(events)
-})
-
-test(`each member of the loader's context has a row`, () => {
-  expect(first(section(options, 'The loader'), 'member')).toEqual(members('core/load/loader.ts', 'LoadContext'))
-})
-
-test('each method of a cache has its name on the page', () => {
-  const methods = members('core/cache/cache.ts', 'Cache')
-  expect(methods).toContain('getOrLoad')
-  expect(methods.filter((method) => !options.includes(`cache.${method}(`))).toEqual([])
-})
-
-test('each state of peek has a row', () => {
-  const [, type = ''] = /type Peeked<T> =([^]*?)\n\n/.exec(source('core/cache/cache.ts')) ?? []
-  const states = [...type.matchAll(/'(\w+)'/g)].map((match) => match[1])
-  expect(first(section(options, 'peek'), '`state`').map((state) => state.replaceAll(`'`, ''))).toEqual(states)
-})
-
-test('the contract of a store has as many methods as the page says', () => {
-  const all = members('core/contract/store.ts', 'Store')
-  const [properties, methods] = [all.slice(0, 5), all.slice(5)]
-  expect(properties).toEqual(['sharded', 'connected', 'clock', 'inspection', 'near'])
-  expect(methods).toHaveLength(16)
-  expect(section(options, 'Custom stores')).toContain(
-    'five properties, of which only `sharded` is required, and sixteen methods',
-  )
-})
-
-test.for([
-  ['core/cache/explain.ts', 'Explanation', 'explain'],
-  ['core/cache/explain.ts', 'HeldLease', 'Loads under way'],
-] as const)('each member that %s tells has a row', ([path, type, heading]) => {
-  expect(first(section(doc('docs/explain.md').text, heading), 'member')).toEqual(members(path, type))
-})
-
-test('each member of a trace has a row', () => {
-  const there = first(section(doc('docs/tracing.md').text, 'Custom tracers'), 'member')
-  expect(there).toEqual(members('core/observe/tracing.ts', 'Trace'))
-})
-
-test('each option of the contract suite has a row', () => {
-  expect(first(section(options, 'Custom stores'), 'option')).toEqual(
-    members('testing/store-contract/store-contract.ts', 'StoreContract'),
-  )
+test('each reason not to store has a row', () => {
+  const reasons = union('http/policy/storable.ts', 'Why')
+  expect(reasons).toContain('no-store')
+  const page = section(doc('docs/responses.md').text, 'Cacheable requests and responses')
+  const onPage = new Set(first(page, '`detail`'))
+  expect(reasons.filter((reason) => !onPage.has(reason))).toEqual([])
 })
 
 test.for([
