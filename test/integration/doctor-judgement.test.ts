@@ -89,16 +89,12 @@ describe('of its memory', () => {
   })
 })
 
-test('of its persistence: a fork that takes half of what commands may is a warning', () => {
-  const forked = (micros: number): Finding[] =>
-    persistence(said(`aof_enabled:0\r\nlatest_fork_usec:${micros}`, {}, { save: '' }))
-  expect(levels(forked(250_001))).toEqual(['warning'])
-  expect(levels(forked(250_000))).toEqual(['ok'])
-})
-
-test('of its persistence: an append-only file that cannot be written is a problem', () => {
-  const broken = 'aof_enabled:1\r\naof_last_write_status:err'
-  expect(levels(persistence(said(broken, {}, { appendfsync: 'always' })))).toEqual(['problem'])
+test.for([
+  ['aof_enabled:0\r\nlatest_fork_usec:250001', { save: '' }, 'warning'],
+  ['aof_enabled:0\r\nlatest_fork_usec:250000', { save: '' }, 'ok'],
+  ['aof_enabled:1\r\naof_last_write_status:err', { appendfsync: 'always' }, 'problem'],
+] as const)('of its persistence: %j with %j is judged a %s', ([info, config, level]) => {
+  expect(levels(persistence(said(info, {}, config)))).toEqual([level])
 })
 
 describe('of the time', () => {
@@ -148,25 +144,8 @@ test.for([
 })
 
 test('figures have a unit and no more digits than they need', () => {
-  expect([0, 1023, 1024, 1536, 102_400, 5 * 2 ** 30, 2 ** 50].map(bytes)).toEqual([
-    '0 bytes',
-    '1023 bytes',
-    '1.0 KiB',
-    '1.5 KiB',
-    '100 KiB',
-    '5.0 GiB',
-    '1024 TiB',
-  ])
-  expect([0.123, 42.4, 999, 1_000, 1_549, 10_000, 599_000, 600_000, 36_000_000, 864_000_000].map(time)).toEqual([
-    '0.12 ms',
-    '42 ms',
-    '999 ms',
-    '1 s',
-    '1.5 s',
-    '10 s',
-    '599 s',
-    '10 min',
-    '10 h',
-    '10 days',
-  ])
+  const sizes = [0, 1023, 1024, 1536, 102_400, 5 * 2 ** 30, 2 ** 50]
+  expect(sizes.map(bytes).join(', ')).toBe('0 bytes, 1023 bytes, 1.0 KiB, 1.5 KiB, 100 KiB, 5.0 GiB, 1024 TiB')
+  const times = [0.123, 42.4, 999, 1_000, 1_549, 10_000, 599_000, 600_000, 36_000_000, 864_000_000]
+  expect(times.map(time).join(', ')).toBe('0.12 ms, 42 ms, 999 ms, 1 s, 1.5 s, 10 s, 599 s, 10 min, 10 h, 10 days')
 })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { realpath } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { startProxy } from '../support/proxy.ts'
 import { missingFor, startRedis } from '../support/servers.ts'
@@ -25,20 +25,9 @@ describe('on a server that is as it should be', () => {
     expect(code).toBe(0)
     expect(checksWith(told, 'problem')).toEqual([])
     expect(checksWith(told, 'warning')).toEqual([])
-    expect(checksWith(told, 'ok')).toEqual([
-      'server',
-      'access',
-      'round trip',
-      'clock',
-      'rights',
-      'locks',
-      'lease',
-      'messages',
-      'memory',
-      'persistence',
-      'connections',
-      'slow commands',
-    ])
+    expect(checksWith(told, 'ok').join(', ')).toBe(
+      'server, access, round trip, clock, rights, locks, lease, messages, memory, persistence, connections, slow commands',
+    )
     expect(checksWith(told, 'note')).toEqual(['replicas'])
     expect(await server.client.keys('*')).toEqual(['{shop:mine}'])
     expect(await server.client.pubsub('CHANNELS', '*')).toEqual([])
@@ -202,7 +191,7 @@ describe('a command line', () => {
     expect({ code, out }).toEqual({ code: 2, out: '' })
   })
 
-  test.for([['--version'], ['--help'], ['doctor', '--help']])('%s is answered with 0', async (args) => {
+  test.for([['--version'], ['--help']])('%s is answered with 0', async (args) => {
     const { code, out, err } = await herdless(args)
     expect(out).toMatch(args[0] === '--version' ? /^\d+\.\d+\.\d+\n$/ : /^Usage: herdless/)
     expect({ code, err }).toEqual({ code: 0, err: '' })
@@ -218,7 +207,7 @@ describe('the client library of the application', () => {
     expect(out).toContain('User default has all rights')
     expect(out).toMatch(/16 messages of .* at once arrived/)
     expect(out).toContain('Claimed, filled, read and invalidated a key')
-    expect(out).toContain(`The pages are in ${await realpath(tmpdir())}`)
+    expect(out).toContain(`The pages are in ${await realpath(dirname(folder))}.`)
   })
 
   test.for(libraries)('may be %s to say why a server is not examined', async (library) => {

@@ -18,7 +18,7 @@ const payloads: readonly { what: string; bytes: Uint8Array }[] = [
 /** Values that must come back unchanged. */
 export const values: readonly ContractTest[] = [
   ...payloads.map(({ what, bytes }): ContractTest => ({
-    title: `a value of ${what} comes back as it is, loaded or set, read or claimed`,
+    title: `a value of ${what} comes back as it is, loaded or set, read, claimed or waited for`,
     async run(scene) {
       const loaded = scene.key()
       await scene.load(scene.a, loaded, value(bytes, { ttl: 1, grace: 60_000 }))
@@ -32,11 +32,6 @@ export const values: readonly ContractTest[] = [
         (await scene.claimUntil(scene.b, loaded, 'lease')).stale,
       ]
       for (const entry of entries) assert(found(entry).payload.equals(bytes), 'the bytes are the same')
-    },
-  })),
-  ...payloads.map(({ what, bytes }): ContractTest => ({
-    title: `a value of ${what} reaches those who wait for it`,
-    async run(scene) {
       for (const inlineLimit of [4_096, 0]) {
         const key = scene.key()
         const lease = await scene.lease(scene.a, key)
@@ -46,7 +41,7 @@ export const values: readonly ContractTest[] = [
           ? await scene.filled(scene.b, key, wait)
           : expected(await scene.claim(scene.b, key, { awaited: wait.token }), 'fresh').entry
         wait.leave()
-        assert(entry.payload.equals(bytes), 'the bytes are the same')
+        assert(entry.payload.equals(bytes), 'the bytes that were waited for are the same')
         assert.equal(entry.token, lease.token)
       }
     },
