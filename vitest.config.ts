@@ -70,8 +70,9 @@ const onOlder = {
 /** Express and other libraries change node:http for the whole process, so each file with such tests has its own. */
 const ownProcess = { isolate: true } as const
 
-/** With little beside it. */
-const byTwo = { maxWorkers: 2 } as const
+/** After all the others, and with little beside it: by night, faults and http-cache-tests are judged by the clock, too. */
+const byTwo = { maxWorkers: 2, sequence: { groupOrder: 1 } } as const
+const oneByOne = { maxWorkers: 1, sequence: { groupOrder: 2 } } as const
 
 const thorough = { env: { THOROUGH: 'yes' } } as const
 
@@ -90,14 +91,13 @@ const projects: TestProjectInlineConfiguration[] = [
   withRedis('identity', 'http', ['identity/*'], { provide: { frame: 'express' }, ...ownProcess }),
   ...frames.map((frame) => withRedis(`http-${frame}`, 'http', names(overTheWire), { provide: { frame } })),
   withRedis('conformance-express', 'http', ['conformance/*'], { provide: { frame: 'express' } }),
-  // A part of http-cache-tests is about whole seconds, of which a busy machine loses some.
   withRedis('conformance-express-all', 'http', ['conformance/conformance'], {
     ...thorough,
+    ...oneByOne,
     provide: { frame: 'express' },
-    maxWorkers: 1,
   }),
   ...frames.map((frame) =>
-    withRedis(`conformance-${frame}`, 'http', ['conformance/conformance'], { provide: { frame }, maxWorkers: 1 }),
+    withRedis(`conformance-${frame}`, 'http', ['conformance/conformance'], { ...oneByOne, provide: { frame } }),
   ),
   ...folder('docs'),
   withRedis('docs-run-all', 'docs', ['blocks', 'examples'], thorough),
@@ -116,7 +116,7 @@ const projects: TestProjectInlineConfiguration[] = [
   withRedis('locks-all', 'locks', ['harmed'], { maxConcurrency: 4 }),
   // Counts bytes of the heap, so it is alone in its process and may collect garbage.
   withRedis('bench', 'bench', ['*'], { isolate: true, execArgv: ['--expose-gc'] }),
-  withRedis('chaos', 'chaos', ['three'], byTwo),
+  withRedis('chaos', 'chaos', ['three']),
   withRedis('chaos-all', 'chaos', ['!(three)'], { ...byTwo, env: { EVERY_CLIENT: 'yes' } }),
   withRedis('chaos-node-redis', 'chaos', ['replies'], {
     ...byTwo,
