@@ -1,7 +1,7 @@
 /** Runs suites of `tools/suites.mjs`, with the packages that they need, and counts their tests. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
@@ -26,6 +26,8 @@ export async function runSuites(names, count) {
   const projects = names.map((name) => `--project=${name}`)
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${results}`]
   const folder = await mkdtemp(join(tmpdir(), 'herdless-tests-'))
+  // PostgreSQL runs as a user of its own, and has its folder in here.
+  await chmod(folder, 0o711)
   const env = { TMPDIR: folder }
   const failure = await command('vitest', ['run', ...projects, ...reporters], { env }).then(
     () => allGone(folder),
