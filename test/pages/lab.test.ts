@@ -25,7 +25,7 @@ describe.skipIf(reason !== undefined)(`the page of the lab${reason ? ` (${reason
     redis = new Redis(live.redisUrl, { retryStrategy: () => 50 })
     redis.on('error', () => {})
     browser = await launchBrowser()
-  }, 180_000)
+  })
 
   afterAll(async () => {
     await browser?.close()

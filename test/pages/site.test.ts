@@ -27,7 +27,7 @@ beforeAll(async () => {
   server = createServer(express().use(base, express.static(dist))).listen(0, '127.0.0.1')
   await once(server, 'listening')
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}, 180_000)
+}, 900_000)
 
 afterAll(() => void server?.close())
 
