@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Explanation } from '../core/cache/explain.ts'
 import { longestLife } from '../core/time/duration.ts'
-import { openCache } from '../core/cache/observing-cache.ts'
+import { openCache } from '../core/cache/open-cache.ts'
 import { checkKey } from '../core/entry/key.ts'
 import { redisStore } from '../redis/index.ts'
 import { connected, patience } from './connected.ts'
