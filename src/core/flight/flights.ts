@@ -55,11 +55,9 @@ export class Flights {
    */
   ask(asked: Asked, read?: ReadResult): Promise<unknown> {
     const caller = callers.callerOf(asked)
-    const { signal, plan } = caller
     this.#open++
-    // Else the caller's time may end before its read does.
-    const isPlain = signal === undefined && plan.waitTimeout > this.#commandTimeout
     const answer = read === undefined ? this.#begin(caller) : settled(() => this.#found(caller, read))
+    const isPlain = caller.signal === undefined && caller.plan.waitTimeout > this.#commandTimeout
     return isPlain ? answer : this.#bounded(caller, answer)
   }
 
@@ -127,6 +125,12 @@ export class Flights {
       (read) => this.#found(caller, read),
       (error: CacheError) => this.#findInOutage(caller, error),
     )
+  }
+
+  #readAgain(caller: Caller): Promise<unknown> {
+    const left = caller.askedAtMs + caller.plan.waitTimeout - this.#parts.clock.now()
+    const answer = this.#read(caller)
+    return left > this.#commandTimeout ? answer : this.#bounded(caller, answer)
   }
 
   /** Goes on from a read: with its value, or with a flight. */
@@ -208,7 +212,7 @@ export class Flights {
         caller.voided++
     }
     caller.flights++
-    return this.#read(caller)
+    return this.#readAgain(caller)
   }
 
   /** Answers a caller while the store is away. */
@@ -346,13 +350,14 @@ export class Flights {
     if (circle !== null) this.#fail(caller, circle)
   }
 
-  /** Ends the wait of a caller also with its signal, and with its deadline while it reads. */
+  /** Ends the wait of a caller also with its signal, and with its deadline while it reads: a read may take longer. */
   #bounded(caller: Caller, answer: Promise<unknown>): Promise<unknown> {
     const { deadlines } = this.#parts
     const { signal, askedAtMs, plan } = caller
     const at = askedAtMs + plan.waitTimeout
     return new Promise((resolve, reject) => {
       const abort = (): void => {
+        if (caller.over) return
         callers.leave(caller)
         this.#done(caller)
         end()
@@ -360,6 +365,7 @@ export class Flights {
       }
       const due = {
         expire: (): void => {
+          if (caller.over) return
           callers.leave(caller)
           resolve(settled(() => this.#late(caller)))
         },

@@ -106,7 +106,7 @@ class LeasedLoad {
     const lost = await atMost(ms, clock, [loss.promise(), ...(over === undefined ? [] : [over])], null)
     if (lost !== null) return lost
     const [ours] = await Promise.all(store.renew([this.#lease]).map((answer) => answer.catch(() => true)))
-    if (ours !== false) return null
+    if (ours !== false || loss.reason !== null) return loss.reason
     return new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost before the load began`, { key })
   }
 

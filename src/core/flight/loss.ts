@@ -5,6 +5,11 @@ export class Loss {
   #reason: CacheError | null = null
   #tell: ((reason: CacheError) => void) | null = null
 
+  /** Why the result is lost; `null` if it is not. */
+  get reason(): CacheError | null {
+    return this.#reason
+  }
+
   /** Only the first call counts. */
   lose(reason: CacheError): void {
     if (this.#reason !== null) return
