@@ -57,16 +57,16 @@ export class FleetCache implements Cache {
   #state: 'open' | 'closing' | 'closed' = 'open'
   #closing: Promise<void> | null = null
 
-  /** @param elder the cache whose sibling this one is: it opens and closes the store */
-  constructor(plan: CachePlan, backing: Store, elder: FleetCache | null = null) {
+  /** @param isSibling whether another cache opens and closes the store */
+  constructor(plan: CachePlan, backing: Store, parts: CacheParts, isSibling = false) {
     this.#plan = plan
     this.#backing = backing
-    this.#parts = assemble(plan, backing, elder === null ? null : elder.#parts)
-    this.#plans = new CallPlans(plan, elder === null ? (ttl) => this.events.ttlGiven(ttl) : undefined)
+    this.#parts = parts
+    this.#plans = new CallPlans(plan, isSibling ? undefined : (ttl) => this.events.ttlGiven(ttl))
     this.#wraps = new Wraps(this, plan, this.#plans)
     this.#near = plan.refreshAhead === null ? this.#parts.near : null
     this.#writes = new Writes(plan, this.#parts)
-    if (elder === null) this.#parts.store.open()
+    if (!isSibling) this.#parts.store.open()
   }
 
   getOrLoad<T extends Taken<S>, S extends MaybeSchema = undefined>(
@@ -219,7 +219,8 @@ export class FleetCache implements Cache {
   /** A cache for values of another kind; see `siblingOf`. */
   sibling(changes: SiblingChanges): Sibling {
     this.#checkOpen()
-    const cache = new FleetCache(siblingPlan(this.#plan, changes), this.#backing, this)
+    const plan = siblingPlan(this.#plan, changes)
+    const cache = new FleetCache(plan, this.#backing, assemble(plan, this.#backing, this.#parts), true)
     this.#siblings.push(cache)
     return new Sibling(cache, cache.#parts, this.#plan)
   }

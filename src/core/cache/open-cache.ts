@@ -4,6 +4,7 @@ import type { Events } from '../observe/events.ts'
 import type { CacheOptions } from '../options/options.ts'
 import { planOf, type CachePlan } from '../options/plan.ts'
 import type { Clock } from '../time/clock.ts'
+import { assemble } from './assembly.ts'
 import type { Cache } from './cache.ts'
 import { FleetCache } from './fleet-cache.ts'
 import { ObservingCache } from './observing-cache.ts'
@@ -22,7 +23,7 @@ export function openCache(
 ): Cache {
   const plan = planOf(options)
   const open = (its: CachePlan, store: Store): FleetCache => {
-    const cache = new FleetCache(its, store)
+    const cache = new FleetCache(its, store, assemble(its, store))
     if (plan.warnings) watch?.(cache.events, options, plan)
     return cache
   }
