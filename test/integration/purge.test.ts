@@ -164,7 +164,7 @@ describe('a purge that reaches nothing says so', () => {
       expect(await herdless(['purge', server.url, '--namespace', 'shpo', '--tag', 't', '--all', ...json])).toEqual({
         code: 1,
         out: '',
-        err: 'herdless: Nothing is stored in namespace shpo. There is something in: shop\n',
+        err: 'herdless: Nothing is stored in namespace shpo. Did you mean --namespace shop?\n',
       })
     }
     expect((await server.client.keys('*')).toSorted()).toEqual(before.toSorted())
@@ -244,7 +244,7 @@ test('a purge is carried out where the search for the namespace ends among too m
   expect(await purge('--tag', 'page')).toEqual({
     code: 0,
     out: 'shop tag "page": no value has it\n',
-    err: 'herdless: None of the first 50000 keys is in namespace shop. There is something in: other\n',
+    err: 'herdless: None of the first 50000 keys is in namespace shop. Did you mean --namespace other?\n',
   })
 })
 
@@ -258,7 +258,7 @@ test('values of a cluster are purged, on whichever node they are', async () => {
   expect(code).toBe(0)
   for (const cache of caches) expect(await statesOf(cache)).toEqual(all('missing'))
   const typo = await herdless([...args, 'shpo', '--all'])
-  expect(typo).toMatchObject({ code: 1, err: expect.stringContaining('There is something in: shop\n') as string })
+  expect(typo).toMatchObject({ code: 1, err: expect.stringContaining('Did you mean --namespace shop?\n') as string })
 })
 
 test('the master of sentinels is purged', async () => {

@@ -106,7 +106,7 @@ async function inTerminal(url: string): Promise<Watching> {
 test('watch tells programs of a stampede with its waiters, and of its end', async () => {
   await using hot = await Stampede.on('user:1', [cacheOf('shop'), cacheOf('shop'), cacheOf('shop')])
   await using cold = await Stampede.on('lonely', [cacheOf('other')])
-  await using watching = await watch(server.url, '--interval', '100')
+  await using watching = await watch(server.url, '--interval', '100ms')
   await using one = await watch(server.url, '--interval', '100ms', '--namespace', 'other', '--json')
 
   const seen = await watching.snapshot('the stampede is seen', ({ loads }) => loads === 2)
@@ -158,7 +158,7 @@ describe.skipIf(process.platform !== 'linux')('in a terminal', () => {
     await watching.shows(/Nothing is being loaded/)
     await gone.kill()
     expect(await watching.ended).toEqual([2, null])
-    expect(watching.out.split('\u{1b}[?1049l')[1]).toMatch(/^herdless: Nobody could be asked: [^\n]*\n$/)
+    expect(watching.out.split('\u{1b}[?1049l')[1]).toMatch(/^herdless: Nobody could be asked: /)
   })
 })
 
@@ -185,7 +185,7 @@ test('the loads of all masters of a cluster are watched, listed and explained', 
   for await (const { key } of cache.leases()) held.push(key)
   expect(held.toSorted()).toEqual(keys)
   const listed = await herdless(['leases', ...args])
-  expect(listed.out).toMatch(/\n12 being loaded\n$/)
+  expect(listed.out).toMatch(/\n12 loads under way\n$/)
   expect(listed.code).toBe(0)
   const explained = await herdless(['explain', '--namespace', 'shop', ...args, 'key 7'])
   expect(explained.out).toContain(`Process ${process.pid} on`)

@@ -7,7 +7,7 @@ export const commandMutations = [
   {
     name: 'a purge of a key leaves the values with a version',
     rule: null,
-    file: 'src/cli/purge.ts',
+    file: 'src/cli/purge/purge.ts',
     from: '[ofTag(keyspace.versionsTag(key)), store.invalidate(own, how)]',
     to: '[isKnown(keyspace.versionsTag(key), client), store.invalidate(own, how)]',
     tests: ['test/integration/purge.test.ts'],
@@ -15,7 +15,7 @@ export const commandMutations = [
   {
     name: 'a purge of a key leaves the value without a version',
     rule: null,
-    file: 'src/cli/purge.ts',
+    file: 'src/cli/purge/purge.ts',
     from: '[ofTag(keyspace.versionsTag(key)), store.invalidate(own, how)]',
     to: '[ofTag(keyspace.versionsTag(key)), keyspace]',
     tests: ['test/integration/purge.test.ts'],
@@ -23,7 +23,7 @@ export const commandMutations = [
   {
     name: 'a soft purge is a hard one',
     rule: null,
-    file: 'src/cli/purge.ts',
+    file: 'src/cli/purge/purge.ts',
     from: "options.soft === true ? 'soft' : 'hard'",
     to: "options.soft === null ? 'soft' : 'hard'",
     tests: ['test/integration/purge.test.ts'],
@@ -31,7 +31,7 @@ export const commandMutations = [
   {
     name: 'a purge writes tags into a namespace that holds nothing',
     rule: null,
-    file: 'src/cli/purge.ts',
+    file: 'src/cli/purge/purge.ts',
     from: 'if (search?.found === false && search.complete) return 1',
     to: '',
     tests: ['test/integration/purge.test.ts'],
@@ -47,7 +47,7 @@ export const commandMutations = [
   {
     name: 'a purge by prefix does nothing where no value knows its prefixes',
     rule: null,
-    file: 'src/cli/purge.ts',
+    file: 'src/cli/purge/purge.ts',
     from: 'if (search?.found === true) await checkReach(asked, client, namespace)',
     to: '',
     tests: ['test/integration/purge.test.ts'],

@@ -1,4 +1,4 @@
-import { many, time } from '../doctor/units.ts'
+import { many, time } from '../units.ts'
 import type { NamedLease } from '../held.ts'
 import type { Snapshot } from './snapshot.ts'
 
