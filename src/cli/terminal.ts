@@ -42,3 +42,8 @@ export function linesOf(text: string, width: number, indent = ''): readonly stri
   }
   return lines
 }
+
+/** The text without the signs that a terminal would obey, or that change the direction of others. */
+export function plain(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
+}

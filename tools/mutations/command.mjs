@@ -87,7 +87,7 @@ export const commandMutations = [
   {
     name: 'the table passes on what a terminal obeys',
     rule: null,
-    file: 'src/cli/watch/table.ts',
+    file: 'src/cli/terminal.ts',
     from: "return text.replaceAll(/[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]/gu, '\\u{fffd}')",
     to: 'return text',
     tests: ['test/unit/cli'],
@@ -107,5 +107,21 @@ export const commandMutations = [
     from: '      client.disconnect()\n',
     to: '',
     tests: ['test/integration/outage.test.ts'],
+  },
+  {
+    name: 'a time without a unit is milliseconds',
+    rule: null,
+    file: 'src/cli/target.ts',
+    from: 'parseDuration(option, text,',
+    to: 'parseDuration(option, /^\\d+$/.test(text) ? Number(text) : text,',
+    tests: ['test/integration/explain.test.ts', 'test/integration/doctor.test.ts'],
+  },
+  {
+    name: 'watch forgets a key when its load has ended',
+    rule: null,
+    file: 'src/cli/watch/history.ts',
+    from: 'this.#now - endedAt < kept',
+    to: 'this.#now - endedAt < 0',
+    tests: ['test/unit/cli'],
   },
 ]
