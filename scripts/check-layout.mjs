@@ -16,7 +16,6 @@ const short = new Map([
   ['src/redis/redis-store.ts', 'the public name of a store, whose class users do not see'],
   ['src/codecs/returned.ts', 'is shared by the codecs, which do not import each other'],
   ['src/cli/main.ts', 'is the program that npm installs; everything else can be imported without running it'],
-  ['src/cli/lines.ts', 'is shared by the commands, which do not import each other'],
 ])
 
 const checkout = join(dirname(fileURLToPath(import.meta.url)), '..')

@@ -6,7 +6,7 @@ import { reasonOf } from '../../../redis/connection/unavailable-reason.ts'
 import type { Reply } from '../connection.ts'
 import { about, type Finding } from '../finding.ts'
 import type { Subject } from './subject.ts'
-import { time } from '../units.ts'
+import { time } from '../../units.ts'
 
 const voice = about('lease', 'docs/protocol.md#steps-and-round-trips')
 
