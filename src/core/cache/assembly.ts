@@ -59,6 +59,7 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
     pacing: new Pacing(clock),
     watchdog: new Watchdog<Lease>((leases) => store.renew(leases), clock),
     deadlines: new Deadlines(clock),
+    hardDeadlines: new Deadlines(clock, 'background'),
     unleased: new UnleasedLoads({ most, mostQueued, patience: commandTimeout, clock, events }),
     holder,
   }

@@ -1,4 +1,5 @@
 import type { Cache, DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
+import { Deadlines } from '../time/deadlines.ts'
 import { currentLoad, type LoadNode } from '../flight/circular-load.ts'
 import { closedError, ignoreRejection } from '../errors.ts'
 import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
@@ -37,12 +38,14 @@ export class ObservingCache implements Cache {
   readonly #shadow: FleetCache
   readonly #plans: CallPlans
   readonly #wraps: Wraps
+  readonly #deadlines: Deadlines
   #closed = false
 
   /** @param shadow receives only placeholders */
   constructor(plan: CachePlan, shadow: FleetCache) {
     this.#plan = plan
     this.#shadow = shadow
+    this.#deadlines = new Deadlines(plan.clock, 'background')
     this.#plans = new CallPlans(plan)
     this.#wraps = new Wraps(this, plan, this.#plans)
   }
@@ -176,8 +179,15 @@ export class ObservingCache implements Cache {
     if (this.#closed) throw closedError(key)
     signal?.throwIfAborted()
     const { clock } = this.#plan
+    const deadlines = this.#deadlines
     const node: LoadNode = { key, cache: this, parent: currentLoad(), waitsFor: new Set(), running: true }
-    const loaded = runLoader({ key, loader, plan, tags, clock, node, fence: null, stale: null, loss: new Loss() })
+    const loaded = runLoader({
+      ...{ key, loader, plan, tags, clock, node },
+      deadlines,
+      fence: null,
+      stale: null,
+      loss: new Loss(),
+    })
     const { signal: _, ...rest } = ofPlaceholders(options) ?? {}
     // The caller's own load reports its error; the shadow's copy of it has no consumer.
     ignoreRejection(this.#shadow[verb](key, (context) => mark(loaded, context), rest))

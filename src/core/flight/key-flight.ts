@@ -69,10 +69,11 @@ export abstract class KeyFlight implements LoadNode {
    * @param ended called with the answer before its callers have it
    * @returns resolves when they have it
    */
-  async start(ended: (answer: Answer) => void): Promise<void> {
-    const answer = await this.fly()
-    ended(answer)
-    this.#end(answer)
+  start(ended: (answer: Answer) => void): Promise<void> {
+    return this.fly().then((answer) => {
+      ended(answer)
+      this.#end(answer)
+    })
   }
 
   /** Gives up what is under way; its callers are given `error` at once. */

@@ -16,7 +16,6 @@ const mostVoided = 5
 
 /** A lease, the value that its load will replace, and when its claim was sent, by the clock. */
 export interface Granted {
-  readonly state: 'lease'
   readonly lease: Lease
   readonly stale: Entry | null
   readonly claimedAt: number
@@ -51,10 +50,10 @@ export class LeasedFlight extends KeyFlight {
     this.#unwanted = existing !== null && (existing.value === null || existing.replace) ? existing.token : undefined
   }
 
+  /** Claims until there is an answer, or a lease under which it loads. */
   protected async fly(): Promise<Answer> {
     try {
-      const claimed = await this.#claim()
-      return claimed.state === 'lease' ? await loadWithLease(this, claimed, this.parts, this.trace) : claimed
+      return await this.#claim()
     } catch (error) {
       return { state: 'away', error: error as CacheError }
     }
@@ -65,8 +64,8 @@ export class LeasedFlight extends KeyFlight {
     this.loss.lose(error)
   }
 
-  /** Claims until there is an answer, or a lease. Rejects only with STORE_UNAVAILABLE. */
-  async #claim(): Promise<Answer | Granted> {
+  /** Rejects only with STORE_UNAVAILABLE. */
+  async #claim(): Promise<Answer> {
     const { causalNow, clock } = this.parts
     const began = clock.now()
     let voided = 0
@@ -77,7 +76,7 @@ export class LeasedFlight extends KeyFlight {
       const claim = await this.#sendClaim()
       switch (claim.state) {
         case 'lease':
-          return this.#granted(claim, claimedAt)
+          return this.#load(claim, claimedAt)
         case 'pass':
           return { state: 'pass' }
         case 'failed':
@@ -129,10 +128,12 @@ export class LeasedFlight extends KeyFlight {
     })
   }
 
-  /** A lease, unless it may have run out on its way here: another process may load already. */
-  #granted({ lease, stale }: Claim & { state: 'lease' }, claimedAt: number): Granted | Answer {
+  /** Loads under the lease, unless it may have run out on its way here: another process may load already. */
+  #load({ lease, stale }: Claim & { state: 'lease' }, claimedAt: number): Answer | Promise<Answer> {
     const { clock, store } = this.parts
-    if (clock.now() < claimedAt + this.lead.plan.leaseTtl) return { state: 'lease', lease, stale, claimedAt }
+    if (clock.now() < claimedAt + this.lead.plan.leaseTtl) {
+      return loadWithLease(this, { lease, stale, claimedAt }, this.parts, this.trace)
+    }
     ignoreRejection(store.release(lease))
     return { state: 'again' }
   }

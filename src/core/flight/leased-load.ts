@@ -16,13 +16,13 @@ import { LostFlight } from './unleased-flight.ts'
 const longestHold = 250
 
 /** Runs the loader of a flight under its lease, and ends the lease with the result. */
-export async function loadWithLease(
+export function loadWithLease(
   flight: LeasedFlight,
   granted: Granted,
   parts: FlightParts,
   trace: FlightTrace,
 ): Promise<Answer> {
-  return await new LeasedLoad(flight, granted, parts, trace).run()
+  return new LeasedLoad(flight, granted, parts, trace).run()
 }
 
 class LeasedLoad {
@@ -133,9 +133,10 @@ class LeasedLoad {
   #runLoader(stale: Stale | null): Promise<LoadRun> {
     const { key, lead, loss } = this.#flight
     const { loader, plan, tags } = lead
-    const { clock } = this.#parts
+    const { clock, hardDeadlines: deadlines } = this.#parts
     const { fence } = this.#lease
-    return this.#trace.run(() => runLoader({ key, loader, plan, tags, clock, node: this.#flight, fence, stale, loss }))
+    const load = { key, loader, plan, tags, clock, deadlines, node: this.#flight, fence, stale, loss }
+    return this.#trace.run(() => runLoader(load))
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { Clock } from '../time/clock.ts'
+import type { Deadlines, Due } from '../time/deadlines.ts'
 import { loadContexts, type LoadNode } from './circular-load.ts'
 import { longestLife, longestTimer, parseDuration, formatValue, type Duration } from '../time/duration.ts'
 import { CacheError, isError, loadFailedError, quoted, warnOfThrown } from '../errors.ts'
@@ -98,6 +99,8 @@ interface RunnableLoad {
   readonly plan: Plan
   readonly tags: readonly string[]
   readonly clock: Clock
+  /** For its hard timeout. They keep no process alive: the loader may outlive the cache, and waiters have their own. */
+  readonly deadlines: Deadlines
   /** The load, as calls of the loader find it. */
   readonly node: LoadNode
   readonly fence: bigint | null
@@ -108,63 +111,98 @@ interface RunnableLoad {
 
 /** The loader's statements about its result. */
 interface Said {
-  ttl: number | null
-  grace: number
-  tags: readonly string[]
-  validators: Validators | null
-  passFor: number | null
+  readonly ttl: number | null
+  readonly grace: number
+  readonly tags: readonly string[]
+  readonly validators: Validators | null
+  readonly passFor: number | null
 }
 
-/** The context for a loader, which records the loader's statements. Its members are its own: loaders destructure it. */
-function contextOf({ key, fence, stale: found }: RunnableLoad, said: Said, abort: LateAbort): LoadContext {
-  const stale = found !== null && ErrorAnswer.is(found.value) ? null : found
-  return {
-    key,
-    get signal() {
-      return abort.signal
-    },
-    fence,
-    stale,
-    ttl(given) {
-      said.ttl = parseDuration('ttl', given, { most: longestLife })
-    },
-    grace(given) {
-      said.grace = parseDuration('grace', given, { least: 0, most: longestLife })
-    },
-    tags(...given) {
-      said.tags = checkedTags('tags', [...said.tags, ...given])
-    },
-    validators(given) {
-      said.validators = checkedValidators(given)
-    },
-    notModified<T>() {
-      if (stale === null)
-        throw new TypeError(`Expected a stale value of ${quoted(key)} that was not modified: there is none`)
-      said.validators ??= checkedValidators(validatorsOf(stale))
-      return stale.value as T
-    },
-    doNotStore(given = defaultPassFor) {
-      said.passFor = parseDuration('passFor', given, { most: longestTimer })
-    },
-  }
-}
-
-/** An AbortController that is created when its signal is first read, because it costs more than the rest of a load. */
-class LateAbort {
+/**
+ * The context of one load, which records what the loader says. Its members are its own, because loaders destructure it;
+ * they are accessors that all contexts share, because closures and a signal for each cost more than the rest of a load.
+ */
+class RecordingContext {
+  readonly key: string
+  readonly fence: bigint | null
+  readonly stale: Stale | null
+  #ttl: number | null = null
+  #grace: number
+  #tags: readonly string[]
+  #validators: Validators | null = null
+  #passFor: number | null = null
   #controller: AbortController | null = null
-  #reason: CacheError | null = null
+  #lost: CacheError | null = null
 
-  get signal(): AbortSignal {
+  constructor({ key, fence, stale, plan, tags }: RunnableLoad) {
+    this.key = key
+    this.fence = fence
+    this.stale = stale !== null && ErrorAnswer.is(stale.value) ? null : stale
+    this.#grace = plan.grace
+    this.#tags = tags
+    Object.defineProperties(this, RecordingContext.#members)
+  }
+
+  static readonly #members = {
+    signal: member((context) => context.#signal()),
+    ttl: member((context) => (given: Duration) => {
+      context.#ttl = parseDuration('ttl', given, { most: longestLife })
+    }),
+    grace: member((context) => (given: Duration) => {
+      context.#grace = parseDuration('grace', given, { least: 0, most: longestLife })
+    }),
+    tags: member((context) => (...given: readonly string[]) => {
+      context.#tags = checkedTags('tags', [...context.#tags, ...given])
+    }),
+    validators: member((context) => (given: Validators) => {
+      context.#validators = checkedValidators(given)
+    }),
+    notModified: member((context) => () => context.#notModified()),
+    doNotStore: member((context) => (given: Duration = defaultPassFor) => {
+      context.#passFor = parseDuration('passFor', given, { most: longestTimer })
+    }),
+  }
+
+  /** What the loader has said. */
+  get said(): Said {
+    return {
+      ttl: this.#ttl,
+      grace: this.#grace,
+      tags: this.#tags,
+      validators: this.#validators,
+      passFor: this.#passFor,
+    }
+  }
+
+  abort(reason: CacheError): void {
+    this.#lost = reason
+    this.#controller?.abort(reason)
+  }
+
+  #signal(): AbortSignal {
     if (this.#controller === null) {
       this.#controller = new AbortController()
-      if (this.#reason !== null) this.#controller.abort(this.#reason)
+      if (this.#lost !== null) this.#controller.abort(this.#lost)
     }
     return this.#controller.signal
   }
 
-  abort(reason: CacheError): void {
-    this.#reason = reason
-    this.#controller?.abort(reason)
+  #notModified(): unknown {
+    const { key, stale } = this
+    if (stale === null) {
+      throw new TypeError(`Expected a stale value of ${quoted(key)} that was not modified: there is none`)
+    }
+    this.#validators ??= checkedValidators(validatorsOf(stale))
+    return stale.value
+  }
+}
+
+function member(get: (context: RecordingContext) => unknown): PropertyDescriptor {
+  return {
+    enumerable: true,
+    get(this: RecordingContext) {
+      return get(this)
+    },
   }
 }
 
@@ -173,39 +211,58 @@ class LateAbort {
  * a loader that goes on after its timeout is dropped, and its late rejection is ignored.
  */
 export function runLoader(load: RunnableLoad): Promise<LoadRun> {
-  const { key, loader, plan, tags, clock, node } = load
-  const said: Said = { ttl: null, grace: plan.grace, tags, validators: null, passFor: null }
-  const abort = new LateAbort()
-  const context = contextOf(load, said, abort)
-  const startedAt = clock.now()
-  return new Promise((resolve) => {
-    /** Receives the result; once the lease is lost, for the `ended` of that. */
-    let end: (result: LoadResult) => void = resolve
-    const timedOut = (): void => {
-      const message = `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`
-      const error = new CacheError('LOAD_TIMEOUT', message, { key })
-      end({ state: 'failed', error, cooldown: plan.failureCooldown, tags: said.tags })
-      abort.abort(error)
-    }
-    // Background: the loader may outlive the cache, and waiters have timers of their own.
-    const timer = clock.after(plan.hardTimeout, timedOut, 'background')
-    load.loss.tell((error) => {
-      abort.abort(error)
-      resolve({ state: 'lost', error, ended: new Promise((ended) => (end = ended)) })
-    })
-    startLoader(loader, context, node).then(
-      (value) => {
-        loadContexts.ended()
-        timer.cancel()
-        end(resultOf(value, load, said, clock.now() - startedAt))
-      },
-      (thrown: unknown) => {
-        loadContexts.ended()
-        timer.cancel()
-        end(resultOfError(thrown, load, said, clock.now() - startedAt))
-      },
-    )
-  })
+  return new Promise((resolve) => new LoaderRun(load, resolve))
+}
+
+class LoaderRun implements Due {
+  readonly #load: RunnableLoad
+  readonly #context: RecordingContext
+  readonly #startedAt: number
+  /** Receives the result; once the lease is lost, for the `ended` of that. */
+  #end: (result: LoadRun) => void
+
+  constructor(load: RunnableLoad, end: (result: LoadRun) => void) {
+    const { clock, deadlines, loss, loader, node, plan } = load
+    this.#load = load
+    this.#end = end
+    this.#context = new RecordingContext(load)
+    this.#startedAt = clock.now()
+    deadlines.add(this.#startedAt + plan.hardTimeout, this)
+    loss.tell(this.#lose)
+    startLoader(loader, this.#context as unknown as LoadContext, node).then(this.#returned, this.#threw)
+  }
+
+  /** The hard timeout is over. */
+  expire(): void {
+    const { key, plan } = this.#load
+    const message = `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`
+    const error = new CacheError('LOAD_TIMEOUT', message, { key })
+    this.#end({ state: 'failed', error, cooldown: plan.failureCooldown, tags: this.#context.said.tags })
+    this.#context.abort(error)
+  }
+
+  readonly #lose = (error: CacheError): void => {
+    this.#context.abort(error)
+    const end = this.#end
+    const ended = new Promise<LoadResult>((resolve) => (this.#end = resolve as (result: LoadRun) => void))
+    end({ state: 'lost', error, ended })
+  }
+
+  readonly #returned = (value: unknown): void => {
+    this.#end(resultOf(value, this.#load, this.#context.said, this.#took()))
+  }
+
+  readonly #threw = (thrown: unknown): void => {
+    this.#end(resultOfError(thrown, this.#load, this.#context.said, this.#took()))
+  }
+
+  /** The loader has ended: how long it took. */
+  #took(): number {
+    const { clock, deadlines, plan } = this.#load
+    loadContexts.ended()
+    deadlines.delete(this.#startedAt + plan.hardTimeout, this)
+    return clock.now() - this.#startedAt
+  }
 }
 
 /** Calls the loader; a synchronous throw is a rejection. */

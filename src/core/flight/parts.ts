@@ -28,6 +28,8 @@ export interface FlightParts {
   readonly pacing: Pacing
   readonly watchdog: Watchdog<Lease>
   readonly deadlines: Deadlines
+  /** Those of loads. */
+  readonly hardDeadlines: Deadlines
   readonly unleased: UnleasedLoads
   /** The description of this process in its claims. */
   readonly holder: string

@@ -50,7 +50,7 @@ export class UnleasedFlight extends KeyFlight {
 
   /** Runs the loader. A value that the store would refuse is refused: the outcome must not depend on the store. */
   async #load(): Promise<LoadRun> {
-    const { clock, codec, events, near, keyspace, tracing, unstored, failures } = this.parts
+    const { clock, codec, events, near, keyspace, tracing, unstored, failures, hardDeadlines: deadlines } = this.parts
     const { key, lead } = this
     const { loader, plan, tags } = lead
     const began = clock.now()
@@ -58,7 +58,7 @@ export class UnleasedFlight extends KeyFlight {
     const expected = near?.expectAlone(key) ?? null
     const trace = tracing.begin('load', key)
     const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss }
-    const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, ...own }))
+    const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, deadlines, ...own }))
     const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
     const run: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept, cooldown: 0, tags } : loaded
     if (run.state === 'failed') {

@@ -13,10 +13,13 @@ interface Moment {
 /** Deadlines, of which those of the same millisecond share a timer: a crowd that waits for one answer asked at once. */
 export class Deadlines {
   readonly #clock: Clock
+  readonly #kind: 'background' | undefined
   readonly #moments = new Map<number, Moment>()
 
-  constructor(clock: Clock) {
+  /** @param kind `background`: they do not keep the process alive */
+  constructor(clock: Clock, kind?: 'background') {
     this.#clock = clock
+    this.#kind = kind
   }
 
   /** @param at by the clock, in milliseconds; the deadline is over at the end of that millisecond */
@@ -24,7 +27,7 @@ export class Deadlines {
     const ms = Math.ceil(at)
     const moment = this.#moments.get(ms)
     if (moment !== undefined) return void moment.due.add(due)
-    const timer = this.#clock.after(Math.max(0, ms - this.#clock.now()), () => this.#ring(ms))
+    const timer = this.#clock.after(Math.max(0, ms - this.#clock.now()), () => this.#ring(ms), this.#kind)
     this.#moments.set(ms, { timer, due: new Set([due]) })
   }
 
