@@ -16,7 +16,11 @@ import { Tracing } from '../observe/tracing.ts'
 import type { CachePlan } from '../options/plan.ts'
 import { causalClock } from '../time/clock.ts'
 import { Deadlines } from '../time/deadlines.ts'
+import { Window } from '../time/window.ts'
 import { describeHolder } from './explain.ts'
+
+/** The most claims under way of a cache: ten commands of a hundred keys each. */
+const mostClaims = 1_000
 
 /** The parts of one cache. */
 export interface CacheParts extends FlightParts {
@@ -60,6 +64,8 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
     watchdog: new Watchdog<Lease>((leases) => store.renew(leases), clock),
     deadlines: new Deadlines(clock),
     hardDeadlines: new Deadlines(clock, 'background'),
+    // With keys on several servers, the silence of one must not hold up the claims of the others.
+    claims: new Window(backing.sharded ? Number.POSITIVE_INFINITY : mostClaims),
     unleased: new UnleasedLoads({ most, mostQueued, patience: commandTimeout, clock, events }),
     holder,
   }

@@ -66,11 +66,13 @@ export class LeasedFlight extends KeyFlight {
 
   /** Rejects only with STORE_UNAVAILABLE. */
   async #claim(): Promise<Answer> {
-    const { causalNow, clock } = this.parts
+    const { causalNow, clock, claims } = this.parts
     const began = clock.now()
     let voided = 0
     for (let asked = 1; ; asked++) {
       if (asked > 1 && !this.#isWanted(began)) return { state: 'again' }
+      const turn = claims.enter()
+      if (turn !== null) await turn
       const currentAsOf = causalNow()
       const claimedAt = clock.now()
       const claim = await this.#sendClaim()
@@ -113,10 +115,10 @@ export class LeasedFlight extends KeyFlight {
     return voided === mostVoided || this.parts.clock.now() >= askedAtMs + plan.waitTimeout / 2
   }
 
-  #sendClaim(): Promise<Claim> {
-    const { store, keyspace, holder } = this.parts
+  async #sendClaim(): Promise<Claim> {
+    const { store, keyspace, holder, claims } = this.parts
     const { plan } = this.lead
-    return store.claim({
+    const request = {
       key: keyspace.keyOf(this.key, plan.version),
       token: store.newToken(),
       leaseTtl: plan.leaseTtl,
@@ -125,7 +127,12 @@ export class LeasedFlight extends KeyFlight {
       awaited: this.#awaited,
       holder,
       context: boundContext(this.trace.context),
-    })
+    }
+    try {
+      return await store.claim(request)
+    } finally {
+      claims.leave()
+    }
   }
 
   /** Loads under the lease, unless it may have run out on its way here: another process may load already. */

@@ -9,6 +9,7 @@ import type { Events } from '../observe/events.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { CausalTime, Clock } from '../time/clock.ts'
 import type { Deadlines } from '../time/deadlines.ts'
+import type { Window } from '../time/window.ts'
 import type { Pacing } from './pacing.ts'
 import type { UnleasedLoads } from './unleased-loads.ts'
 import type { UnstoredValues } from './unstored-values.ts'
@@ -31,6 +32,8 @@ export interface FlightParts {
   /** Those of loads. */
   readonly hardDeadlines: Deadlines
   readonly unleased: UnleasedLoads
+  /** Bounds the claims under way: a burst of keys goes on in waves, each of which is over before the garbage collector comes. */
+  readonly claims: Window
   /** The description of this process in its claims. */
   readonly holder: string
 }
