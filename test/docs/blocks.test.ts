@@ -25,6 +25,16 @@ test.for(pages)('every block of $path says what language it is in, and code says
   expect(blocks.flatMap(({ place }, index) => (flaws[index] === null ? [] : [`${place}: ${flaws[index]}`]))).toEqual([])
 })
 
+test('code fits into a page: at most 76 columns, but for imports and for what is printed', () => {
+  const wide = scripts.flatMap(({ place, code }) =>
+    code
+      .split('\n')
+      .filter((line) => line.length > 76 && !/^import |\/\/ → /.test(line))
+      .map((line) => `${place}: ${line}`),
+  )
+  expect(wide).toEqual([])
+})
+
 describe('the code on the pages', () => {
   let redis: RedisServer
   let nodes: RedisNodes
