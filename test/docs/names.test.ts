@@ -165,7 +165,7 @@ describe('a default on a page is the one that holds', () => {
   })
 
   const plan: Record<string, unknown> = { ...planOf({}) }
-  const page = [...rows(section(options, 'createCache'), 'option'), ...rows(doc('README.md').text, 'option')]
+  const page = rows(section(options, 'createCache'), 'option')
   const simple = page.filter(([option]) => typeof plan[named(option)] !== 'object' && named(option) in plan)
 
   test.for(simple)('%s', ([option, shown]) => {
