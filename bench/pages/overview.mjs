@@ -10,6 +10,7 @@ import { table } from './table.mjs'
  * @typedef {object} Words
  * @property {(date: string) => string} before stands above the table
  * @property {string} after stands below it
+ * @property {string} head of the cases
  * @property {Record<'invalidated' | 'killed' | 'failing' | 'cold', string>} rows
  * @property {[fresh: string, old: string]} values
  * @property {(loads: number) => string} loads
@@ -24,6 +25,7 @@ export const english = {
   after: `🟢 one load for the whole fleet, and right answers · 🟡 one load per process, or late answers · 🔴 more loads, or wrong answers.
 *Invalidated*: what the next callers are given. *Killed*: two loads are the least, because the first one died with its process.
 A load per process is often good enough: [do you need this?](docs/do-you-need-this.md) [How it compares](docs/comparison.md) has the versions, times and commands, and what speaks for each package.`,
+  head: 'what happens',
   rows: {
     invalidated: 'the key is invalidated while it is loaded',
     killed: 'the process that loads is killed',
@@ -46,6 +48,7 @@ export const chinese = {
   after: `🟢 整个集群一次加载，结果正确 · 🟡 每个进程一次加载，或者结果来得晚 · 🔴 加载更多，或者结果错误。
 *失效*：此后的调用方拿到的值。*被杀*：至少要加载两次，因为第一次随进程一起没了。
 每个进程加载一次往往已经够用：[你需要它吗？](docs/do-you-need-this.md)[横向对比](docs/comparison.md)列出了版本、耗时、命令数，以及每个库的长处。`,
+  head: '情形',
   rows: {
     invalidated: '加载途中 key 被失效',
     killed: '负责加载的进程被杀',
@@ -87,7 +90,7 @@ export function overview({ date, peers }, words) {
   ])
   return `${words.before(date)}
 
-${table(['', ...heads], rows)}
+${table([words.head, ...heads], rows)}
 
 ${words.after}
 `
