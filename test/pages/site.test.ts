@@ -127,7 +127,7 @@ describe.skipIf(reason !== undefined)(`in a browser${reason ? ` (${reason})` : '
   test.for(['', 'zh/'])('shows claim, install and code on the first screen of "%s", and leads on', async (path) => {
     await using page = await open(path, 1440)
     for (const part of ['h1', '.claim', 'text=npm install', 'text=cache.getOrLoad', '.actions a'])
-      expect((await page.locator(part).first().boundingBox())?.y, part).toBeLessThan(800)
+      expect((await page.locator(part).first().boundingBox())?.y, `${part} is too low`).toBeLessThan(800)
     expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThan(3000)
   })
 
@@ -143,7 +143,7 @@ describe.skipIf(reason !== undefined)(`in a browser${reason ? ` (${reason})` : '
     await page.setContent(`<style>${likeGitHub}</style><article>${html}</article>`)
     for (const part of ['h1', 'pre >> nth=1', 'pre >> nth=2', 'img >> nth=0']) {
       const box = await page.locator(part).first().boundingBox()
-      expect((box?.y ?? 800) + (box?.height ?? 0), part).toBeLessThanOrEqual(800)
+      expect((box?.y ?? 800) + (box?.height ?? 0), `${part} is too low`).toBeLessThanOrEqual(800)
     }
     await page.close()
   })
