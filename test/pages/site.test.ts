@@ -133,13 +133,13 @@ describe.skipIf(reason !== undefined)(`in a browser${reason ? ` (${reason})` : '
 
   test('the first screen of the README, as GitHub shows it, holds claim, code and picture', async () => {
     const { createMarkdownRenderer } = (await import('../../site/node_modules/vitepress/dist/node/index.js')) as {
-      createMarkdownRenderer: (folder: string) => Promise<{ renderAsync(text: string): Promise<string> }>
+      createMarkdownRenderer: (folder: string) => Promise<{ render(text: string): string }>
     }
     const renderer = await createMarkdownRenderer(checkout)
     const readme = readFileSync(join(checkout, 'README.md'), 'utf8').replaceAll(/^```(\w+) .*$/gm, '```$1')
     const picture = readFileSync(join(checkout, 'docs/lab.svg'), 'base64')
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
-    const html = (await renderer.renderAsync(readme)).replace('docs/lab.svg', `data:image/svg+xml;base64,${picture}`)
+    const html = renderer.render(readme).replace(/src="[^"]*lab\.svg"/, `src="data:image/svg+xml;base64,${picture}"`)
     await page.setContent(`<style>${likeGitHub}</style><article>${html}</article>`)
     for (const part of ['h1', 'pre >> nth=1', 'pre >> nth=2', 'img >> nth=0']) {
       const box = await page.locator(part).first().boundingBox()
