@@ -60,7 +60,17 @@ ${code.join('\n\n')}
 </div>
 
 ${picture}
-## ${measured}
+## ${withDots(measured)}
 ## ${features}
 ## ${lab}`
+}
+
+/**
+ * Coloured circles as dots, which look alike in all fonts; words beside them say the same.
+ * @param {string} text
+ */
+function withDots(text) {
+  /** @type {Record<string, string>} */
+  const colours = { '🟢': 'good', '🟡': 'fair', '🔴': 'bad' }
+  return text.replaceAll(/[🟢🟡🔴]/gu, (circle) => `<i class="dot ${colours[circle]}"></i>`)
 }

@@ -32,7 +32,7 @@ function first(text: string, head: string): string[] {
 
 /** The options that have a heading of their own, and the default of each; '' for none. */
 function headed(text: string): [name: string, shown: string][] {
-  const options = text.matchAll(/^#### `(\w+)`\n\nDefault: (?:`([^`]*)`|none|that of the store)\. /gm)
+  const options = text.matchAll(/^####? `(\w+)`\n\nDefault: (?:`([^`]*)`|none|that of the store)\. /gm)
   return [...options].map(([, name = '', shown = '']) => [name, shown])
 }
 

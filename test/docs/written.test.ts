@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { checkout } from '../../tools/command.mjs'
 import { outcome } from './shared-process.ts'
-import { doc } from './markdown.ts'
+import { doc, rows } from './markdown.ts'
 
 test.for([
   ['llms.txt', 'scripts/write-llms.mjs'],
@@ -31,6 +31,12 @@ describe('llms.txt', () => {
     expect(pages.length).toBeGreaterThan(30)
     expect(pages.filter((page) => !links.includes(`docs/${page}`))).toEqual([])
   })
+})
+
+test('the glossary has at most 25 rows, so that one reads it', () => {
+  const words = rows(doc('docs/glossary.md').text, 'word')
+  expect(words.length).toBeGreaterThan(15)
+  expect(words.length).toBeLessThanOrEqual(25)
 })
 
 test('the README says how much is installed: the package and its two dependencies', () => {
