@@ -1,11 +1,14 @@
 /** Diagrams of Mermaid as pictures that fit light and dark, drawn without a browser. */
-import { renderMermaidSVG } from 'beautiful-mermaid'
 
 /**
  * @param {string} source in the language of Mermaid
- * @returns {{ picture: string, words: string }} an SVG, and what it shows as text
+ * @returns {Promise<{ picture: string, words: string }>} an SVG, and what it shows as text
  */
-export function diagramOf(source) {
+export async function diagramOf(source) {
+  // The packages of the site are not there before it is built for the first time.
+  const library = new URL('node_modules/beautiful-mermaid/dist/index.js', import.meta.url).href
+  /** @type {{ renderMermaidSVG: (source: string, options: object) => string }} */
+  const { renderMermaidSVG } = await import(library)
   const colours = { bg: '#fffffe', fg: '#1c1b19', muted: '#4a4741' }
   const picture = renderMermaidSVG(source, { ...colours, font: 'system-ui', padding: 24 })
     .replace(/\s*@import url\([^)]*\);/, '')

@@ -71,7 +71,7 @@ async function contentOf(path, base) {
   const { text: linked, links } = withLinks(path, text)
   const home = homeOf(path, linked)
   if (home !== undefined) return { text: home.replaceAll('__BASE__', base), links }
-  return { ...withDiagrams(path, withTabs(linked)), links }
+  return { ...(await withDiagrams(path, withTabs(linked))), links }
 }
 
 /**
@@ -90,15 +90,16 @@ function withTabs(text) {
  * @param {string} path
  * @param {string} text
  */
-function withDiagrams(path, text) {
+async function withDiagrams(path, text) {
   /** @type {[name: string, picture: string][]} */
   const pictures = []
-  const drawn = text.replaceAll(/^```mermaid\n([^]*?)^```$/gm, (_, source) => {
+  let drawn = text
+  for (const [block, source = ''] of text.matchAll(/^```mermaid\n([^]*?)^```$/gm)) {
     const name = `${basename(path, '.md')}-${pictures.length + 1}.svg`
-    const { picture, words } = diagramOf(source)
+    const { picture, words } = await diagramOf(source)
     pictures.push([name, picture])
-    return `![${words}](./${name})`
-  })
+    drawn = drawn.replace(block, () => `![${words}](./${name})`)
+  }
   return { text: drawn, pictures }
 }
 

@@ -132,7 +132,9 @@ describe.skipIf(reason !== undefined)(`in a browser${reason ? ` (${reason})` : '
   })
 
   test('the first screen of the README, as GitHub shows it, holds claim, code and picture', async () => {
-    const { createMarkdownRenderer } = (await import('../../site/node_modules/vitepress/dist/node/index.js')) as {
+    const { createMarkdownRenderer } = (await import(
+      join(checkout, 'site/node_modules/vitepress/dist/node/index.js')
+    )) as {
       createMarkdownRenderer: (folder: string) => Promise<{ render(text: string): string }>
     }
     const renderer = await createMarkdownRenderer(checkout)
