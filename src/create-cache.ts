@@ -1,5 +1,5 @@
 import type { Cache } from './core/cache/cache.ts'
-import { openCache } from './core/cache/observing-cache.ts'
+import { openCache } from './core/cache/open-cache.ts'
 import type { CacheOptions } from './core/options/options.ts'
 import { memoryStore } from './memory/memory-store.ts'
 import { warnOfTrouble } from './warnings.ts'

@@ -6,7 +6,7 @@ export { tiered } from './core/near/tiered.ts'
 export type { KeyValue } from './key-value/record.ts'
 export { CacheError, type CacheErrorCode, type Failure, type PortableError } from './core/errors.ts'
 export type { Diagnosis, UnavailableReason } from './core/errors.ts'
-export { loadFailure, type LoadFailure } from './core/load/failures.ts'
+export { loadFailure, type LoadFailure } from './core/codec/load-failures.ts'
 export type { ErrorClass, ErrorForm, ErrorOptions } from './core/codec/portable-error.ts'
 export { jsonCodec, type Codec } from './core/codec/codec.ts'
 export { cached, cachedMethod, type CachedDecorator, type CachedMethod } from './decorator.ts'
@@ -30,7 +30,8 @@ export type {
   ValueOptions,
   VersionOptions,
 } from './core/options/options.ts'
-export type { LoadContext, Loader, Stale } from './core/load/loader.ts'
+export type { LoadContext, Loader } from './core/flight/loader.ts'
+export type { Stale } from './core/codec/payload.ts'
 export type { AcquireOptions, HoldOptions, Lock, LockLease, Released, RenewOptions } from './core/contract/lock.ts'
 export type { ExplainedHere, ExplainedValue, Explanation } from './core/cache/explain.ts'
 export type { Holder } from './core/cache/explain.ts'

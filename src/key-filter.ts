@@ -2,7 +2,7 @@ import type { Cache } from './core/cache/cache.ts'
 import { checkOptions } from './core/options/checks.ts'
 import { formatValue } from './core/time/duration.ts'
 import { checkKey } from './core/entry/key.ts'
-import type { Loader } from './core/load/loader.ts'
+import type { Loader } from './core/flight/loader.ts'
 import type { CallOptions } from './core/options/options.ts'
 
 /**

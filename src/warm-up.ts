@@ -1,7 +1,7 @@
 import type { Cache } from './core/cache/cache.ts'
 import { checkOptions, fraction, integer } from './core/options/checks.ts'
 import { longestTimer, formatValue } from './core/time/duration.ts'
-import type { LoadContext, Loader } from './core/load/loader.ts'
+import type { LoadContext, Loader } from './core/flight/loader.ts'
 import type { CallOptions } from './core/options/options.ts'
 import { planOf, refinePlan } from './core/options/plan.ts'
 

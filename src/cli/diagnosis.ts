@@ -17,11 +17,16 @@ export interface AskedAt {
 export async function whyUnanswered(error: unknown, asked: AskedAt): Promise<string> {
   const reason = reasonOf(error)
   const { message } = unavailableError(error, { reason, cause: error })
-  const advice = await adviceFor(reason, asked)
+  const advice = await adviceFor(reason, message, asked)
   return advice === '' ? message : `${message}. ${advice}`
 }
 
-async function adviceFor(reason: UnavailableReason, { address, encrypted }: AskedAt): Promise<string> {
+async function adviceFor(reason: UnavailableReason, message: string, { address, encrypted }: AskedAt): Promise<string> {
+  if (reason === 'password') {
+    return 'Give the user and the password in the URL, redis://user:password@host:6379, or in REDIS_URL'
+  }
+  // A server with too many clients refuses connections, too.
+  if (message.includes('ECONNREFUSED')) return 'Nothing listens there: start a Redis, or give the URL of yours'
   if (reason === 'certificate') return 'If it is signed by an authority of your own, name that with --tls-ca'
   if (!['closed', 'timeout', 'tls'].includes(reason) || 'path' in address) return ''
   if (encrypted) return (await speaks(plainly(address))) ? 'The port speaks no TLS: the URL begins with redis://' : ''

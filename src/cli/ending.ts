@@ -1,5 +1,8 @@
 import { CommanderError, type Command } from 'commander'
 
+/** A host and a port, and perhaps a database, as they stand behind `redis://`. */
+export const plainAddress: RegExp = /^(?:[\w.-]+|\[[\da-f:]+\]):\d+(?:\/\d*)?$/i
+
 /** A command line that is malformed, or impossible in this environment; the message says why. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
@@ -26,6 +29,8 @@ export function ending<Given extends unknown[]>(
  */
 export function complaint(error: unknown, program: Command, words: readonly string[]): string | null {
   if (error instanceof CommanderError && error.exitCode === 0) return null
+  // Without a command.
+  if (error instanceof CommanderError && error.code === 'commander.help') return program.helpInformation().trimEnd()
   return `herdless: ${withoutSecrets(said(error, program, words), words)}`
 }
 
@@ -34,13 +39,12 @@ function said(error: unknown, program: Command, [command]: readonly string[]): s
   if (!(error instanceof UsageError || error instanceof CommanderError)) {
     return String(error instanceof Error ? error.stack : error)
   }
-  const named = program.commands.some((each) => each.name() === command) ? `${command} ` : ''
-  return `${error instanceof UsageError ? error.message : asSentence(error)}. \`herdless ${named}--help\` says more.`
+  const named = program.commands.some((each) => each.name() === command) ? ` ${command}` : ''
+  return `${error instanceof UsageError ? error.message : asSentence(error)}. \`herdless help${named}\` says more.`
 }
 
 /** An error of the parser, whose messages are like `error: unknown option '--tga'\n(Did you mean --tag?)`. */
-function asSentence({ code, message }: CommanderError): string {
-  if (code === 'commander.help') return 'Expected a command'
+function asSentence({ message }: CommanderError): string {
   const text = message
     .replace(/^error: /, '')
     .replace('\n', ' ')
@@ -50,6 +54,8 @@ function asSentence({ code, message }: CommanderError): string {
 
 /** Hides the words that may be URLs with a password, and the values of options that may be. */
 function withoutSecrets(text: string, words: readonly string[]): string {
-  const secrets = words.flatMap((word) => [word, word.slice(word.indexOf('=') + 1)]).filter((word) => /[:@]/.test(word))
+  const secrets = words
+    .flatMap((word) => [word, word.slice(word.indexOf('=') + 1)])
+    .filter((word) => /[:@]/.test(word) && !plainAddress.test(word))
   return secrets.reduce((shown, secret) => shown.replaceAll(secret, '…'), text)
 }

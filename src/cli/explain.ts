@@ -1,17 +1,20 @@
 import type { Command } from 'commander'
 import type { Explanation } from '../core/cache/explain.ts'
 import { longestLife } from '../core/time/duration.ts'
-import { openCache } from '../core/cache/observing-cache.ts'
+import { openCache } from '../core/cache/open-cache.ts'
 import { checkKey } from '../core/entry/key.ts'
-import { redisStore } from '../redis/index.ts'
+import { redisStore, type RedisClient } from '../redis/index.ts'
 import { connected, patience } from './connected.ts'
 import { ending, UsageError } from './ending.ts'
-import { asJson, asLine } from './lines.ts'
-import { nothingIn, searchNamespace } from './namespaces.ts'
+import { asJson, asLine, inUnits } from './lines.ts'
+import { namespaceFound, nothingIn } from './namespaces.ts'
+import { painted, wrapped } from './terminal.ts'
+import { bytes, time } from './units.ts'
 import { planned, takingTarget, targetIn, understood, type TargetOptions } from './target.ts'
 
 interface ExplainOptions extends TargetOptions {
   readonly namespace?: string
+  readonly key?: string
   readonly json?: true
 }
 
@@ -26,7 +29,8 @@ export function addExplain(program: Command): void {
         'processes that wait. It changes nothing. Without a URL it takes that of the environment variable REDIS_URL.',
     )
     .argument('[words...]')
-    .option('--namespace <name>', 'the namespace of the cache (default: herdless)')
+    .option('--key <key>', 'the key; without this option, it is the last word')
+    .option('--namespace <name>', 'the namespace of the cache (default: herdless, or the only one that there is)')
     .option('--json', 'the report as one line of JSON')
     .addHelpText('after', '\nEnds with 0, or with 2 if nobody could be asked.')
     .action(ending(explain))
@@ -35,39 +39,66 @@ export function addExplain(program: Command): void {
 
 /** Resolves with the exit code. */
 async function explain(words: readonly string[], options: ExplainOptions): Promise<number> {
-  const key = words.at(-1)
+  const key = options.key ?? words.at(-1)
   // A lone URL is not taken for a key, because the output would show its password.
-  if (key === undefined || (words.length === 1 && /^rediss?:\/\//i.test(key))) {
+  if (key === undefined || (options.key === undefined && words.length === 1 && /^rediss?:\/\//i.test(key))) {
     throw new UsageError('Expected a key behind the URL')
   }
-  const target = targetIn(options, words.slice(0, -1))
+  const target = targetIn(options, options.key === undefined ? words.slice(0, -1) : words)
   understood(() => checkKey(key))
-  const { namespace } = planned({ namespace: options.namespace })
-  const explanation = await connected(target, async (client) => {
-    const settings = { namespace, grace: longestLife, commandTimeout: patience }
-    await using cache = openCache(settings, () => redisStore(client, { wakeUp: 'poll' }))
-    const its = await cache.explain(key)
-    if (its.state !== 'missing' || its.value !== null || its.load !== null || its.rest !== null) return its
-    // A user without the right to SCAN is told of the key alone.
-    const search = await searchNamespace(client, namespace).catch(() => null)
-    if (search === null || search.others.length === 0) return its
-    return { ...its, because: [...its.because, nothingIn(namespace, search)] }
-  })
+  planned({ namespace: options.namespace })
+  const { namespace, explanation } = await connected(target, (client) => explained(client, key, options.namespace))
   const { here: _, ...told } = explanation
-  console.log(options.json === true ? asJson(told) : asText(explanation, namespace))
+  console.log(options.json === true ? asJson({ namespace, ...told }) : asText(explanation, namespace))
   return explanation.state === 'unknown' ? 2 : 0
 }
 
+interface Explained {
+  readonly namespace: string
+  readonly explanation: Explanation
+}
+
+async function explained(client: RedisClient, key: string, given: string | undefined): Promise<Explained> {
+  const { namespace: first } = planned({ namespace: given })
+  const explanation = await explanationIn(client, first, key)
+  const { state, value, load, rest } = explanation
+  if (state !== 'missing' || value !== null || load !== null || rest !== null) return { namespace: first, explanation }
+  // The namespace may be mistyped, or left out.
+  const { namespace, search } = await namespaceFound(client, given)
+  if (namespace !== first) return { namespace, explanation: await explanationIn(client, namespace, key) }
+  if (search === null || search.others.length === 0) return { namespace, explanation }
+  return {
+    namespace,
+    explanation: { ...explanation, because: [nothingIn(namespace, search), ...explanation.because] },
+  }
+}
+
+async function explanationIn(client: RedisClient, namespace: string, key: string): Promise<Explanation> {
+  const settings = { namespace, grace: longestLife, commandTimeout: patience }
+  await using cache = openCache(settings, () => redisStore(client, { wakeUp: 'poll' }))
+  return await cache.explain(key)
+}
+
+const paints = { fresh: 'green', stale: 'yellow', missing: 'yellow', unknown: 'red' } as const
+
 function asText({ key, state, because, value, load }: Explanation, namespace: string): string {
-  const lines = [`${JSON.stringify(key)} in namespace ${namespace}: ${state}`, '', ...because]
+  const head = `${JSON.stringify(key)} in namespace ${namespace}: ${painted(paints[state], state)}`
+  const lines = [head, '', ...because.map((each) => wrapped(inUnits(each)))]
   if (value !== null) {
     const { age, ttl, grace, size, loadTime, tags } = value
     const tagged = tags.length === 0 ? 'none' : tags.map((tag) => JSON.stringify(tag)).join(', ')
-    lines.push('', asLine('value', { age, ttl, grace, size, loadTime }), `       tags: ${tagged}`)
+    const times = { age: time(age), ttl: time(ttl), grace: time(grace), size: bytes(size), loadTime: time(loadTime) }
+    lines.push('', wrapped(asLine('value', times), hanging), wrapped(`${hanging}tags: ${tagged}`, hanging))
   }
   if (load !== null) {
     const { token, fence, age, left, renewals, waiting } = load
-    lines.push('', asLine('load', { token, fence, age, left, renewals, waiting }))
+    lines.push(
+      '',
+      wrapped(asLine('load', { token, fence, age: time(age), left: time(left), renewals, waiting }), hanging),
+    )
   }
   return lines.join('\n')
 }
+
+/** What stands before the further lines of what `asLine` makes. */
+const hanging = ' '.repeat(7)

@@ -3,6 +3,7 @@ import { connected } from './connected.ts'
 import { ending } from './ending.ts'
 import { heldLeases, type NamedLease } from './held.ts'
 import { asJson, asLine } from './lines.ts'
+import { many, time } from './units.ts'
 import { namespaceAsked, takingUrls, targetIn, type TargetOptions } from './target.ts'
 
 interface LeasesOptions extends TargetOptions {
@@ -38,12 +39,12 @@ async function leases(urls: readonly string[], options: LeasesOptions): Promise<
     }
     return found
   })
-  if (options.json !== true) console.log(count === 0 ? 'Nothing is being loaded' : `\n${count} being loaded`)
+  if (options.json !== true) console.log(count === 0 ? 'Nothing is being loaded' : `\n${many(count, 'load')} under way`)
   return 0
 }
 
 function asText({ namespace, key, version, token, holder, age, left, renewals, waiting }: NamedLease): string {
   const who = holder === null ? 'somebody' : `process ${holder.pid} on ${holder.host}`
   const of = version === null ? '' : ` (version ${version})`
-  return `${namespace} ${JSON.stringify(key)}${of}  ${who}\n${asLine('', { token, age, left, renewals, waiting })}`
+  return `${namespace} ${JSON.stringify(key)}${of}  ${who}\n${asLine('', { token, age: time(age), left: time(left), renewals, waiting })}`
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { complaint } from './ending.ts'
 import { herdless } from './program.ts'
+import { wrapped } from './terminal.ts'
 
 const program = herdless()
 
@@ -12,6 +13,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 program.parseAsync().catch((error: unknown) => {
   const told = complaint(error, program, [...process.argv.slice(2), process.env['REDIS_URL'] ?? ''])
   if (told === null) return
-  console.error(told)
+  console.error(wrapped(told, '', process.stderr))
   process.exitCode = 2
 })

@@ -1,6 +1,7 @@
 import { namespacePrefix } from '../core/entry/key.ts'
 import { portOf } from '../redis/clients/redis-client.ts'
 import type { RedisClient } from '../redis/index.ts'
+import { planned } from './target.ts'
 
 /** How many keys a server examines per step, and how many steps it is asked for at most. */
 const step = 1_000
@@ -54,7 +55,27 @@ export function nothingIn(namespace: string, { others, complete }: NamespaceSear
   const nothing = complete
     ? `Nothing is stored in namespace ${namespace}`
     : `None of the first ${mostSteps * step} keys is in namespace ${namespace}`
-  return others.length === 0 ? nothing : `${nothing}. There is something in: ${others.join(', ')}`
+  if (others.length === 0) return nothing
+  return `${nothing}. Did you mean --namespace ${new Intl.ListFormat('en', { type: 'disjunction' }).format(others)}?`
+}
+
+/**
+ * The namespace of a command line, and what was found when it was searched; the only one of the server where none was
+ * given.
+ * @param given `undefined` for the default
+ */
+export async function namespaceFound(
+  client: RedisClient,
+  given: string | undefined,
+): Promise<{ readonly namespace: string; readonly search: NamespaceSearch | null }> {
+  const { namespace } = planned({ namespace: given })
+  // A user may have no right to SCAN.
+  const search = await searchNamespace(client, namespace).catch(() => null)
+  const [only] = search?.others ?? []
+  if (given !== undefined || only === undefined || search?.complete !== true || search.others.length > 1) {
+    return { namespace, search }
+  }
+  return { namespace: only, search: { found: true, others: [], complete: false } }
 }
 
 /** The namespace in a key; the inverse of `namespacePrefix`. */

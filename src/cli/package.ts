@@ -1,13 +1,18 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /** The version of this package. */
 export function version(): string {
   return (JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')) as { version: string }).version
 }
 
-/** The folder of this package, with the pages that findings name. */
+/** The address of a page of the documentation, such as `docs/redis.md#memory`, which is in this package. */
+export function pageAddress(page: string): string {
+  return new URL(page, pathToFileURL(join(packageFolder(), '/'))).href
+}
+
+/** The folder of this package. */
 export function packageFolder(): string {
   // The depth of the compiled files may differ, and the folders above them have manifests without a name, which only
   // state the module format.

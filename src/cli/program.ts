@@ -3,7 +3,7 @@ import { addDoctor } from './doctor/doctor.ts'
 import { addExplain } from './explain.ts'
 import { addLeases } from './leases.ts'
 import { addLab } from './lab.ts'
-import { addPurge } from './purge.ts'
+import { addPurge } from './purge/purge.ts'
 import { version } from './package.ts'
 import { addWatch } from './watch/watch.ts'
 

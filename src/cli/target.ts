@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { CacheOptions } from '../core/options/options.ts'
 import { planOf } from '../core/options/plan.ts'
-import { UsageError } from './ending.ts'
+import { formatValue, longestTimer, parseDuration } from '../core/time/duration.ts'
+import { plainAddress, UsageError } from './ending.ts'
 
 /** The target of a command: a server, or nodes of a cluster or sentinels, any of which may answer. */
 export interface Target {
@@ -52,13 +53,26 @@ export function targetIn(options: TargetOptions, given: readonly string[]): Targ
   if (urls.length > 1 && kind === 'server') {
     throw new UsageError(`Expected one URL, got ${urls.length}; several are for --cluster and --sentinel`)
   }
-  for (const url of urls) checkUrl(url)
-  return { urls, kind, master: sentinel ?? '', ca: certificateIn(tlsCa) }
+  return { urls: urls.map(urlIn), kind, master: sentinel ?? '', ca: certificateIn(tlsCa) }
 }
 
-/** A duration in a command line: digits are a number of milliseconds, and anything else is checked by its user. */
-export function durationIn(text: string | undefined): CacheOptions['leaseTtl'] {
-  return text !== undefined && /^\d+$/.test(text) ? Number(text) : (text as CacheOptions['leaseTtl'])
+/**
+ * A duration in a command line, in milliseconds; `undefined` if it was not given.
+ * @throws UsageError if it has no unit: five may be meant as seconds, and would be milliseconds
+ */
+export function durationIn(option: string, text: string, least?: number): number
+export function durationIn(option: string, text: string | undefined, least?: number): number | undefined
+export function durationIn(option: string, text: string | undefined, least = 1): number | undefined {
+  if (text === undefined) return undefined
+  try {
+    return parseDuration(option, text, { least, most: longestTimer })
+  } catch (error) {
+    const bound = least > 1 ? ` of ${least}ms or more` : ''
+    const got = formatValue(text).replace(/ \(string\)$/, '')
+    throw new UsageError(`Expected ${option} to be a time${bound} with its unit, such as 500ms or 5s, got ${got}`, {
+      cause: error,
+    })
+  }
 }
 
 /**
@@ -89,11 +103,12 @@ export function understood<T>(check: () => T): T {
   }
 }
 
-// The URL is not quoted, because it may contain a password.
-function checkUrl(url: string): void {
-  if (/^rediss?:\/\//i.test(url) ? URL.canParse(url) : url.startsWith('/')) return
+/** The URL, which may be short of its scheme. It is not quoted, because it may contain a password. */
+function urlIn(given: string): string {
+  const url = plainAddress.test(given) ? `redis://${given}` : given
+  if (/^rediss?:\/\//i.test(url) ? URL.canParse(url) : url.startsWith('/')) return url
   throw new UsageError(
-    'Expected a URL such as redis://user:password@host:6379/0 or rediss://..., or the path of a socket',
+    'Expected a URL such as redis://user:password@host:6379/0 or rediss://..., an address such as localhost:6379, or the path of a socket',
   )
 }
 

@@ -194,7 +194,9 @@ export class BlockModules {
       noPropertyAccessFromIndexSignature: false,
       exactOptionalPropertyTypes: false,
     }
-    const tsconfig = { extends: '../../../../tsconfig.base.json', compilerOptions, include: ['src'] }
+    // The last is for the process that blocks share, whatever their settings import.
+    const include = ['src', '../../settings/at-end.mjs']
+    const tsconfig = { extends: '../../../../tsconfig.base.json', compilerOptions, include }
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
     return new BlockModules(folder, blocks)
   }

@@ -208,7 +208,7 @@ describe('the members on a page are those that there are', () => {
     ['VirtualFleet', first(section(fleet, 'The fleet'), 'member'), 'testing/virtual-fleet/virtual-fleet.ts'],
     ['VirtualProcess', first(section(fleet, 'A process'), 'member'), 'testing/virtual-fleet/virtual-process.ts'],
     ['VirtualServer', first(fleet, 'method'), 'testing/virtual-fleet/virtual-server.ts'],
-    ['LoadContext', first(section(options, 'The loader'), 'member'), 'core/load/loader.ts'],
+    ['LoadContext', first(section(options, 'The loader'), 'member'), 'core/flight/loader.ts'],
     ['Explanation', first(section(explain, 'explain'), 'member'), 'core/cache/explain.ts'],
     ['HeldLease', first(section(explain, 'Loads under way'), 'member'), 'core/cache/explain.ts'],
     ['Trace', first(section(doc('docs/tracing.md').text, 'Custom tracers'), 'member'), 'core/observe/tracing.ts'],

@@ -7,14 +7,20 @@ import { doc, rows } from './markdown.ts'
 interface Place {
   readonly name: string
   readonly file: string
-  /** The number of the place that calls it; `null` for the first. */
+  /** The number of the place that calls it; `null` for what a user calls. */
   readonly caller: number | null
 }
 
-const places: readonly Place[] = rows(doc('CONTRIBUTING.md').text, '#').map(([, place = '', caller = '']) => {
-  const [, name = '', file = ''] = /^`([^`]+)` in `([^`]+)`$/.exec(place.trim()) ?? []
-  return { name, file, caller: caller.trim() === '' ? null : Number(caller) }
-})
+const { text: contributing } = doc('CONTRIBUTING.md')
+
+function placesOf(title: string): Place[] {
+  return rows(contributing.split(`## ${title}\n`)[1]?.split('\n## ')[0] ?? '', '#').map(
+    ([, place = '', caller = '']) => {
+      const [, name = '', file = ''] = /^`([^`]+)` in `([^`]+)`$/.exec(place.trim()) ?? []
+      return { name, file, caller: caller.trim() === '' ? null : Number(caller) }
+    },
+  )
+}
 
 function textOf({ file }: Pick<Place, 'file'>): string {
   return readFileSync(join(checkout, file), 'utf8')
@@ -22,7 +28,7 @@ function textOf({ file }: Pick<Place, 'file'>): string {
 
 /** Whether a text defines a function, a method or a class of this name; a script is one. */
 function defines(text: string, { name, file }: Place): boolean {
-  if (file.endsWith(`${name}.lua`)) return text.includes('redis.call(')
+  if (file.endsWith('.lua')) return text.includes('redis.call(')
   return new RegExp(`^ *(export )?((async )?(function )?${name}(<[^\\n]*>)?\\(|class ${name} )`, 'm').test(text)
 }
 
@@ -33,16 +39,23 @@ function calls(text: string, { name, file }: Place): boolean {
     : new RegExp(`[.\\s(]${name}(<[^\\n]*>)?\\(`).test(text)
 }
 
-describe('the way of a call in CONTRIBUTING.md', () => {
-  test('has some ten places in at most 20 files', () => {
-    expect(places.length).toBeGreaterThanOrEqual(10)
-    expect(new Set(places.map(({ file }) => file)).size).toBeLessThanOrEqual(20)
+describe.each(['The way of a call', 'The way of a lock'])('%s in CONTRIBUTING.md', (title) => {
+  const places = placesOf(title)
+
+  test('enters each file once', () => {
+    const entered = places.map(({ file }) => file).filter((file, index, all) => file !== all[index - 1])
+    expect(entered.length).toBeGreaterThan(5)
+    expect(entered).toEqual([...new Set(entered)])
   })
 
-  test.each(places)('$name is there, and is called in the place that is named', (place) => {
-    expect(defines(textOf(place), place)).toBe(true)
-    const caller = places[(place.caller ?? 0) - 1]
-    // Nobody but a user calls the first.
-    expect(caller !== undefined && calls(textOf(caller), place)).toBe(place !== places[0])
-  })
+  test.each(places.map((place, index) => [place.name, place, index] as const))(
+    '%s is there, and is called in an earlier place',
+    (_name, place, index) => {
+      expect(defines(textOf(place), place)).toBe(true)
+      if (place.caller === null) return
+      expect(place.caller).toBeLessThanOrEqual(index)
+      const caller = places[place.caller - 1]
+      expect(caller !== undefined && calls(textOf(caller), place)).toBe(true)
+    },
+  )
 })

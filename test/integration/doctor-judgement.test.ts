@@ -8,7 +8,7 @@ import { persistence } from '../../src/cli/doctor/checks/persistence.ts'
 import { canBeExamined, server } from '../../src/cli/doctor/checks/server.ts'
 import type { Subject } from '../../src/cli/doctor/checks/subject.ts'
 import { clock, clocks, roundTrip, type Timing } from '../../src/cli/doctor/checks/timing.ts'
-import { bytes, time } from '../../src/cli/doctor/units.ts'
+import { bytes, time } from '../../src/cli/units.ts'
 
 const settings = {
   namespace: 'shop',

@@ -148,14 +148,14 @@ describe('time: the doctor', () => {
     const levelWith = async (...args: string[]): Promise<string | undefined> =>
       of((await examined(url, ...args)).told, 'round trip')[0]?.level
     expect(await levelWith()).toBe('ok')
-    expect(await levelWith('--lease-ttl', '50')).toBe('warning')
-    expect(await levelWith('--command-timeout', '15')).toBe('problem')
+    expect(await levelWith('--lease-ttl', '50ms')).toBe('warning')
+    expect(await levelWith('--command-timeout', '15ms')).toBe('problem')
   })
 
   test('warns of a command that held up the server, without its arguments', async () => {
     await using server = await startRedis({ args: roomy })
     await server.client.eval(`for i = 1, 3e5 do local x = 'geheim' .. i end`, 0)
-    const { told } = await examined(server.url, '--command-timeout', '10')
+    const { told } = await examined(server.url, '--command-timeout', '10ms')
     expect(of(told, 'slow commands')).toMatchObject([
       { level: 'warning', what: expect.stringMatching(/^\d+ commands? in the slow log; EVAL took /) },
     ])

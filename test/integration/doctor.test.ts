@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { realpath } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { startProxy } from '../support/proxy.ts'
 import { missingFor, startRedis } from '../support/servers.ts'
@@ -76,7 +77,7 @@ describe('on a server that is as it should be', () => {
 function figuresAside(text: string): string {
   return text
     .trim()
-    .replaceAll(/The pages are in .*/g, 'The pages are in …')
+    .replaceAll(/file:\S+(?=\/docs\/)/g, 'file:…')
     .replaceAll(/\b\d[\d.]*( (ms|s|min|h|days|bytes|KiB|MiB|GiB|TiB))?/g, '…')
     .replaceAll(/… (behind|ahead of) this machine/g, '… off')
 }
@@ -85,7 +86,7 @@ describe('a server that cannot be examined ends the doctor with 2', () => {
   test('because nobody listens there', async () => {
     const { code, err, took } = await herdless(['doctor', 'redis://:geheim@127.0.0.1:1'])
     expect(err).toMatch(
-      /^Nothing could be examined: 127\.0\.0\.1:1: The store refuses connections: connect ECONNREFUSED/,
+      /^Nothing could be examined: 127\.0\.0\.1:1: The store refuses connections: connect ECONNREFUSED \S+\. Nothing listens there: start a Redis/,
     )
     expect(err).not.toContain('geheim')
     expect(code).toBe(2)
@@ -159,9 +160,8 @@ describe('a server that cannot be examined ends the doctor with 2', () => {
 
 describe('a command line', () => {
   test.for([
-    [['nobody'], "Unknown command 'nobody'. `herdless --help` says more."],
-    [['doctr'], "Unknown command 'doctr' (Did you mean doctor?). `herdless --help` says more."],
-    [[], 'Expected a command'],
+    [['nobody'], "Unknown command 'nobody'. `herdless help` says more."],
+    [['doctr'], "Unknown command 'doctr' (Did you mean doctor?). `herdless help` says more."],
     [['redis://:geheim@host'], "Unknown command '…'"],
     [['redis:geheim'], "Unknown command '…'"],
     [['doctor'], 'Expected the URL of a Redis'],
@@ -173,9 +173,15 @@ describe('a command line', () => {
     [['doctor', '--wake-up=redis://:geheim@host'], "Option '--wake-up <way>' argument '…' is invalid"],
     [
       ['doctor', '--namespcae', 'shop'],
-      "Unknown option '--namespcae' (Did you mean --namespace?). `herdless doctor --help` says more.",
+      "Unknown option '--namespcae' (Did you mean --namespace?). `herdless help doctor` says more.",
     ],
-    [['doctor', 'redis://one', '--lease-ttl', '5'], 'Expected `leaseTtl` to be'],
+    [
+      ['doctor', 'redis://one', '--lease-ttl', '5'],
+      'Expected --lease-ttl to be a time with its unit, such as 500ms or 5s, got "5".',
+    ],
+    [['doctor', 'redis://one', '--command-timeout', '5 s'], 'Expected --command-timeout to be a time with its unit'],
+    [['doctor', 'localhost'], 'Expected a URL such as redis://'],
+    [['doctor', 'geheim@localhost:6379'], 'Expected a URL such as redis://'],
     [['doctor', 'redis://one', '--namespace', 'a{b'], 'Expected `namespace` to be'],
     [
       ['doctor', 'redis://one', '--wake-up', 'shout'],
@@ -191,6 +197,11 @@ describe('a command line', () => {
     expect({ code, out }).toEqual({ code: 2, out: '' })
   })
 
+  test('without a command is answered with the help, and 2', async () => {
+    const { out } = await herdless(['--help'])
+    expect(await herdless([])).toMatchObject({ code: 2, out: '', err: out })
+  })
+
   test.for([['--version'], ['--help']])('%s is answered with 0', async (args) => {
     const { code, out, err } = await herdless(args)
     expect(out).toMatch(args[0] === '--version' ? /^\d+\.\d+\.\d+\n$/ : /^Usage: herdless/)
@@ -202,12 +213,13 @@ describe('the client library of the application', () => {
   test.for(libraries)('may be %s', async (library) => {
     await using server = await startRedis({ args: ['--maxmemory', '64mb', '--maxmemory-policy', 'allkeys-lru'] })
     const folder = await installed(library)
-    const { code, out, err } = await herdlessIn(folder, ['doctor', server.url])
+    const { code, out, err } = await herdlessIn(folder, ['doctor', `localhost:${server.port}`])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toContain('User default has all rights')
     expect(out).toMatch(/16 messages of .* at once arrived/)
     expect(out).toContain('Claimed, filled, read and invalidated a key')
-    expect(out).toContain(`The pages are in ${await realpath(dirname(folder))}.`)
+    const pages = pathToFileURL(join(await realpath(dirname(folder)), 'docs'))
+    expect(out).toContain(` ${pages.href}/production.md#replicas\n`)
   })
 
   test.for(libraries)('may be %s to say why a server is not examined', async (library) => {
@@ -227,6 +239,9 @@ describe('the client library of the application', () => {
       for (const err of [doctor, explain]) {
         expect(err).toMatch(why)
         expect(err).toMatch(url === wrong ? /: WRONGPASS/ : /: NOAUTH/)
+        expect(err).toMatch(
+          /\. Give the user and the password in the URL, redis:\/\/user:password@host:6379, or in REDIS_URL/,
+        )
         expect(err).not.toContain('geheim')
       }
     }

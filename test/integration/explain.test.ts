@@ -51,7 +51,7 @@ test('the commands explain and leases tell who loads and who waits, as the cache
   const explained = await herdless(['explain', server.url, 'user:1', '--namespace', 'sh:op'])
   expect(explained).toMatchObject({ code: 0, err: '' })
   expect(explained.out).toContain('"user:1" in namespace sh:op: missing\n')
-  expect(explained.out).toMatch(new RegExp(`Process ${process.pid} on ${hostname()} has loaded it for \\d+ ms`))
+  expect(explained.out).toMatch(new RegExp(`Process ${process.pid} on ${hostname()} has loaded it for [\\d.]+ m?s`))
   expect(explained.out).toContain(`token ${told?.token}, fence ${told?.fence}`)
   const listed = await herdless(['leases', server.url, '--json'])
   const leases = listed.out
@@ -63,7 +63,7 @@ test('the commands explain and leases tell who loads and who waits, as the cache
   )
   const ofOne = await herdless(['leases', '--namespace', 'other'], { REDIS_URL: server.url })
   expect(ofOne.out).toMatch(/^other "k" {2}process \d+ on /)
-  expect(ofOne.out).toMatch(/\n1 being loaded\n$/)
+  expect(ofOne.out).toMatch(/\n1 load under way\n$/)
 
   await Promise.all([end(), load.end()])
   await b.getOrLoad('bad', () => Promise.reject(new Error('down'))).catch(() => null)
@@ -92,9 +92,13 @@ test('the other namespaces are named where the given one has nothing, by explain
   const typo = ['--namespace', 'shpo', server.url] as const
   expect((await herdless(['explain', ...typo, 'k'])).out).not.toContain('Nothing is stored')
   for (const cache of caches) await cache.set('k', 1)
-  const expected = 'Nothing is stored in namespace shpo. There is something in: a:b%, shop'
+  const expected = 'Nothing is stored in namespace shpo. Did you mean --namespace a:b% or shop?'
+  // Before anything else.
+  expect((await herdless(['explain', ...typo, 'k'])).out).toMatch(
+    /^"k" in namespace shpo: missing\n\nNothing is stored/,
+  )
   expect((await herdless(['explain', ...typo, 'k'])).out).toContain(`\n${expected}\n`)
-  expect((await herdless(['doctor', ...typo])).out).toMatch(new RegExp(`note +namespace +${expected}`))
+  expect((await herdless(['doctor', ...typo])).out).toMatch(/note +namespace +Nothing is stored .* shop\?/)
   // Nothing is wrong with a namespace that has another key.
   const other = ['--namespace', 'shop', server.url] as const
   expect((await herdless(['explain', ...other, 'another'])).out).not.toContain('Nothing is stored')
@@ -104,6 +108,19 @@ test('the other namespaces are named where the given one has nothing, by explain
   const without = await herdless(['explain', ...typo, 'k'])
   expect(without.code).toBe(0)
   expect(without.out).not.toContain('Nothing is stored')
+})
+
+test('explain takes the only namespace that there is, and a key as purge does', async () => {
+  await open('shop').set('k', 1)
+  for (const args of [['k'], ['--key', 'k']]) {
+    const { code, out } = await herdless(['explain', `localhost:${server.port}`, ...args])
+    expect(out).toMatch(/^"k" in namespace shop: fresh\n\nThere is a value, written [\d.]+ m?s ago .*\n/)
+    expect(out).toMatch(/\nvalue {2}age [\d.]+ m?s, ttl [\d.]+ s, .*, size 1 byte, /)
+    expect(code).toBe(0)
+  }
+  expect(JSON.parse((await herdless(['explain', server.url, 'k', '--json'])).out)).toMatchObject({ namespace: 'shop' })
+  await open('another').set('k', 1)
+  expect((await herdless(['explain', server.url, 'k'])).out).toContain('Did you mean --namespace another or shop?')
 })
 
 test('a user without the right to SCAN may explain, and not list', async () => {
@@ -120,13 +137,20 @@ const nobody = 'Nobody could be asked'
 
 test.for([
   [['explain', 'redis://:geheim@127.0.0.1:1', 'k'], `${nobody}: The store refuses connections: connect ECONNREFUSED`],
-  [['leases', 'redis://:geheim@127.0.0.1:1'], `${nobody}: The store refuses connections: connect ECONNREFUSED`],
+  [
+    ['leases', '127.0.0.1:1'],
+    `${nobody}: The store refuses connections: connect ECONNREFUSED 127.0.0.1:1. Nothing listens there`,
+  ],
   [['watch', 'redis://:geheim@127.0.0.1:1'], `${nobody}: The store refuses connections`],
-  [['watch', 'redis://one', '--interval', '0'], 'Expected `--interval` to be'],
-  [['watch', 'redis://one', '--interval', '1 s'], 'Expected `--interval` to be'],
+  [
+    ['watch', 'redis://one', '--interval', '5'],
+    'Expected --interval to be a time of 100ms or more with its unit, such as 500ms or 5s, got "5"',
+  ],
+  [['watch', 'redis://one', '--interval', '5ms'], 'Expected --interval to be a time of 100ms or more with its unit'],
+  [['watch', 'redis://one', '--interval', '1 s'], 'Expected --interval to be'],
   [['watch', 'redis://one', '--namespace', 'a{b'], 'Expected `namespace` to be'],
   [['watch', 'redis://one', '--intervall', '1s'], "Unknown option '--intervall' (Did you mean --interval?)"],
-  [['explain', 'redis://:geheim@127.0.0.1:1'], 'Expected a key behind the URL. `herdless explain --help` says more'],
+  [['explain', 'redis://:geheim@127.0.0.1:1'], 'Expected a key behind the URL. `herdless help explain` says more'],
   [['explain'], 'Expected a key behind the URL'],
   [['explain', 'k'], 'Expected the URL of a Redis'],
   [['explain', 'http://:geheim@host', 'k'], 'Expected a URL such as redis://'],

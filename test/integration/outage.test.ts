@@ -59,7 +59,13 @@ test('herdless watch that waits for a frozen Redis ends at once when it is inter
   await using server = await startRedis()
   await using proxy = await startProxy(server)
   const url = `redis://${proxy.host}:${proxy.port}`
-  const child = spawn(process.execPath, [join(await builtPackage(), 'cli/main.js'), 'watch', url, '--interval', '100'])
+  const child = spawn(process.execPath, [
+    join(await builtPackage(), 'cli/main.js'),
+    'watch',
+    url,
+    '--interval',
+    '100ms',
+  ])
   const ended = once(child, 'close')
   onTestFinished(() => void child.kill('SIGKILL'))
   await once(child.stdout, 'data')

@@ -94,7 +94,10 @@ describe.for([
     for (const key of keys) await caches[0].getOrLoad(key, () => void loaded.push(key))
     await until('all that is stale is refreshed', () => loaded.length >= purged.length)
     expect(loaded.toSorted()).toEqual(purged.toSorted())
-    expect(out).toBe(lines.map((line) => `shop ${line}: ${said}\n`).join(''))
+    // Each of several things is one value here.
+    const reached = lines.length > 1 ? 1 : purged.length
+    const many = reached === 1 ? '1 value' : `${reached} values`
+    expect(out).toBe(lines.map((line) => `shop ${line}: ${said} ${many}\n`).join(''))
     expect({ code, err }).toEqual({ code: 0, err: '' })
   })
 })
@@ -127,7 +130,7 @@ test.for([
   await until('it loads', () => ends.length === 1)
   const { code, out } = await purge(...args)
   expect(code).toBe(0)
-  expect(out).toMatch(/: voided\n$/)
+  expect(out).toMatch(/: voided( 1 value)?\n$/)
   ends[0]?.('before')
   await until('it loads again', () => ends.length === 2)
   ends[1]?.('after')
@@ -164,7 +167,7 @@ describe('a purge that reaches nothing says so', () => {
       expect(await herdless(['purge', server.url, '--namespace', 'shpo', '--tag', 't', '--all', ...json])).toEqual({
         code: 1,
         out: '',
-        err: 'herdless: Nothing is stored in namespace shpo. There is something in: shop\n',
+        err: 'herdless: Nothing is stored in namespace shpo. Did you mean --namespace shop?\n',
       })
     }
     expect((await server.client.keys('*')).toSorted()).toEqual(before.toSorted())
@@ -194,7 +197,7 @@ describe('a purge that reaches nothing says so', () => {
     const { code, out } = await purge(...args)
     expect(out.split('\n')).toEqual([
       'shop key "usr:1": nothing was stored under it',
-      'shop key "page:7": voided',
+      'shop key "page:7": voided 1 value',
       'shop url "http://a/b": nothing was stored under it',
       'shop tag "cat": no value has it',
       'shop prefix "user": no value has it; a prefix ends with the separator of the cache',
@@ -204,14 +207,67 @@ describe('a purge that reaches nothing says so', () => {
     const json = await purge('--key', 'user:1:name', '--tag', 'dog', '--all', '--soft', '--json')
     const told = json.out.trimEnd().split('\n')
     expect(told.map((line) => JSON.parse(line) as unknown)).toEqual([
-      { namespace: 'shop', by: 'key', name: 'user:1:name', soft: true, known: true },
-      { namespace: 'shop', by: 'tag', name: 'dog', soft: true, known: false },
-      { namespace: 'shop', by: 'all', name: '', soft: true, known: true },
+      { namespace: 'shop', by: 'key', name: 'user:1:name', soft: true, dryRun: false, known: true, values: 1 },
+      { namespace: 'shop', by: 'tag', name: 'dog', soft: true, dryRun: false, known: false, values: 0 },
+      { namespace: 'shop', by: 'all', name: '', soft: true, dryRun: false, known: true, values: 4 },
     ])
     const page = doc('docs/command.md').text.split('\n## ')
     const described = rows(page.find((part) => part.startsWith('herdless purge')) ?? '', 'member')
     expect(Object.keys(JSON.parse(told[0] as string) as object)).toEqual(described.map(([member]) => codeIn(member)))
   })
+})
+
+describe('a dry run', () => {
+  test.for([
+    [['--key', 'user:1:name'], 1],
+    [['--tag', 'page'], 1],
+    [['--tag', 'nobody'], 0],
+    [['--prefix', 'user:1:'], 2],
+    [['--all'], 5],
+  ] as const)('of %s counts %i values, and voids none', async ([args, count]) => {
+    const caches = await filled()
+    const stored = (): Promise<string[]> => server.client.keys('{shop:?*}')
+    const before = (await stored()).toSorted()
+    const { code, out, err } = await purge(...args, '--dry-run')
+    expect(out).toMatch(count === 0 ? /: no value has it\n$/ : new RegExp(`: would void ${count} values?\\n$`))
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect((await purge(...args, '--dry-run', '--soft')).out).toContain(
+      count === 0 ? 'no value' : `would expire ${count}`,
+    )
+    expect((await stored()).toSorted()).toEqual(before)
+    for (const cache of caches) expect(await statesOf(cache)).toEqual(all('fresh'))
+  })
+
+  test('counts what may still be served, in all versions, however many tags it has', async () => {
+    const many = Array.from({ length: 64 }, (_, index) => `${'t'.repeat(500)}${index}`)
+    const plain = open({ grace: '1h' })
+    await plain.set('one', 1, { tags: many })
+    await plain.set('other', 1, { tags: ['void', 'page'] })
+    await plain.invalidateTags(['void'])
+    for (const version of ['1', '2']) await open({ version }).getOrLoad('versions', () => 'value', { tags: ['page'] })
+    await server.client.hset('{shop:hash}', 'field', 'value')
+    const args = ['--tag', many[63] as string, '--tag', 'page', '--key', 'versions', '--url', 'http://a/b']
+    const { out } = await purge(...args, '--dry-run', '--json')
+    const told = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { by: string; values: number })
+    expect(told.map(({ by, values: reached }) => [by, reached])).toEqual([
+      ['key', 2],
+      ['url', null],
+      ['tag', 1],
+      ['tag', 2],
+    ])
+  })
+})
+
+test('a purge takes the only namespace that there is', async () => {
+  await filled()
+  expect((await herdless(['purge', server.url, '--tag', 'page'])).out).toBe('shop tag "page": voided 1 value\n')
+  await open({ namespace: 'other' }).set('k', 1)
+  const { code, err } = await herdless(['purge', server.url, '--tag', 'cart'])
+  expect(err).toBe('herdless: Nothing is stored in namespace herdless. Did you mean --namespace other or shop?\n')
+  expect(code).toBe(1)
 })
 
 test('a purge is carried out although its reader goes away', async () => {
@@ -244,7 +300,7 @@ test('a purge is carried out where the search for the namespace ends among too m
   expect(await purge('--tag', 'page')).toEqual({
     code: 0,
     out: 'shop tag "page": no value has it\n',
-    err: 'herdless: None of the first 50000 keys is in namespace shop. There is something in: other\n',
+    err: 'herdless: None of the first 50000 keys is in namespace shop. Did you mean --namespace other?\n',
   })
 })
 
@@ -254,11 +310,11 @@ test('values of a cluster are purged, on whichever node they are', async () => {
   const args = ['purge', '--cluster', `redis://127.0.0.1:${cluster.nodes[0]?.port}`, '--namespace']
   const byKey = keys.filter((key) => key !== 'page:7').flatMap((key) => ['--key', key])
   const { code, out } = await herdless([...args, 'shop', '--tag', 'page', ...byKey])
-  expect(out.match(/: voided\n/g)).toHaveLength(keys.length)
+  expect(out.match(/: voided 1 value\n/g)).toHaveLength(keys.length)
   expect(code).toBe(0)
   for (const cache of caches) expect(await statesOf(cache)).toEqual(all('missing'))
   const typo = await herdless([...args, 'shpo', '--all'])
-  expect(typo).toMatchObject({ code: 1, err: expect.stringContaining('There is something in: shop\n') as string })
+  expect(typo).toMatchObject({ code: 1, err: expect.stringContaining('Did you mean --namespace shop?\n') as string })
 })
 
 test('the master of sentinels is purged', async () => {
@@ -266,7 +322,7 @@ test('the master of sentinels is purged', async () => {
   const caches = await filled(() => group.connect())
   const urls = group.sentinels.map(({ port }) => `redis://127.0.0.1:${port}`)
   const { out } = await herdless(['purge', '--sentinel', 'herdless', ...urls, '--namespace', 'shop', '--tag', 'page'])
-  expect(out).toBe('shop tag "page": voided\n')
+  expect(out).toBe('shop tag "page": voided 1 value\n')
   for (const cache of caches) expect((await cache.peek('page:7')).state).toBe('missing')
 })
 

@@ -77,6 +77,14 @@ describe('a lock on Redis', () => {
     },
   )
 
+  test('has a fence that grows, though Redis has lost all that it knew', async () => {
+    await using lock = redisLock(server.connect(), patient)
+    const fence = (): Promise<bigint> => lock.run('job', (lease) => lease.fence as bigint)
+    const before = await fence()
+    await server.client.flushall()
+    expect(await fence()).toBeGreaterThan(before)
+  })
+
   test('keeps the place of who waits, and of who has been told, for as long as every backend does', async () => {
     const options = { prefix: '', wakeUp: 'push', stealFromDead: false, minReplicas: 0, replicaTimeout: 0 } as const
     const locks = new RedisLocks(portOf(server.connect()), options)
@@ -166,6 +174,8 @@ describe('a lock on Redis', () => {
     expect(await next).toMatchObject({ name: 'job' })
     expect(lease.isValid()).toBe(false)
     expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
+    // What it has sent is answered, so that it need not wait for the deadline.
+    proxy.accept()
     await holder.close()
   })
 

@@ -106,7 +106,7 @@ async function inTerminal(url: string): Promise<Watching> {
 test('watch tells programs of a stampede with its waiters, and of its end', async () => {
   await using hot = await Stampede.on('user:1', [cacheOf('shop'), cacheOf('shop'), cacheOf('shop')])
   await using cold = await Stampede.on('lonely', [cacheOf('other')])
-  await using watching = await watch(server.url, '--interval', '100')
+  await using watching = await watch(server.url, '--interval', '100ms')
   await using one = await watch(server.url, '--interval', '100ms', '--namespace', 'other', '--json')
 
   const seen = await watching.snapshot('the stampede is seen', ({ loads }) => loads === 2)
@@ -140,16 +140,19 @@ describe.skipIf(process.platform !== 'linux')('in a terminal', () => {
     await using stampede = await Stampede.on('user:1', [cacheOf('shop'), cacheOf('shop')])
     await using watching = await inTerminal(server.url)
     const [enter, leave] = ['\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l', '\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l']
-    await watching.shows(/1 +[\d.]+ m?s +[\d.]+ s +0 +\d+@\S+ +shop +user:1/)
+    await watching.shows(/1 +1 +1 +[\d.]+ m?s +[\d.]+ s +0 +\d+@\S+ +shop +user:1/)
     expect(watching.out).toContain('WAITING')
     expect(watching.out).toContain('1 load under way, waiting processes: 1')
     await stampede.end()
-    await watching.shows(/Nothing is being loaded/)
+    await watching.shows(/ +1 +1 +ended +[\d.]+ m?s ago +0 +\d+@\S+ +shop +user:1/)
     expect(watching.out.startsWith(enter)).toBe(true)
     expect(watching.out).not.toContain(leave)
     watching.child.stdin?.write('\u{3}')
     expect(await watching.ended).toEqual([0, null])
-    expect(watching.out.endsWith(leave)).toBe(true)
+    const left = watching.out.split(leave)[1]?.replaceAll(/\s+/g, ' ')
+    expect(left).toMatch(
+      /^Watched for .*: at most 1 load at once, .*At its peak, 1 process waited for shop "user:1" at /,
+    )
   })
 
   test('watch leaves the terminal as it was when the server goes away, and says why it ends', async () => {
@@ -158,7 +161,9 @@ describe.skipIf(process.platform !== 'linux')('in a terminal', () => {
     await watching.shows(/Nothing is being loaded/)
     await gone.kill()
     expect(await watching.ended).toEqual([2, null])
-    expect(watching.out.split('\u{1b}[?1049l')[1]).toMatch(/^herdless: Nobody could be asked: [^\n]*\n$/)
+    expect(watching.out.split('\u{1b}[?1049l')[1]).toMatch(
+      /^Watched for [\d.]+ m?s: nothing was loaded\s+herdless: Nobody could be asked: /,
+    )
   })
 })
 
@@ -185,7 +190,7 @@ test('the loads of all masters of a cluster are watched, listed and explained', 
   for await (const { key } of cache.leases()) held.push(key)
   expect(held.toSorted()).toEqual(keys)
   const listed = await herdless(['leases', ...args])
-  expect(listed.out).toMatch(/\n12 being loaded\n$/)
+  expect(listed.out).toMatch(/\n12 loads under way\n$/)
   expect(listed.code).toBe(0)
   const explained = await herdless(['explain', '--namespace', 'shop', ...args, 'key 7'])
   expect(explained.out).toContain(`Process ${process.pid} on`)

@@ -6,9 +6,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { createClient } from 'node-zookeeper-client'
-import pg from 'pg'
-import { obey, postgresLock, processIndex, redisLock, redlock, tell, zookeeperLock } from '../support/fleet-base.mjs'
+import { fromBuild, obey, processIndex, redisLock, redlock, tell } from '../support/fleet-base.mjs'
 
 /** @type {import('../../src/core/contract/lock.ts').Lock} */
 let lock
@@ -28,6 +26,9 @@ const kinds = {
   redlock: async (addresses, options) => redlock(await redisClients(addresses), options),
 
   async postgres([address], options) {
+    const { default: pg } = await import('pg')
+    /** @type {typeof import('../../src/postgres/index.ts')} */
+    const { postgresLock } = await fromBuild('postgres/index.js')
     const pool = new pg.Pool({ ...address, max: 4 })
     pool.on('error', () => {})
     await pool.query('SELECT 1')
@@ -35,6 +36,9 @@ const kinds = {
   },
 
   async zookeeper([address], options) {
+    const { createClient } = await import('node-zookeeper-client')
+    /** @type {typeof import('../../src/zookeeper/index.ts')} */
+    const { zookeeperLock } = await fromBuild('zookeeper/index.js')
     const { host, port } = /** @type {{ host: string, port: number }} */ (address)
     return zookeeperLock(() => createClient(`${host}:${port}`, { sessionTimeout: 1_000, spinDelay: 50 }), options)
   },

@@ -1,5 +1,5 @@
 import { CacheError, loadFailure, type Cache, type CallOptions, type SetOptions } from '../../src/index.ts'
-import type { LoadContext } from '../../src/core/load/loader.ts'
+import type { LoadContext } from '../../src/core/flight/loader.ts'
 import { refinePlan, type CachePlan } from '../../src/core/options/plan.ts'
 import type { Happening, Made } from '../support/history.ts'
 import type { Asked, Closing, Life, Loading, Notes } from './notes.ts'

@@ -1,6 +1,6 @@
 /**
- * What the processes of all fleets have in common: the built package, clients, and a socket over which a test tells them
- * what to do, in lines of JSON. A process ends when that socket does.
+ * What the processes of all fleets have in common: caches and locks on Redis of the built package, clients, and a socket
+ * over which a test tells them what to do, in lines of JSON. A process ends when that socket does.
  */
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
@@ -28,16 +28,16 @@ export const eventNames = /** @type {const} */ ([
   'recovered',
 ])
 
+/**
+ * A module of the built package.
+ * @param {string} path its path below the folder of the build
+ */
+export const fromBuild = (path) => import(pathToFileURL(`${built}/${path}`).href)
+
 /** @type {typeof import('../../src/index.ts')} */
-export const { createCache, loadFailure } = await import(pathToFileURL(`${built}/index.js`).href)
+export const { createCache, loadFailure } = await fromBuild('index.js')
 /** @type {typeof import('../../src/redis/index.ts')} */
-export const { redisLock, redisStore, redlock } = await import(pathToFileURL(`${built}/redis/index.js`).href)
-/** @type {typeof import('../../src/postgres/index.ts')} */
-export const { postgresLock } = await import(pathToFileURL(`${built}/postgres/index.js`).href)
-/** @type {typeof import('../../src/express/index.ts')} */
-export const { cacheResponses, purgeRouter } = await import(pathToFileURL(`${built}/express/index.js`).href)
-/** @type {typeof import('../../src/zookeeper/index.ts')} */
-export const { zookeeperLock } = await import(pathToFileURL(`${built}/zookeeper/index.js`).href)
+export const { redisLock, redisStore, redlock } = await fromBuild('redis/index.js')
 
 export { clientLibrary, openClient } from './fleet-clients.mjs'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { openCache } from '../../src/core/cache/observing-cache.ts'
+import { openCache } from '../../src/core/cache/open-cache.ts'
 import type { Store, StoreUser } from '../../src/core/contract/store.ts'
 import type { Cache, CacheOptions } from '../../src/index.ts'
 import { memoryStore } from '../../src/index.ts'

@@ -6,7 +6,7 @@ import { whyUnanswered, type AskedAt } from '../diagnosis.ts'
 import type { Address, ClientLibrary, OwnClient, TargetWay } from '../library.ts'
 
 /** The answer of a server: a reply, or an error. */
-export type Answer = { readonly reply: unknown } | { readonly refused: string }
+export type Reply = { readonly reply: unknown } | { readonly refused: string }
 
 /** A server does not answer, or ends the connection. */
 export class Unreachable extends Error {
@@ -120,12 +120,12 @@ export class Connection {
   }
 
   /** @throws Unreachable */
-  async ask(command: string, ...args: readonly (string | number)[]): Promise<Answer> {
+  async ask(command: string, ...args: readonly (string | number)[]): Promise<Reply> {
     return this.attempt(() => this.#own.call(command, args))
   }
 
   /** @throws Unreachable */
-  async subscribe(channel: string): Promise<Answer> {
+  async subscribe(channel: string): Promise<Reply> {
     return this.attempt(() => this.#own.subscribe(channel))
   }
 
@@ -151,7 +151,7 @@ export class Connection {
    * The answer to an operation of the client.
    * @throws Unreachable
    */
-  async attempt(work: () => Promise<unknown>): Promise<Answer> {
+  async attempt(work: () => Promise<unknown>): Promise<Reply> {
     try {
       return { reply: await work() }
     } catch (error) {

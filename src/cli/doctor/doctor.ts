@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import { clientLibrary, wayTo } from '../connected.ts'
 import { ending } from '../ending.ts'
-import { packageFolder, version } from '../package.ts'
+import { version } from '../package.ts'
 import { Connections, Unreachable } from './connection.ts'
 import { examine } from './examination.ts'
 import { questionIn, takingQuestion, type DoctorOptions, type Question } from './options.ts'
+import { wrapped } from '../terminal.ts'
 import { asJson, asText, counted, failureAsJson, type Found } from './report.ts'
 
 /** The shortest time that a server is given to answer a command, in milliseconds. */
@@ -32,12 +33,12 @@ export function addDoctor(program: Command): void {
 async function doctor(question: Question): Promise<number> {
   try {
     const found = await answered(question)
-    console.log(question.json ? asJson(question, found, version()) : asText(question, found, packageFolder()))
+    console.log(question.json ? asJson(question, found, version()) : asText(question, found))
     return counted(found).problem > 0 ? 1 : 0
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error
     if (question.json) console.log(failureAsJson(error.message, version()))
-    else console.error(`Nothing could be examined: ${error.message}`)
+    else console.error(wrapped(`Nothing could be examined: ${error.message}`, '', process.stderr))
     return 2
   }
 }

@@ -52,8 +52,8 @@ export function questionIn(urls: readonly string[], options: DoctorOptions): Que
   const target = targetIn(options, urls)
   const { namespace, leaseTtl, commandTimeout, inlineLimit } = planned({
     namespace: options.namespace,
-    leaseTtl: durationIn(options.leaseTtl),
-    commandTimeout: durationIn(options.commandTimeout),
+    leaseTtl: durationIn('--lease-ttl', options.leaseTtl),
+    commandTimeout: durationIn('--command-timeout', options.commandTimeout),
   })
   return {
     ...target,

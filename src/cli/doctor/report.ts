@@ -1,6 +1,8 @@
 import type { Finding, Level } from './finding.ts'
 import type { Question } from './options.ts'
-import { many } from './units.ts'
+import { pageAddress } from '../package.ts'
+import { painted, wrapped } from '../terminal.ts'
+import { many } from '../units.ts'
 
 /** The findings: in a cluster by the name of each server, and those about the whole under `''`. */
 export type Found = ReadonlyMap<string, readonly Finding[]>
@@ -12,29 +14,35 @@ export function counted(found: Found): Record<Level, number> {
   return count
 }
 
-/** The findings for people. */
-export function asText(question: Question, found: Found, folder: string): string {
-  const { namespace, wakeUp } = question.settings
-  const parts = [...found].map(([server, findings]) => {
-    const head = server === '' ? [] : [server]
-    return [...head, ...findings.map(lineOf)].join('\n')
-  })
-  const { problem, warning, note } = counted(found)
-  const sum = [
-    problem === 0 ? 'No problem' : many(problem, 'problem'),
-    many(warning, 'warning'),
-    many(note, 'note'),
-  ].join(', ')
-  return [`For namespace ${namespace}, with wakeUp: '${wakeUp}'`, ...parts, `${sum}. The pages are in ${folder}.`].join(
-    '\n\n',
-  )
+/** The levels from the lightest to the heaviest, each with its colour: what is wrong comes last. */
+const paints = { ok: 'green', note: 'cyan', warning: 'yellow', problem: 'red' } as const
+const levels = Object.keys(paints) as Level[]
+
+function byWeight(findings: readonly Finding[]): readonly Finding[] {
+  return findings.toSorted((one, other) => levels.indexOf(one.level) - levels.indexOf(other.level))
 }
 
-function lineOf({ check, level, what, todo, page }: Finding): string {
-  const line = `${level.padEnd(8)} ${check.padEnd(13)}  ${what}`
-  if (level === 'ok') return line
+function heaviest(findings: readonly Finding[]): number {
+  return Math.max(...findings.map(({ level }) => levels.indexOf(level)))
+}
+
+/** The findings for people: the heaviest last, and the servers that have them. */
+export function asText(question: Question, found: Found): string {
+  const { namespace, wakeUp } = question.settings
+  const parts = [...found]
+    .toSorted(([, one], [, other]) => heaviest(one) - heaviest(other))
+    .map(([server, findings]) => [...(server === '' ? [] : [server]), ...byWeight(findings).map(textOf)].join('\n'))
+  const { problem, warning, note } = counted(found)
+  const problems = problem === 0 ? 'No problem' : painted('red', many(problem, 'problem'))
+  const sum = `${problems}, ${many(warning, 'warning')}, ${many(note, 'note')}.`
+  return [`For namespace ${namespace}, with wakeUp: '${wakeUp}'`, ...parts, sum].join('\n\n')
+}
+
+function textOf({ check, level, what, todo, page }: Finding): string {
   const indent = ' '.repeat(24)
-  return [line, ...(todo === '' ? [] : [indent + todo]), `${indent}${page}`].join('\n')
+  const lines = level === 'ok' ? [what] : [what, ...(todo === '' ? [] : [todo]), pageAddress(page)]
+  const text = wrapped(`${level.padEnd(8)} ${check.padEnd(13)}  ${lines.join('\n')}`, indent)
+  return painted(paints[level], level) + text.slice(level.length)
 }
 
 /** The findings for programs. */

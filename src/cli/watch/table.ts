@@ -1,5 +1,7 @@
-import { many, time } from '../doctor/units.ts'
 import type { NamedLease } from '../held.ts'
+import { linesOf, plain } from '../terminal.ts'
+import { many, time } from '../units.ts'
+import { clock, type History, type WatchedKey } from './history.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** The size of a terminal, in characters. */
@@ -8,27 +10,49 @@ export interface Size {
   readonly rows: number
 }
 
+/** A line, and how it is shown. */
+export interface Line {
+  readonly text: string
+  readonly kind: 'text' | 'head' | 'over'
+}
+
 interface Column {
   readonly head: string
   readonly align: 'left' | 'right'
   /** The most characters. */
   readonly most: number
-  readonly cell: (lease: NamedLease) => string
+  readonly cell: (key: WatchedKey, now: number) => string
 }
 
 const columns: readonly Column[] = [
-  { head: 'WAITING', align: 'right', most: 10, cell: ({ waiting }) => String(waiting ?? '?') },
-  { head: 'AGE', align: 'right', most: 10, cell: ({ age }) => time(age) },
-  { head: 'LEFT', align: 'right', most: 10, cell: ({ left }) => time(left) },
-  { head: 'RENEWED', align: 'right', most: 10, cell: ({ renewals }) => String(renewals) },
+  { head: 'WAITING', align: 'right', most: 10, cell: ({ lease, endedAt }) => whileHeld(endedAt, lease.waiting ?? '?') },
+  { head: 'PEAK', align: 'right', most: 10, cell: ({ peak }) => String(peak) },
+  { head: 'LOADS', align: 'right', most: 10, cell: ({ loads }) => String(loads) },
+  {
+    head: 'AGE',
+    align: 'right',
+    most: 10,
+    cell: ({ lease, endedAt }) => (endedAt === null ? time(lease.age) : 'ended'),
+  },
+  {
+    head: 'LEFT',
+    align: 'right',
+    most: 10,
+    cell: ({ lease, endedAt }, now) => (endedAt === null ? time(lease.left) : `${time(now - endedAt)} ago`),
+  },
+  { head: 'RENEWED', align: 'right', most: 10, cell: ({ lease }) => String(lease.renewals) },
   {
     head: 'PROCESS',
     align: 'left',
     most: 24,
-    cell: ({ holder }) => (holder === null ? 'unknown' : `${holder.pid}@${holder.host}`),
+    cell: ({ lease: { holder } }) => (holder === null ? 'unknown' : `${holder.pid}@${holder.host}`),
   },
-  { head: 'NAMESPACE', align: 'left', most: 20, cell: ({ namespace }) => namespace },
+  { head: 'NAMESPACE', align: 'left', most: 20, cell: ({ lease }) => lease.namespace },
 ]
+
+function whileHeld(endedAt: number | null, told: string | number): string {
+  return endedAt === null ? String(told) : ''
+}
 
 /** The fewest characters of a key, however narrow the terminal. */
 const narrowest = 12
@@ -38,44 +62,47 @@ const gap = '  '
 /**
  * The lines of a snapshot, as many as the terminal has. Keys are shortened to its width; it cuts off the rest if it is
  * narrower than the other columns.
+ * @param history which ends with the snapshot
  * @param pause until the next round, in milliseconds
  */
 export function tableOf(
-  { time: moment, took, loads, waiting, ended, leases }: Snapshot,
-  pause: number,
-  { columns: width, rows }: Size,
-): readonly string[] {
-  const clock = new Date(moment).toTimeString().slice(0, 8)
+  { time: moment, took, loads, waiting, ended }: Snapshot,
+  history: History,
+  { pause, columns: width, rows }: Size & { readonly pause: number },
+): readonly Line[] {
   const head = [
-    `${clock}  ${many(loads, 'load')} under way, waiting processes: ${waiting}, ended since the last look: ${ended}`,
+    `${clock(moment)}  ${many(loads, 'load')} under way, waiting processes: ${waiting}, ended since the last look: ${ended}`,
     `This look took ${time(took)}, the next is in ${time(pause)}. Ctrl+C ends it.`,
-    '',
-  ]
-  if (leases.length === 0) return [...head, 'Nothing is being loaded']
-  const most = Math.max(1, rows - head.length - 1)
-  const shown = leases.length > most ? leases.slice(0, most - 1) : leases
-  const rest = leases.length - shown.length
-  return [...head, ...linesOf(shown, width), ...(rest === 0 ? [] : [`… and ${rest} more`])]
+  ].flatMap((line) => linesOf(line, width))
+  const begin = [...head, ''].map(asText)
+  const { keys } = history
+  if (keys.length === 0) return [...begin, asText('Nothing is being loaded')]
+  const most = Math.max(1, rows - begin.length - 1)
+  const shown = keys.length > most ? keys.slice(0, most - 1) : keys
+  const rest = keys.length - shown.length
+  return [...begin, ...rowsOf(shown, history.now, width), ...(rest === 0 ? [] : [asText(`… and ${rest} more`)])]
 }
 
-function linesOf(leases: readonly NamedLease[], width: number): readonly string[] {
+function asText(text: string): Line {
+  return { text, kind: 'text' }
+}
+
+function rowsOf(keys: readonly WatchedKey[], now: number, width: number): readonly Line[] {
   const cells = columns.map(({ head, most, align, cell }) => {
-    const texts = [head, ...leases.map((lease) => shortened(plain(cell(lease)), most))]
+    const texts = [head, ...keys.map((key) => shortened(plain(cell(key, now)), most))]
     const widest = Math.max(...texts.map((text) => text.length))
     return texts.map((text) => (align === 'left' ? text.padEnd(widest) : text.padStart(widest)))
   })
   const taken = cells.reduce((sum, [head = '']) => sum + head.length + gap.length, 0)
-  const keys = leases.map((lease) => shortened(plain(nameOf(lease)), Math.max(narrowest, width - taken)))
-  return ['KEY', ...keys].map((key, row) => [...cells.map((texts) => texts[row]), key].join(gap))
+  const names = keys.map(({ lease }) => shortened(plain(nameOf(lease)), Math.max(narrowest, width - taken)))
+  return ['KEY', ...names].map((name, row) => ({
+    text: [...cells.map((texts) => texts[row]), name].join(gap),
+    kind: row === 0 ? 'head' : keys[row - 1]?.endedAt === null ? 'text' : 'over',
+  }))
 }
 
 function nameOf({ key, version }: NamedLease): string {
   return version === null ? key : `${key} (version ${version})`
-}
-
-/** The text without the signs that a terminal would obey, or that change the direction of others. */
-function plain(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
 }
 
 /** The text with an ellipsis in its middle if it has more characters than these. */

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { longestTimer, parseDuration } from '../../core/time/duration.ts'
 import type { RedisClient } from '../../redis/index.ts'
 import { connected } from '../connected.ts'
 import { ending } from '../ending.ts'
 import { heldLeases, type NamedLease } from '../held.ts'
-import { durationIn, namespaceAsked, takingUrls, targetIn, understood, type TargetOptions } from '../target.ts'
+import { durationIn, namespaceAsked, takingUrls, targetIn, type TargetOptions } from '../target.ts'
 import { jsonDisplay, terminalDisplay, type Display } from './display.ts'
 import { pauseAfter, snapshotOf, type Snapshot } from './snapshot.ts'
 
@@ -14,6 +13,9 @@ interface WatchOptions extends TargetOptions {
   readonly interval: string
   readonly json?: true
 }
+
+/** The shortest interval between two looks, in milliseconds. */
+const leastInterval = 100
 
 /** Adds `herdless watch`. */
 export function addWatch(program: Command): void {
@@ -37,7 +39,7 @@ export function addWatch(program: Command): void {
 async function watch(urls: readonly string[], options: WatchOptions): Promise<number> {
   const target = targetIn(options, urls)
   const namespace = namespaceAsked(options.namespace)
-  const interval = understood(() => parseDuration('--interval', durationIn(options.interval), { most: longestTimer }))
+  const interval = durationIn('--interval', options.interval, leastInterval)
   await connected(target, async (client) => {
     const interrupted = new AbortController()
     const stop = (): void => {

@@ -1,32 +1,28 @@
-import { causalClock } from '../time/clock.ts'
+import { withErrorAnswers } from '../codec/error-answer.ts'
+import { LoadFailures } from '../codec/load-failures.ts'
 import type { Lease, Store } from '../contract/store.ts'
 import { Keyspace } from '../entry/key.ts'
+import { Flights } from '../flight/flights.ts'
+import { Pacing } from '../flight/pacing.ts'
+import type { FlightParts } from '../flight/parts.ts'
+import { Reads } from '../flight/reads.ts'
+import { UnleasedLoads } from '../flight/unleased-loads.ts'
+import { UnstoredValues } from '../flight/unstored-values.ts'
+import { GuardedStore } from '../guard/guarded-store.ts'
 import { Watchdog } from '../lease/watchdog.ts'
-import { LeaseCompletion } from '../load/complete.ts'
-import { LoadFailures } from '../load/failures.ts'
-import type { FlightParts } from '../load/flight.ts'
-import { Flights } from '../load/flights.ts'
-import { LeaselessLoads, LeaselessQueue } from '../load/leaseless-queue.ts'
-import { Pacing } from '../load/pacing.ts'
-import { UnstoredValues, withErrorAnswers } from '../load/payload.ts'
 import { Near, type NearParts } from '../near/near.ts'
 import { Events } from '../observe/events.ts'
 import { Tracing } from '../observe/tracing.ts'
 import type { CachePlan } from '../options/plan.ts'
-import { GuardedStore } from '../outage/guarded-store.ts'
-import type { Call } from './call.ts'
-import { Calls } from './calls.ts'
-import { describeHolder, type ExplainParts } from './explain.ts'
-import { Reads } from './reads.ts'
-import type { WriteParts } from './writes.ts'
+import { causalClock } from '../time/clock.ts'
+import { Deadlines } from '../time/deadlines.ts'
+import { describeHolder } from './explain.ts'
 
 /** The parts of one cache. */
-export interface CacheParts extends ExplainParts, WriteParts, FlightParts {
-  readonly store: GuardedStore
-  readonly calls: Calls
-  readonly reads: Reads<Call>
-  readonly leaselessLoads: LeaselessLoads
-  readonly near: Near | null
+export interface CacheParts extends FlightParts {
+  readonly reads: Reads
+  readonly flights: Flights
+  /** The near caches of this cache and of its siblings. */
   readonly copies: Set<Near>
 }
 
@@ -37,9 +33,7 @@ export interface CacheParts extends ExplainParts, WriteParts, FlightParts {
 export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | null = null): CacheParts {
   const { clock, commandTimeout, maxConcurrentLoads: most, maxQueuedLoads: mostQueued } = plan
   const keyspace = new Keyspace(plan.namespace, plan.prefixes)
-  const causalNow = causalClock()
   const events = elder?.events ?? new Events(plan.namespace, plan.stats.topKeys)
-  const tracing = elder?.tracing ?? new Tracing()
   const keepsInvalidations = plan.onInvalidateFailure === 'replay'
   const store =
     elder?.store ?? new GuardedStore(backing, { timeout: commandTimeout, keepsInvalidations, clock, events })
@@ -51,23 +45,25 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
   const copies = elder?.copies ?? new Set()
   if (near !== null) copies.add(near)
 
-  const unstored = new UnstoredValues(clock)
-  const base = { store, keyspace, codec, events, unstored, clock, causalNow, tracing, near, copies, failures }
-  const completionParts = { ...base, pacing: new Pacing(clock) }
-  const flightParts = {
-    ...completionParts,
-    completion: new LeaseCompletion(completionParts),
+  const parts: FlightParts = {
+    store,
+    keyspace,
+    codec,
+    events,
+    clock,
+    causalNow: causalClock(),
+    tracing: elder?.tracing ?? new Tracing(),
+    near,
+    failures,
+    unstored: new UnstoredValues(clock),
+    pacing: new Pacing(clock),
     watchdog: new Watchdog<Lease>((leases) => store.renew(leases), clock),
-    leaselessQueue: new LeaselessQueue({ most, mostQueued, patience: commandTimeout, clock, events, causalNow }),
+    deadlines: new Deadlines(clock),
+    unleased: new UnleasedLoads({ most, mostQueued, patience: commandTimeout, clock, events }),
     holder,
   }
-  const parts = {
-    ...flightParts,
-    flights: new Flights(flightParts, (key) => near?.forget(key)),
-    reads: new Reads<Call>(base),
-    leaselessLoads: new LeaselessLoads(base),
-  }
-  return { ...parts, calls: new Calls({ ...parts, commandTimeout }) }
+  const reads = new Reads(parts)
+  return { ...parts, copies, reads, flights: new Flights(parts, reads, commandTimeout) }
 }
 
 function nearOf({ near }: CachePlan, store: Store, parts: NearParts): Near | null {

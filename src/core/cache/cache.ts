@@ -1,7 +1,7 @@
 import type { Given, MaybeSchema, Schema, Taken } from '../codec/schema.ts'
 import type { CacheEvents } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
-import type { LoadContext, Loader } from '../load/loader.ts'
+import type { LoadContext, Loader } from '../flight/loader.ts'
 import type { BatchLoader } from './many.ts'
 import type {
   CallOptions,

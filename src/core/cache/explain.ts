@@ -1,14 +1,13 @@
 import { CacheError, quoted, withKey, ignoreRejection } from '../errors.ts'
-import type { Flight } from '../load/flight.ts'
 import { freshnessOf } from '../entry/freshness.ts'
 import type { Codec } from '../codec/codec.ts'
 import { keyNamed, type Keyspace } from '../entry/key.ts'
-import type { LoadFailures } from '../load/failures.ts'
-import type { Flights } from '../load/flights.ts'
-import type { LeaselessQueue } from '../load/leaseless-queue.ts'
+import type { LoadFailures } from '../codec/load-failures.ts'
+import type { Flights } from '../flight/flights.ts'
+import type { UnleasedLoads } from '../flight/unleased-loads.ts'
 import type { Events } from '../observe/events.ts'
-import type { GuardedStore } from '../outage/guarded-store.ts'
-import { decodeEntry } from '../load/payload.ts'
+import type { GuardedStore } from '../guard/guarded-store.ts'
+import { decodeEntry } from '../codec/payload.ts'
 import type { Entry, Seen, SeenLease } from '../contract/store.ts'
 import { checkToken } from '../lease/token.ts'
 import { hostname } from 'node:os'
@@ -55,7 +54,7 @@ export interface ExplainedValue {
 /** The state of a key in this process. */
 export interface ExplainedHere {
   /** `resting`: a load failed, and during its cool-down this process starts no refresh while there is a stale value. */
-  readonly flight: 'none' | Exclude<Flight['state'], 'over'>
+  readonly flight: 'none' | 'claiming' | 'waiting' | 'loading' | 'filling' | 'resting'
   /** How many callers have no answer yet. */
   readonly callers: number
   /** How many loads run or queue without a lease. */
@@ -71,8 +70,7 @@ export interface ExplainParts {
   readonly store: GuardedStore
   readonly keyspace: Keyspace
   readonly flights: Flights
-  readonly leaselessQueue: LeaselessQueue
-  readonly calls: { countOf(key: string): number }
+  readonly unleased: UnleasedLoads
   readonly codec: Codec
   readonly events: Events
   readonly failures: LoadFailures
@@ -129,11 +127,11 @@ async function look(name: string, { store }: ExplainParts): Promise<Seen | Cache
     .catch((error: CacheError) => error)
 }
 
-function hereOf(key: string, name: string, { store, flights, leaselessQueue, calls }: ExplainParts): ExplainedHere {
+function hereOf(key: string, name: string, { store, flights, unleased }: ExplainParts): ExplainedHere {
   return {
     flight: flights.stateOf(key),
-    callers: calls.countOf(key),
-    loadsWithoutLease: leaselessQueue.count(key),
+    callers: flights.callersOf(key),
+    loadsWithoutLease: unleased.count(key),
     storeAway: store.outage,
     keptInvalidation: store.hasPendingInvalidation(name),
   }

@@ -1,22 +1,26 @@
 /*
  * Room: cache. The public cache, made of the parts of all other rooms.
  *
- * Reading order: cache.ts (the public interface), fleet-cache.ts (the short path of hits), calls.ts (callers
- * that want the same), call.ts (one call), reads.ts (reads), search.ts (what a read means, and flights),
- * pending-answer.ts (the patience of a caller and of its followers), writes.ts (set and invalidate), assembly.ts
- * (how the parts fit together). Then the extras: many.ts, wrap.ts, explain.ts,
- * sibling.ts (a cache for responses beside a cache of the user) and observing-cache.ts (`mode: 'observe'`, and which cache is opened).
+ * Reading order: cache.ts (the public interface), fleet-cache.ts (near hits; what a call asks for), then the flights of
+ * core/flight; writes.ts (set and invalidate), assembly.ts (how the parts fit together). Then the extras: many.ts,
+ * wrap.ts, explain.ts, sibling.ts (a cache for responses beside a cache of the user), observing-cache.ts (`mode:
+ * 'observe'`) and open-cache.ts (which cache is opened).
  */
 import type { Cache, DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
-import { currentLoad } from '../load/circular-load.ts'
+import { currentLoad } from '../flight/circular-load.ts'
 import { waitAtMost } from '../time/deadline.ts'
 import { withKey, closedError, type CacheError } from '../errors.ts'
 import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
 import type { CacheEvents, Events } from '../observe/events.ts'
 import { explainKey, type Explanation, breakLease, listLeases, type HeldLease } from './explain.ts'
 import { checkedKey, checkKey } from '../entry/key.ts'
-import { answerOf, ledToCaller } from '../load/failures.ts'
-import { checkLoader, type CallRequest, type Loader } from '../load/loader.ts'
+import { answerOf } from '../codec/error-answer.ts'
+import { ledToCaller } from '../codec/load-failures.ts'
+import type { Asked } from '../flight/caller.ts'
+import { checkLoader, type Loader } from '../flight/loader.ts'
+import { migrating } from '../flight/migration.ts'
+import type { ReadResult } from '../flight/reads.ts'
+import { freshnessOf } from '../entry/freshness.ts'
 import { loadTogether, type BatchLoader } from './many.ts'
 import type { Near } from '../near/near.ts'
 import type {
@@ -28,7 +32,6 @@ import type {
   ValueOptions,
   VersionOptions,
 } from '../options/options.ts'
-import { migrating, toPeeked } from './reads.ts'
 import { CallPlans } from '../options/call-plans.ts'
 import { closeTimeout, invalidationOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
 import { Sibling, type SiblingChanges } from './sibling.ts'
@@ -54,16 +57,16 @@ export class FleetCache implements Cache {
   #state: 'open' | 'closing' | 'closed' = 'open'
   #closing: Promise<void> | null = null
 
-  /** @param elder the cache whose sibling this one is: it opens and closes the store */
-  constructor(plan: CachePlan, backing: Store, elder: FleetCache | null = null) {
+  /** @param isSibling whether another cache opens and closes the store */
+  constructor(plan: CachePlan, backing: Store, parts: CacheParts, isSibling = false) {
     this.#plan = plan
     this.#backing = backing
-    this.#parts = assemble(plan, backing, elder === null ? null : elder.#parts)
-    this.#plans = new CallPlans(plan, elder === null ? (ttl) => this.events.ttlGiven(ttl) : undefined)
+    this.#parts = parts
+    this.#plans = new CallPlans(plan, isSibling ? undefined : (ttl) => this.events.ttlGiven(ttl))
     this.#wraps = new Wraps(this, plan, this.#plans)
     this.#near = plan.refreshAhead === null ? this.#parts.near : null
     this.#writes = new Writes(plan, this.#parts)
-    if (elder === null) this.#parts.store.open()
+    if (!isSibling) this.#parts.store.open()
   }
 
   getOrLoad<T extends Taken<S>, S extends MaybeSchema = undefined>(
@@ -101,7 +104,7 @@ export class FleetCache implements Cache {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
-    return (await this.#parts.calls.ask(this.#request('refresh', key, loader, options))) as Given<S, T>
+    return (await this.#parts.flights.ask(this.#request('refresh', key, loader, options))) as Given<S, T>
   }
 
   /** As `getOrLoad`, for a key that was just read without success. */
@@ -111,7 +114,7 @@ export class FleetCache implements Cache {
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
     const request = this.#request('getOrLoad', key, loader, options)
-    return (await this.#parts.calls.ask(request, { state: 'nothing' })) as Given<S, T>
+    return (await this.#parts.flights.ask(request, { state: 'nothing' })) as Given<S, T>
   }
 
   wrap<F extends Wrappable, S extends MaybeSchema = undefined>(
@@ -139,7 +142,7 @@ export class FleetCache implements Cache {
     const found = await this.#parts.reads.read({ key, plan, tags: this.#plan.tags }).catch((error: CacheError) => {
       throw withKey(key, error)
     })
-    return toPeeked(found, this.#plan.grace)
+    return peeked(found, this.#plan.grace)
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
@@ -216,7 +219,8 @@ export class FleetCache implements Cache {
   /** A cache for values of another kind; see `siblingOf`. */
   sibling(changes: SiblingChanges): Sibling {
     this.#checkOpen()
-    const cache = new FleetCache(siblingPlan(this.#plan, changes), this.#backing, this)
+    const plan = siblingPlan(this.#plan, changes)
+    const cache = new FleetCache(plan, this.#backing, assemble(plan, this.#backing, this.#parts), true)
     this.#siblings.push(cache)
     return new Sibling(cache, cache.#parts, this.#plan)
   }
@@ -230,17 +234,17 @@ export class FleetCache implements Cache {
     return this.close()
   }
 
-  #ask(request: CallRequest): Promise<unknown> {
-    const { flights, events, near, calls } = this.#parts
+  #ask(request: Asked): Promise<unknown> {
+    const { flights, events, near } = this.#parts
     const copy = near?.get(request.key, request.plan)
-    if (copy === undefined || near === null) return calls.ask(request)
+    if (copy === undefined || near === null) return flights.ask(request)
     events.nearHit(request.key)
     flights.refreshAhead(request, near.aged(copy), copy.value)
     return Promise.resolve(answerOf(copy.value))
   }
 
   /** The checked request of a call. */
-  #request<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): CallRequest {
+  #request<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Asked {
     checkKey(key)
     checkLoader(key, loader)
     const { plan, tags, signal } = this.#plans.planOf(options, who)
@@ -266,15 +270,18 @@ export class FleetCache implements Cache {
     this.#near = null
     await waitAtMost(timeout, this.#idle(), this.#parts.clock)
     this.#state = 'closed'
-    await abandonAll(this.#parts)
+    const { flights, watchdog, near } = this.#parts
+    await flights.close()
+    watchdog.close()
+    near?.close()
   }
 
   /** Resolves when no call, flight or write is under way, including those that began meanwhile. */
   async #idle(): Promise<void> {
-    const { flights, calls } = this.#parts
+    const { flights } = this.#parts
     do {
-      await Promise.allSettled([flights.settled(), calls.settled(), ...this.#writes.open])
-    } while (!calls.areOver || this.#writes.open.size > 0)
+      await Promise.allSettled([flights.settled(), ...this.#writes.open])
+    } while (!flights.areIdle || this.#writes.open.size > 0)
   }
 
   /**
@@ -287,13 +294,15 @@ export class FleetCache implements Cache {
   }
 }
 
-/** Gives up everything that is under way in a cache. */
-export async function abandonAll({ flights, calls, leaselessLoads, watchdog, near }: CacheParts): Promise<void> {
-  flights.giveUp()
-  leaselessLoads.giveUp()
-  calls.giveUp()
-  await flights.settled()
-  flights.close()
-  watchdog.close()
-  near?.close()
+/**
+ * The answer of `peek` for a read; the `ttl` of a stale value is below zero.
+ * @param grace the grace of the cache, in milliseconds
+ * @throws what the loader threw, if that is the answer
+ */
+function peeked<T>(found: ReadResult, grace: number): Peeked<T> {
+  if (!('value' in found)) return { state: 'missing' }
+  const { entry, value } = found
+  const state = freshnessOf(entry, grace)
+  if (state === 'expired') return { state: 'missing' }
+  return { state, value: answerOf(value) as T, age: entry.age, ttl: entry.freshFor }
 }

@@ -1,10 +1,10 @@
-import { loadContexts, type LoadNode } from '../load/circular-load.ts'
+import { loadContexts, type LoadNode } from '../flight/circular-load.ts'
 import { TickBatch } from '../time/clock.ts'
 import { formatValue } from '../time/duration.ts'
 import { CacheError, isError } from '../errors.ts'
 import { checkKey } from '../entry/key.ts'
-import { loadFailure } from '../load/failures.ts'
-import type { LoadContext, Loader } from '../load/loader.ts'
+import { loadFailure } from '../codec/load-failures.ts'
+import type { LoadContext, Loader } from '../flight/loader.ts'
 
 /**
  * Gets the values of several keys from the source, in their order. An `Error` in place of a value is the failure of

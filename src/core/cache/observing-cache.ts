@@ -1,19 +1,17 @@
 import type { Cache, DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
-import { currentLoad, type LoadNode } from '../load/circular-load.ts'
+import { currentLoad, type LoadNode } from '../flight/circular-load.ts'
 import { closedError, ignoreRejection } from '../errors.ts'
-import type { Clock } from '../time/clock.ts'
-import { jsonCodec } from '../codec/codec.ts'
-import type { Store } from '../contract/store.ts'
 import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
-import type { CacheEvents, Events } from '../observe/events.ts'
+import type { CacheEvents } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
 import { checkKey } from '../entry/key.ts'
-import { FleetCache } from './fleet-cache.ts'
-import { checkLoader, Loss, runLoader, valueOf, type LoadContext, type LoadRun, type Loader } from '../load/loader.ts'
-import { answerOf, errorForCallers } from '../load/failures.ts'
+import type { FleetCache } from './fleet-cache.ts'
+import { checkLoader, runLoader, type LoadContext, type LoadRun, type Loader } from '../flight/loader.ts'
+import { Loss } from '../flight/loss.ts'
+import { answerOf } from '../codec/error-answer.ts'
+import { errorForCallers } from '../codec/load-failures.ts'
 import { loadTogether, type BatchLoader } from './many.ts'
 import type {
-  CacheOptions,
   CallOptions,
   CloseOptions,
   InvalidateOptions,
@@ -22,9 +20,8 @@ import type {
   ValueOptions,
   VersionOptions,
 } from '../options/options.ts'
-import { PendingAnswer } from './pending-answer.ts'
 import { CallPlans } from '../options/call-plans.ts'
-import { planOf, type CachePlan } from '../options/plan.ts'
+import type { CachePlan } from '../options/plan.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import { Sibling } from './sibling.ts'
 import type { Tracer } from '../observe/tracing.ts'
@@ -184,15 +181,13 @@ export class ObservingCache implements Cache {
     const { signal: _, ...rest } = ofPlaceholders(options) ?? {}
     // The caller's own load reports its error; the shadow's copy of it has no consumer.
     ignoreRejection(this.#shadow[verb](key, (context) => mark(loaded, context), rest))
-    const patience = new PendingAnswer({ clock, since: clock.now(), signal })
-    loaded
-      .then(valueOf)
-      .then(answerOf)
-      .then(
-        (value) => patience.resolve(value),
-        (error: unknown) => patience.reject(errorForCallers(error)),
-      )
-    return await patience.answer
+    const answer = loaded.then(valueOf).then(answerOf)
+    const aborted = new Promise<never>((_never, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+    })
+    return await Promise.race([answer, aborted]).catch((error: unknown) => {
+      throw errorForCallers(error)
+    })
   }
 }
 
@@ -220,27 +215,8 @@ function markOf(value: unknown): unknown {
   return value === null || value === undefined ? value : true
 }
 
-/**
- * Creates a cache.
- * @param options all optional
- * @param defaultStore creates the store if the options have none, with the clock of the cache
- * @param watch begins to watch the cache, unless the option `warnings` is `false`; absent for a cache of a tool
- * @throws TypeError for an unknown option or a wrong value
- */
-export function openCache(
-  options: CacheOptions,
-  defaultStore: (clock: Clock) => Store,
-  watch?: (events: Events, options: CacheOptions, plan: CachePlan) => void,
-): Cache {
-  const plan = planOf(options)
-  const open = (its: CachePlan, store: Store): FleetCache => {
-    const cache = new FleetCache(its, store)
-    if (plan.warnings) watch?.(cache.events, options, plan)
-    return cache
-  }
-  if (plan.mode === 'cache') {
-    const store = plan.store ?? defaultStore(plan.clock)
-    return open({ ...plan, near: plan.near ?? store.near ?? null }, store)
-  }
-  return new ObservingCache(plan, open({ ...plan, codec: jsonCodec(), near: null }, defaultStore(plan.clock)))
+/** The value of a load; throws its error if it has none. */
+function valueOf(loaded: LoadRun): unknown {
+  if (loaded.state === 'failed' || loaded.state === 'lost') throw loaded.error
+  return loaded.value
 }

@@ -11,10 +11,8 @@ import { isSameKind, type Kind } from '../codec/schema.ts'
 import type { Events } from '../observe/events.ts'
 import { freshnessOf, type EntryFacts } from '../entry/freshness.ts'
 import type { Keyspace } from '../entry/key.ts'
-import type { LoadedCopy } from '../load/leaseless-queue.ts'
-import { answerOf } from '../load/failures.ts'
-import type { Stale } from '../load/loader.ts'
-import { decodeEntry } from '../load/payload.ts'
+import { answerOf } from '../codec/error-answer.ts'
+import { decodeEntry, type Stale } from '../codec/payload.ts'
 import { attempt } from '../errors.ts'
 import type { Copies, Entry, NearPlan, Store, Watch } from '../contract/store.ts'
 
@@ -38,6 +36,12 @@ interface Kept extends Copy {
   /** Its share of `maxSize`, in bytes. */
   readonly size: number
   readonly tags: readonly string[]
+}
+
+/** A value that was loaded without a lease, so that the store does not have it. Times are milliseconds. */
+export interface LoadedCopy extends Pick<Entry, 'loadTime' | 'tags' | 'validators' | 'payload'> {
+  readonly ttl: number
+  readonly kind: Kind
 }
 
 /** The parts of a near cache. */

@@ -53,7 +53,6 @@ export interface Plan extends Kind {
   readonly failureCooldown: number
   readonly errorKind: ((error: unknown, key: string) => unknown) | null
   readonly onStoreFailure: 'load' | 'throw'
-  readonly answer: 'filled' | 'loaded'
   readonly inlineLimit: number
   readonly maxValueSize: number
   /** In the order in which they are tried. */
@@ -92,7 +91,6 @@ const defaults: Plan = {
   failureCooldown: 1_000,
   errorKind: null,
   onStoreFailure: 'load',
-  answer: 'filled',
   inlineLimit: 4_096,
   maxValueSize: 16_777_216,
   schema: null,
@@ -115,7 +113,6 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   failureCooldown: timeout(0),
   errorKind: aFunction,
   onStoreFailure: oneOf('load', 'throw'),
-  answer: oneOf('filled', 'loaded'),
   inlineLimit: integer(0),
   maxValueSize: integer(1),
   version: checkedVersion,

@@ -53,13 +53,23 @@ export function withDeadline<T>(
 
 /** Resolves when `over` does, or after `ms` milliseconds. */
 export async function waitAtMost(ms: number, over: Promise<void>, clock: Clock): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = clock.after(ms, resolve)
-    void over.then(() => {
-      timer.cancel()
-      resolve()
-    })
+  await atMost(ms, clock, [over], undefined)
+}
+
+/** The first of some answers, or `late` after `ms` milliseconds. */
+export async function atMost<T, Late>(
+  ms: number,
+  clock: Clock,
+  answers: readonly Promise<T>[],
+  late: Late,
+): Promise<T | Late> {
+  let timer: Timer | undefined
+  const timeout = new Promise<Late>((resolve) => {
+    timer = clock.after(ms, () => resolve(late))
   })
+  const first = await Promise.race([...answers, timeout])
+  timer?.cancel()
+  return first
 }
 
 /** A command that was sent and has no answer yet. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { LoadContext } from '../../core/load/loader.ts'
+import type { LoadContext } from '../../core/flight/loader.ts'
 import type { CallOptions } from '../../core/options/options.ts'
 import { ignoreRejection } from '../../core/errors.ts'
 import type { Sibling } from '../../core/cache/sibling.ts'

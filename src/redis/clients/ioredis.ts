@@ -44,7 +44,7 @@ interface IoredisSubscriber {
   subscribe(channel: string): Promise<unknown>
   disconnect(reconnect?: boolean): void
   on(event: 'messageBuffer', listener: (channel: Buffer, message: Buffer) => void): unknown
-  on(event: 'ready' | 'close', listener: () => void): unknown
+  on(event: 'ready' | 'close' | 'end', listener: () => void): unknown
   on(event: 'error', listener: (error: unknown) => void): unknown
   on(event: '+node', listener: (node: IoredisConnection) => void): unknown
 }
@@ -136,6 +136,9 @@ export class IoredisPort implements RedisPort {
     connection.on('ready', opened)
     connection.on('close', lost)
     connection.on('error', failed)
+    // Not by its status: that of a cluster client which has ended is `close`, if several of its nodes end after one another.
+    let hasEnded = false
+    connection.on('end', () => (hasEnded = true))
     if (connection.status === 'wait') connection.connect().catch(() => undefined)
     return {
       get isOpen() {
@@ -144,7 +147,9 @@ export class IoredisPort implements RedisPort {
       subscribe: () => connection.subscribe(channel),
       reconnect: () => connection.disconnect(true),
       open: () => {
-        if (connection.status === 'end') connection.connect().catch(() => undefined)
+        if (!hasEnded) return
+        hasEnded = false
+        connection.connect().catch(() => undefined)
       },
       close: () => {
         connection.disconnect()

@@ -1,6 +1,6 @@
 import { tokenLength } from '../../core/lease/token.ts'
 import type { Entry, NewValue, Validators } from '../../core/contract/store.ts'
-import { checkedValidators } from '../../core/load/loader.ts'
+import { checkedValidators } from '../../core/entry/validators.ts'
 
 /*
  * A value in Redis is one string: a header of 48 bytes, then the payload. The width is fixed, so that a script can cut

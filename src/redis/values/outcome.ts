@@ -1,6 +1,6 @@
 import type { Outcome } from '../../core/contract/store.ts'
 import { entryIn, type RedisEntry } from './entry.ts'
-import { failureIn } from '../../core/load/failures.ts'
+import { failureIn } from '../../core/codec/load-failures.ts'
 import type { Inbox, Message } from '../push/inbox.ts'
 import type { RedisPort } from '../connection/port.ts'
 import type { ServerClock } from '../connection/server-clock.ts'

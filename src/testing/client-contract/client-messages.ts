@@ -91,8 +91,6 @@ export const messages: readonly ClientTest[] = [
   {
     title: 'a closed subscriber that is opened again hears again',
     async run(scene) {
-      // The subscriber of a cluster client of ioredis that was closed does not come to its end, and cannot be opened again.
-      if (scene.port.isCluster) return
       const channel = scene.channel()
       const { subscriber, messages: heard } = await scene.subscribed(channel)
       subscriber.close()

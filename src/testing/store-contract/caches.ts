@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Cache } from '../../core/cache/cache.ts'
-import { openCache } from '../../core/cache/observing-cache.ts'
+import { openCache } from '../../core/cache/open-cache.ts'
 import type { CacheOptions } from '../../core/options/options.ts'
 import type { ContractTest, Scene } from './scene.ts'
 

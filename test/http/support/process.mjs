@@ -10,15 +10,10 @@
 import { once } from 'node:events'
 import express from 'express'
 import { Redis } from 'ioredis'
-import {
-  cacheResponses,
-  createCache,
-  eventNames,
-  obey,
-  purgeRouter,
-  redisStore,
-  tell,
-} from '../../support/fleet-base.mjs'
+import { createCache, eventNames, fromBuild, obey, redisStore, tell } from '../../support/fleet-base.mjs'
+
+/** @type {typeof import('../../../src/express/index.ts')} */
+const { cacheResponses, purgeRouter } = await fromBuild('express/index.js')
 
 /** @type {Map<number, Site>} */
 const sites = new Map()

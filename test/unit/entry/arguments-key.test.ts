@@ -188,6 +188,15 @@ test('two lists of arguments have one key exactly if they are the same', () => {
   expect(Math.min(seen.same, seen.different)).toBeGreaterThan(300)
 })
 
+test('no two lists of few and short arguments have one key', () => {
+  const atoms: unknown[] = ['', ',', '"', '\\', '1', 'a', 1, -0, 0, 1n, null, undefined, true, Number.NaN, new Date(0)]
+  const values = [...atoms, [], {}, ...atoms.flatMap((atom) => [[atom], { a: atom }, { ',': atom }, { '': atom }])]
+  const lists = [...values.map((one) => [one]), ...values.flatMap((one) => values.map((other) => [one, other]))]
+  const apart = lists.filter((list) => list.at(-1) !== undefined)
+  expect(apart.length).toBeGreaterThan(5_000)
+  expect(new Set(apart.map((list) => argumentsKey('f', list))).size).toBe(apart.length)
+})
+
 test('two names have no key in common', () => {
   const names = fc.string({
     minLength: 1,

@@ -67,6 +67,14 @@ describe('a load that fails', () => {
     expect(await a.getOrLoad('k', () => 'wrong')).toBe('set')
   })
 
+  test('is none of another key, whether that is asked for alone or with it', async () => {
+    const { a, b } = fleet({ failureCooldown: '1m' })
+    await expect(a.getOrLoad('k', () => Promise.reject(down))).rejects.toThrow(down)
+    expect(await a.getOrLoad('l', () => 'of l')).toBe('of l')
+    const answers = await b.getOrLoadMany(['k', 'l', 'm'], (keys) => keys.map((key) => `loaded ${key}`))
+    expect(answers).toMatchObject([{ message: down.message }, 'of l', 'loaded m'])
+  })
+
   test('is not the answer of those who ask once it has ended: they may know that the source is well again (rule 4)', async () => {
     const { a, ways } = fleet({ failureCooldown: 0 })
     const source = new Source<string>()

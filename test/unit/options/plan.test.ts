@@ -38,7 +38,6 @@ describe('the plan of a cache', () => {
       failureCooldown: 1_000,
       errorKind: null,
       onStoreFailure: 'load',
-      answer: 'filled',
       inlineLimit: 4_096,
       maxValueSize: 16_777_216,
       schema: null,
@@ -68,12 +67,11 @@ describe('the plan of a cache', () => {
     const codec = jsonCodec()
     const clock = new FakeClock()
     const given: CacheOptions = { ttl: '5m', grace: '1h', namespace: 'shop', maxConcurrentLoads: 1, codec, clock }
-    const { ttl, grace, ...rest } = planOf({ ...given, answer: 'loaded', onStoreFailure: 'throw', inlineLimit: 0 })
+    const { ttl, grace, ...rest } = planOf({ ...given, onStoreFailure: 'throw', inlineLimit: 0 })
     expect({ ttl, grace }).toEqual({ ttl: 300_000, grace: 3_600_000 })
     expect(rest).toMatchObject({
       namespace: 'shop',
       maxConcurrentLoads: 1,
-      answer: 'loaded',
       onStoreFailure: 'throw',
       inlineLimit: 0,
     })
@@ -83,7 +81,7 @@ describe('the plan of a cache', () => {
 
   test('takes undefined for "not given"', () => {
     const all = Object.fromEntries(
-      [...durations, 'store', 'namespace', 'codec', 'clock', 'answer'].map((name) => [name, undefined]),
+      [...durations, 'store', 'namespace', 'codec', 'clock'].map((name) => [name, undefined]),
     )
     expect(JSON.stringify(plan(all))).toBe(JSON.stringify(planOf({})))
   })
@@ -92,7 +90,7 @@ describe('the plan of a cache', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
         'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
-          'failureCooldown, errorKind, onStoreFailure, answer, inlineLimit, maxValueSize, version, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
+          'failureCooldown, errorKind, onStoreFailure, inlineLimit, maxValueSize, version, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
           'commandTimeout, codec, errors, stats, warnings, clock',
       ),
     )
@@ -164,7 +162,6 @@ describe('the plan of a cache', () => {
   test.for([
     ['onStoreFailure', 'ignore', "'load' or 'throw', got \"ignore\" (string)"],
     ['onStoreFailure', true, "'load' or 'throw', got true (boolean)"],
-    ['answer', 'fill', "'filled' or 'loaded', got \"fill\" (string)"],
     ['jitter', -0.1, 'a number from 0 to 1, got -0.1 (number)'],
     ['jitter', 1.5, 'a number from 0 to 1, got 1.5 (number)'],
     ['jitter', '10%', 'a number from 0 to 1, got "10%" (string)'],

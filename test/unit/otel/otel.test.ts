@@ -136,6 +136,20 @@ describe('spans', () => {
     expect(wait.parentSpanContext?.spanId).toBe(idOf(here.named('other')))
   })
 
+  test('of a wait that becomes a load are two, and the load has a link to the wait', async () => {
+    const { a, b, there, ways, clock } = traced({ leaseTtl: '3s' })
+    const { source } = await loading(a)
+    await asked(there.inside('request', () => b.getOrLoad('k', source.loader)))
+    ways.a.mode = 'silent'
+    await clock.advance(3_500)
+    source.runs.at(-1)?.resolve('v')
+    await settled()
+    const [wait, load] = [there.named('herdless.wait'), there.named('herdless.load')]
+    expect(wait.attributes['herdless.outcome']).toBe('lease')
+    expect(load.links.map(({ context: { spanId, isRemote } }) => [spanId, isRemote])).toEqual([[idOf(wait), false]])
+    expect(load.spanContext().traceId).toBe(wait.spanContext().traceId)
+  })
+
   test('have errors by their code, and no message', async () => {
     const { a, b, here, there } = traced({ failureCooldown: '10s' })
     await asked(a.getOrLoad('secret', () => Promise.reject(new Error('secret'))))

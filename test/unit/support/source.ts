@@ -1,4 +1,4 @@
-import type { LoadContext, Loader } from '../../../src/core/load/loader.ts'
+import type { LoadContext, Loader } from '../../../src/core/flight/loader.ts'
 import type { Cache, CallOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { asked, type Answer } from './answer.ts'

@@ -1,6 +1,6 @@
 import { about, type Finding } from '../finding.ts'
 import type { Subject } from './subject.ts'
-import { bytes, many, percent } from '../units.ts'
+import { bytes, many, percent } from '../../units.ts'
 
 const voice = about('connections', 'docs/production.md#connections')
 

@@ -2,7 +2,7 @@ import type { Address } from '../../library.ts'
 import type { Connection } from '../connection.ts'
 import { linesIn } from '../facts.ts'
 import { about, type Finding } from '../finding.ts'
-import { many } from '../units.ts'
+import { many } from '../../units.ts'
 
 const voice = about('cluster', 'docs/redis.md#redis-cluster')
 const allSlots = 16_384

@@ -3,10 +3,10 @@ import { redisStore, type RedisClient } from '../../../redis/index.ts'
 import type { UnavailableReason } from '../../../core/errors.ts'
 import { epochKey } from '../../../redis/values/keys.ts'
 import { reasonOf } from '../../../redis/connection/unavailable-reason.ts'
-import type { Answer } from '../connection.ts'
+import type { Reply } from '../connection.ts'
 import { about, type Finding } from '../finding.ts'
 import type { Subject } from './subject.ts'
-import { time } from '../units.ts'
+import { time } from '../../units.ts'
 
 const voice = about('lease', 'docs/protocol.md#steps-and-round-trips')
 
@@ -72,7 +72,7 @@ function unlessElsewhere(error: Error): void {
   if (!error.message.startsWith('MOVED')) throw error
 }
 
-function failed(answer: Answer): Finding {
+function failed(answer: Reply): Finding {
   if (!('refused' in answer)) {
     const todo = 'Something else writes there, or the server does not run scripts as Redis does.'
     return voice.problem(`A load could not be carried out: ${String(answer.reply)}`, todo)

@@ -2,7 +2,7 @@ import type { Connection } from '../connection.ts'
 import { about, type Finding } from '../finding.ts'
 import { inboxOf } from './needs.ts'
 import type { Subject } from './subject.ts'
-import { bytes, time } from '../units.ts'
+import { bytes, time } from '../../units.ts'
 
 const voice = about('messages', 'docs/redis.md#connections')
 

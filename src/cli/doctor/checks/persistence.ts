@@ -1,6 +1,6 @@
 import { about, type Finding } from '../finding.ts'
 import type { Subject } from './subject.ts'
-import { time } from '../units.ts'
+import { time } from '../../units.ts'
 
 const voice = about('persistence', 'docs/production.md#persistence')
 

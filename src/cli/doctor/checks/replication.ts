@@ -1,6 +1,6 @@
 import { about, type Finding } from '../finding.ts'
 import type { Subject } from './subject.ts'
-import { many, time } from '../units.ts'
+import { many, time } from '../../units.ts'
 import { valueKey } from '../../../redis/values/keys.ts'
 
 const voice = about('replicas', 'docs/production.md#replicas')

@@ -1,5 +1,5 @@
 import { namespacePrefix } from '../../../core/entry/key.ts'
-import type { Answer } from '../connection.ts'
+import type { Reply } from '../connection.ts'
 import { about, type Finding } from '../finding.ts'
 import { inboxOf, lockNeeds, needs, type Need } from './needs.ts'
 import type { Subject } from './subject.ts'
@@ -65,7 +65,7 @@ async function missingOf(
     needed.map((need) => (aclUser === null ? tried(subject, need) : lookedUp(subject, aclUser, need))),
   )
   for (const [index, need] of needed.entries()) {
-    const answer = answers[index] as Answer
+    const answer = answers[index] as Reply
     if (!('refused' in answer)) continue
     if (aclUser !== null && !isPermission(answer.refused)) return { notLookedUp: answer.refused }
     const noted = note(missing, need, answer.refused, settings.namespace)
@@ -100,7 +100,7 @@ function isNeeded(where: Need['where'], { settings, library, kind, database }: S
   }
 }
 
-async function tried({ connection, connect, database }: Subject, { word, call }: Need): Promise<Answer> {
+async function tried({ connection, connect, database }: Subject, { word, call }: Need): Promise<Reply> {
   const [command, ...args] = call
   if (word === '+select') return connection.ask(command, database)
   if (word !== '+subscribe') return connection.ask(command, ...args)
@@ -113,7 +113,7 @@ async function tried({ connection, connect, database }: Subject, { word, call }:
   }
 }
 
-async function lookedUp({ connection }: Subject, user: string, { call }: Need): Promise<Answer> {
+async function lookedUp({ connection }: Subject, user: string, { call }: Need): Promise<Reply> {
   const answer = await connection.ask('ACL', 'DRYRUN', user, ...call)
   return 'refused' in answer || answer.reply === 'OK' ? answer : { refused: String(answer.reply) }
 }

@@ -2,7 +2,7 @@ import type { Address } from '../../library.ts'
 import type { Connection, Connections } from '../connection.ts'
 import { Unreachable } from '../connection.ts'
 import { about, type Finding } from '../finding.ts'
-import { many } from '../units.ts'
+import { many } from '../../units.ts'
 
 const voice = about('sentinels', 'docs/production.md#replicas')
 

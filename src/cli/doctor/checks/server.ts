@@ -2,7 +2,7 @@ import { nothingIn, searchNamespace, type NamespaceSearch } from '../../namespac
 import { about, type Finding } from '../finding.ts'
 import type { Facts } from '../facts.ts'
 import type { Subject } from './subject.ts'
-import { time } from '../units.ts'
+import { time } from '../../units.ts'
 
 const voice = about('server', 'docs/redis.md#what-redis-needs')
 const clusterPage = 'docs/redis.md#redis-cluster'

@@ -1,6 +1,6 @@
 import { about, type Finding } from '../finding.ts'
 import type { Subject } from './subject.ts'
-import { many, time } from '../units.ts'
+import { many, time } from '../../units.ts'
 
 const voice = about('slow commands', 'docs/production.md#timeouts')
 

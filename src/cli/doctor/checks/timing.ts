@@ -1,7 +1,7 @@
 import type { Connection } from '../connection.ts'
 import { about, type Finding } from '../finding.ts'
 import type { Subject } from './subject.ts'
-import { time } from '../units.ts'
+import { time } from '../../units.ts'
 
 /** The number of TIME commands. */
 const samples = 20

@@ -1,17 +1,20 @@
 import type { Command } from 'commander'
-import type { Invalidation, Store } from '../core/contract/store.ts'
-import { checkKey, Keyspace } from '../core/entry/key.ts'
-import { checkedTags } from '../core/entry/tags.ts'
-import { checkAddress } from '../http/purge.ts'
-import { responseKey } from '../http/stored/request-key.ts'
-import { portOf } from '../redis/clients/redis-client.ts'
-import { redisStore, type RedisClient } from '../redis/index.ts'
-import { tagKey } from '../redis/values/keys.ts'
-import { connected } from './connected.ts'
-import { ending, UsageError } from './ending.ts'
-import { asJson } from './lines.ts'
-import { nothingIn, searchNamespace } from './namespaces.ts'
-import { planned, takingUrls, targetIn, understood, type TargetOptions } from './target.ts'
+import type { Invalidation, Store } from '../../core/contract/store.ts'
+import { checkKey, Keyspace } from '../../core/entry/key.ts'
+import { checkedTags } from '../../core/entry/tags.ts'
+import { checkAddress } from '../../http/purge.ts'
+import { responseKey } from '../../http/stored/request-key.ts'
+import { portOf } from '../../redis/clients/redis-client.ts'
+import { redisStore, type RedisClient } from '../../redis/index.ts'
+import { tagKey } from '../../redis/values/keys.ts'
+import { connected } from '../connected.ts'
+import { ending, UsageError } from '../ending.ts'
+import { asJson } from '../lines.ts'
+import { namespaceFound, nothingIn } from '../namespaces.ts'
+import { painted, wrapped } from '../terminal.ts'
+import { planned, takingUrls, targetIn, understood, type TargetOptions } from '../target.ts'
+import { many } from '../units.ts'
+import { countReached, type Count, type Reach } from './count.ts'
 
 interface PurgeOptions extends TargetOptions {
   readonly namespace?: string
@@ -21,6 +24,7 @@ interface PurgeOptions extends TargetOptions {
   readonly prefix?: readonly string[]
   readonly all?: true
   readonly soft?: true
+  readonly dryRun?: true
   readonly json?: true
 }
 
@@ -40,13 +44,14 @@ export function addPurge(program: Command): void {
         'a cache do: a load that is under way is refused, and near copies are dropped. Each option but --all may be given ' +
         'several times.',
     )
-    .option('--namespace <name>', 'the namespace of the cache (default: herdless)')
+    .option('--namespace <name>', 'the namespace of the cache (default: herdless, or the only one that there is)')
     .option('--key <key>', 'the value of this key, in all versions', repeated)
     .option('--url <address>', 'the stored responses of this address: http://shop.example/products/7', repeated)
     .option('--tag <tag>', 'all values with this tag', repeated)
     .option('--prefix <prefix>', 'all values whose keys begin so; it ends with the separator of the cache', repeated)
     .option('--all', 'all values of the namespace; --all and --prefix need caches with the option `prefixes`')
     .option('--soft', 'end the ttl instead: values are served within their grace while they are refreshed')
+    .option('--dry-run', 'void nothing, and say how many values there are')
     .option('--json', 'each as one line of JSON')
     .addHelpText(
       'after',
@@ -63,21 +68,29 @@ function repeated(value: string, before: readonly string[] = []): readonly strin
 /** Resolves with the exit code. */
 async function purge(urls: readonly string[], options: PurgeOptions): Promise<number> {
   const target = targetIn(options, urls)
-  const { namespace } = planned({ namespace: options.namespace })
+  planned({ namespace: options.namespace })
   const asked = askedIn(options)
   const how = options.soft === true ? 'soft' : 'hard'
+  const dryRun = options.dryRun === true
   return await connected(target, async (client) => {
-    // A user without the right to SCAN may purge.
-    const search = await searchNamespace(client, namespace).catch(() => null)
-    if (search?.found === false) console.error(`herdless: ${nothingIn(namespace, search)}`)
+    const { namespace, search } = await namespaceFound(client, options.namespace)
+    if (search?.found === false) console.error(wrapped(`herdless: ${nothingIn(namespace, search)}`, '', process.stderr))
     // Not even a tag is written: it would be there for a day, as if there were values.
     if (search?.found === false && search.complete) return 1
     if (search?.found === true) await checkReach(asked, client, namespace)
+    const reaches = asked.map((each) => reachOf(each, namespace))
+    const counts = await countReached(client, { namespace, reaches, isThorough: dryRun })
     const store = redisStore(client, { wakeUp: 'poll' })
-    for (const each of asked) {
-      const known = await voided(each, { client, store, namespace, how })
-      const told = { namespace, ...each, soft: how === 'soft', known }
-      console.log(options.json === true ? asJson(told) : asText(each, namespace, known ? how : 'unknown'))
+    for (const [index, each] of asked.entries()) {
+      const reach = reaches[index] as Reach
+      const known = await isKnownOf(reach, client, store)
+      if (!dryRun) await voided(reach, store, how)
+      // The values of an address are its variants, whose number is not known.
+      const count = each.by === 'url' ? null : (counts?.[index] ?? null)
+      const told = { namespace, ...each, soft: how === 'soft', dryRun, known, values: count?.values ?? null }
+      console.log(
+        options.json === true ? asJson(told) : asText(each, namespace, said({ ...each, how, dryRun, known, count })),
+      )
     }
     return 0
   })
@@ -116,37 +129,36 @@ async function isKnown(tag: string, client: RedisClient): Promise<boolean> {
   return (await portOf(client).get(tagKey(tag))) !== null
 }
 
-interface Place {
-  readonly client: RedisClient
-  readonly store: Store
-  readonly namespace: string
-  readonly how: Invalidation
-}
-
-/** Voids one thing; resolves with whether Redis knew of it before. A load under way is voided in any case. */
-async function voided({ by, name }: Purged, { client, store, namespace, how }: Place): Promise<boolean> {
+/** The names in the store of what is to be voided. */
+function reachOf({ by, name }: Purged, namespace: string): Reach {
   const keyspace = new Keyspace(namespace, null)
-  const ofTag = async (tag: string): Promise<boolean> => {
-    const known = await isKnown(tag, client)
-    await store.invalidateTags([tag], how)
-    return known
-  }
   switch (by) {
     case 'key':
     case 'url': {
       const key = by === 'key' ? name : responseKey(name)
-      const own = keyspace.keyOf(key, null)
-      const seen = await store.inspection?.look(own)
       // The application may have the option `version`: this tag is that of the values of all versions.
-      const [versions] = await Promise.all([ofTag(keyspace.versionsTag(key)), store.invalidate(own, how)])
-      return versions || [seen?.entry, seen?.lease, seen?.rest].some((part) => part != null)
+      return { own: keyspace.keyOf(key, null), tag: keyspace.versionsTag(key) }
     }
     case 'tag':
-      return await ofTag(keyspace.tagKeys([name])[0] as string)
+      return { own: null, tag: keyspace.tagKeys([name])[0] as string }
     case 'prefix':
     case 'all':
-      return await ofTag(prefixTag(namespace, name))
+      return { own: null, tag: prefixTag(namespace, name) }
   }
+}
+
+/** Whether Redis knows of it, at the moment or a short time ago. */
+async function isKnownOf({ own, tag }: Reach, client: RedisClient, store: Store): Promise<boolean> {
+  const [isTagKnown, seen] = await Promise.all([
+    isKnown(tag, client),
+    own === null ? undefined : store.inspection?.look(own),
+  ])
+  return isTagKnown || [seen?.entry, seen?.lease, seen?.rest].some((part) => part != null)
+}
+
+/** Voids one thing, a load under way included. */
+async function voided({ own, tag }: Reach, store: Store, how: Invalidation): Promise<void> {
+  await Promise.all([store.invalidateTags([tag], how), own === null ? undefined : store.invalidate(own, how)])
 }
 
 /** The tag of a prefix, in which the separator of the cache does not show: any end of the prefix will do. */
@@ -154,9 +166,24 @@ function prefixTag(namespace: string, prefix: string): string {
   return new Keyspace(namespace, prefix === '' ? ':' : prefix).prefixTag(prefix)
 }
 
-function asText({ by, name }: Purged, namespace: string, state: Invalidation | 'unknown'): string {
+function asText({ by, name }: Purged, namespace: string, outcome: string): string {
   const what = by === 'all' ? 'all keys' : `${by} ${JSON.stringify(name)}`
-  return `${namespace} ${what}: ${{ hard: 'voided', soft: 'expired', unknown: nothingKnown[by] }[state]}`
+  return wrapped(`${namespace} ${what}: ${outcome}`, '  ')
+}
+
+interface Outcome extends Purged {
+  readonly how: Invalidation
+  readonly dryRun: boolean
+  readonly known: boolean
+  readonly count: Count | null
+}
+
+function said({ by, how, dryRun, known, count }: Outcome): string {
+  const isNothing = count?.values === 0 && count.isComplete && by !== 'key'
+  if (!known || isNothing) return painted('yellow', nothingKnown[by])
+  const done = dryRun ? `would ${{ hard: 'void', soft: 'expire' }[how]}` : { hard: 'voided', soft: 'expired' }[how]
+  if (count === null || count.values === 0) return dryRun ? `${done} what there is` : done
+  return `${done} ${count.isComplete ? '' : 'at least '}${many(count.values, 'value')}`
 }
 
 const nothingKnown: Record<Purged['by'], string> = {

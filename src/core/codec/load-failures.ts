@@ -1,12 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import {
-  membersOf,
-  portableIn,
-  portableOf,
-  portableText,
-  revivedError,
-  type ErrorKnowledge,
-} from '../codec/portable-error.ts'
+import { membersOf, portableIn, portableOf, portableText, revivedError, type ErrorKnowledge } from './portable-error.ts'
 import type { LeaseName } from '../contract/store.ts'
 import { CacheError, isError, type CacheErrorCode, type Failure } from '../errors.ts'
 import type { Clock } from '../time/clock.ts'
@@ -46,64 +38,20 @@ export function errorForCallers(error: unknown): unknown {
 const led = new WeakSet<CacheError>()
 
 /**
- * Rejects as `answer` does. An error of the cache is made in a timer or at a reply, where no caller is on the stack: here
- * its stack becomes that of the first caller that is given it. What a loader threw stays as it is.
+ * Throws an error to a caller. An error of the cache is made in a timer or at a reply, where no caller is on the stack:
+ * here its stack becomes that of the first caller that is given it. What a loader threw stays as it is.
  */
-export function ledToCaller<T>(answer: Promise<T>): Promise<T> {
-  return answer.then(undefined, lead)
-}
-
-function lead(error: unknown): never {
+export function throwToCaller(error: unknown): never {
   if (isError(error) && error instanceof CacheError && !led.has(error) && !known.has(error)) {
     led.add(error)
-    Error.captureStackTrace(error, lead)
+    Error.captureStackTrace(error, throwToCaller)
   }
   throw error
 }
 
-/** An error in the place of a value: the answer of the source, such as "not found", which every caller is thrown. */
-export class ErrorAnswer {
-  /** Its cause is what the loader threw. */
-  readonly error: CacheError
-  /** In milliseconds. */
-  readonly ttl: number
-  readonly #token = randomUUID()
-
-  constructor(error: CacheError, ttl: number) {
-    this.error = error
-    this.ttl = ttl
-  }
-
-  /** Whether a value is one. Asks no proxy. */
-  static is(value: unknown): value is ErrorAnswer {
-    return typeof value === 'object' && value !== null && #token in value
-  }
-
-  /** The answer in bytes. */
-  encoded(failures: LoadFailures): Uint8Array {
-    const { error, ttl } = this
-    const key = error.key ?? ''
-    return Buffer.from(JSON.stringify({ key, ttl, ...failures.describe(error, { key, token: this.#token }, ttl) }))
-  }
-
-  /**
-   * The answer in bytes of `encoded`.
-   * @throws SyntaxError for other bytes
-   */
-  static decoded(bytes: Buffer, failures: LoadFailures): ErrorAnswer {
-    const said = membersOf(JSON.parse(bytes.toString()))
-    const [key, ttl] = [String(said['key']), Number(said['ttl'])]
-    return new ErrorAnswer(failures.revive(failureOf(said), key, ttl), ttl)
-  }
-}
-
-/**
- * The value for a caller.
- * @throws what the loader threw, if that is the answer
- */
-export function answerOf(value: unknown): unknown {
-  if (ErrorAnswer.is(value)) throw errorForCallers(value.error)
-  return value
+/** Rejects as `work` does, with an error for a caller. */
+export function ledToCaller<T>(work: Promise<T>): Promise<T> {
+  return work.then(undefined, throwToCaller)
 }
 
 const codes: readonly CacheErrorCode[] = [
@@ -125,7 +73,8 @@ export function failureIn(bytes: Buffer): Failure {
   }
 }
 
-function failureOf({ code, message, cause, token, process, at }: Record<string, unknown>): Failure {
+/** The failure that an object describes; LOAD_FAILED for an object of another form. */
+export function failureOf({ code, message, cause, token, process, at }: Record<string, unknown>): Failure {
   return {
     code: codes.includes(code as CacheErrorCode) ? (code as CacheErrorCode) : 'LOAD_FAILED',
     message: typeof message === 'string' ? message : 'The load failed, and its error cannot be read',

@@ -1,5 +1,5 @@
 /*
- * Room: outage. Stands between a cache and its store, so that a silent, failing or forgetful store costs little and
+ * Room: guard. Stands between a cache and its store, so that a silent, failing or forgetful store costs little and
  * loses nothing: deadlines, a circuit breaker, and commands that are repeated until the store has answered.
  *
  * Reading order: guarded-store.ts (every command passes here), circuit-breaker.ts (silence), own-leases.ts (leases that

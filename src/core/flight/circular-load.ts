@@ -90,33 +90,35 @@ function circular(chain: readonly string[]): CacheError {
   return new CacheError('CIRCULAR_LOAD', `A loader waits for its own key: ${shown}`, { key })
 }
 
-/** A flight that a loader waits for. */
-interface Awaited<Outcome> extends LoadNode {
-  /** `waiting` while it waits for a load of another process. */
-  readonly state: string
-  readonly outcome: Promise<Outcome>
-}
-
 /** The wait for another process's load has exceeded its bound. */
 export interface TooLong {
   readonly state: 'too long'
 }
 
+/** A flight that a loader waits for. */
+interface Awaited extends LoadNode {
+  /** `waiting` while it waits for a load of another process. */
+  readonly state: string
+}
+
+/** The wait of a loader. */
+export interface NestedWait<End> {
+  readonly ended: Promise<End | TooLong>
+  /** The loader does not wait any more. */
+  readonly leave: () => void
+}
+
 /**
  * Lets a loader wait for a flight. A load of another process may in turn wait for this loader, which this process
  * cannot see. So that wait is bounded, and after it the loader's process loads for itself.
- * @param bound the longest wait for a load of another process, in milliseconds
- * @returns the outcome, and `over`, which ends the wait
- * @throws `CacheError` CIRCULAR_LOAD if the flight waits for the loader
+ * @param wait.ended the end of the flight for the loader
+ * @param wait.bound the longest wait for a load of another process, in milliseconds
  */
-export function waitNested<Outcome>(
+export function waitNested<End>(
   parent: LoadNode,
-  flight: Awaited<Outcome>,
-  bound: number,
-  clock: Clock,
-): { outcome: Promise<Outcome | TooLong>; over: () => void } {
-  const circle = circleThrough(parent, flight)
-  if (circle !== null) throw circle
+  flight: Awaited,
+  { ended, bound, clock }: { readonly ended: Promise<End>; readonly bound: number; readonly clock: Clock },
+): NestedWait<End> {
   const edge = { to: flight }
   let timer!: Timer
   parent.waitsFor.add(edge)
@@ -127,9 +129,9 @@ export function waitNested<Outcome>(
     }
     timer = clock.after(bound, check)
   })
-  const over = (): void => {
+  const leave = (): void => {
     timer.cancel()
     parent.waitsFor.delete(edge)
   }
-  return { outcome: Promise.race([flight.outcome, tooLong]).finally(over), over }
+  return { ended: Promise.race([ended, tooLong]).finally(leave), leave }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Backlog } from '../../../src/core/outage/backlog.ts'
-import { OwnLeases } from '../../../src/core/outage/own-leases.ts'
+import { Backlog } from '../../../src/core/guard/backlog.ts'
+import { OwnLeases } from '../../../src/core/guard/own-leases.ts'
 import type { LeaseName } from '../../../src/core/contract/store.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { answerOf, pending, valued } from '../support/answer.ts'

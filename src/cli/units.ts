@@ -7,12 +7,13 @@ export function bytes(count: number): string {
     rest /= 1024
     unit++
   }
-  return `${unit === 0 || rest >= 100 ? Math.round(rest) : rest.toFixed(1)} ${units[unit]}`
+  if (unit === 0) return many(Math.round(rest), 'byte')
+  return `${rest >= 100 ? Math.round(rest) : rest.toFixed(1)} ${units[unit]}`
 }
 
 /** Milliseconds in words, with about two significant digits. */
 export function time(ms: number): string {
-  if (ms < 10) return `${ms.toFixed(2)} ms`
+  if (ms < 10) return `${Number(ms.toFixed(2))} ms`
   if (ms < 1_000) return `${Math.round(ms)} ms`
   const seconds = ms / 1_000
   if (seconds < 10) return `${seconds.toFixed(1).replace('.0', '')} s`

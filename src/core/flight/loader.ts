@@ -1,14 +1,17 @@
-import type { CausalTime, Clock } from '../time/clock.ts'
+import type { Clock } from '../time/clock.ts'
 import { loadContexts, type LoadNode } from './circular-load.ts'
 import { longestLife, longestTimer, parseDuration, formatValue, type Duration } from '../time/duration.ts'
 import { CacheError, isError, loadFailedError, quoted, warnOfThrown } from '../errors.ts'
-import { ErrorAnswer } from './failures.ts'
+import { ErrorAnswer } from '../codec/error-answer.ts'
+import type { Stale } from '../codec/payload.ts'
 import { checkedValue, type Kind } from '../codec/schema.ts'
 import { errorTtlOf, ttlOf } from '../entry/freshness.ts'
 import type { ErrorKind } from '../options/options.ts'
 import type { Plan } from '../options/plan.ts'
 import type { Validators } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
+import { checkedValidators, validatorsOf } from '../entry/validators.ts'
+import type { Loss } from './loss.ts'
 
 /** Gets a value from the source; may be synchronous. */
 export type Loader<T> = (context: LoadContext) => T | Promise<T>
@@ -48,12 +51,6 @@ export interface LoadContext {
    * Default 1 s. Throws TypeError unless `passFor` is a duration.
    */
   readonly doNotStore: (passFor?: Duration) => void
-}
-
-/** The value that a load replaces, and its age in milliseconds. It may still be fresh. */
-export interface Stale extends Validators {
-  readonly value: unknown
-  readonly age: number
 }
 
 /** The metadata of a loaded value; times are milliseconds. */
@@ -107,30 +104,6 @@ interface RunnableLoad {
   readonly stale: Stale | null
   /** Ends the wait for the result. */
   readonly loss: Loss
-}
-
-/** The moment, if it comes, from which the result of a load, or of the wait for one, is of no use any more. */
-export class Loss {
-  #reason: CacheError | null = null
-  #tell: ((reason: CacheError) => void) | null = null
-
-  /** Only the first call counts. */
-  lose(reason: CacheError): void {
-    if (this.#reason !== null) return
-    this.#reason = reason
-    this.#tell?.(reason)
-  }
-
-  /** Calls `tell` when the result is lost, in place of the function that was given before. */
-  tell(tell: (reason: CacheError) => void): void {
-    if (this.#reason === null) this.#tell = tell
-    else tell(this.#reason)
-  }
-
-  /** As `tell`, as a promise. */
-  promise(): Promise<CacheError> {
-    return new Promise((resolve) => this.tell(resolve))
-  }
 }
 
 /** The loader's statements about its result. */
@@ -283,78 +256,8 @@ function kindOf(thrown: unknown, key: string, { errorKind }: Plan): ErrorKind {
   }
 }
 
-/** The value of a load; throws its error if it has none. */
-export function valueOf(loaded: LoadRun): unknown {
-  if (loaded.state === 'failed' || loaded.state === 'lost') throw loaded.error
-  return loaded.value
-}
-
 /** Throws TypeError unless `loader` is a function. */
 export function checkLoader(key: string, loader: unknown): void {
   if (typeof loader === 'function') return
   throw new TypeError(`Expected a loader function for ${quoted(key)}, got ${formatValue(loader)}`)
-}
-
-const longest = 1_000
-
-/**
- * The given validators; `null` if there are none.
- * @throws TypeError unless each is a well-formed string of up to 1 000 characters
- */
-export function checkedValidators(given: Validators): Validators | null {
-  if (given === null || typeof given !== 'object') {
-    throw new TypeError(
-      `Expected validators to be an object with \`etag\` or \`lastModified\`, got ${formatValue(given)}`,
-    )
-  }
-  const { etag, lastModified } = given
-  for (const [name, value] of Object.entries({ etag, lastModified })) {
-    if (value === undefined || (typeof value === 'string' && value.length <= longest && value.isWellFormed())) continue
-    throw new TypeError(
-      `Expected \`${name}\` to be a well-formed string of up to ${longest} characters, got ${formatValue(value)}`,
-    )
-  }
-  return etag === undefined && lastModified === undefined ? null : validatorsOf({ etag, lastModified })
-}
-
-/** The validators that are strings, without the others. */
-export function validatorsOf({ etag, lastModified }: { etag?: unknown; lastModified?: unknown }): Validators {
-  return {
-    ...(typeof etag === 'string' ? { etag } : {}),
-    ...(typeof lastModified === 'string' ? { lastModified } : {}),
-  }
-}
-
-/** A caller's call for a key. */
-export interface CallRequest {
-  readonly key: string
-  readonly loader: Loader<unknown>
-  readonly plan: Plan
-  /** The tags of the value, as far as the caller knows them. */
-  readonly tags: readonly string[]
-  readonly signal: AbortSignal | undefined
-  /** Whether to load even if there is a fresh value. */
-  readonly refresh: boolean
-  readonly askedAt: CausalTime
-  /** By the clock, in milliseconds. */
-  readonly askedAtMs: number
-}
-
-/** The start of a flight: the first caller's key, loader and options. */
-export interface LoadRequest {
-  readonly key: string
-  readonly loader: Loader<unknown>
-  readonly plan: Plan
-  readonly tags: readonly string[]
-  readonly askedAt: CausalTime
-  /** By the clock, in milliseconds. */
-  readonly askedAtMs: number
-  readonly parent: LoadNode | null
-  /**
-   * The stored value that this load replaces; `null` if the caller found none. Its `value` is `null` if its bytes do not
-   * decode; `replace`: the store may take it for fresh.
-   */
-  readonly read: { readonly token: string; readonly value: Stale | null; readonly replace: boolean } | null
-  /** Whether the flight refreshes a value that its caller has been served already, so that no caller waits for it. */
-  readonly refresh: boolean
 }

@@ -1,0 +1,177 @@
+import { isSameKind } from '../codec/schema.ts'
+import type { CacheError } from '../errors.ts'
+import { endTrace, type FlightTrace } from '../observe/tracing.ts'
+import type { CausalTime } from '../time/clock.ts'
+import { always, askedBefore, type Answer } from './answer.ts'
+import type { Caller } from './caller.ts'
+import type { LoadNode } from './circular-load.ts'
+import type { FlightParts } from './parts.ts'
+
+/** The end of a caller's wait: the answer of its flight, or `late` if its time is over before. */
+export type WaitEnd = Answer | { readonly state: 'late' }
+
+/**
+ * The state of a flight. Callers can join until its loader has ended. `queued`: a load without a lease that has no place
+ * yet. `filling`: the loader has ended, so the answer may be older than a new caller.
+ */
+export type FlightState = 'claiming' | 'waiting' | 'queued' | 'loading' | 'filling' | 'over'
+
+/**
+ * The callers of one key in this process that wait for one answer. It ends once; a caller for which the answer does not
+ * count asks again. What happens meanwhile, a subclass knows.
+ */
+export abstract class KeyFlight implements LoadNode {
+  readonly key: string
+  readonly cache: object
+  readonly parent: LoadNode | null
+  /** The caller whose loader and options it uses. */
+  readonly lead: Caller
+  state: FlightState
+  /** Whether a stale value exists: then callers should read before they join, to be served that instead. */
+  hasStale = false
+  /** How many callers wait for it. */
+  callers = 0
+  /** Only callers that asked before this moment may join: for later ones its answer will not count. */
+  currentAsOf: CausalTime = always
+  protected readonly parts: FlightParts
+  protected readonly trace: FlightTrace | null
+  readonly #moments: Moment[] = []
+  #answer: Answer | null = null
+  #waitsFor: Set<{ readonly to: LoadNode }> | null = null
+
+  protected constructor(
+    lead: Caller,
+    parts: FlightParts,
+    { state, trace }: { readonly state: FlightState; readonly trace: FlightTrace | null },
+  ) {
+    this.key = lead.key
+    this.cache = parts.store
+    this.parent = lead.parent
+    this.lead = lead
+    this.parts = parts
+    this.state = state
+    this.trace = trace
+  }
+
+  /** Seeks the answer; never rejects. */
+  protected abstract fly(): Promise<Answer>
+
+  /** Ends what is under way before its time. */
+  protected abstract abandon(error: CacheError): void
+
+  // Created when first read: few loaders wait for other loads.
+  get waitsFor(): Set<{ readonly to: LoadNode }> {
+    return (this.#waitsFor ??= new Set())
+  }
+
+  /**
+   * Begins.
+   * @param ended called with the answer before its callers have it
+   * @returns resolves when they have it
+   */
+  async start(ended: (answer: Answer) => void): Promise<void> {
+    const answer = await this.fly()
+    ended(answer)
+    this.#end(answer)
+  }
+
+  /** Gives up what is under way; its callers are given `error` at once. */
+  giveUp(error: CacheError): void {
+    this.#end({ state: 'failed', error, currentAsOf: always })
+    this.abandon(error)
+  }
+
+  /** Whether its loader runs. */
+  get running(): boolean {
+    return this.state === 'loading'
+  }
+
+  /** Whether a caller may join now. A refresh must not join a claim, which may end with the existing value. */
+  admits(caller: Caller): boolean {
+    const { state } = this
+    if (state === 'filling' || state === 'over' || (caller.refresh && state === 'claiming')) return false
+    return isSameKind(this.lead.plan, caller.plan) && askedBefore(caller, this.currentAsOf)
+  }
+
+  /** Adds a caller until a moment of the clock; resolves with the end of its wait. */
+  join(caller: Caller, until: number): Promise<WaitEnd> {
+    if (this.#answer !== null) return Promise.resolve(this.#answer)
+    const { events, clock, deadlines } = this.parts
+    const isFirst = this.callers++ === 0
+    if (!isFirst) events.joined(this.key, 1)
+    caller.joinedAtMs = clock.now()
+    const at = Math.ceil(until)
+    let moment = this.#moments.at(-1)
+    if (moment?.at !== at) {
+      moment = new Moment(this, at)
+      this.#moments.push(moment)
+      deadlines.add(at, moment)
+    }
+    moment.callers++
+    caller.moment = moment
+    // The flight is part of the trace of the caller that it was started for.
+    if (caller !== this.lead) this.#traceWait(caller, moment)
+    return moment.ended
+  }
+
+  /** The callers of a moment have no time left. */
+  expire(moment: Moment): void {
+    this.callers -= moment.callers
+    this.#moments.splice(this.#moments.indexOf(moment), 1)
+    moment.end({ state: 'late' })
+  }
+
+  #end(answer: Answer): void {
+    this.state = 'over'
+    this.#answer ??= answer
+    const { deadlines } = this.parts
+    for (const moment of this.#moments) {
+      deadlines.delete(moment.at, moment)
+      moment.end(answer)
+    }
+    this.#moments.length = 0
+    if (this.trace !== null) endTrace(this.trace, answer)
+  }
+
+  #traceWait(caller: Caller, moment: Moment): void {
+    const { tracing } = this.parts
+    if (this.trace === null || !tracing.isFollowed) return
+    const trace = (caller.trace = tracing.begin('wait', this.key))
+    trace.follows(this.trace.context)
+    void moment.ended.then((ended) => (ended.state === 'late' ? trace.end('left') : endTrace(trace, ended)))
+  }
+}
+
+/** The callers of a flight whose time ends in the same millisecond: they share a promise and a timer. */
+export class Moment {
+  readonly at: number
+  readonly ended: Promise<WaitEnd>
+  callers = 0
+  readonly #resolve: (end: WaitEnd) => void
+  #isOver = false
+  readonly flight: KeyFlight
+
+  constructor(flight: KeyFlight, at: number) {
+    this.flight = flight
+    this.at = at
+    let resolve!: (end: WaitEnd) => void
+    this.ended = new Promise((settle) => (resolve = settle))
+    this.#resolve = resolve
+  }
+
+  end(end: WaitEnd): void {
+    this.#isOver = true
+    this.#resolve(end)
+  }
+
+  /** One of them leaves. */
+  leave(): void {
+    if (this.#isOver) return
+    this.callers--
+    this.flight.callers--
+  }
+
+  expire(): void {
+    this.flight.expire(this)
+  }
+}

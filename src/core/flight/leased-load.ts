@@ -1,0 +1,239 @@
+import { CacheError, ignoreRejection, quoted } from '../errors.ts'
+import { decodeEntry, encodeValue, type Stale } from '../codec/payload.ts'
+import type { Entry, Lease } from '../contract/store.ts'
+import { applyJitter } from '../entry/freshness.ts'
+import type { WatchedLease } from '../lease/watchdog.ts'
+import type { FlightTrace } from '../observe/tracing.ts'
+import { drawRandom, type CausalTime } from '../time/clock.ts'
+import { atMost } from '../time/deadline.ts'
+import { always, type Answer } from './answer.ts'
+import type { Granted, LeasedFlight } from './leased-flight.ts'
+import { runLoader, type LoadResult, type LoadRun, type LostLoad } from './loader.ts'
+import type { FlightParts } from './parts.ts'
+import { LostFlight } from './unleased-flight.ts'
+
+/** How long a load waits for an older load of its key that was voided but still runs, in milliseconds. */
+const longestHold = 250
+
+/** Runs the loader of a flight under its lease, and ends the lease with the result. */
+export async function loadWithLease(
+  flight: LeasedFlight,
+  granted: Granted,
+  parts: FlightParts,
+  trace: FlightTrace,
+): Promise<Answer> {
+  return await new LeasedLoad(flight, granted, parts, trace).run()
+}
+
+class LeasedLoad {
+  readonly #flight: LeasedFlight
+  readonly #lease: Lease
+  readonly #granted: Granted
+  readonly #parts: FlightParts
+  readonly #trace: FlightTrace
+  /** How long the process stood still at least before it lost its lease, in ms, if that is why. */
+  #stoodStill: number | undefined
+
+  constructor(flight: LeasedFlight, granted: Granted, parts: FlightParts, trace: FlightTrace) {
+    this.#flight = flight
+    this.#lease = granted.lease
+    this.#granted = granted
+    this.#parts = parts
+    this.#trace = trace
+  }
+
+  async run(): Promise<Answer> {
+    const { givenUp } = this.#flight
+    if (givenUp !== null) return await this.#surrender(givenUp)
+    const watch = this.#watch()
+    const pause = this.#pause()
+    const lost = pause === null ? null : await pause
+    if (lost !== null) {
+      watch.end()
+      return await this.#loseLease(lost)
+    }
+    const replaced = this.#begin()
+    const beganAt = this.#parts.causalNow()
+    const loaded = await this.#runLoader(replaced)
+    this.#flight.state = 'filling'
+    watch.end()
+    switch (loaded.state) {
+      case 'value':
+        return await this.#fill(loaded, beganAt)
+      case 'failed':
+        return await this.#fail(loaded, beganAt)
+      case 'pass':
+        ignoreRejection(this.#parts.store.pass(this.#lease, loaded.passFor))
+        return { state: 'pass', own: { value: loaded.value, caller: this.#flight.lead.askedAt } }
+      case 'lost':
+        return await this.#abandon(loaded, beganAt)
+    }
+  }
+
+  #watch(): WatchedLease<Lease> {
+    const { key, loss } = this.#flight
+    return this.#parts.watchdog.watch(this.#lease, this.#granted.claimedAt, (why, blocked) => {
+      this.#stoodStill = blocked
+      loss.lose(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
+    })
+  }
+
+  /**
+   * Holds the lease while its load has to wait, for loads of the key that were voided but still run, and for the pause
+   * of a storm of invalidations. `null` if the load can begin; else resolves with the error if the lease was lost.
+   */
+  #pause(): Promise<CacheError | null> | null {
+    const { pacing, unleased } = this.#parts
+    const { key } = this.#flight
+    const voided = unleased.untilLostEnd(key)
+    const pause = pacing.pauseFor(key)
+    if (voided === null) return pause === 0 ? null : this.#outlast(pause)
+    return this.#outlast(longestHold, voided).then((lost) => lost ?? this.#outlast(pacing.pauseFor(key)))
+  }
+
+  /**
+   * Pauses for `ms` milliseconds, or until `over`. Then the lease is looked at again, because of this race between
+   * processes A and B:
+   *
+   * 1. A is granted lease a, and pauses. The key is invalidated, which voids a; the message to A is late.
+   * 2. B claims the key, is granted lease b, loads, and its fill is accepted: there is a fresh value.
+   * 3. The pause of A ends. Its load could not be stored, and would be one more than needed.
+   */
+  async #outlast(ms: number, over?: Promise<null>): Promise<CacheError | null> {
+    if (ms === 0) return null
+    const { clock, store } = this.#parts
+    const { key, loss } = this.#flight
+    const lost = await atMost(ms, clock, [loss.promise(), ...(over === undefined ? [] : [over])], null)
+    if (lost !== null) return lost
+    const [ours] = await Promise.all(store.renew([this.#lease]).map((answer) => answer.catch(() => true)))
+    if (ours !== false || loss.reason !== null) return loss.reason
+    return new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost before the load began`, { key })
+  }
+
+  /** Reports that the load begins; returns the value that it will replace. */
+  #begin(): Stale | null {
+    const { key, existing, waitingSince } = this.#flight
+    const { clock, events } = this.#parts
+    if (waitingSince !== null) events.emit('waited', { key, duration: clock.now() - waitingSince })
+    this.#flight.state = 'loading'
+    this.#trace.loads()
+    const found = this.#decoded(this.#granted.stale)
+    this.#flight.hasStale ||= found !== null
+    events.emit('load', { key, leased: true })
+    return found === null ? (existing?.value ?? null) : { ...found, ...this.#granted.stale?.validators }
+  }
+
+  #decoded(stale: Entry | null): Stale | null {
+    const { key, existing, lead } = this.#flight
+    // Reported already, when it was read.
+    const isGarbage = existing?.value === null && existing.token === stale?.token
+    return stale === null || isGarbage ? null : decodeEntry(stale, key, this.#parts, lead.plan.schema)
+  }
+
+  #runLoader(stale: Stale | null): Promise<LoadRun> {
+    const { key, lead, loss } = this.#flight
+    const { loader, plan, tags } = lead
+    const { clock } = this.#parts
+    const { fence } = this.#lease
+    return this.#trace.run(() => runLoader({ key, loader, plan, tags, clock, node: this.#flight, fence, stale, loss }))
+  }
+
+  /**
+   * Answers the callers when the store has accepted the value, not when the loader returns. This handles the following
+   * race between processes A and B:
+   *
+   * 1. A claims a key, wins lease a, and its loader reads the old row.
+   * 2. The row changes, and B invalidates the key. Redis deletes the value and lease a, and B's call resolves.
+   * 3. The message to A that a is void is late. A new caller in A asks for the key and joins the flight, which still
+   *    loads.
+   * 4. A's loader returns the old row, and A sends the fill under token a.
+   * 5. Redis finds no lease with token a, and refuses the fill.
+   * 6. A drops the old row. The flight ends with `again`, and its callers ask again.
+   * 7. A claims the key, wins lease c, and loads the new row for all of them.
+   *
+   * If the callers were answered in step 4, the caller of step 3 would get a value that is older than the invalidation,
+   * although it asked after the invalidation.
+   */
+  async #fill(result: LoadResult & { state: 'value' }, beganAt: CausalTime): Promise<Answer> {
+    const { store, codec, events, keyspace, clock, causalNow, unstored } = this.#parts
+    const { key, lead } = this.#flight
+    const { plan } = lead
+    const { value, grace, loadTime, validators } = result
+    const { token } = this.#lease
+    const endedAt = causalNow()
+    const payload = encodeValue(value, key, plan.maxValueSize, codec)
+    if (payload instanceof CacheError) {
+      return await this.#fail({ error: payload, cooldown: plan.failureCooldown, tags: result.tags }, beganAt)
+    }
+    const tags = keyspace.tagsOf(key, result.tags, plan.version)
+    const ttl = applyJitter(result.ttl, plan.jitter, drawRandom(clock))
+    const { inlineLimit } = plan
+    try {
+      const filled = await store.fill(this.#lease, { payload, ttl, grace, loadTime, inlineLimit, tags, validators })
+      if (!filled) {
+        events.emit('refused', { key })
+        return this.#voided()
+      }
+      events.emit('fill', { key, bytes: payload.byteLength, loadTime })
+      this.#parts.pacing.endStreak(key)
+      return { state: 'value', value, currentAsOf: endedAt, freshUntil: always, token }
+    } catch (error) {
+      unstored.add(key, clock.now() - loadTime, payload)
+      if (plan.onStoreFailure === 'throw') return { state: 'away', error: error as CacheError }
+      // Without the store's acceptance, the value is current only as of the beginning of the load.
+      return { state: 'value', value, currentAsOf: beganAt, freshUntil: always, token }
+    }
+  }
+
+  /** Shares an error once the store has accepted it as the outcome, like a value. */
+  async #fail(
+    { error, cooldown, tags }: Pick<LoadResult & { state: 'failed' }, 'error' | 'cooldown' | 'tags'>,
+    beganAt: CausalTime,
+  ): Promise<Answer> {
+    const { store, causalNow, pacing, failures, keyspace } = this.#parts
+    const { key, lead } = this.#flight
+    const failure = failures.describe(error, { key, token: this.#lease.token }, cooldown)
+    try {
+      if (!(await store.fail(this.#lease, failure, cooldown, keyspace.tagsOf(key, tags, lead.plan.version)))) {
+        return this.#voided()
+      }
+      pacing.endStreak(key)
+      return { state: 'failed', error, currentAsOf: causalNow() }
+    } catch {
+      return { state: 'failed', error, currentAsOf: beganAt }
+    }
+  }
+
+  /** The load goes on without its lease, and without this flight. */
+  async #abandon({ error, ended }: LostLoad, beganAt: CausalTime): Promise<Answer> {
+    const { givenUp, key } = this.#flight
+    if (givenUp !== null) return await this.#surrender(givenUp)
+    const { store, events, unleased } = this.#parts
+    const { lead } = this.#flight
+    unleased.adopt(key, store.unavailable ? new LostFlight(lead, this.#parts, ended, beganAt) : null, ended)
+    const blocked = this.#stoodStill
+    events.emit('lost', { key, error, ...(blocked !== undefined && { blocked }) })
+    this.#trace.end('lost', error)
+    return await this.#loseLease(error)
+  }
+
+  /** The lease was lost before the load had a result. */
+  async #loseLease(error: CacheError): Promise<Answer> {
+    const { givenUp } = this.#flight
+    if (givenUp !== null) return await this.#surrender(givenUp)
+    const { store } = this.#parts
+    // After a silence the store may still hold the lease: release it, so that others need not wait for its end.
+    ignoreRejection(store.release(this.#lease))
+    return store.unavailable ? { state: 'away', error } : this.#voided()
+  }
+
+  #voided(): Answer {
+    this.#parts.pacing.countVoided(this.#flight.key)
+    return { state: 'again' }
+  }
+
+  async #surrender(error: CacheError): Promise<Answer> {
+    await this.#parts.store.release(this.#lease).catch(() => false)
+    return { state: 'failed', error, currentAsOf: this.#parts.causalNow() }
+  }
+}

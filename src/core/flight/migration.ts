@@ -1,0 +1,64 @@
+import type { Codec } from '../codec/codec.ts'
+import { ErrorAnswer } from '../codec/error-answer.ts'
+import { decodeEntry } from '../codec/payload.ts'
+import { checkedValue } from '../codec/schema.ts'
+import { freshnessOf } from '../entry/freshness.ts'
+import type { Keyspace } from '../entry/key.ts'
+import { CacheError } from '../errors.ts'
+import type { GuardedStore } from '../guard/guarded-store.ts'
+import type { Events } from '../observe/events.ts'
+import type { Migration } from '../options/checks.ts'
+import type { Asked } from './caller.ts'
+import type { LoadContext, Loader } from './loader.ts'
+
+/** The parts of a cache that migrations use. */
+interface MigrationParts {
+  readonly store: GuardedStore
+  readonly keyspace: Keyspace
+  readonly codec: Codec
+  readonly events: Events
+}
+
+/**
+ * A loader that first looks for a fresh value of an earlier version. It looks under the lease of its key: an
+ * invalidation before the look has voided the earlier value, and one after it voids the load.
+ */
+export function migrating(request: Pick<Asked, 'loader' | 'plan' | 'tags'>, parts: MigrationParts): Loader<unknown> {
+  return async (context) => {
+    // The value of this version may be newer than that of an earlier one.
+    for (const migration of context.stale === null ? request.plan.migrate : []) {
+      const found = await migrated(migration, context, request, parts)
+      if (found !== null) return found.value
+    }
+    return await request.loader(context)
+  }
+}
+
+/** The value that a migration makes; `null` if there is no fresh value of its version, or none that it can make one of. */
+async function migrated(
+  { from, migrate }: Migration,
+  context: LoadContext,
+  { plan, tags }: Pick<Asked, 'plan' | 'tags'>,
+  parts: MigrationParts,
+): Promise<{ readonly value: unknown } | null> {
+  const { key } = context
+  const { store, keyspace, events } = parts
+  const entry = await store.read(keyspace.keyOf(key, from), keyspace.tagsOf(key, tags, from)).catch(() => null)
+  if (entry === null || freshnessOf(entry, 0) !== 'fresh') return null
+  const old = decodeEntry(entry, key, parts, null)
+  if (old === null || ErrorAnswer.is(old.value)) return null
+  try {
+    const value = await migrate(old.value)
+    const checked = checkedValue(value, key, plan.schema)
+    if (checked instanceof CacheError) throw checked
+    context.ttl(entry.freshFor)
+    context.grace(entry.staleFor - entry.freshFor)
+    const its = entry.tags.map((tag) => keyspace.describeTag(tag)).filter(({ by }) => by === 'tag')
+    context.tags(...its.map(({ name }) => name))
+    if (entry.validators !== null) context.validators(entry.validators)
+    return { value }
+  } catch (cause) {
+    events.emit('garbage', { key, cause })
+    return null
+  }
+}

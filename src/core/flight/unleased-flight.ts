@@ -1,0 +1,111 @@
+import { CacheError } from '../errors.ts'
+import { encodeValue, type Stale } from '../codec/payload.ts'
+import { always, type Answer } from './answer.ts'
+import type { Caller } from './caller.ts'
+import { KeyFlight } from './key-flight.ts'
+import { runLoader, type LoadResult, type LoadRun } from './loader.ts'
+import type { CausalTime } from '../time/clock.ts'
+import { Loss } from './loss.ts'
+import type { FlightParts } from './parts.ts'
+
+/**
+ * A flight that loads without a lease, because the store is away or cannot decide who loads. Its value is not stored.
+ * An invalidation that this process could not hear of may lie between its beginning and its end, so its answer is
+ * current as of its beginning.
+ */
+export class UnleasedFlight extends KeyFlight {
+  /** Whether a loader waits for it: then it does not queue. */
+  isUrgent = false
+  readonly #stale: Stale | null
+  readonly #loss = new Loss()
+  #take!: (turn: Answer | null) => void
+  readonly #turn = new Promise<Answer | null>((resolve) => (this.#take = resolve))
+
+  /** @param stale the value that the load would replace */
+  constructor(lead: Caller, parts: FlightParts, stale: Stale | null) {
+    super(lead, parts, { state: 'queued', trace: null })
+    this.#stale = stale
+  }
+
+  /** Its load may begin. */
+  begin(): void {
+    this.state = 'loading'
+    this.currentAsOf = this.parts.causalNow()
+    this.#take(null)
+  }
+
+  /** It ends without a load. */
+  refuse(answer: Answer): void {
+    this.#take(answer)
+  }
+
+  protected abandon(error: CacheError): void {
+    this.refuse({ state: 'failed', error, currentAsOf: always })
+    this.#loss.lose(error)
+  }
+
+  protected async fly(): Promise<Answer> {
+    return (await this.#turn) ?? answerOfRun(await this.#load(), this)
+  }
+
+  /** Runs the loader. A value that the store would refuse is refused: the outcome must not depend on the store. */
+  async #load(): Promise<LoadRun> {
+    const { clock, codec, events, near, keyspace, tracing, unstored, failures } = this.parts
+    const { key, lead } = this
+    const { loader, plan, tags } = lead
+    const began = clock.now()
+    events.emit('load', { key, leased: false })
+    const expected = near?.expectAlone(key) ?? null
+    const trace = tracing.begin('load', key)
+    const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss }
+    const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, ...own }))
+    const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
+    const run: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept, cooldown: 0, tags } : loaded
+    if (run.state === 'failed') {
+      failures.noteOwn(run.error, key)
+      events.emit('failure', { key, error: run.error, duration: clock.now() - began })
+    }
+    if (run.state === 'value' && kept !== null) {
+      const payload = Buffer.from(kept as Uint8Array)
+      unstored.add(key, began, payload)
+      const itsTags = keyspace.tagsOf(key, run.tags, plan.version)
+      near?.loaded(key, expected, { ...run, tags: itsTags, payload })
+    }
+    near?.forgo(key, expected)
+    trace.end(run.state, 'error' in run ? run.error : undefined)
+    return run
+  }
+}
+
+function answerOfRun(run: LoadRun, { currentAsOf, lead }: KeyFlight): Answer {
+  switch (run.state) {
+    case 'value':
+      return { state: 'value', value: run.value, currentAsOf, freshUntil: always, token: '' }
+    case 'pass':
+      return { state: 'pass', own: { value: run.value, caller: lead.askedAt } }
+    default:
+      return { state: 'failed', error: run.error, currentAsOf }
+  }
+}
+
+/** A load that lost its lease to an outage and goes on, for the callers that asked before it began. */
+export class LostFlight extends KeyFlight {
+  readonly #load: Promise<LoadResult>
+  readonly #loss = new Loss()
+
+  constructor(lead: Caller, parts: FlightParts, load: Promise<LoadResult>, began: CausalTime) {
+    super(lead, parts, { state: 'loading', trace: null })
+    this.#load = load
+    this.currentAsOf = began
+  }
+
+  protected abandon(error: CacheError): void {
+    this.#loss.lose(error)
+  }
+
+  protected async fly(): Promise<Answer> {
+    const end = await Promise.race([this.#load, this.#loss.promise()])
+    if (end instanceof CacheError) return { state: 'failed', error: end, currentAsOf: always }
+    return end.state === 'value' ? answerOfRun(end, this) : { state: 'again' }
+  }
+}
