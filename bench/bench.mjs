@@ -3,7 +3,7 @@
  *
  * npm run bench [-- joins near … peers] [-- --rounds 5] [-- --json <folder>] [-- --write] [-- --check <folder of another build>]
  *
- * `peers` stands for the comparison with other packages, which it installs. With `--json`, the results are written to
+ * `peers` stands for the comparison with other packages, which it installs, and `peers:cold` for one case of it. With `--json`, the results are written to
  * performance.json and peers.json in that folder. With `--write` that folder is bench/results, and the pages and the
  * picture in docs/ are written from it. With `--check`, the other build is measured beside this one, and the command
  * fails if a line of this build is worse by more than its own spread.
@@ -21,6 +21,7 @@ import { openRedis } from '../tools/servers/start-redis.mjs'
 import { lines } from './lines/index.mjs'
 import { median } from './median.mjs'
 import { resultsFolder, writePages } from './pages/files.mjs'
+import { peerCases } from './peers/cases.mjs'
 import { measurePeers } from './peers/measure.mjs'
 
 const { values: options, positionals } = parseArgs({
@@ -33,17 +34,22 @@ const { values: options, positionals } = parseArgs({
   },
 })
 const everything = [...Object.keys(lines), 'peers']
-const unknown = positionals.filter((name) => !everything.includes(name))
+const single = peerCases.map((name) => `peers:${name}`)
+const unknown = positionals.filter((name) => ![...everything, ...single].includes(name))
 if (unknown.length > 0) {
-  console.error(`Unknown line ${unknown.join(', ')}; expected some of ${everything.join(', ')}`)
+  console.error(`Unknown line ${unknown.join(', ')}; expected some of ${[...everything, ...single].join(', ')}`)
   process.exit(2)
 }
 const names =
   positionals.length > 0 ? positionals : everything.filter((name) => options.check === undefined || name !== 'peers')
-const chosen = names.filter((name) => name !== 'peers')
-if (options.write && ![0, Object.keys(lines).length].includes(chosen.length)) {
+const chosen = names.filter((name) => !name.startsWith('peers'))
+const cases = names.includes('peers') ? peerCases : peerCases.filter((name) => names.includes(`peers:${name}`))
+if (
+  options.write &&
+  (![0, Object.keys(lines).length].includes(chosen.length) || ![0, peerCases.length].includes(cases.length))
+) {
   console.error(
-    `Expected --write with all lines, or with peers alone: a page of ${chosen.join(', ')} would lack the others`,
+    `Expected --write with all lines, or with peers alone: a page of ${names.join(', ')} would lack the others`,
   )
   process.exit(2)
 }
@@ -70,7 +76,7 @@ for (const name of chosen) {
   )
   if (options.check !== undefined) worse += compare(line, figures)
 }
-const peers = names.includes('peers') ? await measurePeers(server.url) : null
+const peers = cases.length > 0 ? await measurePeers(server.url, cases) : null
 const setting = await settingOf(server.url)
 await server.stop()
 const folder = options.write ? resultsFolder : options.json

@@ -9,12 +9,12 @@ import { writeOrCheck } from '../tools/written.mjs'
 
 const readme = await readFile(join(checkout, 'README.md'), 'utf8')
 const index = await readFile(join(checkout, 'docs/README.md'), 'utf8')
-const [, summary = ''] = /^# herdless\n\n([^]*?)\n\n/.exec(readme) ?? []
+const [, summary = ''] = /^# herdless\n\n([^]*?)(?: \[简体中文\].*)?\n\n/.exec(readme) ?? []
 const text = `# herdless
 
 > ${summary.replaceAll('\n', '\n> ')}
 
-The links are relative to the root of the repository. The tests run the JavaScript and TypeScript on these pages.
+The links are relative to the root of the repository. The tests run the JavaScript and TypeScript on these pages. [SKILL.md](SKILL.md) says in short how to use herdless.
 
 ${index.split('\n## ').slice(1).map(section).join('\n')}- [Changelog](CHANGELOG.md): The changes of each version.
 - [Contributing](CONTRIBUTING.md): The layout of the source, and the way of a call through it.

@@ -6,7 +6,8 @@ import { existsSync, statSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, extname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { homes } from './homes.mjs'
+import { diagramOf } from './diagram.mjs'
+import { homeOf } from './home.mjs'
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
 const pages = join(checkout, 'site/pages')
@@ -28,7 +29,7 @@ export async function writePages(base) {
   for (let path = toDo.pop(); path !== undefined; path = toDo.pop()) {
     if (written.has(path)) continue
     written.add(path)
-    toDo.push(...(await writePage(path)))
+    toDo.push(...(await writePage(path, base)))
   }
   await writeList(base)
   return [...written]
@@ -37,29 +38,69 @@ export async function writePages(base) {
 /**
  * Writes the page of a file or folder.
  * @param {string} path from the root of the checkout
+ * @param {string} base
  * @returns {Promise<string[]>} the paths that it links to
  */
-async function writePage(path) {
+async function writePage(path, base) {
   const target = join(pages, pageOf(path))
   await mkdir(dirname(target), { recursive: true })
   if (images.has(extname(path))) {
     await copyFile(join(checkout, path), target)
     return []
   }
-  const { text, links } = await contentOf(path)
+  const { text, links, pictures = [] } = await contentOf(path, base)
   await writeFile(target, text)
+  for (const [name, picture] of pictures) await writeFile(join(dirname(target), name), picture)
   return links
 }
 
-/** @param {string} path @returns {Promise<{ text: string, links: string[] }>} */
-async function contentOf(path) {
+/**
+ * @typedef {object} Content
+ * @property {string} text
+ * @property {string[]} links the paths that it links to
+ * @property {[name: string, picture: string][]} [pictures] that belong beside it
+ *
+ * @param {string} path
+ * @param {string} base
+ * @returns {Promise<Content>}
+ */
+async function contentOf(path, base) {
   if (isFolder(path)) return await folderContent(path)
   const text = await readFile(join(checkout, path), 'utf8')
   if (extname(path) !== '.md') return { text: codePage(path, text), links: [] }
   const { text: linked, links } = withLinks(path, text)
-  const home = homes[path]
-  // The title and the summary of a README stand in the head of the home page.
-  return { text: home === undefined ? linked : home + linked.slice(linked.search(/^!\[/m)), links }
+  const home = homeOf(path, linked)
+  if (home !== undefined) return { text: home.replaceAll('__BASE__', base), links }
+  return { ...(await withDiagrams(path, withTabs(linked))), links }
+}
+
+/**
+ * Blocks between two comments, each under its name in italics, are tabs.
+ * @param {string} text
+ */
+function withTabs(text) {
+  return text.replaceAll(/^<!-- tabs:begin -->\n([^]*?)<!-- tabs:end -->$/gm, (_, blocks) => {
+    const named = blocks.replaceAll(/^\*(.+)\*\n\n```(\w+)$/gm, '```$2 [$1]')
+    return `::: code-group\n\n${named}\n:::`
+  })
+}
+
+/**
+ * Diagrams are drawn, as pictures beside the page.
+ * @param {string} path
+ * @param {string} text
+ */
+async function withDiagrams(path, text) {
+  /** @type {[name: string, picture: string][]} */
+  const pictures = []
+  let drawn = text
+  for (const [block, source = ''] of text.matchAll(/^```mermaid\n([^]*?)^```$/gm)) {
+    const name = `${basename(path, '.md')}-${pictures.length + 1}.svg`
+    const { picture, words } = await diagramOf(source)
+    pictures.push([name, picture])
+    drawn = drawn.replace(block, () => `![${words}](./${name})`)
+  }
+  return { text: drawn, pictures }
 }
 
 /** @param {string} path */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { checkout } from '../../tools/command.mjs'
 import { chart } from './chart.mjs'
 import { comparisonTables } from './comparison.mjs'
+import { chinese, english, overview } from './overview.mjs'
 import { performancePage } from './performance.mjs'
 
 /** Where the results are kept that the pages are written from. */
@@ -12,17 +13,20 @@ export const resultsFolder = join(checkout, 'bench/results')
 const place = /(?<=<!-- peers:begin -->\n)[^]*(?=<!-- peers:end -->)/
 
 /**
- * The texts that belong into docs/, by their files.
+ * The texts that are written from results, by their files.
  * @returns {Promise<Record<string, string>>}
  */
 export async function pages() {
   const performance = await results('performance.json')
-  const comparison = await readFile(join(checkout, 'docs/comparison.md'), 'utf8')
-  const tables = comparisonTables(await results('peers.json'))
+  const peers = await results('peers.json')
+  const withTables = async (/** @type {string} */ file, /** @type {string} */ tables) =>
+    (await readFile(join(checkout, file), 'utf8')).replace(place, () => tables)
   return {
     'docs/performance.md': performancePage(performance),
     'docs/performance.svg': chart(performance),
-    'docs/comparison.md': comparison.replace(place, () => tables),
+    'docs/comparison.md': await withTables('docs/comparison.md', comparisonTables(peers)),
+    'README.md': await withTables('README.md', overview(peers, english)),
+    'README.zh-CN.md': await withTables('README.zh-CN.md', overview(peers, chinese)),
   }
 }
 

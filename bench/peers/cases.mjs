@@ -1,5 +1,7 @@
 /** The cases of the comparison, and how each is played. */
 
+export const processes = 4
+
 /**
  * @typedef {object} Case
  * @property {number} [lockTtl] milliseconds, where the peer has a lock; its default otherwise
@@ -20,3 +22,6 @@ export const stampedes = {
 
 /** The process that invalidates the key while it is being loaded. */
 export const invalidations = /** @type {const} */ (['the same process', 'another process'])
+
+/** What can be measured alone, as `peers:<name>`: a stampede, the invalidations, or the hits. */
+export const peerCases = ['invalidated', ...Object.keys(stampedes), 'hits']

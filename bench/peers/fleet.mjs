@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startChild } from '../../examples/stampede-lab/children.mjs'
 import { now } from '../../examples/stampede-lab/clock.mjs'
+import { processes } from './cases.mjs'
 
-const processes = 4
 const callers = 250
 /** Milliseconds that a caller waits for its answer. */
 const patience = 15_000

@@ -6,7 +6,7 @@ import { countCommands } from '../../examples/stampede-lab/command-counter.mjs'
 import { middle } from '../../examples/stampede-lab/stampede.mjs'
 import { checkout } from '../../tools/command.mjs'
 import { median } from '../median.mjs'
-import { invalidations, stampedes } from './cases.mjs'
+import { invalidations, peerCases, stampedes } from './cases.mjs'
 import { Fleet } from './fleet.mjs'
 import { installPeers } from './packages.mjs'
 import { peers } from './peer.mjs'
@@ -32,21 +32,22 @@ const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /**
  * @param {string} url of a Redis
+ * @param {readonly string[]} [cases] of cases.mjs
  * @returns {Promise<{ rounds: number, peers: PeerResults[] }>}
  */
-export async function measurePeers(url) {
+export async function measurePeers(url, cases = peerCases) {
   await installPeers()
   const results = []
   for (const name of Object.keys(peers)) {
-    const found = await measure(name, url)
+    const found = await measure(name, url, cases)
     results.push(found)
     print(found)
   }
   return { rounds, peers: results }
 }
 
-/** @param {string} name @param {string} url @returns {Promise<PeerResults>} */
-async function measure(name, url) {
+/** @param {string} name @param {string} url @param {readonly string[]} cases @returns {Promise<PeerResults>} */
+async function measure(name, url, cases) {
   const {
     title,
     package: packageName,
@@ -74,11 +75,12 @@ async function measure(name, url) {
     await fleet.open({ namespace, memory })
     // The first is for the just-in-time compiler.
     await fleet.stampede({ time: 5 })
-    for (const by of invalidations) {
+    for (const by of cases.includes('invalidated') ? invalidations : []) {
       found.invalidations[by] = []
       for (const _ of times) found.invalidations[by].push(await fleet.invalidation(by))
     }
     for (const [key, { lockTtl, time, more }] of Object.entries(stampedes)) {
+      if (!cases.includes(key)) continue
       if (lockTtl !== undefined) await fleet.open({ namespace: `${namespace}-${key}`, memory, lockTtl })
       const all = []
       for (const _ of times) all.push(await fleet.stampede({ time, ...more }))
@@ -89,12 +91,12 @@ async function measure(name, url) {
   }
   // Without MONITOR, which slows Redis down.
   found.hitsInRedis = []
-  if (adapter === name) {
+  if (adapter === name && cases.includes('hits')) {
     await fleet.open({ namespace: `${namespace}-hits`, memory: false })
     found.hitsInRedis = await fleet.inOne('hitsInRedis', { url, rounds: hitRounds })
   }
   found.hitsInMemory = []
-  if (tier !== 'no') {
+  if (tier !== 'no' && cases.includes('hits')) {
     await fleet.open({ namespace: `${namespace}-near`, memory: true })
     found.hitsInMemory = await fleet.inOne('hitsInMemory', { rounds: hitRounds })
   }
@@ -111,18 +113,20 @@ async function versionOf(name) {
 /** @param {PeerResults} found */
 function print({ title, stampedes, invalidations, hitsInRedis, hitsInMemory }) {
   console.log(`\n${title}`)
-  console.table(
-    Object.fromEntries(
-      Object.entries(stampedes).map(([name, rounds]) => {
-        const { callers, outcomes, loads, last, commands } = middle(rounds, ({ last }) => last)
-        return [name, { callers, ...outcomes, loads, 'last answer, ms': Math.round(last), commands }]
-      }),
-    ),
-  )
+  const all = Object.entries(stampedes)
+  if (all.length > 0)
+    console.table(
+      Object.fromEntries(
+        all.map(([name, rounds]) => {
+          const { callers, outcomes, loads, last, commands } = middle(rounds, ({ last }) => last)
+          return [name, { callers, ...outcomes, loads, 'last answer, ms': Math.round(last), commands }]
+        }),
+      ),
+    )
   const old = Object.entries(invalidations).map(
     ([by, each]) => `by ${by} ${each.map(({ isOld }) => (isOld ? 'old' : 'new'))}`,
   )
-  console.log(`invalidated while it loads, ${old.join('; ')}`)
+  if (old.length > 0) console.log(`invalidated while it loads, ${old.join('; ')}`)
   if (hitsInRedis.length > 0) {
     const ratio = median(hitsInRedis.map(({ peer, ioredis }) => peer / ioredis))
     console.log(`hits in Redis ÷ GET and JSON.parse: ${ratio.toFixed(2)}`)

@@ -4,7 +4,15 @@ import { defineConfig } from 'vitepress'
 import { anchorOf } from '../../tools/anchor.mjs'
 import { pageOf } from '../pages.mjs'
 
-const version = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+const { version, repository } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
+/** Where the site leads out: the repository, once package.json names one, and the changelog. */
+const source = repository?.url?.replace(/^git\+|\.git$/g, '')
+const out = {
+  changelog: '/changelog',
+  social: source === undefined ? [] : [{ icon: 'github', link: source }],
+  edit: source === undefined ? undefined : { pattern: `${source}/edit/main/docs/:path` },
+}
 
 /** One arrow of four goes on. */
 const icon =
@@ -46,12 +54,14 @@ export default defineConfig({
     },
   },
   themeConfig: {
+    socialLinks: out.social,
+    editLink: out.edit,
     // Not every page has a translation: the other language begins at its home page.
     i18nRouting: false,
     search: {
       provider: 'local',
       options: {
-        miniSearch: { options: { tokenize: wordsIn } },
+        miniSearch: { options: { tokenize: wordsIn }, searchOptions: { boostDocument } },
         locales: {
           zh: {
             translations: {
@@ -75,26 +85,43 @@ export default defineConfig({
  */
 function theme(contents) {
   const text = readFileSync(new URL(`../../${contents}`, import.meta.url), 'utf8')
-  const [, ...sections] = text.split(/^## /m)
-  const sidebar = sections.map((section) => ({
-    text: section.slice(0, section.indexOf('\n')),
-    items: [...section.matchAll(/^\| *((?:\[[^\]]*\]\([^)]*\)[, ]*)+)\|/gm)].flatMap(([, cell]) =>
-      [...cell.matchAll(/\[([^\]]*)\]\(([^)#]*)\)/g)].map(([, name, link]) => ({
-        text: name,
-        link: `/${pageOf(posix.join(dirname(contents), link))}`,
-      })),
-    ),
-  }))
   const zh = contents.includes('/zh/')
+  const [, ...sections] = text.split(/^## /m)
+  const groups = sections.map((section, index) => ({
+    text: section.slice(0, section.indexOf('\n')),
+    collapsed: index > 0,
+    items: [...section.matchAll(/^\| *((?:\[[^\]]*\]\([^)]*\)(?:（英文）)?[,、 ]*)+)\|/gm)]
+      .flatMap(([, cell = '']) => [...cell.matchAll(/\[([^\]]*)\]\(([^)#]*)\)/g)])
+      .map(([, name = '', link = '']) => ({ name, page: pageOf(posix.join(dirname(contents), link)) }))
+      // Programs have pages of their own, and are on the list of all pages.
+      .filter(({ page }) => !page.startsWith('files/'))
+      .map(({ name, page }) => ({
+        text: zh && !page.startsWith('zh/') ? `${name} <small>EN</small>` : name,
+        link: `/${page}`,
+      })),
+  }))
   return {
     nav: [
       { text: zh ? '开始' : 'Start', link: zh ? '/zh/start' : '/start' },
       { text: zh ? '文档' : 'Documentation', link: zh ? '/zh/contents' : '/contents' },
-      { text: version, link: '/changelog' },
+      { text: version, link: out.changelog },
     ],
-    sidebar: sidebar.filter(({ items }) => items.length > 0),
+    sidebar: groups.filter(({ items }) => items.length > 0),
     outline: { level: [2, 3] },
   }
+}
+
+/**
+ * How much a section counts in the search: the heading of a page more than one within, and pages that only list or report
+ * less than those that explain. It runs in the browser too, so it stands by itself.
+ * @param {string} id the address of the section
+ * @param {string} _term
+ * @param {{ titles?: string[] }} [stored] `titles`: the headings above its own
+ */
+function boostDocument(id, _term, stored) {
+  if (/(?:changelog|contributing|contents|api|soak|features|performance|comparison)(?:\.html)?(?:#|$)/.test(id))
+    return 0.3
+  return stored?.titles?.length === 0 ? 1.7 : 1
 }
 
 /**

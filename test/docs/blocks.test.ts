@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { missing } from '../support/provided.ts'
 import { startNodes, startRedis, type RedisNodes, type RedisServer } from '../support/servers.ts'
 import { startDatabase, type Database } from './database.ts'
-import { BlockModules, flaw, isScript, needs, promised } from './blocks.ts'
+import { BlockModules, flaw, isScript, needs, promised, serves } from './blocks.ts'
 import { docs, type Block } from './markdown.ts'
+import { asked, freePort, serve } from './serve.ts'
 import { originalOf } from './translations.ts'
 
 // A translation has the blocks of its original, byte for byte: chinese.test.ts holds it to that.
@@ -23,6 +24,16 @@ test.for(pages)('every block of $path says what language it is in, and code says
   const known = ['js', 'ts', 'sh', 'text', 'diff', 'mermaid']
   const flaws = blocks.map((block) => (isScript(block) || !known.includes(block.language) ? flaw(block) : null))
   expect(blocks.flatMap(({ place }, index) => (flaws[index] === null ? [] : [`${place}: ${flaws[index]}`]))).toEqual([])
+})
+
+test('code fits into a page: at most 76 columns, but for imports and for what is printed', () => {
+  const wide = scripts.flatMap(({ place, language, code }) =>
+    code
+      .split('\n')
+      .filter((line) => line.length > (language === 'diff' ? 77 : 76) && !/^import |\/\/ → /.test(line))
+      .map((line) => `${place}: ${line}`),
+  )
+  expect(wide).toEqual([])
 })
 
 describe('the code on the pages', () => {
@@ -65,9 +76,16 @@ describe('the code on the pages', () => {
     return { is: { code, printed }, wanted: { code: 0, printed: lines ?? printed } }
   }
 
-  test.for(chosen.filter((block) => !needs(block)))('at $place does what it says', async (block) => {
+  test.for(chosen.filter((block) => !needs(block) && !serves(block)))('at $place does what it says', async (block) => {
     const { is, wanted } = await outcome(block)
     expect(is).toEqual(wanted)
+  })
+
+  test.for(chosen.filter(serves))('at $place serves pages, and ends when it is told to', async (block) => {
+    await redis.client.flushall()
+    const port = await freePort()
+    const served = await serve(modules.start(block, { ...env, PORT: String(port) }), port)
+    expect(served).toEqual({ answers: asked, code: 0, output: '' })
   })
 
   for (const [needed, reason] of Object.entries(reasons)) {

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, type ChildProcess } from 'node:child_process'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
@@ -19,8 +19,7 @@ interface Setting {
   readonly reports?: boolean
   readonly runner?: 'vitest' | 'jest'
   readonly needs?: Needed
-  /** Whether its blocks change what the next block of their process finds, whatever they import. */
-  readonly isAlone?: boolean
+  readonly serves?: boolean
 }
 
 /** What surrounds the blocks that are marked `in=<name>`: code that their readers need not see. */
@@ -44,19 +43,12 @@ const settings: Record<string, Setting> = {
     needs: 'PostgreSQL',
   },
   shop: {
-    before: `import { check } from '../../../settings/shop.mjs'`,
+    before: `import { check, query } from '../../../settings/shop.mjs'`,
     after: 'await check(bestSellers)',
-    // It counts queries, in the prototype of all pools.
-    isAlone: true,
   },
-  start: { before: `import '../../../settings/product-table.mjs'` },
-  started: { before: `import { app, ask, cache, findProduct } from '../../../settings/start.mjs'` },
-  served: { before: `import { app, ask, cache, cacheResponses, db } from '../../../settings/start.mjs'` },
-  ending: {
-    before: `import { cache, db, endOfProcess, redis, server } from '../../../settings/start.mjs'`,
-    after: 'await endOfProcess()',
-    isAlone: true,
-  },
+  web: { before: `import { app, ask, cache } from '../../../settings/app.mjs'` },
+  // Programs that listen on PORT until they are told to end: serve.ts asks them.
+  server: { serves: true },
   // Tests, which run when the module has been read, and report as they like.
   tests: { reports: true },
   vitest: { reports: true, runner: 'vitest' },
@@ -70,8 +62,20 @@ function settingOf({ info }: Block): (typeof settings)[string] {
 const scripts = new Set(['js', 'ts', 'javascript', 'typescript', 'mjs', 'cjs', 'mts', 'cts', 'jsx', 'tsx'])
 
 /** Whether a block holds code of ours, which has to be run. */
-export function isScript({ language }: Block): boolean {
-  return scripts.has(language)
+export function isScript({ language, info }: Block): boolean {
+  return scripts.has(language) || (language === 'diff' && info !== '')
+}
+
+/** The code that is run: of a change, what there is after it. */
+function after({ language, code }: Block): string {
+  if (language !== 'diff') return code
+  const lines = code.split('\n').filter((line) => !line.startsWith('-'))
+  return lines.map((line) => line.slice(1)).join('\n')
+}
+
+/** The language of that. */
+function languageOf({ language }: Block): string {
+  return language === 'diff' ? 'ts' : language
 }
 
 /** What of that this block needs. */
@@ -79,9 +83,15 @@ export function needs(block: Block): Needed | undefined {
   return settingOf(block).needs
 }
 
+/** Whether it is a program that answers requests until it is told to end. */
+export function serves(block: Block): boolean {
+  return settingOf(block).serves ?? false
+}
+
 /** Why a block cannot be run, if so. */
 export function flaw({ language, info }: Block): string | null {
-  if (language !== 'js' && language !== 'ts') return `its language is to be js or ts, not ${language}`
+  if (language !== 'js' && language !== 'ts' && language !== 'diff')
+    return `its language is to be js or ts, not ${language}`
   if (!(info.replace(/^in=/, '') in settings))
     return `behind its language is to be in=${Object.keys(settings).join(' or in=')}, not '${info}'`
   return null
@@ -90,7 +100,7 @@ export function flaw({ language, info }: Block): string | null {
 /** The output that a block promises, by the comments behind its arrows; an ellipsis stands for anything. */
 export function promised(block: Block): RegExp[] | null {
   if (settingOf(block).reports) return null
-  const lines = [...block.code.matchAll(/\/\/ → (.*)$/gm)].map((match) => match[1] as string)
+  const lines = [...after(block).matchAll(/\/\/ → (.*)$/gm)].map((match) => match[1] as string)
   return lines.map((line) => new RegExp(`^${line.split('…').map(escaped).join('.*')}$`))
 }
 
@@ -124,9 +134,9 @@ const harmless = new RegExp(
 
 /** Whether a block can run in a process with other blocks. */
 function isShared(block: Block): boolean {
-  const { isAlone, reports } = settingOf(block)
-  const imports = block.code.matchAll(/^import\b[^']*'([^']*)'|\b(?:import|require)\('([^']*)'\)/gm)
-  return !isAlone && !reports && [...imports].every(([, named = '', called = '']) => harmless.test(named || called))
+  const { reports } = settingOf(block)
+  const imports = after(block).matchAll(/^import\b[^']*'([^']*)'|\b(?:import|require)\('([^']*)'\)/gm)
+  return !reports && [...imports].every(([, named = '', called = '']) => harmless.test(named || called))
 }
 
 /** That of this process without the one that tells a worker of Vitest that it is one. */
@@ -167,9 +177,10 @@ export class BlockModules {
     await mkdir(join(folder, 'node_modules'))
     await symlink(checkout, join(folder, 'node_modules/herdless'), 'junction')
     for (const [index, block] of blocks.entries()) {
-      const { before = '', after = '' } = settingOf(block)
-      const name = `${index}.${kind(block)}${block.language}`
-      await writeFile(join(folder, 'src', name), [before, block.code, after, ''].join('\n'))
+      const setting = settingOf(block)
+      const name = `${index}.${kind(block)}${languageOf(block)}`
+      const lines = [setting.before ?? '', after(block), setting.after ?? '', '']
+      await writeFile(join(folder, 'src', name), lines.join('\n'))
     }
     const compilerOptions = {
       module: 'nodenext',
@@ -202,10 +213,19 @@ export class BlockModules {
 
   /** Runs a block, in a process of its own if it could change what others find there. */
   async run(block: Block, env: Record<string, string>): Promise<Outcome> {
-    const name = `${this.#blocks.indexOf(block)}.${kind(block)}js`
-    const module = join(this.#folder, 'out/libraries', basename(this.#folder), 'src', name)
+    const module = this.#moduleOf(block)
     if (isShared(block)) return this.#shared.run(module, environment(env))
     return outcome(execFile(process.execPath, programOf(block, module), { env: environment(env), timeout }))
+  }
+
+  /** Starts a block that serves. */
+  start(block: Block, env: Record<string, string>): ChildProcess {
+    return execFile(process.execPath, [this.#moduleOf(block)], { env: environment(env), timeout })
+  }
+
+  #moduleOf(block: Block): string {
+    const name = `${this.#blocks.indexOf(block)}.${kind(block)}js`
+    return join(this.#folder, 'out/libraries', basename(this.#folder), 'src', name)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Writes the table of the README, in English and in Chinese: runs the lab, on this machine as it is now, and puts its figures
+ * Writes the table of docs/hot-key.md, in English and in Chinese: runs the lab, on this machine as it is now, and puts its figures
  * between the comments `lab:begin` and `lab:end`. For a machine that has nothing else to do. With a file as its argument it
  * takes the figures from there (`npm run --silent lab -- --json > file`).
  */
@@ -48,7 +48,7 @@ Each cell holds the queries that reached the database, the time until the last c
   }) => `*Slower than its lease*: the load takes three times as long as the lock and the lease live. *Failing source*: the error is the right answer for every caller.
 *Killed leader*: the process that loads is killed half-way (\`kill -9\`), with a lock and a lease of 10 s; its own callers are not counted.
 
-PostgreSQL ${postgres} (PGlite), Redis ${redis}, Node.js ${node}, ${cores} cores, all on one machine; [how it is measured](examples/stampede-lab/README.md).`,
+PostgreSQL ${postgres} (PGlite), Redis ${redis}, Node.js ${node}, ${cores} cores, all on one machine; [how it is measured](../examples/stampede-lab/README.md).`,
 }
 
 /** @type {Record<SourceName, string>} */
@@ -78,14 +78,14 @@ const chinese = {
   }) => `*比租约还慢*：加载耗时是锁和租约有效期的三倍。*数据源报错*：对每个调用方来说，这个错误就是正确答案。
 *领头进程被杀*：负责加载的进程中途被杀（\`kill -9\`），锁和租约的有效期为 10 s；该进程自己的调用方不计入。
 
-PostgreSQL ${postgres}（PGlite）、Redis ${redis}、Node.js ${node}，${cores} 核，全部在同一台机器上；[测量方法](examples/stampede-lab/README.md)。`,
+PostgreSQL ${postgres}（PGlite）、Redis ${redis}、Node.js ${node}，${cores} 核，全部在同一台机器上；[测量方法](../../examples/stampede-lab/README.md)。`,
 }
 
 const [, , file] = process.argv
 /** @type {Results} */
 const results = JSON.parse(file === undefined ? runLab() : readFileSync(file, 'utf8'))
-write('README.md', english)
-write('README.zh-CN.md', chinese)
+write('docs/hot-key.md', english)
+write('docs/zh/hot-key.md', chinese)
 
 function runLab() {
   return execFileSync(process.execPath, [join(checkout, 'scripts/lab.mjs'), '--json'], {
@@ -99,11 +99,11 @@ function runLab() {
  * @param {Language} language
  */
 function write(name, language) {
-  const readme = join(checkout, name)
+  const page = join(checkout, name)
   const place = /(?<=<!-- lab:begin -->\n)[^]*(?=<!-- lab:end -->)/
   writeFileSync(
-    readme,
-    readFileSync(readme, 'utf8').replace(place, () => table(language)),
+    page,
+    readFileSync(page, 'utf8').replace(place, () => table(language)),
   )
 }
 

@@ -48,7 +48,7 @@ describe('a command', () => {
   })
 })
 
-test('the lab has its place in the README, and it is filled', () => {
-  const [, table = ''] = /<!-- lab:begin -->([^]*)<!-- lab:end -->/.exec(doc('README.md').text) ?? []
+test('the lab has its place on the page of the hot key, and it is filled', () => {
+  const [, table = ''] = /<!-- lab:begin -->([^]*)<!-- lab:end -->/.exec(doc('docs/hot-key.md').text) ?? []
   for (const way of ['nothing', 'coalescing', 'lock', 'herdless']) expect(table).toContain(way)
 })

@@ -35,6 +35,7 @@ export function docs(): readonly Doc[] {
     'CHANGELOG.md',
     'CONTRIBUTING.md',
     'SECURITY.md',
+    'SKILL.md',
     ...inFolder.map((name) => `docs/${name}`),
   ]
   return paths.filter((path) => path.endsWith('.md')).map(doc)

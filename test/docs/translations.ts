@@ -24,8 +24,8 @@ export function originalOf(path: string): string | undefined {
 
 /** The comment by which a translation names the revision of its original that it was last compared with: the present one. */
 export function marker(original: Doc): string {
-  // The table of the lab is written into both pages by one script.
-  const words = original.prose.replace(/<!-- lab:begin -->[^]*<!-- lab:end -->/, '').replaceAll(/\s+/g, ' ')
+  // Tables of measurements are written into both pages by one script.
+  const words = original.prose.replace(/<!-- (lab|peers):begin -->[^]*<!-- \1:end -->/, '').replaceAll(/\s+/g, ' ')
   return `<!-- of ${original.path} ${createHash('sha256').update(words.trim()).digest('hex').slice(0, 12)} -->`
 }
 

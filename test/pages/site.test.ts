@@ -17,6 +17,13 @@ const reason = await missing(provisionChromium)
 const dist = join(checkout, 'site/dist')
 const base = '/a/project/'
 
+/** The column and the spacing of a README on GitHub. */
+const likeGitHub = `
+  article { width: 838px; margin: 0 auto; font: 16px/1.5 system-ui, sans-serif }
+  h1 { font-size: 2em; line-height: 1.25; margin: 0 0 16px; padding-bottom: 0.3em }
+  p, pre { margin: 0 0 16px } pre { padding: 16px; font: 13.6px/1.45 monospace; overflow: auto }
+  img { max-width: 100% } button, .lang { display: none }`
+
 let server: Server
 let origin: string
 let pages: string[]
@@ -97,23 +104,117 @@ describe.skipIf(reason !== undefined)(`in a browser${reason ? ` (${reason})` : '
   }
 
   test.for([
+    ['', 'stale', 'freshness.html'],
+    ['', 'ttl', 'options.html#ttl'],
     ['', 'thundering herd', 'hot-key.html'],
+    ['', 'cache-manager', 'migrate.html#cache-manager'],
     ['', 'negative caching', 'missing.html'],
-    ['', 'getOrLoadMany', 'many.html'],
+    ['', 'getOrLoadMany', 'options.html#getorloadmany'],
+    ['', 'grace', 'options.html#grace'],
+    ['', 'redlock', 'migrate.html#node-redlock'],
     ['zh/', '缓存击穿', 'zh/hot-key.html'],
-  ] as const)('finds, from the page "%s", "%s" on %s', async ([path, words, found]) => {
+    ['zh/', '缓存雪崩', 'zh/avalanche.html'],
+  ] as const)('finds first, from the page "%s", for "%s" the page %s', async ([path, words, found]) => {
     await using page = await open(path, 1280)
     await page.locator('.VPNavBarSearch button').click()
     await page.locator('.VPLocalSearchBox input').fill(words)
-    const results = page.locator(`.VPLocalSearchBox .results a[href*="${base}${found}"]`)
-    await expect.poll(() => results.count(), { timeout: 30_000 }).toBeGreaterThan(0)
+    const first = page.locator('.VPLocalSearchBox .results a').first()
+    await expect
+      .poll(() => first.getAttribute('href', { timeout: 30_000 }), { timeout: 30_000 })
+      .toMatch(new RegExp(`^${base}${found}(#|$)`))
+  })
+
+  test.for(['', 'zh/'])('shows claim, install and code on the first screen of "%s", and leads on', async (path) => {
+    await using page = await open(path, 1440)
+    for (const part of ['h1', '.claim', 'text=npm install', 'text=cache.getOrLoad', '.actions a'])
+      expect((await page.locator(part).first().boundingBox())?.y, `${part} is too low`).toBeLessThan(800)
+    expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThan(3000)
+  })
+
+  test('the first screen of the README, as GitHub shows it, holds claim, code and picture', async () => {
+    const { createMarkdownRenderer } = (await import(
+      join(checkout, 'site/node_modules/vitepress/dist/node/index.js')
+    )) as {
+      createMarkdownRenderer: (folder: string) => Promise<{ render(text: string): string }>
+    }
+    const renderer = await createMarkdownRenderer(checkout)
+    const readme = readFileSync(join(checkout, 'README.md'), 'utf8').replaceAll(/^```(\w+) .*$/gm, '```$1')
+    const picture = readFileSync(join(checkout, 'docs/lab.svg'), 'base64')
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+    const html = renderer.render(readme).replace(/src="[^"]*lab\.svg"/, `src="data:image/svg+xml;base64,${picture}"`)
+    await page.setContent(`<style>${likeGitHub}</style><article>${html}</article>`)
+    for (const part of ['h1', 'pre >> nth=1', 'pre >> nth=2', 'img >> nth=0']) {
+      const box = await page.locator(part).first().boundingBox()
+      expect((box?.y ?? 800) + (box?.height ?? 0), `${part} is too low`).toBeLessThanOrEqual(800)
+    }
+    await page.close()
+  })
+
+  test.for(['start', 'responses', 'freshness', 'tags', 'hot-key', 'locks', 'migrate', 'questions', 'zh/start'])(
+    'shows the code of %s as wide as it is',
+    async (name) => {
+      await using page = await open(`${name}.html`, 1440)
+      const wide = await page
+        .locator('.vp-doc pre')
+        .evaluateAll((blocks) =>
+          blocks.filter((block) => block.scrollWidth > block.clientWidth).map((block) => block.textContent),
+        )
+      expect(wide).toEqual([])
+    },
+  )
+
+  test('has a sidebar of groups that fold, of which the open one is that of the page', async () => {
+    await using page = await open('tags.html', 1440)
+    const groups = page.locator('.VPSidebar .group .VPSidebarItem.level-0')
+    const open_ = page.locator('.VPSidebar .VPSidebarItem.level-0.collapsible:not(.collapsed) > .item')
+    expect(await groups.count()).toBeGreaterThan(5)
+    expect(await open_.allTextContents()).toEqual(['Start', 'Caching'])
+    const links = await page.locator('.VPSidebar a').allTextContents()
+    expect(links.length).toBeLessThan(60)
+    expect(links.filter((text) => /\.\w+$|\/$/.test(text))).toEqual([])
+  })
+
+  test('says in the Chinese sidebar which pages are in English', async () => {
+    await using page = await open('zh/start.html', 1440)
+    const links = await page
+      .locator('.VPSidebar a')
+      .evaluateAll((all) => all.map((link) => [link.getAttribute('href') ?? '', link.textContent ?? ''] as const))
+    expect(links.length).toBeGreaterThan(30)
+    const wrong = links.filter(([href, text]) => href.includes('/zh/') === text.endsWith(' EN'))
+    expect(wrong).toEqual([])
+  })
+
+  test('draws the diagrams and pictures, each with words for those who do not see them', async () => {
+    for (const [path, count] of [
+      ['protocol.html', 2],
+      ['how-it-works.html', 6],
+    ] as const) {
+      await using page = await open(path, 1280)
+      const pictures = await page
+        .locator('.vp-doc img')
+        .evaluateAll((all) => all.map((each) => ({ width: each.naturalWidth, words: each.getAttribute('alt') ?? '' })))
+      expect(pictures).toHaveLength(count)
+      for (const { width, words } of pictures) {
+        expect(width).toBeGreaterThan(300)
+        expect(words.length).toBeGreaterThan(60)
+      }
+      expect(await page.locator('.language-mermaid').count()).toBe(0)
+    }
   })
 
   test.for([
     [1280, 'light'],
     [390, 'dark'],
   ] as const)('has no findings of axe and no sideways scroll %i wide in %s', async ([width, colorScheme]) => {
-    for (const path of ['', 'start.html', 'responses.html', 'locks.html', 'zh/', 'zh/start.html']) {
+    for (const path of [
+      '',
+      'start.html',
+      'options.html',
+      'responses.html',
+      'how-it-works.html',
+      'zh/',
+      'zh/start.html',
+    ]) {
       await using page = await open(path, width, colorScheme)
       expect(await findingsOf(page), `${path} has findings`).toEqual([])
       expect(await page.evaluate('document.documentElement.scrollWidth'), `${path} scrolls`).toBeLessThanOrEqual(width)

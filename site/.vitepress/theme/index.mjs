@@ -1,20 +1,27 @@
-import { useData } from 'vitepress'
-import DefaultTheme, { VPHomeFeatures, VPHomeHero } from 'vitepress/theme'
-import { h } from 'vue'
+import { useRoute } from 'vitepress'
+import DefaultTheme from 'vitepress/theme'
+import { h, nextTick, onMounted, watch } from 'vue'
 import './style.css'
 
-/** The head of a home page, from its front matter. The home layout of VitePress would have no landmarks. */
-const Head = {
-  setup() {
-    const { frontmatter } = useData()
-    return () =>
-      frontmatter.value.hero &&
-      h('section', { 'aria-label': frontmatter.value.title }, [h(VPHomeHero), h(VPHomeFeatures)])
-  },
+/** In a group that folds, VitePress puts a button into a button: the arrow becomes a picture again. */
+function mendArrows() {
+  for (const arrow of document.querySelectorAll('.VPSidebarItem > .item[role=button] > .caret')) {
+    for (const name of ['role', 'tabindex', 'aria-label']) arrow.removeAttribute(name)
+  }
 }
 
 /** @type {import('vitepress').Theme} */
 export default {
   extends: DefaultTheme,
-  Layout: () => h(DefaultTheme.Layout, null, { 'doc-before': () => h(Head) }),
+  Layout: {
+    setup() {
+      const route = useRoute()
+      onMounted(mendArrows)
+      watch(
+        () => route.path,
+        () => nextTick(mendArrows),
+      )
+      return () => h(DefaultTheme.Layout)
+    },
+  },
 }

@@ -16,4 +16,5 @@ atEnd(async () => {
   redisOfAnotherProcess.disconnect()
 })
 
-export const sendReminders = async () => {}
+/** @param {{ signal?: AbortSignal }} [_options] */
+export const sendReminders = async (_options) => {}
