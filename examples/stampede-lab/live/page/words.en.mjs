@@ -39,7 +39,7 @@ export const en = {
     doFail: 'Failing',
     doRedis: 'Down',
     legend:
-      'A dot is a request. The source is what values are loaded from: here the database. A lease (or lock) is the right to load a key, a token with its first letter; the ring is the time it has left. The process that holds it is the leader.',
+      'A dot is a request. Source: what values are loaded from, the database. Lease (or lock): the right to load a key, a token with the time it has left; the leader holds it.',
     tape: 'What happened',
     footer:
       'A value lives 60 s. Lock and lease last 1 s, a slow load 1.5 s longer than a fast one. Everything runs on this machine, and ends with Ctrl+C.',
