@@ -15,7 +15,8 @@ let stopRest = stopMeasuring
 async function printTable(options) {
   const progress = showProgress(process.stderr)
   const results = await measure(options, progress).finally(() => progress.end())
-  process.stdout.write(options.json ? json(results) : report(results, process.stdout.hasColors?.()))
+  const terminal = { colours: process.stdout.hasColors?.() ?? false, hasBrowser: options.hasBrowser }
+  process.stdout.write(options.json ? json(results) : report(results, terminal))
   await stop()
 }
 

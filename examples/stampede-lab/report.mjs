@@ -34,9 +34,9 @@ export function json({ setting, blocks, seconds }) {
 
 /**
  * @param {Results} results
- * @param {boolean} colours
+ * @param {{ colours?: boolean, hasBrowser?: boolean }} [terminal]
  */
-export function report({ setting, blocks, seconds }, colours) {
+export function report({ setting, blocks, seconds }, { colours = false, hasBrowser = true } = {}) {
   /** @type {import('./table.mjs').Paint} */
   const paint = (style, text) => (colours ? styleText(style, text) : text)
   const { processes, callersPerProcess, patience, cores, node, postgres, redis } = setting
@@ -50,11 +50,15 @@ ${paint('dim', legend(patience / 1_000))}
 
 ${paint('bold', wrapped(reading(blocks.flatMap(({ outcomes }) => outcomes))))}
 
-Next:  examples/stampede-lab/ways.mjs   the four ways, side by side
+${hasBrowser ? '' : `${pageFromAfar}\n\n`}Next:  examples/stampede-lab/ways.mjs   the four ways, side by side
        npm run lab -- --help            a larger herd, one way alone, figures as JSON
        README.md                        herdless in your own code
 `
 }
+
+/** The page listens on loopback alone, so it is reached through a tunnel. */
+const pageFromAfar = `To watch it happen:  npm run lab -- --page --port 8080
+                     and on your own machine:  ssh -L 8080:127.0.0.1:8080 <this one>, then http://127.0.0.1:8080`
 
 /** @param {number} patience  in seconds */
 function legend(patience) {

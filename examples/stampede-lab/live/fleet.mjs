@@ -4,7 +4,7 @@ import { provisionRedis } from '../../../tools/servers/provision-redis.mjs'
 import { startServer, urlOf } from '../../../tools/servers/start-redis.mjs'
 import { startChild } from '../children.mjs'
 import { startRedis } from '../redis.mjs'
-import { keys, processNames, sides } from './settings.mjs'
+import { allKeys, processNames, sides } from './settings.mjs'
 
 /**
  * What the live lab runs: a Redis, a database for each side, and four processes of the shop under steady load.
@@ -14,17 +14,21 @@ import { keys, processNames, sides } from './settings.mjs'
  * @typedef {import('../ways.mjs').WayName} WayName
  * @typedef {{ name: string, child: import('../children.mjs').Child, state: 'running' | 'paused' | 'starting' }} Shop
  * @typedef {{ shop: string, side: Side, key: Key }} LoadNews
- * @typedef {{ shop: string, report: Record<Side, import('./shop.mjs').SideReport> }} ReportNews
+ * @typedef {{ event: number } & Record<Side, import('./shop.mjs').SideReport>} Report
+ * @typedef {{ shop: string, life: number, report: Report }} ReportNews  a process that was started anew has another life
  */
 
-/** A table of this size is summed up in some milliseconds. */
-const sales = 15_000
+/** A table of this size is summed up within some milliseconds: what makes the source slow is the wait after the query. */
+const sales = 2_000
 
 export class Fleet {
   /** @type {WayName} */
   way = 'nothing'
   source = { delay: 0, isBroken: false }
   isRedisUp = true
+  /** The event since which is counted. */
+  event = 0
+  #lives = 0
   /** @type {Shop[]} */
   shops = []
   /** @type {(news: LoadNews) => void} */
@@ -58,20 +62,44 @@ export class Fleet {
   /** @param {string} name @returns {Promise<Shop>} */
   async #open(name) {
     const child = startChild('live/shop.mjs', [this.redis.url, this.redis.namespace, ...this.ports])
+    const life = ++this.#lives
     child.onNews(({ loads, report }) => {
       if (loads !== undefined) this.onLoad({ shop: name, ...loads })
-      else this.onReport({ shop: name, report })
+      else this.onReport({ shop: name, life, report })
     })
-    await Promise.all([child.ask('behave', { source: this.source }), child.ask('choose', { way: this.way })])
+    await this.#tellAll(child)
     await child.ask('start')
     return { name, child, state: 'running' }
+  }
+
+  /** Tells a process all that the others know. @param {import('../children.mjs').Child} child */
+  async #tellAll(child) {
+    await child.ask('choose', { way: this.way })
+    await child.ask('behave', { source: this.source })
+    await child.ask('begin', { event: this.event })
   }
 
   /** @param {WayName} way of the side without herdless */
   async choose(way) {
     this.way = way
-    await this.flush('without')
     await this.#askAll('choose', { way })
+  }
+
+  /** Lets all counts begin again. */
+  async begin() {
+    this.event++
+    await this.#askAll('begin', { event: this.event })
+  }
+
+  /** Lets all keys be in Redis on both sides, as new as one another. Nobody asks meanwhile: that would be a herd. */
+  async warm() {
+    const { source } = this
+    await this.#askAll('hold')
+    await this.behave({ delay: 0, isBroken: false })
+    await this.expire(allKeys)
+    await this.#running()[0]?.child.ask('warm')
+    await this.behave(source)
+    await this.#askAll('go')
   }
 
   /** @param {Partial<Fleet['source']>} change */
@@ -85,11 +113,9 @@ export class Fleet {
     await this.client.unlink(expired.flatMap((key) => sides.map((side) => this.valueName(side, key))))
   }
 
-  /** Removes what the lab has stored. @param {Side} [only] */
-  async flush(only) {
-    const all = (only === undefined ? sides : [only]).flatMap((side) =>
-      Object.keys(keys).flatMap((key) => [this.valueName(side, key), this.leaseName(side, key)]),
-    )
+  /** Removes what the lab has stored. */
+  async flush() {
+    const all = this.#names().flatMap(({ side, key }) => [this.valueName(side, key), this.leaseName(side, key)])
     await this.client.unlink(all)
   }
 
@@ -124,7 +150,7 @@ export class Fleet {
     if (shop.state !== 'paused') return
     shop.state = 'running'
     shop.child.pause(false)
-    await Promise.all([shop.child.ask('behave', { source: this.source }), shop.child.ask('choose', { way: this.way })])
+    await this.#tellAll(shop.child)
   }
 
   async stopRedis() {
@@ -137,16 +163,17 @@ export class Fleet {
     this.isRedisUp = true
   }
 
-  /** The time left of each lease or lock, in milliseconds; 0 if there is none. @returns {Promise<Record<Side, Record<string, number>>>} */
-  async leases() {
-    const names = sides.flatMap((side) => Object.keys(keys).map((key) => ({ side, key })))
+  /**
+   * How long each lease or lock, and each value, will be in Redis; 0 if it is not there.
+   * @returns {Promise<{ side: Side, key: Key, lease: number, value: number }[]>} in milliseconds
+   */
+  async timesLeft() {
+    const names = this.#names()
     const pipeline = this.client.pipeline()
-    for (const { side, key } of names) pipeline.pttl(this.leaseName(side, key))
+    for (const { side, key } of names) pipeline.pttl(this.leaseName(side, key)).pttl(this.valueName(side, key))
     const replies = (await pipeline.exec()) ?? []
-    /** @type {Record<Side, Record<string, number>>} */
-    const left = { without: {}, with: {} }
-    names.forEach(({ side, key }, index) => (left[side][key] = Math.max(0, Number(replies[index]?.[1] ?? 0))))
-    return left
+    const left = replies.map(([, ms]) => Math.max(0, Number(ms ?? 0)))
+    return names.map((name, index) => ({ ...name, lease: left[2 * index] ?? 0, value: left[2 * index + 1] ?? 0 }))
   }
 
   async stop() {
@@ -154,15 +181,24 @@ export class Fleet {
     await this.redis.stop()
   }
 
+  #names() {
+    return sides.flatMap((side) => allKeys.map((key) => ({ side, key })))
+  }
+
+  /** @param {Side} side */
+  isHerdless(side) {
+    return side === 'with' || this.way === 'herdless'
+  }
+
   /** @param {Side} side @param {string} key */
   valueName(side, key) {
     const namespace = `${this.redis.namespace}-${side}`
-    return side === 'with' ? `{${namespace}:${key}}` : `${namespace}:${key}`
+    return this.isHerdless(side) ? `{${namespace}:${key}}` : `${namespace}:${key}`
   }
 
   /** @param {Side} side @param {string} key */
   leaseName(side, key) {
-    return `${this.valueName(side, key)}:${side === 'with' ? 'lease' : 'lock'}`
+    return `${this.valueName(side, key)}:${this.isHerdless(side) ? 'lease' : 'lock'}`
   }
 
   /** @param {string} name */
@@ -174,8 +210,8 @@ export class Fleet {
     return this.shops.filter(({ state }) => state === 'running')
   }
 
-  /** @param {string} what @param {object} details */
-  async #askAll(what, details) {
+  /** @param {string} what @param {object} [details] */
+  async #askAll(what, details = {}) {
     await Promise.all(this.#running().map(({ child }) => child.ask(what, details)))
   }
 }

@@ -4,68 +4,78 @@ import { actionsOn } from './actions.mjs'
 import { Fleet } from './fleet.mjs'
 import { servePage } from './page-server.mjs'
 import { Scene } from './scene.mjs'
-import { valueTtl } from './settings.mjs'
+import { reportEvery } from './settings.mjs'
+import { Tape } from './tape.mjs'
 import { Tour } from './tour.mjs'
 
 /**
  * The lab that one can watch: a fleet under steady load, and a page that shows what it does and has buttons to disturb
- * it. The guided minute begins when the first viewer comes.
+ * it. The tour begins when the first viewer comes.
  *
- * Reading order: live.mjs, fleet.mjs (what runs), shop.mjs (one process of it), scene.mjs (the picture), actions.mjs
- * (the buttons), tour.mjs (the guided minute), page-server.mjs, page/.
+ * Reading order: live.mjs, fleet.mjs (what runs), shop.mjs (one process of it), scene.mjs (the picture) with tape.mjs
+ * (what happened), actions.mjs (the buttons), tour.mjs (the tour), page-server.mjs, page/page.mjs.
  *
  * @param {{ port?: number, isGuided?: boolean }} [options]
  */
 export async function startLive({ port = 0, isGuided = true } = {}) {
   const fleet = await Fleet.start()
-  const scene = new Scene()
+  const tape = new Tape()
+  const scene = new Scene(tape)
   const actions = actionsOn(fleet, scene)
-  fleet.onReport = ({ shop, report }) => scene.add(shop, report)
+  fleet.onReport = (news) => scene.addReport(news)
+
+  /** Actions follow one another: the next one finds what the last one has left. @type {Promise<unknown>} */
+  let last = Promise.resolve()
 
   /** @param {string} name @param {string} [value] */
   async function act(name, value) {
     const action = Object.hasOwn(actions, name) ? actions[name] : undefined
     if (action === undefined)
       throw new TypeError(`Expected an action of ${Object.keys(actions).join(', ')}, got ${name}`)
-    const text = await action(value)
-    scene.note({ kind: 'act', text })
-    return text
+    const done = last.then(() => action(value))
+    last = done.catch(() => {})
+    await done
   }
 
-  const tour = new Tour(act)
+  const tour = new Tour({ act, counts: (side) => scene.counts(side), mayStopRedis: fleet.redis.isOwn })
 
-  /** An action may fail, for instance while Redis is down: the page tells that the tour has ended. */
-  function playTour() {
-    tour.play().catch((error) => scene.note({ kind: 'act', text: `The tour has ended: ${error.message}` }))
+  /** @param {unknown} error */
+  function tellTrouble(error) {
+    tape.add({ kind: 'trouble', message: error instanceof Error ? error.message : `${error}` })
   }
 
   let isToured = !isGuided
   const looking = setInterval(() => {
-    if (!fleet.isRedisUp) return scene.addLeases({ without: {}, with: {} })
-    fleet.leases().then(
-      (left) => scene.addLeases(left),
+    scene.concludeWhenIdle()
+    if (!fleet.isRedisUp) return
+    fleet.timesLeft().then(
+      (left) => {
+        scene.addLeases(left, (side) => fleet.isHerdless(side))
+        if (tour.now === null && scene.isOld(left)) act('age').catch(tellTrouble)
+      },
+      // The next look may succeed.
       () => {},
     )
-  }, 100)
+  }, reportEvery)
 
   const page = await servePage({
     port,
     snapshot() {
       if (!isToured) {
         isToured = true
-        playTour()
+        tour.play().catch(tellTrouble)
       }
-      return { ...scene.snapshot(fleet), tour: tour.now, valueTtl }
+      return { ...scene.snapshot(fleet), tour: tour.now, results: tour.results }
     },
     async act(name, value) {
-      if (name === 'tour') {
-        if (value === 'stop') tour.stop()
-        else playTour()
-        return value === 'stop' ? 'The tour has stopped.' : 'The tour has begun.'
-      }
       // A viewer who acts has taken over.
       tour.stop()
-      return act(name, value)
+      if (name === 'tour' && value === 'start') tour.play().catch(tellTrouble)
+      if (name === 'tour') return
+      await act(name, value).catch((error) => {
+        tellTrouble(error)
+        throw error
+      })
     },
   })
 

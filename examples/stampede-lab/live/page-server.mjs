@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+
+import { reportEvery } from './settings.mjs'
 
 /**
  * The page, on loopback only: its files, its events (`/events`), and the actions of its buttons (`POST /actions/<name>`).
@@ -12,39 +13,25 @@ import { fileURLToPath } from 'node:url'
  */
 
 const folder = fileURLToPath(new URL('page/', import.meta.url))
-const uplot = createRequire(import.meta.url)
-  .resolve('uplot/dist/uPlot.esm.js')
-  .replace('uPlot.esm.js', '')
-
-/** @type {Record<string, string>} */
-const files = {
-  '/': join(folder, 'index.html'),
-  '/page.css': join(folder, 'page.css'),
-  '/page.mjs': join(folder, 'page.mjs'),
-  '/chart.mjs': join(folder, 'chart.mjs'),
-  '/icon.svg': join(folder, 'icon.svg'),
-  '/uplot.js': join(uplot, 'uPlot.iife.min.js'),
-  '/uplot.css': join(uplot, 'uPlot.min.css'),
-}
 
 /** @type {Record<string, string>} */
 const types = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.mjs': 'text/javascript; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
 }
 
-const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+const policy = "default-src 'self'; frame-ancestors 'none'"
 
 /**
  * @param {object} live
  * @param {() => object} live.snapshot
- * @param {(name: string, value?: string) => Promise<string>} live.act
+ * @param {(name: string, value?: string) => Promise<unknown>} live.act
  * @param {number} [live.port]  any free port by default
  */
 export async function servePage({ snapshot, act, port = 0 }) {
+  const files = new Set(await readdir(folder))
   /** @type {Set<import('node:http').ServerResponse>} */
   const viewers = new Set()
 
@@ -62,15 +49,15 @@ export async function servePage({ snapshot, act, port = 0 }) {
     const { pathname, searchParams } = new URL(url, 'http://lab')
     if (method === 'POST' && pathname.startsWith('/actions/')) {
       if (headers['x-herdless-lab'] === undefined) return void response.writeHead(403).end()
-      const said = await act(pathname.slice('/actions/'.length), searchParams.get('value') ?? undefined)
-      return void response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(said)
+      await act(pathname.slice('/actions/'.length), searchParams.get('value') ?? undefined)
+      return void response.writeHead(204).end()
     }
     if (method !== 'GET') return void response.writeHead(405).end()
     if (pathname === '/events') return follow(request, response)
-    const file = files[pathname]
-    if (file === undefined) return void response.writeHead(404).end()
-    const type = types[extname(file)] ?? 'application/octet-stream'
-    const body = await readFile(file)
+    const name = pathname === '/' ? 'index.html' : pathname.slice(1)
+    const type = types[extname(name)]
+    if (type === undefined || !files.has(name)) return void response.writeHead(404).end()
+    const body = await readFile(join(folder, name))
     response.writeHead(200, { 'content-type': type, 'content-security-policy': policy, 'cache-control': 'no-cache' })
     response.end(body)
   }
@@ -87,7 +74,7 @@ export async function servePage({ snapshot, act, port = 0 }) {
     if (viewers.size === 0) return
     const event = eventOf(snapshot())
     for (const viewer of viewers) if (!viewer.writableNeedDrain) viewer.write(event)
-  }, 200)
+  }, reportEvery)
 
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')

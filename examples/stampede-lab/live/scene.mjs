@@ -1,77 +1,126 @@
-import { keys, lockTtl, processNames, sides } from './settings.mjs'
+import { allKeys, lockTtl, processNames, reportEvery, sides } from './settings.mjs'
 
 /**
- * The picture of the fleet that the page shows, made of the reports of its processes.
+ * The picture of the fleet that the page shows, made of the reports of its processes and of what lies in Redis.
  *
  * @typedef {import('./settings.mjs').Side} Side
- * @typedef {import('./shop.mjs').SideReport} SideReport
+ * @typedef {import('./settings.mjs').Key} Key
+ * @typedef {import('./shop.mjs').Counts} Counts
+ * @typedef {import('./fleet.mjs').Report} Report
  *
- * @typedef {object} SideFigures
- * @property {number} queriesPerSecond  of the last second
- * @property {number} requests  since the start, or since the last change of the way
- * @property {number} queries
- * @property {number} errors
- * @property {number} outdated
- * @property {number | null} latency  of the last second: 95 of 100 callers waited no longer, in milliseconds
- *
- * @typedef {{ kind: string, text: string, side?: Side }} TapeEntry
+ * @typedef {Counts & { loading: Record<string, number>, waiting: number }} Doing  of a process since the last event
+ * @typedef {{ left: number, holder: string | null }} Lease  with the process that took it, and milliseconds
+ * @typedef {{ kind: string, number: number, at: number }} Event  `number` grows; `at` is the time of day
  */
 
-const second = 1_000
+/** After so long without a load, an event is over, in milliseconds. */
+const untilIdle = 700
+
+/** The name of a process that is no longer there. */
+const gone = ''
+
+const nobody = { left: 0, holder: null }
 
 export class Scene {
-  /** @type {Record<Side, Map<string, { at: number, report: SideReport }[]>>} */
-  #recent = { without: new Map(), with: new Map() }
-  /** @type {Record<Side, { requests: number, queries: number, errors: number, outdated: number }>} */
-  #totals = { without: zero(), with: zero() }
-  /** @type {Record<Side, Record<string, number>>} */
+  /** The last report of each process in its present life, and in former ones since the last event. @type {Map<number, { shop: string, report: Report }>} */
+  #reports = new Map()
+  /** @type {Record<Side, Record<string, Lease>>} */
   #leases = { without: {}, with: {} }
-  /** @type {(TapeEntry & { id: number, at: number })[]} */
-  #tape = []
-  #entries = 0
+  /** Where a load has begun since Redis was asked for leases: what lasts longer there is new, not renewed. @type {Set<string>} */
+  #taken = new Set()
+  /** Whether the tape tells what the last event has cost. */
+  #isConcluded = true
+  #idleSince = Date.now()
+  /** @type {Event} */
+  event = { kind: 'start', number: 0, at: Date.now() }
 
-  /** Counts from zero again. */
-  reset() {
-    this.#totals = { without: zero(), with: zero() }
+  /** @param {import('./tape.mjs').Tape} tape */
+  constructor(tape) {
+    this.tape = tape
   }
 
-  /** @param {string} shop @param {Record<Side, SideReport>} reports */
-  add(shop, reports) {
-    const now = performance.now()
-    for (const side of sides) {
-      const report = reports[side]
-      const list = this.#recent[side].get(shop) ?? []
-      list.push({ at: now, report })
-      this.#recent[side].set(
-        shop,
-        list.filter(({ at }) => at > now - second),
-      )
-      for (const name of /** @type {const} */ (['requests', 'queries', 'errors', 'outdated'])) {
-        this.#totals[side][name] += report[name]
-      }
+  /** An event begins, with all counts at zero. @param {string} kind @param {number} number */
+  begin(kind, number) {
+    this.event = { kind, number, at: Date.now() }
+    this.#idleSince = Date.now()
+    this.#isConcluded = kind === 'way'
+    for (const [life, { shop }] of this.#reports) if (shop === gone) this.#reports.delete(life)
+  }
+
+  /** Tells once what the last event has cost. */
+  conclude() {
+    if (this.#isConcluded) return
+    this.#isConcluded = true
+    this.tape.add({ kind: 'cost', event: this.event.kind, without: this.counts('without'), with: this.counts('with') })
+  }
+
+  /** The same when no load is under way any more. */
+  concludeWhenIdle() {
+    const isIdle = sides.every((side) => !this.#isLoading(side) && this.counts(side).queries > 0)
+    if (!isIdle) this.#idleSince = Date.now()
+    else if (Date.now() - this.#idleSince > untilIdle) this.conclude()
+  }
+
+  /** Whether values are about to expire by themselves, which is let happen at once on both sides. @param {{ value: number }[]} left */
+  isOld(left) {
+    const isQuiet = Date.now() - this.event.at > 2 * untilIdle && sides.every((side) => !this.#isLoading(side))
+    return isQuiet && left.some(({ value }) => value > 0 && value < 3 * reportEvery)
+  }
+
+  /** @param {import('./fleet.mjs').ReportNews} news */
+  addReport({ shop, life, report }) {
+    this.#reports.set(life, { shop, report })
+  }
+
+  /** What a process does that is no longer there is over; what it did remains counted. @param {string} shop */
+  remove(shop) {
+    for (const [life, each] of this.#reports) {
+      if (each.shop !== shop) continue
+      const ended = (/** @type {Side} */ side) => ({ ...each.report[side], loading: {}, waiting: 0 })
+      const report = { event: each.report.event, without: ended('without'), with: ended('with') }
+      this.#reports.set(life, { shop: gone, report })
     }
   }
 
-  /** Forgets a process that has gone. @param {string} shop */
-  remove(shop) {
-    for (const side of sides) this.#recent[side].delete(shop)
+  /** @param {import('./fleet.mjs').LoadNews} news */
+  addLoad({ shop, side, key }) {
+    this.#leases[side][key] = { left: this.#leases[side][key]?.left ?? 0, holder: shop }
+    this.#taken.add(`${side}:${key}`)
+    this.tape.add({ kind: 'load', side, key, shop })
   }
 
-  /** @param {TapeEntry} entry */
-  note(entry) {
-    this.#tape.push({ ...entry, id: ++this.#entries, at: Date.now() })
-    if (this.#tape.length > 60) this.#tape.shift()
+  /**
+   * A lease that lasts longer than a moment ago has been renewed; a lock never is.
+   * @param {{ side: Side, key: Key, lease: number }[]} left @param {(side: Side) => boolean} isHerdless
+   */
+  addLeases(left, isHerdless) {
+    for (const { side, key, lease } of left) {
+      const before = this.#leases[side][key] ?? nobody
+      const isLonger = isHerdless(side) && before.left > 0 && lease > before.left + lockTtl / 10
+      if (isLonger && !this.#taken.has(`${side}:${key}`)) this.tape.add({ kind: 'renewed', side, key })
+      this.#leases[side][key] = { left: lease, holder: lease > 0 || before.left === 0 ? before.holder : null }
+    }
+    this.#taken.clear()
   }
 
-  /** A lease that lasts longer than a moment ago has been renewed. @param {Record<Side, Record<string, number>>} left */
-  addLeases(left) {
-    const renewed = Object.entries(left.with).filter(([key, ms]) => {
-      const before = this.#leases.with[key] ?? 0
-      return before > 0 && ms > before + lockTtl / 10
-    })
-    this.#leases = left
-    if (renewed.length === 0) return
-    this.note({ kind: 'renew', side: 'with', text: `Lease renewed: ${renewed.map(([key]) => nameOf(key)).join(', ')}` })
+  /** Redis is away, and all that was in it. */
+  forgetLeases() {
+    this.#leases = { without: {}, with: {} }
+  }
+
+  /** Whether a load is under way on a side. @param {Side} side */
+  #isLoading(side) {
+    return [...this.#reports.values()].some(({ report }) =>
+      Object.values(report[side].loading).some((loads) => loads > 0),
+    )
+  }
+
+  /** What all processes did since the last event. @param {Side} side @returns {Counts} */
+  counts(side) {
+    const since = [...this.#reports.values()]
+      .map(({ report }) => report)
+      .filter(({ event }) => event === this.event.number)
+    return since.reduce((sum, report) => total(sum, report[side].counts), zero())
   }
 
   /** @param {import('./fleet.mjs').Fleet} fleet */
@@ -81,45 +130,46 @@ export class Scene {
       way,
       source,
       redis: { isUp: isRedisUp, isOwn: redis.isOwn },
-      sides: { without: this.#figures('without'), with: this.#figures('with') },
-      leases: this.#leases,
+      event: this.event,
+      sides: { without: this.counts('without'), with: this.counts('with') },
+      leases: { without: this.#leasesOf('without'), with: this.#leasesOf('with') },
       processes: processNames.map((name) => ({
         name,
         state: shops.find((shop) => shop.name === name)?.state ?? 'starting',
         without: this.#doing('without', name),
         with: this.#doing('with', name),
       })),
-      tape: this.#tape,
+      tape: this.tape.entries,
     }
   }
 
-  /** @param {Side} side @returns {SideFigures} */
-  #figures(side) {
-    const now = performance.now()
-    const recent = [...this.#recent[side].values()].flat().filter(({ at }) => at > now - second)
-    const latencies = recent.flatMap(({ report }) => report.latencies).toSorted((a, b) => a - b)
-    return {
-      ...this.#totals[side],
-      queriesPerSecond: recent.reduce((sum, { report }) => sum + report.queries, 0),
-      latency: latencies[Math.floor(latencies.length * 0.95)] ?? null,
-    }
+  /** @param {Side} side */
+  #leasesOf(side) {
+    return Object.fromEntries(allKeys.map((key) => [key, this.#leases[side][key] ?? nobody]))
   }
 
-  /** What a process does at the moment. @param {Side} side @param {string} shop */
+  /** @param {Side} side @param {string} shop @returns {Doing} */
   #doing(side, shop) {
-    const last = this.#recent[side].get(shop)?.at(-1)?.report
-    const loading = Object.entries(last?.loading ?? {}).filter(([, count]) => count > 0)
-    const waiting = Object.values(last?.waiting ?? {}).reduce((sum, count) => sum + count, 0)
-    const loads = loading.reduce((sum, [, count]) => sum + count, 0)
-    return { loads, keys: loading.map(([key]) => nameOf(key)), waiting: Math.max(0, waiting - loads) }
+    const last = [...this.#reports.values()].findLast((each) => each.shop === shop)?.report
+    if (last === undefined) return { ...zero(), loading: {}, waiting: 0 }
+    const { counts, loading, waiting } = last[side]
+    return { ...(last.event === this.event.number ? counts : zero()), loading, waiting }
   }
 }
 
-/** @param {string} key */
-export function nameOf(key) {
-  return keys[/** @type {import('./settings.mjs').Key} */ (key)] ?? key
+/** @returns {Counts} */
+export function zero() {
+  return { requests: 0, answered: 0, errors: 0, outdated: 0, slowest: 0, queries: 0 }
 }
 
-function zero() {
-  return { requests: 0, queries: 0, errors: 0, outdated: 0 }
+/** @param {Counts} one @param {Counts} other @returns {Counts} */
+function total(one, other) {
+  return {
+    requests: one.requests + other.requests,
+    answered: one.answered + other.answered,
+    errors: one.errors + other.errors,
+    outdated: one.outdated + other.outdated,
+    slowest: Math.max(one.slowest, other.slowest),
+    queries: one.queries + other.queries,
+  }
 }

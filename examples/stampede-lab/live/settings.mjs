@@ -1,13 +1,9 @@
-/** The settings of the live lab, which the processes and the page share. Times are milliseconds. */
+/** The settings of the live lab, which its processes share. Times are milliseconds. */
 
-/** The hot keys, and their names for people. */
-export const keys = {
-  'front-page': 'Front page',
-  'best-sellers': 'Best sellers',
-  prices: 'Prices',
-}
+/** The hot keys. */
+export const allKeys = /** @type {const} */ (['home', 'top-ten', 'prices'])
 
-/** @typedef {keyof typeof keys} Key */
+/** @typedef {typeof allKeys[number]} Key */
 
 /** The two sides, which get the same load, and have a database each. */
 export const sides = /** @type {const} */ (['without', 'with'])
@@ -17,7 +13,7 @@ export const sides = /** @type {const} */ (['without', 'with'])
 export const processNames = ['shop-1', 'shop-2', 'shop-3', 'shop-4']
 
 /** A value stays in Redis for so long. */
-export const valueTtl = 8_000
+export const valueTtl = 60_000
 
 /** The lease of herdless and the lock of the tutorial last so long. */
 export const lockTtl = 1_000
@@ -30,3 +26,9 @@ export const everyCaller = 50
 
 /** A caller gives up after this time. */
 export const patience = 10_000
+
+/** The client of Redis gives up a command after this time. */
+export const redisTimeout = 2_000
+
+/** How often each process reports, Redis is asked for leases, and the page is told. */
+export const reportEvery = 100

@@ -5,7 +5,7 @@ import pg from 'pg'
 
 import { serveParent, tellParent } from '../children.mjs'
 import { ways } from '../ways.mjs'
-import { everyCaller, keys, lockTtl, patience, sides, valueTtl } from './settings.mjs'
+import { allKeys, everyCaller, lockTtl, patience, redisTimeout, reportEvery, sides, valueTtl } from './settings.mjs'
 
 /**
  * One process of the shop under steady load. Each caller asks twice at the same moment: once on the side without
@@ -14,18 +14,21 @@ import { everyCaller, keys, lockTtl, patience, sides, valueTtl } from './setting
  * @typedef {import('./settings.mjs').Key} Key
  * @typedef {import('./settings.mjs').Side} Side
  *
- * @typedef {object} SideReport  of the time since the last report
+ * @typedef {object} Counts  of the callers that have asked since the last event
  * @property {number} requests
- * @property {number} queries  sent to the database
+ * @property {number} answered
  * @property {number} errors
  * @property {number} outdated  answers with data that had been replaced and invalidated before the caller asked
- * @property {number[]} latencies  milliseconds
+ * @property {number} slowest  the longest wait, of those that still wait, too; in milliseconds
+ * @property {number} queries  sent to the database
+ *
+ * @typedef {object} SideReport
+ * @property {Counts} counts
  * @property {Record<string, number>} loading  loads under way, by key
- * @property {Record<string, number>} waiting  callers without an answer, by key
+ * @property {number} waiting  callers without an answer
  */
 
 const [redisUrl = '', namespace = '', ...databasePorts] = process.argv.slice(2)
-const reportEvery = 200
 
 /** What the source does at the moment. */
 let source = { delay: 0, isBroken: false }
@@ -35,7 +38,7 @@ class ShopSide {
   /** @param {Side} side @param {number} databasePort */
   constructor(side, databasePort) {
     this.side = side
-    this.redis = new Redis(redisUrl, { commandTimeout: 2_000, retryStrategy: () => 200 })
+    this.redis = new Redis(redisUrl, { commandTimeout: redisTimeout, retryStrategy: () => 200 })
     this.redis.on('error', () => {})
     this.database = new pg.Pool({
       host: '127.0.0.1',
@@ -50,9 +53,9 @@ class ShopSide {
     this.editions = {}
     /** @type {Record<string, number>} */
     this.loading = {}
-    /** @type {Record<string, number>} */
-    this.waiting = {}
-    this.counted = counters()
+    /** When the callers asked that have no answer, those first that wait longest. @type {Set<{ askedAt: number, counts: Counts }>} */
+    this.waiting = new Set()
+    this.counts = zero()
     this.way = this.setUp(side === 'with' ? 'herdless' : 'nothing')
   }
 
@@ -70,27 +73,28 @@ class ShopSide {
     await before.close?.()
   }
 
-  /** One caller. @param {Key} key */
+  /** One caller. What it meets counts for the event before which it asked. @param {Key} key */
   async ask(key) {
-    const { counted } = this
+    const { counts } = this
     const expected = this.editions[key] ?? 1
-    const askedAt = performance.now()
-    counted.requests++
-    this.waiting[key] = (this.waiting[key] ?? 0) + 1
+    const caller = { askedAt: performance.now(), counts }
+    this.waiting.add(caller)
+    counts.requests++
     try {
       const answer = await this.way.get(key, () => this.load(key), AbortSignal.timeout(patience))
-      if (/** @type {{ edition: number }} */ (answer).edition < expected) this.counted.outdated++
+      counts.answered++
+      if (/** @type {{ edition: number }} */ (answer).edition < expected) counts.outdated++
     } catch {
-      this.counted.errors++
+      counts.errors++
     } finally {
-      this.waiting[key]--
-      this.counted.latencies.push(Math.round(performance.now() - askedAt))
+      this.waiting.delete(caller)
+      counts.slowest = Math.max(counts.slowest, Math.round(performance.now() - caller.askedAt))
     }
   }
 
   /** The loader. @param {Key} key */
   async load(key) {
-    this.counted.queries++
+    this.counts.queries++
     this.loading[key] = (this.loading[key] ?? 0) + 1
     tellParent({ loads: { side: this.side, key } })
     try {
@@ -104,17 +108,26 @@ class ShopSide {
     }
   }
 
+  get isBusy() {
+    return this.waiting.size > 0 || Object.values(this.loading).some((loads) => loads > 0)
+  }
+
   /** @returns {SideReport} */
   report() {
-    const { loading, waiting, counted } = this
-    this.counted = counters()
-    return { ...counted, loading: { ...loading }, waiting: { ...waiting } }
+    const { loading, waiting, counts } = this
+    const [oldest] = [...waiting].filter((caller) => caller.counts === counts)
+    const longest = oldest === undefined ? 0 : Math.round(performance.now() - oldest.askedAt)
+    return {
+      counts: { ...counts, slowest: Math.max(counts.slowest, longest) },
+      loading: { ...loading },
+      waiting: waiting.size,
+    }
   }
 }
 
-/** @returns {Pick<SideReport, 'requests' | 'queries' | 'errors' | 'outdated' | 'latencies'>} */
-function counters() {
-  return { requests: 0, queries: 0, errors: 0, outdated: 0, latencies: [] }
+/** @returns {Counts} */
+function zero() {
+  return { requests: 0, answered: 0, errors: 0, outdated: 0, slowest: 0, queries: 0 }
 }
 
 const shop = {
@@ -122,14 +135,27 @@ const shop = {
   with: new ShopSide('with', Number(databasePorts[1])),
 }
 
+let isHeld = false
+
+/** A caller on each side. @param {Key} key */
+function askAll(key) {
+  if (!isHeld) for (const side of sides) void shop[side].ask(key)
+}
+
+/** The event since which is counted. */
+let event = 0
+
 serveParent({
   async start() {
     await Promise.all(sides.flatMap((side) => [shop[side].redis.ping(), shop[side].database.query('select report()')]))
-    for (const [index, key] of /** @type {Key[]} */ (Object.keys(keys)).entries()) {
-      await sleep(everyCaller / 3)
-      setInterval(() => sides.forEach((side) => void shop[side].ask(key)), everyCaller + index)
+    for (const [index, key] of allKeys.entries()) {
+      await sleep(everyCaller / allKeys.length)
+      setInterval(() => askAll(key), everyCaller + index)
     }
-    setInterval(() => tellParent({ report: { without: shop.without.report(), with: shop.with.report() } }), reportEvery)
+    setInterval(
+      () => tellParent({ report: { event, without: shop.without.report(), with: shop.with.report() } }),
+      reportEvery,
+    )
   },
 
   /** @param {{ way: import('../ways.mjs').WayName }} details */
@@ -138,6 +164,29 @@ serveParent({
   /** @param {{ source: { delay: number, isBroken: boolean } }} details */
   behave(details) {
     source = details.source
+  },
+
+  /** An event begins, and all counts with it. @param {{ event: number }} details */
+  begin(details) {
+    event = details.event
+    for (const side of sides) shop[side].counts = zero()
+  },
+
+  /** Nobody asks any more. Resolves when nothing is under way. */
+  async hold() {
+    isHeld = true
+    while (sides.some((side) => shop[side].isBusy)) await sleep(10)
+  },
+
+  go() {
+    isHeld = false
+  },
+
+  /** Asks for every key on both sides, so that all are in Redis. */
+  async warm() {
+    const signal = AbortSignal.timeout(patience)
+    const all = sides.flatMap((side) => allKeys.map((key) => ({ side, key })))
+    await Promise.all(all.map(({ side, key }) => shop[side].way.get(key, () => shop[side].load(key), signal)))
   },
 
   /** Invalidates a key. @param {{ side: Side, key: Key }} details */

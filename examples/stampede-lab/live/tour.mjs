@@ -1,115 +1,130 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * The guided minute: steps that act by themselves.
+ * The tour, of a minute: acts that are played by themselves, the most telling one first. The page has their words.
  *
- * @typedef {{ caption: string, seconds: number, acts: [after: number, action: string, value?: string][] }} Step
+ * @typedef {import('./settings.mjs').Side} Side
+ * @typedef {import('./shop.mjs').Counts} Counts
+ * @typedef {{ name: string, seconds: number, does: [after: number, action: string, value?: string][] }} Act
+ * @typedef {{ act: string } & Record<Side, Counts>} Result
  */
 
-/** @type {Step[]} */
-export const steps = [
+/** @type {Act[]} */
+const acts = [
   {
-    caption:
-      'Four processes answer 240 requests a second from Redis. Now all keys expire: without protection, each request that arrives before the first answer queries the database.',
-    seconds: 9,
-    acts: [
-      [0, 'way', 'nothing'],
-      [0, 'slow', 'off'],
-      [0, 'failing', 'off'],
-      [2.5, 'expire'],
-      [6, 'expire'],
-    ],
-  },
-  {
-    caption:
-      'The source becomes slow: a load takes 1.5 s longer. The herd grows with every moment of the load. On the right it stays at one query for each key.',
+    name: 'nothing',
     seconds: 11,
-    acts: [
-      [0, 'slow', 'on'],
-      [1.5, 'expire'],
-      [6.5, 'expire'],
+    does: [
+      [0, 'calm'],
+      [2.5, 'expire'],
     ],
   },
   {
-    caption:
-      'One promise per key in each process, as many libraries do it: one query for each process. The database still gets the same query four times.',
-    seconds: 10,
-    acts: [
+    name: 'coalescing',
+    seconds: 9,
+    does: [
       [0, 'way', 'coalescing'],
-      [1, 'expire'],
-      [5.5, 'expire'],
+      [2, 'expire'],
     ],
   },
   {
-    caption:
-      'The lock of the usual tutorial lasts 1 s, the load takes longer: the lock expires under its holder, the next caller loads too, and the first one deletes the lock of the second. On the right the lease is renewed.',
-    seconds: 12,
-    acts: [
+    name: 'lock',
+    seconds: 11,
+    does: [
       [0, 'way', 'lock'],
-      [1, 'expire'],
-      [6.5, 'expire'],
+      [2, 'expire'],
+    ],
+  },
+  { name: 'kill', seconds: 10, does: [[1, 'kill']] },
+  {
+    name: 'invalidate',
+    seconds: 9,
+    does: [
+      [0.5, 'slow', 'off'],
+      [1, 'invalidate'],
     ],
   },
   {
-    caption:
-      'Now the loading process is killed with kill -9. On the right the waiters notice within half a second, and one of them loads instead.',
-    seconds: 10,
-    acts: [[1, 'kill']],
-  },
-  {
-    caption:
-      'Data changes while a load of the old data is under way. On the left the old data is stored after the invalidation, and served. On the right the late result is refused.',
-    seconds: 8,
-    acts: [
-      [0, 'slow', 'off'],
-      [0.5, 'invalidate'],
+    name: 'redisDown',
+    seconds: 11,
+    does: [
+      [1, 'redisDown'],
+      [9, 'redisUp'],
     ],
   },
 ]
 
-/** Plays the steps once, unless it is stopped. */
+/** Plays the acts once, unless it is stopped. */
 export class Tour {
   #act
+  #counts
+  #acts
   /** @type {AbortController | null} */
   #playing = null
-  /** @type {{ step: number, of: number, caption: string } | null} */
+  /** @type {{ act: string, number: number, of: number } | null} */
   now = null
+  /** What each act cost, once all have been played. @type {Result[] | null} */
+  results = null
 
-  /** @param {(action: string, value?: string) => Promise<unknown>} act */
-  constructor(act) {
+  /**
+   * @param {object} lab
+   * @param {(action: string, value?: string) => Promise<unknown>} lab.act
+   * @param {(side: Side) => Counts} lab.counts
+   * @param {boolean} lab.mayStopRedis
+   */
+  constructor({ act, counts, mayStopRedis }) {
     this.#act = act
+    this.#counts = counts
+    this.#acts = acts.filter(({ name }) => mayStopRedis || name !== 'redisDown')
   }
 
   async play() {
     this.stop()
     const playing = (this.#playing = new AbortController())
+    /** @type {Result[]} */
+    const results = []
     try {
-      for (const [index, step] of steps.entries()) {
-        this.now = { step: index + 1, of: steps.length, caption: step.caption }
-        await this.#playStep(step, playing.signal)
+      for (const [index, act] of this.#acts.entries()) {
+        this.now = { act: act.name, number: index + 1, of: this.#acts.length }
+        results.push(await this.#playAct(act, playing.signal))
       }
+      this.results = results
     } catch (error) {
       if (!playing.signal.aborted) throw error
     } finally {
-      if (this.#playing === playing) this.stop()
+      if (this.#playing === playing) this.#end()
     }
   }
 
   stop() {
+    this.results = null
+    this.#end()
+  }
+
+  #end() {
     this.#playing?.abort()
     this.#playing = null
     this.now = null
   }
 
-  /** @param {Step} step @param {AbortSignal} signal */
-  async #playStep({ seconds, acts }, signal) {
-    const end = performance.now() + seconds * 1_000
+  /** Resolves with what the act cost before Redis came back. @param {Act} act @param {AbortSignal} signal @returns {Promise<Result>} */
+  async #playAct({ name, seconds, does }, signal) {
     const start = performance.now()
-    for (const [after, action, value] of acts) {
-      await sleep(Math.max(0, start + after * 1_000 - performance.now()), undefined, { signal })
+    const until = (/** @type {number} */ after) =>
+      sleep(Math.max(0, start + after * 1_000 - performance.now()), undefined, { signal })
+    let result = this.#result(name)
+    for (const [after, action, value] of does) {
+      await until(after)
+      result = this.#result(name)
       await this.#act(action, value)
       signal.throwIfAborted()
     }
-    await sleep(Math.max(0, end - performance.now()), undefined, { signal })
+    await until(seconds)
+    return name === 'redisDown' ? result : this.#result(name)
+  }
+
+  /** @param {string} act @returns {Result} */
+  #result(act) {
+    return { act, without: this.#counts('without'), with: this.#counts('with') }
   }
 }

@@ -1,91 +1,60 @@
-/** The queries of the last minute as a chart. Both sides have the same scale, so that their heights can be compared. */
+/** The queries of a second, since the last event. Both sides have the same scale, so that their heights can be compared. */
+import { find, say } from './elements.mjs'
+import { words } from './words.mjs'
 
-/* global uPlot */
+const bars = 48
 
-const seconds = 60
-const stepsPerSecond = 5
+/** The chart shows so many seconds: the first of these that the event has not outlasted. */
+const spans = [12, 24, 60, 120, 300, 900, 3_600]
 
-/** The greatest value of all charts, to which all are drawn. */
-const scale = { most: 20 }
-
-/** @type {Chart[]} */
-const charts = []
+/** The smallest scale, in queries per second: one load is a low bar. */
+const leastScale = 20
 
 export class Chart {
-  #place
-  #plot
-  /** @type {[number[], (number | null)[]]} */
-  #data = [[], []]
+  #path
+  #most
+  #last
+  #event = -1
+  #span = 12
+  /** The queries so far, at some time since the event. @type {{ at: number, queries: number }[]} */
+  #samples = []
 
   /** @param {HTMLElement} place */
   constructor(place) {
-    this.#place = place
-    const start = Date.now() / 1_000 - seconds
-    for (let step = 0; step < seconds * stepsPerSecond; step++) {
-      this.#data[0].push(start + step / stepsPerSecond)
-      this.#data[1].push(null)
-    }
-    this.#plot = this.#draw()
-    charts.push(this)
-    new ResizeObserver(() => this.#plot.setSize(this.#size())).observe(place)
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-      this.#plot.destroy()
-      this.#plot = this.#draw()
-    })
+    this.#path = find('path', place)
+    this.#most = find('.most', place)
+    this.#last = find('.last', place)
+    say(find('.first', place), '0 s')
   }
 
-  /** @param {number} at @param {number} queries */
-  add(at, queries) {
-    const [times, values] = this.#data
-    times.push(at / 1_000)
-    values.push(queries)
-    while ((times[0] ?? 0) < at / 1_000 - seconds) {
-      times.shift()
-      values.shift()
-    }
-    const most = Math.max(20, ...charts.map((chart) => chart.most))
-    scale.most = most
-    this.#plot.setData(this.#data)
+  /** Returns the highest bar, in queries per second. @param {number} event @param {number} at milliseconds @param {number} queries */
+  add(event, at, queries) {
+    if (event !== this.#event) this.#samples = [{ at: 0, queries: 0 }]
+    this.#event = event
+    this.#samples.push({ at: at / 1_000, queries })
+    this.#span = spans.find((span) => span > at / 1_000) ?? at / 1_000
+    return Math.max(...this.#heights())
   }
 
-  get most() {
-    return Math.max(...this.#data[1].map((value) => value ?? 0))
-  }
-
-  #size() {
-    return { width: this.#place.clientWidth, height: this.#place.clientHeight }
-  }
-
-  #draw() {
-    const style = getComputedStyle(this.#place)
-    const [tone = '', soft = '', line = ''] = ['--tone', '--soft', '--line'].map((name) =>
-      style.getPropertyValue(name).trim(),
+  /** @param {number} most  of both sides */
+  draw(most) {
+    const scale = Math.max(leastScale, most)
+    const parts = this.#heights().flatMap((height, bar) =>
+      height > 0 ? [`M${bar} 1V${(1 - height / scale).toFixed(3)}h.8V1z`] : [],
     )
-    const axis = {
-      stroke: soft,
-      grid: { stroke: line, width: 1 },
-      ticks: { show: false },
-      font: `12px ${style.fontFamily}`,
+    this.#path.setAttribute('d', parts.join(''))
+    say(this.#most, words.perSecond(Math.round(most)))
+    say(this.#last, `${Math.round(this.#span)} s`)
+  }
+
+  #heights() {
+    const width = this.#span / bars
+    const heights = Array.from({ length: bars }, () => 0)
+    for (const [index, { at, queries }] of this.#samples.entries()) {
+      const before = this.#samples[index - 1]?.queries ?? 0
+      const bar = Math.min(bars - 1, Math.max(0, Math.floor(at / width)))
+      heights[bar] = (heights[bar] ?? 0) + (queries - before) / width
     }
-    const now = () => Date.now() / 1_000
-    /** @type {uPlot.Options} */
-    const options = {
-      ...this.#size(),
-      legend: { show: false },
-      cursor: { show: false },
-      scales: { x: { range: () => [now() - seconds, now()] }, y: { range: () => [0, scale.most * 1.1] } },
-      axes: [
-        {
-          ...axis,
-          size: 22,
-          grid: { show: false },
-          values: (/** @type {unknown} */ _, /** @type {number[]} */ at) =>
-            at.map((time) => `${Math.round(time - now())} s`),
-        },
-        { ...axis, size: 38 },
-      ],
-      series: [{}, { stroke: tone, fill: `${tone}22`, width: 2, points: { show: false } }],
-    }
-    return new uPlot(options, this.#data, this.#place)
+    return heights
   }
 }
