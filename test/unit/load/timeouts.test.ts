@@ -122,6 +122,22 @@ describe('an AbortSignal', () => {
     expect(source.runs).toEqual([])
   })
 
+  test('that is aborted while a stale value is read starts no refresh, and counts as no answer', async () => {
+    const { a, ways, clock } = fleet({ ttl: '1s', grace: '1m' })
+    const source = new Source<string>()
+    await a.set('k', 'old')
+    await clock.advance(1_000)
+    const letGo = ways.a.hold('read', 'after')
+    const abort = new AbortController()
+    const answer = await asked(a.getOrLoad('k', source.loader, { signal: abort.signal }))
+    abort.abort(new Error('gone'))
+    letGo()
+    await settled()
+    expect(answer).toEqual({ state: 'error', error: new Error('gone') })
+    expect(source.runs).toEqual([])
+    expect(a.stats()).toMatchObject({ stale: 0, misses: 0, loads: 0 })
+  })
+
   test('that is aborted while the load runs ends this caller only (rule 8)', async () => {
     const { a, b } = fleet()
     const source = new Source<string>()
