@@ -151,9 +151,9 @@ export const softMutations = [
   {
     name: 'a soft invalidation takes the place of a hard one that is kept',
     rule: 12,
-    file: 'src/core/outage/pending-invalidations.ts',
+    file: 'src/core/guard/pending-invalidations.ts',
     from: "return this.#backlog.get(key)?.how === 'hard' ? 'hard' : how",
     to: 'return how',
-    tests: ['test/unit/outage/pending-invalidations.test.ts'],
+    tests: ['test/unit/guard/pending-invalidations.test.ts'],
   },
 ]

@@ -71,9 +71,9 @@ export const troubleMutations = [
   {
     name: 'an error with a key does not say why',
     rule: null,
-    file: 'src/core/cache/search.ts',
-    from: "throw new CacheError('STORE_UNAVAILABLE', message, { key, cause, reason })",
-    to: "throw new CacheError('STORE_UNAVAILABLE', message, { key, cause })",
+    file: 'src/core/flight/flights.ts',
+    from: 'message, { key, cause, reason })',
+    to: 'message, { key, cause })',
     tests: ['test/integration/unavailable.test.ts'],
   },
 ]

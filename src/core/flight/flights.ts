@@ -135,6 +135,7 @@ export class Flights {
 
   /** Goes on from a read: with its value, or with a flight. */
   #found(caller: Caller, read: ReadResult): unknown {
+    if (caller.over) return undefined
     if (this.#isClosed) return this.#fail(caller, closedError(caller.key))
     // A refresh replaces the value that it finds first.
     if (caller.refresh && caller.read === null && 'entry' in read) caller.replaced = read.entry.token
@@ -152,7 +153,6 @@ export class Flights {
 
   /** Joins the flight of the key, or starts it. */
   #seek(caller: Caller, now: number): unknown {
-    if (caller.over) return undefined
     this.#countMiss(caller)
     this.#refuse(this.#circle(caller), caller)
     const { flights, voided, askedAtMs, plan } = caller

@@ -121,6 +121,45 @@ describe('in a storm of invalidations', () => {
     expect(answer).toEqual(valued('new'))
   })
 
+  describe('the lease is looked at when its pause has ended, and', () => {
+    /** A call whose next load waits for 250 ms under its lease, because the one before was voided and goes on. */
+    async function paused() {
+      const all = fleet()
+      const { source, answer } = await loading(all.a)
+      await all.b.invalidate('k')
+      await settled()
+      return { ...all, source, answer }
+    }
+
+    test('no load begins if it is gone, though no message said so', async () => {
+      const { b, ways, clock, source, answer } = await paused()
+      ways.a.holdMessages()
+      await b.invalidate('k')
+      const others = new Source<string>()
+      const other = await asked(b.getOrLoad('k', others.loader))
+      await clock.advance(250)
+      expect(source.runs).toHaveLength(1)
+      await others.resolve(0, 'new')
+      await clock.advance(1_000)
+      expect([other, answer]).toEqual([valued('new'), valued('new')])
+      expect(source.runs).toHaveLength(1)
+    })
+
+    test('no load begins if it is lost before the store has answered', async () => {
+      const { b, ways, clock, source, answer } = await paused()
+      const letGo = ways.a.hold('renew', 'after')
+      await clock.advance(250)
+      const others = new Source<string>()
+      await b.invalidate('k')
+      const other = await asked(b.getOrLoad('k', others.loader))
+      letGo()
+      await settled()
+      expect(source.runs).toHaveLength(1)
+      await others.resolve(0, 'new')
+      expect([other, answer]).toEqual([valued('new'), valued('new')])
+    })
+  })
+
   test('a load waits for one that was voided and goes on, though no longer than 250 ms', async () => {
     const { a, b, clock } = fleet()
     const { source, answer } = await loading(a)

@@ -79,6 +79,23 @@ describe('the wait timeout', () => {
     expect(source.runs).toHaveLength(1)
   })
 
+  test('ends, too, while the caller reads again after its load was voided (rule 8)', async () => {
+    const { a, b, ways, clock } = fleet({ waitTimeout: '2s', commandTimeout: '1s', warnings: false })
+    const { source, answer } = await loading(a)
+    await clock.advance(1_500)
+    ways.a.hold('read', 'before')
+    const reads = ways.a.count('read')
+    await b.invalidate('k')
+    await settled()
+    expect(ways.a.count('read')).toBe(reads + 1)
+    await clock.advance(499)
+    expect(answer).toEqual(pending)
+    await clock.advance(1)
+    expect(answer).toMatchObject({ error: { code: 'WAIT_TIMEOUT', key: 'k' } })
+    await clock.advance(1_000)
+    expect(source.runs).toHaveLength(1)
+  })
+
   test('leaves no timer behind when the answer comes first', async () => {
     const { a, clock } = fleet()
     await Promise.all(Array.from({ length: 10 }, () => a.getOrLoad('k', () => 'v', { waitTimeout: '10s' })))
@@ -120,6 +137,22 @@ describe('an AbortSignal', () => {
     await settled()
     expect(answer).toEqual({ state: 'error', error: reason })
     expect(source.runs).toEqual([])
+  })
+
+  test('that is aborted while a stale value is read starts no refresh, and counts as no answer', async () => {
+    const { a, ways, clock } = fleet({ ttl: '1s', grace: '1m' })
+    const source = new Source<string>()
+    await a.set('k', 'old')
+    await clock.advance(1_000)
+    const letGo = ways.a.hold('read', 'after')
+    const abort = new AbortController()
+    const answer = await asked(a.getOrLoad('k', source.loader, { signal: abort.signal }))
+    abort.abort(new Error('gone'))
+    letGo()
+    await settled()
+    expect(answer).toEqual({ state: 'error', error: new Error('gone') })
+    expect(source.runs).toEqual([])
+    expect(a.stats()).toMatchObject({ stale: 0, misses: 0, loads: 0 })
   })
 
   test('that is aborted while the load runs ends this caller only (rule 8)', async () => {
