@@ -7,7 +7,9 @@ export function watchPage(): void {
   kept.shifts = []
   kept.streams = []
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) kept.shifts.push((entry as unknown as { value: number }).value)
+    for (const { sources } of list.getEntries() as unknown as { sources: { node: Node | null }[] }[]) {
+      kept.shifts.push(sources.map(({ node }) => (node instanceof Element ? node.outerHTML : node?.textContent)))
+    }
   }).observe({ type: 'layout-shift' as 'mark', buffered: true })
   globalThis.EventSource = class extends EventSource {
     constructor(url: string | URL) {

@@ -44,7 +44,7 @@ export const en = {
     footer:
       'A value lives 60 s. Lock and lease last 1 s, a slow load 1.5 s longer than a fast one. Everything runs on this machine, and ends with Ctrl+C.',
     closingTitle: 'The same requests, the same faults, on both sides',
-    closingLine: 'The right side is one line of code:',
+    closingLine: 'With herdless, that is one line of code:',
     again: 'Play it again',
     look: 'Try it yourself',
   },
@@ -64,7 +64,7 @@ export const en = {
     acts: {
       nothing: {
         title: 'Hot keys expire while the source is slow',
-        text: 'On the left, every request asks the database until the first load is back. On the right one process loads, and the others wait for it.',
+        text: 'A stampede: without protection, every request asks the database until the first load is back. With herdless one process loads, and the others wait for it.',
       },
       coalescing: {
         title: 'One promise per key in each process',
@@ -72,19 +72,19 @@ export const en = {
       },
       lock: {
         title: 'The lock of the usual tutorial',
-        text: 'It lasts 1 s, the load 1.5 s: the lock expires under its holder, and the next caller loads, too. On the right the lease is renewed.',
+        text: 'It lasts 1 s, the load 1.5 s: the lock expires under its holder, and the next caller loads, too. herdless renews its lease.',
       },
       kill: {
         title: 'The process that loads is killed',
-        text: 'By kill -9, in the middle of its load. On the right its lease runs out within a second, and one of those that wait loads instead.',
+        text: 'By kill -9, in the middle of its load. The lease of herdless runs out within a second, and one of those that wait loads instead.',
       },
       invalidate: {
         title: 'The data changes during a load',
-        text: 'It is invalidated while its old state is being loaded. On the left the old state is stored, and served. On the right it is refused.',
+        text: 'It is invalidated while its old state is being loaded. Without herdless the old state is stored, and served. herdless refuses it.',
       },
       redisDown: {
         title: 'Redis goes down',
-        text: 'The code on the left waits for Redis and ends in errors. On the right each process loads for itself until Redis is back.',
+        text: 'The code of the tutorial waits for Redis and ends in errors. With herdless each process loads for itself until Redis is back.',
       },
     },
   },
@@ -144,7 +144,7 @@ export const en = {
     /** @param {number} keys */
     loadsKeys: (keys) => `loads ${keys} keys`,
     /** @param {number} loads */
-    loadsMany: (loads) => `loads ${loads} times`,
+    loadsMany: (loads) => `${loads} queries`,
   },
 
   /** What a side does now, and why. */

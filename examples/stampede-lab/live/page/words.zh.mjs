@@ -44,7 +44,7 @@ export const zh = {
     tape: '发生了什么',
     footer: '一个值存活 60 s。锁和租约为期 1 s，慢的加载要多花 1.5 s。一切都在本机运行，按 Ctrl+C 结束。',
     closingTitle: '同样的请求，同样的故障，两种结果',
-    closingLine: '右侧只需一行代码：',
+    closingLine: '使用 herdless 只需一行代码：',
     again: '再看一遍',
     look: '自己试试',
   },
@@ -61,7 +61,7 @@ export const zh = {
     acts: {
       nothing: {
         title: '热点键过期，而数据源很慢',
-        text: '左侧：在第一次加载返回之前，每个请求都去查数据库。右侧：一个进程加载，其余的等待它的结果。',
+        text: '这就是击穿：没有保护时，在第一次加载返回之前，每个请求都去查数据库。使用 herdless：一个进程加载，其余的等待它的结果。',
       },
       coalescing: {
         title: '每个进程里每个键一个 Promise',
@@ -69,19 +69,19 @@ export const zh = {
       },
       lock: {
         title: '常见教程里的锁',
-        text: '锁为期 1 s，加载要 1.5 s：锁在持有者手中过期，下一个调用者也去加载。右侧的租约会续期。',
+        text: '锁为期 1 s，加载要 1.5 s：锁在持有者手中过期，下一个调用者也去加载。herdless 的租约会续期。',
       },
       kill: {
         title: '正在加载的进程被杀死',
-        text: '在加载途中 kill -9。右侧：它的租约在一秒内到期，等待者中的一个接着加载。',
+        text: '在加载途中 kill -9。herdless 的租约在一秒内到期，等待者中的一个接着加载。',
       },
       invalidate: {
         title: '加载途中数据被修改',
-        text: '旧数据正在加载时被失效。左侧：旧数据被存入，并继续提供。右侧：迟到的结果被拒绝。',
+        text: '旧数据正在加载时被失效。没有 herdless：旧数据被存入，并继续提供。herdless 拒绝迟到的结果。',
       },
       redisDown: {
         title: 'Redis 停机',
-        text: '左侧的代码等待 Redis，最后以错误告终。右侧：每个进程各自加载，直到 Redis 恢复。',
+        text: '教程的代码等待 Redis，最后以错误告终。使用 herdless：每个进程各自加载，直到 Redis 恢复。',
       },
     },
   },
@@ -129,7 +129,7 @@ export const zh = {
     starting: '被杀死',
     loads: (key) => `加载${key}`,
     loadsKeys: (keys) => `加载 ${keys} 个键`,
-    loadsMany: (loads) => `加载 ${loads} 次`,
+    loadsMany: (loads) => `${loads} 个查询`,
   },
 
   now: {
