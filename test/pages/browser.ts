@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { provisionChromium, quietFlags } from '../../tools/servers/provision-chromium.mjs'
 
@@ -8,11 +10,15 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** A headless Chromium. */
 export async function launchBrowser(): Promise<Browser> {
   const { program, env } = await provisionChromium()
-  return await chromium.launch({
+  // Of its own, because it leaves shared memory there when it is ended.
+  const folder = mkdtempSync(join(tmpdir(), 'chromium-'))
+  const browser = await chromium.launch({
     executablePath: program,
-    env: { ...(process.env as Record<string, string>), ...env },
+    env: { ...(process.env as Record<string, string>), ...env, TMPDIR: folder },
     args: quietFlags,
   })
+  browser.on('disconnected', () => rmSync(folder, { recursive: true, force: true }))
+  return browser
 }
 
 /** The findings of axe on a page, each with the elements that it is about. */

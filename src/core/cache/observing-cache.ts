@@ -182,7 +182,12 @@ export class ObservingCache implements Cache {
     const deadlines = this.#deadlines
     const node: LoadNode = { key, cache: this, parent: currentLoad(), waitsFor: new Set(), running: true }
     const loaded = runLoader({
-      ...{ key, loader, plan, tags, clock, node },
+      key,
+      loader,
+      plan,
+      tags,
+      clock,
+      node,
       deadlines,
       fence: null,
       stale: null,
