@@ -126,6 +126,10 @@ export class RedisStore implements Store {
     return this.#values.read(key, tags)
   }
 
+  readMany(keys: readonly string[]): Promise<(Entry | null)[]> {
+    return this.#values.readMany(keys)
+  }
+
   claim(request: ClaimRequest): Promise<Claim> {
     const inbox = this.#inbox
     return inbox === null ? this.#claim(request) : inbox.asking(() => this.#claim(request))

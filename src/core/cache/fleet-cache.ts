@@ -96,7 +96,11 @@ export class FleetCache implements Cache {
     loadMany: BatchLoader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<(Given<S, T> | Error)[]> {
-    return await loadTogether(keys, loadMany, (key, loader) => this.getOrLoad(key, loader, options))
+    return await loadTogether<T, Given<S, T>>(keys, loadMany, {
+      readAll: (all) => this.#readAll(all, options),
+      take: (key, loader, read) => this.#take(key, loader, read, options),
+      ask: (key, loader) => this.getOrLoad(key, loader, options),
+    })
   }
 
   async refresh<T extends Taken<S>, S extends MaybeSchema = undefined>(
@@ -241,6 +245,36 @@ export class FleetCache implements Cache {
     events.nearHit(request.key)
     flights.refreshAhead(request, near.aged(copy), copy.value)
     return Promise.resolve(answerOf(copy.value))
+  }
+
+  /** The value of a read that was made for a call; goes on from it if it is no fresh one. */
+  #take<T, Out>(
+    key: string,
+    loader: Loader<T>,
+    read: ReadResult,
+    options?: CallOptions,
+  ): Promise<Out> | { readonly value: Out } {
+    const { flights, events } = this.#parts
+    try {
+      if (read.state === 'entry' && freshnessOf(read.entry, 0) === 'fresh') {
+        events.hit(key)
+        return { value: answerOf(read.value) as Out }
+      }
+      return flights.ask(this.#request('getOrLoad', key, loader, options), read) as Promise<Out>
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** Reads keys for calls that want nothing but a value; `null` for others, which read each for themselves. */
+  #readAll(keys: readonly string[], options?: CallOptions): Promise<ReadResult[] | null> | null {
+    const { plan, tags, signal } = this.#plans.planOf(options, 'getOrLoad')
+    this.#checkOpen(keys[0])
+    const isPlain = plan.refreshAhead === null && plan.migrate.length === 0 && tags.length === 0
+    // A read may take as long as a command, and a caller's time may be over before.
+    if (!isPlain || signal !== undefined || plan.waitTimeout <= this.#plan.commandTimeout) return null
+    // What the store does not answer, each call finds out for itself.
+    return this.#parts.reads.readMany(keys, plan)?.catch(() => null) ?? null
   }
 
   /** The checked request of a call. */

@@ -79,7 +79,8 @@ export class ObservingCache implements Cache {
     loadMany: BatchLoader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<(Given<S, T> | Error)[]> {
-    return await loadTogether(keys, loadMany, (key, loader) => this.getOrLoad(key, loader, options))
+    const ask = (key: string, loader: Loader<T>): Promise<Given<S, T>> => this.getOrLoad(key, loader, options)
+    return await loadTogether(keys, loadMany, { readAll: () => null, take: ask, ask })
   }
 
   wrap<F extends Wrappable, S extends MaybeSchema = undefined>(

@@ -37,6 +37,12 @@ export interface Store {
   read(key: string, tags?: readonly string[]): Promise<Entry | null>
 
   /**
+   * As `read` of each key, without tags that are known before, in as few commands as possible. Absent if that saves
+   * nothing.
+   */
+  readMany?(keys: readonly string[]): Promise<readonly (Entry | null)[]>
+
+  /**
    * Requests a key, and grants its lease if there is no fresh value and no holder, in one atomic step. Idempotent: a
    * claim that is sent twice with the same token gets the same answer.
    */

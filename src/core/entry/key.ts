@@ -67,6 +67,11 @@ export class Keyspace {
     this.#separator = separator
   }
 
+  /** Whether the prefixes of keys are tags of their values. */
+  get hasPrefixes(): boolean {
+    return this.#separator !== null
+  }
+
   /** The name in the store of a key's value of a version. */
   keyOf(key: string, version: string | null): string {
     return this.prefix + (version === null ? escaped(key) : `^${version}=${key}`)

@@ -90,6 +90,19 @@ export class Reads {
     return found
   }
 
+  /**
+   * Reads the values of several keys without tags for one caller, as few commands as possible; `null` if the store reads
+   * each key for itself.
+   */
+  readMany(keys: readonly string[], kind: Kind): Promise<ReadResult[]> | null {
+    const { store, keyspace, near, clock } = this.#parts
+    if (near !== null || keyspace.hasPrefixes || kind.version !== null) return null
+    const now = clock.now()
+    const entries = store.readMany(keys.map((key) => keyspace.keyOf(key, null)))
+    if (entries === null) return null
+    return entries.then((found) => found.map((entry, index) => this.#found(keys[index] as string, entry, now, kind)))
+  }
+
   #sendAll(reads: readonly PendingRead[]): void {
     this.#thisTick.clear()
     const now = this.#parts.clock.now()

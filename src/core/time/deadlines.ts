@@ -1,4 +1,5 @@
 import type { Clock, Timer } from './clock.ts'
+import { longestTimer } from './duration.ts'
 
 /** Something that ends at a moment of the clock, unless it ended before. */
 export interface Due {
@@ -27,7 +28,9 @@ export class Deadlines {
     const ms = Math.ceil(at)
     const moment = this.#moments.get(ms)
     if (moment !== undefined) return void moment.due.add(due)
-    const timer = this.#clock.after(Math.max(0, ms - this.#clock.now()), () => this.#ring(ms), this.#kind)
+    // What is rounded up may be more than a timer takes, which would then ring at once.
+    const left = Math.min(longestTimer, Math.max(0, ms - this.#clock.now()))
+    const timer = this.#clock.after(left, () => this.#ring(ms), this.#kind)
     this.#moments.set(ms, { timer, due: new Set([due]) })
   }
 

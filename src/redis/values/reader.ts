@@ -49,6 +49,19 @@ export class Reader {
     })
   }
 
+  /** Reads keys that belong to one caller, which waits for all of them. */
+  async readMany(keys: readonly string[]): Promise<(Buffer | null)[]> {
+    if (this.#client.isCluster || keys.length === 1) {
+      return await Promise.all(keys.map((key) => this.read(key, (bytes) => bytes)))
+    }
+    const replies: Promise<readonly (Buffer | null)[]>[] = []
+    for (let start = 0; start < keys.length; start += most) {
+      const some = keys.slice(start, start + most)
+      replies.push(some.length === 1 ? this.readMany(some) : this.#client.mget(some))
+    }
+    return (await Promise.all(replies)).flat()
+  }
+
   #send(reads: readonly Read[]): void {
     this.#underWay += reads.length
     const size = this.#size()

@@ -27,6 +27,25 @@ export class Values {
     return this.#clock.known ? this.#read(key, tags) : this.#clock.first().then(() => this.#read(key, tags))
   }
 
+  /** As `read` of each key. */
+  async readMany(keys: readonly string[]): Promise<(Entry | null)[]> {
+    if (!this.#clock.known) await this.#clock.first()
+    const found = await this.#reader.readMany(keys.map((key) => valueKey(key)))
+    const now = systemClock.now()
+    this.#clock.refresh(now)
+    const serverNow = this.#clock.at(now)
+    const entries: (Entry | null)[] = []
+    const tagged: Promise<void>[] = []
+    for (const [index, bytes] of found.entries()) {
+      const entry = bytes === null ? null : entryIn(bytes, serverNow)
+      entries.push(entry)
+      if (entry === null || entry.tags.length === 0) continue
+      tagged.push(this.#tags.seen(keys[index] as string, entry).then((seen) => void (entries[index] = seen)))
+    }
+    if (tagged.length > 0) await Promise.all(tagged)
+    return entries
+  }
+
   /** The value in a reply; `null` if there is none, or if invalidations of its tags leave no grace. */
   async replied(key: string, bytes: unknown): Promise<Entry | null> {
     const entry = Buffer.isBuffer(bytes) ? entryIn(bytes, this.#clock.now()) : null
