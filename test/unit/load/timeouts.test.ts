@@ -113,6 +113,20 @@ describe('the wait timeout', () => {
     expect(clock.pending).toBe(0)
   })
 
+  test('ends the asking for a refresh as well, which nobody waits for', async () => {
+    const { a, b, clock, ways } = fleet({ ttl: '1s', grace: '1h', hardTimeout: '1d', waitTimeout: '2s' })
+    const source = new Source<string>()
+    await a.set('k', 'old')
+    await clock.advance(1_000)
+    for (const cache of [a, b]) expect(await cache.getOrLoad('k', source.loader)).toBe('old')
+    await clock.advance(3_000)
+    const asked = ways.b.count('claim')
+    expect(asked).toBeGreaterThan(3)
+    await clock.advance(60_000)
+    expect(ways.b.count('claim')).toBe(asked)
+    expect(source.runs).toHaveLength(1)
+  })
+
   test('of the last one who waits in a process ends its asking', async () => {
     const { a, b, clock, ways } = fleet({ hardTimeout: '1d' })
     const { source } = await loading(a, { waitTimeout: '1d' })
