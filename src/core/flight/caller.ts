@@ -102,12 +102,9 @@ export function staleFor({ read, plan, refresh }: Caller, now: number): Stale | 
   return now < at + Math.min(entry.staleFor, plan.grace + entry.freshFor) ? staleOf(read) : null
 }
 
-/** A timer may ring this much too early, in milliseconds. */
-export const early = 1
-
 /** Whether a caller need not wait for a fresh value any longer if there is a stale one. */
 export function isSoftOver({ plan, askedAtMs }: Caller, now: number): boolean {
-  return plan.softTimeout === 0 || now >= askedAtMs + plan.softTimeout - early
+  return plan.softTimeout === 0 || now >= askedAtMs + plan.softTimeout
 }
 
 /** Until when a caller waits, by the clock: for its soft timeout if it has a stale value, else for its whole time. */

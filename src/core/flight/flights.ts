@@ -30,6 +30,9 @@ const mostFlights = 5
 /** The number of voided flights after which it does so once half of its `waitTimeout` is over: two may take the rest. */
 const mostVoidedSlowly = 2
 
+/** A timer may ring this much too early, in milliseconds. */
+const early = 1
+
 /** The callers of one cache, and their flights: at most one per key can be joined. */
 export class Flights {
   readonly #parts: FlightParts
@@ -256,7 +259,7 @@ export class Flights {
     const stale = callers.staleFor(caller, now)
     if (stale !== null) return this.#giveStale(caller, stale)
     // Its stale value has expired before its soft timeout.
-    if (now < askedAtMs + plan.waitTimeout - callers.early && moment !== null) return this.#join(moment.flight, caller)
+    if (now < askedAtMs + plan.waitTimeout - early && moment !== null) return this.#join(moment.flight, caller)
     const message = `No answer for ${quoted(key)} within ${plan.waitTimeout} ms`
     return this.#fail(caller, new CacheError('WAIT_TIMEOUT', message, { key }))
   }

@@ -9,7 +9,7 @@ import {
   type Schema,
 } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { allAsked, asked, pending, valued } from '../support/answer.ts'
+import { allAsked, asked, pending, valued, type Answer } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { counted, products } from '../support/schemas.ts'
 import { Source } from '../support/source.ts'
@@ -311,14 +311,13 @@ describe('calls of one key with different schemas', () => {
   })
 
   test('do not share a load without the store', async () => {
-    const { a, ways, clock } = fleet()
+    const { a, ways } = fleet()
     ways.a.mode = 'failing'
-    const answers = await allAsked([
-      a.getOrLoad('k', () => tea, { schema: product }),
-      a.getOrLoad('k', () => tea, { schema: named }),
-    ])
-    await clock.advance(1_000)
-    await settled()
-    expect(answers).toEqual([valued(tea), { state: 'value', value: { name: 'Tea' } }])
+    const source = new Source<typeof tea>()
+    const ask = (schema: Schema): Promise<Answer<unknown>> => asked(a.getOrLoad('k', source.loader, { schema }))
+    // The last two wait for the next load together.
+    const answers = [await ask(product), await ask(product), await ask(named)]
+    for (const index of [0, 1, 2]) await source.resolve(index, tea)
+    expect(answers).toEqual([valued(tea), valued(tea), { state: 'value', value: { name: 'Tea' } }])
   })
 })

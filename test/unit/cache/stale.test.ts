@@ -133,6 +133,15 @@ describe('the soft timeout', () => {
     expect(answer).toMatchObject({ state: 'error', error: { message: 'down' } })
   })
 
+  test('does not end the wait of a caller whose stale value has expired before', async () => {
+    const { a, source, clock } = await stale({ softTimeout: '2m', waitTimeout: '4m', hardTimeout: '5m' })
+    const answer = answerOf(a.getOrLoad('k', source.loader))
+    await clock.advance(239_999)
+    expect(answer).toEqual(pending)
+    await clock.advance(1)
+    expect(answer).toMatchObject({ error: { code: 'WAIT_TIMEOUT' } })
+  })
+
   test('serves the stale value when the patience of the caller ends first', async () => {
     const { a, source, clock } = await stale({ softTimeout: '10s', waitTimeout: 300 })
     const answer = answerOf(a.getOrLoad('k', source.loader))

@@ -147,6 +147,16 @@ describe('the queue of loads without a lease', () => {
     expect(began.slice(4)).toEqual(['f', 'g'])
   })
 
+  test('comes before the next load of the key whose load has ended', async () => {
+    const { ask, end, began } = leaseless({ maxConcurrentLoads: 1 })
+    await ask('k', 'first')
+    await ask('k', 'second')
+    await ask('l', 'queued')
+    await end('first')
+    await end('queued')
+    expect(began).toEqual(['first', 'queued', 'second'])
+  })
+
   test('may be joined while a load waits there for its turn, for it has not begun', async () => {
     const { ask, end, began } = leaseless({ maxConcurrentLoads: 1 })
     await ask('first', 'first')

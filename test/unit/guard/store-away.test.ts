@@ -113,6 +113,18 @@ describe('when the store goes away while a load is under way', () => {
     expect(after).toEqual(valued('new'))
   })
 
+  test('those who came while it ran do not get its error, for the source may be well again (rule 4)', async () => {
+    const { a, ways, clock } = fleet()
+    const { source, answer } = await loading(a)
+    const after = await asked(a.getOrLoad('k', source.loader))
+    ways.a.mode = 'silent'
+    source.run(0).reject(new Error('down'))
+    await clock.advance(500)
+    expect([answer, after]).toEqual([{ state: 'error', error: new Error('down') }, pending])
+    await source.resolve(1, 'new')
+    expect(after).toEqual(valued('new'))
+  })
+
   test('its callers are told with `throw`, for nobody knows whether the value was stored', async () => {
     const { a, ways, clock } = fleet({ onStoreFailure: 'throw' })
     const { source, answer } = await loading(a)

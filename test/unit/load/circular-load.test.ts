@@ -233,6 +233,42 @@ describe('loads that need each other without a circle', () => {
     expect(await load(100)).toBe(100)
   })
 
+  test('are no circle when one of them has left its wait for the other (rule 9)', async () => {
+    const { a } = fleet()
+    const source = new Source<string>()
+    const caller = new AbortController()
+    const { go, loader } = asking(a, 'A')
+    const b = await asked(a.getOrLoad('B', loader))
+    const left = await asked(
+      a.getOrLoad('A', async (context) => {
+        await a.getOrLoad('B', () => 'never', { signal: caller.signal }).catch(() => null)
+        return await source.loader(context)
+      }),
+    )
+    caller.abort()
+    await settled()
+    go()
+    await settled()
+    await source.resolve(0, 'v')
+    expect([left, b]).toEqual([valued('v'), valued('v')])
+  })
+
+  test('are no circle when one only refreshes the other, which it was served stale', async () => {
+    const { a, clock } = fleet({ ttl: '1s', grace: '1m' })
+    await a.set('B', 'old')
+    await clock.advance(1_000)
+    const source = new Source<string>()
+    const answer = await asked(
+      a.getOrLoad('A', async (context) => {
+        const b = await a.getOrLoad('B', () => a.getOrLoad('A', () => 'never'))
+        return b + (await source.loader(context))
+      }),
+    )
+    await source.resolve(0, ' and new')
+    expect(answer).toEqual(valued('old and new'))
+    expect(await a.peek('B')).toMatchObject({ state: 'fresh', value: 'old and new' })
+  })
+
   test('are no circle when the same key is asked for one after the other', async () => {
     const { a } = fleet()
     const loader = async () => [

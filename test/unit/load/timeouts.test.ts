@@ -79,6 +79,16 @@ describe('the wait timeout', () => {
     expect(source.runs).toHaveLength(1)
   })
 
+  test('ends while the value is read, if a read may take longer (rule 8)', async () => {
+    const { a, ways, clock } = fleet({ waitTimeout: 300, commandTimeout: '1s' })
+    ways.a.hold('read', 'before')
+    const answer = answerOf(a.getOrLoad('k', () => 'v'))
+    await clock.advance(299)
+    expect(answer).toEqual(pending)
+    await clock.advance(1)
+    expect(answer).toMatchObject({ error: { code: 'WAIT_TIMEOUT', key: 'k' } })
+  })
+
   test('ends, too, while the caller reads again after its load was voided (rule 8)', async () => {
     const { a, b, ways, clock } = fleet({ waitTimeout: '2s', commandTimeout: '1s', warnings: false })
     const { source, answer } = await loading(a)
@@ -101,6 +111,20 @@ describe('the wait timeout', () => {
     await Promise.all(Array.from({ length: 10 }, () => a.getOrLoad('k', () => 'v', { waitTimeout: '10s' })))
     await clock.advance(10_000)
     expect(clock.pending).toBe(0)
+  })
+
+  test('ends the asking for a refresh as well, which nobody waits for', async () => {
+    const { a, b, clock, ways } = fleet({ ttl: '1s', grace: '1h', hardTimeout: '1d', waitTimeout: '2s' })
+    const source = new Source<string>()
+    await a.set('k', 'old')
+    await clock.advance(1_000)
+    for (const cache of [a, b]) expect(await cache.getOrLoad('k', source.loader)).toBe('old')
+    await clock.advance(3_000)
+    const asked = ways.b.count('claim')
+    expect(asked).toBeGreaterThan(3)
+    await clock.advance(60_000)
+    expect(ways.b.count('claim')).toBe(asked)
+    expect(source.runs).toHaveLength(1)
   })
 
   test('of the last one who waits in a process ends its asking', async () => {
@@ -213,23 +237,27 @@ describe('an AbortSignal', () => {
   test.for([
     ['the store is away and the caller wants to know', { onStoreFailure: 'throw' }],
     ['the store is away and the loader fails', { onStoreFailure: 'load' }],
-  ] as const)('that is aborted while the value is read leaves no rejection unhandled when %s', async ([, options]) => {
-    const { a, ways, clock } = fleet(options)
-    const unhandled: unknown[] = []
-    const note = (reason: unknown): void => void unhandled.push(reason)
-    process.on('unhandledRejection', note)
-    try {
-      ways.a.mode = 'silent'
-      const abort = new AbortController()
-      const loader = () => Promise.reject(new Error('down'))
-      const answer = await asked(a.getOrLoad('k', loader, { signal: abort.signal }))
-      abort.abort(new Error('gone'))
-      await clock.advance(1_000)
-      await settled()
-      expect(answer).toEqual({ state: 'error', error: new Error('gone') })
-      expect(unhandled).toEqual([])
-    } finally {
-      process.off('unhandledRejection', note)
-    }
-  })
+  ] as const)(
+    'that is aborted while the value is read loads nothing and leaves no rejection unhandled when %s',
+    async ([, options]) => {
+      const { a, ways, clock } = fleet(options)
+      const unhandled: unknown[] = []
+      const note = (reason: unknown): void => void unhandled.push(reason)
+      process.on('unhandledRejection', note)
+      try {
+        ways.a.mode = 'silent'
+        const abort = new AbortController()
+        let loads = 0
+        const loader = () => (loads++, Promise.reject(new Error('down')))
+        const answer = await asked(a.getOrLoad('k', loader, { signal: abort.signal }))
+        abort.abort(new Error('gone'))
+        await clock.advance(1_000)
+        await settled()
+        expect(answer).toEqual({ state: 'error', error: new Error('gone') })
+        expect({ unhandled, loads }).toEqual({ unhandled: [], loads: 0 })
+      } finally {
+        process.off('unhandledRejection', note)
+      }
+    },
+  )
 })

@@ -22,6 +22,18 @@ describe('a result that must not be stored', () => {
     expect(new Set(values).size).toBe(6)
   })
 
+  test('is not loaded again for a caller that has left', async () => {
+    const { a } = fleet()
+    const { source } = await loading(a)
+    const caller = new AbortController()
+    const left = await asked(a.getOrLoad('k', source.loader, { signal: caller.signal }))
+    caller.abort(new Error('gone'))
+    source.run(0).context.doNotStore()
+    await source.resolve(0, 'v')
+    expect(left).toEqual({ state: 'error', error: new Error('gone') })
+    expect(source.runs).toHaveLength(1)
+  })
+
   test('lets nobody queue for a second, in any process, and then they do again (rule 11)', async () => {
     const { a, b, c, clock } = fleet()
     await a.getOrLoad('k', ({ doNotStore }) => (doNotStore(), 'mine'))
