@@ -1,11 +1,8 @@
 import { namespacePrefix } from '../core/entry/key.ts'
 import { portOf } from '../redis/clients/redis-client.ts'
 import type { RedisClient } from '../redis/index.ts'
+import { mostSteps, scan, step } from './scan.ts'
 import { planned } from './target.ts'
-
-/** How many keys a server examines per step, and how many steps it is asked for at most. */
-const step = 1_000
-const mostSteps = 50
 
 /** The most namespaces that are named. */
 const mostNamed = 20
@@ -32,20 +29,16 @@ export async function searchNamespace(client: RedisClient, namespace: string): P
   const prefixes = new Set<string>()
   let complete = true
   for (const server of portOf(client).nodes()) {
-    let cursor = '0'
-    for (let steps = 0; steps < mostSteps && (steps === 0 || cursor !== '0'); steps++) {
-      const [next, names] = (await server.call('scan', [cursor, 'MATCH', '{*:*}*', 'COUNT', step])) as [
-        unknown,
-        readonly unknown[],
-      ]
-      cursor = String(next)
-      for (const name of names) {
-        const [, prefix] = ours.exec(String(name)) ?? []
+    let isLast = false
+    for await (const keys of scan(server, '{*:*}*', mostSteps)) {
+      isLast = keys.isLast
+      for (const name of keys.names) {
+        const [, prefix] = ours.exec(name) ?? []
         if (prefix !== undefined) prefixes.add(prefix)
       }
       if (prefixes.has(own)) return { found: true, others: [], complete: false }
     }
-    complete &&= cursor === '0'
+    complete &&= isLast
   }
   return { found: false, others: [...prefixes].map(namespaceIn).toSorted().slice(0, mostNamed), complete }
 }

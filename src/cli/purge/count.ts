@@ -4,7 +4,8 @@ import { portOf } from '../../redis/clients/redis-client.ts'
 import type { RedisPort } from '../../redis/connection/port.ts'
 import type { RedisClient } from '../../redis/index.ts'
 import { entryIn } from '../../redis/values/entry.ts'
-import { tagKey, valueKey } from '../../redis/values/keys.ts'
+import { tagKey, valueKey, valuePattern } from '../../redis/values/keys.ts'
+import { mostSteps, scan } from '../scan.ts'
 
 /** What a purge voids, by its names in the store. */
 export interface Reach {
@@ -20,10 +21,6 @@ export interface Count {
   /** Whether all keys were counted. */
   readonly isComplete: boolean
 }
-
-/** How many keys a server examines per step, and how many steps it is asked for before a purge. */
-const step = 1_000
-const mostSteps = 50
 
 /** The bytes of a value that are read: its header and what is said about it. The second is for very many tags. */
 const headLengths = [1_024, 262_144] as const
@@ -45,37 +42,31 @@ export async function countReached(
 ): Promise<readonly Count[] | null> {
   const port = portOf(client)
   const heads = new Heads(port)
+  const pattern = valuePattern(namespacePrefix(namespace))
   const values = reaches.map(() => 0)
   let isComplete = true
   try {
     await heads.begin()
     for (const server of port.nodes()) {
       const seen = new Set<string>()
-      let cursor = '0'
-      let steps = 0
-      do {
-        const args = [cursor, 'MATCH', patternOf(namespace), 'COUNT', step]
-        const [next, names] = (await server.call('scan', args)) as [unknown, readonly unknown[]]
-        cursor = String(next)
-        const fresh = names.map(String).filter((name) => !seen.has(name))
+      let isLast = false
+      for await (const keys of scan(server, pattern, isThorough ? Number.POSITIVE_INFINITY : mostSteps)) {
+        isLast = keys.isLast
+        const fresh = keys.names.filter((name) => !seen.has(name))
         for (const name of fresh) seen.add(name)
         const found = await Promise.all(fresh.map((name) => heads.valueAt(name.slice(1, -1))))
         for (const [index, { own, tag }] of reaches.entries()) {
           values[index] =
             (values[index] ?? 0) + found.filter((value) => value?.name === own || value?.tags.includes(tag)).length
         }
-      } while (cursor !== '0' && (isThorough || ++steps < mostSteps))
-      isComplete &&= cursor === '0'
+      }
+      isComplete &&= isLast
     }
   } catch (error) {
     if (port.isReply(error)) return null
     throw error
   }
   return values.map((count) => ({ values: count, isComplete }))
-}
-
-function patternOf(namespace: string): string {
-  return `{${namespacePrefix(namespace)}`.replaceAll(/[\\*?[\]]/g, String.raw`\$&`) + '*}'
 }
 
 /** Values without their payloads, as they lie in Redis. */

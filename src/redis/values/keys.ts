@@ -30,7 +30,17 @@ export function leaseKey(key: string): string {
 
 /** The Redis pattern of all leases whose keys begin with `prefix`; it must include the client's key prefix. */
 export function leasePattern(prefix: string, keyPrefix: string): string {
-  return `${keyPrefix}{${prefix}`.replaceAll(/[\\*?[\]]/g, String.raw`\$&`) + '*}:lease'
+  return `${literal(`${keyPrefix}{${prefix}`)}*}:lease`
+}
+
+/** The Redis pattern of all values whose keys begin with `prefix`, for a client without a key prefix. */
+export function valuePattern(prefix: string): string {
+  return `${literal(`{${prefix}`)}*}`
+}
+
+/** A pattern that a text matches, and no other. */
+function literal(text: string): string {
+  return text.replaceAll(/[\\*?[\]]/g, String.raw`\$&`)
 }
 
 /** The key of a lease by the name of the lease in Redis. */
