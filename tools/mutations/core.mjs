@@ -71,7 +71,7 @@ export const mutations = [
   {
     name: 'whoever asks while an outcome is awaited is given it, whenever it asked',
     rule: 4,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'if (askedBefore(caller, end.currentAsOf)) return this.#give(caller, end.value)',
     to: 'if (askedBefore(caller, end.currentAsOf + 1e9)) return this.#give(caller, end.value)',
     tests: ['test/unit/cache/invalidation.test.ts'],
@@ -207,9 +207,9 @@ export const mutations = [
   {
     name: 'a value that has expired on its way is not for those who joined its wait',
     rule: 6,
-    file: 'src/core/flight/flights.ts',
-    from: 'const awaited = callers.awaitedIn(read, caller, now)',
-    to: 'const awaited = now < 0 ? callers.awaitedIn(read, caller, now) : null',
+    file: 'src/core/flight/callers.ts',
+    from: 'const awaited = awaitedIn(read, caller, now)',
+    to: 'const awaited = now < 0 ? awaitedIn(read, caller, now) : null',
     tests: ['test/unit/load/one-load.test.ts'],
   },
   {
@@ -255,7 +255,7 @@ export const mutations = [
   {
     name: 'the time of a caller does not end while it reads again',
     rule: 8,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'return left > this.#commandTimeout ? answer : this.#bounded(caller, answer)',
     to: 'return left > 0 ? answer : this.#bounded(caller, answer)',
     tests: ['test/unit/load/timeouts.test.ts'],
@@ -263,15 +263,15 @@ export const mutations = [
   {
     name: 'the time of a caller does not end during a read that may take longer',
     rule: 8,
-    file: 'src/core/flight/flights.ts',
-    from: ' && caller.plan.waitTimeout > this.#commandTimeout',
+    file: 'src/core/flight/callers.ts',
+    from: ' && plan.waitTimeout > this.#commandTimeout',
     to: '',
     tests: ['test/unit/load/timeouts.test.ts'],
   },
   {
     name: 'a result that is not shared is loaded for a caller that has left',
     rule: 8,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: '  #take(caller: Caller, end: WaitEnd): unknown {\n    if (caller.over) return undefined\n',
     to: '  #take(caller: Caller, end: WaitEnd): unknown {\n',
     tests: ['test/unit/load/uncacheable.test.ts'],
@@ -279,7 +279,7 @@ export const mutations = [
   {
     name: 'a caller that has left loads when its read fails',
     rule: 8,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'error: CacheError): unknown {\n    if (caller.over) return undefined\n',
     to: 'error: CacheError): unknown {\n',
     tests: ['test/unit/load/timeouts.test.ts'],
@@ -287,7 +287,7 @@ export const mutations = [
   {
     name: 'a value is refreshed for a caller that has left',
     rule: 8,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'read: ReadResult): unknown {\n    if (caller.over) return undefined\n',
     to: 'read: ReadResult): unknown {\n',
     tests: ['test/unit/load/timeouts.test.ts'],
@@ -295,7 +295,7 @@ export const mutations = [
   {
     name: 'the soft timeout ends the wait of a caller whose stale value has expired',
     rule: 8,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'if (now < askedAtMs + plan.waitTimeout - early && moment !== null) return this.#join(moment.flight, caller)',
     to: '',
     tests: ['test/unit/cache/stale.test.ts'],
@@ -336,9 +336,41 @@ export const mutations = [
     name: 'a loader counts as waiting for the refresh of what it was served stale',
     rule: 9,
     file: 'src/core/flight/flights.ts',
-    from: '{ ...callers.callerOf(asked), parent: null }',
-    to: 'callers.callerOf(asked)',
+    from: '{ ...callerOf(asked), parent: null }',
+    to: 'callerOf(asked)',
     tests: ['test/unit/load/circular-load.test.ts'],
+  },
+  {
+    name: 'a burst of keys claims all of them at once',
+    rule: null,
+    file: 'src/core/cache/assembly.ts',
+    from: 'const mostClaims = 1_000',
+    to: 'const mostClaims = 100_000',
+    tests: ['test/unit/cache/many-keys.test.ts'],
+  },
+  {
+    name: 'a key is claimed whose callers have left before its turn',
+    rule: 8,
+    file: 'src/core/flight/leased-flight.ts',
+    from: '        if (!this.#isWanted(began)) {',
+    to: '        if (this.callers < 0) {',
+    tests: ['test/unit/cache/many-keys.test.ts'],
+  },
+  {
+    name: 'a cache does not wait for values that are read together when it closes',
+    rule: null,
+    file: 'src/core/flight/callers.ts',
+    from: 'this.#open += all.length',
+    to: 'this.#open += 0',
+    tests: ['test/unit/cache/many-keys.test.ts'],
+  },
+  {
+    name: 'keys whose values cannot be read together are not asked for one by one',
+    rule: null,
+    file: 'src/core/flight/callers.ts',
+    from: 'await reading.catch(() => [])',
+    to: 'await reading',
+    tests: ['test/unit/cache/many-keys.test.ts'],
   },
   {
     name: 'a dead holder keeps its lease to the end',
@@ -623,7 +655,7 @@ export const mutations = [
   {
     name: 'a waiter is given what had expired before it waited',
     rule: 6,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'if (end.freshUntil <= caller.joinedAtMs - clockTolerance) break',
     to: '',
     tests: ['test/integration/expired.test.ts'],
@@ -639,7 +671,7 @@ export const mutations = [
   {
     name: 'a caller loads without a lease after five voided loads only, however slow they are',
     rule: 2,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'const mostVoidedSlowly = 2',
     to: 'const mostVoidedSlowly = 5',
     tests: ['test/unit/load/pacing.test.ts'],
@@ -759,7 +791,7 @@ export const mutations = [
   {
     name: 'a call at its first read is refused when the cache closes',
     rule: 13,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'return this.#open === 0',
     to: 'return true',
     tests: ['test/unit/cache/close.test.ts'],
@@ -911,7 +943,7 @@ export const mutations = [
   {
     name: 'a caller that may be served stale waits for the refresh',
     rule: null,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'if (flight === null || flight.hasStale) return',
     to: 'if (flight === null) return',
     tests: ['test/unit/cache/refresh.test.ts'],
@@ -919,7 +951,7 @@ export const mutations = [
   {
     name: 'all callers of a flight are given the result that is for one alone',
     rule: 11,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'end.own?.caller === caller.askedAt ?',
     to: 'end.own !== undefined ?',
     tests: ['test/unit/cache/followers.test.ts'],
@@ -1103,7 +1135,7 @@ export const mutations = [
   {
     name: 'a load without a lease gives its value to callers of another schema',
     rule: null,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'if (!isSameKind((caller.moment as Moment).flight.lead.plan, caller.plan)) return this.#loadAlone(caller)',
     to: '',
     tests: ['test/unit/cache/schema.test.ts'],
@@ -1167,7 +1199,7 @@ export const mutations = [
   {
     name: 'a caller that joins keeps closures of its own',
     rule: null,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'return flight.join(caller, until).then((end) => this.#take(caller, end))',
     to: 'const kept = Array.from({ length: 8 }, () => () => caller)\n    return flight.join(caller, until).then((end) => (kept.length, this.#take(caller, end)))',
     tests: ['test/bench/counts.test.ts'],

@@ -71,7 +71,7 @@ export const troubleMutations = [
   {
     name: 'an error with a key does not say why',
     rule: null,
-    file: 'src/core/flight/flights.ts',
+    file: 'src/core/flight/callers.ts',
     from: 'message, { key, cause, reason })',
     to: 'message, { key, cause })',
     tests: ['test/integration/unavailable.test.ts'],

@@ -2,10 +2,12 @@ import { withErrorAnswers } from '../codec/error-answer.ts'
 import { LoadFailures } from '../codec/load-failures.ts'
 import type { Lease, Store } from '../contract/store.ts'
 import { Keyspace } from '../entry/key.ts'
+import { Callers } from '../flight/callers.ts'
 import { Flights } from '../flight/flights.ts'
 import { Pacing } from '../flight/pacing.ts'
 import type { FlightParts } from '../flight/parts.ts'
 import { Reads } from '../flight/reads.ts'
+import { Semaphore } from '../flight/semaphore.ts'
 import { UnleasedLoads } from '../flight/unleased-loads.ts'
 import { UnstoredValues } from '../flight/unstored-values.ts'
 import { GuardedStore } from '../guard/guarded-store.ts'
@@ -16,7 +18,6 @@ import { Tracing } from '../observe/tracing.ts'
 import type { CachePlan } from '../options/plan.ts'
 import { causalClock } from '../time/clock.ts'
 import { Deadlines } from '../time/deadlines.ts'
-import { Window } from '../time/window.ts'
 import { describeHolder } from './explain.ts'
 
 /** The most claims under way of a cache: ten commands of a hundred keys each. */
@@ -26,6 +27,7 @@ const mostClaims = 1_000
 export interface CacheParts extends FlightParts {
   readonly reads: Reads
   readonly flights: Flights
+  readonly callers: Callers
   /** The near caches of this cache and of its siblings. */
   readonly copies: Set<Near>
 }
@@ -65,12 +67,13 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
     deadlines: new Deadlines(clock),
     hardDeadlines: new Deadlines(clock, 'background'),
     // With keys on several servers, the silence of one must not hold up the claims of the others.
-    claims: new Window(backing.sharded ? Number.POSITIVE_INFINITY : mostClaims),
+    claims: new Semaphore(backing.sharded ? Number.POSITIVE_INFINITY : mostClaims),
     unleased: new UnleasedLoads({ most, mostQueued, patience: commandTimeout, clock, events }),
     holder,
   }
   const reads = new Reads(parts)
-  return { ...parts, copies, reads, flights: new Flights(parts, reads, commandTimeout) }
+  const flights = new Flights(parts)
+  return { ...parts, copies, reads, flights, callers: new Callers(parts, flights, reads, commandTimeout) }
 }
 
 function nearOf({ near }: CachePlan, store: Store, parts: NearParts): Near | null {

@@ -96,10 +96,12 @@ export class FleetCache implements Cache {
     loadMany: BatchLoader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<(Given<S, T> | Error)[]> {
-    return await loadTogether<T, Given<S, T>>(keys, loadMany, {
-      readAll: (all) => this.#readAll(all, options),
-      take: (key, loader, read) => this.#take(key, loader, read, options),
-      ask: (key, loader) => this.getOrLoad(key, loader, options),
+    return await loadTogether(keys, loadMany, async (loader) => {
+      // Near copies answer at once, and a closed cache answers for each key.
+      if (this.#parts.near !== null || !this.#isOpen) {
+        return await Promise.allSettled(keys.map((key) => this.getOrLoad(key, loader, options)))
+      }
+      return await this.#parts.callers.askMany(keys.map((key) => this.#request('getOrLoad', key, loader, options)))
     })
   }
 
@@ -108,7 +110,7 @@ export class FleetCache implements Cache {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
-    return (await this.#parts.flights.ask(this.#request('refresh', key, loader, options))) as Given<S, T>
+    return (await this.#parts.callers.ask(this.#request('refresh', key, loader, options))) as Given<S, T>
   }
 
   /** As `getOrLoad`, for a key that was just read without success. */
@@ -118,7 +120,7 @@ export class FleetCache implements Cache {
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
     const request = this.#request('getOrLoad', key, loader, options)
-    return (await this.#parts.flights.ask(request, { state: 'nothing' })) as Given<S, T>
+    return (await this.#parts.callers.ask(request, { state: 'nothing' })) as Given<S, T>
   }
 
   wrap<F extends Wrappable, S extends MaybeSchema = undefined>(
@@ -239,42 +241,12 @@ export class FleetCache implements Cache {
   }
 
   #ask(request: Asked): Promise<unknown> {
-    const { flights, events, near } = this.#parts
+    const { callers, flights, events, near } = this.#parts
     const copy = near?.get(request.key, request.plan)
-    if (copy === undefined || near === null) return flights.ask(request)
+    if (copy === undefined || near === null) return callers.ask(request)
     events.nearHit(request.key)
     flights.refreshAhead(request, near.aged(copy), copy.value)
     return Promise.resolve(answerOf(copy.value))
-  }
-
-  /** The value of a read that was made for a call; goes on from it if it is no fresh one. */
-  #take<T, Out>(
-    key: string,
-    loader: Loader<T>,
-    read: ReadResult,
-    options?: CallOptions,
-  ): Promise<Out> | { readonly value: Out } {
-    const { flights, events } = this.#parts
-    try {
-      if (read.state === 'entry' && freshnessOf(read.entry, 0) === 'fresh') {
-        events.hit(key)
-        return { value: answerOf(read.value) as Out }
-      }
-      return flights.ask(this.#request('getOrLoad', key, loader, options), read) as Promise<Out>
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  /** Reads keys for calls that want nothing but a value; `null` for others, which read each for themselves. */
-  #readAll(keys: readonly string[], options?: CallOptions): Promise<ReadResult[] | null> | null {
-    const { plan, tags, signal } = this.#plans.planOf(options, 'getOrLoad')
-    this.#checkOpen(keys[0])
-    const isPlain = plan.refreshAhead === null && plan.migrate.length === 0 && tags.length === 0
-    // A read may take as long as a command, and a caller's time may be over before.
-    if (!isPlain || signal !== undefined || plan.waitTimeout <= this.#plan.commandTimeout) return null
-    // What the store does not answer, each call finds out for itself.
-    return this.#parts.reads.readMany(keys, plan)?.catch(() => null) ?? null
   }
 
   /** The checked request of a call. */
@@ -304,7 +276,9 @@ export class FleetCache implements Cache {
     this.#near = null
     await waitAtMost(timeout, this.#idle(), this.#parts.clock)
     this.#state = 'closed'
-    const { flights, watchdog, near } = this.#parts
+    const { callers, flights, unleased, watchdog, near } = this.#parts
+    callers.close()
+    unleased.giveUp()
     await flights.close()
     watchdog.close()
     near?.close()
@@ -312,19 +286,20 @@ export class FleetCache implements Cache {
 
   /** Resolves when no call, flight or write is under way, including those that began meanwhile. */
   async #idle(): Promise<void> {
-    const { flights } = this.#parts
+    const { callers, flights } = this.#parts
     do {
-      await Promise.allSettled([flights.settled(), ...this.#writes.open])
-    } while (!flights.areIdle || this.#writes.open.size > 0)
+      await Promise.allSettled([flights.settled(), callers.settled(), ...this.#writes.open])
+    } while (!callers.areIdle || this.#writes.open.size > 0)
   }
 
-  /**
-   * Throws CLOSED, except for the calls of a loader while the cache closes: a loader that may end may also call the
-   * cache.
-   */
+  /** Whether a call may begin; while the cache closes, one of a loader: a loader that may end may also call the cache. */
+  get #isOpen(): boolean {
+    return this.#state === 'open' || (this.#state === 'closing' && currentLoad() !== null)
+  }
+
+  /** @throws `CacheError` CLOSED */
   #checkOpen(key?: string): void {
-    if (this.#state === 'open' || (this.#state === 'closing' && currentLoad() !== null)) return
-    throw closedError(key)
+    if (!this.#isOpen) throw closedError(key)
   }
 }
 

@@ -5,7 +5,6 @@ import { CacheError, isError } from '../errors.ts'
 import { checkKey } from '../entry/key.ts'
 import { loadFailure } from '../codec/load-failures.ts'
 import type { LoadContext, Loader } from '../flight/loader.ts'
-import type { ReadResult } from '../flight/reads.ts'
 
 /**
  * Gets the values of several keys from the source, in their order. An `Error` in place of a value is the failure of
@@ -71,48 +70,24 @@ class Batches<T> {
   }
 }
 
-/** What a cache does for one of several keys. */
-interface Asking<In, Out> {
-  /** Reads all keys in as few commands as possible; `null` if each is to be read for itself. */
-  readonly readAll: (keys: readonly string[]) => Promise<ReadResult[] | null> | null
-  /** The value of a read, if that is the answer; else `ask`s for the key, which was read already. */
-  readonly take: (key: string, loader: Loader<In>, read: ReadResult) => Promise<Out> | { readonly value: Out }
-  /** Requests a key. */
-  readonly ask: (key: string, loader: Loader<In>) => Promise<Out>
-}
-
-/** See `Cache.getOrLoadMany`. */
+/**
+ * See `Cache.getOrLoadMany`.
+ * @param askAll requests the keys, each with a loader
+ */
 export async function loadTogether<In, Out>(
   keys: readonly string[],
   loadMany: BatchLoader<In>,
-  { readAll, take, ask }: Asking<In, Out>,
+  askAll: (loader: Loader<In>) => Promise<PromiseSettledResult<unknown>[]>,
 ): Promise<(Out | Error)[]> {
   if (!Array.isArray(keys)) throw new TypeError(`Expected an array of keys, got ${formatValue(keys)}`)
   for (const key of keys as readonly unknown[]) checkKey(key)
   if (typeof loadMany !== 'function')
     throw new TypeError(`Expected loadMany to be a function, got ${formatValue(loadMany)}`)
   const batches = new Batches(loadMany)
-  const loader: Loader<In> = (context) => batches.load(context)
-  const reading = readAll(keys)
-  const reads = reading === null ? null : await reading
-  const answers: (Out | Error)[] = []
-  const waited: Promise<void>[] = []
-  for (const [index, key] of (keys as readonly string[]).entries()) {
-    const read = reads?.[index]
-    const answer = read === undefined ? ask(key, loader) : take(key, loader, read)
-    if (!(answer instanceof Promise)) answers[index] = answer.value
-    else waited.push(settledInto(answers, index, answer))
-  }
-  for (const ended of await Promise.allSettled(waited)) if (ended.status === 'rejected') throw ended.reason
-  return answers
-}
-
-async function settledInto<Out>(answers: (Out | Error)[], index: number, answer: Promise<Out>): Promise<void> {
-  answers[index] = await answer.catch(failureOf)
-}
-
-/** The error of one key; throws what is no failure of a load, such as the reason of the signal. */
-function failureOf(error: unknown): Error {
-  if (error instanceof CacheError || loadFailure(error) !== undefined) return error as Error
-  throw error
+  const answers = await askAll((context) => batches.load(context))
+  return answers.map((answer) => {
+    if (answer.status === 'fulfilled') return answer.value as Out
+    if (answer.reason instanceof CacheError || loadFailure(answer.reason) !== undefined) return answer.reason as Error
+    throw answer.reason
+  })
 }

@@ -79,8 +79,9 @@ export class ObservingCache implements Cache {
     loadMany: BatchLoader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<(Given<S, T> | Error)[]> {
-    const ask = (key: string, loader: Loader<T>): Promise<Given<S, T>> => this.getOrLoad(key, loader, options)
-    return await loadTogether(keys, loadMany, { readAll: () => null, take: ask, ask })
+    return await loadTogether(keys, loadMany, (loader) =>
+      Promise.allSettled(keys.map((key) => this.getOrLoad(key, loader, options))),
+    )
   }
 
   wrap<F extends Wrappable, S extends MaybeSchema = undefined>(

@@ -37,8 +37,8 @@ export interface Store {
   read(key: string, tags?: readonly string[]): Promise<Entry | null>
 
   /**
-   * As `read` of each key, without tags that are known before, in as few commands as possible. Absent if that saves
-   * nothing.
+   * As `read` of each of some hundred keys, in one command as far as that is possible. Absent if it saves nothing.
+   * @param keys of one namespace; the tags of their values are not known yet
    */
   readMany?(keys: readonly string[]): Promise<readonly (Entry | null)[]>
 

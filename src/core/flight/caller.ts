@@ -34,9 +34,11 @@ export interface Caller extends Asked {
   replaced: string | null
   /** The load that it has waited for in vain, and since when, by the clock. */
   awaited: { readonly token: string; readonly since: number } | null
-  /** When it joined its flight, by the clock; with whom it waits; and the trace of its wait, if it has one of its own. */
+  /** When it joined its flight, by the clock, in milliseconds. */
   joinedAtMs: number
+  /** The callers of the flight that it waits with. */
   moment: Moment | null
+  /** The trace of its wait, if it has one of its own. */
   trace: Trace | null
   /** Ends its wait as a loader; `null` for any other caller. */
   leaveNested: (() => void) | null

@@ -18,7 +18,7 @@ export type FlightState = 'claiming' | 'waiting' | 'queued' | 'loading' | 'filli
 
 /**
  * The callers of one key in this process that wait for one answer. It ends once; a caller for which the answer does not
- * count asks again. What happens meanwhile, a subclass knows.
+ * count asks again. A subclass seeks the answer.
  */
 export abstract class KeyFlight implements LoadNode {
   readonly key: string
@@ -72,6 +72,7 @@ export abstract class KeyFlight implements LoadNode {
   start(ended: (answer: Answer) => void): Promise<void> {
     return this.fly().then((answer) => {
       ended(answer)
+      this.state = 'over'
       this.#end(answer)
     })
   }
@@ -94,7 +95,11 @@ export abstract class KeyFlight implements LoadNode {
     return isSameKind(this.lead.plan, caller.plan) && askedBefore(caller, this.currentAsOf)
   }
 
-  /** Adds a caller until a moment of the clock; resolves with the end of its wait. */
+  /**
+   * Adds a caller.
+   * @param until when its wait ends at the latest, by the clock, in milliseconds
+   * @returns the end of its wait
+   */
   join(caller: Caller, until: number): Promise<WaitEnd> {
     if (this.#answer !== null) return Promise.resolve(this.#answer)
     const { events, clock, deadlines } = this.parts
@@ -123,7 +128,6 @@ export abstract class KeyFlight implements LoadNode {
   }
 
   #end(answer: Answer): void {
-    this.state = 'over'
     this.#answer ??= answer
     const { deadlines } = this.parts
     for (const moment of this.#moments) {

@@ -50,7 +50,6 @@ export class LeasedFlight extends KeyFlight {
     this.#unwanted = existing !== null && (existing.value === null || existing.replace) ? existing.token : undefined
   }
 
-  /** Claims until there is an answer, or a lease under which it loads. */
   protected async fly(): Promise<Answer> {
     try {
       return await this.#claim()
@@ -64,15 +63,22 @@ export class LeasedFlight extends KeyFlight {
     this.loss.lose(error)
   }
 
-  /** Rejects only with STORE_UNAVAILABLE. */
+  /** Claims until there is an answer. Rejects only with STORE_UNAVAILABLE. */
   async #claim(): Promise<Answer> {
     const { causalNow, clock, claims } = this.parts
     const began = clock.now()
     let voided = 0
     for (let asked = 1; ; asked++) {
       if (asked > 1 && !this.#isWanted(began)) return { state: 'again' }
-      const turn = claims.enter()
-      if (turn !== null) await turn
+      const permit = claims.acquire()
+      if (permit !== null) {
+        await permit
+        // Its callers may have left meanwhile, and the cache may have been closed.
+        if (!this.#isWanted(began)) {
+          claims.release()
+          return { state: 'again' }
+        }
+      }
       const currentAsOf = causalNow()
       const claimedAt = clock.now()
       const claim = await this.#sendClaim()
@@ -106,6 +112,7 @@ export class LeasedFlight extends KeyFlight {
    * as well.
    */
   #isWanted(began: number): boolean {
+    if (this.givenUp !== null) return false
     return this.callers > 0 || (this.isRefresh && this.parts.clock.now() < began + this.lead.plan.waitTimeout)
   }
 
@@ -131,7 +138,7 @@ export class LeasedFlight extends KeyFlight {
     try {
       return await store.claim(request)
     } finally {
-      claims.leave()
+      claims.release()
     }
   }
 

@@ -1,23 +1,14 @@
-import type { Codec } from '../codec/codec.ts'
 import { ErrorAnswer } from '../codec/error-answer.ts'
 import { decodeEntry } from '../codec/payload.ts'
 import { checkedValue } from '../codec/schema.ts'
 import { freshnessOf } from '../entry/freshness.ts'
-import type { Keyspace } from '../entry/key.ts'
 import { CacheError } from '../errors.ts'
-import type { GuardedStore } from '../guard/guarded-store.ts'
-import type { Events } from '../observe/events.ts'
 import type { Migration } from '../options/checks.ts'
 import type { Asked } from './caller.ts'
 import type { LoadContext, Loader } from './loader.ts'
+import type { FlightParts } from './parts.ts'
 
-/** The parts of a cache that migrations use. */
-interface MigrationParts {
-  readonly store: GuardedStore
-  readonly keyspace: Keyspace
-  readonly codec: Codec
-  readonly events: Events
-}
+type MigrationParts = Pick<FlightParts, 'store' | 'keyspace' | 'codec' | 'events'>
 
 /**
  * A loader that first looks for a fresh value of an earlier version. It looks under the lease of its key: an

@@ -23,6 +23,8 @@ interface Streak {
  *
  * So from the second voided load of a streak on, the holder of the lease pauses before it loads, twice as long each time.
  * An invalidation during the pause costs no load.
+ *
+ * A source that has failed rests: while there is a stale value, it is not asked again for the cool-down.
  */
 export class Pacing {
   readonly #clock: Clock

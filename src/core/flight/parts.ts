@@ -9,8 +9,8 @@ import type { Events } from '../observe/events.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { CausalTime, Clock } from '../time/clock.ts'
 import type { Deadlines } from '../time/deadlines.ts'
-import type { Window } from '../time/window.ts'
 import type { Pacing } from './pacing.ts'
+import type { Semaphore } from './semaphore.ts'
 import type { UnleasedLoads } from './unleased-loads.ts'
 import type { UnstoredValues } from './unstored-values.ts'
 
@@ -29,11 +29,11 @@ export interface FlightParts {
   readonly pacing: Pacing
   readonly watchdog: Watchdog<Lease>
   readonly deadlines: Deadlines
-  /** Those of loads. */
+  /** The hard timeouts of loads, which keep no process alive. */
   readonly hardDeadlines: Deadlines
   readonly unleased: UnleasedLoads
-  /** Bounds the claims under way: a burst of keys goes on in waves, each of which is over before the garbage collector comes. */
-  readonly claims: Window
+  /** Bounds the claims under way. A burst of keys then goes on in waves, and what a wave has allocated dies young. */
+  readonly claims: Semaphore
   /** The description of this process in its claims. */
   readonly holder: string
 }

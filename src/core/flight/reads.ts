@@ -1,14 +1,9 @@
-import { TickBatch, type Clock } from '../time/clock.ts'
-import type { Codec } from '../codec/codec.ts'
+import { TickBatch } from '../time/clock.ts'
 import { isSameKind, type Kind } from '../codec/schema.ts'
 import { decodeEntry } from '../codec/payload.ts'
-import type { Keyspace } from '../entry/key.ts'
-import type { Near } from '../near/near.ts'
-import type { Events } from '../observe/events.ts'
-import type { GuardedStore } from '../guard/guarded-store.ts'
 import type { CacheError } from '../errors.ts'
-import type { UnstoredValues } from './unstored-values.ts'
 import type { Entry } from '../contract/store.ts'
+import type { FlightParts } from './parts.ts'
 
 /**
  * The result of a read. `entry`: an entry and its value; `older`: an entry older than a value that callers here have
@@ -41,15 +36,13 @@ interface PendingRead {
   readonly reject: (error: CacheError) => void
 }
 
-/** The parts that the reads of one cache share. */
-export interface ReadParts {
-  readonly store: GuardedStore
-  readonly keyspace: Keyspace
-  readonly codec: Codec
-  readonly events: Events
-  readonly unstored: UnstoredValues
-  readonly clock: Clock
-  readonly near: Near | null
+/** The most keys that are read together: the server does nothing else meanwhile, nor does this process when they come. */
+const mostTogether = 128
+
+/** What is read: values of a kind, with the tags that they probably have. */
+interface Wanted {
+  readonly plan: Kind
+  readonly tags: readonly string[]
 }
 
 /**
@@ -58,27 +51,16 @@ export interface ReadParts {
  * sent at the end of their tick.
  */
 export class Reads {
-  readonly #parts: ReadParts
+  readonly #parts: FlightParts
   readonly #thisTick = new Map<string, PendingRead>()
   readonly #batch = new TickBatch<PendingRead>((reads) => this.#sendAll(reads))
 
-  constructor(parts: ReadParts) {
+  constructor(parts: FlightParts) {
     this.#parts = parts
   }
 
-  /**
-   * Reads a key.
-   * @param asked with the tags that its value probably has
-   */
-  read({
-    key,
-    tags,
-    plan: kind,
-  }: {
-    readonly key: string
-    readonly tags: readonly string[]
-    readonly plan: Kind
-  }): Promise<ReadResult> {
+  /** Reads a key. */
+  read({ key, tags, plan: kind }: Wanted & { readonly key: string }): Promise<ReadResult> {
     const joined = this.#thisTick.get(key)
     if (joined !== undefined && isSameKind(joined.kind, kind)) return joined.found
     let resolve!: (result: ReadResult) => void
@@ -90,17 +72,20 @@ export class Reads {
     return found
   }
 
-  /**
-   * Reads the values of several keys without tags for one caller, as few commands as possible; `null` if the store reads
-   * each key for itself.
-   */
-  readMany(keys: readonly string[], kind: Kind): Promise<ReadResult[]> | null {
+  /** Reads several keys in as few commands as possible; `null` if each is to be read for itself. */
+  readMany(keys: readonly string[], { plan: kind, tags }: Wanted): Promise<ReadResult[]> | null {
     const { store, keyspace, near, clock } = this.#parts
-    if (near !== null || keyspace.hasPrefixes || kind.version !== null) return null
+    // Near copies are marked before they are read; tags that are known before are read along with the value.
+    if (near !== null || keyspace.hasPrefixes || kind.version !== null || tags.length > 0) return null
     const now = clock.now()
-    const entries = store.readMany(keys.map((key) => keyspace.keyOf(key, null)))
-    if (entries === null) return null
-    return entries.then((found) => found.map((entry, index) => this.#found(keys[index] as string, entry, now, kind)))
+    const results: Promise<ReadResult[]>[] = []
+    for (let start = 0; start < keys.length; start += mostTogether) {
+      const some = keys.slice(start, start + mostTogether)
+      const entries = store.readMany(some.map((key) => keyspace.keyOf(key, null)))
+      if (entries === null) return null
+      results.push(entries.then((found) => some.map((key, at) => this.#found(key, found[at] ?? null, now, kind))))
+    }
+    return Promise.all(results).then((all) => all.flat())
   }
 
   #sendAll(reads: readonly PendingRead[]): void {

@@ -1,29 +1,28 @@
-/** Lets so many pass at a time; the others wait for their turn. */
-export class Window {
-  readonly #most: number
-  #inside = 0
-  /** Those that wait, in their order, from `#next` on. */
+/** Permits, of which so many are held at a time; further callers wait for theirs in the order in which they asked. */
+export class Semaphore {
+  #free: number
+  /** Those that wait, from `#next` on. */
   #waiting: (() => void)[] = []
   #next = 0
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(permits: number) {
+    this.#free = permits
   }
 
-  /** Asks for a place; resolves when it is there, or is `null` if it is there already. */
-  enter(): Promise<void> | null {
-    if (this.#inside < this.#most) {
-      this.#inside++
+  /** Asks for a permit; resolves when it is granted, or is `null` if it is granted at once. */
+  acquire(): Promise<void> | null {
+    if (this.#free > 0) {
+      this.#free--
       return null
     }
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  /** Gives a place to the next. */
-  leave(): void {
+  /** Gives a permit back, and so to the next that waits. */
+  release(): void {
     const next = this.#waiting[this.#next]
     if (next === undefined) {
-      this.#inside--
+      this.#free++
       return
     }
     this.#next++

@@ -41,9 +41,8 @@ export class UnleasedLoads {
   readonly #lines = new Map<string, Line>()
   readonly #queue = new Set<UnleasedFlight>()
   readonly #open = new Set<KeyFlight>()
-  /** Those of them that have a place. */
+  /** Those of them that have a place; at most `most`, unless loaders wait for more. */
   readonly #begun = new Set<KeyFlight>()
-  #running = 0
 
   /** @param options.patience in milliseconds */
   constructor(options: { most: number; mostQueued: number; patience: number; clock: Clock; events: Events }) {
@@ -135,7 +134,7 @@ export class UnleasedLoads {
     if (line.next !== flight) return
     if (flight.isUrgent) return this.#begin(line, flight)
     if (this.#queue.has(flight)) return
-    if (this.#running < this.#most && this.#queue.size === 0) return this.#begin(line, flight)
+    if (this.#begun.size < this.#most && this.#queue.size === 0) return this.#begin(line, flight)
     if (this.#queue.size >= this.#mostQueued) return this.#refuse(line, flight)
     this.#queue.add(flight)
   }
@@ -147,7 +146,6 @@ export class UnleasedLoads {
       flight.refuse({ state: 'again' })
       return this.#freeKey(flight.key, line)
     }
-    this.#running++
     line.count++
     line.running = flight
     this.#begun.add(flight)
@@ -157,7 +155,6 @@ export class UnleasedLoads {
   #over(flight: KeyFlight): void {
     this.#open.delete(flight)
     if (!this.#begun.delete(flight)) return
-    this.#running--
     this.#ended(flight.key, this.#line(flight.key), flight)
     this.#fillPlaces()
   }
@@ -205,7 +202,7 @@ export class UnleasedLoads {
 
   #fillPlaces(): void {
     for (const flight of this.#queue) {
-      if (this.#running >= this.#most) return
+      if (this.#begun.size >= this.#most) return
       this.#begin(this.#line(flight.key), flight)
     }
   }

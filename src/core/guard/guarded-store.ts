@@ -113,11 +113,10 @@ export class GuardedStore {
     this.#start(() => this.#store.read(key, tags), caller, { key, since })
   }
 
-  /** As `read` of each key, with one deadline; `null` if the store has no such command, or some keys are not to be read. */
+  /** As `read` of each key, with one deadline; `null` if the store has no such command, or some key must not be read. */
   readMany(keys: readonly string[]): Promise<readonly (Entry | null)[]> | null {
-    const store = this.#store
-    if (store.readMany === undefined || this.#pending.count > 0) return null
-    return this.#call(() => store.readMany?.(keys) ?? Promise.resolve([]))
+    const readMany = this.#store.readMany?.bind(this.#store)
+    return readMany === undefined || this.#pending.count > 0 ? null : this.#call(() => readMany(keys))
   }
 
   /** A token for a new load or value. */

@@ -6,7 +6,8 @@ export interface Due {
   expire(): void
 }
 
-interface Moment {
+/** The timer of one millisecond. */
+interface Shared {
   readonly timer: Timer
   readonly due: Set<Due>
 }
@@ -15,7 +16,7 @@ interface Moment {
 export class Deadlines {
   readonly #clock: Clock
   readonly #kind: 'background' | undefined
-  readonly #moments = new Map<number, Moment>()
+  readonly #timers = new Map<number, Shared>()
 
   /** @param kind `background`: they do not keep the process alive */
   constructor(clock: Clock, kind?: 'background') {
@@ -26,26 +27,26 @@ export class Deadlines {
   /** @param at by the clock, in milliseconds; the deadline is over at the end of that millisecond */
   add(at: number, due: Due): void {
     const ms = Math.ceil(at)
-    const moment = this.#moments.get(ms)
-    if (moment !== undefined) return void moment.due.add(due)
+    const shared = this.#timers.get(ms)
+    if (shared !== undefined) return void shared.due.add(due)
     // What is rounded up may be more than a timer takes, which would then ring at once.
     const left = Math.min(longestTimer, Math.max(0, ms - this.#clock.now()))
     const timer = this.#clock.after(left, () => this.#ring(ms), this.#kind)
-    this.#moments.set(ms, { timer, due: new Set([due]) })
+    this.#timers.set(ms, { timer, due: new Set([due]) })
   }
 
   /** Takes a deadline back. */
   delete(at: number, due: Due): void {
     const ms = Math.ceil(at)
-    const moment = this.#moments.get(ms)
-    if (moment === undefined || !moment.due.delete(due) || moment.due.size > 0) return
-    moment.timer.cancel()
-    this.#moments.delete(ms)
+    const shared = this.#timers.get(ms)
+    if (shared === undefined || !shared.due.delete(due) || shared.due.size > 0) return
+    shared.timer.cancel()
+    this.#timers.delete(ms)
   }
 
   #ring(ms: number): void {
-    const moment = this.#moments.get(ms)
-    this.#moments.delete(ms)
-    for (const due of moment?.due ?? []) due.expire()
+    const shared = this.#timers.get(ms)
+    this.#timers.delete(ms)
+    for (const due of shared?.due ?? []) due.expire()
   }
 }

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { expected, found, holds, value, type ContractTest } from './scene.ts'
+import { expected, found, gone, holds, value, type ContractTest } from './scene.ts'
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, index) => index)
 
@@ -65,6 +65,28 @@ export const values: readonly ContractTest[] = [
           for (const entry of entries) {
             holds(entry, 'v')
             assert.deepEqual(found(entry).validators, validators)
+          }
+        }
+      }
+    },
+  },
+  {
+    title: 'values that are read together are those that are read one by one',
+    async run(scene) {
+      const [plain, tagged, voided, missing] = [scene.key(), scene.key(), scene.key(), scene.key()]
+      const [tag, other] = [scene.key(), scene.key()]
+      await scene.load(scene.a, plain, value('plain'))
+      await scene.load(scene.a, tagged, value('tagged', { tags: [tag] }))
+      await scene.load(scene.a, voided, value('voided', { tags: [other] }))
+      await scene.a.invalidateTags([other])
+      for (const store of [scene.a, scene.b]) {
+        for (const keys of [[plain, voided, missing, tagged, plain], [tagged], [missing], []]) {
+          const entries = (await store.readMany?.(keys)) ?? (await Promise.all(keys.map((key) => store.read(key))))
+          assert.equal(entries.length, keys.length)
+          for (const [index, key] of keys.entries()) {
+            const entry = entries[index] ?? null
+            if (key === missing || key === voided) gone(entry)
+            else holds(entry, key === plain ? 'plain' : 'tagged')
           }
         }
       }

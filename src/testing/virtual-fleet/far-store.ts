@@ -55,6 +55,10 @@ export abstract class FarStore implements Store {
     return this.carry('read', key, () => this.store.read(key, tags))
   }
 
+  readMany(keys: readonly string[]): Promise<(Entry | null)[]> {
+    return this.carry('read', keys.join(' '), () => Promise.all(keys.map((key) => this.store.read(key))))
+  }
+
   /** Notifications about copies arrive at once. */
   watch(namespace: string, copies: Copies): Watch {
     if (this.store.watch === undefined) throw new TypeError('Expected a store that tells what goes')

@@ -144,3 +144,83 @@ describe('getOrLoadMany', () => {
     await expect(a.getOrLoadMany(['a'], valuesOf, { tll: 5 } as object)).rejects.toThrow(TypeError)
   })
 })
+
+describe('values that are read together', () => {
+  test('are one command, and each is judged for itself: fresh, stale, outdated, an error, or missing', async () => {
+    const { a, b, clock, ways } = fleet({
+      grace: '1m',
+      errorKind: () => 'answer',
+      negativeTtl: { error: '1m' },
+    })
+    await a.set('fresh', 'fresh', { ttl: '1m' })
+    await a.set('stale', 'old', { ttl: 10 })
+    const gone = new Error('there is none')
+    await a.getOrLoad('none', () => Promise.reject(gone)).catch(() => undefined)
+    await clock.advance(20)
+    const asked: string[] = []
+    b.on('miss', ({ key }) => asked.push(key))
+    ways.b.sent.length = 0
+    const answers = await b.getOrLoadMany(['fresh', 'stale', 'none', 'missing', 'fresh'], valuesOf)
+    expect(ways.b.count('read')).toBe(1)
+    expect(answers).toEqual(['fresh', 'old', expect.objectContaining({ message: gone.message }), 'of missing', 'fresh'])
+    expect(asked).toEqual(['missing'])
+    expect(b.stats()).toMatchObject({ hits: 3, stale: 1, misses: 1 })
+  })
+
+  test('are asked for one by one where the store did not answer for all', async () => {
+    const { a, b, ways } = fleet()
+    await a.set('k', 'set')
+    ways.b.mode = 'failing'
+    expect(await b.getOrLoadMany(['k', 'l'], valuesOf)).toEqual(['of k', 'of l'])
+  })
+
+  test('are waited for when the cache closes, and so are the loads after them', async () => {
+    const { a, ways } = fleet()
+    const letGo = ways.a.hold('read', 'after')
+    const answer = await asked(a.getOrLoadMany(['k', 'l'], valuesOf))
+    const closing = a.close()
+    letGo()
+    await closing
+    expect(answer).toEqual(valued(['of k', 'of l']))
+  })
+
+  test('have a deadline of their own where a caller has less time than a read may take', async () => {
+    const { a, ways, clock } = fleet()
+    ways.a.mode = 'silent'
+    const answer = await asked(a.getOrLoadMany(['k'], valuesOf, { waitTimeout: 100 }))
+    await clock.advance(101)
+    expect(answer).toMatchObject({ value: [{ code: 'WAIT_TIMEOUT' }] })
+  })
+})
+
+describe('a burst of keys', () => {
+  const keys = Array.from({ length: 2_500 }, (_, index) => `k${index}`)
+
+  test('has at most a thousand claims under way', async () => {
+    const { a, ways } = fleet()
+    const letGo = ways.a.hold('claim', 'before')
+    const answer = await asked(a.getOrLoadMany(keys, valuesOf))
+    expect(ways.a.count('claim')).toBe(1_000)
+    letGo()
+    await settled()
+    expect(answer).toEqual(valued(keys.map((key) => `of ${key}`)))
+    expect(ways.a.count('claim')).toBe(2_500)
+  })
+
+  test('claims no key whose callers have left before its turn, nor any once the cache is closed', async () => {
+    const { a, b, ways, clock } = fleet()
+    const letGo = [ways.a.hold('claim', 'before'), ways.b.hold('claim', 'before')]
+    const leaving = new AbortController()
+    const left = await asked(a.getOrLoadMany(keys, valuesOf, { signal: leaving.signal }))
+    leaving.abort(new Error('left'))
+    const closed = await asked(b.getOrLoadMany(keys, valuesOf))
+    const closing = b.close({ timeout: 0 })
+    await clock.advance(1)
+    for (const go of letGo) go()
+    await closing
+    await settled()
+    expect(left).toMatchObject({ state: 'error', error: { message: 'left' } })
+    expect(closed).toMatchObject({ value: expect.arrayContaining([expect.objectContaining({ code: 'CLOSED' })]) })
+    expect([ways.a.count('claim'), ways.b.count('claim')]).toEqual([1_000, 1_000])
+  })
+})
