@@ -688,8 +688,8 @@ export const mutations = [
     name: 'a lease is not held before its load in a storm of invalidations',
     rule: 2,
     file: 'src/core/flight/leased-load.ts',
-    from: 'if (voided === null) return pause === 0 ? null : this.#outlast(pause)',
-    to: 'if (voided === null) return null',
+    from: 'return others === null && pause === 0 ? null : this.#outlast(others, pause)',
+    to: 'return others === null ? null : this.#outlast(others, pause)',
     tests: ['test/unit/load/pacing.test.ts'],
   },
   {
@@ -712,8 +712,8 @@ export const mutations = [
     name: 'a load does not wait for one that was voided',
     rule: 2,
     file: 'src/core/flight/leased-load.ts',
-    from: 'const voided = unleased.untilLostEnd(key)',
-    to: 'const voided = null as ReturnType<typeof unleased.untilLostEnd>',
+    from: 'const others = unleased.untilLostEnd(key)',
+    to: 'const others = null as ReturnType<typeof unleased.untilLostEnd>',
     tests: ['test/unit/load/pacing.test.ts'],
   },
   {

@@ -78,34 +78,36 @@ class LeasedLoad {
     })
   }
 
-  /**
-   * Holds the lease while its load has to wait, for loads of the key that were voided but still run, and for the pause
-   * of a storm of invalidations. `null` if the load can begin; else resolves with the error if the lease was lost.
-   */
+  /** Holds the lease while its load has to wait; `null` if the load can begin, else as `#outlast`. */
   #pause(): Promise<CacheError | null> | null {
     const { pacing, unleased } = this.#parts
     const { key } = this.#flight
-    const voided = unleased.untilLostEnd(key)
+    const others = unleased.untilLostEnd(key)
     const pause = pacing.pauseFor(key)
-    if (voided === null) return pause === 0 ? null : this.#outlast(pause)
-    return this.#outlast(longestHold, voided).then((lost) => lost ?? this.#outlast(pacing.pauseFor(key)))
+    return others === null && pause === 0 ? null : this.#outlast(others, pause)
   }
 
   /**
-   * Pauses for `ms` milliseconds, or until `over`. Then the lease is looked at again, because of this race between
-   * processes A and B:
+   * Waits for loads of the key that were voided but still run, and pauses in a storm of invalidations. Then the lease is
+   * looked at again, because of this race between processes A and B:
    *
    * 1. A is granted lease a, and pauses. The key is invalidated, which voids a; the message to A is late.
    * 2. B claims the key, is granted lease b, loads, and its fill is accepted: there is a fresh value.
    * 3. The pause of A ends. Its load could not be stored, and would be one more than needed.
+   *
+   * @param others resolves when those loads have ended; `null` if there are none
+   * @param pause in milliseconds
+   * @returns the error if the lease was lost, else `null`
    */
-  async #outlast(ms: number, over?: Promise<null>): Promise<CacheError | null> {
-    if (ms === 0) return null
+  async #outlast(others: Promise<null> | null, pause: number): Promise<CacheError | null> {
     const { clock, store } = this.#parts
     const { key, loss } = this.#flight
-    const lost = await atMost(ms, clock, [loss.promise(), ...(over === undefined ? [] : [over])], null)
-    if (lost !== null) return lost
+    const lost = loss.promise()
+    if (others !== null) await atMost(longestHold, clock, [lost, others], null)
+    if (pause > 0 && loss.reason === null) await atMost(pause, clock, [lost], null)
+    if (loss.reason !== null) return loss.reason
     const [ours] = await Promise.all(store.renew([this.#lease]).map((answer) => answer.catch(() => true)))
+    // The message may have come before the answer.
     if (ours !== false || loss.reason !== null) return loss.reason
     return new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost before the load began`, { key })
   }
