@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { heapUsed, processorTime } from './line.mjs'
@@ -13,8 +14,10 @@ export const distinctKeys = {
   goals: {},
   async open({ herdless, redis, url }) {
     const client = new Redis(url)
+    // Of its own: another build that is measured beside this one must not find its values.
+    const namespace = `bench-loads-${randomUUID()}`
     const [stored, kept] = [
-      herdless.createCache({ store: redis.redisStore(client), namespace: 'bench-loads' }),
+      herdless.createCache({ store: redis.redisStore(client), namespace }),
       herdless.createCache(),
     ]
     let round = 0
@@ -27,10 +30,10 @@ export const distinctKeys = {
       ways: {
         'GET, SET and JSON': () =>
           loads(async (key) => {
-            const found = await client.get(`bench-raw:${key}`)
+            const found = await client.get(`${namespace}-raw:${key}`)
             if (found !== null) return JSON.parse(found)
             const value = await loader()
-            await client.set(`bench-raw:${key}`, JSON.stringify(value), 'PX', 60_000)
+            await client.set(`${namespace}-raw:${key}`, JSON.stringify(value), 'PX', 60_000)
             return value
           }),
         'herdless, Redis': () => loads((key) => stored.getOrLoad(key, loader)),

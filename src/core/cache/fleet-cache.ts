@@ -16,7 +16,7 @@ import { explainKey, type Explanation, breakLease, listLeases, type HeldLease } 
 import { checkedKey, checkKey } from '../entry/key.ts'
 import { answerOf } from '../codec/error-answer.ts'
 import { ledToCaller } from '../codec/load-failures.ts'
-import type { Asked } from '../flight/caller.ts'
+import { Caller } from '../flight/caller.ts'
 import { checkLoader, type Loader } from '../flight/loader.ts'
 import { migrating } from '../flight/migration.ts'
 import type { ReadResult } from '../flight/reads.ts'
@@ -85,7 +85,7 @@ export class FleetCache implements Cache {
           return answer as Promise<Given<S, T>>
         }
       }
-      return this.#ask(this.#request('getOrLoad', key, loader, options)) as Promise<Given<S, T>>
+      return this.#ask(this.#caller('getOrLoad', key, loader, options)) as Promise<Given<S, T>>
     } catch (error) {
       return Promise.reject(error)
     }
@@ -101,7 +101,7 @@ export class FleetCache implements Cache {
       if (this.#parts.near !== null || !this.#isOpen) {
         return await Promise.allSettled(keys.map((key) => this.getOrLoad(key, loader, options)))
       }
-      return await this.#parts.callers.askMany(keys.map((key) => this.#request('getOrLoad', key, loader, options)))
+      return await this.#parts.callers.askMany(keys.map((key) => this.#caller('getOrLoad', key, loader, options)))
     })
   }
 
@@ -110,7 +110,7 @@ export class FleetCache implements Cache {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
-    return (await this.#parts.callers.ask(this.#request('refresh', key, loader, options))) as Given<S, T>
+    return (await this.#parts.callers.ask(this.#caller('refresh', key, loader, options))) as Given<S, T>
   }
 
   /** As `getOrLoad`, for a key that was just read without success. */
@@ -119,8 +119,8 @@ export class FleetCache implements Cache {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
-    const request = this.#request('getOrLoad', key, loader, options)
-    return (await this.#parts.callers.ask(request, { state: 'nothing' })) as Given<S, T>
+    const caller = this.#caller('getOrLoad', key, loader, options)
+    return (await this.#parts.callers.ask(caller, { state: 'nothing' })) as Given<S, T>
   }
 
   wrap<F extends Wrappable, S extends MaybeSchema = undefined>(
@@ -240,27 +240,26 @@ export class FleetCache implements Cache {
     return this.close()
   }
 
-  #ask(request: Asked): Promise<unknown> {
+  #ask(caller: Caller): Promise<unknown> {
     const { callers, flights, events, near } = this.#parts
-    const copy = near?.get(request.key, request.plan)
-    if (copy === undefined || near === null) return callers.ask(request)
-    events.nearHit(request.key)
-    flights.refreshAhead(request, near.aged(copy), copy.value)
+    const copy = near?.get(caller.key, caller.plan)
+    if (copy === undefined || near === null) return callers.ask(caller)
+    events.nearHit(caller.key)
+    flights.refreshAhead(caller, near.aged(copy), copy.value)
     return Promise.resolve(answerOf(copy.value))
   }
 
-  /** The checked request of a call. */
-  #request<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Asked {
+  /** The caller of a checked call. */
+  #caller<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Caller {
     checkKey(key)
     checkLoader(key, loader)
-    const { plan, tags, signal } = this.#plans.planOf(options, who)
+    const call = this.#plans.planOf(options, who)
     this.#checkOpen(key)
-    signal?.throwIfAborted()
+    call.signal?.throwIfAborted()
     const { causalNow, clock } = this.#parts
-    const askedAt = causalNow()
     const refresh = who === 'refresh'
-    const own = refresh || plan.migrate.length === 0 ? loader : migrating({ loader, plan, tags }, this.#parts)
-    return { key, loader: own, plan, tags, signal, refresh, askedAt, askedAtMs: clock.now() }
+    const own = refresh || call.plan.migrate.length === 0 ? loader : migrating(loader, call, this.#parts)
+    return new Caller(key, own, call, { refresh, at: causalNow(), ms: clock.now() })
   }
 
   async #closeAll(timeout: number): Promise<void> {

@@ -14,18 +14,7 @@ import type { Stale } from '../codec/payload.ts'
 import { isSameKind } from '../codec/schema.ts'
 import { CacheError, closedError, quoted } from '../errors.ts'
 import { askedBefore, clockTolerance } from './answer.ts'
-import {
-  awaitedIn,
-  callerOf,
-  existingFor,
-  isHit,
-  isSoftOver,
-  leave,
-  staleFor,
-  waitsUntil,
-  type Asked,
-  type Caller,
-} from './caller.ts'
+import type { Caller } from './caller.ts'
 import { circleAbove, circleThrough, waitNested, type LoadNode } from './circular-load.ts'
 import type { KeyFlight, Moment, WaitEnd } from './key-flight.ts'
 import type { Flights } from './flights.ts'
@@ -64,20 +53,18 @@ export class Callers {
    * Answers a caller.
    * @param read what it has read already
    */
-  ask(asked: Asked, read?: ReadResult): Promise<unknown> {
-    const caller = callerOf(asked)
+  ask(caller: Caller, read?: ReadResult): Promise<unknown> {
     this.#open++
     const answer = read === undefined ? this.#begin(caller) : settled(() => this.#found(caller, read))
     return this.#hasTimeToRead(caller) ? answer : this.#bounded(caller, answer)
   }
 
   /** Answers the callers of one call for several keys: their values are read together, as far as the store can do that. */
-  async askMany(asked: readonly Asked[]): Promise<PromiseSettledResult<unknown>[]> {
-    const [first] = asked
-    const keys = asked.map(({ key }) => key)
+  async askMany(all: readonly Caller[]): Promise<PromiseSettledResult<unknown>[]> {
+    const [first] = all
+    const keys = all.map(({ key }) => key)
     const reading = first !== undefined && this.#hasTimeToRead(first) ? this.#reads.readMany(keys, first) : null
-    if (reading === null) return await Promise.allSettled(asked.map((each) => this.ask(each)))
-    const all = asked.map((each) => callerOf(each))
+    if (reading === null) return await Promise.allSettled(all.map((caller) => this.ask(caller)))
     this.#open += all.length
     // What the store does not answer, each caller finds out for itself.
     const reads = await reading.catch(() => [])
@@ -142,15 +129,15 @@ export class Callers {
     if (this.#isClosed) return this.#fail(caller, closedError(caller.key))
     // A refresh replaces the value that it finds first.
     if (caller.refresh && caller.read === null && 'entry' in read) caller.replaced = read.entry.token
-    if (isHit(read, caller)) return this.#giveHit(caller, read)
+    if (caller.isHit(read)) return this.#giveHit(caller, read)
     caller.read = read
     const now = this.#parts.clock.now()
-    const stale = staleFor(caller, now)
-    if (stale !== null && isSoftOver(caller, now)) {
-      this.#flights.refresh(caller, existingFor(caller))
+    const stale = caller.staleAt(now)
+    if (stale !== null && caller.isSoftOver(now)) {
+      this.#flights.refresh(caller, caller.existing)
       return this.#giveStale(caller, stale)
     }
-    const awaited = awaitedIn(read, caller, now)
+    const awaited = caller.awaitedIn(read, now)
     return awaited === null ? this.#seek(caller, now) : this.#give(caller, awaited.value)
   }
 
@@ -161,12 +148,12 @@ export class Callers {
     const { flights, voided, askedAtMs, plan } = caller
     const isSlow = voided >= mostVoidedSlowly && now >= askedAtMs + plan.waitTimeout / 2
     if (flights >= mostFlights || isSlow) return this.#loadWithoutLease(caller)
-    return this.#join(this.#flights.joinable(caller) ?? this.#flights.start(caller, existingFor(caller)), caller)
+    return this.#join(this.#flights.joinable(caller) ?? this.#flights.start(caller, caller.existing), caller)
   }
 
   #join(flight: KeyFlight, caller: Caller): Promise<unknown> {
     if (caller.parent !== null) return this.#joinNested(flight, caller, caller.parent)
-    const until = waitsUntil(caller, this.#parts.clock.now())
+    const until = caller.waitsUntil(this.#parts.clock)
     return flight.join(caller, until).then((end) => this.#take(caller, end))
   }
 
@@ -175,12 +162,16 @@ export class Callers {
     const { clock } = this.#parts
     const circle = circleThrough(parent, flight)
     if (circle !== null) this.#fail(caller, circle)
-    const ended = flight.join(caller, waitsUntil(caller, clock.now()))
+    const ended = flight.join(caller, caller.waitsUntil(clock))
     const wait = waitNested(parent, flight, { ended, bound: caller.plan.waitTimeout / 2, clock })
-    caller.leaveNested = wait.leave
+    const leave = caller.onLeave
+    caller.onLeave = () => {
+      leave?.()
+      wait.leave()
+    }
     return wait.ended.then((end) => {
       if (end.state !== 'too long') return this.#take(caller, end)
-      leave(caller)
+      caller.leave()
       return this.#loadWithoutLease(caller)
     })
   }
@@ -188,14 +179,15 @@ export class Callers {
   /** Gives a caller the answer of its flight if that counts for it; else it asks again. */
   #take(caller: Caller, end: WaitEnd): unknown {
     if (caller.over) return undefined
+    const moment = caller.moment as Moment
     switch (end.state) {
       case 'value':
         // A load without a lease is joined by callers of every kind of value, which bounds the loads of a key.
-        if (!isSameKind((caller.moment as Moment).flight.lead.plan, caller.plan)) return this.#loadAlone(caller)
+        if (!isSameKind(moment.flight.lead.plan, caller.plan)) return this.#loadAlone(caller)
         // It may have expired on its way, but must have been fresh when this caller joined: a fill may arrive late.
-        if (end.freshUntil <= caller.joinedAtMs - clockTolerance) break
+        if (end.freshUntil <= moment.since - clockTolerance) break
         if (askedBefore(caller, end.currentAsOf)) return this.#give(caller, end.value)
-        caller.awaited = { token: end.token, since: caller.joinedAtMs }
+        caller.awaited = { token: end.token, since: moment.since }
         break
       case 'failed':
         if (askedBefore(caller, end.currentAsOf)) return this.#fail(caller, end.error)
@@ -231,7 +223,7 @@ export class Callers {
   /** Loads without a lease, together with the callers of this process that ask for the key in time. */
   #loadWithoutLease(caller: Caller): Promise<unknown> {
     this.#checkCircle(caller)
-    const until = waitsUntil(caller, this.#parts.clock.now())
+    const until = caller.waitsUntil(this.#parts.clock)
     const ended = this.#parts.unleased.join(caller, until, () => this.#unleasedFlight(caller))
     return ended.then((end) => this.#take(caller, end))
   }
@@ -239,20 +231,20 @@ export class Callers {
   /** Runs the loader of a caller whose result is not shared. */
   #loadAlone(caller: Caller): Promise<unknown> {
     const flight = this.#unleasedFlight(caller)
-    const ended = flight.join(caller, waitsUntil(caller, this.#parts.clock.now()))
+    const ended = flight.join(caller, caller.waitsUntil(this.#parts.clock))
     this.#parts.unleased.beginAlone(flight)
     return ended.then((end) => this.#take(caller, end))
   }
 
   #unleasedFlight(caller: Caller): UnleasedFlight {
-    return new UnleasedFlight(caller, this.#parts, staleFor(caller, this.#parts.clock.now()))
+    return new UnleasedFlight(caller, this.#parts, caller.staleAt(this.#parts.clock.now()))
   }
 
   /** The soft timeout or the time of a caller is over. */
   #late(caller: Caller): unknown {
     const { key, plan, askedAtMs, moment } = caller
     const now = this.#parts.clock.now()
-    const stale = staleFor(caller, now)
+    const stale = caller.staleAt(now)
     if (stale !== null) return this.#giveStale(caller, stale)
     // Its stale value has expired before its soft timeout.
     if (now < askedAtMs + plan.waitTimeout - early && moment !== null) return this.#join(moment.flight, caller)
@@ -280,7 +272,7 @@ export class Callers {
   /** Rejects a caller, unless it may have a stale value in place of the error. */
   #fail(caller: Caller, error: CacheError): unknown {
     const isOwn = error.code === 'CLOSED' || error.code === 'CIRCULAR_LOAD'
-    const stale = isOwn ? null : staleFor(caller, this.#parts.clock.now())
+    const stale = isOwn ? null : caller.staleAt(this.#parts.clock.now())
     if (stale !== null) return this.#giveStale(caller, stale)
     this.#done(caller)
     return throwToCaller(errorForCallers(error))
@@ -310,7 +302,7 @@ export class Callers {
   }
 
   /** Whether neither its signal nor its deadline can end the wait of a caller while it reads. */
-  #hasTimeToRead({ signal, plan }: Pick<Asked, 'signal' | 'plan'>): boolean {
+  #hasTimeToRead({ signal, plan }: Caller): boolean {
     return signal === undefined && plan.waitTimeout > this.#commandTimeout
   }
 
@@ -322,7 +314,7 @@ export class Callers {
     return new Promise((resolve, reject) => {
       const abort = (): void => {
         if (caller.over) return
-        leave(caller)
+        caller.leave()
         this.#done(caller)
         end()
         reject(signal?.reason)
@@ -330,7 +322,7 @@ export class Callers {
       const due = {
         expire: (): void => {
           if (caller.over) return
-          leave(caller)
+          caller.leave()
           resolve(settled(() => this.#late(caller)))
         },
       }

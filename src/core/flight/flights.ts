@@ -2,7 +2,7 @@ import { isRefreshDue, type EntryFacts } from '../entry/freshness.ts'
 import { closedError } from '../errors.ts'
 import { drawRandom } from '../time/clock.ts'
 import type { Answer } from './answer.ts'
-import { callerOf, type Asked, type Caller, type Existing } from './caller.ts'
+import type { Caller, Existing } from './caller.ts'
 import type { FlightState } from './key-flight.ts'
 import { LeasedFlight } from './leased-flight.ts'
 import type { FlightParts } from './parts.ts'
@@ -29,19 +29,19 @@ export class Flights {
   }
 
   /** Refreshes a stored value in the background, unless the key has a flight, or its source rests. */
-  refresh(asked: Asked, existing: Existing | null): void {
-    if (!this.#isBusy(asked.key)) this.#launch({ ...callerOf(asked), parent: null }, existing, true)
+  refresh(caller: Caller, existing: Existing | null): void {
+    if (!this.#isBusy(caller.key)) this.#launch(caller, existing, true)
   }
 
   /** Refreshes a fresh value in the background, if that is due. */
-  refreshAhead(asked: Asked, entry: EntryFacts, value: unknown): void {
-    const { refreshAhead } = asked.plan
+  refreshAhead(caller: Caller, entry: EntryFacts, value: unknown): void {
+    const { key, plan } = caller
     const { clock, events } = this.#parts
-    if (refreshAhead === null || !isRefreshDue(entry, refreshAhead, 1 - drawRandom(clock))) return
-    if (this.#isBusy(asked.key)) return
-    events.emit('refreshAhead', { key: asked.key })
+    if (plan.refreshAhead === null || !isRefreshDue(entry, plan.refreshAhead, 1 - drawRandom(clock))) return
+    if (this.#isBusy(key)) return
+    events.emit('refreshAhead', { key })
     const { token, age, validators } = entry
-    this.refresh(asked, { token, value: { value, age, ...validators }, replace: true })
+    this.refresh(caller, { token, value: { value, age, ...validators }, replace: true })
   }
 
   /** Detaches the flight of a key, so that no caller joins it any more: its answer may be void. */

@@ -42,11 +42,15 @@ export abstract class KeyFlight implements LoadNode {
   protected constructor(
     lead: Caller,
     parts: FlightParts,
-    { state, trace }: { readonly state: FlightState; readonly trace: FlightTrace | null },
+    {
+      state,
+      trace,
+      parent = lead.parent,
+    }: { readonly state: FlightState; readonly trace: FlightTrace | null; readonly parent?: LoadNode | null },
   ) {
     this.key = lead.key
     this.cache = parts.store
-    this.parent = lead.parent
+    this.parent = parent
     this.lead = lead
     this.parts = parts
     this.state = state
@@ -103,18 +107,19 @@ export abstract class KeyFlight implements LoadNode {
   join(caller: Caller, until: number): Promise<WaitEnd> {
     if (this.#answer !== null) return Promise.resolve(this.#answer)
     const { events, clock, deadlines } = this.parts
-    const isFirst = this.callers++ === 0
-    if (!isFirst) events.joined(this.key, 1)
-    caller.joinedAtMs = clock.now()
+    if (this.callers++ > 0) events.joined(this.key, 1)
     const at = Math.ceil(until)
+    // Most callers join when they ask.
+    const since = caller.flights === 0 ? caller.askedAtMs : clock.now()
     let moment = this.#moments.at(-1)
-    if (moment?.at !== at) {
-      moment = new Moment(this, at)
+    if (moment?.at !== at || since - moment.since >= 1 || since < moment.since) {
+      moment = new Moment(this, at, since)
       this.#moments.push(moment)
       deadlines.add(at, moment)
     }
     moment.callers++
     caller.moment = moment
+    caller.onLeave = null
     // The flight is part of the trace of the caller that it was started for.
     if (caller !== this.lead) this.#traceWait(caller, moment)
     return moment.ended
@@ -141,24 +146,28 @@ export abstract class KeyFlight implements LoadNode {
   #traceWait(caller: Caller, moment: Moment): void {
     const { tracing } = this.parts
     if (this.trace === null || !tracing.isFollowed) return
-    const trace = (caller.trace = tracing.begin('wait', this.key))
+    const trace = tracing.begin('wait', this.key)
+    caller.onLeave = () => trace.end('left')
     trace.follows(this.trace.context)
     void moment.ended.then((ended) => (ended.state === 'late' ? trace.end('left') : endTrace(trace, ended)))
   }
 }
 
-/** The callers of a flight whose time ends in the same millisecond: they share a promise and a timer. */
+/** The callers of a flight that began to wait, and will stop, within the same millisecond: they share a promise. */
 export class Moment {
+  /** When their time ends, and when the first of them began to wait, by the clock, in milliseconds. */
   readonly at: number
+  readonly since: number
   readonly ended: Promise<WaitEnd>
   callers = 0
   readonly #resolve: (end: WaitEnd) => void
   #isOver = false
   readonly flight: KeyFlight
 
-  constructor(flight: KeyFlight, at: number) {
+  constructor(flight: KeyFlight, at: number, since: number) {
     this.flight = flight
     this.at = at
+    this.since = since
     let resolve!: (end: WaitEnd) => void
     this.ended = new Promise((settle) => (resolve = settle))
     this.#resolve = resolve

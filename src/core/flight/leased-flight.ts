@@ -41,7 +41,8 @@ export class LeasedFlight extends KeyFlight {
   #enlistedAsOf: CausalTime | null = null
 
   constructor(lead: Caller, parts: FlightParts, existing: Existing | null, isRefresh: boolean) {
-    super(lead, parts, { state: 'claiming', trace: new FlightTrace(parts.tracing, lead.key) })
+    const trace = new FlightTrace(parts.tracing, lead.key)
+    super(lead, parts, { state: 'claiming', trace, parent: isRefresh ? null : lead.parent })
     this.existing = existing
     this.isRefresh = isRefresh
     this.hasStale = existing?.value != null

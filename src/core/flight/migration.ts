@@ -4,7 +4,7 @@ import { checkedValue } from '../codec/schema.ts'
 import { freshnessOf } from '../entry/freshness.ts'
 import { CacheError } from '../errors.ts'
 import type { Migration } from '../options/checks.ts'
-import type { Asked } from './caller.ts'
+import type { CallPlan } from '../options/call-plans.ts'
 import type { LoadContext, Loader } from './loader.ts'
 import type { FlightParts } from './parts.ts'
 
@@ -14,14 +14,14 @@ type MigrationParts = Pick<FlightParts, 'store' | 'keyspace' | 'codec' | 'events
  * A loader that first looks for a fresh value of an earlier version. It looks under the lease of its key: an
  * invalidation before the look has voided the earlier value, and one after it voids the load.
  */
-export function migrating(request: Pick<Asked, 'loader' | 'plan' | 'tags'>, parts: MigrationParts): Loader<unknown> {
+export function migrating(loader: Loader<unknown>, call: CallPlan, parts: MigrationParts): Loader<unknown> {
   return async (context) => {
     // The value of this version may be newer than that of an earlier one.
-    for (const migration of context.stale === null ? request.plan.migrate : []) {
-      const found = await migrated(migration, context, request, parts)
+    for (const migration of context.stale === null ? call.plan.migrate : []) {
+      const found = await migrated(migration, context, call, parts)
       if (found !== null) return found.value
     }
-    return await request.loader(context)
+    return await loader(context)
   }
 }
 
@@ -29,7 +29,7 @@ export function migrating(request: Pick<Asked, 'loader' | 'plan' | 'tags'>, part
 async function migrated(
   { from, migrate }: Migration,
   context: LoadContext,
-  { plan, tags }: Pick<Asked, 'plan' | 'tags'>,
+  { plan, tags }: CallPlan,
   parts: MigrationParts,
 ): Promise<{ readonly value: unknown } | null> {
   const { key } = context
