@@ -145,9 +145,11 @@ export class FleetCache implements Cache {
   async look<T>(key: string, options?: PeekOptions<T>): Promise<Peeked<T>> {
     this.#checkOpen(checkedKey(key))
     const plan = refineKind(this.#plan, options, 'peek')
-    const found = await this.#parts.reads.read({ key, plan, tags: this.#plan.tags }).catch((error: CacheError) => {
-      throw withKey(key, error)
-    })
+    const found = await this.#parts.reads
+      .read({ key, plan, tags: this.#plan.tags })
+      .found.catch((error: CacheError) => {
+        throw withKey(key, error)
+      })
     return peeked(found, this.#plan.grace)
   }
 

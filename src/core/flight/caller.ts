@@ -17,12 +17,23 @@ export interface Existing {
   readonly replace: boolean
 }
 
+/** The flights that had no answer for a caller. */
+export interface Past {
+  readonly flights: number
+  /** How many of them were voided. */
+  readonly voided: number
+  /** The last load that it has waited for in vain, and since when, by the clock. */
+  readonly awaited: { readonly token: string; readonly since: number } | null
+}
+
+const newcomer: Past = { flights: 0, voided: 0, awaited: null }
+
 /** A caller that has no answer yet: its question, and what it has seen of its key. */
 export class Caller {
   readonly key: string
   readonly loader: Loader<unknown>
-  /** Whether to load even if there is a fresh value. */
-  readonly refresh: boolean
+  /** For a refresh, which loads even if there is a fresh value: the token of the value that it replaces, once it is known. */
+  readonly refresh: { replaced: string | null } | null
   readonly askedAt: CausalTime
   /** By the clock, in milliseconds. */
   readonly askedAtMs: number
@@ -30,21 +41,13 @@ export class Caller {
   readonly parent: LoadNode | null = currentLoad()
   /** What it has read last; `null` before. */
   read: ReadResult | null = null
-  /** The token of the value that a refresh replaces, however fresh it is. */
-  replaced: string | null = null
-  /** The load that it has waited for in vain, and since when, by the clock. */
-  awaited: { readonly token: string; readonly since: number } | null = null
+  past: Past = newcomer
   /** The callers of its flight that it waits with. */
   moment: Moment | null = null
   /** What to do besides if it leaves its flight without an answer. */
   onLeave: (() => void) | null = null
-  /** How many flights had no answer for it, and how many of those were voided. */
-  flights = 0
-  voided = 0
-  /** Whether it was counted as a miss. */
-  missed = false
-  /** Whether it has its answer, or has left. */
-  over = false
+  /** `missed`: it was counted as a miss. `over`: it has its answer, or has left. */
+  state: 'new' | 'missed' | 'over' = 'new'
   /** Shared by all calls with the same options, because many callers wait at once. */
   readonly #call: CallPlan
 
@@ -57,7 +60,7 @@ export class Caller {
     this.key = key
     this.loader = loader
     this.#call = call
-    this.refresh = refresh
+    this.refresh = refresh ? { replaced: null } : null
     this.askedAt = at
     this.askedAtMs = ms
   }
@@ -89,7 +92,7 @@ export class Caller {
   staleAt(now: number): Stale | null {
     const { read, plan } = this
     // A refresh is not answered with the old value.
-    if (this.refresh || read === null || read.state !== 'entry') return null
+    if (this.refresh !== null || read === null || read.state !== 'entry') return null
     const { entry, at } = read
     if (freshnessOf(entry, plan.grace) === 'expired') return null
     return now < at + Math.min(entry.staleFor, plan.grace + entry.freshFor) ? staleOf(read) : null
@@ -112,7 +115,9 @@ export class Caller {
 
   /** Whether a read has found a fresh value that it may have. */
   isHit(read: ReadResult): read is FoundEntry {
-    return read.state === 'entry' && read.entry.token !== this.replaced && freshnessOf(read.entry, 0) === 'fresh'
+    return (
+      read.state === 'entry' && read.entry.token !== this.refresh?.replaced && freshnessOf(read.entry, 0) === 'fresh'
+    )
   }
 
   /**
@@ -121,7 +126,7 @@ export class Caller {
    * its tags.
    */
   awaitedIn(read: ReadResult, now: number): FoundEntry | null {
-    const { awaited } = this
+    const { awaited } = this.past
     if (awaited === null || read.state !== 'entry') return null
     const { token, outdated, freshFor } = read.entry
     if (token !== awaited.token || outdated === true) return null

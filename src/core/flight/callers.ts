@@ -14,12 +14,13 @@ import type { Stale } from '../codec/payload.ts'
 import { isSameKind } from '../codec/schema.ts'
 import { CacheError, closedError, quoted } from '../errors.ts'
 import { askedBefore, clockTolerance } from './answer.ts'
+import { bounded, settled } from './bounded.ts'
 import type { Caller } from './caller.ts'
 import { circleAbove, circleThrough, waitNested, type LoadNode } from './circular-load.ts'
 import type { KeyFlight, Moment, WaitEnd } from './key-flight.ts'
 import type { Flights } from './flights.ts'
 import type { FlightParts } from './parts.ts'
-import type { FoundEntry, ReadResult, Reads } from './reads.ts'
+import type { FoundEntry, ReadResult, Reads, SharedRead } from './reads.ts'
 import { UnleasedFlight } from './unleased-flight.ts'
 
 /** The number of flights without an answer for it after which a caller loads without a lease. */
@@ -29,6 +30,19 @@ const mostVoidedSlowly = 2
 
 /** A timer may ring this much too early, in milliseconds. */
 const early = 1
+
+/** Callers of one key that read in the same tick and want the same: all but the first of them wait as one. */
+export interface Crowd {
+  readonly lead: Caller
+  size: number
+  readonly ended: Promise<CrowdEnd>
+}
+
+/** The read of a crowd, and the end of its wait; `null` if the read was enough. */
+interface CrowdEnd {
+  readonly read: ReadResult
+  readonly wait: { readonly moment: Moment | null; readonly end: WaitEnd } | null
+}
 
 /** The callers of one cache, each from its question to its answer. */
 export class Callers {
@@ -103,7 +117,7 @@ export class Callers {
 
   /** Joins a flight that has no stale value at once, for a read would find nothing; else reads. */
   #begin(caller: Caller): Promise<unknown> {
-    const flight = caller.refresh ? null : this.#flights.joinable(caller)
+    const flight = caller.refresh !== null ? null : this.#flights.joinable(caller)
     if (flight === null || flight.hasStale) return this.#read(caller)
     this.#countMiss(caller)
     this.#checkCircle(caller)
@@ -111,10 +125,53 @@ export class Callers {
   }
 
   #read(caller: Caller): Promise<unknown> {
-    return this.#reads.read(caller).then(
-      (read) => this.#found(caller, read),
+    const read = this.#reads.read(caller)
+    const crowd = this.#crowdFor(caller, read)
+    if (crowd === null) {
+      return read.found.then(
+        (found) => this.#found(caller, found),
+        (error: CacheError) => this.#findInOutage(caller, error),
+      )
+    }
+    crowd.size++
+    return crowd.ended.then(
+      (end) => this.#takeTogether(caller, end),
       (error: CacheError) => this.#findInOutage(caller, error),
     )
+  }
+
+  /**
+   * The crowd with which a caller goes on from a read; `null` if it goes on alone. The first caller of a read does, and
+   * one that may want something else than the others: a refresh, a loader, one with a signal, a trace or a past.
+   */
+  #crowdFor(caller: Caller, read: SharedRead): Crowd | null {
+    const isPlain = caller.refresh === null && caller.parent === null && caller.past.flights === 0
+    if (read.readers === 1 || !isPlain || !this.#hasTimeToRead(caller) || this.#parts.tracing.isFollowed) return null
+    if (read.crowd !== null) return read.crowd.lead.plan === caller.plan ? read.crowd : null
+    const crowd: Crowd = { lead: caller, size: 0, ended: read.found.then((found) => this.#seekTogether(crowd, found)) }
+    return (read.crowd = crowd)
+  }
+
+  /** Joins or starts the flight of the key for a crowd, unless the read is enough for each of it. */
+  #seekTogether({ lead, size }: Crowd, read: ReadResult): CrowdEnd | Promise<CrowdEnd> {
+    const { events, clock } = this.#parts
+    lead.read = read
+    const now = clock.now()
+    const isEnough = lead.isHit(read) || (lead.isSoftOver(now) && lead.staleAt(now) !== null)
+    if (isEnough || this.#isClosed) return { read, wait: null }
+    for (let missed = 0; missed < size; missed++) events.emit('miss', { key: lead.key })
+    const flight = this.#flights.joinable(lead) ?? this.#flights.start(lead, lead.existing)
+    const ended = flight.join(lead, lead.waitsUntil(clock), size)
+    const { moment } = lead
+    return ended.then((end) => ({ read, wait: { moment, end } }))
+  }
+
+  #takeTogether(caller: Caller, { read, wait }: CrowdEnd): unknown {
+    if (wait === null) return this.#found(caller, read)
+    caller.read = read
+    caller.state = 'missed'
+    caller.moment = wait.moment
+    return this.#take(caller, wait.end)
   }
 
   #readAgain(caller: Caller): Promise<unknown> {
@@ -125,10 +182,10 @@ export class Callers {
 
   /** Goes on from a read: with its value, or with a flight. */
   #found(caller: Caller, read: ReadResult): unknown {
-    if (caller.over) return undefined
+    if (caller.state === 'over') return undefined
     if (this.#isClosed) return this.#fail(caller, closedError(caller.key))
     // A refresh replaces the value that it finds first.
-    if (caller.refresh && caller.read === null && 'entry' in read) caller.replaced = read.entry.token
+    if (caller.refresh !== null && caller.read === null && 'entry' in read) caller.refresh.replaced = read.entry.token
     if (caller.isHit(read)) return this.#giveHit(caller, read)
     caller.read = read
     const now = this.#parts.clock.now()
@@ -145,7 +202,8 @@ export class Callers {
   #seek(caller: Caller, now: number): unknown {
     this.#countMiss(caller)
     this.#checkCircle(caller)
-    const { flights, voided, askedAtMs, plan } = caller
+    const { askedAtMs, plan } = caller
+    const { flights, voided } = caller.past
     const isSlow = voided >= mostVoidedSlowly && now >= askedAtMs + plan.waitTimeout / 2
     if (flights >= mostFlights || isSlow) return this.#loadWithoutLease(caller)
     return this.#join(this.#flights.joinable(caller) ?? this.#flights.start(caller, caller.existing), caller)
@@ -178,8 +236,10 @@ export class Callers {
 
   /** Gives a caller the answer of its flight if that counts for it; else it asks again. */
   #take(caller: Caller, end: WaitEnd): unknown {
-    if (caller.over) return undefined
+    if (caller.state === 'over') return undefined
     const moment = caller.moment as Moment
+    let { awaited } = caller.past
+    let isVoided = false
     switch (end.state) {
       case 'value':
         // A load without a lease is joined by callers of every kind of value, which bounds the loads of a key.
@@ -187,7 +247,7 @@ export class Callers {
         // It may have expired on its way, but must have been fresh when this caller joined: a fill may arrive late.
         if (end.freshUntil <= moment.since - clockTolerance) break
         if (askedBefore(caller, end.currentAsOf)) return this.#give(caller, end.value)
-        caller.awaited = { token: end.token, since: moment.since }
+        awaited = { token: end.token, since: moment.since }
         break
       case 'failed':
         if (askedBefore(caller, end.currentAsOf)) return this.#fail(caller, end.error)
@@ -200,15 +260,16 @@ export class Callers {
       case 'late':
         return this.#late(caller)
       case 'again':
-        caller.voided++
+        isVoided = true
     }
-    caller.flights++
+    const { flights, voided } = caller.past
+    caller.past = { flights: flights + 1, voided: voided + (isVoided ? 1 : 0), awaited }
     return this.#readAgain(caller)
   }
 
   /** Answers a caller while the store is away. */
   #findInOutage(caller: Caller, error: CacheError): unknown {
-    if (caller.over) return undefined
+    if (caller.state === 'over') return undefined
     const { key, plan, refresh } = caller
     if (this.#isClosed || error.code === 'CLOSED') return this.#fail(caller, closedError(key))
     this.#countMiss(caller)
@@ -216,7 +277,7 @@ export class Callers {
       const { message, cause, reason } = error
       return this.#fail(caller, new CacheError('STORE_UNAVAILABLE', message, { key, cause, reason }))
     }
-    const copy = refresh ? undefined : this.#parts.near?.spare(key, plan)
+    const copy = refresh !== null ? undefined : this.#parts.near?.spare(key, plan)
     return copy === undefined ? this.#loadWithoutLease(caller) : this.#give(caller, copy.value)
   }
 
@@ -253,13 +314,13 @@ export class Callers {
   }
 
   #giveHit(caller: Caller, { entry, value }: FoundEntry): unknown {
-    this.#parts.events.hit(caller.key, caller.missed)
+    this.#parts.events.hit(caller.key, caller.state === 'missed')
     if (caller.plan.refreshAhead !== null) this.#flights.refreshAhead(caller, entry, value)
     return this.#give(caller, value)
   }
 
   #giveStale(caller: Caller, stale: Stale): unknown {
-    this.#parts.events.stale(caller.key, stale.age, caller.missed)
+    this.#parts.events.stale(caller.key, stale.age, caller.state === 'missed')
     return this.#give(caller, stale.value)
   }
 
@@ -279,18 +340,18 @@ export class Callers {
   }
 
   #done(caller: Caller): void {
-    if (caller.over) return
-    caller.over = true
+    const { key, state, askedAtMs } = caller
+    if (state === 'over') return
+    caller.state = 'over'
     const { events, clock } = this.#parts
-    const { key, missed, askedAtMs } = caller
-    if (missed && events.heard('answer')) events.emit('answer', { key, duration: clock.now() - askedAtMs })
+    if (state === 'missed' && events.heard('answer')) events.emit('answer', { key, duration: clock.now() - askedAtMs })
     this.#open--
     if (this.areIdle) this.#whenIdle()
   }
 
   #countMiss(caller: Caller): void {
-    if (caller.missed) return
-    caller.missed = true
+    if (caller.state !== 'new') return
+    caller.state = 'missed'
     this.#parts.events.emit('miss', { key: caller.key })
   }
 
@@ -306,38 +367,8 @@ export class Callers {
     return signal === undefined && plan.waitTimeout > this.#commandTimeout
   }
 
-  /** Ends the wait of a caller also with its signal, and with its deadline while it reads: a read may take longer. */
   #bounded(caller: Caller, answer: Promise<unknown>): Promise<unknown> {
     const { deadlines } = this.#parts
-    const { signal, askedAtMs, plan } = caller
-    const at = askedAtMs + plan.waitTimeout
-    return new Promise((resolve, reject) => {
-      const abort = (): void => {
-        if (caller.over) return
-        caller.leave()
-        this.#done(caller)
-        end()
-        reject(signal?.reason)
-      }
-      const due = {
-        expire: (): void => {
-          if (caller.over) return
-          caller.leave()
-          resolve(settled(() => this.#late(caller)))
-        },
-      }
-      const end = (): void => {
-        signal?.removeEventListener('abort', abort)
-        deadlines.delete(at, due)
-      }
-      signal?.addEventListener('abort', abort)
-      deadlines.add(at, due)
-      answer.finally(end).then(resolve, reject)
-    })
+    return bounded(caller, answer, { deadlines, late: () => this.#late(caller), left: () => this.#done(caller) })
   }
-}
-
-/** The result of a step, as a promise. */
-function settled(step: () => unknown): Promise<unknown> {
-  return new Promise((resolve) => resolve(step()))
 }

@@ -95,29 +95,33 @@ export abstract class KeyFlight implements LoadNode {
   /** Whether a caller may join now. A refresh must not join a claim, which may end with the existing value. */
   admits(caller: Caller): boolean {
     const { state } = this
-    if (state === 'filling' || state === 'over' || (caller.refresh && state === 'claiming')) return false
+    if (state === 'filling' || state === 'over' || (caller.refresh !== null && state === 'claiming')) return false
     return isSameKind(this.lead.plan, caller.plan) && askedBefore(caller, this.currentAsOf)
   }
 
   /**
    * Adds a caller.
    * @param until when its wait ends at the latest, by the clock, in milliseconds
+   * @param size how many callers it stands for
    * @returns the end of its wait
    */
-  join(caller: Caller, until: number): Promise<WaitEnd> {
+  join(caller: Caller, until: number, size = 1): Promise<WaitEnd> {
     if (this.#answer !== null) return Promise.resolve(this.#answer)
     const { events, clock, deadlines } = this.parts
-    if (this.callers++ > 0) events.joined(this.key, 1)
+    // The first one would have loaded in any case.
+    const joined = this.callers === 0 ? size - 1 : size
+    if (joined > 0) events.joined(this.key, joined)
+    this.callers += size
     const at = Math.ceil(until)
     // Most callers join when they ask.
-    const since = caller.flights === 0 ? caller.askedAtMs : clock.now()
+    const since = caller.past.flights === 0 ? caller.askedAtMs : clock.now()
     let moment = this.#moments.at(-1)
     if (moment?.at !== at || since - moment.since >= 1 || since < moment.since) {
       moment = new Moment(this, at, since)
       this.#moments.push(moment)
       deadlines.add(at, moment)
     }
-    moment.callers++
+    moment.callers += size
     caller.moment = moment
     caller.onLeave = null
     // The flight is part of the trace of the caller that it was started for.

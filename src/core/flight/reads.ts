@@ -3,6 +3,7 @@ import { isSameKind, type Kind } from '../codec/schema.ts'
 import { decodeEntry } from '../codec/payload.ts'
 import type { CacheError } from '../errors.ts'
 import type { Entry } from '../contract/store.ts'
+import type { Crowd } from './callers.ts'
 import type { FlightParts } from './parts.ts'
 
 /**
@@ -26,12 +27,17 @@ export interface FoundEntry {
 
 const nothing: ReadResult = { state: 'nothing' }
 
-interface PendingRead {
+/** A read that is shared by the callers of its tick. */
+export interface SharedRead {
   readonly key: string
   readonly kind: Kind
   /** The tags that its value probably has, in the store. */
   readonly tags: readonly string[]
   readonly found: Promise<ReadResult>
+  /** How many callers share it. */
+  readers: number
+  /** Those of them that go on together. */
+  crowd: Crowd | null
   readonly resolve: (result: ReadResult) => void
   readonly reject: (error: CacheError) => void
 }
@@ -52,24 +58,28 @@ interface Wanted {
  */
 export class Reads {
   readonly #parts: FlightParts
-  readonly #thisTick = new Map<string, PendingRead>()
-  readonly #batch = new TickBatch<PendingRead>((reads) => this.#sendAll(reads))
+  readonly #thisTick = new Map<string, SharedRead>()
+  readonly #batch = new TickBatch<SharedRead>((reads) => this.#sendAll(reads))
 
   constructor(parts: FlightParts) {
     this.#parts = parts
   }
 
   /** Reads a key. */
-  read({ key, tags, plan: kind }: Wanted & { readonly key: string }): Promise<ReadResult> {
+  read({ key, tags, plan: kind }: Wanted & { readonly key: string }): SharedRead {
     const joined = this.#thisTick.get(key)
-    if (joined !== undefined && isSameKind(joined.kind, kind)) return joined.found
+    if (joined !== undefined && isSameKind(joined.kind, kind)) {
+      joined.readers++
+      return joined
+    }
     let resolve!: (result: ReadResult) => void
     let reject!: (error: CacheError) => void
     const found = new Promise<ReadResult>((...settle) => ([resolve, reject] = settle))
-    const read = { key, kind, tags: this.#parts.keyspace.tagsOf(key, tags, kind.version), found, resolve, reject }
+    const its = this.#parts.keyspace.tagsOf(key, tags, kind.version)
+    const read: SharedRead = { key, kind, tags: its, found, readers: 1, crowd: null, resolve, reject }
     this.#thisTick.set(key, read)
     this.#batch.add(read)
-    return found
+    return read
   }
 
   /** Reads several keys in as few commands as possible; `null` if each is to be read for itself. */
@@ -88,13 +98,13 @@ export class Reads {
     return Promise.all(results).then((all) => all.flat())
   }
 
-  #sendAll(reads: readonly PendingRead[]): void {
+  #sendAll(reads: readonly SharedRead[]): void {
     this.#thisTick.clear()
     const now = this.#parts.clock.now()
     for (const read of reads) this.#send(read, now)
   }
 
-  #send({ key, kind, tags, resolve, reject }: PendingRead, now: number): void {
+  #send({ key, kind, tags, resolve, reject }: SharedRead, now: number): void {
     const { store, keyspace, near } = this.#parts
     const name = keyspace.keyOf(key, kind.version)
     const found = (entry: Entry | null): ReadResult => this.#found(key, entry, now, kind)

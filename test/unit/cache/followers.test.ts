@@ -30,6 +30,29 @@ describe('callers that follow the call of another caller', () => {
     expect((await a.explain('k')).here.callers).toBe(0)
   })
 
+  test('wait as one if they ask in one tick, but for those with other options', async () => {
+    const { a, clock } = fleet({ stats: { topKeys: 1 } })
+    const source = new Source<string>()
+    const misses: string[] = []
+    a.on('miss', ({ key }) => misses.push(key))
+    const ask = (options = {}) => answerOf(a.getOrLoad('k', source.loader, options))
+    const patient = Array.from({ length: 4 }, () => ask())
+    const others = Array.from({ length: 3 }, () => ask({ waitTimeout: 6_400 }))
+    await settled()
+    expect(misses).toHaveLength(7)
+    expect((await a.explain('k')).here.callers).toBe(7)
+    expect(a.stats().topKeys).toEqual([{ key: 'k', count: 6, error: 0 }])
+    await clock.advance(6_401)
+    expect(others).toEqual(
+      Array(3).fill(expect.objectContaining({ error: expect.objectContaining({ code: 'WAIT_TIMEOUT' }) })),
+    )
+    expect(patient).toEqual(Array(4).fill(pending))
+    expect((await a.explain('k')).here.callers).toBe(4)
+    await source.resolve(0, 'v')
+    expect(patient).toEqual(Array(4).fill(value))
+    expect(source.runs).toHaveLength(1)
+  })
+
   test('are each a hit when the read of their tick finds a value', async () => {
     const { a, b } = fleet()
     await b.set('k', 'v')
