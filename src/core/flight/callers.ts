@@ -6,7 +6,8 @@
  * answer), reads.ts (the reads of a tick), flights.ts and key-flight.ts (the callers that wait for one answer), leased-flight.ts and
  * waiting.ts (the claim, and the wait for another process), leased-load.ts (the load under the lease), loader.ts (the
  * run of a loader), unleased-loads.ts and unleased-flight.ts (loads without the store). Then pacing.ts (storms of
- * invalidations), circular-load.ts (loaders that wait for loads), unstored-values.ts and migration.ts.
+ * invalidations), bounded.ts (signals, and the deadlines of reads), circular-load.ts (loaders that wait for loads),
+ * unstored-values.ts and migration.ts.
  */
 import { answerOf } from '../codec/error-answer.ts'
 import { errorForCallers, throwToCaller } from '../codec/load-failures.ts'
