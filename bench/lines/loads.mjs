@@ -89,7 +89,7 @@ export const uncacheable = {
   goals: { herdless: 2.1 },
   async open({ herdless, redis, url }) {
     const client = new Redis(url)
-    const cache = herdless.createCache({ store: redis.redisStore(client), namespace: 'bench-pass' })
+    const cache = herdless.createCache({ store: redis.redisStore(client), namespace: `bench-pass-${randomUUID()}` })
     let key = 0
     const last = async (/** @type {(key: string) => Promise<unknown>} */ way) => {
       const name = `k${key++}`
