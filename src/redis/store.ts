@@ -118,8 +118,9 @@ export class RedisStore implements Store {
     if (this.#users.length > 0) return
     this.#trouble.close()
     this.#serverChange.close()
-    this.#coherence.leave()
+    const left = this.#coherence.leave()
     this.#inbox?.close()
+    await left
   }
 
   read(key: string, tags: readonly string[] = []): Promise<Entry | null> {

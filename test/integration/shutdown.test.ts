@@ -6,6 +6,7 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vi
 import { until } from '../../tools/until.mjs'
 import { patient, reuseProcesses, startFleet, tally, type FleetShape, type Member } from '../support/fleet.ts'
 import { builtPackage } from '../support/fleet-build.ts'
+import { hearCommands } from '../support/own-client.mjs'
 import { startProxy } from '../support/proxy.ts'
 import { startCluster, startRedis } from '../support/servers.ts'
 import { createCache } from '../../src/index.ts'
@@ -148,6 +149,21 @@ test('a client that is connected again has its subscription again', async () => 
   await until('it listens again', subscribed)
   expect(await cache.getOrLoad('key', () => 2)).toBe(1)
   await cache.close()
+})
+
+test('closing while copies are dropped sends nothing more, though Redis has forgotten its scripts', async () => {
+  const client = server.connect()
+  const cache = createCache({ store: redisStore(client), ...patient })
+  await cache.getOrLoad('key', () => 1)
+  await server.client.script('FLUSH')
+  // It replaces a fresh value, of which other processes may have copies; nobody waits until they have dropped them.
+  await cache.refresh('key', () => 2)
+  await cache.close()
+  const sent: string[] = []
+  await hearCommands(client, (command) => sent.push(command))
+  await client.ping()
+  await client.ping()
+  expect(sent).toEqual(['ping', 'ping'])
 })
 
 test('closing while the subscription is asked for again leaves no rejection to nobody', async () => {

@@ -1,4 +1,5 @@
-import { timers } from '../../core/time/clock.ts'
+import { systemClock, timers } from '../../core/time/clock.ts'
+import { atMost } from '../../core/time/deadline.ts'
 import type { Copies, Watch } from '../../core/contract/store.ts'
 import { ignoreRejection } from '../../core/errors.ts'
 import { namespaceOf } from '../../core/entry/tags.ts'
@@ -33,6 +34,8 @@ export class Coherence {
   readonly #watchers = new Map<string, Watcher>()
   /** The drops without all acknowledgements, by the token of the change. */
   readonly #waiting = new Map<string, (inbox: string) => void>()
+  /** The scripts that Redis has not answered yet: one that it has forgotten is sent a second time. */
+  readonly #underWay = new Set<Promise<unknown>>()
   /** The namespaces in whose lists this process may be. */
   readonly #listed = new Set<string>()
 
@@ -68,7 +71,7 @@ export class Coherence {
     })
     try {
       const message = JSON.stringify({ from: this.#inbox(), ...gone })
-      const reply = await runScript(this.#client, scripts.dropCopies, [copiesKey(name)], [token, message, window])
+      const reply = await this.#run(scripts.dropCopies, name, [token, message, window])
       const [longest, told] = reply as [unknown, unknown[]]
       awaited = told.map(String)
       if (isDone()) return
@@ -84,11 +87,13 @@ export class Coherence {
   /**
    * Takes this process off the lists, so that no writer waits for it. Called only when the inbox closes for good:
    * otherwise a sign under way could let this process serve copies although it is off the lists.
+   * @returns resolves when Redis has answered what it was sent, or has been silent for a while
    */
-  leave(): void {
+  async leave(): Promise<void> {
     const inbox = this.#inbox()
     for (const namespace of this.#listed) ignoreRejection(this.#client.call('hdel', copiesKey(namespace), [inbox]))
     this.#listed.clear()
+    if (this.#underWay.size > 0) await atMost(window, systemClock, [Promise.allSettled(this.#underWay)], null)
   }
 
   /** Handles a message about copies. */
@@ -113,7 +118,17 @@ export class Coherence {
     if (inbox === '') return null
     const token = this.#token()
     this.#listed.add(namespace)
-    ignoreRejection(runScript(this.#client, scripts.keepCopies, [copiesKey(namespace)], [inbox, window, token]))
+    ignoreRejection(this.#run(scripts.keepCopies, namespace, [inbox, window, token]))
     return token
+  }
+
+  async #run(script: scripts.Script, name: string, args: readonly (string | number)[]): Promise<unknown> {
+    const reply = runScript(this.#client, script, [copiesKey(name)], args)
+    this.#underWay.add(reply)
+    try {
+      return await reply
+    } finally {
+      this.#underWay.delete(reply)
+    }
   }
 }
