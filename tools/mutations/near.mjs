@@ -56,8 +56,8 @@ export const nearMutations = [
     name: 'who has closed is still waited for',
     rule: 13,
     file: 'src/redis/store.ts',
-    from: '    this.#coherence.leave()\n',
-    to: '',
+    from: 'const left = this.#coherence.leave()',
+    to: 'const left = Promise.resolve()',
     tests: ['test/integration/near.test.ts'],
   },
   {
