@@ -471,9 +471,9 @@ export const mutations = [
   {
     name: 'a key whose invalidation is kept is read all the same',
     rule: 4,
-    file: 'src/core/guard/guarded-store.ts',
-    from: '(key === undefined ? undefined : this.#pending.reasonFor(key))',
-    to: 'undefined',
+    file: 'src/core/guard/store-commands.ts',
+    from: 'const reason = this.#breaker.open ?? refusal',
+    to: 'const reason = this.#breaker.open ?? undefined',
     tests: ['test/unit/guard/pending-invalidations.test.ts'],
   },
   {

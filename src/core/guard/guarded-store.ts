@@ -2,12 +2,12 @@
  * Room: guard. Stands between a cache and its store, so that a silent, failing or forgetful store costs little and
  * loses nothing: deadlines, a circuit breaker, and commands that are repeated until the store has answered.
  *
- * Reading order: guarded-store.ts (every command passes here), circuit-breaker.ts (silence), own-leases.ts (leases that
- * outlive their loads), pending-invalidations.ts (invalidations to replay), backlog.ts (the repetition both share).
+ * Reading order: guarded-store.ts (what must not be lost), store-commands.ts (every command passes here: its deadline),
+ * circuit-breaker.ts (silence), own-leases.ts (leases that outlive their loads), pending-invalidations.ts (invalidations
+ * to replay), backlog.ts (the repetition both share).
  */
-import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Clock } from '../time/clock.ts'
-import { CacheError, closedError, type Failure, ignoreRejection, unansweredError, unavailableError } from '../errors.ts'
+import { CacheError, type Failure, ignoreRejection } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 import { PendingInvalidations } from './pending-invalidations.ts'
 import { OwnLeases } from './own-leases.ts'
@@ -23,40 +23,19 @@ import type {
   StoreUser,
   Wait,
 } from '../contract/store.ts'
-import { InFlightCommands, type InFlightCommand } from '../time/deadline.ts'
-
-/** Settles the promise of a caller. */
-export interface Settle<T> {
-  readonly resolve: (value: T) => void
-  readonly reject: (error: CacheError) => void
-}
-
-/** The particulars of a command. */
-interface CommandAbout<T> {
-  /** The key that is read or claimed: refused while an invalidation of it is pending. Absent for other commands. */
-  readonly key?: string | undefined
-  /** Receives an answer that arrives after the deadline. */
-  readonly late?: ((value: T) => void) | undefined
-  /** When it is sent, by the clock. */
-  readonly since?: number
-}
+import { StoreCommands, type Settle } from './store-commands.ts'
 
 /**
- * A store that answers in time or rejects with STORE_UNAVAILABLE. Every command has a deadline, and a circuit breaker
- * lets a silent store cost that deadline once instead of on every call. Releases of ended leases are repeated until
- * answered, and so are failed invalidations, if the options ask for it.
- *
- * With keys on several servers there is no breaker: the silence of one server must not cost the leases of the others.
+ * A store that answers in time or rejects with STORE_UNAVAILABLE, and that loses nothing: releases of ended leases are
+ * repeated until answered, and so are failed invalidations, if the options ask for it.
  */
 export class GuardedStore {
   readonly #store: Store
   readonly #timeout: number
-  readonly #clock: Clock
   readonly #events: Events
-  readonly #breaker: CircuitBreaker
+  readonly #commands: StoreCommands
   readonly #pending: PendingInvalidations
   readonly #keepsInvalidations: boolean
-  readonly #inFlight: InFlightCommands
   readonly #leases: OwnLeases
   /** The ends of loads that are on their way to the store. */
   readonly #endsUnderWay = new Set<Promise<unknown>>()
@@ -71,11 +50,10 @@ export class GuardedStore {
     this.#store = store
     this.#timeout = timeout
     this.#keepsInvalidations = keepsInvalidations
-    this.#clock = clock
     this.#events = events
-    this.#inFlight = new InFlightCommands(timeout, clock, (...late) => this.#expire(...late))
-    this.#breaker = new CircuitBreaker({ ping: () => store.ping(), onClose: () => this.#catchUp(), clock, events })
-    const invalidate = (key: string, how: Invalidation): Promise<void> => this.#call(() => store.invalidate(key, how))
+    this.#commands = new StoreCommands(store, { timeout, clock, events, onRecovery: () => this.#catchUp() })
+    const invalidate = (key: string, how: Invalidation): Promise<void> =>
+      this.#commands.call(() => store.invalidate(key, how))
     this.#pending = new PendingInvalidations({ invalidate, clock, events })
     const release = (lease: LeaseName): Promise<boolean> => this.#sendRelease(lease)
     this.#leases = new OwnLeases({ release, sharded: store.sharded, clock })
@@ -83,12 +61,12 @@ export class GuardedStore {
 
   /** Whether the circuit breaker is open. */
   get unavailable(): boolean {
-    return this.#breaker.open !== null
+    return this.#commands.outage !== null
   }
 
   /** The error that opened the breaker; `null` while it is closed. */
   get outage(): CacheError | null {
-    return this.#breaker.open
+    return this.#commands.outage
   }
 
   /** Whether an invalidation of the key has yet to reach the store. */
@@ -98,11 +76,11 @@ export class GuardedStore {
 
   /** Runs a command of an operator, which may concern a key whose invalidation is pending. */
   ask<T>(run: (store: Store) => Promise<T>): Promise<T> {
-    return this.#call(() => run(this.#store))
+    return this.#commands.call(() => run(this.#store))
   }
 
   read(key: string, tags?: readonly string[]): Promise<Entry | null> {
-    return this.#call(() => this.#store.read(key, tags), key)
+    return this.#commands.call(() => this.#store.read(key, tags), this.#pending.reasonFor(key))
   }
 
   /**
@@ -110,13 +88,13 @@ export class GuardedStore {
    * @param since now, by the clock
    */
   readInto(key: string, tags: readonly string[], since: number, caller: Settle<Entry | null>): void {
-    this.#start(() => this.#store.read(key, tags), caller, { key, since })
+    this.#commands.send(() => this.#store.read(key, tags), caller, { refusal: this.#pending.reasonFor(key), since })
   }
 
   /** As `read` of each key, with one deadline; `null` if the store has no such command, or some key must not be read. */
   readMany(keys: readonly string[]): Promise<readonly (Entry | null)[]> | null {
     const readMany = this.#store.readMany?.bind(this.#store)
-    return readMany === undefined || this.#pending.count > 0 ? null : this.#call(() => readMany(keys))
+    return readMany === undefined || this.#pending.count > 0 ? null : this.#commands.call(() => readMany(keys))
   }
 
   /** A token for a new load or value. */
@@ -152,13 +130,13 @@ export class GuardedStore {
   }
 
   renew(leases: readonly Lease[]): Promise<boolean>[] {
-    if (this.unavailable) return leases.map(() => this.#call(() => Promise.resolve(false)))
-    return this.#store.renew(leases).map((answer) => this.#call(() => answer))
+    if (this.unavailable) return leases.map(() => this.#commands.call(() => Promise.resolve(false)))
+    return this.#store.renew(leases).map((answer) => this.#commands.call(() => answer))
   }
 
   async set(key: string, token: string, value: NewValue): Promise<void> {
     const reason = this.#pending.reasonFor(key)
-    await this.#call(() => this.#store.set(key, token, value, this.#timeout))
+    await this.#commands.call(() => this.#store.set(key, token, value, this.#timeout))
     this.#pending.forget(key, reason)
   }
 
@@ -166,7 +144,7 @@ export class GuardedStore {
     const reason = this.#pending.reasonFor(key)
     const how = this.#pending.howFor(key, asked)
     try {
-      await this.#call(() => this.#store.invalidate(key, how))
+      await this.#commands.call(() => this.#store.invalidate(key, how))
       this.#pending.forget(key, reason)
     } catch (error) {
       if (!this.#keepsInvalidations || this.#closed || !this.#pending.keep(key, how, error as CacheError)) throw error
@@ -175,12 +153,12 @@ export class GuardedStore {
 
   /** A failure is not kept for replay: nothing here knows which keys must not be read meanwhile. */
   invalidateTags(tags: readonly string[], how: Invalidation): Promise<void> {
-    return this.#call(() => this.#store.invalidateTags(tags, how))
+    return this.#commands.call(() => this.#store.invalidateTags(tags, how))
   }
 
   open(): void {
     this.#store.open(this.#user)
-    if (this.#store.connected !== undefined) void this.#inFlight.allowFor(this.#store.connected)
+    this.#commands.open()
   }
 
   /** Waits for the ends of loads, then sends the backlogs once more, because a closed cache sends nothing. */
@@ -195,11 +173,10 @@ export class GuardedStore {
    */
   async close(): Promise<void> {
     this.#closed = true
-    const { reason = 'other' } = this.#breaker.open ?? {}
-    this.#breaker.stop()
+    const { reason = 'other' } = this.#commands.outage ?? {}
     this.#pending.stop()
     this.#leases.close()
-    this.#inFlight.close()
+    this.#commands.close()
     await this.#store.close(this.#user)
     const { count } = this.#pending
     if (count === 0) return
@@ -244,13 +221,13 @@ export class GuardedStore {
       if (claim.state === 'lease') ignoreRejection(this.release(claim.lease))
       if (claim.state === 'wait') claim.leave()
     }
-    this.#start(send, { resolve, reject: refuse }, { key, late })
+    this.#commands.send(send, { resolve, reject: refuse }, { refusal: this.#pending.reasonFor(key), late })
   }
 
   /** A claim whose further command has the deadline, too. */
   #guarded(claim: Claim): Claim {
     if (claim.state !== 'wait' || claim.stillLoads === undefined) return claim
-    return { ...claim, stillLoads: () => this.#call(async () => (await claim.stillLoads?.()) ?? false) }
+    return { ...claim, stillLoads: () => this.#commands.call(async () => (await claim.stillLoads?.()) ?? false) }
   }
 
   /** Ends a load. If the store's answer is missing, the lease is released. */
@@ -264,7 +241,7 @@ export class GuardedStore {
         ignoreRejection(this.release(lease))
         reject(error)
       }
-      this.#start(run, { resolve: answer, reject: release }, {})
+      this.#commands.send(run, { resolve: answer, reject: release })
     })
     return this.#track(end)
   }
@@ -278,44 +255,7 @@ export class GuardedStore {
 
   /** A late answer may bring a lease after the close, and that lease must still be released. */
   #sendRelease(lease: LeaseName): Promise<boolean> {
-    return this.#closed ? this.#store.release(lease) : this.#call(() => this.#store.release(lease))
-  }
-
-  #call<T>(run: () => Promise<T>, key?: string, late?: (value: T) => void): Promise<T> {
-    return new Promise<T>((resolve, reject) => this.#start(run, { resolve, reject }, { key, late }))
-  }
-
-  #start<T>(
-    run: () => Promise<T>,
-    { resolve, reject }: Settle<T>,
-    { key, late, since = this.#clock.now() }: CommandAbout<T>,
-  ): void {
-    if (this.#closed) return reject(closedError())
-    const refusal = this.#breaker.open ?? (key === undefined ? undefined : this.#pending.reasonFor(key))
-    if (refusal !== undefined) return reject(refusal)
-    const command: InFlightCommand = { since, before: this.#breaker.answers, reject }
-    this.#inFlight.begin(command)
-    attempt(run).then(
-      (value) => {
-        this.#breaker.answered()
-        if (this.#inFlight.end(command)) resolve(value)
-        else late?.(value)
-      },
-      (cause: unknown) => {
-        if (!this.#inFlight.end(command)) return
-        const error = unavailableError(cause, this.#store.diagnose?.(cause))
-        this.#events.emit('storeFailure', { error })
-        reject(error)
-      },
-    )
-  }
-
-  #expire(reject: (error: CacheError) => void, waited: number, before: number): void {
-    if (this.#closed) return reject(closedError())
-    const error = unansweredError(waited, this.#store.diagnose?.())
-    this.#events.emit('storeFailure', { error })
-    reject(error)
-    if (this.#breaker.answers === before && !this.#store.sharded) this.#breaker.trip(error)
+    return this.#closed ? this.#store.release(lease) : this.#commands.call(() => this.#store.release(lease))
   }
 
   readonly #user: StoreUser = {
@@ -330,14 +270,5 @@ export class GuardedStore {
   #catchUp(): void {
     this.#leases.giveBackAgain()
     void this.#pending.replay()
-  }
-}
-
-/** A user's store may throw where it should reject. */
-function attempt<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return run()
-  } catch (error) {
-    return Promise.reject(error)
   }
 }
