@@ -126,6 +126,7 @@ function planned(options: WarmUpOptions): {
     refreshAhead: false,
     // Without the store nothing can be warmed, and the loads would be wasted.
     onStoreFailure: 'throw',
+    priority: 'low',
     ...given,
     jitter: spread,
   }

@@ -44,12 +44,15 @@ export class CacheError extends Error {
   readonly key: string | undefined
   /** Why the store is unavailable; only with STORE_UNAVAILABLE. */
   declare readonly reason?: UnavailableReason
+  /** After how long it may be worth to ask again, in milliseconds; only with OVERLOADED. */
+  declare readonly retryAfter?: number
 
   constructor(code: CacheErrorCode, message: string, about: AboutError = {}) {
     super(message, 'cause' in about ? { cause: about.cause } : undefined)
     this.code = code
     this.key = about.key
     if (about.reason !== undefined) this.reason = about.reason
+    if (about.retryAfter !== undefined) this.retryAfter = about.retryAfter
   }
 }
 
@@ -57,6 +60,7 @@ interface AboutError {
   readonly key?: string | undefined
   readonly cause?: unknown
   readonly reason?: UnavailableReason | undefined
+  readonly retryAfter?: number | undefined
 }
 
 /** A key for a message: quoted, control characters escaped, cut after 100 characters. */

@@ -26,6 +26,7 @@ import type {
 } from '../core/contract/store.ts'
 import type { MemoryLease, Rest } from './held-lease.ts'
 import { MemoryInspection } from './inspection.ts'
+import { MemoryPermits } from './permits.ts'
 import { MemoryTags } from './tags.ts'
 
 /** The lease protocol in the memory of this process. */
@@ -34,6 +35,7 @@ export class MemoryStore implements Store {
   readonly near: NearPlan | undefined
   readonly inspection: MemoryInspection
   readonly clock: Clock
+  readonly permits: MemoryPermits
   readonly #values: LRUCache<string, StoredValue>
   readonly #held = new Map<string, MemoryLease>()
   readonly #resting: LRUCache<string, Rest>
@@ -45,6 +47,7 @@ export class MemoryStore implements Store {
   constructor(near: NearPlan, clock: Clock) {
     this.clock = clock
     this.near = near
+    this.permits = new MemoryPermits(clock)
     const { max, maxSize } = near
     const sizeCalculation = (value: StoredValue, key: string): number => value.payload.byteLength + 2 * key.length + 64
     this.#values = new LRUCache<string, StoredValue>({ max, maxSize, sizeCalculation })

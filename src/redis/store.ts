@@ -23,6 +23,7 @@ import { Inbox, type InboxOwner } from './push/inbox.ts'
 import { RedisInspection } from './values/inspection.ts'
 import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/keys.ts'
 import { failedIn, isUnderWay, listening } from './values/outcome.ts'
+import { RedisPermits } from './values/permits.ts'
 import { Reader } from './values/reader.ts'
 import { renewed } from './values/renewal.ts'
 import { loadScript, runScript } from './connection/run-script.ts'
@@ -53,6 +54,7 @@ export class RedisStore implements Store {
   readonly sharded: boolean
   readonly connected: Promise<void> | undefined
   readonly inspection: RedisInspection
+  readonly permits: RedisPermits
   readonly #client: RedisPort
   readonly #clock: ServerClock
   readonly #tags: Tags
@@ -83,6 +85,7 @@ export class RedisStore implements Store {
     const { keyPrefix } = client
     const mayHaveForgotten = (): void => {
       for (const user of this.#users) user.mayHaveForgotten()
+      this.permits.confirmAll()
     }
     const trouble = (this.#trouble = ConnectionTrouble.of(client))
     this.#serverChange = new ServerChange(client, mayHaveForgotten)
@@ -90,7 +93,10 @@ export class RedisStore implements Store {
     const owner: InboxOwner = {
       copies: this.#coherence,
       trouble,
-      confirmLeases: () => this.#held.confirmAll(),
+      confirmLeases: () => {
+        this.#held.confirmAll()
+        this.permits.confirmAll()
+      },
       pushed: (up) => {
         for (const user of this.#users) user.pushed(up)
       },
@@ -100,6 +106,7 @@ export class RedisStore implements Store {
       },
     }
     this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
+    this.permits = new RedisPermits(client, this.#inbox)
     this.#held = new HeldLeases(this.#inbox, (leases) => this.renew(leases))
   }
 

@@ -16,6 +16,7 @@ import { Near, type NearParts } from '../near/near.ts'
 import { Events } from '../observe/events.ts'
 import { Tracing } from '../observe/tracing.ts'
 import type { CachePlan } from '../options/plan.ts'
+import { Sources } from '../source/sources.ts'
 import { causalClock } from '../time/clock.ts'
 import { Deadlines } from '../time/deadlines.ts'
 import { describeHolder } from './explain.ts'
@@ -68,6 +69,7 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
     hardDeadlines: new Deadlines(clock, 'background'),
     // With keys on several servers, the silence of one must not hold up the claims of the others.
     claims: new Semaphore(backing.sharded ? Number.POSITIVE_INFINITY : mostClaims),
+    sources: elder?.sources ?? new Sources(plan.sources, backing, { clock, timeout: commandTimeout }),
     unleased: new UnleasedLoads({ most, mostQueued, patience: commandTimeout, clock, events }),
     holder,
   }

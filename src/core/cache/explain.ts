@@ -54,7 +54,7 @@ export interface ExplainedValue {
 /** The state of a key in this process. */
 export interface ExplainedHere {
   /** `resting`: a load failed, and during its cool-down this process starts no refresh while there is a stale value. */
-  readonly flight: 'none' | 'claiming' | 'waiting' | 'loading' | 'filling' | 'resting'
+  readonly flight: 'none' | 'claiming' | 'waiting' | 'queued' | 'loading' | 'filling' | 'resting'
   /** How many callers have no answer yet. */
   readonly callers: number
   /** How many loads run or queue without a lease. */
@@ -111,6 +111,9 @@ export async function explainKey(
       : []),
     ...(here.flight === 'resting'
       ? ['A load failed: until its cool-down is over, this process asks for no refresh']
+      : []),
+    ...(here.flight === 'queued'
+      ? ['Its load waits here for a permit of its source, or without a lease for a place']
       : []),
     ...(here.storeAway === null ? [] : [`The store is away for this process: ${here.storeAway.message}`]),
   ]

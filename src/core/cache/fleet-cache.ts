@@ -101,7 +101,10 @@ export class FleetCache implements Cache {
       if (this.#parts.near !== null || !this.#isOpen) {
         return await Promise.allSettled(keys.map((key) => this.getOrLoad(key, loader, options)))
       }
-      return await this.#parts.callers.askMany(keys.map((key) => this.#caller('getOrLoad', key, loader, options)))
+      const batch = {}
+      const callers = keys.map((key) => this.#caller('getOrLoad', key, loader, options))
+      for (const caller of callers) caller.batch = batch
+      return await this.#parts.callers.askMany(callers)
     })
   }
 
@@ -265,10 +268,11 @@ export class FleetCache implements Cache {
   }
 
   async #closeAll(timeout: number): Promise<void> {
-    const { store, events } = this.#parts
+    const { store, events, sources } = this.#parts
     events.endWatch()
     await Promise.all([this, ...this.#siblings].map((cache) => cache.#end(timeout)))
     await store.drain()
+    await sources.close()
     await store.close()
   }
 

@@ -182,7 +182,7 @@ export class ObservingCache implements Cache {
     signal?.throwIfAborted()
     const { clock } = this.#plan
     const deadlines = this.#deadlines
-    const node: LoadNode = { key, cache: this, parent: currentLoad(), waitsFor: new Set(), running: true }
+    const node: LoadNode = { key, cache: this, parent: currentLoad(), waitsFor: new Set(), running: true, permit: null }
     const loaded = runLoader({
       key,
       loader,
@@ -194,6 +194,7 @@ export class ObservingCache implements Cache {
       fence: null,
       stale: null,
       loss: new Loss(),
+      permit: null,
     })
     const { signal: _, ...rest } = ofPlaceholders(options) ?? {}
     // The caller's own load reports its error; the shadow's copy of it has no consumer.

@@ -6,6 +6,7 @@
  */
 import type { Diagnosis, Failure } from '../errors.ts'
 import type { Clock } from '../time/clock.ts'
+import type { Permits } from './permits.ts'
 
 /**
  * The store of values and leases. One contract for memory, Redis and every wrapper of them; `herdless/testing` has the
@@ -22,6 +23,9 @@ export interface Store {
 
   /** The clock by which values age, and so that of its caches; absent if it is that of a server. */
   readonly clock?: Clock | undefined
+
+  /** The permits of sources, for all processes that use the store; absent if it has none. */
+  readonly permits?: Permits | undefined
 
   /** The operations of operators; absent if the store knows no more than `read` returns. */
   readonly inspection?: Inspection

@@ -39,6 +39,8 @@ export class Caller {
   readonly askedAtMs: number
   /** The load whose loader is the caller. */
   readonly parent: LoadNode | null = currentLoad()
+  /** The call for many keys that it is part of. */
+  batch: object | null = null
   /** What it has read last; `null` before. */
   read: ReadResult | null = null
   past: Past = newcomer
@@ -67,6 +69,11 @@ export class Caller {
 
   get plan(): Plan {
     return this.#call.plan
+  }
+
+  /** Whether it goes behind all others that wait for its source. */
+  get isLow(): boolean {
+    return this.plan.priority === 'low'
   }
 
   /** The tags of the value, as far as the caller knows them. */

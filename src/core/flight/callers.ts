@@ -294,7 +294,7 @@ export class Callers {
   #loadAlone(caller: Caller): Promise<unknown> {
     const flight = this.#unleasedFlight(caller)
     const ended = flight.join(caller, caller.waitsUntil(this.#parts.clock))
-    this.#parts.unleased.beginAlone(flight)
+    void this.#parts.unleased.beginAlone(flight)
     return ended.then((end) => this.#take(caller, end))
   }
 

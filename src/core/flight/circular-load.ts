@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { CacheError } from '../errors.ts'
+import type { Permit } from '../source/permit.ts'
 import type { Clock, Timer } from '../time/clock.ts'
 
 /** A load under way, as a node in the wait-for graph of this process. */
@@ -11,6 +12,8 @@ export interface LoadNode {
   readonly running: boolean
   /** The load whose loader started this one and waits for it. */
   readonly parent: LoadNode | null
+  /** The permit under which its loader runs; `null` if it needs none. */
+  readonly permit: Permit | null
   /** The flights that its loader waits for now, one edge per call. */
   readonly waitsFor: Set<{ readonly to: LoadNode }>
 }

@@ -51,9 +51,9 @@ export class Flights {
   }
 
   /** The state of a key's flight. `resting`: a load failed, and its stale value is not refreshed yet. */
-  stateOf(key: string): 'none' | 'resting' | Exclude<FlightState, 'queued' | 'over'> {
+  stateOf(key: string): 'none' | 'resting' | Exclude<FlightState, 'over'> {
     const state = this.#byKey.get(key)?.state ?? 'over'
-    if (state !== 'over' && state !== 'queued') return state
+    if (state !== 'over') return state
     return this.#parts.pacing.isResting(key) ? 'resting' : 'none'
   }
 

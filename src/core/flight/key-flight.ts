@@ -1,18 +1,21 @@
 import { isSameKind } from '../codec/schema.ts'
+import type { Urgency } from '../contract/permits.ts'
 import type { CacheError } from '../errors.ts'
 import { endTrace, type FlightTrace } from '../observe/tracing.ts'
+import type { Permit } from '../source/permit.ts'
 import type { CausalTime } from '../time/clock.ts'
 import { always, askedBefore, type Answer } from './answer.ts'
 import type { Caller } from './caller.ts'
 import type { LoadNode } from './circular-load.ts'
+import type { Queueing } from './queueing.ts'
 import type { FlightParts } from './parts.ts'
 
 /** The end of a caller's wait: the answer of its flight, or `late` if its time is over before. */
 export type WaitEnd = Answer | { readonly state: 'late' }
 
 /**
- * The state of a flight. Callers can join until its loader has ended. `queued`: a load without a lease that has no place
- * yet. `filling`: the loader has ended, so the answer may be older than a new caller.
+ * The state of a flight. Callers can join until its loader has ended. `queued`: its load waits for a permit of its
+ * source, or without a lease for a place. `filling`: the loader has ended, so the answer may be older than a new caller.
  */
 export type FlightState = 'claiming' | 'waiting' | 'queued' | 'loading' | 'filling' | 'over'
 
@@ -31,6 +34,9 @@ export abstract class KeyFlight implements LoadNode {
   hasStale = false
   /** How many callers wait for it. */
   callers = 0
+  permit: Permit | null = null
+  /** The wait for the permit of its load. */
+  queueing: Queueing | null = null
   /** Only callers that asked before this moment may join: for later ones its answer will not count. */
   currentAsOf: CausalTime = always
   protected readonly parts: FlightParts
@@ -87,6 +93,13 @@ export abstract class KeyFlight implements LoadNode {
     this.abandon(error)
   }
 
+  /** How urgent its load is, and until when it is of use, by the clock. */
+  get need(): { readonly urgency: Urgency; readonly until: number } {
+    const { isLow, askedAtMs, plan } = this.lead
+    if (this.callers === 0) return { urgency: 1, until: Number.POSITIVE_INFINITY }
+    return { urgency: isLow ? 2 : 0, until: askedAtMs + plan.waitTimeout }
+  }
+
   /** Whether its loader runs. */
   get running(): boolean {
     return this.state === 'loading'
@@ -112,6 +125,7 @@ export abstract class KeyFlight implements LoadNode {
     const joined = this.callers === 0 ? size - 1 : size
     if (joined > 0) events.joined(this.key, joined)
     this.callers += size
+    this.queueing?.joined(caller, until)
     const at = Math.ceil(until)
     // Most callers join when they ask.
     const since = caller.past.flights === 0 ? caller.askedAtMs : clock.now()

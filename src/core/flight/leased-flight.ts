@@ -117,6 +117,11 @@ export class LeasedFlight extends KeyFlight {
     return this.callers > 0 || (this.isRefresh && this.parts.clock.now() < began + this.lead.plan.waitTimeout)
   }
 
+  /** Whether its load is still of use. */
+  get isWanted(): boolean {
+    return this.callers > 0 || this.isRefresh
+  }
+
   /** Whether to end after so many voided loads, because callers load without a lease after some, or half of their time. */
   #mustEndAfter(voided: number): boolean {
     const { askedAtMs, plan } = this.lead

@@ -4,12 +4,14 @@ import type { Entry, Lease } from '../contract/store.ts'
 import { applyJitter } from '../entry/freshness.ts'
 import type { WatchedLease } from '../lease/watchdog.ts'
 import type { FlightTrace } from '../observe/tracing.ts'
+import { Permit } from '../source/permit.ts'
 import { drawRandom, type CausalTime } from '../time/clock.ts'
 import { atMost } from '../time/deadline.ts'
 import { always, type Answer } from './answer.ts'
 import type { Granted, LeasedFlight } from './leased-flight.ts'
 import { runLoader, type LoadResult, type LoadRun, type LostLoad } from './loader.ts'
 import type { FlightParts } from './parts.ts'
+import { enterSource, type Entrance } from './queueing.ts'
 import { LostFlight } from './unleased-flight.ts'
 
 /** How long a load waits for an older load of its key that was voided but still runs, in milliseconds. */
@@ -51,6 +53,14 @@ class LeasedLoad {
     if (lost !== null) {
       watch.end()
       return await this.#loseLease(lost)
+    }
+    if (this.#flight.lead.plan.source !== null) {
+      const entrance = await this.#enter()
+      if (entrance instanceof CacheError) {
+        watch.end()
+        return entrance.code === 'OVERLOADED' ? await this.#surrender(entrance) : await this.#loseLease(entrance)
+      }
+      this.#flight.permit = entrance
     }
     const replaced = this.#begin()
     const beganAt = this.#parts.causalNow()
@@ -112,6 +122,16 @@ class LeasedLoad {
     return new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost before the load began`, { key })
   }
 
+  /** Waits for the permit of the source. */
+  async #enter(): Promise<Entrance> {
+    const { key, loss } = this.#flight
+    loss.tell((error) => this.#flight.queueing?.stop(error))
+    const entrance = await enterSource(this.#flight, this.#parts)
+    if (loss.reason === null && (entrance instanceof CacheError || this.#flight.isWanted)) return entrance
+    if (entrance instanceof Permit) entrance.giveBack()
+    return loss.reason ?? new CacheError('LEASE_LOST', `Nobody waits for ${quoted(key)} any more`, { key })
+  }
+
   /** Reports that the load begins; returns the value that it will replace. */
   #begin(): Stale | null {
     const { key, existing, waitingSince } = this.#flight
@@ -137,7 +157,8 @@ class LeasedLoad {
     const { loader, plan, tags } = lead
     const { clock, hardDeadlines: deadlines } = this.#parts
     const { fence } = this.#lease
-    const load = { key, loader, plan, tags, clock, deadlines, node: this.#flight, fence, stale, loss }
+    const { permit } = this.#flight
+    const load = { key, loader, plan, tags, clock, deadlines, node: this.#flight, fence, stale, loss, permit }
     return this.#trace.run(() => runLoader(load))
   }
 

@@ -12,6 +12,7 @@ import type { Plan } from '../options/plan.ts'
 import type { Validators } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
 import { checkedValidators, validatorsOf } from '../entry/validators.ts'
+import type { Permit } from '../source/permit.ts'
 import type { Loss } from './loss.ts'
 
 /** Gets a value from the source; may be synchronous. */
@@ -107,6 +108,8 @@ interface RunnableLoad {
   readonly stale: Stale | null
   /** Ends the wait for the result. */
   readonly loss: Loss
+  /** The right to run now; given back when the loader has settled. */
+  readonly permit: Permit | null
 }
 
 /** The loader's statements about its result. */
@@ -218,12 +221,15 @@ class LoaderRun implements Due {
   readonly #load: RunnableLoad
   readonly #context: RecordingContext
   readonly #startedAt: number
+  /** Until it is given back. */
+  #permit: Permit | null
   /** Receives the result; once the lease is lost, for the `ended` of that. */
   #end: (result: LoadRun) => void
 
   constructor(load: RunnableLoad, end: (result: LoadRun) => void) {
     const { clock, deadlines, loss, loader, node, plan } = load
     this.#load = load
+    this.#permit = load.permit
     this.#end = end
     this.#context = new RecordingContext(load)
     this.#startedAt = clock.now()
@@ -239,7 +245,12 @@ class LoaderRun implements Due {
     const error = new CacheError('LOAD_TIMEOUT', message, { key })
     this.#end({ state: 'failed', error, cooldown: plan.failureCooldown, tags: this.#context.said.tags })
     this.#context.abort(error)
+    this.#permit?.source.ended(plan.hardTimeout, error)
+    // The loader still loads. A source that never answers must not keep its permits for ever.
+    if (this.#permit !== null) this.#load.deadlines.add(this.#startedAt + 2 * plan.hardTimeout, this.#overdue)
   }
+
+  readonly #overdue: Due = { expire: () => this.#giveBack() }
 
   readonly #lose = (error: CacheError): void => {
     this.#context.abort(error)
@@ -249,11 +260,28 @@ class LoaderRun implements Due {
   }
 
   readonly #returned = (value: unknown): void => {
-    this.#end(resultOf(value, this.#load, this.#context.said, this.#took()))
+    const took = this.#took()
+    this.#told(took)
+    this.#end(resultOf(value, this.#load, this.#context.said, took))
   }
 
   readonly #threw = (thrown: unknown): void => {
-    this.#end(resultOfError(thrown, this.#load, this.#context.said, this.#took()))
+    const took = this.#took()
+    const result = resultOfError(thrown, this.#load, this.#context.said, took)
+    this.#told(took, result.state === 'failed' ? thrown : undefined)
+    this.#end(result)
+  }
+
+  /** Says to the source how the load has ended, unless it was too late, and gives the permit back. */
+  #told(took: number, error?: unknown): void {
+    if (took < this.#load.plan.hardTimeout) this.#permit?.source.ended(took, error)
+    this.#giveBack()
+  }
+
+  #giveBack(): void {
+    this.#permit?.giveBack()
+    this.#permit = null
+    this.#load.deadlines.delete(this.#startedAt + 2 * this.#load.plan.hardTimeout, this.#overdue)
   }
 
   /** The loader has ended: how long it took. */

@@ -7,6 +7,7 @@ import type { Watchdog } from '../lease/watchdog.ts'
 import type { Near } from '../near/near.ts'
 import type { Events } from '../observe/events.ts'
 import type { Tracing } from '../observe/tracing.ts'
+import type { Sources } from '../source/sources.ts'
 import type { CausalTime, Clock } from '../time/clock.ts'
 import type { Deadlines } from '../time/deadlines.ts'
 import type { Pacing } from './pacing.ts'
@@ -32,6 +33,7 @@ export interface FlightParts {
   /** The hard timeouts of loads, which keep no process alive. */
   readonly hardDeadlines: Deadlines
   readonly unleased: UnleasedLoads
+  readonly sources: Sources
   /** Bounds the claims under way. A burst of keys then goes on in waves, and what a wave has allocated dies young. */
   readonly claims: Semaphore
   /** The description of this process in its claims. */

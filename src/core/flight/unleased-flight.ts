@@ -7,6 +7,7 @@ import { runLoader, type LoadResult, type LoadRun } from './loader.ts'
 import type { CausalTime } from '../time/clock.ts'
 import { Loss } from './loss.ts'
 import type { FlightParts } from './parts.ts'
+import { enterSource } from './queueing.ts'
 
 /**
  * A flight that loads without a lease, because the store is away or cannot decide who loads. Its value is not stored.
@@ -27,6 +28,25 @@ export class UnleasedFlight extends KeyFlight {
     this.#stale = stale
   }
 
+  /** Whether its source has a limit. */
+  get isLimited(): boolean {
+    return this.lead.plan.source !== null
+  }
+
+  /** Waits for the permit of its source; returns whether its load may begin, which it may not if it was refused. */
+  async enters(): Promise<boolean> {
+    const entrance = await enterSource(this, this.parts)
+    if (entrance instanceof CacheError) {
+      this.refuse({ state: 'failed', error: entrance, currentAsOf: always })
+      return false
+    }
+    this.permit = entrance
+    if (this.callers > 0) return true
+    entrance?.giveBack()
+    this.refuse({ state: 'again' })
+    return false
+  }
+
   /** Its load may begin. */
   begin(): void {
     this.state = 'loading'
@@ -40,6 +60,7 @@ export class UnleasedFlight extends KeyFlight {
   }
 
   protected abandon(error: CacheError): void {
+    this.queueing?.stop(error)
     this.refuse({ state: 'failed', error, currentAsOf: always })
     this.#loss.lose(error)
   }
@@ -57,7 +78,7 @@ export class UnleasedFlight extends KeyFlight {
     events.emit('load', { key, leased: false })
     const expected = near?.expectAlone(key) ?? null
     const trace = tracing.begin('load', key)
-    const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss }
+    const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss, permit: this.permit }
     const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, deadlines, ...own }))
     const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
     const run: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept, cooldown: 0, tags } : loaded

@@ -41,8 +41,11 @@ export class UnleasedLoads {
   readonly #lines = new Map<string, Line>()
   readonly #queue = new Set<UnleasedFlight>()
   readonly #open = new Set<KeyFlight>()
-  /** Those of them that have a place; at most `most`, unless loaders wait for more. */
+  /** Those of them that have begun, and how many places they take: at most `most`, unless loaders wait for more. */
   readonly #begun = new Set<KeyFlight>()
+  #places = 0
+  /** Those that wait for a permit of their source. */
+  readonly #entering = new Set<UnleasedFlight>()
 
   /** @param options.patience in milliseconds */
   constructor(options: { most: number; mostQueued: number; patience: number; clock: Clock; events: Events }) {
@@ -77,8 +80,9 @@ export class UnleasedLoads {
   }
 
   /** Begins a load for one caller alone, beside all others: its result will not be shared. */
-  beginAlone(flight: UnleasedFlight): void {
-    this.#launched(flight).begin()
+  async beginAlone(flight: UnleasedFlight): Promise<void> {
+    this.#launched(flight)
+    if (!flight.isLimited || (await flight.enters())) flight.begin()
   }
 
   /**
@@ -132,11 +136,23 @@ export class UnleasedLoads {
   /** Begins a load, or queues it for a place, or refuses it. */
   #start(line: Line, flight: UnleasedFlight): void {
     if (line.next !== flight) return
+    if (flight.isLimited) return void this.#enter(line, flight)
     if (flight.isUrgent) return this.#begin(line, flight)
     if (this.#queue.has(flight)) return
-    if (this.#begun.size < this.#most && this.#queue.size === 0) return this.#begin(line, flight)
+    if (this.#places < this.#most && this.#queue.size === 0) return this.#begin(line, flight)
     if (this.#queue.size >= this.#mostQueued) return this.#refuse(line, flight)
     this.#queue.add(flight)
+  }
+
+  /** Begins a load, or refuses it, as its source allows: that bounds the loads of the whole fleet. */
+  async #enter(line: Line, flight: UnleasedFlight): Promise<void> {
+    if (this.#entering.has(flight)) return
+    this.#entering.add(flight)
+    const may = await flight.enters()
+    this.#entering.delete(flight)
+    if (may) return this.#begin(line, flight)
+    this.#leaveNext(line)
+    this.#freeKey(flight.key, line)
   }
 
   #begin(line: Line, flight: UnleasedFlight): void {
@@ -149,12 +165,14 @@ export class UnleasedLoads {
     line.count++
     line.running = flight
     this.#begun.add(flight)
+    if (!flight.isLimited) this.#places++
     flight.begin()
   }
 
   #over(flight: KeyFlight): void {
     this.#open.delete(flight)
     if (!this.#begun.delete(flight)) return
+    if (!(flight as UnleasedFlight).isLimited) this.#places--
     this.#ended(flight.key, this.#line(flight.key), flight)
     this.#fillPlaces()
   }
@@ -202,7 +220,7 @@ export class UnleasedLoads {
 
   #fillPlaces(): void {
     for (const flight of this.#queue) {
-      if (this.#begun.size >= this.#most) return
+      if (this.#places >= this.#most) return
       this.#begin(this.#line(flight.key), flight)
     }
   }

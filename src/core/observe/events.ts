@@ -63,8 +63,15 @@ export interface CacheEvents {
   kept: { invalidations: number; error: CacheError }
   /** All kept invalidations have been carried out. */
   replayed: { invalidations: number; after: number }
-  /** A load was refused while the store was away, because too many loads queued for a place. */
-  overloaded: { key: string; queued: number }
+  /** A load waits for a permit of its source. */
+  queued: { key: string; source: string }
+  /** That wait has ended, with a permit or without one. */
+  permitted: { key: string; source: string; duration: number }
+  /**
+   * A load was refused: while the store was away, because too many loads queued for a place; or because of the limits of
+   * its `source`.
+   */
+  overloaded: { key: string; queued: number; source?: string }
   /** An address had too many responses that differ by request fields: the oldest one was voided. */
   crowdedOut: { key: string; variants: number }
 }
@@ -92,6 +99,8 @@ const names: Record<keyof CacheEvents, true> = {
   push: true,
   kept: true,
   replayed: true,
+  queued: true,
+  permitted: true,
   overloaded: true,
   crowdedOut: true,
 }

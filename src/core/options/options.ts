@@ -11,6 +11,7 @@ import type { MaybeSchema, Schema, Taken } from '../codec/schema.ts'
 import type { ErrorOptions } from '../codec/portable-error.ts'
 import type { Duration } from '../time/duration.ts'
 import type { Store } from '../contract/store.ts'
+import type { SourceOptions } from './source-plan.ts'
 
 /** The options of a cache that a call may override. */
 export interface LoadOptions {
@@ -52,6 +53,11 @@ export interface LoadOptions {
   readonly errorKind?: ((error: unknown, key: string) => ErrorKind | undefined) | undefined
   /** Without the store: `'load'` with single flight in this process (default), or `'throw'` STORE_UNAVAILABLE. */
   readonly onStoreFailure?: 'load' | 'throw' | undefined
+  /**
+   * The source that the loader loads from: one of the option `sources` of the cache, whose limits then hold for its loads.
+   * Default: none.
+   */
+  readonly source?: string | undefined
   /** The largest payload that travels in the message which wakes the waiters, in bytes. Default 4096. */
   readonly inlineLimit?: number | undefined
   /** The largest payload, in bytes; a larger one is refused with VALUE_TOO_LARGE. Default 16777216 (16 MiB). */
@@ -96,6 +102,8 @@ export type ErrorKind = 'failure' | 'unremembered' | 'answer'
 
 /** The options of one call. */
 export interface CallOptions extends LoadOptions {
+  /** `'low'`: its load goes behind all others that wait for its source, as those of `warmUp` do. Default `'normal'`. */
+  readonly priority?: 'normal' | 'low' | undefined
   /** Ends this caller's wait with the signal's reason; the load goes on for other callers. */
   readonly signal?: AbortSignal | undefined
 }
@@ -144,6 +152,8 @@ export interface CacheOptions extends LoadOptions {
    * would have had. Default `'cache'`.
    */
   readonly mode?: 'cache' | 'observe' | undefined
+  /** The limits of sources, by name; those of one name on one Redis hold for the whole fleet. Default: none. */
+  readonly sources?: Readonly<Record<string, SourceOptions>> | undefined
   /** How many loads this process runs at once while the store is away; further loads queue. Default 64. */
   readonly maxConcurrentLoads?: number | undefined
   /** How many loads may queue then; further callers get OVERLOADED. Default 1 000. */

@@ -36,6 +36,7 @@ import type {
   ValueOptions,
 } from './options.ts'
 import type { Invalidation, NearPlan, Store } from '../contract/store.ts'
+import { checkedSource, checkedSources, type SourcePlan } from './source-plan.ts'
 import { checkedTags } from '../entry/tags.ts'
 
 /** `LoadOptions`, complete and checked, in milliseconds and bytes. */
@@ -55,6 +56,8 @@ export interface Plan extends Kind {
   readonly onStoreFailure: 'load' | 'throw'
   readonly inlineLimit: number
   readonly maxValueSize: number
+  readonly source: string | null
+  readonly priority: 'normal' | 'low'
   /** In the order in which they are tried. */
   readonly migrate: readonly Migration[]
 }
@@ -66,6 +69,7 @@ export interface CachePlan extends Plan {
   readonly prefixes: string | null
   readonly near: NearPlan | null
   readonly mode: 'cache' | 'observe'
+  readonly sources: ReadonlyMap<string, SourcePlan>
   readonly maxConcurrentLoads: number
   readonly maxQueuedLoads: number
   readonly onInvalidateFailure: 'throw' | 'replay'
@@ -93,6 +97,8 @@ const defaults: Plan = {
   onStoreFailure: 'load',
   inlineLimit: 4_096,
   maxValueSize: 16_777_216,
+  source: null,
+  priority: 'normal',
   schema: null,
   version: null,
   migrate: [],
@@ -115,12 +121,14 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   onStoreFailure: oneOf('load', 'throw'),
   inlineLimit: integer(0),
   maxValueSize: integer(1),
+  source: checkedSource,
   version: checkedVersion,
 }
 
 const callChecks: Record<keyof CallOptions | keyof ValueOptions, Check> = {
   ...loadChecks,
   signal: checkedSignal,
+  priority: oneOf('normal', 'low'),
   schema: checkedSchema,
   migrate: checkedMigrations,
 }
@@ -147,6 +155,7 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   prefixes: checkedSeparator,
   near: checkedNear,
   mode: oneOf('cache', 'observe'),
+  sources: checkedSources,
   maxConcurrentLoads: integer(1),
   maxQueuedLoads: integer(0),
   onInvalidateFailure: oneOf('throw', 'replay'),
@@ -170,6 +179,7 @@ export function planOf(options: CacheOptions): CachePlan {
     prefixes: null,
     near: null,
     mode: 'cache',
+    sources: new Map(),
     maxConcurrentLoads: 64,
     maxQueuedLoads: 1_000,
     onInvalidateFailure: 'throw',

@@ -1,0 +1,71 @@
+import { CacheError } from '../errors.ts'
+import type { Place } from '../source/line.ts'
+import { Permit } from '../source/permit.ts'
+import type { Source } from '../source/source.ts'
+import type { Caller } from './caller.ts'
+import type { LoadNode } from './circular-load.ts'
+import type { KeyFlight } from './key-flight.ts'
+import type { FlightParts } from './parts.ts'
+
+/** How a load is to begin: with a permit, without one because it needs none, or not at all. */
+export type Entrance = Permit | CacheError | null
+
+/** The wait of a flight for the permit of its load. Meanwhile callers may join it. */
+export class Queueing {
+  readonly ended: Promise<Entrance>
+  readonly #source: Source
+  readonly #place: Place
+  #stop!: (end: CacheError | null) => void
+
+  constructor(source: Source, place: Place) {
+    this.#source = source
+    this.#place = place
+    const stopped = new Promise<CacheError | null>((resolve) => (this.#stop = resolve))
+    this.ended = Promise.race([place.ended, stopped])
+  }
+
+  /** A caller joins: the load is as urgent as the caller, and may use the permit of the loader that the caller is. */
+  joined(caller: Caller, until: number): void {
+    if (!caller.isLow) this.#place.joined(until)
+    if (holdsAbove(caller.parent, this.#source)) this.stop(null)
+  }
+
+  /** Ends the wait. */
+  stop(end: CacheError | null): void {
+    this.#place.leave()
+    this.#stop(end)
+    // The permit may have come in the same moment.
+    void this.ended.then((entry) => {
+      if (entry === end) void this.#place.ended.then((late) => late instanceof Permit && late.giveBack())
+    })
+  }
+}
+
+/** Whether one of these loaders holds a permit of the source: it waits for what it loads, and does not use it itself. */
+function holdsAbove(node: LoadNode | null, source: Source): boolean {
+  for (let above = node; above !== null; above = above.parent) if (above.permit?.source === source) return true
+  return false
+}
+
+/** Asks for the permit of a flight's load, if its source has a limit, and waits for it. */
+export async function enterSource(flight: KeyFlight, { sources, clock, events }: FlightParts): Promise<Entrance> {
+  const { key, lead, parent } = flight
+  const source = sources.of(lead.plan.source)
+  if (source === null || holdsAbove(parent, source)) return null
+  const since = clock.now()
+  const place = source.enter({ key, batch: lead.batch, ...flight.need })
+  let end: Entrance
+  if (place instanceof CacheError) end = place
+  else {
+    events.emit('queued', { key, source: source.name })
+    flight.state = 'queued'
+    flight.queueing = new Queueing(source, place)
+    end = await flight.queueing.ended
+    flight.queueing = null
+    events.emit('permitted', { key, source: source.name, duration: clock.now() - since })
+  }
+  if (end instanceof CacheError && end.code === 'OVERLOADED') {
+    events.emit('overloaded', { key, queued: source.seen.queued, source: source.name })
+  }
+  return end
+}

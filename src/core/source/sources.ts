@@ -1,0 +1,62 @@
+import type { Permits } from '../contract/permits.ts'
+import { tokens } from '../lease/token.ts'
+import type { SourcePlan } from '../options/source-plan.ts'
+import type { Clock } from '../time/clock.ts'
+import { Source } from './source.ts'
+
+/** A source of one store, and how many caches use it. */
+interface Shared {
+  readonly source: Source
+  caches: number
+}
+
+/** The sources of the caches of this process, by the store that they share: caches with one store share its permits. */
+const shared = new WeakMap<object, Map<string, Shared>>()
+const newToken = tokens()
+
+/** The sources of one cache. */
+export class Sources {
+  readonly #byName = new Map<string, Source>()
+  readonly #ofStore: Map<string, Shared>
+
+  /**
+   * @param store the store of the cache
+   * @param options.timeout the deadline of a command, in milliseconds
+   */
+  constructor(
+    plans: ReadonlyMap<string, SourcePlan>,
+    store: { readonly permits?: Permits | undefined },
+    options: { clock: Clock; timeout: number },
+  ) {
+    this.#ofStore = shared.get(store) ?? new Map()
+    shared.set(store, this.#ofStore)
+    for (const [name, plan] of plans) {
+      const known = this.#ofStore.get(name)
+      const permits = store.permits ?? null
+      const { source, caches } = known ?? {
+        source: new Source(name, plan, { permits, who: newToken(), ...options }),
+        caches: 0,
+      }
+      if (known !== undefined) source.narrow(plan)
+      this.#ofStore.set(name, { source, caches: caches + 1 })
+      this.#byName.set(name, source)
+    }
+  }
+
+  /** The source of a load; `null` if it has none. */
+  of(name: string | null): Source | null {
+    return name === null ? null : (this.#byName.get(name) ?? null)
+  }
+
+  /** Ends the use of them; resolves when the store knows. */
+  async close(): Promise<void> {
+    const leaving: Promise<void>[] = []
+    for (const [name, source] of this.#byName) {
+      const known = this.#ofStore.get(name)
+      if (known === undefined || --known.caches > 0) continue
+      this.#ofStore.delete(name)
+      leaving.push(source.close())
+    }
+    await Promise.all(leaving)
+  }
+}

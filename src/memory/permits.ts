@@ -1,0 +1,150 @@
+import {
+  placeKept,
+  rateSteps,
+  recovery,
+  type PermitAnswer,
+  type PermitReport,
+  type Permits,
+} from '../core/contract/permits.ts'
+import type { Clock } from '../core/time/clock.ts'
+
+/** One that loads from a source. */
+interface User extends Pick<PermitReport, 'who' | 'seq' | 'urgency' | 'concurrency' | 'ttl' | 'keep'> {
+  held: number
+  wants: number
+  readonly at: number
+  readonly since: number
+}
+
+interface Source {
+  readonly users: Map<string, User>
+  /** Until when those that were forgotten may report, by the clock. */
+  recoversUntil: number
+  /** What was granted within the last `per`: how much until when. */
+  granted: { readonly at: number; count: number }[]
+}
+
+/** The permits of sources in this process, decided as permits.lua does on Redis. */
+export class MemoryPermits implements Permits {
+  readonly #clock: Clock
+  readonly #sources = new Map<string, Source>()
+  readonly #told = new Map<string, () => void>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  async report(report: PermitReport, told: () => void): Promise<PermitAnswer> {
+    this.#told.set(report.who, told)
+    return this.#decide(report)
+  }
+
+  forget(who: string): void {
+    this.#told.delete(who)
+  }
+
+  /** Forgets everything, as a server does that was flushed. */
+  clear(): void {
+    this.#sources.clear()
+  }
+
+  #decide(report: PermitReport): PermitAnswer {
+    const { who, seq, wants, urgency, rate, ttl, keep, known } = report
+    const now = this.#clock.now()
+    const isForgotten = !this.#sources.has(report.source)
+    const source = this.#source(report.source)
+    const others = this.#others(source, who, now)
+    const mine = source.users.get(who)
+    const most = Math.min(...[...others, report].map((each) => each.concurrency ?? Number.POSITIVE_INFINITY))
+    const concurrency = most < Number.POSITIVE_INFINITY ? most : null
+    const answer = { holds: true, users: others.length + 1, concurrency, again: null, pushed: true }
+    if (mine !== undefined && mine.seq >= seq) return { ...answer, granted: 0, waiting: { users: 0, permits: 0 } }
+
+    const holds = report.strict !== true || report.held === 0 || (mine?.held ?? 0) > 0
+    const held = holds ? report.held : 0
+    if (isForgotten && known > 0) source.recoversUntil = now + recovery
+    const users = Math.max(known, others.length + 1)
+    const { room, again } = roomOf(source, { most, used: sum(others, 'held') + held, held, users, rate }, now)
+
+    const isNew = mine === undefined || mine.wants === 0 || mine.urgency !== urgency
+    const since = isNew ? now : mine.since
+    const waiting = others.filter((each) => each.wants > 0 && each.urgency <= urgency)
+    const peers = waiting.filter((each) => each.urgency === urgency)
+    const share = Math.ceil(most / (waiting.length + 1))
+    const isBefore = (each: User): boolean => each.since < since || (each.since === since && each.who < who)
+    const first = peers.filter((each) => isBefore(each) && each.held < share).length
+    const left = room - first - (sum(waiting, 'wants') - sum(peers, 'wants'))
+    const fair = waiting.length > 0 ? Math.max(0, share - held) : wants
+    const granted = wants > 0 && left > 0 ? Math.min(wants, fair, Math.ceil(left / (peers.length + 1))) : 0
+    if (granted > 0 && rate !== null) note(source, granted, now, rate.per)
+
+    const isOver = granted > 0 || wants === 0
+    const next = { held: held + granted, wants: wants - granted, at: now, since: isOver ? now : since }
+    if (next.held > 0 || next.wants > 0 || keep > 0) {
+      source.users.set(who, { who, seq, urgency, concurrency: report.concurrency, ttl, keep, ...next })
+    } else source.users.delete(who)
+    if (wants > 0 && isNew) for (const each of others) if (each.held > share) this.#told.get(each.who)?.()
+    if (source.recoversUntil <= now) this.#tell(others, room - granted, share)
+    return { ...answer, granted, holds, waiting: { users: waiting.length, permits: sum(waiting, 'wants') }, again }
+  }
+
+  #source(name: string): Source {
+    const source = this.#sources.get(name) ?? { users: new Map(), recoversUntil: 0, granted: [] }
+    this.#sources.set(name, source)
+    return source
+  }
+
+  #others({ users }: Source, who: string, now: number): User[] {
+    for (const [its, user] of users) {
+      const age = now - user.at
+      if (age >= user.ttl) user.held = 0
+      if (age >= placeKept) user.wants = 0
+      if (its !== who && user.held === 0 && user.wants === 0 && age >= user.keep) users.delete(its)
+    }
+    return [...users.values()].filter((user) => user.who !== who)
+  }
+
+  /** Tells those that wait first that there is room for them. */
+  #tell(others: readonly User[], free: number, share: number): void {
+    const line = others
+      .filter(({ wants, held }) => wants > 0 && held < share)
+      .toSorted(
+        (one, other) => one.urgency - other.urgency || one.since - other.since || (one.who < other.who ? -1 : 1),
+      )
+    for (const { who } of line.slice(0, Math.max(0, free))) this.#told.get(who)?.()
+  }
+}
+
+function sum(users: readonly User[], what: 'held' | 'wants'): number {
+  return users.reduce((all, user) => all + user[what], 0)
+}
+
+/** How many permits there are to grant, and after how long there may be more. */
+function roomOf(
+  source: Source,
+  asked: { most: number; used: number; held: number; users: number; rate: PermitReport['rate'] },
+  now: number,
+): { readonly room: number; readonly again: number | null } {
+  const { most, used, held, users, rate } = asked
+  let room = most - used
+  let again: number | null = null
+  if (source.recoversUntil > now && most < Number.POSITIVE_INFINITY) {
+    room = Math.min(room, Math.max(1, Math.floor(most / users)) - held)
+    again = source.recoversUntil - now
+  }
+  if (rate === null) return { room, again }
+  source.granted = source.granted.filter(({ at }) => at + rate.per > now)
+  const left = rate.loads - source.granted.reduce((all, { count }) => all + count, 0)
+  const [first] = source.granted
+  if (left <= 0 && first !== undefined) again = Math.min(again ?? Infinity, first.at + rate.per - now + 1)
+  return { room: Math.min(room, left), again }
+}
+
+/** A step counts until its end has left the window. */
+function note({ granted }: Source, count: number, now: number, per: number): void {
+  const step = Math.max(1, Math.floor(per / rateSteps))
+  const at = Math.ceil(now / step) * step
+  const last = granted.at(-1)
+  if (last?.at === at) last.count += count
+  else granted.push({ at, count })
+}

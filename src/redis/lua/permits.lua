@@ -1,0 +1,224 @@
+-- Take the report of one that loads from a source, and grant it permits. One atomic step.
+-- KEYS  1 the source: a hash with a field for each that uses it, and `rate`, `recovering`
+-- ARGV  1 who reports   2 its inbox, '' if it has none   3 number of the report
+--       4 held permits  5 wanted permits   6 urgency, from 0
+--       7 most permits of all, 0 for any number
+--       8 most permits within each   9 ms; 0 for any number
+--      10 ms for which what it holds is held without another report
+--      11 ms for which it counts as a user although it holds and wants nothing
+--      12 how many users it knows, 0 if none
+--      13 'strict' if what it holds is lost when it is not found here, else ''
+--      14 ms without a subscriber after which the inbox of a user counts as dead, '' for never
+-- Returns  {granted, 1 if what it holds is held, users, users that wait, permits that they want, ms after which more may
+--          be granted or -1, 1 if a message will tell, most permits of all or 0}
+local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
+local function number(index) return tonumber(ARGV[index]) end
+local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
+local loads, per, ttl, keep, known, goneAfter = number(8), number(9), number(10), number(11), number(12), tonumber(ARGV[14])
+-- `placeKept`, `recovery` and `rateSteps` of core/contract/permits.ts.
+local placeKept, recovery, rateSteps = 1500, 1000, 20
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local stored = redis.pcall('HGETALL', key)
+if stored.err then
+  if not string.find(stored.err, 'WRONGTYPE', 1, true) then return stored end
+  redis.call('DEL', key)
+  stored = {}
+end
+
+-- A row: seq, held, wants, urgency, most, at, since, ttl, keep, inbox, watched, suspect
+local SEQ, HELD, WANTS, URGENCY, MOST, AT, SINCE, TTL, KEEP, INBOX, WATCHED, SUSPECT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+local mine
+local others = {}
+local recovering, granted = 0, ''
+for index = 1, #stored, 2 do
+  local who, text = stored[index], stored[index + 1]
+  if who == 'recovering' then
+    recovering = tonumber(text) or 0
+  elseif who == 'rate' then
+    granted = text
+  else
+    local good, row = pcall(cmsgpack.unpack, text)
+    good = good and type(row) == 'table' and #row == 12
+    -- Nothing lasts longer than intended because this server's clock was set back.
+    local age = good and now - row[AT] or 0
+    if good and (age >= row[TTL] or age < -5000) then row[HELD] = 0 end
+    if good and (age >= placeKept or age < -5000) then row[WANTS] = 0 end
+    if who == me then
+      mine = good and row or nil
+    elseif good and (row[HELD] > 0 or row[WANTS] > 0 or (age < row[KEEP] and age >= -5000)) then
+      row.who = who
+      others[#others + 1] = row
+    else
+      redis.call('HDEL', key, who)
+    end
+  end
+end
+if mine and mine[SEQ] >= seq then return {0, 1, #others + 1, 0, 0, -1, 0, most} end
+
+local holds = 1
+if ARGV[13] == 'strict' and held > 0 and not (mine and mine[HELD] > 0) then
+  held, holds = 0, 0
+end
+
+local function subscribed(names)
+  local counts = redis.pcall('PUBSUB', 'NUMSUB', unpack(names))
+  return not counts.err and counts or {}
+end
+
+local function heldByOthers()
+  local sum = 0
+  for _, row in ipairs(others) do
+    sum = sum + row[HELD]
+    if row[MOST] > 0 and (most == 0 or row[MOST] < most) then most = row[MOST] end
+  end
+  return sum
+end
+local used = heldByOthers()
+
+-- Whoever is dead gives back what it held. Redis reports no dead clients, but it knows whether an inbox has a
+-- subscriber. Its process may only be reconnecting, so it has a moment to say so.
+local again = -1
+if goneAfter and wants > 0 and most > 0 then
+  local names = {}
+  for _, row in ipairs(others) do
+    if row[WATCHED] == 1 then names[#names + 1] = row[INBOX] end
+  end
+  local isDead = {}
+  local counts = #names > 0 and subscribed(names) or {}
+  for index = 1, #counts, 2 do
+    if counts[index + 1] == 0 then isDead[counts[index]] = true end
+  end
+  local live = {}
+  for _, row in ipairs(others) do
+    local silent = row[WATCHED] == 1 and isDead[row[INBOX]]
+    if silent and row[SUSPECT] > 0 and now - row[SUSPECT] >= goneAfter then
+      redis.call('HDEL', key, row.who)
+    else
+      if silent and row[SUSPECT] == 0 then
+        row[SUSPECT] = now
+        redis.call('HSET', key, row.who, cmsgpack.pack({unpack(row, 1, 12)}))
+      elseif not silent and row[SUSPECT] > 0 then
+        row[SUSPECT] = 0
+        redis.call('HSET', key, row.who, cmsgpack.pack({unpack(row, 1, 12)}))
+      end
+      if silent then again = goneAfter + 1 end
+      live[#live + 1] = row
+    end
+  end
+  others = live
+  used = heldByOthers()
+end
+
+-- This server has forgotten everybody: they have a moment to say what they hold, and meanwhile nobody has more than its
+-- share.
+if #stored == 0 and known > 0 then
+  recovering = now + recovery
+  redis.call('HSET', key, 'recovering', recovering)
+elseif recovering > 0 and (recovering <= now or recovering > now + recovery) then
+  recovering = 0
+  redis.call('HDEL', key, 'recovering')
+end
+
+local room = math.huge
+if most > 0 then
+  room = most - used - held
+  if recovering > now then
+    local share = math.max(1, math.floor(most / math.max(known, #others + 1)))
+    room = math.min(room, share - held)
+    again = recovering - now
+  end
+end
+
+-- What was granted within the last `per`, in steps: a step counts until its end has left the window.
+local steps, left = {}, loads
+if loads > 0 then
+  for at, count in string.gmatch(granted, '(%d+):(%d+)') do
+    at, count = tonumber(at), tonumber(count)
+    if at + per > now and at <= now + per then
+      steps[#steps + 1] = {at, count}
+      left = left - count
+    end
+  end
+  room = math.min(room, left)
+  if left < wants and #steps > 0 then
+    local wait = steps[1][1] + per - now + 1
+    if left <= 0 and (again < 0 or wait < again) then again = wait end
+  end
+end
+
+-- Those that are more urgent have what they want first. Of those that are as urgent none has more than its share, and
+-- each that has waited longer has one before.
+local isNew = not (mine and mine[WANTS] > 0 and mine[URGENCY] == urgency)
+local since = isNew and now or mine[SINCE]
+local peers, waiting, permits, before = {}, 0, 0, 0
+for _, row in ipairs(others) do
+  if row[WANTS] > 0 and row[URGENCY] <= urgency then
+    waiting = waiting + 1
+    permits = permits + row[WANTS]
+    if row[URGENCY] < urgency then before = before + row[WANTS] else peers[#peers + 1] = row end
+  end
+end
+local share = most > 0 and math.ceil(most / (waiting + 1)) or math.huge
+for _, row in ipairs(peers) do
+  local isFirst = row[SINCE] < since or (row[SINCE] == since and row.who < me)
+  if isFirst and row[HELD] < share then before = before + 1 end
+end
+local grant = 0
+if wants > 0 and room > before then
+  grant = math.min(wants, math.ceil((room - before) / (#peers + 1)))
+  if waiting > 0 then grant = math.max(0, math.min(grant, share - held)) end
+end
+
+if grant > 0 and loads > 0 then
+  local step = math.max(1, math.floor(per / rateSteps))
+  local at = math.ceil(now / step) * step
+  local last = steps[#steps]
+  if last and last[1] == at then last[2] = last[2] + grant else steps[#steps + 1] = {at, grant} end
+  local texts = {}
+  for _, each in ipairs(steps) do texts[#texts + 1] = string.format('%.0f:%.0f', each[1], each[2]) end
+  redis.call('HSET', key, 'rate', table.concat(texts, ' '))
+end
+
+held = held + grant
+wants = wants - grant
+if held > 0 or wants > 0 or keep > 0 then
+  -- Who has been granted something goes to the end of the line.
+  if grant > 0 or wants == 0 then since = now end
+  -- The inbox stands for its process only if this server itself sees it subscribed.
+  local watched = 0
+  if goneAfter and inbox ~= '' and (subscribed({inbox})[2] or 0) > 0 then watched = 1 end
+  redis.call('HSET', key, me, cmsgpack.pack({seq, held, wants, urgency, number(7), now, since, ttl, keep, inbox, watched, 0}))
+elseif mine then
+  redis.call('HDEL', key, me)
+end
+
+local life = math.max(ttl, keep, per, placeKept)
+for _, row in ipairs(others) do life = math.max(life, row[AT] + math.max(row[TTL], row[KEEP]) - now) end
+redis.call('PEXPIRE', key, math.ceil(life))
+
+local function tell(row)
+  if row[INBOX] ~= '' then redis.pcall('PUBLISH', row[INBOX], 't' .. row.who) end
+end
+-- Tell those that have more than their share that somebody waits for it.
+if wants > 0 and isNew then
+  for _, row in ipairs(others) do
+    if row[HELD] > share then tell(row) end
+  end
+end
+-- Tell those that wait first that there is room for them.
+local free = room - grant
+if recovering <= now and free > 0 then
+  local line = {}
+  for _, row in ipairs(others) do
+    if row[WANTS] > 0 and row[HELD] < share then line[#line + 1] = row end
+  end
+  table.sort(line, function(one, other)
+    if one[URGENCY] ~= other[URGENCY] then return one[URGENCY] < other[URGENCY] end
+    if one[SINCE] ~= other[SINCE] then return one[SINCE] < other[SINCE] end
+    return one.who < other.who
+  end)
+  for index = 1, math.min(free, #line) do tell(line[index]) end
+end
+return {grant, holds, #others + 1, waiting, permits, again, inbox ~= '' and 1 or 0, most}

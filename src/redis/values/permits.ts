@@ -1,0 +1,85 @@
+import type { PermitAnswer, PermitReport, Permits } from '../../core/contract/permits.ts'
+import type { RedisPort } from '../connection/port.ts'
+import { runScript } from '../connection/run-script.ts'
+import type { Inbox } from '../push/inbox.ts'
+import * as scripts from '../scripts.ts'
+
+/** How long the inbox of a process must be without a subscriber before its permits may be given to others, in ms. */
+const goneAfter = 50
+
+/** The key of a source: all namespaces share it. */
+export function sourceKey(source: string): string {
+  return `herdless:source:${source}`
+}
+
+/** The permits of sources on Redis; permits.lua decides. */
+export class RedisPermits implements Permits {
+  readonly #client: RedisPort
+  readonly #inbox: Inbox | null
+  /** What to call when there may be news, and what ends the wait for a message. */
+  readonly #told = new Map<string, { readonly told: () => void; readonly leave: () => void }>()
+
+  constructor(client: RedisPort, inbox: Inbox | null) {
+    this.#client = client
+    this.#inbox = inbox
+  }
+
+  report(report: PermitReport, told: () => void): Promise<PermitAnswer> {
+    const inbox = this.#inbox
+    return inbox === null ? this.#report(report) : inbox.asking(() => this.#listening(report, told, inbox))
+  }
+
+  forget(who: string): void {
+    this.#told.get(who)?.leave()
+    this.#told.delete(who)
+  }
+
+  /** This process may count as dead, or as alive again: it must say what it holds. */
+  confirmAll(): void {
+    for (const { told } of this.#told.values()) told()
+  }
+
+  #listening(report: PermitReport, told: () => void, inbox: Inbox): Promise<PermitAnswer> {
+    const { who } = report
+    this.forget(who)
+    this.#told.set(who, { told, leave: inbox.listen(who, told) })
+    return this.#report(report)
+  }
+
+  async #report(report: PermitReport): Promise<PermitAnswer> {
+    const { source, who, seq, held, wants, urgency, concurrency, rate, ttl, keep, known, strict } = report
+    // In a cluster, a node knows only its own subscribers, so what a dead process holds must run out.
+    const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
+    const reply = (await runScript(
+      this.#client,
+      scripts.permits,
+      [sourceKey(source)],
+      [
+        who,
+        this.#inbox?.name ?? '',
+        seq,
+        held,
+        wants,
+        urgency,
+        concurrency ?? 0,
+        rate?.loads ?? 0,
+        rate?.per ?? 0,
+        ttl,
+        keep,
+        known,
+        strict === true ? 'strict' : '',
+        takeover,
+      ],
+    )) as unknown[]
+    const [granted = 0, holds, users = 1, waiters = 0, permits = 0, again = -1, pushed, most = 0] = reply.map(Number)
+    return {
+      granted,
+      holds: holds === 1,
+      users,
+      waiting: { users: waiters, permits },
+      again: again < 0 ? null : again,
+      pushed: pushed === 1,
+      concurrency: most === 0 ? null : most,
+    }
+  }
+}
