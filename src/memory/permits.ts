@@ -20,6 +20,8 @@ interface Source {
   readonly users: Map<string, User>
   /** Until when those that were forgotten may report, by the clock. */
   recoversUntil: number
+  /** How many users there were, as far as anybody knew. */
+  knownUsers: number
   /** What was granted within the last `per`: how much until when. */
   granted: { readonly at: number; count: number }[]
 }
@@ -62,8 +64,8 @@ export class MemoryPermits implements Permits {
 
     const holds = report.strict !== true || report.held === 0 || (mine?.held ?? 0) > 0
     const held = holds ? report.held : 0
-    if (isForgotten && known > 0) source.recoversUntil = now + recovery
-    const users = Math.max(known, others.length + 1)
+    if (isForgotten && known > 0) Object.assign(source, { recoversUntil: now + recovery, knownUsers: known })
+    const users = Math.max(source.knownUsers, known, others.length + 1)
     const { room, again } = roomOf(source, { most, used: sum(others, 'held') + held, held, users, rate }, now)
 
     const isNew = mine === undefined || mine.wants === 0 || mine.urgency !== urgency
@@ -89,7 +91,7 @@ export class MemoryPermits implements Permits {
   }
 
   #source(name: string): Source {
-    const source = this.#sources.get(name) ?? { users: new Map(), recoversUntil: 0, granted: [] }
+    const source = this.#sources.get(name) ?? { users: new Map(), recoversUntil: 0, knownUsers: 0, granted: [] }
     this.#sources.set(name, source)
     return source
   }

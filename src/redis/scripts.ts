@@ -391,7 +391,7 @@ return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and
 
 export const permits: Script = {
   name: 'permits',
-  sha1: 'c502373e749ed669df2c463086a682af6af61a6d',
+  sha1: 'be2105b0e2c52340babb4263be4cab7ba9369968',
   lua: `local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
@@ -408,11 +408,12 @@ end
 local SEQ, HELD, WANTS, URGENCY, MOST, AT, SINCE, TTL, KEEP, INBOX, WATCHED, SUSPECT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local mine
 local others = {}
-local recovering, granted = 0, ''
+local recovering, remembered, granted = 0, 0, ''
 for index = 1, #stored, 2 do
   local who, text = stored[index], stored[index + 1]
   if who == 'recovering' then
-    recovering = tonumber(text) or 0
+    local till, users = string.match(text, '^(%d+) (%d+)$')
+    recovering, remembered = tonumber(till) or 0, tonumber(users) or 0
   elseif who == 'rate' then
     granted = text
   else
@@ -481,8 +482,8 @@ if goneAfter and wants > 0 and most > 0 then
   used = heldByOthers()
 end
 if #stored == 0 and known > 0 then
-  recovering = now + recovery
-  redis.call('HSET', key, 'recovering', recovering)
+  recovering, remembered = now + recovery, known
+  redis.call('HSET', key, 'recovering', string.format('%.0f %.0f', recovering, known))
 elseif recovering > 0 and (recovering <= now or recovering > now + recovery) then
   recovering = 0
   redis.call('HDEL', key, 'recovering')
@@ -491,7 +492,7 @@ local room = math.huge
 if most > 0 then
   room = most - used - held
   if recovering > now then
-    local share = math.max(1, math.floor(most / math.max(known, #others + 1)))
+    local share = math.max(1, math.floor(most / math.max(known, remembered, #others + 1)))
     room = math.min(room, share - held)
     again = recovering - now
   end

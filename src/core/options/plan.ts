@@ -36,7 +36,7 @@ import type {
   ValueOptions,
 } from './options.ts'
 import type { Invalidation, NearPlan, Store } from '../contract/store.ts'
-import { checkedSource, checkedSources, type SourcePlan } from './source-plan.ts'
+import { checkedSource, checkedSources, checkKnown, type SourcePlan } from './source-plan.ts'
 import { checkedTags } from '../entry/tags.ts'
 
 /** `LoadOptions`, complete and checked, in milliseconds and bytes. */
@@ -57,6 +57,8 @@ export interface Plan extends Kind {
   readonly inlineLimit: number
   readonly maxValueSize: number
   readonly source: string | null
+  /** The sources of the cache, one of which that is. */
+  readonly sources: ReadonlyMap<string, SourcePlan>
   readonly priority: 'normal' | 'low'
   /** In the order in which they are tried. */
   readonly migrate: readonly Migration[]
@@ -69,7 +71,6 @@ export interface CachePlan extends Plan {
   readonly prefixes: string | null
   readonly near: NearPlan | null
   readonly mode: 'cache' | 'observe'
-  readonly sources: ReadonlyMap<string, SourcePlan>
   readonly maxConcurrentLoads: number
   readonly maxQueuedLoads: number
   readonly onInvalidateFailure: 'throw' | 'replay'
@@ -98,6 +99,7 @@ const defaults: Plan = {
   inlineLimit: 4_096,
   maxValueSize: 16_777_216,
   source: null,
+  sources: new Map(),
   priority: 'normal',
   schema: null,
   version: null,
@@ -173,13 +175,13 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
  */
 export function planOf(options: CacheOptions): CachePlan {
   const given: Partial<CachePlan> = checkOptions('createCache', options, cacheChecks)
+  checkKnown(given.source, given.sources ?? defaults.sources)
   return {
     ...defaults,
     namespace: 'herdless',
     prefixes: null,
     near: null,
     mode: 'cache',
-    sources: new Map(),
     maxConcurrentLoads: 64,
     maxQueuedLoads: 1_000,
     onInvalidateFailure: 'throw',
@@ -220,6 +222,7 @@ export function refinePlan(
   if (given.migrate !== undefined && (given.version ?? plan.version) === null) {
     throw new TypeError(`Expected \`migrate\` beside a \`version\`, got none in the options of ${who} and of the cache`)
   }
+  checkKnown(given.source, plan.sources)
   return { ...plan, ...versioned(plan, given), ...waitOf(given, plan) }
 }
 

@@ -67,6 +67,13 @@ export function checkedSources(name: string, value: unknown): ReadonlyMap<string
   return new Map(Object.entries(value).map(([source, limits]) => [checkedSource(name, source), planOf(source, limits)]))
 }
 
+/** Throws TypeError unless a source is one of those that a cache has. */
+export function checkKnown(source: string | null | undefined, sources: ReadonlyMap<string, SourcePlan>): void {
+  if (source === undefined || source === null || sources.has(source)) return
+  const known = sources.size === 0 ? 'the option `sources`, which has none' : [...sources.keys()].join(', ')
+  throw new TypeError(`Expected \`source\` to be one of ${known}, got ${formatValue(source)}`)
+}
+
 function planOf(source: string, limits: unknown): SourcePlan {
   const given: Partial<SourcePlan> = checkOptions(`sources.${source}`, limits as object, checks)
   const { concurrency = null, rate = null, adaptive = null } = given

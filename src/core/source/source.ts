@@ -139,7 +139,9 @@ export class Source {
       this.#throttle.count(false)
       return this.#refused('failing', key)
     }
-    if (this.#line.length >= this.#plan.maxQueued) {
+    // Some may be granted theirs at once.
+    const room = Math.max(0, (this.#limit ?? 0) - this.#running.size)
+    if (this.#line.length >= this.#plan.maxQueued + room) {
       const other = this.#line.lessUrgent(urgency)
       if (other === undefined) return this.#refused('full', key)
       other.end(this.#refused('full', key))

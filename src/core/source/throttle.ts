@@ -1,7 +1,7 @@
 import type { Clock } from '../time/clock.ts'
 
 /** How far back the loads of a source are looked at, in milliseconds, and in how many parts. */
-const window = 10_000
+const window = 2_000
 const parts = 10
 
 /** The number of loads in the window below which none is held back: one key that fails is no failing source. */
@@ -10,6 +10,9 @@ const fewest = 20
 /** How many loads are let through for each that succeeds: the source may fail half of the time. */
 const perSuccess = 2
 
+/** The most that is held back: the rest tells when the source has healed. */
+const mostShare = 0.9
+
 interface Part {
   readonly at: number
   loads: number
@@ -17,7 +20,7 @@ interface Part {
 }
 
 /**
- * Holds back loads of a source that fails. Each load is let through by chance, the less likely the more of the last ten
+ * Holds back loads of a source that fails. Each load is let through by chance, the less likely the more of the last two
  * seconds failed; so a source that is down sees few loads, and one that has healed sees more with each success, without
  * a state between closed and open (client-side throttling, Site Reliability Engineering, chapter 21).
  */
@@ -41,7 +44,8 @@ export class Throttle {
     this.#part()
     const loads = this.#parts.reduce((sum, part) => sum + part.loads, 0)
     const successes = this.#parts.reduce((sum, part) => sum + part.successes, 0)
-    return loads < fewest ? 0 : Math.max(0, (loads - perSuccess * successes) / (loads + 1))
+    if (loads < fewest) return 0
+    return Math.min(mostShare, Math.max(0, (loads - perSuccess * successes) / (loads + 1)))
   }
 
   #part(): Part {

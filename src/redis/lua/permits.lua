@@ -31,11 +31,12 @@ end
 local SEQ, HELD, WANTS, URGENCY, MOST, AT, SINCE, TTL, KEEP, INBOX, WATCHED, SUSPECT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local mine
 local others = {}
-local recovering, granted = 0, ''
+local recovering, remembered, granted = 0, 0, ''
 for index = 1, #stored, 2 do
   local who, text = stored[index], stored[index + 1]
   if who == 'recovering' then
-    recovering = tonumber(text) or 0
+    local till, users = string.match(text, '^(%d+) (%d+)$')
+    recovering, remembered = tonumber(till) or 0, tonumber(users) or 0
   elseif who == 'rate' then
     granted = text
   else
@@ -114,8 +115,8 @@ end
 -- This server has forgotten everybody: they have a moment to say what they hold, and meanwhile nobody has more than its
 -- share.
 if #stored == 0 and known > 0 then
-  recovering = now + recovery
-  redis.call('HSET', key, 'recovering', recovering)
+  recovering, remembered = now + recovery, known
+  redis.call('HSET', key, 'recovering', string.format('%.0f %.0f', recovering, known))
 elseif recovering > 0 and (recovering <= now or recovering > now + recovery) then
   recovering = 0
   redis.call('HDEL', key, 'recovering')
@@ -125,7 +126,7 @@ local room = math.huge
 if most > 0 then
   room = most - used - held
   if recovering > now then
-    local share = math.max(1, math.floor(most / math.max(known, #others + 1)))
+    local share = math.max(1, math.floor(most / math.max(known, remembered, #others + 1)))
     room = math.min(room, share - held)
     again = recovering - now
   end

@@ -1,3 +1,4 @@
+import type { Permits } from '../../core/contract/permits.ts'
 import type { Failure } from '../../core/errors.ts'
 import type {
   Claim,
@@ -18,7 +19,7 @@ import type {
 export type FarCommand =
   | ('read' | 'claim' | 'fill' | 'fail' | 'pass' | 'release' | 'renew')
   | ('set' | 'invalidate' | 'invalidateTags' | 'ping')
-  | ('look' | 'leases' | 'breakLease')
+  | ('look' | 'leases' | 'breakLease' | 'permits')
 
 /** Another store behind a network that may delay, lose or repeat commands, answers and messages. */
 export abstract class FarStore implements Store {
@@ -42,6 +43,18 @@ export abstract class FarStore implements Store {
         return { next: () => this.carry('leases', prefix, () => steps.next()) }
       },
       breakLease: (key, token) => this.carry('breakLease', key, () => inspection.breakLease(key, token)),
+    }
+  }
+
+  get permits(): Permits | undefined {
+    const { permits } = this.store
+    if (permits === undefined) return undefined
+    return {
+      report: (report, told) => {
+        const tell = (): void => void this.message(Promise.resolve(), report.who).then(told)
+        return this.carry('permits', report.source, () => permits.report(report, tell))
+      },
+      forget: (who) => permits.forget(who),
     }
   }
 

@@ -40,6 +40,8 @@ describe('the plan of a cache', () => {
       onStoreFailure: 'load',
       inlineLimit: 4_096,
       maxValueSize: 16_777_216,
+      source: null,
+      priority: 'normal',
       schema: null,
       version: null,
       migrate: [],
@@ -47,6 +49,7 @@ describe('the plan of a cache', () => {
       prefixes: null,
       near: null,
       mode: 'cache',
+      sources: new Map(),
       maxConcurrentLoads: 64,
       maxQueuedLoads: 1_000,
       onInvalidateFailure: 'throw',
@@ -90,7 +93,7 @@ describe('the plan of a cache', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
         'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
-          'failureCooldown, errorKind, onStoreFailure, inlineLimit, maxValueSize, version, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
+          'failureCooldown, errorKind, onStoreFailure, inlineLimit, maxValueSize, source, version, store, namespace, prefixes, near, mode, sources, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
           'commandTimeout, codec, errors, stats, warnings, clock',
       ),
     )

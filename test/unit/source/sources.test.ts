@@ -1,0 +1,442 @@
+import { describe, expect, test } from 'vitest'
+import type { CacheOptions, CallOptions } from '../../../src/core/options/options.ts'
+import type { Cache } from '../../../src/index.ts'
+import { CacheError } from '../../../src/index.ts'
+import { settled } from '../../support/fake-clock.ts'
+import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
+import { fleet, type Fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+const pg: CallOptions = { source: 'pg' }
+
+function limited(limits: NonNullable<CacheOptions['sources']>[string], options: CacheOptions = {}): Fleet {
+  return fleet({ sources: { pg: limits }, warnings: false, ...options })
+}
+
+/** Asks for so many keys of its own. */
+function ask(cache: Cache, name: string, count: number, source: Source, options: CallOptions = pg): Promise<unknown>[] {
+  return Array.from({ length: count }, (_, index) => cache.getOrLoad(`${name}${index}`, source.loader, options))
+}
+
+/** Ends all runs that are under way. */
+async function endAll(source: Source, from: number): Promise<number> {
+  const { length } = source.runs
+  for (const run of source.runs.slice(from)) run.resolve('v')
+  await settled()
+  return length
+}
+
+describe('the concurrency of a source', () => {
+  test('bounds the loads of all processes together, and lets each go on as others end', async () => {
+    const { a, b, c } = limited({ concurrency: 3 })
+    const source = new Source()
+    const answers = answersOf([...ask(a, 'a', 4, source), ...ask(b, 'b', 4, source), ...ask(c, 'c', 4, source)])
+    await settled()
+    expect(source.runs).toHaveLength(3)
+    for (let ended = 0; ended < 12; ended++) {
+      expect(source.runs.length - ended).toBeLessThanOrEqual(3)
+      await source.resolve(ended, 'v')
+    }
+    expect(answers).toEqual(answers.map(() => valued('v')))
+    expect(source.runs).toHaveLength(12)
+  })
+
+  test('does not touch hits, callers that join, waiters of other processes, and loads of no source', async () => {
+    const { a, b } = limited({ concurrency: 1 })
+    const [source, other] = [new Source(), new Source()]
+    const answers = answersOf([a, a, b].map((cache) => cache.getOrLoad('k', source.loader, pg)))
+    answers.push(await asked(b.getOrLoad('other', other.loader)))
+    expect([source.runs.length, other.runs.length]).toEqual([1, 1])
+    await source.resolve(0, 'v')
+    expect(answers).toEqual([valued('v'), valued('v'), valued('v'), pending])
+    expect(await asked(b.getOrLoad('k', source.loader, pg))).toEqual(valued('v'))
+  })
+
+  test('is the smallest that any process names', async () => {
+    const { a, b, ways } = limited({ concurrency: 5 })
+    expect(ways.a).toBeDefined()
+    const source = new Source()
+    void answersOf(ask(a, 'a', 2, source))
+    await settled()
+    expect(source.runs).toHaveLength(2)
+    void answersOf(ask(b, 'b', 5, source))
+    await settled()
+    expect(source.runs).toHaveLength(5)
+  })
+
+  test('is shared in turn by the processes that wait', async () => {
+    const { a, b } = limited({ concurrency: 4 })
+    const [first, second] = [new Source(), new Source()]
+    void answersOf(ask(a, 'a', 40, first))
+    await settled()
+    expect(first.runs).toHaveLength(4)
+    void answersOf(ask(b, 'b', 40, second))
+    await settled()
+    for (let ended = 0; ended < 20; ended++) await first.resolve(ended, 'v')
+    expect(second.runs).toHaveLength(2)
+    expect(first.runs.length - 20).toBe(2)
+  })
+
+  test('is held by a loader that was given up until it has settled', async () => {
+    const { a, clock } = limited({ concurrency: 1 }, { hardTimeout: 1_000 })
+    const source = new Source()
+    const slow = await asked(a.getOrLoad('slow', source.loader, pg))
+    const next = await asked(a.getOrLoad('next', source.loader, pg))
+    await clock.advance(1_000)
+    expect(slow).toMatchObject({ state: 'error', error: { code: 'LOAD_TIMEOUT' } })
+    expect(source.runs).toHaveLength(1)
+    await source.resolve(0, 'late')
+    expect(source.runs).toHaveLength(2)
+    await source.resolve(1, 'v')
+    expect(next).toEqual(valued('v'))
+  })
+
+  test('is not held for longer than two hard timeouts by a loader that never settles', async () => {
+    const { a, clock } = limited({ concurrency: 1 }, { hardTimeout: 1_000 })
+    const source = new Source()
+    void answerOf(a.getOrLoad('dead', source.loader, pg))
+    await settled()
+    await clock.advance(1_500)
+    void answerOf(a.getOrLoad('next', source.loader, { ...pg, waitTimeout: 5_000 }))
+    await settled()
+    expect(source.runs).toHaveLength(1)
+    await clock.advance(500)
+    expect(source.runs).toHaveLength(2)
+  })
+
+  test('begins the hard timeout with the load, not with the wait for its permit', async () => {
+    const { a, clock } = limited({ concurrency: 1 }, { hardTimeout: 1_000, waitTimeout: 5_000 })
+    const source = new Source()
+    void answerOf(a.getOrLoad('first', source.loader, pg))
+    const second = await asked(a.getOrLoad('second', source.loader, pg))
+    await clock.advance(900)
+    await source.resolve(0, 'v')
+    await clock.advance(900)
+    await source.resolve(1, 'v')
+    expect(second).toEqual(valued('v'))
+  })
+
+  test('comes back when the process that held it is dead', async () => {
+    const { a, b, ways, clock } = limited({ concurrency: 1 })
+    const source = new Source()
+    void answerOf(a.getOrLoad('a', source.loader, pg))
+    await settled()
+    ways.a.mode = 'silent'
+    void answerOf(b.getOrLoad('b', source.loader, pg))
+    await settled()
+    expect(source.runs).toHaveLength(1)
+    await clock.advance(6_000)
+    expect(source.runs).toHaveLength(2)
+  })
+})
+
+describe('a load within a load of the same source', () => {
+  test('uses the permit of the loader that waits for it', async () => {
+    const { a } = limited({ concurrency: 1 })
+    const answer = await asked(
+      a.getOrLoad('outer', async () => `outer ${await a.getOrLoad('inner', () => 'inner', pg)}`, pg),
+    )
+    expect(answer).toEqual(valued('outer inner'))
+  })
+
+  test('takes a load along that waits for a permit already', async () => {
+    const { a } = limited({ concurrency: 1 })
+    const source = new Source()
+    let goOn!: () => void
+    const asks = new Promise<void>((resolve) => (goOn = resolve))
+    const outer = await asked(
+      a.getOrLoad(
+        'outer',
+        async () => {
+          await asks
+          return await a.getOrLoad('inner', source.loader, pg)
+        },
+        pg,
+      ),
+    )
+    const inner = await asked(a.getOrLoad('inner', source.loader, pg))
+    expect(source.runs).toHaveLength(0)
+    goOn()
+    await settled()
+    await source.resolve(0, 'v')
+    expect([outer, inner]).toEqual([valued('v'), valued('v')])
+  })
+})
+
+describe('who goes first', () => {
+  test('callers that wait go before refreshes behind a stale value, and those before a warm-up', async () => {
+    const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
+    const source = new Source()
+    await Promise.all([0, 1].map((key) => a.set(`stale${key}`, 'old')))
+    await clock.advance(2_000)
+    void answerOf(a.getOrLoad('busy', source.loader, pg))
+    await settled()
+    void answersOf(ask(a, 'low', 2, source, { ...pg, priority: 'low' }))
+    await settled()
+    expect(await allAsked(ask(a, 'stale', 2, source))).toEqual([valued('old'), valued('old')])
+    void answersOf(ask(a, 'caller', 2, source))
+    await settled()
+    for (let ended = 0; ended < 7; ended++) await source.resolve(ended, 'v')
+    const order = source.runs.map(({ context }) => context.key)
+    expect(order).toEqual(['busy', 'caller0', 'caller1', 'stale0', 'stale1', 'low0', 'low1'])
+  })
+
+  test('a refresh is urgent once a caller waits for it', async () => {
+    const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 5_000 })
+    const source = new Source()
+    await Promise.all([0, 1].map((key) => a.set(`stale${key}`, 'old')))
+    await clock.advance(2_000)
+    void answerOf(a.getOrLoad('busy', source.loader, pg))
+    await settled()
+    void answersOf(ask(a, 'stale', 2, source))
+    await settled()
+    void answerOf(a.refresh('stale1', source.loader, pg))
+    await settled()
+    await source.resolve(0, 'v')
+    expect(source.runs[1]?.context.key).toBe('stale1')
+  })
+})
+
+describe('a load that cannot begin in time', () => {
+  test('is refused at once if too many wait, and says when to ask again', async () => {
+    const { a } = limited({ concurrency: 1, maxQueued: 2 })
+    const source = new Source()
+    const heard: unknown[] = []
+    a.on('overloaded', (event) => heard.push(event))
+    void answerOf(a.getOrLoad('busy', source.loader, pg))
+    await settled()
+    const answers = answersOf(ask(a, 'k', 3, source))
+    await settled()
+    expect(answers.slice(0, 2)).toEqual([pending, pending])
+    expect(answers[2]).toMatchObject({ state: 'error', error: { code: 'OVERLOADED', key: 'k2', retryAfter: 1_000 } })
+    expect(heard).toEqual([{ key: 'k2', queued: 2, source: 'pg' }])
+  })
+
+  test('gives its place to a caller that waits, if only a refresh waits for it', async () => {
+    const { a, clock } = limited({ concurrency: 1, maxQueued: 1 }, { ttl: 1_000, grace: 60_000 })
+    const source = new Source()
+    await a.set('stale', 'old')
+    await clock.advance(2_000)
+    void answerOf(a.getOrLoad('busy', source.loader, pg))
+    expect(await asked(a.getOrLoad('stale', source.loader, pg))).toEqual(valued('old'))
+    const caller = await asked(a.getOrLoad('caller', source.loader, pg))
+    expect(caller).toEqual(pending)
+    await source.resolve(0, 'v')
+    await source.resolve(1, 'v')
+    expect(caller).toEqual(valued('v'))
+    expect(source.runs).toHaveLength(2)
+  })
+
+  test('is refused if its turn would come after the deadline of its caller, and served stale where that may be', async () => {
+    const { a, clock } = limited({ concurrency: 1 }, { waitTimeout: 1_000, ttl: 1_000, grace: 60_000 })
+    const source = new Source()
+    await a.set('stale', 'old')
+    await clock.advance(2_000)
+    void answerOf(a.getOrLoad('first', source.loader, pg))
+    await settled()
+    await clock.advance(600)
+    await source.resolve(0, 'v')
+    void answersOf(ask(a, 'k', 2, source))
+    await settled()
+    const [late, stale] = await allAsked([
+      a.getOrLoad('late', source.loader, pg),
+      a.getOrLoad('stale', source.loader, { ...pg, softTimeout: 900 }),
+    ])
+    expect(late).toMatchObject({ state: 'error', error: { code: 'OVERLOADED' } })
+    expect(stale).toEqual(valued('old'))
+  })
+
+  test('is refused while it waits, once the source has become too slow', async () => {
+    const { a, clock } = limited({ concurrency: 1 }, { waitTimeout: 5_000 })
+    const source = new Source()
+    void answerOf(a.getOrLoad('quick', source.loader, pg))
+    await settled()
+    await clock.advance(10)
+    await source.resolve(0, 'v')
+    void answerOf(a.getOrLoad('slow', source.loader, pg))
+    await settled()
+    const waiting = await asked(a.getOrLoad('waits', source.loader, pg))
+    await clock.advance(2_000)
+    expect(waiting).toEqual(pending)
+    await clock.advance(1_000)
+    expect(waiting).toMatchObject({ state: 'error', error: { code: 'OVERLOADED' } })
+  })
+})
+
+describe('the rate of a source', () => {
+  test('is never passed within any window, and is used', async () => {
+    const { a, b, clock } = limited({ rate: { loads: 10, per: 1_000 } })
+    const begun: number[] = []
+    const loader = (): string => {
+      begun.push(clock.now())
+      return 'v'
+    }
+    for (const cache of [a, b]) {
+      for (let key = 0; key < 30; key++) void answerOf(cache.getOrLoad(`${cache === a}${key}`, loader, pg))
+    }
+    for (let ms = 0; ms < 8_000; ms += 50) await clock.advance(50)
+    expect(begun).toHaveLength(60)
+    for (const at of begun)
+      expect(begun.filter((each) => each >= at && each < at + 1_000).length).toBeLessThanOrEqual(10)
+    expect((begun.at(-1) ?? 0) - (begun[0] ?? 0)).toBeLessThanOrEqual(5_800)
+  })
+})
+
+describe('a source that fails', () => {
+  test('sees a falling part of the loads, and all of them again once it has healed', async () => {
+    const { a, clock } = limited({ concurrency: 100 }, { failureCooldown: 0 })
+    let isDown = true
+    let runs = 0
+    const loader = (): string => {
+      runs++
+      if (isDown) throw new Error('down')
+      return 'v'
+    }
+    const second = async (name: string): Promise<unknown[]> => {
+      runs = 0
+      const answers: unknown[] = []
+      for (let part = 0; part < 10; part++) {
+        answers.push(
+          ...answersOf(Array.from({ length: 10 }, (_, key) => a.getOrLoad(`${name}${part}:${key}`, loader, pg))),
+        )
+        await clock.advance(100)
+      }
+      return answers
+    }
+    await second('first')
+    const answers = await second('second')
+    expect(runs).toBeLessThan(40)
+    expect(answers).toContainEqual(
+      expect.objectContaining({
+        error: expect.objectContaining({ code: 'OVERLOADED', cause: new Error('down') }) as unknown,
+      }),
+    )
+    isDown = false
+    for (let at = 0; at < 12; at++) await second(`healing${at}`)
+    await second('healed')
+    expect(runs).toBe(100)
+  })
+
+  test('is not held to be down for errors that are answers, or without the throttle', async () => {
+    for (const [limits, options] of [
+      [{ concurrency: 100 }, { errorKind: () => 'answer' as const }],
+      [{ concurrency: 100, throttle: false }, {}],
+    ] as const) {
+      const { a } = limited(limits, options)
+      let runs = 0
+      const fails = (): never => {
+        runs++
+        throw new Error('no such row')
+      }
+      for (let key = 0; key < 60; key++) await asked(a.getOrLoad(`k${key}`, fails, pg))
+      expect(runs).toBe(60)
+    }
+  })
+
+  test('that refuses has its limit lowered, second by second, and raised again', async () => {
+    const { a, b, clock } = limited(
+      { concurrency: 10, adaptive: { least: 2 }, throttle: false },
+      { failureCooldown: 0 },
+    )
+    const source = new Source()
+    let key = 0
+    const running = async (): Promise<number> => {
+      const from = source.runs.length
+      void answersOf(
+        Array.from({ length: 20 }, () => b.getOrLoad(`k${key++}`, source.loader, { ...pg, waitTimeout: 900_000 })),
+      )
+      await settled()
+      const now = source.runs.length - from
+      for (let ended = from; ended < source.runs.length;) ended = await endAll(source, ended)
+      return now
+    }
+    expect(await running()).toBe(10)
+    for (let second = 0; second < 6; second++) {
+      await clock.advance(1_000)
+      const answer = await asked(
+        a.getOrLoad(`x${second}`, () => Promise.reject(Object.assign(new Error('full'), { code: '53300' })), pg),
+      )
+      expect(answer).toMatchObject({ error: { code: '53300' } })
+    }
+    expect(await running()).toBe(2)
+    for (let second = 0; second < 12; second++) {
+      await clock.advance(1_000)
+      await asked(a.getOrLoad(`y${second}`, () => 'v', pg))
+      await asked(b.getOrLoad(`z${second}`, () => 'v', pg))
+    }
+    expect(await running()).toBe(10)
+  })
+})
+
+describe('many keys of one call', () => {
+  test('share a permit, and those that wait for one travel together', async () => {
+    const { a } = limited({ concurrency: 1, maxBatch: 3 })
+    const queries: { keys: readonly string[]; end: () => void }[] = []
+    const loadMany = (keys: readonly string[]): Promise<string[]> =>
+      new Promise((resolve) => queries.push({ keys, end: () => resolve(keys.map((key) => `v ${key}`)) }))
+    const first = answerOf(a.getOrLoadMany(['a', 'b'], loadMany, pg))
+    await settled()
+    const second = answerOf(a.getOrLoadMany(['c', 'd', 'e', 'f'], loadMany, pg))
+    await settled()
+    expect(queries.map(({ keys }) => keys)).toEqual([['a', 'b']])
+    for (let ended = 0; ended < 3; ended++) {
+      queries[ended]?.end()
+      await settled()
+    }
+    expect(queries.map(({ keys }) => keys)).toEqual([['a', 'b'], ['c', 'd', 'e'], ['f']])
+    expect([first, second]).toEqual([valued(['v a', 'v b']), valued(['v c', 'v d', 'v e', 'v f'])])
+  })
+})
+
+describe('without the store', () => {
+  test('each process goes on with its share of the limit', async () => {
+    const { a, b, ways, clock } = limited({ concurrency: 6 }, { commandTimeout: 500 })
+    const [one, two] = [new Source(), new Source()]
+    await allAsked([a.getOrLoad('a', () => 'v', pg), b.getOrLoad('b', () => 'v', pg), a.getOrLoad('c', () => 'v', pg)])
+    for (const way of [ways.a, ways.b]) way.mode = 'failing'
+    void answersOf([...ask(a, 'x', 10, one), ...ask(b, 'y', 10, two)])
+    await clock.advance(600)
+    expect([one.runs.length, two.runs.length]).toEqual([3, 3])
+    await one.resolve(0, 'v')
+    expect(one.runs).toHaveLength(4)
+  })
+
+  test('which has forgotten everybody, a process has no more than its share until the others have reported', async () => {
+    const { a, b, clock, ways } = limited({ concurrency: 4 })
+    const [one, two] = [new Source(), new Source()]
+    void answersOf(ask(a, 'a', 4, one))
+    await settled()
+    const waiting = answersOf(ask(b, 'b', 4, two))
+    await settled()
+    ;(ways.a as unknown as { store: { permits: { clear(): void } } }).store.permits.clear()
+    await clock.advance(500)
+    expect(two.runs.length).toBeLessThanOrEqual(2)
+    await clock.advance(1_500)
+    expect(two.runs.length).toBeLessThanOrEqual(2)
+    expect(waiting).toContainEqual(pending)
+  })
+})
+
+describe('the option `sources`', () => {
+  test.each([
+    [{ pg: {} }, 'Expected the source "pg" (string) to have a `concurrency` or a `rate`, got neither'],
+    [{ pg: { concurrency: 0 } }, 'Expected `concurrency` to be a whole number of at least 1, got 0 (number)'],
+    [{ pg: { rate: { loads: 1 } } }, 'Expected `rate` to have `loads` and `per`'],
+    [{ pg: { rate: { loads: 1, per: '1s' }, adaptive: true } }, 'Expected `concurrency` beside `adaptive`'],
+    [{ '': { concurrency: 1 } }, 'Expected `sources` to be the name of a source'],
+    [[], 'Expected `sources` to be an object with the limits of each source'],
+  ])('refuses %j', (sources, message) => {
+    expect(() => fleet({ sources: sources as never })).toThrow(TypeError)
+    expect(() => fleet({ sources: sources as never })).toThrow(message)
+  })
+
+  test('must have the source that a call names', async () => {
+    const { a } = limited({ concurrency: 1 })
+    const answer = await asked(a.getOrLoad('k', () => 'v', { source: 'mysql' }))
+    expect(answer).toMatchObject({ error: new TypeError('Expected `source` to be one of pg, got "mysql" (string)') })
+    expect((answer as { error: unknown }).error).not.toBeInstanceOf(CacheError)
+    expect(() => fleet({ source: 'pg' })).toThrow(
+      'Expected `source` to be one of the option `sources`, which has none, got "pg" (string)',
+    )
+  })
+})
