@@ -20,6 +20,7 @@ storeContract({
   name: 'locked, in memory',
   test,
   pushes: false,
+  limits: false,
   inspects: 'keys',
   open: async () => {
     const keyValue = inMemory()

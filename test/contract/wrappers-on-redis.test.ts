@@ -30,6 +30,7 @@ storeContract({
   name: 'locked, on Redis',
   test,
   pushes: false,
+  limits: false,
   inspects: 'keys',
   open: async () => {
     const { clients, disconnect } = clientsOf()

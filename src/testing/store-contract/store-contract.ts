@@ -6,6 +6,7 @@ import { brokenLeases, inspection, listedLeases } from './inspection.ts'
 import { keys } from './keys.ts'
 import { lostLeases } from './lost-leases.ts'
 import { overwrites } from './overwrites.ts'
+import { permits } from './permits.ts'
 import { Scene, type OpenStores } from './scene.ts'
 import { soft } from './soft.ts'
 import { tags } from './tags.ts'
@@ -29,6 +30,8 @@ export interface StoreContract {
   readonly pushes?: boolean
   /** Whether the store notifies copies (`watch`). Default: as `pushes`. */
   readonly watches?: boolean
+  /** Whether the store has the `permits` of sources. Default true. */
+  readonly limits?: boolean
   /**
    * The extent of its `inspection`: `'all'` (default), `'keys'` without the listing of leases, or `'nothing'`. The rest
    * is not tested.
@@ -66,7 +69,16 @@ export interface StoreContract {
  * @throws TypeError if an option is missing
  */
 export function storeContract(options: StoreContract): void {
-  const { name, test, open, pushes = true, watches = pushes, inspects = 'all', patience = 5_000 } = options
+  const {
+    name,
+    test,
+    open,
+    pushes = true,
+    watches = pushes,
+    limits = true,
+    inspects = 'all',
+    patience = 5_000,
+  } = options
   if (typeof test !== 'function' || typeof open !== 'function') {
     throw new TypeError('Expected `test` and `open` of storeContract to be functions')
   }
@@ -80,6 +92,7 @@ export function storeContract(options: StoreContract): void {
     soft,
     keys,
     pushes ? outcomes : askedAgain,
+    limits ? permits : [],
     watches ? copies : [],
     watches ? nearCaches : [],
     caches,
