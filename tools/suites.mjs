@@ -171,6 +171,12 @@ export const suites = {
     rooms: ['src/', 'scripts/build.mjs', 'package.json'],
     packages: ['test/apps'],
   },
+  runtimes: {
+    ring: 'nightly',
+    proves: 'the core on Bun and Deno, with the packed package',
+    rooms: ['src/core/', 'src/redis/', 'src/memory/'],
+    packages: ['test/runtimes'],
+  },
   pages: {
     ring: 'nightly',
     proves: 'the page of the lab and the site, in headless Chromium',

@@ -35,6 +35,9 @@ export type UnavailableReason =
   | 'timeout'
   | 'other'
 
+/** The mark of its instances, the same in every copy of this library. */
+const mark = Symbol.for('herdless.CacheError')
+
 /** The only error class of this library; `code` tells its instances apart, never the message or a subclass. */
 export class CacheError extends Error {
   override readonly name: string = 'CacheError'
@@ -47,6 +50,13 @@ export class CacheError extends Error {
   /** After how long it may be worth to ask again, in milliseconds; only with OVERLOADED. */
   declare readonly retryAfter?: number
 
+  static {
+    Object.defineProperty(this.prototype, mark, { value: true })
+    // A process may have a copy of this class in each module system, whose errors are instances of both. Defined here,
+    // because TypeScript would narrow to this class what is an instance of a subclass.
+    Object.defineProperty(this, Symbol.hasInstance, { value: hasInstance })
+  }
+
   constructor(code: CacheErrorCode, message: string, about: AboutError = {}) {
     super(message, 'cause' in about ? { cause: about.cause } : undefined)
     this.code = code
@@ -54,6 +64,12 @@ export class CacheError extends Error {
     if (about.reason !== undefined) this.reason = about.reason
     if (about.retryAfter !== undefined) this.retryAfter = about.retryAfter
   }
+}
+
+/** Whether an error has the mark; of a subclass, whether it is the one whose instance it is. */
+function hasInstance(this: unknown, error: unknown): boolean {
+  if (this !== CacheError) return Function.prototype[Symbol.hasInstance].call(this, error)
+  return attempt(() => (error as { [mark]?: unknown } | null | undefined)?.[mark] === true) ?? false
 }
 
 interface AboutError {

@@ -18,6 +18,13 @@ for (const subpath of subpaths) {
   console.log(`${specifier}: ${required.join(', ')}`)
 }
 
+const { CacheError } = await import('herdless')
+const { createCache } = require('herdless')
+const cache = createCache()
+await cache.close()
+const error = await cache.getOrLoad('k', () => 1).catch((thrown) => thrown)
+deepEqual([error instanceof CacheError, Reflect.get(Object(error), 'code')], [true, 'CLOSED'])
+
 deepEqual(
   Object.keys(require.cache).filter((file) => file.includes(`${sep}commander${sep}`)),
   [],

@@ -1,4 +1,4 @@
-import type { Given, MaybeSchema, Schema, Taken } from '../codec/schema.ts'
+import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
 import type { CacheEvents } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
 import type { LoadContext, Loader } from '../flight/loader.ts'
@@ -50,7 +50,7 @@ export interface Definition<Args extends unknown[], T, S extends MaybeSchema = u
 /** The definition of values of a schema, or of what the loader gives. */
 export type DefinedBy<Args extends unknown[], T, S extends MaybeSchema> = Defined<
   Args,
-  S extends Schema ? Taken<S> : T,
+  S extends undefined ? T : Taken<S>,
   Given<S, T>
 >
 

@@ -17,11 +17,16 @@ export interface Schema<In = unknown, Out = In> {
 /** A schema, or none. */
 export type MaybeSchema = Schema | undefined
 
-/** What a schema takes: its input, or anything without a schema. */
-export type Taken<S extends MaybeSchema> = S extends Schema ? NonNullable<S['~standard']['types']>['input'] : unknown
+/**
+ * What a schema takes: its input, or anything without a schema. Asked first for `undefined`, which without
+ * `strictNullChecks` extends everything, a schema too.
+ */
+export type Taken<S extends MaybeSchema> = S extends undefined ? unknown : TypesOf<S>['input']
 
 /** What callers are given: the output of the schema, or the loaded value without a schema. */
-export type Given<S extends MaybeSchema, T> = S extends Schema ? NonNullable<S['~standard']['types']>['output'] : T
+export type Given<S extends MaybeSchema, T> = S extends undefined ? T : TypesOf<S>['output']
+
+type TypesOf<S extends MaybeSchema> = NonNullable<NonNullable<S>['~standard']['types']>
 
 /** The answer of a schema: the output, or the issues of a value that does not pass. */
 export type SchemaResult<Out> =

@@ -71,11 +71,14 @@ class SystemTimer implements Timer {
   }
 }
 
-/** Of the prototype, because Sinon replaces the method of the object. */
-const { now, eventLoopUtilization } = Object.getPrototypeOf(performance) as {
-  now: (this: typeof performance) => number
-  eventLoopUtilization: typeof performance.eventLoopUtilization
-}
+type Methods = Readonly<Record<'now', (this: typeof performance) => number>> &
+  Pick<typeof performance, 'eventLoopUtilization'>
+
+/** Of the prototype, because Sinon replaces the method of the object; other runtimes have some in the object alone. */
+const own = performance as Methods
+const { now = own.now, eventLoopUtilization = own.eventLoopUtilization } = Object.getPrototypeOf(
+  own,
+) as Partial<Methods>
 
 /** The clock of this machine. */
 export const systemClock: Clock = {
@@ -85,7 +88,11 @@ export const systemClock: Clock = {
     if (background) timeout.unref()
     return new SystemTimer(timeout, timers.clearTimeout)
   },
-  idle: () => eventLoopUtilization().idle,
+  idle() {
+    const { idle, active } = eventLoopUtilization()
+    // Bun and Deno measure neither.
+    return active > 0 ? idle : systemClock.now()
+  },
 }
 
 /** The clock of this machine, or the fake timers of a test. */
