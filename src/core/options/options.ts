@@ -52,8 +52,6 @@ export interface LoadOptions {
   readonly errorKind?: ((error: unknown, key: string) => ErrorKind | undefined) | undefined
   /** Without the store: `'load'` with single flight in this process (default), or `'throw'` STORE_UNAVAILABLE. */
   readonly onStoreFailure?: 'load' | 'throw' | undefined
-  /** The largest payload that travels in the message which wakes the waiters, in bytes. Default 4096. */
-  readonly inlineLimit?: number | undefined
   /** The largest payload, in bytes; a larger one is refused with VALUE_TOO_LARGE. Default 16777216 (16 MiB). */
   readonly maxValueSize?: number | undefined
   /**

@@ -53,10 +53,11 @@ export interface Plan extends Kind {
   readonly failureCooldown: number
   readonly errorKind: ((error: unknown, key: string) => unknown) | null
   readonly onStoreFailure: 'load' | 'throw'
-  readonly inlineLimit: number
   readonly maxValueSize: number
   /** In the order in which they are tried. */
   readonly migrate: readonly Migration[]
+  /** The largest payload that travels in the message which wakes the waiters, in bytes; no option. */
+  readonly inlineLimit: number
 }
 
 /** `CacheOptions`, complete but for the store, and checked. */
@@ -77,6 +78,9 @@ export interface CachePlan extends Plan {
   readonly clock: Clock
 }
 
+/** The longest value, in bytes, that travels in the message which wakes the waiters. */
+export const longestInline = 4_096
+
 const defaults: Plan = {
   ttl: 60_000,
   grace: 0,
@@ -91,11 +95,11 @@ const defaults: Plan = {
   failureCooldown: 1_000,
   errorKind: null,
   onStoreFailure: 'load',
-  inlineLimit: 4_096,
   maxValueSize: 16_777_216,
   schema: null,
   version: null,
   migrate: [],
+  inlineLimit: longestInline,
 }
 
 const loadChecks: Record<keyof LoadOptions, Check> = {
@@ -113,7 +117,6 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   failureCooldown: timeout(0),
   errorKind: aFunction,
   onStoreFailure: oneOf('load', 'throw'),
-  inlineLimit: integer(0),
   maxValueSize: integer(1),
   version: checkedVersion,
 }
@@ -197,6 +200,8 @@ export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec })
     negativeTtl: {},
     errorKind: null,
     tags: [],
+    // Most responses.
+    inlineLimit: 65_536,
   }
 }
 

@@ -4,7 +4,7 @@ import { jsonCodec } from '../../../src/core/codec/codec.ts'
 import { noErrors } from '../../../src/core/codec/portable-error.ts'
 import { checkKey, namespacePrefix } from '../../../src/core/entry/key.ts'
 import type { CacheOptions, CallOptions } from '../../../src/core/options/options.ts'
-import { planOf, refinePlan } from '../../../src/core/options/plan.ts'
+import { planOf, refinePlan, siblingPlan } from '../../../src/core/options/plan.ts'
 import { memoryStore } from '../../../src/index.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
@@ -38,11 +38,11 @@ describe('the plan of a cache', () => {
       failureCooldown: 1_000,
       errorKind: null,
       onStoreFailure: 'load',
-      inlineLimit: 4_096,
       maxValueSize: 16_777_216,
       schema: null,
       version: null,
       migrate: [],
+      inlineLimit: 4_096,
       namespace: 'herdless',
       prefixes: null,
       near: null,
@@ -67,16 +67,19 @@ describe('the plan of a cache', () => {
     const codec = jsonCodec()
     const clock = new FakeClock()
     const given: CacheOptions = { ttl: '5m', grace: '1h', namespace: 'shop', maxConcurrentLoads: 1, codec, clock }
-    const { ttl, grace, ...rest } = planOf({ ...given, onStoreFailure: 'throw', inlineLimit: 0 })
+    const { ttl, grace, ...rest } = planOf({ ...given, onStoreFailure: 'throw' })
     expect({ ttl, grace }).toEqual({ ttl: 300_000, grace: 3_600_000 })
     expect(rest).toMatchObject({
       namespace: 'shop',
       maxConcurrentLoads: 1,
       onStoreFailure: 'throw',
-      inlineLimit: 0,
     })
     expect(rest.codec).toBe(codec)
     expect(rest.clock).toBe(clock)
+  })
+
+  test('of responses lets most of them travel in the message that wakes the waiters', () => {
+    expect(siblingPlan(planOf({}), { codec: jsonCodec() }).inlineLimit).toBe(65_536)
   })
 
   test('takes undefined for "not given"', () => {
@@ -90,7 +93,7 @@ describe('the plan of a cache', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
         'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
-          'failureCooldown, errorKind, onStoreFailure, inlineLimit, maxValueSize, version, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
+          'failureCooldown, errorKind, onStoreFailure, maxValueSize, version, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
           'commandTimeout, codec, errors, stats, warnings, clock',
       ),
     )
@@ -172,9 +175,6 @@ describe('the plan of a cache', () => {
     ['refreshAhead', { beta: 0 }, "a number between 0 and 1, 'xfetch', { beta } or false, got an object"],
     ['negativeTtl', 0, "a positive number of milliseconds or a duration such as '5m', got 0 (number)"],
     ['negativeTtl', 'never', 'a positive number of milliseconds or a duration such as \'5m\', got "never" (string)'],
-    ['inlineLimit', -1, 'a whole number of at least 0, got -1 (number)'],
-    ['inlineLimit', 1.5, 'a whole number of at least 0, got 1.5 (number)'],
-    ['inlineLimit', '4096', 'a whole number of at least 0, got "4096" (string)'],
     ['maxValueSize', 0, 'a whole number of at least 1, got 0 (number)'],
     ['maxValueSize', Infinity, 'a whole number of at least 1, got Infinity (number)'],
     ['maxConcurrentLoads', 0, 'a whole number of at least 1, got 0 (number)'],
