@@ -73,7 +73,6 @@ export interface CachePlan extends Plan {
   readonly commandTimeout: number
   readonly codec: Codec
   readonly errors: ErrorKnowledge
-  readonly stats: { readonly topKeys?: number }
   readonly warnings: boolean
   readonly clock: Clock
 }
@@ -156,7 +155,6 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   commandTimeout: timeout(1),
   codec: shape('an object with encode() and decode()', ['encode', 'decode']),
   errors: checkedErrors,
-  stats: (name, value) => checkOptions(name, value as object, { topKeys: integer(0, 1_000) }),
   warnings: boolean,
   clock: shape('an object with now() and after()', ['now', 'after']),
 }
@@ -179,7 +177,6 @@ export function planOf(options: CacheOptions): CachePlan {
     commandTimeout: 500,
     codec: given.codec ?? jsonCodec(),
     errors: noErrors,
-    stats: {},
     warnings: true,
     clock: given.store === undefined ? replaceableClock : (given.store.clock ?? systemClock),
     ...given,

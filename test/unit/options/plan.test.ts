@@ -28,7 +28,6 @@ describe('the plan of a cache', () => {
       jitter: 0,
       negativeTtl: {},
       refreshAhead: null,
-      stats: {},
       warnings: true,
       tags: [],
       leaseTtl: 10_000,
@@ -94,7 +93,7 @@ describe('the plan of a cache', () => {
       new TypeError(
         'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
           'failureCooldown, errorKind, onStoreFailure, maxValueSize, version, store, namespace, prefixes, near, mode, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
-          'commandTimeout, codec, errors, stats, warnings, clock',
+          'commandTimeout, codec, errors, warnings, clock',
       ),
     )
   })
@@ -168,11 +167,11 @@ describe('the plan of a cache', () => {
     ['jitter', -0.1, 'a number from 0 to 1, got -0.1 (number)'],
     ['jitter', 1.5, 'a number from 0 to 1, got 1.5 (number)'],
     ['jitter', '10%', 'a number from 0 to 1, got "10%" (string)'],
-    ['refreshAhead', 0, "a number between 0 and 1, 'xfetch', { beta } or false, got 0 (number)"],
-    ['refreshAhead', 1, "a number between 0 and 1, 'xfetch', { beta } or false, got 1 (number)"],
-    ['refreshAhead', true, "a number between 0 and 1, 'xfetch', { beta } or false, got true (boolean)"],
-    ['refreshAhead', 'XFetch', 'a number between 0 and 1, \'xfetch\', { beta } or false, got "XFetch" (string)'],
-    ['refreshAhead', { beta: 0 }, "a number between 0 and 1, 'xfetch', { beta } or false, got an object"],
+    ['refreshAhead', 0, "a number between 0 and 1, 'xfetch' or false, got 0 (number)"],
+    ['refreshAhead', 1, "a number between 0 and 1, 'xfetch' or false, got 1 (number)"],
+    ['refreshAhead', true, "a number between 0 and 1, 'xfetch' or false, got true (boolean)"],
+    ['refreshAhead', 'XFetch', 'a number between 0 and 1, \'xfetch\' or false, got "XFetch" (string)'],
+    ['refreshAhead', { beta: 1 }, "a number between 0 and 1, 'xfetch' or false, got an object"],
     ['negativeTtl', 0, "a positive number of milliseconds or a duration such as '5m', got 0 (number)"],
     ['negativeTtl', 'never', 'a positive number of milliseconds or a duration such as \'5m\', got "never" (string)'],
     ['maxValueSize', 0, 'a whole number of at least 1, got 0 (number)'],
@@ -192,14 +191,13 @@ describe('the plan of a cache', () => {
 
 test('says when to refresh ahead, and for how long nothing is remembered', () => {
   expect(planOf({ refreshAhead: 'xfetch', negativeTtl: '10s' })).toMatchObject({
-    refreshAhead: { beta: 1 },
+    refreshAhead: 'xfetch',
     negativeTtl: { null: 10_000 },
   })
   expect(planOf({ refreshAhead: 0.8, negativeTtl: { undefined: 5 } })).toMatchObject({
-    refreshAhead: { after: 0.8 },
+    refreshAhead: 0.8,
     negativeTtl: { undefined: 5 },
   })
-  expect(planOf({ refreshAhead: { beta: 2 } }).refreshAhead).toEqual({ beta: 2 })
   expect(planOf({ refreshAhead: false }).refreshAhead).toBeNull()
   expect(() => planOf({ negativeTtl: { nul: 5 } as object })).toThrow(
     'Unknown option `nul` of negativeTtl; expected one of null, undefined',
