@@ -1,8 +1,8 @@
 /**
  * A value is replaced before it expires, so nobody ever waits for it: neither with a threshold nor with XFetch. It prints
  *
- *   threshold: 0 of 500 callers waited, values replaced before their time: true
- *   xfetch: 0 of 500 callers waited, values replaced before their time: true
+ *   threshold: 0 of 1500 callers waited, values replaced before their time: true
+ *   xfetch: 0 of 1500 callers waited, values replaced before their time: true
  *   neither: some callers waited
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,21 +16,21 @@ let misses = 0
 cache.on('miss', () => misses++)
 
 /**
- * Asks every 6 ms, five hundred times, for what takes 100 ms to load.
+ * Asks every 2 ms, fifteen hundred times, for what takes 200 ms to load.
  * @param {string} key
  * @param {import('herdless').CallOptions} options
  */
 async function ask(key, options) {
   let loads = 0
-  const loader = () => sleep(100, ++loads)
+  const loader = () => sleep(200, ++loads)
   await cache.refresh(key, loader, options)
   misses = 0
-  for (let call = 0; call < 500; call++, await sleep(6)) void cache.getOrLoad(key, loader, options)
-  return `${misses} of 500 callers waited, values replaced before their time: ${loads > 3}`
+  for (let call = 0; call < 1_500; call++, await sleep(2)) void cache.getOrLoad(key, loader, options)
+  return `${misses} of 1500 callers waited, values replaced before their time: ${loads > 3}`
 }
 
 console.log('threshold:', await ask('a', { refreshAhead: 0.5 }))
-console.log('xfetch:', await ask('b', { refreshAhead: { beta: 2 } }))
+console.log('xfetch:', await ask('b', { refreshAhead: 'xfetch' }))
 await ask('c', {})
 console.log(`neither: ${misses > 0 ? 'some' : 'no'} callers waited`)
 await cache.close()

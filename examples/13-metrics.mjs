@@ -5,7 +5,6 @@
  *   herdless_hits_total{namespace="example-13"} 50
  *   herdless_misses_total{namespace="example-13"} 100
  *   hit ratio 0.33, 149 loads saved
- *   the most wanted: page, by 99 callers more
  */
 import { subscribe } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,7 +20,7 @@ subscribe('herdless:load', (message) => {
 })
 
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379')
-const cache = createCache({ store: redisStore(redis), namespace: 'example-13', stats: { topKeys: 1 } })
+const cache = createCache({ store: redisStore(redis), namespace: 'example-13' })
 await cache.invalidate('page') // what an earlier run has left
 collectMetrics(cache, { client })
 
@@ -31,8 +30,7 @@ for (let call = 0; call < 50; call++) await cache.getOrLoad('page', loader)
 
 const scraped = await client.register.metrics()
 console.log(scraped.match(/^herdless_(hits|misses)_total.*$/gm)?.join('\n'))
-const { hitRatio, loadsSaved, topKeys } = cache.stats()
+const { hitRatio, loadsSaved } = cache.stats()
 console.log(`hit ratio ${hitRatio?.toFixed(2)}, ${loadsSaved} loads saved`)
-for (const { key, count } of topKeys) console.log(`the most wanted: ${key}, by ${count} callers more`)
 await cache.close()
 redis.disconnect()

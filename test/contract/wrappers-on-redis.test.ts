@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { inject, test } from 'vitest'
-import { locked, tiered, type KeyValue } from '../../src/index.ts'
-import { redisLock, redisStore } from '../../src/redis/index.ts'
+import { locked, type KeyValue } from '../../src/index.ts'
+import { redisLock } from '../../src/redis/index.ts'
 import { storeContract } from '../../src/testing/index.ts'
 
 function clientsOf(): { clients: readonly Redis[]; disconnect: () => void } {
@@ -15,16 +15,6 @@ function keyValue(client: Redis): KeyValue {
     set: (key, value, ttl) => client.set(key, Buffer.from(value), 'PX', Math.ceil(ttl)),
   }
 }
-
-storeContract({
-  name: 'tiered, before a redisStore',
-  test,
-  open: async () => {
-    const { clients, disconnect } = clientsOf()
-    return { stores: clients.map((client) => tiered({}, redisStore(client))), close: async () => disconnect() }
-  },
-  patience: 60_000,
-})
 
 storeContract({
   name: 'locked, on Redis',

@@ -15,7 +15,6 @@ const settings = {
   wakeUp: 'push',
   leaseTtl: 10_000,
   commandTimeout: 500,
-  inlineLimit: 4_096,
 } as const
 
 /** A server that says this of itself; the lines of INFO, and those of HELLO. */

@@ -1,10 +1,10 @@
 import type { EventEmitter } from 'node:events'
 import { expect, test } from 'vitest'
-import { createCache, tiered } from '../../src/index.ts'
+import { createCache } from '../../src/index.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { disconnect, openClient, type OpenClient } from '../support/node-redis.ts'
+import { disconnect, openClient } from '../support/node-redis.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
 import { until } from '../../tools/until.mjs'
@@ -62,16 +62,13 @@ test('of many leases that are granted while the subscription comes, each is rene
   disconnect(client)
 })
 
-test.each([
-  { on: 'redisStore', storeOn: redisStore },
-  { on: 'tiered', storeOn: (client: OpenClient) => tiered({}, redisStore(client)) },
-])('a first connection may take longer than the deadline of a command: $on', async ({ storeOn }) => {
+test('a first connection may take longer than the deadline of a command', async () => {
   await using server = await startRedis()
   await using proxy = await startProxy(server)
   proxy.blackHole('replies')
   const client = openClient({ host: proxy.host, port: proxy.port })
   const clock = new FakeClock()
-  await using cache = createCache({ store: storeOn(client), clock, commandTimeout: 1_000 })
+  await using cache = createCache({ store: redisStore(client), clock, commandTimeout: 1_000 })
   const [set, loaded] = [cache.set('key', 'value', { ttl: '1m' }), cache.getOrLoad('other', () => 1, { ttl: '1m' })]
   // It may take four times as long.
   await clock.advance(3_900)

@@ -621,14 +621,6 @@ export const mutations = [
     tests: ['test/unit/guard/silent-store.test.ts', 'test/integration/start.test.ts'],
   },
   {
-    name: 'tiered() hides that the first connection is under way',
-    rule: null,
-    file: 'src/core/near/tiered.ts',
-    from: 'this.connected = far.connected',
-    to: 'this.connected = undefined',
-    tests: ['test/integration/start.test.ts'],
-  },
-  {
     name: 'of the leases that came back only the one that was seen is given back',
     rule: 14,
     file: 'src/core/guard/own-leases.ts',

@@ -16,7 +16,6 @@ export interface Settings {
   /** Milliseconds. */
   readonly leaseTtl: number
   readonly commandTimeout: number
-  readonly inlineLimit: number
 }
 
 /** The options of the doctor, as given. */
@@ -50,7 +49,7 @@ export function takingQuestion(command: Command): Command {
  */
 export function questionIn(urls: readonly string[], options: DoctorOptions): Question {
   const target = targetIn(options, urls)
-  const { namespace, leaseTtl, commandTimeout, inlineLimit } = planned({
+  const { namespace, leaseTtl, commandTimeout } = planned({
     namespace: options.namespace,
     leaseTtl: durationIn('--lease-ttl', options.leaseTtl),
     commandTimeout: durationIn('--command-timeout', options.commandTimeout),
@@ -59,6 +58,6 @@ export function questionIn(urls: readonly string[], options: DoctorOptions): Que
     ...target,
     aclUser: options.aclUser ?? null,
     json: options.json === true,
-    settings: { namespace, wakeUp: options.wakeUp, leaseTtl, commandTimeout, inlineLimit },
+    settings: { namespace, wakeUp: options.wakeUp, leaseTtl, commandTimeout },
   }
 }

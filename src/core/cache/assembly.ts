@@ -40,7 +40,7 @@ export interface CacheParts extends FlightParts {
 export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | null = null): CacheParts {
   const { clock, commandTimeout, maxConcurrentLoads: most, maxQueuedLoads: mostQueued } = plan
   const keyspace = new Keyspace(plan.namespace, plan.prefixes)
-  const events = elder?.events ?? new Events(plan.namespace, plan.stats.topKeys)
+  const events = elder?.events ?? new Events(plan.namespace)
   const keepsInvalidations = plan.onInvalidateFailure === 'replay'
   const store =
     elder?.store ?? new GuardedStore(backing, { timeout: commandTimeout, keepsInvalidations, clock, events })

@@ -244,10 +244,7 @@ export interface Cache extends AsyncDisposable {
    */
   trace(tracer: Tracer): () => void
 
-  /**
-   * Returns the statistics of this process since the cache was opened; `topKeys` is empty unless the option asks for
-   * it.
-   */
+  /** Returns the statistics of this process since the cache was opened. */
   stats(): CacheStats
 
   /**

@@ -45,9 +45,6 @@ export interface Kind {
   readonly version: string | null
 }
 
-/** The kind of values without a schema and a version. */
-export const plainKind: Kind = { schema: null, version: null }
-
 /** Whether two calls may be given the same value. */
 export function isSameKind(one: Kind, other: Kind): boolean {
   return one.schema === other.schema && one.version === other.version

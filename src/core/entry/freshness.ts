@@ -25,7 +25,7 @@ export function freshnessOf(entry: Entry, grace: number): Freshness {
 export type EntryFacts = Pick<Entry, 'token' | 'age' | 'freshFor' | 'loadTime' | 'validators'>
 
 /** When a fresh value is refreshed ahead: after this part of its ttl, or at random by XFetch. */
-export type RefreshAhead = { readonly after: number } | { readonly beta: number }
+export type RefreshAhead = number | 'xfetch'
 
 /**
  * Whether a fresh entry is due for a refresh ahead of its end. XFetch draws with the load time, so that a refresh
@@ -34,8 +34,8 @@ export type RefreshAhead = { readonly after: number } | { readonly beta: number 
  * @param random more than 0, at most 1
  */
 export function isRefreshDue(seen: EntryFacts, ahead: RefreshAhead, random: number): boolean {
-  if ('after' in ahead) return seen.age >= ahead.after * (seen.age + seen.freshFor)
-  return -seen.loadTime * ahead.beta * Math.log(random) >= seen.freshFor
+  if (ahead !== 'xfetch') return seen.age >= ahead * (seen.age + seen.freshFor)
+  return -seen.loadTime * Math.log(random) >= seen.freshFor
 }
 
 /** The ttls of what does not exist, in milliseconds. */

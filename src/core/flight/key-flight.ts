@@ -120,10 +120,7 @@ export abstract class KeyFlight implements LoadNode {
    */
   join(caller: Caller, until: number, size = 1): Promise<WaitEnd> {
     if (this.#answer !== null) return Promise.resolve(this.#answer)
-    const { events, clock, deadlines } = this.parts
-    // The first one would have loaded in any case.
-    const joined = this.callers === 0 ? size - 1 : size
-    if (joined > 0) events.joined(this.key, joined)
+    const { clock, deadlines } = this.parts
     this.callers += size
     this.queueing?.joined(caller, until)
     const at = Math.ceil(until)

@@ -2,7 +2,7 @@
  * Room: near. The near cache (L1): copies of fresh values in the memory of a process, which the store promises to have
  * dropped before a change is confirmed.
  *
- * Reading order: near.ts (copies, marks and drops; how callers are kept from changing each other's value), tiered.ts (near copies as a store, shared by several caches).
+ * Reading order: near.ts (copies, marks and drops; how callers are kept from changing each other's value).
  */
 import { LRUCache } from 'lru-cache'
 import { type Clock, CoarseClock } from '../time/clock.ts'
@@ -46,8 +46,7 @@ export interface LoadedCopy extends Pick<Entry, 'loadTime' | 'tags' | 'validator
 
 /** The parts of a near cache. */
 export interface NearParts {
-  /** The names of keys in the store. */
-  readonly keyspace: Pick<Keyspace, 'prefix' | 'keyIn'>
+  readonly keyspace: Keyspace
   readonly clock: Clock
   readonly codec: Codec
   readonly events: Events

@@ -130,13 +130,11 @@ export class Events {
   // Held here because Node.js forgets a channel without references.
   readonly #channels: Record<keyof CacheEvents, Channel>
 
-  readonly #tally: Counters
+  readonly #tally = new Counters()
   #watch: EventWatch | null = null
 
-  /** @param topKeys how many of the most awaited keys the statistics name; keys may be private */
-  constructor(namespace = 'herdless', topKeys = 0) {
+  constructor(namespace = 'herdless') {
     this.#namespace = namespace
-    this.#tally = new Counters(topKeys)
     const channels = eventNames.map((name) => [name, channel(`herdless:${name}`)])
     this.#channels = Object.fromEntries(channels) as Record<keyof CacheEvents, Channel>
   }
@@ -186,14 +184,9 @@ export class Events {
     this.#publish('stale', { key, age })
   }
 
-  /** Callers join a load that is under way. */
-  joined(key: string, callers: number): void {
-    this.#tally.joined(key, callers)
-  }
-
   /** Reports an event other than `hit` and `stale`. */
   emit<Name extends Exclude<keyof CacheEvents, 'hit' | 'stale'>>(name: Name, event: CacheEvents[Name]): void {
-    this.#tally.told(name, event as { key?: string; loadTime?: number })
+    this.#tally.told(name, event as { loadTime?: number })
     this.#publish(name, event)
     this.#watch?.at[name]?.(event)
   }

@@ -109,12 +109,9 @@ export function checkedNegative(name: string, value: unknown): NegativeTtls {
 /** When a value is refreshed ahead; `false` is `null` once checked. */
 export function checkedAhead(name: string, value: unknown): RefreshAhead | null {
   if (value === false) return null
-  if (value === 'xfetch') return { beta: 1 }
-  if (typeof value === 'number' && value > 0 && value < 1) return { after: value }
-  const { beta } = (value ?? {}) as { beta?: unknown }
-  if (typeof beta === 'number' && beta > 0 && beta < Number.POSITIVE_INFINITY) return { beta }
+  if (value === 'xfetch' || (typeof value === 'number' && value > 0 && value < 1)) return value
   throw new TypeError(
-    `Expected \`${name}\` to be a number between 0 and 1, 'xfetch', { beta } or false, got ${formatValue(value)}`,
+    `Expected \`${name}\` to be a number between 0 and 1, 'xfetch' or false, got ${formatValue(value)}`,
   )
 }
 

@@ -33,7 +33,7 @@ export interface LoadOptions {
    * the ttl (0.8); `'xfetch'` draws at random, with a probability that grows toward the end and with the load time.
    * Default `false`: a refresh begins when the value is stale.
    */
-  readonly refreshAhead?: number | 'xfetch' | { readonly beta: number } | false | undefined
+  readonly refreshAhead?: number | 'xfetch' | false | undefined
   /** The tags of the value for `invalidateTags`, up to 64. Default: none. The loader may add more with `tags()`. */
   readonly tags?: readonly string[] | undefined
   /** The ttl of a lease without renewal, after which a dead holder blocks its key no longer. Default `'10s'`. */
@@ -58,8 +58,6 @@ export interface LoadOptions {
    * Default: none.
    */
   readonly source?: string | undefined
-  /** The largest payload that travels in the message which wakes the waiters, in bytes. Default 4096. */
-  readonly inlineLimit?: number | undefined
   /** The largest payload, in bytes; a larger one is refused with VALUE_TOO_LARGE. Default 16777216 (16 MiB). */
   readonly maxValueSize?: number | undefined
   /**
@@ -172,11 +170,6 @@ export interface CacheOptions extends LoadOptions {
    * `omit`, names of further properties that leave no process. Default: no classes.
    */
   readonly errors?: ErrorOptions['classes'] | ErrorOptions
-  /**
-   * The names in `stats()`: `topKeys` is how many of the most awaited keys it names, up to 1 000. Default 0: no key is
-   * named or kept.
-   */
-  readonly stats?: { readonly topKeys?: number | undefined } | undefined
   /**
    * Whether what needs attention and is heard by no listener becomes a process warning, once of each kind. Default
    * `true`.

@@ -54,7 +54,6 @@ export interface Plan extends Kind {
   readonly failureCooldown: number
   readonly errorKind: ((error: unknown, key: string) => unknown) | null
   readonly onStoreFailure: 'load' | 'throw'
-  readonly inlineLimit: number
   readonly maxValueSize: number
   readonly source: string | null
   /** The sources of the cache, one of which that is. */
@@ -62,6 +61,8 @@ export interface Plan extends Kind {
   readonly priority: 'normal' | 'low'
   /** In the order in which they are tried. */
   readonly migrate: readonly Migration[]
+  /** The largest payload that travels in the message which wakes the waiters, in bytes; no option. */
+  readonly inlineLimit: number
 }
 
 /** `CacheOptions`, complete but for the store, and checked. */
@@ -77,10 +78,12 @@ export interface CachePlan extends Plan {
   readonly commandTimeout: number
   readonly codec: Codec
   readonly errors: ErrorKnowledge
-  readonly stats: { readonly topKeys?: number }
   readonly warnings: boolean
   readonly clock: Clock
 }
+
+/** The longest value, in bytes, that travels in the message which wakes the waiters. */
+export const longestInline = 4_096
 
 const defaults: Plan = {
   ttl: 60_000,
@@ -96,7 +99,6 @@ const defaults: Plan = {
   failureCooldown: 1_000,
   errorKind: null,
   onStoreFailure: 'load',
-  inlineLimit: 4_096,
   maxValueSize: 16_777_216,
   source: null,
   sources: new Map(),
@@ -104,6 +106,7 @@ const defaults: Plan = {
   schema: null,
   version: null,
   migrate: [],
+  inlineLimit: longestInline,
 }
 
 const loadChecks: Record<keyof LoadOptions, Check> = {
@@ -121,7 +124,6 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   failureCooldown: timeout(0),
   errorKind: aFunction,
   onStoreFailure: oneOf('load', 'throw'),
-  inlineLimit: integer(0),
   maxValueSize: integer(1),
   source: checkedSource,
   version: checkedVersion,
@@ -164,7 +166,6 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   commandTimeout: timeout(1),
   codec: shape('an object with encode() and decode()', ['encode', 'decode']),
   errors: checkedErrors,
-  stats: (name, value) => checkOptions(name, value as object, { topKeys: integer(0, 1_000) }),
   warnings: boolean,
   clock: shape('an object with now() and after()', ['now', 'after']),
 }
@@ -188,7 +189,6 @@ export function planOf(options: CacheOptions): CachePlan {
     commandTimeout: 500,
     codec: given.codec ?? jsonCodec(),
     errors: noErrors,
-    stats: {},
     warnings: true,
     clock: given.store === undefined ? replaceableClock : (given.store.clock ?? systemClock),
     ...given,
@@ -209,6 +209,8 @@ export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec })
     negativeTtl: {},
     errorKind: null,
     tags: [],
+    // Most responses.
+    inlineLimit: 65_536,
   }
 }
 

@@ -47,9 +47,6 @@ export type Loaded = Kept | 'answered' | 'again' | 'failed'
 /** Errors after which a request is put off with a 503, with their `detail` in `Cache-Status`. */
 const detailOf: Partial<Record<CacheErrorCode, string>> = { OVERLOADED: 'overloaded', WAIT_TIMEOUT: 'wait' }
 
-/** The longest response, in bytes, that is sent to waiters within the pub/sub message that wakes them. */
-const inlineLimit = 65_536
-
 /** The arguments of `ResponseLoad`. */
 export interface ResponseLoadAbout {
   readonly client: Client
@@ -93,7 +90,6 @@ export class ResponseLoad {
     this.#slot = old === null ? slot : { ...slot, forwarded: 'stale' }
     const options: CallOptions = {
       grace: 0,
-      inlineLimit,
       // Without a stale response to serve in place of an error, a failed handler is not spared for a while: the next
       // request runs it.
       ...(this.#isUsableOnError ? {} : { failureCooldown: 0 }),

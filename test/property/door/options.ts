@@ -102,7 +102,6 @@ const forCalls: Options = {
   hardTimeout: duration(timer),
   failureCooldown: duration(timerOrNone),
   onStoreFailure: oneOf('load', 'throw'),
-  inlineLimit: whole(0),
   maxValueSize: whole(1),
 }
 

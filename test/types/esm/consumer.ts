@@ -99,7 +99,7 @@ for (const codec of [v8Codec(), msgpackrCodec(new Packr({ moreTypes: true }))]) 
   encrypted(codec, { keys: [{ id: 'text', key: 'secret' }] })
 }
 
-const observed = createCache({ stats: { topKeys: 5 } })
+const observed = createCache()
 const stop: () => void = collectMetrics(observed, { client: prometheus })
 collectMetrics(observed, { client: everythingOfPrometheus, register: new prometheus.Registry(), buckets: [0.1, 1] })
 // @ts-expect-error: where the metrics go is a register

@@ -242,13 +242,13 @@ describe('the options of wrap', () => {
   test('are those of the moment of wrapping, and are looked at in it alone', async () => {
     const { a, b } = fleet()
     let looks = 0
-    const refreshAhead = {
-      get beta() {
+    const negativeTtl = {
+      get null() {
         looks++
         return 1
       },
     }
-    const options = { key: 'f', ttl: 5_000, refreshAhead }
+    const options = { key: 'f', ttl: 5_000, negativeTtl }
     const f = a.wrap(async () => 1, options)
     const atFirst = looks
     options.ttl = -1

@@ -34,13 +34,12 @@ test.for([
 const drawn = Math.exp(-1)
 
 test.for([
-  ['before that part of its ttl', { age: 79, freshFor: 21 }, { after: 0.8 }, 1, false],
-  ['at that part of its ttl', { age: 80, freshFor: 20 }, { after: 0.8 }, 1, true],
-  ['by XFetch, when the draw reaches the end of its ttl', { loadTime: 100, freshFor: 100 }, { beta: 1 }, drawn, true],
-  ['by XFetch, when the draw does not', { loadTime: 100, freshFor: 101 }, { beta: 1 }, drawn, false],
-  ['by XFetch, sooner with a greater beta', { loadTime: 100, freshFor: 200 }, { beta: 2 }, drawn, true],
-  ['by XFetch, never when the draw is the highest', { loadTime: 1e9, freshFor: 1 }, { beta: 9 }, 1, false],
-  ['by XFetch, never when it was set', { loadTime: 0, freshFor: 1 }, { beta: 1 }, Number.MIN_VALUE, false],
+  ['before that part of its ttl', { age: 79, freshFor: 21 }, 0.8, 1, false],
+  ['at that part of its ttl', { age: 80, freshFor: 20 }, 0.8, 1, true],
+  ['by XFetch, when the draw reaches the end of its ttl', { loadTime: 100, freshFor: 100 }, 'xfetch', drawn, true],
+  ['by XFetch, when the draw does not', { loadTime: 100, freshFor: 101 }, 'xfetch', drawn, false],
+  ['by XFetch, never when the draw is the highest', { loadTime: 1e9, freshFor: 1 }, 'xfetch', 1, false],
+  ['by XFetch, never when it was set', { loadTime: 0, freshFor: 1 }, 'xfetch', Number.MIN_VALUE, false],
 ] as const)('a fresh value is due %s', ([, seen, ahead, random, due]) => {
   expect(isRefreshDue({ ...entry(0, 0), ...seen }, ahead, random)).toBe(due)
 })

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { TopKeys } from '../../../src/core/observe/counters.ts'
 import { createCache } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf } from '../support/answer.ts'
@@ -21,7 +20,6 @@ describe('stats', () => {
       hitRatio: null,
       loadsSaved: 0,
       secondsSaved: null,
-      topKeys: [],
     })
   })
 
@@ -85,96 +83,5 @@ describe('stats', () => {
     }
     await allAsked([a.getOrLoad('k', bad)])
     expect(a.stats()).toMatchObject({ misses: 1, loads: 1, failures: 1, loadsSaved: 0, secondsSaved: null })
-  })
-})
-
-describe('the keys of stats', () => {
-  test('are those that were asked for while they were loaded, here or elsewhere, and nobody else', async () => {
-    const { a, b } = fleet({ stats: { topKeys: 2 } })
-    const source = new Source<string>()
-    const ask = (cache: typeof a, key: string, callers: number): unknown =>
-      answersOf(Array.from({ length: callers }, () => cache.getOrLoad(key, source.loader)))
-    for (const [key, callers] of [
-      ['alone', 1],
-      ['pair', 2],
-      ['herd', 5],
-      ['trio', 3],
-    ] as const)
-      ask(a, key, callers)
-    await settled()
-    ask(b, 'herd', 3)
-    await settled()
-    expect(a.stats().topKeys).toEqual([
-      { key: 'herd', count: 4, error: 0 },
-      { key: 'trio', count: 2, error: 0 },
-    ])
-    expect(b.stats().topKeys).toEqual([{ key: 'herd', count: 3, error: 0 }])
-  })
-
-  test('are not kept unless they are asked for', async () => {
-    const { a } = fleet()
-    const source = new Source<string>()
-    await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
-    expect(a.stats().topKeys).toEqual([])
-  })
-
-  test.for([-1, 0.5, 1_001, '5'])('cannot be %s many', (topKeys) => {
-    expect(() => createCache({ stats: { topKeys: topKeys as number } })).toThrow(TypeError)
-  })
-
-  test('are told from a typo', () => {
-    expect(() => createCache({ stats: { topkeys: 5 } as object })).toThrow('Unknown option `topkeys` of stats')
-  })
-})
-
-describe('Space-Saving', () => {
-  /** The keys of a skewed stream, shuffled by a fixed rule, and how often each is in it. */
-  function stream(): { keys: string[]; truth: Map<string, number> } {
-    const truth = new Map<string, number>()
-    for (let rank = 1; rank <= 2_000; rank++) truth.set(`key-${rank}`, Math.ceil(2_000 / rank))
-    const keys = [...truth].flatMap(([key, count]) => Array.from({ length: count }, () => key))
-    let seed = 42
-    for (let last = keys.length - 1; last > 0; last--) {
-      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
-      const other = seed % (last + 1)
-      ;[keys[last], keys[other]] = [keys[other] as string, keys[last] as string]
-    }
-    return { keys, truth }
-  }
-
-  test('keeps each key that is more than one part in fifty of all, and is wrong by no more than it says', () => {
-    const { keys, truth } = stream()
-    const sketch = new TopKeys(50)
-    for (const key of keys) sketch.count(key)
-    const top = sketch.top(50)
-    expect(top).toHaveLength(50)
-    const frequent = [...truth].filter(([, count]) => count > keys.length / 50).map(([key]) => key)
-    expect(frequent.length).toBeGreaterThan(3)
-    expect(top.map(({ key }) => key)).toEqual(expect.arrayContaining(frequent))
-    for (const { key, count, error } of top) {
-      const times = truth.get(key) ?? 0
-      expect(count).toBeGreaterThanOrEqual(times)
-      expect(count - error).toBeLessThanOrEqual(times)
-      expect(error).toBeLessThanOrEqual(keys.length / 50)
-    }
-    expect(top.reduce((sum, { count }) => sum + count, 0)).toBe(keys.length)
-  })
-
-  test('is exact while there are no more keys than counters', () => {
-    const sketch = new TopKeys(3)
-    for (const key of ['a', 'b', 'b', 'c', 'c', 'c', 'b', 'b']) sketch.count(key)
-    expect(sketch.top(2)).toEqual([
-      { key: 'b', count: 4, error: 0 },
-      { key: 'c', count: 3, error: 0 },
-    ])
-  })
-
-  test('gives a new key the place of the least, and says how often it may have been there before', () => {
-    const sketch = new TopKeys(2)
-    for (const key of ['a', 'a', 'a', 'b', 'b', 'c']) sketch.count(key)
-    expect(sketch.top(9)).toEqual([
-      { key: 'a', count: 3, error: 0 },
-      { key: 'c', count: 3, error: 2 },
-    ])
   })
 })

@@ -1,5 +1,6 @@
 import { about, type Finding } from '../finding.ts'
 import type { Subject } from './subject.ts'
+import { longestInline } from '../../../core/options/plan.ts'
 import { bytes, many, percent } from '../../units.ts'
 
 const voice = about('connections', 'docs/production.md#connections')
@@ -38,7 +39,7 @@ export function clients({ facts, settings }: Subject): Finding[] {
       'Set it to 60.'
     findings.push(voice.warning('The server does not probe silent connections (tcp-keepalive 0)', todo))
   }
-  findings.push(...buffers(facts.config('client-output-buffer-limit'), settings.inlineLimit))
+  findings.push(...buffers(facts.config('client-output-buffer-limit')))
   if (findings.length === 0)
     findings.push(voice.ok(`${connected} of ${most} (maxclients); a process needs ${needed(settings.wakeUp)}`))
   return findings
@@ -49,15 +50,13 @@ function needed(wakeUp: 'push' | 'poll'): string {
 }
 
 /** Whether the server buffers enough messages for a process that is busy for a moment. */
-function buffers(limits: string | undefined, inlineLimit: number): Finding[] {
+function buffers(limits: string | undefined): Finding[] {
   const [, hard = '0', soft = '0'] = /\bpubsub (\d+) (\d+)/.exec(limits ?? '') ?? []
   const least = Math.min(...[hard, soft].map(Number).filter((limit) => limit > 0))
-  const wanted = 256 * inlineLimit
+  const wanted = 256 * longestInline
   if (!(least < wanted)) return []
   const what = `The server keeps at most ${bytes(least)} for a listener (client-output-buffer-limit pubsub)`
-  const messages = many(Math.floor(least / Math.max(1, inlineLimit)), 'message')
-  const todo =
-    `A process that is busy for a moment is cut off after ${messages} of ${bytes(inlineLimit)} (inlineLimit). ` +
-    'Raise the one or lower the other.'
+  const messages = many(Math.floor(least / longestInline), 'message')
+  const todo = `A process that is busy for a moment is cut off after ${messages} of ${bytes(longestInline)}. Raise it.`
   return [voice.warning(what, todo)]
 }

@@ -2,6 +2,7 @@ import type { Connection } from '../connection.ts'
 import { about, type Finding } from '../finding.ts'
 import { inboxOf } from './needs.ts'
 import type { Subject } from './subject.ts'
+import { longestInline } from '../../../core/options/plan.ts'
 import { bytes, time } from '../../units.ts'
 
 const voice = about('messages', 'docs/redis.md#connections')
@@ -29,11 +30,11 @@ export async function messages(subject: Subject): Promise<Finding[]> {
     const findings = await seen(connection, inbox, subject.kind)
     const startedAt = performance.now()
     const arrival = arrivals(subscriber, burst)
-    const message = 'x'.repeat(settings.inlineLimit)
+    const message = 'x'.repeat(longestInline)
     const sent = await connection.ask('EVAL', publish, 0, inbox, message, burst)
     if ('refused' in sent) return [voice.problem(`Could not publish: ${sent.refused}`, withoutThem)]
     const arrived = await arrival
-    const size = `${burst} messages of ${bytes(settings.inlineLimit)}`
+    const size = `${burst} messages of ${bytes(longestInline)}`
     findings.push(
       arrived === burst
         ? voice.ok(`${size} at once arrived after ${time(performance.now() - startedAt)}`)
