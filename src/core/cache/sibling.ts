@@ -68,11 +68,21 @@ export class Sibling {
 }
 
 /**
+ * The method by which a cache makes its siblings, in every cache that `createCache` makes. A registered symbol is the
+ * same in both module systems.
+ */
+export const makeSibling: unique symbol = Symbol.for('herdless.sibling') as never
+
+/** A cache that can make siblings. */
+export interface Elder extends Cache {
+  [makeSibling](changes: SiblingChanges): Sibling
+}
+
+/**
  * The sibling of a user's cache.
  * @throws TypeError unless `createCache` made the cache
  */
-export function siblingOf(cache: Cache, changes: SiblingChanges): Sibling {
-  const { sibling } = (cache ?? {}) as { sibling?: (changes: SiblingChanges) => Sibling }
-  if (typeof sibling === 'function') return sibling.call(cache, changes)
+export function siblingOf(cache: Cache | Elder, changes: SiblingChanges): Sibling {
+  if (typeof cache === 'object' && cache !== null && makeSibling in cache) return cache[makeSibling](changes)
   throw new TypeError(`Expected a cache made by createCache(), got ${formatValue(cache)}`)
 }
