@@ -5,6 +5,38 @@
  */
 export const httpMutations = [
   {
+    name: 'the handler of a fill sees an ignored parameter',
+    rule: null,
+    file: 'src/http/watch/shown-target.ts',
+    from: 'if (shown !== url) show(target, name, shown)',
+    to: '',
+    tests: ['test/http/query.test.ts'],
+  },
+  {
+    name: 'a parsed query keeps an ignored parameter',
+    rule: null,
+    file: 'src/http/watch/shown-target.ts',
+    from: 'filter(([name]) => !rule(name))',
+    to: 'filter(() => true)',
+    tests: ['test/http/query.test.ts'],
+  },
+  {
+    name: 'an input of one variant tells all variants apart',
+    rule: null,
+    file: 'src/http/run/response-storing.ts',
+    from: 'if (isDeclared && all.length <= mostDeclared) {',
+    to: 'if (all.length <= mostDeclared) {',
+    tests: ['test/http/variants.test.ts'],
+  },
+  {
+    name: 'a list of all fields hides what was read before',
+    rule: null,
+    file: 'src/http/run/decision.ts',
+    from: "if (this.#plan.undeclared(this.#request) !== 'key') return before",
+    to: "if (seen.has(allFields) || this.#plan.undeclared(this.#request) !== 'key') return before",
+    tests: ['test/http/variants.test.ts'],
+  },
+  {
     name: 'no-store is stored',
     rule: null,
     file: 'src/http/policy/storable.ts',

@@ -34,7 +34,7 @@ import type {
 } from '../options/options.ts'
 import { CallPlans } from '../options/call-plans.ts'
 import { closeTimeout, invalidationOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
-import { makeSibling, Sibling, type Elder, type SiblingChanges } from './sibling.ts'
+import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
 import type { Store } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
 import type { CacheStats } from '../observe/counters.ts'
@@ -225,7 +225,7 @@ export class FleetCache implements Elder {
   }
 
   /** A cache for values of another kind; see `siblingOf`. */
-  [makeSibling](changes: SiblingChanges): Sibling {
+  sibling(changes: SiblingChanges): Sibling {
     this.#checkOpen()
     const plan = siblingPlan(this.#plan, changes)
     const cache = new FleetCache(plan, this.#backing, assemble(plan, this.#backing, this.#parts), true)

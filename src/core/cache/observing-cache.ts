@@ -24,7 +24,7 @@ import type {
 import { CallPlans } from '../options/call-plans.ts'
 import type { CachePlan } from '../options/plan.ts'
 import type { CacheStats } from '../observe/counters.ts'
-import { makeSibling, Sibling, type Elder } from './sibling.ts'
+import { Sibling, type Elder } from './sibling.ts'
 import type { Tracer } from '../observe/tracing.ts'
 import { Wraps } from './wrap.ts'
 
@@ -156,7 +156,7 @@ export class ObservingCache implements Elder {
   }
 
   /** A cache for values of another kind; see `siblingOf`. */
-  [makeSibling](): Sibling {
+  sibling(): Sibling {
     return new Sibling(this, { events: this.#shadow.events, near: null, store: { unavailable: true } }, this.#plan)
   }
 

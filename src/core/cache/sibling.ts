@@ -67,15 +67,9 @@ export class Sibling {
   }
 }
 
-/**
- * The method by which a cache makes its siblings, in every cache that `createCache` makes. A registered symbol is the
- * same in both module systems.
- */
-export const makeSibling: unique symbol = Symbol.for('herdless.sibling') as never
-
-/** A cache that can make siblings. */
+/** A cache that can make siblings, as every cache that `createCache` makes. */
 export interface Elder extends Cache {
-  [makeSibling](changes: SiblingChanges): Sibling
+  sibling(changes: SiblingChanges): Sibling
 }
 
 /**
@@ -83,6 +77,6 @@ export interface Elder extends Cache {
  * @throws TypeError unless `createCache` made the cache
  */
 export function siblingOf(cache: Cache | Elder, changes: SiblingChanges): Sibling {
-  if (typeof cache === 'object' && cache !== null && makeSibling in cache) return cache[makeSibling](changes)
+  if (typeof cache === 'object' && cache !== null && 'sibling' in cache) return cache.sibling(changes)
   throw new TypeError(`Expected a cache made by createCache(), got ${formatValue(cache)}`)
 }

@@ -140,7 +140,7 @@ export class HandlerRun {
   #watch(old: Old | null): Capture {
     const { response, plan, standing } = this.#about
     const most = plan.maxBody(this.#request)
-    const onSee = (name: string | null): void => {
+    const onSee = (name: string): void => {
       this.#seenLate(name)
       this.#onTold()
     }
@@ -260,7 +260,7 @@ export class HandlerRun {
     if (this.#capture === null) return { state: 'broken', why: 'it never began' }
     const ended = await this.#capture.recording.ended
     const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
-    const late = this.#seen === 'all' ? ['all'] : [...this.#seen].filter((name) => !names.includes(name))
+    const late = [...this.#seen].filter((name) => !names.includes(name))
     // A body that is too large to be kept is watched as long as it has followers.
     void this.#capture.recording.over.then(() => this.#watched?.release())
     if (late.length === 0 || ended.state !== 'complete') return ended
@@ -291,11 +291,11 @@ export class HandlerRun {
    * Cuts the followers off if the handler reads an input, after its head, that may differ between them. See
    * `WatchedRequest`.
    */
-  #seenLate(name: string | null): void {
+  #seenLate(name: string): void {
     if (this.#decision === null || this.#followers.size === 0 || this.#watched?.ignoresUndeclared !== false) return
     const { selection } = this.#client
     // Followers are equal in every input that can be part of a key.
-    if (name === null || selection.isKeyable(name)) return
+    if (selection.isKeyable(name)) return
     this.#capture?.recording.cut(() => true)
   }
 

@@ -6,7 +6,9 @@ import type { Sibling } from '../../core/cache/sibling.ts'
 import type { Decision } from './decision.ts'
 import type { HandlerRun } from './handler-run.ts'
 import { slotOfVariant, type VariantSlot } from './variant-slot.ts'
+import { fieldsOf } from '../policy/fields.ts'
 import type { StaleRules } from '../policy/stale.ts'
+import { varyOf } from '../policy/vary.ts'
 import type { ResponsePlan } from '../options/response-options.ts'
 import type { Selection } from '../watch/selection.ts'
 import type { Streams } from './streams.ts'
@@ -19,6 +21,9 @@ export type Kept = StoredResponse | Variants
 
 /** How long the record of an address with variants lives, in milliseconds. */
 export const variantsTtl = 86_400_000
+
+/** The most inputs by which all variants of an address differ because a response said so. */
+const mostDeclared = 32
 
 /** The shortest time, in milliseconds, that a response with a validator is kept after its lifetime. */
 const leastRetention = 60_000
@@ -89,7 +94,7 @@ export class ResponseStoring {
    */
   async #decided(load: Load, begun: Promise<Decision | null>): Promise<Kept | null> {
     const names = await this.#namesBefore(begun, load)
-    if (names !== null) return await this.#keepAsVariant(load, names, (variant) => this.#decided(variant, begun))
+    if (names !== null) return await this.#keepAsVariant(load, { names }, (variant) => this.#decided(variant, begun))
     const decision = await begun
     if (decision === null) throw new Error('The handler said nothing')
     return await this.#keep(load, decision)
@@ -118,7 +123,10 @@ export class ResponseStoring {
   async #keep(load: Load, decision: Decision): Promise<Kept | null> {
     const { context, slot } = load
     if ('names' in decision && decision.names.some((name) => !slot.names.includes(name))) {
-      return await this.#keepAsVariant(load, decision.names, (variant) => this.#keep(variant, decision))
+      const declared = 'head' in decision ? varyOf(fieldsOf(decision.head.lines)) : '*'
+      const isDeclared = declared !== '*' && declared.some((name) => !slot.names.includes(name))
+      const more = { names: decision.names, isDeclared }
+      return await this.#keepAsVariant(load, more, (variant) => this.#keep(variant, decision))
     }
     if (decision.to === 'pass') return this.#pass(context, isOfItsRequest.has(decision.why) ? 1 : undefined)
     if (decision.to === 'drop') throw new Error(`The handler answered ${decision.status}`)
@@ -156,14 +164,18 @@ export class ResponseStoring {
    * 5. B finds its own slot empty, claims it, and runs its handler beside A's. C finds A's slot with A's lease, and
    *    waits there.
    *
+   * A record in the slot of a variant concerns this variant alone, so that a handler that reads a field whose name the
+   * client makes up (`req.get(`x-${tenant}`)`) leaves the others as they are; unless the handler declares it by `Vary`.
+   *
    * With step 4 before step 3 C could win the lease of A's slot, and the handler would run twice for one variant.
    */
   async #keepAsVariant(
-    { context, slot: { names } }: Load,
-    more: readonly string[],
+    { context, slot: outer }: Load,
+    { names: more, isDeclared = false }: { readonly names: readonly string[]; readonly isDeclared?: boolean },
     work: (variant: Load) => Promise<Kept | null>,
   ): Promise<Variants> {
-    const { sibling, key, selection, options } = this.#parts
+    const { sibling, key, selection, options, limit } = this.#parts
+    const { names } = outer
     const all = [...new Set([...names, ...more])].sort()
     const variants: Variants = { kind: 'variants', names: all, generation: randomUUID() }
     const slot = slotOfVariant(key, variants, selection)
@@ -176,13 +188,15 @@ export class ResponseStoring {
       }
       ignoreRejection(sibling.cache.getOrLoad(slot.key, loader, options).finally(resolve))
     })
-    // A record at the address stays for later requests. A record in the slot of a variant only redirects the present
-    // waiters, for a millisecond.
-    const isAtAddress = names.length === 0
-    // If the store is away, no process can read the record.
-    if (!isAtAddress) await sibling.cache.set(key, variants, { ttl: variantsTtl, grace: 0 }).catch(() => undefined)
-    context.ttl(isAtAddress ? variantsTtl : 1)
     context.grace(0)
+    context.ttl(variantsTtl)
+    if (names.length === 0) return variants
+    if (isDeclared && all.length <= mostDeclared) {
+      // All variants differ by it from now on. The record in the slot only redirects the present waiters, for a
+      // millisecond. If the store is away, no process can read the record at the address.
+      await sibling.cache.set(key, variants, { ttl: variantsTtl, grace: 0 }).catch(() => undefined)
+      context.ttl(1)
+    } else limit.stored(key, outer.key)
     return variants
   }
 

@@ -16,6 +16,7 @@ import type { ResponsePlan } from '../options/response-options.ts'
 import type { Selection } from './selection.ts'
 import type { Old } from '../stored/stored-response.ts'
 import { hostField, lineFields } from '../message/http2.ts'
+import { hideIgnored } from './shown-target.ts'
 import { isPlain, type Standing, type Surroundings } from './surroundings.ts'
 import { conditionsOf } from '../stored/validators.ts'
 import { WatchedSurroundings } from './watched-surroundings.ts'
@@ -38,8 +39,8 @@ export interface WatchedRequestAbout {
   readonly standing: Standing
   /** The stored response that the handler validates; `null` for none. */
   readonly old: Old | null
-  /** Called with the name of an input when it is first read; `null` for all fields at once. */
-  readonly onSee: (name: string | null) => void
+  /** Called with the name of an input when it is first read. */
+  readonly onSee: (name: string) => void
   /** Called with the name of a field that earlier middleware has set, when the handler sets it. */
   readonly onSet: (name: string) => void
   /** Called before the handler ends the connection. */
@@ -67,7 +68,8 @@ const none: ReadonlySet<string> = new Set()
  */
 export class WatchedRequest {
   readonly fields: WatchedFields
-  readonly #surroundings: WatchedSurroundings
+  readonly #surroundings: WatchedSurroundings | undefined
+  #undoTarget: (() => void) | undefined
   /** Whether reads that the response does not declare count for nothing. */
   readonly ignoresUndeclared: boolean
 
@@ -92,9 +94,11 @@ export class WatchedRequest {
     this.fields = new WatchedFields(request, { fields, hides, keyed, conditions, onSee, isKeyable, isHeard })
     try {
       const heard = { onRead: this.fields.seeOther, onSet, onEnd }
+      const rule = plan.query(request)
+      if (rule !== null) this.#undoTarget = hideIgnored(request, surroundings.targets ?? [], rule)
       this.#surroundings = new WatchedSurroundings({ request, response, earlierFields }, surroundings, standing, heard)
     } catch (error) {
-      this.fields.release()
+      this.release()
       throw error
     }
     this.#declare(client, plan)
@@ -113,7 +117,7 @@ export class WatchedRequest {
 
   /** Runs `work` without recording its reads. */
   unwatched<T>(work: () => T): T {
-    return this.#surroundings.unwatched(() => this.fields.unwatched(work))
+    return this.#surroundings === undefined ? work() : this.#surroundings.unwatched(() => this.fields.unwatched(work))
   }
 
   /** Ends the recording: the answer has ended. */
@@ -123,13 +127,14 @@ export class WatchedRequest {
 
   /** Stops watching the surroundings, when the inputs of the answer no longer matter. */
   releaseSurroundings(): void {
-    this.#surroundings.release()
+    this.#surroundings?.release()
   }
 
   /** Restores the request. */
   release(): void {
-    this.#surroundings.release()
+    this.#surroundings?.release()
     this.fields.release()
+    this.#undoTarget?.()
   }
 
   /** Lets the handler read every input that the key is made of. */
