@@ -6,7 +6,7 @@ import { hasEnded } from '../message/http2.ts'
 import type { Request } from '../policy/message.ts'
 import type { Stored } from '../policy/reuse.ts'
 import { Selection } from '../watch/selection.ts'
-import { serve } from '../answer/serve.ts'
+import { serve } from './serve.ts'
 import type { Old, StoredResponse } from '../stored/stored-response.ts'
 import type { Before, Surroundings } from '../watch/surroundings.ts'
 import type { Visit } from '../watch/visit.ts'
@@ -52,6 +52,11 @@ export class Client {
 
   get asked(): Request {
     return { method: this.request.method ?? 'GET', fields: this.selection.fields }
+  }
+
+  /** Whether the circumstances of the request always become part of the key. */
+  get isApart(): boolean {
+    return this.user !== null || this.visit.depth > 0
   }
 
   /** Whether it has been answered or has gone away. */

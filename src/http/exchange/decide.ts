@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Client } from './client.ts'
 import { checkedTags } from '../../core/entry/tags.ts'
-import type { Head } from '../answer/capture.ts'
+import type { Head } from './redirect.ts'
 import { allFields, type SeenFields } from '../watch/watched-fields.ts'
 import { initialAgeOf } from '../policy/age.ts'
 import { fieldOf, fieldsOf, membersOf, type FieldLine, type Fields } from '../policy/fields.ts'
