@@ -27,6 +27,7 @@ import { responsePlan, type CacheResponsesOptions, type ResponsePlan } from './o
 import { responseCodec } from './stored/stored-response.ts'
 import { Streams } from './exchange/streams.ts'
 import { Standing, type Before, type Surroundings } from './watch/surroundings.ts'
+import { watchStorages } from './watch/async-stores.ts'
 import { VariantLimit } from './exchange/variant-limit.ts'
 import { runBefore, visited, type RunningHandler, type Visit } from './watch/visit.ts'
 import { Waiters } from './exchange/waiters.ts'
@@ -53,6 +54,7 @@ export class ResponseCache {
    */
   constructor(who: string, cache: Cache, options: CacheResponsesOptions<never, never>) {
     this.#plan = responsePlan(who, options)
+    watchStorages()
     this.#sibling = siblingOf(cache, { codec: responseCodec })
     this.#shared = {
       sibling: this.#sibling,

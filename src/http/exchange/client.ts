@@ -9,6 +9,7 @@ import { Selection } from '../watch/selection.ts'
 import { serve } from './serve.ts'
 import type { Old, StoredResponse } from '../stored/stored-response.ts'
 import type { Before, Surroundings } from '../watch/surroundings.ts'
+import type { Entered } from '../watch/async-stores.ts'
 import type { Visit } from '../watch/visit.ts'
 
 /** The arguments of `Client`. */
@@ -36,6 +37,8 @@ export class Client {
   /** The owner of the answer, as returned by the option `user`; `null` for all clients. */
   readonly user: string | null
   readonly visit: Visit
+  /** What each AsyncLocalStorage held where the request has entered the cache; `null` for nothing. */
+  entered: Entered | null = null
   /** When it asked, on the clock of `performance`, in milliseconds. */
   readonly askedAt: number = systemClock.now()
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Client } from './client.ts'
 import { checkedTags } from '../../core/entry/tags.ts'
 import type { Head } from './redirect.ts'
+import { asyncName } from '../watch/async-stores.ts'
 import { allFields, type SeenFields } from '../watch/watched-fields.ts'
 import { initialAgeOf } from '../policy/age.ts'
 import { fieldOf, fieldsOf, membersOf, type FieldLine, type Fields } from '../policy/fields.ts'
@@ -222,7 +223,13 @@ function undeclaredOf(fields: Fields, seen: SeenFields): readonly string[] {
 /** Formats names of inputs as a token of `Cache-Status`. A handler may have looked up a name that is no token. */
 function undeclaredText(names: readonly string[]): string {
   if (names.includes(allFields)) return `undeclared:${allFields}`
-  const plain = names.map((name) => (name.startsWith(':') ? name.slice(1).replaceAll(/[^\w.#-]/g, '-') : name))
+  const plain = names.map((name) =>
+    name.startsWith(`:${asyncName}#`)
+      ? asyncName
+      : name.startsWith(':')
+        ? name.slice(1).replaceAll(/[^\w.#-]/g, '-')
+        : name,
+  )
   const some = plain.filter((name) => /^[!#$%&'*+.^`|~\w-]+$/.test(name)).slice(0, 8)
   return `undeclared:${some.join('+')}`
 }

@@ -25,6 +25,7 @@ import { Run } from './run.ts'
 import { follow, wantsPart } from './serve.ts'
 import type { Shared } from './shared.ts'
 import { firstSlot, slotOfVariant, Storing, variantsTtl, type Kept, type VariantSlot } from './store.ts'
+import { enteredStores } from '../watch/async-stores.ts'
 import { ageNow, type Old, type StoredHead, type StoredResponse } from '../stored/stored-response.ts'
 
 /**
@@ -184,6 +185,7 @@ export class Exchange {
 
   #missOf(slot: VariantSlot, old: Old | null, isOfOthers = false): Miss {
     const { request, response } = this.#client
+    this.#client.entered ??= enteredStores()
     // A hit needs none of this; a handler may ask for the address of a client that has gone.
     rememberConnection(request, response)
     const lines = linesOf(response)

@@ -118,8 +118,9 @@ export class Run {
 
   /** A refresh belongs to no client: it leaves the context of the request, which earlier middleware may have filled. */
   #runHandler(): void {
-    if (this.#isBehind) this.#shared.outside.runInAsyncScope(this.#client.run)
-    else this.#client.run()
+    const run = (): void => (this.#watched === null ? this.#client.run() : this.#watched.run(this.#client.run))
+    if (this.#isBehind) this.#shared.outside.runInAsyncScope(run)
+    else run()
   }
 
   /**
@@ -144,6 +145,7 @@ export class Run {
       plan,
       standing,
       old,
+      isBehind: this.#isBehind,
       onSee,
       onSet,
       onEnd,

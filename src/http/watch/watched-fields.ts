@@ -153,6 +153,11 @@ export class WatchedFields {
     this.#reveal(name)
   }
 
+  /** Whether an input that is not a field is one that the key is made of. */
+  isDeclared(name: string): boolean {
+    return this.#declared.has(name)
+  }
+
   /**
    * Records the reads of `make` as declared: the handler may read the same inputs.
    * @param counts whether an input of this name is declared by being read
