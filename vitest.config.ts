@@ -41,7 +41,7 @@ const files = {
   },
   http: {
     'http-landing':
-      'attacks attacks/raw collapsing create-server fast-messages fastify fuzz head hono http2 koa leader lines processes query',
+      'attacks attacks/raw collapsing fast-messages fastify fuzz head hono http2 koa leader lines processes query',
     // Each has projects of its own.
     identity: 'identity/*',
     conformance: 'conformance/*',
@@ -64,7 +64,7 @@ const onNodeRedis = {
 const onOlder = {
   contract: 'redis-store redis-clients redis-lock cluster sentinel redlock',
   integration: 'batch node-redis secrets shutdown unavailable start',
-  http: 'cached-server create-server fastify head hono http2 inject koa leader lines neighbours query',
+  http: 'cached-server fastify head hono http2 inject koa leader lines neighbours query',
 }
 
 /** Express and other libraries change node:http for the whole process, so each file with such tests has its own. */

@@ -4,9 +4,9 @@
  * Says what processor time it has used when it is asked.
  */
 import { once } from 'node:events'
-import { createServer as createHttpServer } from 'node:http'
+import { createServer } from 'node:http'
 import { createCache } from 'herdless'
-import { cachedServer, cacheResponses, createServer } from 'herdless/express'
+import { cachedServer, cacheResponses } from 'herdless/express'
 import { requirePeer } from './peers/packages.mjs'
 
 const [, , way = '', version = ''] = process.argv
@@ -14,7 +14,7 @@ const product = { id: 7, name: 'a product', tags: ['one', 'two'], text: 'x'.repe
 
 /** @returns {import('node:http').Server} */
 function bare() {
-  return createHttpServer((_request, response) => {
+  return createServer((_request, response) => {
     const body = JSON.stringify(product)
     response.setHeader('Content-Type', 'application/json; charset=utf-8')
     response.setHeader('Content-Length', Buffer.byteLength(body))
@@ -40,9 +40,7 @@ async function withExpress(open, cached = false) {
 const ways = {
   'node:http': bare,
   'app.listen': () => withExpress((app) => app.listen(0, '127.0.0.1')),
-  'createServer(app)': () => withExpress((app) => createServer(app).listen(0, '127.0.0.1')),
   'app.listen, cacheResponses': () => withExpress((app) => app.listen(0, '127.0.0.1'), true),
-  'createServer, cacheResponses': () => withExpress((app) => createServer(app).listen(0, '127.0.0.1'), true),
   cachedServer: () => withExpress((app) => cachedServer(app, cache).listen(0, '127.0.0.1')),
 }
 const server = await ways[way]?.()

@@ -37,7 +37,6 @@ async function expressWith(before) {
 /** @type {Record<string, () => Promise<import('node:http').Server>>} */
 const ways = {
   Express: async () => createHttpServer(await expressWith(() => {})),
-  'Express, fast': async () => (await from('express/index.js')).createServer(await expressWith(() => {})),
   'Express, session and user': async () => {
     const { default: session } = await import('express-session')
     return createHttpServer(

@@ -64,16 +64,7 @@ async function cost({ url, child }, isHit, amount = Number(options.answers)) {
   return ((await used(child)) - before) / result['2xx']
 }
 
-const ways = [
-  'node:http',
-  'cachedServer',
-  'Express',
-  'Express, fast',
-  'Express, session and user',
-  'Koa',
-  'Fastify',
-  'Hono',
-]
+const ways = ['node:http', 'cachedServer', 'Express', 'Express, session and user', 'Koa', 'Fastify', 'Hono']
 const table = []
 for (const way of ways.filter((each) => options.only === '' || each === options.only)) {
   for (const what of options.what.split(',')) {

@@ -1,5 +1,4 @@
 import { createCache } from 'herdless'
-import { createServer } from 'herdless/express'
 import { redisStore } from 'herdless/redis'
 import { Redis } from 'ioredis'
 import { Pool } from 'pg'
@@ -11,7 +10,7 @@ const redis = new Redis(process.env['REDIS_URL'] ?? '')
 const cache = createCache({ store: redisStore(redis), namespace: 'shop', near: {} })
 const db = new Pool()
 
-createServer(shop(db, cache)).listen(0, '127.0.0.1')
+shop(db, cache).listen(0, '127.0.0.1')
 
 process.once('disconnect', async () => {
   await cache.close()

@@ -7,13 +7,6 @@ import { ResponseCache } from '../http/response-cache.ts'
 import type { CacheResponsesOptions } from '../http/options/response-options.ts'
 
 export { cachedServer } from '../http/server/cached-server.ts'
-export {
-  createServer,
-  messageClasses,
-  type ExpressApp,
-  type ExpressServerOptions,
-  type MessageClasses,
-} from '../http/server/express-server.ts'
 export { purge, purgeRouter, type Purge, type PurgeRouterOptions } from '../http/purge.ts'
 export type { CacheInfo }
 export type { CacheResponsesOptions, PerRequest } from '../http/options/response-options.ts'

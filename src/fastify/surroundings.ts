@@ -54,7 +54,16 @@ export function fastifySurroundings(request: HookRequest, reply: HookReply, said
       hasSerializer(reply) ? 'serializer' : null,
       reply.raw.statusCode === 200 ? null : `status ${reply.raw.statusCode}`,
     )
-  return { parts, others, outcomes: () => outcomesOf(request), given, lend, isSaving, asker: request }
+  return {
+    parts,
+    others,
+    outcomes: () => outcomesOf(request),
+    given,
+    lend,
+    isSaving,
+    targets: [request],
+    asker: request,
+  }
 }
 
 /** By the class of replies of an app, the symbol under which they keep their serializer. */

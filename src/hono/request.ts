@@ -14,7 +14,7 @@ export function seenThrough(raw: Request, incoming: IncomingMessage, sent: Reado
     // Its fields may be those of the middleware, so all of them count as read.
     const shown = new Headers(allOf(incoming))
     const own = [...raw.headers].filter(([name]) => !sent.has(name) || shown.has(name))
-    return new Request(raw, { headers: own })
+    return new Request(new Request(urlSeen(raw, incoming), raw), { headers: own })
   }
   const headers = headersOf(incoming)
   const parts = raw as unknown as Record<symbol, unknown>
@@ -22,9 +22,17 @@ export function seenThrough(raw: Request, incoming: IncomingMessage, sent: Reado
   return new Proxy(raw, {
     get(target, name, receiver) {
       if (name === 'headers') return headers
+      if (name === 'url') return urlSeen(target, incoming)
       return copies.has(name) ? undefined : (Reflect.get(target, name, receiver) as unknown)
     },
   })
+}
+
+/** The URL of a request with the query that the request of node:http has now: ignored parameters are hidden. */
+function urlSeen({ url }: Request, incoming: IncomingMessage): string {
+  const [own, seen] = [url.indexOf('?'), incoming.url?.indexOf('?') ?? -1]
+  if (own === -1 || incoming.url === undefined || url.length - own <= incoming.url.length - seen) return url
+  return seen === -1 ? url.slice(0, own) : url.slice(0, own) + incoming.url.slice(seen)
 }
 
 /** Whether earlier middleware has put a request of its own in the place of that of @hono/node-server. */

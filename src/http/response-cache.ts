@@ -1,10 +1,10 @@
 /*
  * Response caching, for no framework in particular. The rooms, from the ground up: policy (the rules of RFC 9111),
  * message (the messages of node:http), options, stored (stored responses and their keys), watch (the inputs of a
- * handler), answer (its captured answer), run (the course of a request), server (node:http servers with a cache).
+ * handler), exchange (the course of a request), server (a node:http server with a cache).
  *
  * Reading order: response-cache.ts (which requests the cache takes, and the invalidation by unsafe methods),
- * run/exchange.ts (a request that it takes), then the head comment of each room. purge.ts invalidates on demand.
+ * exchange/exchange.ts (a request that it takes), then the head comment of each room. purge.ts invalidates on demand.
  */
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -12,9 +12,9 @@ import type { Cache } from '../core/cache/cache.ts'
 import { loadFailedError } from '../core/errors.ts'
 import { siblingOf, type Sibling } from '../core/cache/sibling.ts'
 import { tellPassed } from './message/cache-info.ts'
-import { Capture, type Head } from './answer/capture.ts'
-import { Client, type ClientAbout } from './run/client.ts'
-import { Exchange } from './run/exchange.ts'
+import { Redirect, type Head } from './exchange/redirect.ts'
+import { Client, type ClientAbout } from './exchange/client.ts'
+import { Exchange } from './exchange/exchange.ts'
 import { directivesOf } from './policy/directives.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
@@ -22,14 +22,15 @@ import { hasBody, isHttp2 } from './message/http2.ts'
 import { Overrides } from './message/overrides.ts'
 import { withoutIgnored } from './options/query-rule.ts'
 import { addressOf, responseKey, rewrittenUrl } from './stored/request-key.ts'
-import type { ResponseShared } from './run/response-load.ts'
+import type { Shared } from './exchange/shared.ts'
 import { responsePlan, type CacheResponsesOptions, type ResponsePlan } from './options/response-options.ts'
 import { responseCodec } from './stored/stored-response.ts'
-import { Streams } from './run/streams.ts'
+import { Streams } from './exchange/streams.ts'
 import { Standing, type Before, type Surroundings } from './watch/surroundings.ts'
-import { VariantLimit } from './run/variant-limit.ts'
+import { watchStorages } from './watch/async-stores.ts'
+import { VariantLimit } from './exchange/variant-limit.ts'
 import { runBefore, visited, type RunningHandler, type Visit } from './watch/visit.ts'
-import { Waiters } from './run/waiters.ts'
+import { Waiters } from './exchange/waiters.ts'
 
 /** A request that the cache has taken. */
 interface Entry {
@@ -45,7 +46,7 @@ const none: readonly string[] = []
 export class ResponseCache {
   readonly #sibling: Sibling
   readonly #plan: ResponsePlan
-  readonly #shared: ResponseShared
+  readonly #shared: Shared
 
   /**
    * @param who the name of the public function that was called, for error messages
@@ -53,6 +54,7 @@ export class ResponseCache {
    */
   constructor(who: string, cache: Cache, options: CacheResponsesOptions<never, never>) {
     this.#plan = responsePlan(who, options)
+    watchStorages()
     this.#sibling = siblingOf(cache, { codec: responseCodec })
     this.#shared = {
       sibling: this.#sibling,
@@ -195,7 +197,7 @@ export class ResponseCache {
       })
       return response
     })
-    void new Capture(response, (head) => ((said = head), { to: 'client', with: [] }), { most: 0 })
+    void new Redirect(response, (head) => ((said = head), { to: 'client', with: [] }), { most: 0 })
   }
 }
 

@@ -101,5 +101,13 @@ function surroundingsOf(context: KoaContext): Surroundings {
   const { routerPath } = context as Kept
   const route = (): string | null =>
     typeof routerPath === 'string' ? `routerPath ${JSON.stringify(routerPath)}` : null
-  return { parts, others, route, given: () => givenOf(context), responseName: 'ctx.response', asker: context }
+  return {
+    parts,
+    others,
+    route,
+    given: () => givenOf(context),
+    responseName: 'ctx.response',
+    targets: [context, request],
+    asker: context,
+  }
 }

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { describe, expect, test } from 'vitest'
-import { cachedServer, cacheResponses, type CacheResponsesOptions, type ExpressApp } from '../../src/express/index.ts'
+import { cachedServer, cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
 import { createCache } from '../../src/index.ts'
 
 /** A listening server, and what it answers. */
@@ -23,7 +23,7 @@ async function listening(server: Server, close: () => Promise<unknown> = async (
   return { get, [Symbol.asyncDispose]: dispose }
 }
 
-async function cached(app: ExpressApp, options: CacheResponsesOptions = {}) {
+async function cached(app: RequestListener, options: CacheResponsesOptions = {}) {
   const cache = createCache({ near: {}, ttl: '1h' })
   const site = await listening(cachedServer(app, cache, options), () => cache.close())
   return { ...site, cache }
@@ -119,7 +119,7 @@ test('the middleware is one of node:http, too', async () => {
   const cache = createCache({ ttl: '1h' })
   const middleware = cacheResponses(cache)
   let runs = 0
-  const server = createHttpServer((request, response) => {
+  const server = createServer((request, response) => {
     middleware(request, response, () => void response.end(`${++runs}`))
   })
   await using site = await listening(server, () => cache.close())

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { cacheResponses, createServer as createExpressServer } from '../../src/express/index.ts'
+import { cacheResponses } from '../../src/express/index.ts'
 import { isFast } from './support/hidden-class.ts'
-import { siteOn, siteWith, type Site } from './support/site.ts'
+import { siteOn, type Site } from './support/site.ts'
 
 type Watch = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -17,15 +17,6 @@ const apps: Record<string, (watch: Watch) => Promise<Site>> = {
           response.end('page')
         })
       })
-    }),
-  createServer: (watch) =>
-    siteWith(async (app, cache) => {
-      app.use(cacheResponses(cache, { ttl: '1m' }))
-      app.get('/', (request, response) => {
-        watch(request, response)
-        response.send('page')
-      })
-      return createExpressServer(app)
     }),
 }
 

@@ -47,6 +47,17 @@ describe('what a response says of its time', () => {
     for (let round = 1; round <= 2; round++) expect((await site.get()).text).toBe(String(round))
   })
 
+  test.each(['-5', '-99999999999', '1.5', '7 days', ''])('an age of %o is none (RFC 9111 section 5.1)', async (age) => {
+    await using site = await saying({ 'Cache-Control': 'max-age=600', Age: age })
+    await site.get()
+    await site.stored()
+    const { headers, cache } = await site.get()
+    expect([cache, headers.age]).toEqual([
+      expect.stringMatching(/hit; ttl=(599|600)$/),
+      expect.stringMatching(/^[01]$/),
+    ])
+  })
+
   test('the age that it had counts', async () => {
     await using site = await saying({ 'Cache-Control': 'max-age=600', Age: '500' })
     await site.get()

@@ -60,7 +60,7 @@ describe('a refresh in the background', () => {
     const seen: (string | undefined)[] = []
     await using site = await siteWith((app, cache) => {
       app.use((req, _res, next) => storage.run(req.get('x-who') ?? 'nobody', next))
-      app.use(cacheResponses(cache, { ttl: 1, grace: '1m' }))
+      app.use(cacheResponses(cache, { ttl: 1, grace: '1m', shared: ['async'] }))
       app.get('/', (_req, res) => {
         seen.push(storage.getStore())
         res.send('page')

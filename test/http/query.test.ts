@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
-import express from 'express'
+import express, { type RequestHandler } from 'express'
 import { fastify } from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
@@ -54,6 +54,48 @@ async function shopOfFastify(cache: Cache | null, options: CacheResponsesOptions
   return app.server
 }
 
+/** Shops whose page says the whole address, by each way in which a handler is told it. */
+const telling: readonly (readonly [string, (cache: Cache, options: CacheResponsesOptions) => Promise<Server>])[] = [
+  ...(['simple', 'extended'] as const).map((parser) => {
+    const make = async (cache: Cache, options: CacheResponsesOptions): Promise<Server> => {
+      const page: RequestHandler = (req, res) => void res.json([req.url, req.originalUrl, req.query])
+      const router = express.Router().get('/page', ofExpress(cache, options), page)
+      return createServer(express().set('query parser', parser).use('/shop', router))
+    }
+    return [`Express, ${parser}`, make] as const
+  }),
+  [
+    'Koa',
+    async (cache, options) => {
+      const app = new Koa().use(async (context, next) => (void context.query, await next()))
+      app.use(ofKoa(cache, options))
+      app.use((context) => {
+        const { url, originalUrl, href, query, search, URL, request, req } = context
+        context.body = [url, originalUrl, href, query, search, URL.href, request.originalUrl, req.url]
+      })
+      return createServer(app.callback())
+    },
+  ],
+  [
+    'Fastify',
+    async (cache, options) => {
+      const app = fastify()
+      app.addHook('onRequest', ofFastify(cache, options))
+      app.get('*', async (request) => [request.url, request.originalUrl, request.raw.url, request.query])
+      await app.ready()
+      return app.server
+    },
+  ],
+  [
+    'Hono',
+    async (cache, options) => {
+      const app = new Hono().use(ofHono(cache, options))
+      app.get('*', ({ req, json }) => json([req.url, req.raw.url, req.query(), req.queries()]))
+      return createAdaptorServer(app) as Server
+    },
+  ],
+]
+
 function shown(value: unknown): string {
   return JSON.stringify(value) ?? 'no item'
 }
@@ -94,5 +136,25 @@ describe.each(shops)('%s', (_, make) => {
         await site.stored()
       }
     }
+  })
+})
+
+describe.each(telling)('an ignored parameter in %s', (_, make) => {
+  const options = { ignoreQuery: ['utm_source'], ttl: '1m' } as const
+
+  test('is not on a page that is stored', async () => {
+    await using site = await siteOn((cache) => make(cache, options))
+    const first = await site.get('/shop/page?utm_source=mail&id=1')
+    await site.stored()
+    expect(first.cache).toContain('stored')
+    expect(first.text).not.toContain('utm_source')
+    expect(first.text).toContain('id=1')
+    const { text, cache } = await site.get('/shop/page?id=1&utm_source=other')
+    expect([text, cache]).toEqual([first.text, expect.stringContaining('hit')])
+  })
+
+  test('is there where nothing is stored', async () => {
+    await using site = await siteOn((cache) => make(cache, { ...options, skip: () => true }))
+    expect((await site.get('/shop/page?utm_source=mail')).text).toContain('utm_source=mail')
   })
 })

@@ -219,6 +219,42 @@ describe('one client and the others', () => {
     }
   })
 
+  test('a field whose name a client makes up leaves the variants of the others', async () => {
+    const source = reads((req) => {
+      const tenant = req.get('x-tenant')
+      return tenant === undefined ? 'nobody' : [tenant, req.get(`x-${tenant}`)]
+    })
+    await using site = await siteOf(source.handler, { apps: 2 })
+    const ask = async (headers: Record<string, string>, app: number): Promise<string> => {
+      const { cache } = await site.get('/', headers, { app })
+      await site.stored()
+      return cache
+    }
+    await ask({}, 0)
+    await ask({ 'x-tenant': 'known', 'x-known': '1' }, 0)
+    for (let made = 0; made < 12; made++) {
+      const tenant = `made-${made}`
+      await ask({ 'x-tenant': tenant, [`x-${tenant}`]: '1' }, made % 2)
+      expect(await ask({}, made % 2)).toContain('hit')
+      expect(await ask({ 'x-tenant': 'known', 'x-known': '1' }, made % 2)).toContain('hit')
+    }
+    expect(source.runs).toBe(14)
+  })
+
+  test('a 404 for what one client says, which lists its fields, leaves the others theirs', async () => {
+    const source = reads((req, res) => {
+      const kind = req.get('x-kind')
+      if (kind === 'missing') return void res.status(404).send(JSON.stringify({ ...req.headers }))
+      return void res.vary('x-kind').send(kind)
+    })
+    await using site = await siteOf(source.handler)
+    expect((await site.get('/', { 'x-kind': 'missing' })).cache).toContain('detail=')
+    await site.stored()
+    await site.get('/', { 'x-kind': 'usual' })
+    await site.stored()
+    expect((await site.get('/', { 'x-kind': 'usual' })).cache).toContain('hit')
+  })
+
   test('a slow variant does not hold up the others', async () => {
     const gate = new Gate()
     let runs = 0

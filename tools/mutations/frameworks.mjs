@@ -38,7 +38,11 @@ export const adapterMutations = [
     ['nobody waits for the handler', '      await next()', '      void next()'],
   ]),
   ...breaks('hono/request', [
-    ['a request that is a true one keeps its fields', 'return new Request(raw, { headers: own })', 'return raw'],
+    [
+      'a request that is a true one keeps its fields',
+      'return new Request(new Request(urlSeen(raw, incoming), raw), { headers: own })',
+      'return raw',
+    ],
     ['what was made of the request before is there', 'copies.has(name) ? undefined : ', ''],
     ['the body of a request is read twice', "if (raw.method !== 'GET' && raw.method !== 'HEAD') return raw", ''],
     ['each field that is read is all of them', "name === 'get') return", "name === 'gets') return"],

@@ -5,6 +5,38 @@
  */
 export const httpMutations = [
   {
+    name: 'the handler of a fill sees an ignored parameter',
+    rule: null,
+    file: 'src/http/watch/shown-target.ts',
+    from: 'if (shown !== url) show(target, name, shown)',
+    to: '',
+    tests: ['test/http/query.test.ts'],
+  },
+  {
+    name: 'a parsed query keeps an ignored parameter',
+    rule: null,
+    file: 'src/http/watch/shown-target.ts',
+    from: 'filter(([name]) => !rule(name))',
+    to: 'filter(() => true)',
+    tests: ['test/http/query.test.ts'],
+  },
+  {
+    name: 'an input of one variant tells all variants apart',
+    rule: null,
+    file: 'src/http/exchange/store.ts',
+    from: 'if (isDeclared && all.length <= mostDeclared) {',
+    to: 'if (all.length <= mostDeclared) {',
+    tests: ['test/http/variants.test.ts'],
+  },
+  {
+    name: 'a list of all fields hides what was read before',
+    rule: null,
+    file: 'src/http/exchange/decide.ts',
+    from: "if (this.#plan.undeclared(this.#request) !== 'key') return before",
+    to: "if (seen.has(allFields) || this.#plan.undeclared(this.#request) !== 'key') return before",
+    tests: ['test/http/variants.test.ts'],
+  },
+  {
     name: 'no-store is stored',
     rule: null,
     file: 'src/http/policy/storable.ts',
@@ -647,7 +679,7 @@ export const httpMutations = [
   {
     name: 'a body is kept however long it is',
     rule: null,
-    file: 'src/http/answer/recording.ts',
+    file: 'src/http/exchange/recording.ts',
     from: "if (this.#length > this.#most) this.refuse('it is too large')",
     to: '',
     tests: ['test/http/streaming.test.ts'],
@@ -655,7 +687,7 @@ export const httpMutations = [
   {
     name: 'a HEAD refreshes a page',
     rule: null,
-    file: 'src/http/run/exchange.ts',
+    file: 'src/http/exchange/exchange.ts',
     from: " && asked.method === 'GET'",
     to: '',
     tests: ['test/http/head.test.ts'],
@@ -663,7 +695,7 @@ export const httpMutations = [
   {
     name: 'the answer to a HEAD is stored',
     rule: null,
-    file: 'src/http/run/exchange.ts',
+    file: 'src/http/exchange/exchange.ts',
     from: "if (this.#client.request.method === 'HEAD') {",
     to: "if (this.#client.request.method === 'NONE') {",
     tests: ['test/http/head.test.ts'],
@@ -671,7 +703,7 @@ export const httpMutations = [
   {
     name: 'the answer to another method than GET is stored',
     rule: null,
-    file: 'src/http/run/decision.ts',
+    file: 'src/http/exchange/decide.ts',
     from: "method: this.#request.method ?? ''",
     to: "method: 'GET'",
     tests: ['test/http/behaviour.test.ts'],
@@ -679,7 +711,7 @@ export const httpMutations = [
   {
     name: 'a handler waits for its own client',
     rule: null,
-    file: 'src/http/answer/capture.ts',
+    file: 'src/http/exchange/redirect.ts',
     from: 'return part === null && !this.recording.isHeard ? true : isReady || this.#isAnyReady',
     to: 'return isReady',
     tests: ['test/http/leader.test.ts'],
@@ -687,7 +719,7 @@ export const httpMutations = [
   {
     name: 'a handler hears that its client has gone, though others wait',
     rule: null,
-    file: 'src/http/answer/capture.ts',
+    file: 'src/http/exchange/redirect.ts',
     from: 'if (!this.recording.isFollowed && !isAwaited()) return this.breakOff()',
     to: 'return this.breakOff()',
     tests: ['test/http/leader.test.ts'],
@@ -695,7 +727,7 @@ export const httpMutations = [
   {
     name: 'what a handler answers because its client has gone is shared',
     rule: null,
-    file: 'src/http/answer/capture.ts',
+    file: 'src/http/exchange/redirect.ts',
     from: 'if (!this.recording.isFollowed && !isAwaited()) return this.breakOff()',
     to: '',
     tests: ['test/http/collapsing.test.ts'],
@@ -703,7 +735,7 @@ export const httpMutations = [
   {
     name: 'a waiter that has gone counts',
     rule: null,
-    file: 'src/http/run/waiters.ts',
+    file: 'src/http/exchange/waiters.ts',
     from: 'const stop = client.whenGone(leave)',
     to: 'const stop = (): void => undefined',
     tests: ['test/http/collapsing.test.ts'],
@@ -711,7 +743,7 @@ export const httpMutations = [
   {
     name: 'an answer is sent to those for whom the handler may yet read something else',
     rule: null,
-    file: 'src/http/run/handler-run.ts',
+    file: 'src/http/exchange/run.ts',
     from: 'return selection.mayHave(head) && this.#watched?.isAlike(this.#client.selection, selection) === true',
     to: 'return selection.mayHave(head)',
     tests: ['test/http/streaming.test.ts'],
@@ -719,15 +751,15 @@ export const httpMutations = [
   {
     name: 'followers are sent on what is of one client',
     rule: null,
-    file: 'src/http/run/handler-run.ts',
-    from: 'this.#capture?.recording.cut(() => true)',
+    file: 'src/http/exchange/run.ts',
+    from: 'this.#redirect?.recording.cut(() => true)',
     to: 'return',
     tests: ['test/http/streaming.test.ts'],
   },
   {
     name: 'a slow variant holds up the others',
     rule: null,
-    file: 'src/http/run/handler-run.ts',
+    file: 'src/http/exchange/run.ts',
     from: 'this.#onTold = () => void timers.setImmediate(look)',
     to: 'this.#onTold = () => void look',
     tests: ['test/http/variants.test.ts'],
@@ -735,7 +767,7 @@ export const httpMutations = [
   {
     name: 'variants are without number',
     rule: null,
-    file: 'src/http/run/variant-limit.ts',
+    file: 'src/http/exchange/variant-limit.ts',
     from: 'if (variants.size > this.#most) this.#crowdOut(key, variants)',
     to: '',
     tests: ['test/http/variants.test.ts'],
@@ -743,7 +775,7 @@ export const httpMutations = [
   {
     name: 'what was read of one client switches off the cache for the others',
     rule: null,
-    file: 'src/http/run/decision.ts',
+    file: 'src/http/exchange/decide.ts',
     from: 'return [...new Set([...before, ...read])].sort()',
     to: 'return before',
     tests: ['test/http/variants.test.ts'],
@@ -751,7 +783,7 @@ export const httpMutations = [
   {
     name: 'a body is heard twice',
     rule: null,
-    file: 'src/http/answer/capture.ts',
+    file: 'src/http/exchange/redirect.ts',
     from: 'if (this.#sending !== null || !isChunk(args[0])) return write(args)',
     to: 'if (!isChunk(args[0])) return write(args)',
     tests: ['test/http/inject.test.ts'],
@@ -799,7 +831,7 @@ export const httpMutations = [
   {
     name: 'a part of what is passed begins elsewhere',
     rule: null,
-    file: 'src/http/answer/part.ts',
+    file: 'src/http/exchange/part.ts',
     from: 'subarray(Math.max(0, from - begin)',
     to: 'subarray(Math.max(0, from)',
     tests: ['test/http/passed-parts.test.ts'],

@@ -79,17 +79,41 @@ export const identityMutations = [
   {
     name: 'a refresh forgets what earlier middleware has said',
     rule: null,
-    file: 'src/http/answer/detached.ts',
+    file: 'src/http/exchange/behind.ts',
     from: 'if (isOfTheAnswer(name)) behind.appendHeader(name, value)',
     to: 'if (name === undefined) behind.appendHeader(name, value)',
     tests: ['test/http/freshness.test.ts'],
   },
   {
+    name: 'a store that was entered before the cache is no input',
+    rule: null,
+    file: 'src/http/watch/async-stores.ts',
+    from: 'this.#heard.onRead(name)',
+    to: '',
+    tests: ['test/http/async-stores.test.ts'],
+  },
+  {
+    name: 'a library that restores the context of a request is not seen',
+    rule: null,
+    file: 'src/http/watch/async-stores.ts',
+    from: 'if (stores !== here && stores.isOuter(storage, value)) stores.read(storage, value)',
+    to: '',
+    tests: ['test/http/identity/contexts.test.ts'],
+  },
+  {
+    name: 'a store of the handler’s own is an input',
+    rule: null,
+    file: 'src/http/watch/async-stores.ts',
+    from: '(value !== outer && !(this.#isBehind && value === undefined))',
+    to: 'false',
+    tests: ['test/http/async-stores.test.ts'],
+  },
+  {
     name: 'a refresh runs in what was entered for its client',
     rule: null,
-    file: 'src/http/run/response-load.ts',
-    from: 'outside.runInAsyncScope(client.run)',
-    to: 'client.run()',
+    file: 'src/http/exchange/run.ts',
+    from: 'this.#shared.outside.runInAsyncScope(run)',
+    to: 'run()',
     tests: ['test/http/guards.test.ts'],
   },
   {
@@ -127,7 +151,7 @@ export const identityMutations = [
   {
     name: 'a guard behind the cache is asked once',
     rule: null,
-    file: 'src/http/run/decision.ts',
+    file: 'src/http/exchange/decide.ts',
     from: '(credentials.has(name) && !more.includes(name))',
     to: 'false',
     tests: ['test/http/guards.test.ts'],
@@ -247,7 +271,7 @@ export const identityMutations = [
   {
     name: 'a removed line comes back with a hit',
     rule: null,
-    file: 'src/http/answer/serve.ts',
+    file: 'src/http/exchange/serve.ts',
     from: 'for (const name of removed ?? []) response.removeHeader(name)',
     to: 'void [response, removed]',
     tests: ['test/http/lines.test.ts'],
@@ -263,7 +287,7 @@ export const identityMutations = [
   {
     name: 'of several lines of a field the last is served',
     rule: null,
-    file: 'src/http/answer/serve.ts',
+    file: 'src/http/exchange/serve.ts',
     from: 'field[1] = [field[1], value].flat()',
     to: 'field[1] = value',
     tests: ['test/http/lines.test.ts'],
@@ -271,8 +295,8 @@ export const identityMutations = [
   {
     name: 'a status of earlier middleware is no part of a refresh',
     rule: null,
-    file: 'src/http/run/response-load.ts',
-    from: 'behind.statusCode = this.#status',
+    file: 'src/http/exchange/exchange.ts',
+    from: 'behind.statusCode = miss.status',
     to: '',
     tests: ['test/http/lines.test.ts'],
   },
@@ -327,7 +351,7 @@ export const identityMutations = [
   {
     name: 'a refresh forgets the format that was chosen before',
     rule: null,
-    file: 'src/http/answer/detached.ts',
+    file: 'src/http/exchange/behind.ts',
     from: "  'content-type',\n",
     to: '',
     tests: ['test/http/identity/chosen.test.ts'],
@@ -407,7 +431,7 @@ export const identityMutations = [
   {
     name: 'a client of HTTP/2 ends the answer of others',
     rule: null,
-    file: 'src/http/run/handler-run.ts',
+    file: 'src/http/exchange/run.ts',
     from: 'isHttp2(this.#request) ? streamOf(this.#response) :',
     to: 'isHttp2(this.#request) ? null :',
     tests: ['test/http/http2.test.ts'],
@@ -423,7 +447,7 @@ export const identityMutations = [
   {
     name: 'a client that takes nothing keeps the key of a refresh',
     rule: null,
-    file: 'src/http/run/response-load.ts',
+    file: 'src/http/exchange/exchange.ts',
     from: '    // Before the key is taken: a client need not take its answer, ever.\n',
     to: '    refreshing.add(key)\n',
     tests: ['test/http/leader.test.ts'],
@@ -431,7 +455,7 @@ export const identityMutations = [
   {
     name: 'the variants of a long address are kept whole',
     rule: null,
-    file: 'src/http/run/variant-limit.ts',
+    file: 'src/http/exchange/variant-limit.ts',
     from: 'Buffer.from(variant.slice(key.length)).toString()',
     to: 'variant',
     tests: ['test/unit/http/variant-limit.test.ts'],
@@ -439,7 +463,7 @@ export const identityMutations = [
   {
     name: 'the variants of all addresses are never forgotten',
     rule: null,
-    file: 'src/http/run/variant-limit.ts',
+    file: 'src/http/exchange/variant-limit.ts',
     from: 'const mostCounted = 100_000',
     to: 'const mostCounted = 1e9',
     tests: ['test/unit/http/variant-limit.test.ts'],

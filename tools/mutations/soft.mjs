@@ -143,7 +143,7 @@ export const softMutations = [
   {
     name: 'a response that was softly purged is fresh',
     rule: null,
-    file: 'src/http/run/exchange.ts',
+    file: 'src/http/exchange/exchange.ts',
     from: 'return stored.lifetime <= age ? stored : { ...stored, lifetime: age }',
     to: 'return stored',
     tests: ['test/http/purge.test.ts'],

@@ -6,7 +6,7 @@
  * wrap.ts, explain.ts, sibling.ts (a cache for responses beside a cache of the user), observing-cache.ts (`mode:
  * 'observe'`) and open-cache.ts (which cache is opened).
  */
-import type { Cache, DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
+import type { DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { currentLoad } from '../flight/circular-load.ts'
 import { waitAtMost } from '../time/deadline.ts'
 import { withKey, closedError, type CacheError } from '../errors.ts'
@@ -34,7 +34,7 @@ import type {
 } from '../options/options.ts'
 import { CallPlans } from '../options/call-plans.ts'
 import { closeTimeout, invalidationOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
-import { Sibling, type SiblingChanges } from './sibling.ts'
+import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
 import type { Store } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
 import type { CacheStats } from '../observe/counters.ts'
@@ -44,7 +44,7 @@ import { softness, Writes } from './writes.ts'
 import { Wraps } from './wrap.ts'
 
 /** The cache with single flight across the fleet. */
-export class FleetCache implements Cache {
+export class FleetCache implements Elder {
   readonly #plan: CachePlan
   readonly #backing: Store
   readonly #parts: CacheParts

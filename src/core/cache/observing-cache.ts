@@ -1,4 +1,4 @@
-import type { Cache, DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
+import type { DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { Deadlines } from '../time/deadlines.ts'
 import { currentLoad, type LoadNode } from '../flight/circular-load.ts'
 import { closedError, ignoreRejection } from '../errors.ts'
@@ -24,7 +24,7 @@ import type {
 import { CallPlans } from '../options/call-plans.ts'
 import type { CachePlan } from '../options/plan.ts'
 import type { CacheStats } from '../observe/counters.ts'
-import { Sibling } from './sibling.ts'
+import { Sibling, type Elder } from './sibling.ts'
 import type { Tracer } from '../observe/tracing.ts'
 import { Wraps } from './wrap.ts'
 
@@ -33,7 +33,7 @@ import { Wraps } from './wrap.ts'
  * this process receives the same calls with placeholder values, and its statistics show the effect that a cache would
  * have.
  */
-export class ObservingCache implements Cache {
+export class ObservingCache implements Elder {
   readonly #plan: CachePlan
   readonly #shadow: FleetCache
   readonly #plans: CallPlans

@@ -67,12 +67,16 @@ export class Sibling {
   }
 }
 
+/** A cache that can make siblings, as every cache that `createCache` makes. */
+export interface Elder extends Cache {
+  sibling(changes: SiblingChanges): Sibling
+}
+
 /**
  * The sibling of a user's cache.
  * @throws TypeError unless `createCache` made the cache
  */
-export function siblingOf(cache: Cache, changes: SiblingChanges): Sibling {
-  const { sibling } = (cache ?? {}) as { sibling?: (changes: SiblingChanges) => Sibling }
-  if (typeof sibling === 'function') return sibling.call(cache, changes)
+export function siblingOf(cache: Cache | Elder, changes: SiblingChanges): Sibling {
+  if (typeof cache === 'object' && cache !== null && 'sibling' in cache) return cache.sibling(changes)
   throw new TypeError(`Expected a cache made by createCache(), got ${formatValue(cache)}`)
 }

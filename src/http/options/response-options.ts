@@ -46,7 +46,7 @@ export interface CacheResponsesOptions<Request = IncomingMessage, Asker = object
   readonly user?: ((asker: Asker) => string | number | bigint | null | undefined) | undefined
   /**
    * Properties that earlier middleware sets on each request and that tell no clients apart, as `Cache-Status` names
-   * them (`req.tenant`) or without the object (`tenant`). Default: only well-known ids, loggers and timers.
+   * them (`req.tenant`) or without the object (`tenant`); `async` for all stores of AsyncLocalStorage. Default: only well-known ids, loggers and timers.
    */
   readonly shared?: readonly string[] | undefined
   /** Request fields that responses differ by, besides those in `Vary`. Default: none. */

@@ -1,14 +1,13 @@
 /*
- * Room: server. node:http servers: one with a cache before the application, and one that is faster for Express.
+ * Room: server. A node:http server with a cache before the application.
  *
- * Reading order: cached-server.ts (`cachedServer`), express-server.ts (`createServer`), express-surroundings.ts (the
- * inputs of a request of Express or of node:http alone), express-route.ts (which of two routes with one path).
+ * Reading order: cached-server.ts (`cachedServer`), express-surroundings.ts (the inputs of a request of Express or of
+ * node:http alone), express-route.ts (which of two routes with one path).
  */
 import { timers } from '../../core/time/clock.ts'
-import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Cache } from '../../core/cache/cache.ts'
 import { formatValue } from '../../core/time/duration.ts'
-import { createServer, isExpressApp, type ExpressApp } from './express-server.ts'
 import { freshSurroundings } from './express-surroundings.ts'
 import { ResponseCache } from '../response-cache.ts'
 import type { CacheResponsesOptions } from '../options/response-options.ts'
@@ -17,7 +16,7 @@ import type { CacheResponsesOptions } from '../options/response-options.ts'
  * Creates a node:http server that answers from the cache before the application sees the request: like `cacheResponses`
  * as the first middleware, but several times as fast, because Express costs more than a hit. The server does not listen
  * yet.
- * @param app the result of `express()`, which is then as fast as with `createServer(app)`; or any request listener
+ * @param app the result of `express()`, or any other request listener
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
  * @param options the options of `cacheResponses`, each with a default; functions receive requests of node:http
  * @returns an ordinary `Server` of node:http
@@ -25,7 +24,7 @@ import type { CacheResponsesOptions } from '../options/response-options.ts'
  *   an invalid value
  */
 export function cachedServer(
-  app: ExpressApp,
+  app: RequestListener,
   cache: Cache,
   options: CacheResponsesOptions<IncomingMessage, IncomingMessage> = {},
 ): Server {
@@ -35,7 +34,7 @@ export function cachedServer(
   const listener: RequestListener = (request, response) => {
     const run = (): void => {
       try {
-        void app(request, response)
+        app(request, response)
       } catch (error) {
         // As without a cache, an error of the app is an uncaught exception of the process.
         response.destroy()
@@ -51,9 +50,5 @@ export function cachedServer(
       response.writeHead(500, { 'Content-Length': 0 }).end()
     }
   }
-  return isExpressApp(app) ? createServer(Object.assign(listener, prototypesOf(app))) : createHttpServer(listener)
-}
-
-function prototypesOf({ request, response }: ExpressApp): Pick<ExpressApp, 'request' | 'response'> {
-  return { request: request as object, response: response as object }
+  return createServer(listener)
 }

@@ -48,6 +48,7 @@ export function expressSurroundings(
     route: () => routeText(request.app, request.route, middleware),
     given: () => givenOf(request, response),
     responseName: 'res',
+    targets: [request],
     asker: request,
   }
 }

@@ -45,7 +45,7 @@ export interface Old {
 
 /**
  * The record at an address with variants: the names of the inputs that they differ by. Each variant has a key of its
- * own.
+ * own, where there may be such a record again: some handlers read a further input for some values of the others only.
  */
 export interface Variants {
   readonly kind: 'variants'

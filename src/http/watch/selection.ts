@@ -3,6 +3,7 @@ import { isPseudoField } from '../message/http2.ts'
 import type { Fields } from '../policy/fields.ts'
 import { selectedBy } from '../policy/vary.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
+import { allFields } from './watched-fields.ts'
 import { isBare, isUsual, textOf, type Before, type Outcomes, type Surroundings } from './surroundings.ts'
 
 /** The name of the circumstances that `textOf` formats, as an input. Names of request fields have no colon. */
@@ -74,7 +75,7 @@ export class Selection {
 
   /** Whether an input can be part of a key. */
   isKeyable(name: string): boolean {
-    if (!name.startsWith(':') || isPseudoField(name)) return true
+    if (!name.startsWith(':') || isPseudoField(name)) return name !== allFields
     return name === beforeName || name === addressName || this.#outcomeOf(name) !== null
   }
 

@@ -47,6 +47,8 @@ export interface Surroundings {
   readonly responseName?: string
   /** Whether the current read is a library saving its own state, which is part of no answer; called during the read. */
   readonly isSaving?: () => boolean
+  /** Objects besides the request of node:http that keep its URL (`url`, `originalUrl`) or the parsed `query`. */
+  readonly targets?: readonly object[]
   /** The argument of the option `user`. */
   readonly asker: object
   /** The path by which the framework selected the handler, if it is not the path of the address. */

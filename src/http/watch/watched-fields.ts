@@ -25,11 +25,14 @@ const hidden: ReadonlySet<string> = new Set([...asked, ...ofTheMessage])
 /** Fields that are shown but select no answer: directives for caches. */
 const forCaches: ReadonlySet<string> = new Set(['cache-control', 'pragma'])
 
+/** All fields at once, as an input: a handler that lists them may have read any. No key can name it. */
+export const allFields: string = '*'
+
 /**
- * The inputs that a handler has read: names of fields, and names with a leading colon of other inputs; `'all'` if it
+ * The inputs that a handler has read: names of fields, names with a leading colon of other inputs, and `allFields` if it
  * listed the fields.
  */
-export type SeenFields = ReadonlySet<string> | 'all'
+export type SeenFields = ReadonlySet<string>
 
 /** The arguments of `WatchedFields`. */
 export interface WatchedFieldsAbout {
@@ -41,8 +44,8 @@ export interface WatchedFieldsAbout {
   readonly keyed: readonly string[]
   /** Fields that are not of the client, and ask the handler to validate a stored response. */
   readonly conditions: Readonly<Record<string, string>>
-  /** Called with the name of an input when it is first read; `null` for all fields at once. */
-  readonly onSee: (name: string | null) => void
+  /** Called with the name of an input when it is first read. */
+  readonly onSee: (name: string) => void
   /** Whether an input that is not a field can be part of the key. */
   readonly isKeyable: (name: string) => boolean
   /** Whether reads of fields are recorded. */
@@ -64,13 +67,12 @@ export class WatchedFields {
   readonly #seen = new Set<string>()
   /** Inputs besides fields that the key is made of, so the handler may read them. */
   readonly #declared = new Set<string>()
-  readonly #onSee: (name: string | null) => void
+  readonly #onSee: (name: string) => void
   /**
    * Shows the hidden fields again after a read that makes the answer private, so that the rest of it is right for its
    * client.
    */
   readonly #reveal: (name: string) => void
-  #all = false
   #declares: ((name: string) => boolean) | null = null
 
   /** Replaces the fields of a request. */
@@ -126,7 +128,7 @@ export class WatchedFields {
 
   /** The inputs read so far that may select the answer. */
   get seen(): SeenFields {
-    return this.#all ? 'all' : this.#seen
+    return this.#seen
   }
 
   /** Runs `work` without recording its reads. */
@@ -151,6 +153,11 @@ export class WatchedFields {
     this.#reveal(name)
   }
 
+  /** Whether an input that is not a field is one that the key is made of. */
+  isDeclared(name: string): boolean {
+    return this.#declared.has(name)
+  }
+
   /**
    * Records the reads of `make` as declared: the handler may read the same inputs.
    * @param counts whether an input of this name is declared by being read
@@ -171,13 +178,15 @@ export class WatchedFields {
   }
 
   #seeAll(): void {
-    if (this.#all || !this.isWatched || this.#declares !== null) return
-    this.#all = true
-    this.#onSee(null)
+    this.#note(allFields)
   }
 
   #see(name: string): void {
-    if (!this.isWatched || this.#declares !== null || !this.selects(name) || this.#seen.has(name)) return
+    if (this.selects(name)) this.#note(name)
+  }
+
+  #note(name: string): void {
+    if (!this.isWatched || this.#declares !== null || this.#seen.has(name)) return
     this.#seen.add(name)
     this.#onSee(name)
   }

@@ -6,16 +6,18 @@
  * Reading order: surroundings.ts (the objects around a request, and the properties that stand on them), harmless.ts
  * (the properties that count for nothing), given-values.ts (parameters and queries that were changed),
  * watched-request.ts (everything that is watched while a handler runs), watched-fields.ts, watched-collections.ts and
- * kept-headers.ts (the fields), watched-surroundings.ts, watched-properties.ts, watched-outcomes.ts, watched-lines.ts
+ * kept-headers.ts (the fields), shown-target.ts (the address), async-stores.ts (stores of AsyncLocalStorage), watched-surroundings.ts, watched-properties.ts, watched-outcomes.ts, watched-lines.ts
  * and watched-socket.ts (the rest), selection.ts (the inputs of a request, as a text for keys), visit.ts (several
  * caches before one handler).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { asyncName, AsyncStores, type Entered } from './async-stores.ts'
 import { WatchedFields, type SeenFields } from './watched-fields.ts'
 import type { ResponsePlan } from '../options/response-options.ts'
 import type { Selection } from './selection.ts'
 import type { Old } from '../stored/stored-response.ts'
 import { hostField, lineFields } from '../message/http2.ts'
+import { hideIgnored } from './shown-target.ts'
 import { isPlain, type Standing, type Surroundings } from './surroundings.ts'
 import { conditionsOf } from '../stored/validators.ts'
 import { WatchedSurroundings } from './watched-surroundings.ts'
@@ -25,6 +27,8 @@ interface Visitor {
   readonly request: IncomingMessage
   readonly surroundings: Surroundings
   readonly selection: Selection
+  /** What each AsyncLocalStorage held where the request has entered the cache; `null` for nothing. */
+  readonly entered: Entered | null
 }
 
 /** The arguments of `WatchedRequest`. */
@@ -38,8 +42,10 @@ export interface WatchedRequestAbout {
   readonly standing: Standing
   /** The stored response that the handler validates; `null` for none. */
   readonly old: Old | null
-  /** Called with the name of an input when it is first read; `null` for all fields at once. */
-  readonly onSee: (name: string | null) => void
+  /** Whether the handler runs for a refresh, outside of what was entered for its client. */
+  readonly isBehind: boolean
+  /** Called with the name of an input when it is first read. */
+  readonly onSee: (name: string) => void
   /** Called with the name of a field that earlier middleware has set, when the handler sets it. */
   readonly onSet: (name: string) => void
   /** Called before the handler ends the connection. */
@@ -67,7 +73,9 @@ const none: ReadonlySet<string> = new Set()
  */
 export class WatchedRequest {
   readonly fields: WatchedFields
-  readonly #surroundings: WatchedSurroundings
+  readonly #surroundings: WatchedSurroundings | undefined
+  #undoTarget: (() => void) | undefined
+  readonly #stores: AsyncStores | null = null
   /** Whether reads that the response does not declare count for nothing. */
   readonly ignoresUndeclared: boolean
 
@@ -75,8 +83,9 @@ export class WatchedRequest {
    * Replaces the properties that are watched.
    * @throws the error of an option of the user; the request is unchanged then
    */
-  constructor({ client, response, earlierFields, plan, standing, old, onSee, onSet, onEnd }: WatchedRequestAbout) {
-    const { request, surroundings } = client
+  constructor(about: WatchedRequestAbout) {
+    const { client, response, earlierFields, plan, standing, old, isBehind, onSee, onSet, onEnd } = about
+    const { request, surroundings, entered } = client
     this.ignoresUndeclared = plan.undeclared(request) === 'ignore'
     const hides = [
       ...(plan.cookies(request) === 'hide' ? ['cookie'] : []),
@@ -92,12 +101,28 @@ export class WatchedRequest {
     this.fields = new WatchedFields(request, { fields, hides, keyed, conditions, onSee, isKeyable, isHeard })
     try {
       const heard = { onRead: this.fields.seeOther, onSet, onEnd }
+      const rule = plan.query(request)
+      if (rule !== null) this.#undoTarget = hideIgnored(request, surroundings.targets ?? [], rule)
       this.#surroundings = new WatchedSurroundings({ request, response, earlierFields }, surroundings, standing, heard)
     } catch (error) {
-      this.fields.release()
+      this.release()
       throw error
     }
+    const isHeardToo = isHeard && !plan.shared.includes(asyncName)
+    this.#stores =
+      entered === null || !isHeardToo
+        ? null
+        : new AsyncStores(entered, isBehind, {
+            onRead: this.fields.seeOther,
+            isDeclared: (name) => this.fields.isDeclared(name),
+          })
     this.#declare(client, plan)
+  }
+
+  /** Runs the handler, whose reads of AsyncLocalStorage are recorded. */
+  run(handler: () => void): void {
+    if (this.#stores === null) handler()
+    else this.#stores.run(handler)
   }
 
   /** The inputs read so far; none if `undeclared` is `'ignore'`. */
@@ -113,23 +138,27 @@ export class WatchedRequest {
 
   /** Runs `work` without recording its reads. */
   unwatched<T>(work: () => T): T {
-    return this.#surroundings.unwatched(() => this.fields.unwatched(work))
+    return this.#surroundings === undefined ? work() : this.#surroundings.unwatched(() => this.fields.unwatched(work))
   }
 
   /** Ends the recording: the answer has ended. */
   endReads(): void {
     this.fields.isWatched = false
+    this.#stores?.release()
   }
 
   /** Stops watching the surroundings, when the inputs of the answer no longer matter. */
   releaseSurroundings(): void {
-    this.#surroundings.release()
+    this.#surroundings?.release()
+    this.#stores?.release()
   }
 
   /** Restores the request. */
   release(): void {
-    this.#surroundings.release()
+    this.#surroundings?.release()
     this.fields.release()
+    this.#undoTarget?.()
+    this.#stores?.release()
   }
 
   /** Lets the handler read every input that the key is made of. */
@@ -137,7 +166,8 @@ export class WatchedRequest {
     try {
       if (user !== null) {
         this.fields.declare(
-          () => user(surroundings.asker),
+          () =>
+            this.#stores === null ? user(surroundings.asker) : this.#stores.declare(() => user(surroundings.asker)),
           () => true,
         )
       }

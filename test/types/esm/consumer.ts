@@ -4,7 +4,6 @@
  */
 import { createSecretKey } from 'node:crypto'
 import type { Server } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
 import {
   createCache,
   locked,
@@ -17,7 +16,7 @@ import {
   type Schema,
 } from 'herdless'
 import { compressed, encrypted, msgpackrCodec, v8Codec } from 'herdless/codecs'
-import { createServer, messageClasses } from 'herdless/express'
+import { cachedServer as before } from 'herdless/express'
 import { cacheResponses as ofFastify, cachedServer } from 'herdless/fastify'
 import { cacheResponses as ofHono } from 'herdless/hono'
 import { cacheResponses as ofKoa } from 'herdless/koa'
@@ -125,12 +124,10 @@ console.log(stop, stopTraces, why, saved)
 
 const app = express()
 const application: Application = app
-const server: Server = createServer(app, { keepAliveTimeout: 5_000 }).listen(3000)
-createHttpsServer({ key: '', cert: '', ...messageClasses(application) }, app)
+const server: Server = before(app, createCache(), { ttl: '1m' }).listen(3000)
+before(application, createCache())
 // @ts-expect-error: it is neither an app nor a function
-createServer({ request: app.request, response: app.response })
-// @ts-expect-error: the classes are made by it
-createServer(application, { IncomingMessage: class {} })
+before({ request: app.request, response: app.response }, createCache())
 console.log(server)
 
 const responses = createCache()

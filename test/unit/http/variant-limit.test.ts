@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { VariantLimit } from '../../../src/http/run/variant-limit.ts'
+import { VariantLimit } from '../../../src/http/exchange/variant-limit.ts'
 import { variantKey } from '../../../src/http/stored/request-key.ts'
 import type { Sibling } from '../../../src/core/cache/sibling.ts'
 

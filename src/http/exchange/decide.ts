@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Client } from './client.ts'
 import { checkedTags } from '../../core/entry/tags.ts'
-import type { Head } from '../answer/capture.ts'
-import type { SeenFields } from '../watch/watched-fields.ts'
+import type { Head } from './redirect.ts'
+import { asyncName } from '../watch/async-stores.ts'
+import { allFields, type SeenFields } from '../watch/watched-fields.ts'
 import { initialAgeOf } from '../policy/age.ts'
 import { fieldOf, fieldsOf, membersOf, type FieldLine, type Fields } from '../policy/fields.ts'
 import { freshen, isAbout } from '../policy/freshen.ts'
@@ -111,7 +112,7 @@ export class Decider {
     const { selection } = this.#client
     // An answer that can be shared may exist for requests without such circumstances.
     const before = selection.isUsual ? [] : [beforeName]
-    if (seen === 'all' || this.#plan.undeclared(this.#request) !== 'key') return before
+    if (this.#plan.undeclared(this.#request) !== 'key') return before
     const read = [...seen].filter((name) => selection.isKeyable(name) && !credentials.has(name))
     return [...new Set([...before, ...read])].sort()
   }
@@ -171,7 +172,7 @@ export class Decider {
   /** The inputs that select the response; `'*'` if they cannot be part of a key. */
   #names(fields: Fields, seen: SeenFields): readonly string[] | '*' {
     const declared = varyOf(fields)
-    if (declared === '*' || seen === 'all') return '*'
+    if (declared === '*' || seen.has(allFields)) return '*'
     const undeclared = undeclaredOf(fields, seen)
     if (undeclared.length > 0 && this.#plan.undeclared(this.#request) === 'refuse') return '*'
     const more = this.#plan.vary(this.#request)
@@ -213,16 +214,22 @@ export class Decider {
   }
 }
 
-/** The inputs that were read and are not named by `Vary`; `*` for all fields. */
+/** The inputs that were read and are not named by `Vary`. */
 function undeclaredOf(fields: Fields, seen: SeenFields): readonly string[] {
-  if (seen === 'all') return ['*']
   const declared = varyOf(fields)
   return [...seen].filter((name) => !declared.includes(name))
 }
 
 /** Formats names of inputs as a token of `Cache-Status`. A handler may have looked up a name that is no token. */
 function undeclaredText(names: readonly string[]): string {
-  const plain = names.map((name) => (name.startsWith(':') ? name.slice(1).replaceAll(/[^\w.#-]/g, '-') : name))
+  if (names.includes(allFields)) return `undeclared:${allFields}`
+  const plain = names.map((name) =>
+    name.startsWith(`:${asyncName}#`)
+      ? asyncName
+      : name.startsWith(':')
+        ? name.slice(1).replaceAll(/[^\w.#-]/g, '-')
+        : name,
+  )
   const some = plain.filter((name) => /^[!#$%&'*+.^`|~\w-]+$/.test(name)).slice(0, 8)
   return `undeclared:${some.join('+')}`
 }

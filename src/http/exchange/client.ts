@@ -6,9 +6,10 @@ import { hasEnded } from '../message/http2.ts'
 import type { Request } from '../policy/message.ts'
 import type { Stored } from '../policy/reuse.ts'
 import { Selection } from '../watch/selection.ts'
-import { serve } from '../answer/serve.ts'
+import { serve } from './serve.ts'
 import type { Old, StoredResponse } from '../stored/stored-response.ts'
 import type { Before, Surroundings } from '../watch/surroundings.ts'
+import type { Entered } from '../watch/async-stores.ts'
 import type { Visit } from '../watch/visit.ts'
 
 /** The arguments of `Client`. */
@@ -36,6 +37,8 @@ export class Client {
   /** The owner of the answer, as returned by the option `user`; `null` for all clients. */
   readonly user: string | null
   readonly visit: Visit
+  /** What each AsyncLocalStorage held where the request has entered the cache; `null` for nothing. */
+  entered: Entered | null = null
   /** When it asked, on the clock of `performance`, in milliseconds. */
   readonly askedAt: number = systemClock.now()
 
@@ -52,6 +55,11 @@ export class Client {
 
   get asked(): Request {
     return { method: this.request.method ?? 'GET', fields: this.selection.fields }
+  }
+
+  /** Whether the circumstances of the request always become part of the key. */
+  get isApart(): boolean {
+    return this.user !== null || this.visit.depth > 0
   }
 
   /** Whether it has been answered or has gone away. */

@@ -2,58 +2,49 @@ import { timers } from '../../core/time/clock.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tellHandler, tellPassed } from '../message/cache-info.ts'
 import { cacheStatusText, type Forwarded } from '../message/cache-status.ts'
-import { Capture, type Audience, type Course, type Head } from '../answer/capture.ts'
+import { Redirect, type Audience, type Course, type Head } from './redirect.ts'
 import type { SeenFields } from '../watch/watched-fields.ts'
 import type { Client } from './client.ts'
-import { Decider, type Decision } from './decision.ts'
-import { finished } from '../answer/detached.ts'
+import { Decider, type Decision } from './decide.ts'
+import { finished } from './behind.ts'
 import { EarlierLines } from './earlier-lines.ts'
 import { cutOff, isHttp2, streamOf } from '../message/http2.ts'
 import type { FieldLine } from '../policy/fields.ts'
-import { cutting, partFor, sayPart } from '../answer/part.ts'
-import type { Ended, Follower } from '../answer/recording.ts'
-import type { ResponsePlan } from '../options/response-options.ts'
+import { cutting, partFor, sayPart } from './part.ts'
+import type { Ended, Follower } from './recording.ts'
+import type { Shared } from './shared.ts'
 import { beforeName, type Selection } from '../watch/selection.ts'
 import type { Old, StoredHead } from '../stored/stored-response.ts'
-import type { Standing } from '../watch/surroundings.ts'
-import type { Waiters } from './waiters.ts'
 import { WatchedRequest } from '../watch/watched-request.ts'
 
 const none: ReadonlySet<string> = new Set()
 
-/** The arguments of `HandlerRun`. */
-export interface HandlerRunAbout {
-  readonly client: Client
-  /** The response that the handler writes to, which need not reach the client. */
-  readonly response: ServerResponse
+/** What a run is about. */
+export interface RunAbout {
+  /** The reason why the handler runs. */
+  readonly forwarded: Forwarded
+  /** The stored response that the handler is asked to validate. */
+  readonly old: Old | null
   /** The lines that earlier middleware has set on the response. */
-  readonly before: readonly FieldLine[]
-  readonly plan: ResponsePlan
-  readonly standing: Standing
-  readonly defaultTtl: number
-  /** Runs the handler. */
-  readonly run: () => void
-  /** Whether the client was already served and the run is a background refresh. */
-  readonly isBehind: boolean
+  readonly lines: readonly FieldLine[]
   /** Whether the circumstances of the request become part of the key. */
   readonly isApart: boolean
-  readonly waiters: Waiters
-  /** The longest time, in milliseconds, that a handler may be silent once its client has gone away. */
-  readonly patience: number
+  /** The response of a background refresh, whose client has its answer; `null` for that of the client. */
+  readonly behind: ServerResponse | null
 }
 
 /** One run of the handler whose answer may be stored and shared. */
-export class HandlerRun {
+export class Run {
   /** Resolves when the treatment of the answer is decided. */
   readonly decided: Promise<void>
   /** Resolves when the storing of the answer is over, with or without a result. */
   readonly settled: Promise<void>
+  readonly #shared: Shared
+  readonly #client: Client
+  readonly #about: RunAbout
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #about: HandlerRunAbout
-  readonly #client: Client
   readonly #decider: Decider
-  readonly #run: () => void
   readonly #isBehind: boolean
   readonly #earlier: EarlierLines
   #onDecided!: () => void
@@ -61,9 +52,7 @@ export class HandlerRun {
   /** Called after the handler has read another input. */
   #onTold: () => void = () => undefined
   #watched: WatchedRequest | null = null
-  #capture: Capture | null = null
-  #old: Old | null = null
-  #forwarded: Forwarded = 'uri-miss'
+  #redirect: Redirect | null = null
   #decision: Decision | null = null
   #state: 'open' | 'forgone' | 'passed' | 'begun' = 'open'
   /** Whether a cache behind this one stores the answer. */
@@ -74,17 +63,17 @@ export class HandlerRun {
   /** The keys of the slots that it fills. */
   readonly #keys: string[] = []
 
-  constructor(about: HandlerRunAbout) {
+  constructor(shared: Shared, client: Client, about: RunAbout) {
+    this.#shared = shared
+    this.#client = client
     this.#about = about
-    this.#client = about.client
-    this.#request = about.client.request
-    this.#response = about.response
-    this.#decider = new Decider(about.client, about.plan, about)
-    this.#run = about.run
-    this.#isBehind = about.isBehind
+    this.#request = client.request
+    this.#response = about.behind ?? client.response
+    this.#isBehind = about.behind !== null
+    this.#decider = new Decider(client, shared.plan, { defaultTtl: shared.sibling.defaultTtl, isApart: about.isApart })
     this.decided = new Promise((resolve) => (this.#onDecided = resolve))
     this.settled = new Promise((resolve) => (this.#onSettled = resolve))
-    this.#earlier = new EarlierLines(about.before)
+    this.#earlier = new EarlierLines(this.#isBehind ? [] : about.lines)
   }
 
   /** Whether the handler may still be run: its client waits and has no other answer. */
@@ -101,59 +90,72 @@ export class HandlerRun {
 
   /** Whether the client was sent nothing of the handler's answer, so that it can be answered from the store. */
   get isClientOurs(): boolean {
-    return this.#capture?.course?.to === 'nobody'
+    return this.#redirect?.course?.to === 'nobody'
   }
 
   /**
    * Runs the handler.
    * @returns a promise of the treatment of its answer; `null` if the answer ended without a head
    */
-  async begin(old: Old | null, forwarded: Forwarded): Promise<Decision | null> {
-    this.#old = old
-    this.#forwarded = forwarded
-    const capture = this.#watch(old)
+  async begin(): Promise<Decision | null> {
+    const redirect = this.#watch()
     // From here on nothing throws without the client getting an answer.
     this.#state = 'begun'
-    if (this.#isBehind) void capture.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
-    this.#runOrCutOff()
-    await capture.head
+    if (this.#isBehind)
+      void redirect.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
+    try {
+      this.#runHandler()
+    } catch (error) {
+      cutOff(this.#response, error as Error)
+      throw error
+    }
+    await redirect.head
     this.#onTold = () => undefined
     this.#onDecided()
     if (this.#error !== null) throw this.#error
     return this.#decision
   }
 
-  /** Runs the handler, and cuts its client off if the handler cannot be run at all. */
-  #runOrCutOff(): void {
-    try {
-      this.#run()
-    } catch (error) {
-      cutOff(this.#response, error as Error)
-      throw error
-    }
+  /** A refresh belongs to no client: it leaves the context of the request, which earlier middleware may have filled. */
+  #runHandler(): void {
+    const run = (): void => (this.#watched === null ? this.#client.run() : this.#watched.run(this.#client.run))
+    if (this.#isBehind) this.#shared.outside.runInAsyncScope(run)
+    else run()
   }
 
   /**
-   * Watches the inputs and the answer of the handler.
+   * Watches the inputs of the handler, and redirects its answer.
    * @throws the error of an option; the handler can then still be run without a cache
    */
-  #watch(old: Old | null): Capture {
-    const { response, plan, standing } = this.#about
+  #watch(): Redirect {
+    const { plan, standing } = this.#shared
+    const { forwarded, old } = this.#about
     const most = plan.maxBody(this.#request)
-    const onSee = (name: string | null): void => {
+    const onSee = (name: string): void => {
       this.#seenLate(name)
       this.#onTold()
     }
-    const onEnd = (): void => this.#capture?.breakOff()
-    const audience = this.#audience
-    tellHandler(this.#request, { forwarded: this.#forwarded, detail: null, background: this.#isBehind })
+    const onEnd = (): void => this.#redirect?.breakOff()
+    tellHandler(this.#request, { forwarded, detail: null, background: this.#isBehind })
     const { names: earlierFields, setByHandler: onSet } = this.#earlier
-    const about = { client: this.#client, response, earlierFields, plan, standing, old, onSee, onSet, onEnd }
+    const about = {
+      client: this.#client,
+      response: this.#response,
+      earlierFields,
+      plan,
+      standing,
+      old,
+      isBehind: this.#isBehind,
+      onSee,
+      onSet,
+      onEnd,
+    }
     const watched = new WatchedRequest(about)
+    const audience = this.#audience
     try {
-      const capture = new Capture(response, (head) => this.#courseOf(head), { most, reader: watched, audience })
-      ;[this.#watched, this.#capture] = [watched, capture]
-      return capture
+      const redirect = new Redirect(this.#response, (head) => this.#courseOf(head), { most, reader: watched, audience })
+      ;[this.#watched, this.#redirect] = [watched, redirect]
+      return redirect
     } catch (error) {
       watched.release()
       throw error
@@ -168,7 +170,7 @@ export class HandlerRun {
   async tellsApart(known: readonly string[]): Promise<readonly string[]> {
     return await new Promise((resolve) => {
       const look = (): void => {
-        if (this.#decision !== null || this.#old !== null || this.#capture?.recording.isWhole !== true) return
+        if (this.#decision !== null || this.#about.old !== null || this.#redirect?.recording.isWhole !== true) return
         const names = this.#watched?.fields.unwatched(() => this.#decider.namesSoFar(this.#seen)) ?? '*'
         if (names !== '*' && names.some((name) => !known.includes(name))) resolve(names)
       }
@@ -203,7 +205,7 @@ export class HandlerRun {
     if (this.#isBehind) return 'handler'
     this.#decision = this.#passed('stacked')
     this.#pass()
-    this.#capture?.release()
+    this.#redirect?.release()
     this.#watched?.release()
     return 'cache'
   }
@@ -212,7 +214,7 @@ export class HandlerRun {
   get streamed(): StoredHead | null {
     const decision = this.#decision
     if (decision?.to !== 'store' || decision.tags.length > 0 || this.#isBehind) return null
-    return this.#capture?.recording.isWhole === true ? decision.head : null
+    return this.#redirect?.recording.isWhole === true ? decision.head : null
   }
 
   /**
@@ -231,25 +233,26 @@ export class HandlerRun {
   /** Adds a client that follows the answer. */
   follow(follower: Follower): void {
     this.#followers.add(follower)
-    this.#capture?.recording.follow(follower)
+    this.#redirect?.recording.follow(follower)
   }
 
   /** Removes a client that follows and has gone away. */
   unfollow(follower: Follower): void {
     this.#followers.delete(follower)
-    this.#capture?.leave(follower)
+    this.#redirect?.leave(follower)
   }
 
   /** Lets the handler go on, because a follower can take more. */
   goOn(): void {
-    this.#capture?.goOn()
+    this.#redirect?.goOn()
   }
 
   /** Runs the handler for this client alone, as if there were no cache. */
-  pass(forwarded: Forwarded): void {
+  pass(): void {
     this.#state = 'passed'
+    const { forwarded } = this.#about
     tellPassed(this.#request, this.#response, { forwarded, detail: 'pass', background: this.#isBehind })
-    this.#run()
+    this.#runHandler()
   }
 
   /**
@@ -257,30 +260,30 @@ export class HandlerRun {
    * is not part of the key.
    */
   async ended(): Promise<Ended> {
-    if (this.#capture === null) return { state: 'broken', why: 'it never began' }
-    const ended = await this.#capture.recording.ended
+    if (this.#redirect === null) return { state: 'broken', why: 'it never began' }
+    const ended = await this.#redirect.recording.ended
     const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
-    const late = this.#seen === 'all' ? ['all'] : [...this.#seen].filter((name) => !names.includes(name))
+    const late = [...this.#seen].filter((name) => !names.includes(name))
     // A body that is too large to be kept is watched as long as it has followers.
-    void this.#capture.recording.over.then(() => this.#watched?.release())
+    void this.#redirect.recording.over.then(() => this.#watched?.release())
     if (late.length === 0 || ended.state !== 'complete') return ended
     return { state: 'unfit', why: `it has read ${late.join(', ')} after its head` }
   }
 
   /** Resets the response to its state before the handler. */
   reset(before: readonly FieldLine[]): void {
-    this.#capture?.release()
+    this.#redirect?.release()
     this.#watched?.release()
     for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name)
     for (const [name, value] of before) this.#response.appendHeader(name, value)
   }
 
   get #audience(): Audience | null {
-    const { waiters, patience, isBehind } = this.#about
+    const { waiters, sibling } = this.#shared
     const isAwaited = (): boolean => this.#keys.some((key) => waiters.hasOther(key, this.#client))
     // An HTTP/2 connection serves many requests.
     const carrier = isHttp2(this.#request) ? streamOf(this.#response) : this.#request.socket
-    return isBehind ? null : { carrier, isAwaited, patience }
+    return this.#isBehind ? null : { carrier, isAwaited, patience: sibling.defaultHardTimeout }
   }
 
   get #seen(): SeenFields {
@@ -291,12 +294,12 @@ export class HandlerRun {
    * Cuts the followers off if the handler reads an input, after its head, that may differ between them. See
    * `WatchedRequest`.
    */
-  #seenLate(name: string | null): void {
+  #seenLate(name: string): void {
     if (this.#decision === null || this.#followers.size === 0 || this.#watched?.ignoresUndeclared !== false) return
     const { selection } = this.#client
     // Followers are equal in every input that can be part of a key.
-    if (name === null || selection.isKeyable(name)) return
-    this.#capture?.recording.cut(() => true)
+    if (selection.isKeyable(name)) return
+    this.#redirect?.recording.cut(() => true)
   }
 
   #passed(why: string): Decision {
@@ -307,7 +310,7 @@ export class HandlerRun {
 
   /** Ends the sharing of the answer. */
   #pass(): void {
-    this.#capture?.pass()
+    this.#redirect?.pass()
     this.#watched?.releaseSurroundings()
   }
 
@@ -324,8 +327,8 @@ export class HandlerRun {
   }
 
   #decide(head: Head): Course {
-    const refreshed = this.#isBehind ? (this.#old?.stored ?? {}) : null
-    const decided = this.#decider.decide(this.#earlier.ownOf(head, refreshed), this.#old, this.#seen)
+    const refreshed = this.#isBehind ? (this.#about.old?.stored ?? {}) : null
+    const decided = this.#decider.decide(this.#earlier.ownOf(head, refreshed), this.#about.old, this.#seen)
     const decision = this.#isLeft ? this.#passed('stacked') : decided
     this.#decision = decision
     if (decision.to === 'pass') this.#pass()
@@ -353,7 +356,7 @@ export class HandlerRun {
 
   #said(decision: Decision): readonly FieldLine[] {
     const detail = decision.to === 'pass' ? decision.why : undefined
-    const status = { forwarded: this.#forwarded, stored: decision.to === 'store' }
+    const status = { forwarded: this.#about.forwarded, stored: decision.to === 'store' }
     return [['Cache-Status', cacheStatusText(detail === undefined ? status : { ...status, detail })]]
   }
 }

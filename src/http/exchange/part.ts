@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Head } from './capture.ts'
+import type { Head } from './redirect.ts'
 import { notModifiedFields, preconditionOf } from '../policy/conditional.ts'
 import { fieldOf, fieldsOf, type FieldLine } from '../policy/fields.ts'
 import type { Request } from '../policy/message.ts'

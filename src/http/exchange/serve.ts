@@ -1,12 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cacheStatusText, type CacheStatus } from '../message/cache-status.ts'
-import { streamOf } from '../message/http2.ts'
+import { cutOff, streamOf } from '../message/http2.ts'
+import { ClientBacklog } from './backlog.ts'
+import type { Run } from './run.ts'
 import { ageText } from '../policy/age.ts'
 import { notModifiedFields, preconditionOf } from '../policy/conditional.ts'
 import { fieldOf, fieldsOf, type FieldLine, type Fields } from '../policy/fields.ts'
 import { contentRange, rangeOf } from '../policy/range.ts'
 import { applyHead } from '../message/response-arguments.ts'
-import type { StoredHead, StoredResponse } from '../stored/stored-response.ts'
+import { ageNow, type StoredHead, type StoredResponse } from '../stored/stored-response.ts'
 
 /** The parts of a stored response that every request needs; computed once. */
 interface Parts {
@@ -55,6 +57,36 @@ export function serve(
   // Earlier middleware that has replaced `end` may ignore the encoding.
   else if (text === null || Object.hasOwn(response, 'end')) response.end(stored.body)
   else response.end(text, 'latin1')
+}
+
+/** Answers a request with the answer to another one while it grows. */
+export function follow(
+  response: ServerResponse<IncomingMessage>,
+  run: Run,
+  { head, status }: { readonly head: StoredHead; readonly status: CacheStatus },
+): void {
+  const ours = ['Age', ageText(ageNow(head)), 'Cache-Status', cacheStatusText(status)]
+  const lines = head.lines.filter(([name]) => !['age', 'cache-status'].includes(name.toLowerCase()))
+  sayReason(response, head.statusMessage)
+  removeLines(response, head)
+  sayHead(response, head.status, [...headLines(lines), ...ours])
+  const backlog = new ClientBacklog(response)
+  const follower = {
+    isReady: true,
+    write(chunk: Buffer) {
+      follower.isReady = backlog.write(chunk.length, response.write(chunk))
+      // The handler goes at the pace of the fastest client.
+      if (backlog.isTooLong) cutOff(response)
+    },
+    end: () => void response.end(),
+    cut: () => cutOff(response),
+  }
+  response.on('drain', () => {
+    follower.isReady = true
+    run.goOn()
+  })
+  response.once('close', () => run.unfollow(follower))
+  run.follow(follower)
 }
 
 /** Whether a request may be answered by a 206, a 304 or a 416. */

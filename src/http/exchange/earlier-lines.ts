@@ -1,5 +1,5 @@
-import { isOfTheAnswer } from '../answer/detached.ts'
-import type { Head } from '../answer/capture.ts'
+import { isOfTheAnswer } from './behind.ts'
+import type { Head } from './redirect.ts'
 import type { FieldLine } from '../policy/fields.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
 

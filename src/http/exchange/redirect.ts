@@ -1,11 +1,3 @@
-/*
- * Room: answer. Captures the answer of a handler on its way to the client, and serves stored answers. It decides
- * nothing: the decision about a head comes from a callback.
- *
- * Reading order: capture.ts (the replaced methods of a response), recording.ts (the body, and its followers),
- * backlog.ts (slow clients), detached.ts (a response without a client), part.ts (a 304, 206 or 416 of an answer for one
- * client), serve.ts (stored answers).
- */
 import { timers } from '../../core/time/clock.ts'
 import type { ServerResponse } from 'node:http'
 import type { WatchedRequest } from '../watch/watched-request.ts'
@@ -73,7 +65,7 @@ const nobody: Reader = { unwatched: (work) => work(), endReads: () => undefined 
  * learns of both departures. If the handler writes nothing for `patience` milliseconds, the recording is broken off,
  * and B is cut off.
  */
-export class Capture {
+export class Redirect {
   /** Resolves with the head when the course of the answer is decided; with `null` if the answer ends without one. */
   readonly head: Promise<Head | null>
   readonly recording: Recording

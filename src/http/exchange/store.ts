@@ -2,16 +2,17 @@ import { randomUUID } from 'node:crypto'
 import type { LoadContext } from '../../core/flight/loader.ts'
 import type { CallOptions } from '../../core/options/options.ts'
 import { ignoreRejection } from '../../core/errors.ts'
-import type { Sibling } from '../../core/cache/sibling.ts'
-import type { Decision } from './decision.ts'
-import type { HandlerRun } from './handler-run.ts'
-import { slotOfVariant, type VariantSlot } from './variant-slot.ts'
+import type { Client } from './client.ts'
+import type { Decision } from './decide.ts'
+import type { Forwarded } from '../message/cache-status.ts'
+import type { Run } from './run.ts'
+import type { Shared } from './shared.ts'
+import { variantKey } from '../stored/request-key.ts'
+import { fieldsOf } from '../policy/fields.ts'
 import type { StaleRules } from '../policy/stale.ts'
-import type { ResponsePlan } from '../options/response-options.ts'
+import { varyOf } from '../policy/vary.ts'
 import type { Selection } from '../watch/selection.ts'
-import type { Streams } from './streams.ts'
-import { ageNow, type StoredHead, type StoredResponse, type Variants, type Old } from '../stored/stored-response.ts'
-import type { VariantLimit } from './variant-limit.ts'
+import { ageNow, type StoredHead, type StoredResponse, type Variants } from '../stored/stored-response.ts'
 import { conditionsOf, withTag } from '../stored/validators.ts'
 
 /** The record under a key; loads that store nothing return `null`. */
@@ -19,6 +20,9 @@ export type Kept = StoredResponse | Variants
 
 /** How long the record of an address with variants lives, in milliseconds. */
 export const variantsTtl = 86_400_000
+
+/** The most inputs by which all variants of an address differ because a response said so. */
+const mostDeclared = 32
 
 /** The shortest time, in milliseconds, that a response with a validator is kept after its lifetime. */
 const leastRetention = 60_000
@@ -31,19 +35,36 @@ const isOfItsRequest: ReadonlySet<string> = new Set(['authorization', 'cookie', 
 
 const forNobodyElse: StaleRules = { noCache: true, mustRevalidate: true, whileRevalidate: 0, ifError: 0 }
 
-/** The arguments of `ResponseStoring`. */
-export interface ResponseStoringParts {
-  readonly sibling: Sibling
-  readonly plan: ResponsePlan
-  readonly streams: Streams
+/** What is stored: the answer of a run. */
+export interface StoringAbout {
+  readonly client: Client
   /** The key of the address. */
   readonly key: string
-  readonly selection: Selection
+  readonly run: Run
   /** The options for loading a variant. */
   readonly options: CallOptions
-  readonly limit: VariantLimit
-  /** Whether the option `user` names an owner of the answer. */
-  readonly isOfUser: boolean
+}
+
+/** The slot in the store where the response to a request belongs. */
+export interface VariantSlot {
+  readonly key: string
+  /** The inputs of the request that are part of the key. */
+  readonly names: readonly string[]
+  /** The reason for forwarding a request if the slot is empty. */
+  readonly forwarded: Forwarded
+}
+
+/** The slot at which every request of an address starts. */
+export function firstSlot(key: string): VariantSlot {
+  return { key, names: [], forwarded: 'uri-miss' }
+}
+
+/**
+ * The slot of the variant of a request.
+ * @param key the key of the address
+ */
+export function slotOfVariant(key: string, { names, generation }: Variants, selection: Selection): VariantSlot {
+  return { key: variantKey(key, `${generation} ${selection.by(names)}`), names, forwarded: 'vary-miss' }
 }
 
 /** A load under a lease: its slot and its context. */
@@ -53,34 +74,34 @@ interface Load {
 }
 
 /** Stores the answer of one run of the handler, at the address or in the slot of its variant. */
-export class ResponseStoring {
-  readonly #parts: ResponseStoringParts
-  readonly #run: HandlerRun
+export class Storing {
+  readonly #shared: Shared
+  readonly #about: StoringAbout
+  readonly #run: Run
 
-  constructor(parts: ResponseStoringParts, run: HandlerRun) {
-    this.#parts = parts
-    this.#run = run
+  constructor(shared: Shared, about: StoringAbout) {
+    this.#shared = shared
+    this.#about = about
+    this.#run = about.run
   }
 
   /**
    * The loader: runs the handler and returns the record to store.
-   * @param old the stored response that the handler is asked to validate
    * @returns `null` if nothing is stored
    * @throws Error if the answer failed or is incomplete, or if its client is answered already
    */
-  async load(context: LoadContext, slot: VariantSlot, old: Old | null): Promise<Kept | null> {
-    const { sibling } = this.#parts
+  async load(load: Load): Promise<Kept | null> {
+    const { context } = load
     // Its load was invalidated and is repeated, or it got its turn too late. Its client is answered, so another request
     // must run the handler.
     if (!this.#run.isOpen) throw new Error('Its client is answered already')
     // A load without a lease, although the store answers: nothing of it would be stored, and no other request waits for
     // it.
-    if (context.fence === null && !sibling.isStoreUnavailable) {
-      this.#run.pass(slot.forwarded)
+    if (context.fence === null && !this.#shared.sibling.isStoreUnavailable) {
+      this.#run.pass()
       return this.#pass(context)
     }
-    const load = { context, slot }
-    return await this.#streamed(load, () => this.#decided(load, this.#run.begin(old, slot.forwarded)))
+    return await this.#streamed(load, () => this.#decided(load, this.#run.begin()))
   }
 
   /**
@@ -89,7 +110,7 @@ export class ResponseStoring {
    */
   async #decided(load: Load, begun: Promise<Decision | null>): Promise<Kept | null> {
     const names = await this.#namesBefore(begun, load)
-    if (names !== null) return await this.#keepAsVariant(load, names, (variant) => this.#decided(variant, begun))
+    if (names !== null) return await this.#keepAsVariant(load, { names }, (variant) => this.#decided(variant, begun))
     const decision = await begun
     if (decision === null) throw new Error('The handler said nothing')
     return await this.#keep(load, decision)
@@ -104,7 +125,7 @@ export class ResponseStoring {
 
   /** Opens the answer to followers of this process while its lease is there. */
   async #streamed<T>({ context: { fence }, slot: { key } }: Load, work: () => Promise<T>): Promise<T> {
-    const { sibling, streams } = this.#parts
+    const { sibling, streams } = this.#shared
     this.#run.awaitedAt(key)
     if (fence === null) return await work()
     const close = streams.open(key, this.#run, async () => (await sibling.cache.explain(key)).load?.fence === fence)
@@ -118,7 +139,10 @@ export class ResponseStoring {
   async #keep(load: Load, decision: Decision): Promise<Kept | null> {
     const { context, slot } = load
     if ('names' in decision && decision.names.some((name) => !slot.names.includes(name))) {
-      return await this.#keepAsVariant(load, decision.names, (variant) => this.#keep(variant, decision))
+      const declared = 'head' in decision ? varyOf(fieldsOf(decision.head.lines)) : '*'
+      const isDeclared = declared !== '*' && declared.some((name) => !slot.names.includes(name))
+      const more = { names: decision.names, isDeclared }
+      return await this.#keepAsVariant(load, more, (variant) => this.#keep(variant, decision))
     }
     if (decision.to === 'pass') return this.#pass(context, isOfItsRequest.has(decision.why) ? 1 : undefined)
     if (decision.to === 'drop') throw new Error(`The handler answered ${decision.status}`)
@@ -139,9 +163,9 @@ export class ResponseStoring {
     context.tags(...(decision.tags ?? []))
     context.ttl(Math.max(1, stored.lifetime - stored.initialAge))
     context.grace(retention(stored))
-    const { isOfUser, limit, key } = this.#parts
+    const { client, key } = this.#about
     // The app, and not the client, chooses the owner of an answer, so variants by owner need no limit.
-    if (slot.names.length > 0 && !isOfUser) limit.stored(key, slot.key)
+    if (slot.names.length > 0 && client.user === null) this.#shared.limit.stored(key, slot.key)
     return stored
   }
 
@@ -156,17 +180,22 @@ export class ResponseStoring {
    * 5. B finds its own slot empty, claims it, and runs its handler beside A's. C finds A's slot with A's lease, and
    *    waits there.
    *
+   * A record in the slot of a variant concerns this variant alone, so that a handler that reads a field whose name the
+   * client makes up (`req.get(`x-${tenant}`)`) leaves the others as they are; unless the handler declares it by `Vary`.
+   *
    * With step 4 before step 3 C could win the lease of A's slot, and the handler would run twice for one variant.
    */
   async #keepAsVariant(
-    { context, slot: { names } }: Load,
-    more: readonly string[],
+    { context, slot: outer }: Load,
+    { names: more, isDeclared = false }: { readonly names: readonly string[]; readonly isDeclared?: boolean },
     work: (variant: Load) => Promise<Kept | null>,
   ): Promise<Variants> {
-    const { sibling, key, selection, options } = this.#parts
+    const { sibling, limit } = this.#shared
+    const { client, key, options } = this.#about
+    const { names } = outer
     const all = [...new Set([...names, ...more])].sort()
     const variants: Variants = { kind: 'variants', names: all, generation: randomUUID() }
-    const slot = slotOfVariant(key, variants, selection)
+    const slot = slotOfVariant(key, variants, client.selection)
     // Step 3: resolves as soon as the inner loader runs, which it does under the lease of the slot.
     await new Promise<void>((resolve) => {
       const loader = (inner: LoadContext): Promise<Kept | null> => {
@@ -176,17 +205,19 @@ export class ResponseStoring {
       }
       ignoreRejection(sibling.cache.getOrLoad(slot.key, loader, options).finally(resolve))
     })
-    // A record at the address stays for later requests. A record in the slot of a variant only redirects the present
-    // waiters, for a millisecond.
-    const isAtAddress = names.length === 0
-    // If the store is away, no process can read the record.
-    if (!isAtAddress) await sibling.cache.set(key, variants, { ttl: variantsTtl, grace: 0 }).catch(() => undefined)
-    context.ttl(isAtAddress ? variantsTtl : 1)
     context.grace(0)
+    context.ttl(variantsTtl)
+    if (names.length === 0) return variants
+    if (isDeclared && all.length <= mostDeclared) {
+      // All variants differ by it from now on. The record in the slot only redirects the present waiters, for a
+      // millisecond. If the store is away, no process can read the record at the address.
+      await sibling.cache.set(key, variants, { ttl: variantsTtl, grace: 0 }).catch(() => undefined)
+      context.ttl(1)
+    } else limit.stored(key, outer.key)
     return variants
   }
 
-  #pass(context: LoadContext, passFor: number = this.#parts.plan.passFor): null {
+  #pass(context: LoadContext, passFor: number = this.#shared.plan.passFor): null {
     context.doNotStore(passFor)
     return null
   }

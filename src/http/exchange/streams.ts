@@ -1,6 +1,6 @@
 import { systemClock } from '../../core/time/clock.ts'
 import { ignoreRejection } from '../../core/errors.ts'
-import type { HandlerRun } from './handler-run.ts'
+import type { Run } from './run.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
 
 /** A request that waits for an answer that may grow in this process. */
@@ -8,12 +8,12 @@ export interface Joiner {
   /** When it asked, on the clock of `performance`, in milliseconds. */
   readonly askedAt: number
   /** Sends it the answer while it grows. */
-  follow(handlerRun: HandlerRun, head: StoredHead): void
+  follow(run: Run, head: StoredHead): void
 }
 
 /** An answer that is being made. */
 interface Stream {
-  readonly handlerRun: HandlerRun
+  readonly run: Run
   readonly beganAt: number
   /** Whether its lease is still in the store, which it is not after an invalidation. */
   readonly isCurrent: () => Promise<boolean>
@@ -46,10 +46,10 @@ export class Streams {
    * @param key the key that the answer is stored under
    * @returns a function that ends it
    */
-  open(key: string, handlerRun: HandlerRun, isCurrent: () => Promise<boolean>): () => void {
-    const stream: Stream = { handlerRun, beganAt: systemClock.now(), isCurrent, isBeingAsked: false }
+  open(key: string, run: Run, isCurrent: () => Promise<boolean>): () => void {
+    const stream: Stream = { run, beganAt: systemClock.now(), isCurrent, isBeingAsked: false }
     this.#streams.set(key, stream)
-    void handlerRun.decided.then(() => this.#offer(key))
+    void run.decided.then(() => this.#offer(key))
     return () => {
       if (this.#streams.get(key) === stream) this.#streams.delete(key)
     }
@@ -72,7 +72,7 @@ export class Streams {
   #offer(key: string): void {
     const stream = this.#streams.get(key)
     const joiners = this.#joiners.get(key)
-    if (stream === undefined || joiners === undefined || stream.handlerRun.streamed === null) return
+    if (stream === undefined || joiners === undefined || stream.run.streamed === null) return
     this.#send(joiners, stream, ({ askedAt }) => askedAt < stream.beganAt)
     if (joiners.size === 0 || stream.isBeingAsked) return
     stream.isBeingAsked = true
@@ -88,11 +88,11 @@ export class Streams {
 
   #send(joiners: Set<Joiner>, stream: Stream, isSure: (joiner: Joiner) => boolean): void {
     for (const joiner of joiners) {
-      const head = stream.handlerRun.streamed
+      const head = stream.run.streamed
       if (head === null) return
       if (!isSure(joiner)) continue
       joiners.delete(joiner)
-      joiner.follow(stream.handlerRun, head)
+      joiner.follow(stream.run, head)
     }
   }
 }
