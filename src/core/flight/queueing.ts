@@ -1,5 +1,5 @@
 import { CacheError } from '../errors.ts'
-import type { Place } from '../source/line.ts'
+import type { QueuedLoad } from '../source/load-queue.ts'
 import { Permit } from '../source/permit.ts'
 import type { Source } from '../source/source.ts'
 import type { Caller } from './caller.ts'
@@ -14,10 +14,10 @@ export type Entrance = Permit | CacheError | null
 export class Queueing {
   readonly ended: Promise<Entrance>
   readonly #source: Source
-  readonly #place: Place
+  readonly #place: QueuedLoad
   #stop!: (end: CacheError | null) => void
 
-  constructor(source: Source, place: Place) {
+  constructor(source: Source, place: QueuedLoad) {
     this.#source = source
     this.#place = place
     const stopped = new Promise<CacheError | null>((resolve) => (this.#stop = resolve))

@@ -14,8 +14,16 @@ class User {
     assert(store.permits !== undefined, 'the store has permits')
     this.#permits = store.permits
     this.#usual = {
-      ...{ who: scene.token(), seq: 0, held: 0, wants: 0, urgency: 0, concurrency: 3, rate: null },
-      ...{ ttl: 60_000, keep: 0, known: 0 },
+      who: scene.token(),
+      seq: 0,
+      held: 0,
+      wants: 0,
+      urgency: 0,
+      concurrency: 3,
+      rate: null,
+      ttl: 60_000,
+      keep: 0,
+      known: 0,
       ...usual,
     }
   }
