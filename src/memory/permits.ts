@@ -62,7 +62,7 @@ export class MemoryPermits implements Permits {
     const answer = { holds: true, users: others.length + 1, concurrency, again: null, pushed: true }
     if (mine !== undefined && mine.seq >= seq) return { ...answer, granted: 0, waiting: { users: 0, permits: 0 } }
 
-    const holds = report.strict !== true || report.held === 0 || (mine?.held ?? 0) > 0
+    const holds = report.strict !== true || (mine?.held ?? 0) > 0
     const held = holds ? report.held : 0
     if (isForgotten && known > 0) Object.assign(source, { recoversUntil: now + recovery, knownUsers: known })
     const users = Math.max(source.knownUsers, known, others.length + 1)

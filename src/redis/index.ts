@@ -1,4 +1,5 @@
 export { redisLock, type RedisLockOptions } from './locks/redis-lock.ts'
+export { redisSemaphore, type RedisSemaphoreOptions } from './locks/redis-semaphore.ts'
 export { redlock, type RedlockOptions } from './locks/redlock.ts'
 export { redisStore, type RedisStoreOptions } from './redis-store.ts'
 export type { IoredisClient } from './clients/ioredis.ts'

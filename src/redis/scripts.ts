@@ -391,7 +391,7 @@ return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and
 
 export const permits: Script = {
   name: 'permits',
-  sha1: 'be2105b0e2c52340babb4263be4cab7ba9369968',
+  sha1: '51d5ee427951e3ac90f7675227ddb79178482c9d',
   lua: `local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
@@ -434,7 +434,7 @@ for index = 1, #stored, 2 do
 end
 if mine and mine[SEQ] >= seq then return {0, 1, #others + 1, 0, 0, -1, 0, most} end
 local holds = 1
-if ARGV[13] == 'strict' and held > 0 and not (mine and mine[HELD] > 0) then
+if ARGV[13] == 'strict' and not (mine and mine[HELD] > 0) then
   held, holds = 0, 0
 end
 local function subscribed(names)

@@ -23,7 +23,7 @@ import { Inbox, type InboxOwner } from './push/inbox.ts'
 import { RedisInspection } from './values/inspection.ts'
 import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/keys.ts'
 import { failedIn, isUnderWay, listening } from './values/outcome.ts'
-import { RedisPermits } from './values/permits.ts'
+import { RedisPermits, sourcePrefix } from './values/permits.ts'
 import { Reader } from './values/reader.ts'
 import { renewed } from './values/renewal.ts'
 import { loadScript, runScript } from './connection/run-script.ts'
@@ -106,7 +106,7 @@ export class RedisStore implements Store {
       },
     }
     this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
-    this.permits = new RedisPermits(client, this.#inbox)
+    this.permits = new RedisPermits(client, this.#inbox, { prefix: sourcePrefix, replacesDead: true })
     this.#held = new HeldLeases(this.#inbox, (leases) => this.renew(leases))
   }
 

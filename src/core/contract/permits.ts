@@ -26,7 +26,10 @@ export interface PermitReport {
   readonly keep: number
   /** How many use the source as far as it knows, or 0: then, a store that knows nobody has forgotten them. */
   readonly known: number
-  /** Whether what it holds is lost if the store has let it go; else it is held all the same, above the limit. */
+  /**
+   * Whether what it holds, or gives back, is lost if the store has let it go; else it is held all the same, above the
+   * limit.
+   */
   readonly strict?: boolean | undefined
 }
 
@@ -40,7 +43,7 @@ export type Urgency = 0 | 1 | 2
 export interface PermitAnswer {
   /** How many permits it holds now beyond those that it has reported. */
   readonly granted: number
-  /** Whether what it has reported as held is held; `false` only for a strict report. */
+  /** Whether it still held something; always `true` unless the report is strict. */
   readonly holds: boolean
   /** How many use the source, itself included. */
   readonly users: number

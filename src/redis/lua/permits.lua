@@ -7,7 +7,7 @@
 --      10 ms for which what it holds is held without another report
 --      11 ms for which it counts as a user although it holds and wants nothing
 --      12 how many users it knows, 0 if none
---      13 'strict' if what it holds is lost when it is not found here, else ''
+--      13 'strict' if what it holds, or gives back, is lost when it is not found here, else ''
 --      14 ms without a subscriber after which the inbox of a user counts as dead, '' for never
 -- Returns  {granted, 1 if what it holds is held, users, users that wait, permits that they want, ms after which more may
 --          be granted or -1, 1 if a message will tell, most permits of all or 0}
@@ -59,7 +59,7 @@ end
 if mine and mine[SEQ] >= seq then return {0, 1, #others + 1, 0, 0, -1, 0, most} end
 
 local holds = 1
-if ARGV[13] == 'strict' and held > 0 and not (mine and mine[HELD] > 0) then
+if ARGV[13] == 'strict' and not (mine and mine[HELD] > 0) then
   held, holds = 0, 0
 end
 

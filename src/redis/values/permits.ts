@@ -7,21 +7,32 @@ import * as scripts from '../scripts.ts'
 /** How long the inbox of a process must be without a subscriber before its permits may be given to others, in ms. */
 const goneAfter = 50
 
-/** The key of a source: all namespaces share it. */
-export function sourceKey(source: string): string {
-  return `herdless:source:${source}`
-}
+/** The prefix of the keys of sources, which all namespaces share. */
+export const sourcePrefix = 'herdless:source:'
 
 /** The permits of sources on Redis; permits.lua decides. */
 export class RedisPermits implements Permits {
   readonly #client: RedisPort
   readonly #inbox: Inbox | null
+  readonly #prefix: string
+  readonly #takeover: number | ''
   /** What to call when there may be news, and what ends the wait for a message. */
   readonly #told = new Map<string, { readonly told: () => void; readonly leave: () => void }>()
 
-  constructor(client: RedisPort, inbox: Inbox | null) {
+  /**
+   * @param how.prefix of the keys
+   * @param how.replacesDead whether what a process holds is given to others once its inbox has no subscriber
+   */
+  constructor(
+    client: RedisPort,
+    inbox: Inbox | null,
+    { prefix, replacesDead }: { readonly prefix: string; readonly replacesDead: boolean },
+  ) {
     this.#client = client
     this.#inbox = inbox
+    this.#prefix = prefix
+    // In a cluster, a node knows only its own subscribers, so what a dead process holds must run out.
+    this.#takeover = replacesDead && inbox !== null && !client.isCluster ? goneAfter : ''
   }
 
   report(report: PermitReport, told: () => void): Promise<PermitAnswer> {
@@ -48,12 +59,10 @@ export class RedisPermits implements Permits {
 
   async #report(report: PermitReport): Promise<PermitAnswer> {
     const { source, who, seq, held, wants, urgency, concurrency, rate, ttl, keep, known, strict } = report
-    // In a cluster, a node knows only its own subscribers, so what a dead process holds must run out.
-    const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
     const reply = (await runScript(
       this.#client,
       scripts.permits,
-      [sourceKey(source)],
+      [this.#prefix + source],
       [
         who,
         this.#inbox?.name ?? '',
@@ -68,7 +77,7 @@ export class RedisPermits implements Permits {
         keep,
         known,
         strict === true ? 'strict' : '',
-        takeover,
+        this.#takeover,
       ],
     )) as unknown[]
     const [granted = 0, holds, users = 1, waiters = 0, permits = 0, again = -1, pushed, most = 0] = reply.map(Number)
