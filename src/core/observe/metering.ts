@@ -28,7 +28,8 @@ const counted: readonly (readonly [event: keyof CacheEvents, name: string, help:
   ['lost', 'lost_leases', 'Leases that were lost while their load was running'],
   ['garbage', 'garbage', 'Values in the store that could not be decoded, or did not pass their schema'],
   ['storeFailure', 'store_failures', 'Commands to the store that failed or were not answered in time'],
-  ['overloaded', 'overloads', 'Loads that were refused while the store was away, because too many queued'],
+  ['queued', 'queued_loads', 'Loads that waited for a permit of their source'],
+  ['overloaded', 'overloads', 'Loads that were refused because too many queued, or by the limits of their source'],
   [
     'crowdedOut',
     'crowded_out',
@@ -83,6 +84,8 @@ export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
 
   const waitTime = meters.duration('wait', 'How long loads of other processes were waited for')
   on('waited', ({ duration }) => waitTime(duration))
+  const permitTime = meters.duration('permit_wait', 'How long loads waited for a permit of their source')
+  on('permitted', ({ duration }) => permitTime(duration))
   const answerTime = meters.duration('answer', 'How long callers that had missed waited for an answer')
   on('answer', ({ duration }) => answerTime(duration))
 
