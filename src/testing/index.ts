@@ -1,4 +1,5 @@
 export { clientContract, type ClientContract, type OpenedClient } from './client-contract/client-contract.ts'
+export { inputsOf, type AskedApp, type AskedRequest, type Input } from './inputs-of.ts'
 export { lockContract, type LockContract, type OpenLocks } from './lock-contract/lock-contract.ts'
 export { storeContract, type OpenStores, type StoreContract } from './store-contract/store-contract.ts'
 export { virtualFleet, type Several, type VirtualFleet } from './virtual-fleet/virtual-fleet.ts'

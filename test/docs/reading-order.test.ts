@@ -39,7 +39,15 @@ function calls(text: string, { name, file }: Place): boolean {
     : new RegExp(`[.\\s(]${name}(<[^\\n]*>)?\\(`).test(text)
 }
 
-describe.each(['The way of a call', 'The way of a lock'])('%s in CONTRIBUTING.md', (title) => {
+const titles = [
+  'The way of a call',
+  'The way of a lock',
+  'The way of a response that is not stored',
+  'The way of a response that is stored',
+  'The way of a refresh',
+]
+
+describe.each(titles)('%s in CONTRIBUTING.md', (title) => {
   const places = placesOf(title)
 
   test('enters each file once', () => {

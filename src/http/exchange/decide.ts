@@ -37,7 +37,7 @@ export type Decision =
   | { readonly to: 'pass'; readonly why: string; readonly names: readonly string[] }
 
 /** Credentials. A handler that reads one decides about access, and must be asked on every request. */
-const credentials: ReadonlySet<string> = new Set(
+export const credentials: ReadonlySet<string> = new Set(
   'authorization proxy-authorization x-api-key api-key x-auth-token x-access-token'.split(' '),
 )
 
@@ -220,16 +220,15 @@ function undeclaredOf(fields: Fields, seen: SeenFields): readonly string[] {
   return [...seen].filter((name) => !declared.includes(name))
 }
 
+/** The name of an input as `Cache-Status` has it. */
+export function shownName(name: string): string {
+  if (name.startsWith(`:${asyncName}#`)) return asyncName
+  return name.startsWith(':') ? name.slice(1).replaceAll(/[^\w.#-]/g, '-') : name
+}
+
 /** Formats names of inputs as a token of `Cache-Status`. A handler may have looked up a name that is no token. */
 function undeclaredText(names: readonly string[]): string {
   if (names.includes(allFields)) return `undeclared:${allFields}`
-  const plain = names.map((name) =>
-    name.startsWith(`:${asyncName}#`)
-      ? asyncName
-      : name.startsWith(':')
-        ? name.slice(1).replaceAll(/[^\w.#-]/g, '-')
-        : name,
-  )
-  const some = plain.filter((name) => /^[!#$%&'*+.^`|~\w-]+$/.test(name)).slice(0, 8)
-  return `undeclared:${some.join('+')}`
+  const some = names.map(shownName).filter((name) => /^[!#$%&'*+.^`|~\w-]+$/.test(name))
+  return `undeclared:${some.slice(0, 8).join('+')}`
 }

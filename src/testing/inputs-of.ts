@@ -1,0 +1,106 @@
+import { once } from 'node:events'
+import {
+  createServer,
+  request as ask,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { formatValue } from '../core/time/duration.ts'
+import { credentials, shownName } from '../http/exchange/decide.ts'
+import { responsePlan } from '../http/options/response-options.ts'
+import { freshSurroundings } from '../http/server/express-surroundings.ts'
+import { enteredStores, watchStorages } from '../http/watch/async-stores.ts'
+import { Selection } from '../http/watch/selection.ts'
+import { Standing } from '../http/watch/surroundings.ts'
+import { WatchedRequest } from '../http/watch/watched-request.ts'
+
+/** The app that is asked: a request listener, the result of `express()` among them; or an app of Koa or Fastify. */
+export type AskedApp =
+  | ((request: IncomingMessage, response: ServerResponse) => unknown)
+  | { callback(): (request: IncomingMessage, response: ServerResponse) => unknown }
+  | { ready(): PromiseLike<unknown>; routing(request: IncomingMessage, response: ServerResponse): unknown }
+
+/** The request that an app is asked. */
+export interface AskedRequest {
+  /** The path with its query. */
+  readonly url: string
+  /** Default: none. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Something that a handler reads of its request, and that its answer may depend on. */
+export interface Input {
+  /** As `Cache-Status` names it: a request field in lower case, `socket.remoteAddress`, `*` for all fields at once. */
+  readonly name: string
+  /** Whether it becomes part of the key of a stored response, or keeps the response from being stored. */
+  readonly verdict: 'key' | 'refuse'
+}
+
+/**
+ * Asks an app once, by GET and without a cache, and lists what it reads of the request: what the key of its response
+ * would be made of if a cache stood in front of the app.
+ * @param request a path with its query, or a request
+ * @returns the inputs in alphabetical order, each once
+ * @throws TypeError for what is no app; Error if the app does not answer
+ */
+export async function inputsOf(app: AskedApp, request: string | AskedRequest): Promise<readonly Input[]> {
+  const listener = await listenerOf(app)
+  const { url, headers = {} } = typeof request === 'string' ? { url: request } : request
+  let inputs: readonly Input[] = []
+  const server = createServer((incoming, outgoing) => {
+    const watched = watchedFor(incoming, outgoing)
+    outgoing.once('close', () => (inputs = watched.inputs()))
+    watched.run(() => listener(incoming, outgoing))
+  }).listen(0, '127.0.0.1')
+  try {
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const asked = ask({ port, host: '127.0.0.1', path: url, headers, agent: false }).end()
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    await once(response.resume(), 'close')
+    await new Promise((resolve) => server.close(resolve))
+  } finally {
+    server.close()
+  }
+  return inputs
+}
+
+async function listenerOf(app: AskedApp): Promise<RequestListener> {
+  if (typeof app === 'function') return (request, response) => void app(request, response)
+  if ('routing' in app) {
+    await app.ready()
+    return (request, response) => void app.routing(request, response)
+  }
+  if ('callback' in app) {
+    const listener = app.callback()
+    return (request, response) => void listener(request, response)
+  }
+  throw new TypeError(`Expected \`app\` to be an app or a request listener, got ${formatValue(app)}`)
+}
+
+/** Watches a request as a cache does while a handler fills it. */
+function watchedFor(request: IncomingMessage, response: ServerResponse) {
+  watchStorages()
+  const surroundings = freshSurroundings(request)
+  const before = { protocol: null, url: null, path: null, route: null, type: null, user: null, said: null, depth: 0 }
+  const selection = new Selection(request, surroundings, { ...before, names: [], given: [] })
+  const client = { request, surroundings, selection, entered: enteredStores() }
+  const nothing = (): void => undefined
+  const heard = { onSee: nothing, onSet: nothing, onEnd: nothing }
+  const plan = responsePlan('inputsOf', { cookies: 'show' })
+  const about = { client, response, earlierFields: [], plan, standing: new Standing([]), old: null, isBehind: false }
+  const watched = new WatchedRequest({ ...about, ...heard })
+  const inputs = (): readonly Input[] => {
+    const verdicts = new Map<string, Input['verdict']>()
+    for (const name of watched.seen) {
+      const isKey = selection.isKeyable(name) && !credentials.has(name)
+      verdicts.set(shownName(name), isKey ? 'key' : 'refuse')
+    }
+    watched.release()
+    const names = [...verdicts.keys()].toSorted((one, other) => (one < other ? -1 : 1))
+    return names.map((name) => ({ name, verdict: verdicts.get(name) ?? 'refuse' }))
+  }
+  return { run: (handler: () => void) => watched.run(handler), inputs }
+}
