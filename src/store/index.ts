@@ -1,0 +1,20 @@
+export type { Diagnosis } from '../core/errors.ts'
+export type {
+  Claim,
+  ClaimRequest,
+  Copies,
+  Entry,
+  Inspection,
+  Invalidation,
+  Lease,
+  LeaseName,
+  NewValue,
+  Outcome,
+  Seen,
+  SeenLease,
+  Store,
+  StoreUser,
+  Validators,
+  Wait,
+  Watch,
+} from '../core/contract/store.ts'
