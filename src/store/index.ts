@@ -1,4 +1,5 @@
 export type { Diagnosis } from '../core/errors.ts'
+export type { PermitAnswer, PermitReport, Permits, Urgency } from '../core/contract/permits.ts'
 export type {
   Claim,
   ClaimRequest,
