@@ -4,7 +4,7 @@ export { memoryStore, type MemoryStoreOptions } from './memory/memory-store.ts'
 export { locked } from './key-value/locked.ts'
 export type { KeyValue } from './key-value/record.ts'
 export { CacheError, type CacheErrorCode, type Failure, type PortableError } from './core/errors.ts'
-export type { Diagnosis, UnavailableReason } from './core/errors.ts'
+export type { UnavailableReason } from './core/errors.ts'
 export { loadFailure, type LoadFailure } from './core/codec/load-failures.ts'
 export type { ErrorClass, ErrorForm, ErrorOptions } from './core/codec/portable-error.ts'
 export { jsonCodec, type Codec } from './core/codec/codec.ts'
@@ -42,21 +42,4 @@ export type { BatchLoader } from './core/cache/many.ts'
 export type { NearOptions } from './core/options/options.ts'
 export type { Clock, Timer } from './core/time/clock.ts'
 export type { Duration } from './core/time/duration.ts'
-export type {
-  Claim,
-  ClaimRequest,
-  Copies,
-  Entry,
-  StoreUser,
-  Inspection,
-  Invalidation,
-  Lease,
-  NewValue,
-  Outcome,
-  Seen,
-  SeenLease,
-  Store,
-  Validators,
-  Wait,
-  Watch,
-} from './core/contract/store.ts'
+export type { Store } from './core/contract/store.ts'

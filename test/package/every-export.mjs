@@ -14,7 +14,8 @@ for (const subpath of subpaths) {
   const specifier = `herdless${subpath.slice(1)}`
   const required = Object.keys(require(specifier)).toSorted()
   deepEqual(Object.keys(await import(specifier)).toSorted(), required)
-  notDeepEqual(required, [])
+  // The contract of stores is types alone.
+  if (subpath !== './store') notDeepEqual(required, [])
   console.log(`${specifier}: ${required.join(', ')}`)
 }
 

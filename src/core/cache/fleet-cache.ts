@@ -45,7 +45,7 @@ import { Wraps } from './wrap.ts'
 
 /** The cache with single flight across the fleet. */
 export class FleetCache implements Elder {
-  readonly #plan: CachePlan
+  protected readonly plan: CachePlan
   readonly #backing: Store
   readonly #parts: CacheParts
   /** The near cache for hits that need no further check; `null` with refresh-ahead and once closing. */
@@ -59,7 +59,7 @@ export class FleetCache implements Elder {
 
   /** @param isSibling whether another cache opens and closes the store */
   constructor(plan: CachePlan, backing: Store, parts: CacheParts, isSibling = false) {
-    this.#plan = plan
+    this.plan = plan
     this.#backing = backing
     this.#parts = parts
     this.#plans = new CallPlans(plan, isSibling ? undefined : (ttl) => this.events.ttlGiven(ttl))
@@ -85,7 +85,7 @@ export class FleetCache implements Elder {
           return answer as Promise<Given<S, T>>
         }
       }
-      return this.#ask(this.#caller('getOrLoad', key, loader, options)) as Promise<Given<S, T>>
+      return this.#ask(this.caller('getOrLoad', key, loader, options)) as Promise<Given<S, T>>
     } catch (error) {
       return Promise.reject(error)
     }
@@ -97,12 +97,12 @@ export class FleetCache implements Elder {
     options?: CallOptions & ValueOptions<S>,
   ): Promise<(Given<S, T> | Error)[]> {
     return await loadTogether(keys, loadMany, async (loader) => {
-      // Near copies answer at once, and a closed cache answers for each key.
-      if (this.#parts.near !== null || !this.#isOpen) {
+      // Near copies answer at once; a closed cache and one that observes answer for each key.
+      if (this.#parts.near !== null || !this.#isOpen || this.plan.mode === 'observe') {
         return await Promise.allSettled(keys.map((key) => this.getOrLoad(key, loader, options)))
       }
       const batch = {}
-      const callers = keys.map((key) => this.#caller('getOrLoad', key, loader, options))
+      const callers = keys.map((key) => this.caller('getOrLoad', key, loader, options))
       for (const caller of callers) caller.batch = batch
       return await this.#parts.callers.askMany(callers)
     })
@@ -113,7 +113,7 @@ export class FleetCache implements Elder {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
-    return (await this.#parts.callers.ask(this.#caller('refresh', key, loader, options))) as Given<S, T>
+    return (await this.#parts.callers.ask(this.caller('refresh', key, loader, options))) as Given<S, T>
   }
 
   /** As `getOrLoad`, for a key that was just read without success. */
@@ -122,7 +122,7 @@ export class FleetCache implements Elder {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
-    const caller = this.#caller('getOrLoad', key, loader, options)
+    const caller = this.caller('getOrLoad', key, loader, options)
     return (await this.#parts.callers.ask(caller, { state: 'nothing' })) as Given<S, T>
   }
 
@@ -147,13 +147,11 @@ export class FleetCache implements Elder {
   /** As `peek`, with a `ttl` below zero for a stale value. */
   async look<T>(key: string, options?: PeekOptions<T>): Promise<Peeked<T>> {
     this.#checkOpen(checkedKey(key))
-    const plan = refineKind(this.#plan, options, 'peek')
-    const found = await this.#parts.reads
-      .read({ key, plan, tags: this.#plan.tags })
-      .found.catch((error: CacheError) => {
-        throw withKey(key, error)
-      })
-    return peeked(found, this.#plan.grace)
+    const plan = refineKind(this.plan, options, 'peek')
+    const found = await this.#parts.reads.read({ key, plan, tags: this.plan.tags }).found.catch((error: CacheError) => {
+      throw withKey(key, error)
+    })
+    return peeked(found, this.plan.grace)
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
@@ -196,8 +194,8 @@ export class FleetCache implements Elder {
 
   async explain(key: string, options?: VersionOptions): Promise<Explanation> {
     this.#checkOpen(checkedKey(key))
-    const { version } = refineKind(this.#plan, options, 'explain')
-    return await explainKey(key, { version, grace: this.#plan.grace }, this.#parts)
+    const { version } = refineKind(this.plan, options, 'explain')
+    return await explainKey(key, { version, grace: this.plan.grace }, this.#parts)
   }
 
   leases(): AsyncIterable<HeldLease> {
@@ -207,7 +205,7 @@ export class FleetCache implements Elder {
 
   async breakLease(key: string, token: string, options?: VersionOptions): Promise<boolean> {
     this.#checkOpen(checkedKey(key))
-    const { version } = refineKind(this.#plan, options, 'breakLease')
+    const { version } = refineKind(this.plan, options, 'breakLease')
     return await breakLease(key, token, version, this.#parts)
   }
 
@@ -230,10 +228,10 @@ export class FleetCache implements Elder {
   /** A cache for values of another kind; see `siblingOf`. */
   sibling(changes: SiblingChanges): Sibling {
     this.#checkOpen()
-    const plan = siblingPlan(this.#plan, changes)
+    const plan = siblingPlan(this.plan, changes)
     const cache = new FleetCache(plan, this.#backing, assemble(plan, this.#backing, this.#parts), true)
     this.#siblings.push(cache)
-    return new Sibling(cache, cache.#parts, this.#plan)
+    return new Sibling(cache, cache.#parts, this.plan)
   }
 
   async close(options: CloseOptions = {}): Promise<void> {
@@ -255,7 +253,7 @@ export class FleetCache implements Elder {
   }
 
   /** The caller of a checked call. */
-  #caller<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Caller {
+  protected caller<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Caller {
     checkKey(key)
     checkLoader(key, loader)
     const call = this.#plans.planOf(options, who)

@@ -1,216 +1,71 @@
-import type { DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
-import { Deadlines } from '../time/deadlines.ts'
-import { currentLoad, type LoadNode } from '../flight/circular-load.ts'
-import { closedError, ignoreRejection } from '../errors.ts'
-import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
-import type { CacheEvents } from '../observe/events.ts'
-import type { Explanation, HeldLease } from './explain.ts'
-import { checkKey } from '../entry/key.ts'
-import type { FleetCache } from './fleet-cache.ts'
-import { checkLoader, runLoader, type LoadContext, type LoadRun, type Loader } from '../flight/loader.ts'
-import { Loss } from '../flight/loss.ts'
 import { answerOf } from '../codec/error-answer.ts'
 import { errorForCallers } from '../codec/load-failures.ts'
-import { loadTogether, type BatchLoader } from './many.ts'
-import type {
-  CallOptions,
-  CloseOptions,
-  InvalidateOptions,
-  PeekOptions,
-  SetOptions,
-  ValueOptions,
-  VersionOptions,
-} from '../options/options.ts'
-import { CallPlans } from '../options/call-plans.ts'
-import type { CachePlan } from '../options/plan.ts'
-import type { CacheStats } from '../observe/counters.ts'
-import { Sibling, type Elder } from './sibling.ts'
-import type { Tracer } from '../observe/tracing.ts'
-import { Wraps } from './wrap.ts'
+import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
+import { ignoreRejection } from '../errors.ts'
+import { runLoader, type LoadContext, type LoadRun, type Loader } from '../flight/loader.ts'
+import { Loss } from '../flight/loss.ts'
+import type { CallOptions, PeekOptions, SetOptions, ValueOptions } from '../options/options.ts'
+import { Deadlines } from '../time/deadlines.ts'
+import type { Peeked } from './cache.ts'
+import { FleetCache } from './fleet-cache.ts'
+import { Sibling } from './sibling.ts'
+
+type Call<T, S extends MaybeSchema> = [key: string, loader: Loader<T>, options?: CallOptions & ValueOptions<S>]
 
 /**
- * A cache that changes nothing: each call runs its loader, without a store. Beside it, a shadow cache in the memory of
- * this process receives the same calls with placeholder values, and its statistics show the effect that a cache would
- * have.
+ * A cache that changes nothing: each call runs its loader, and is given what that returns. The cache that it extends
+ * receives the same calls with placeholders for values, on a store of its own in the memory of this process: its
+ * statistics show the effect that a cache would have.
  */
-export class ObservingCache implements Elder {
-  readonly #plan: CachePlan
-  readonly #shadow: FleetCache
-  readonly #plans: CallPlans
-  readonly #wraps: Wraps
-  readonly #deadlines: Deadlines
-  #closed = false
+export class ObservingCache extends FleetCache {
+  readonly #deadlines = new Deadlines(this.plan.clock, 'background')
 
-  /** @param shadow receives only placeholders */
-  constructor(plan: CachePlan, shadow: FleetCache) {
-    this.#plan = plan
-    this.#shadow = shadow
-    this.#deadlines = new Deadlines(plan.clock, 'background')
-    this.#plans = new CallPlans(plan)
-    this.#wraps = new Wraps(this, plan, this.#plans)
+  override getOrLoad<T extends Taken<S>, S extends MaybeSchema>(...call: Call<T, S>): Promise<Given<S, T>> {
+    return this.#ask('getOrLoad', ...call)
   }
 
-  async getOrLoad<T extends Taken<S>, S extends MaybeSchema = undefined>(
-    key: string,
-    loader: Loader<T>,
-    options?: CallOptions & ValueOptions<S>,
-  ): Promise<Given<S, T>> {
-    return (await this.#ask('getOrLoad', key, loader, options)) as Given<S, T>
+  override refresh<T extends Taken<S>, S extends MaybeSchema>(...call: Call<T, S>): Promise<Given<S, T>> {
+    return this.#ask('refresh', ...call)
   }
 
-  load<T extends Taken<S>, S extends MaybeSchema = undefined>(
-    key: string,
-    loader: Loader<T>,
-    options?: CallOptions & ValueOptions<S>,
-  ): Promise<Given<S, T>> {
-    return this.getOrLoad(key, loader, options)
+  override load<T extends Taken<S>, S extends MaybeSchema>(...call: Call<T, S>): Promise<Given<S, T>> {
+    return this.#ask('getOrLoad', ...call)
   }
 
-  async refresh<T extends Taken<S>, S extends MaybeSchema = undefined>(
-    key: string,
-    loader: Loader<T>,
-    options?: CallOptions & ValueOptions<S>,
-  ): Promise<Given<S, T>> {
-    return (await this.#ask('refresh', key, loader, options)) as Given<S, T>
-  }
-
-  async getOrLoadMany<T extends Taken<S>, S extends MaybeSchema = undefined>(
-    keys: readonly string[],
-    loadMany: BatchLoader<T>,
-    options?: CallOptions & ValueOptions<S>,
-  ): Promise<(Given<S, T> | Error)[]> {
-    return await loadTogether(keys, loadMany, (loader) =>
-      Promise.allSettled(keys.map((key) => this.getOrLoad(key, loader, options))),
-    )
-  }
-
-  wrap<F extends Wrappable, S extends MaybeSchema = undefined>(
-    fn: F,
-    options: WrapOptions<Parameters<F>, S>,
-  ): Wrapped<F, Given<S, Awaited<ReturnType<F>>>> {
-    return this.#wraps.wrap(fn, options)
-  }
-
-  define<Key extends KeyMaker, T extends Taken<S>, S extends MaybeSchema = undefined>(
-    definition: Definition<Parameters<Key>, T, S> & { readonly key: Key },
-  ): DefinedBy<Parameters<Key>, T, S> {
-    return this.#wraps.define(definition)
-  }
-
-  /** The observing cache never has a value. */
-  async peek<T = unknown>(key: string, options?: PeekOptions<T>): Promise<Peeked<T>> {
-    await this.#shadow.peek(key, options)
+  /** Never finds a value. */
+  override async look<T>(key: string, options?: PeekOptions<T>): Promise<Peeked<T>> {
+    await super.look(key, options)
     return { state: 'missing' }
   }
 
-  look<T>(key: string): Promise<Peeked<T>> {
-    return this.peek(key)
+  override async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
+    await super.set(key, placeholderOf(value), ofPlaceholders(options))
   }
 
-  async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
-    await this.#shadow.set(key, markOf(value), ofPlaceholders(options))
+  override sibling(): Sibling {
+    return new Sibling(this, { events: this.events, near: null, store: { unavailable: true } }, this.plan)
   }
 
-  invalidate(key: string, options?: VersionOptions): Promise<void> {
-    return this.#shadow.invalidate(key, options)
-  }
-
-  expire(key: string, options?: VersionOptions): Promise<void> {
-    return this.#shadow.expire(key, options)
-  }
-
-  invalidateTags(tags: readonly string[], options?: InvalidateOptions): Promise<void> {
-    return this.#shadow.invalidateTags(tags, options)
-  }
-
-  invalidatePrefix(prefix: string, options?: InvalidateOptions): Promise<void> {
-    return this.#shadow.invalidatePrefix(prefix, options)
-  }
-
-  clear(options?: InvalidateOptions): Promise<void> {
-    return this.#shadow.clear(options)
-  }
-
-  explain(key: string, options?: VersionOptions): Promise<Explanation> {
-    return this.#shadow.explain(key, options)
-  }
-
-  leases(): AsyncIterable<HeldLease> {
-    return this.#shadow.leases()
-  }
-
-  breakLease(key: string, token: string, options?: VersionOptions): Promise<boolean> {
-    return this.#shadow.breakLease(key, token, options)
-  }
-
-  on<Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): () => void {
-    return this.#shadow.on(name, listener)
-  }
-
-  trace(tracer: Tracer): () => void {
-    return this.#shadow.trace(tracer)
-  }
-
-  stats(): CacheStats {
-    return this.#shadow.stats()
-  }
-
-  /** A cache for values of another kind; see `siblingOf`. */
-  sibling(): Sibling {
-    return new Sibling(this, { events: this.#shadow.events, near: null, store: { unavailable: true } }, this.#plan)
-  }
-
-  close(options?: CloseOptions): Promise<void> {
-    this.#closed = true
-    return this.#shadow.close(options)
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
-  async #ask(
-    verb: 'getOrLoad' | 'refresh',
-    key: string,
-    loader: Loader<unknown>,
-    options?: CallOptions & ValueOptions,
-  ): Promise<unknown> {
-    checkKey(key)
-    checkLoader(key, loader)
-    const { plan, tags, signal } = this.#plans.planOf(options, verb)
-    if (this.#closed) throw closedError(key)
-    signal?.throwIfAborted()
-    const { clock } = this.#plan
-    const deadlines = this.#deadlines
-    const node: LoadNode = { key, cache: this, parent: currentLoad(), waitsFor: new Set(), running: true, permit: null }
-    const loaded = runLoader({
-      key,
-      loader,
-      plan,
-      tags,
-      clock,
-      node,
-      deadlines,
-      fence: null,
-      stale: null,
-      loss: new Loss(),
-      permit: null,
-    })
-    const { signal: _, ...rest } = ofPlaceholders(options) ?? {}
-    // The caller's own load reports its error; the shadow's copy of it has no consumer.
-    ignoreRejection(this.#shadow[verb](key, (context) => mark(loaded, context), rest))
-    const answer = loaded.then(valueOf).then(answerOf)
+  async #ask<T, S extends MaybeSchema>(verb: 'getOrLoad' | 'refresh', ...call: Call<T, S>): Promise<Given<S, T>> {
+    const [key, loader, options] = call
+    const { plan, tags, signal, parent } = this.caller(verb, key, loader, options)
+    const node = { key, cache: this, parent, waitsFor: new Set<never>(), running: true, permit: null }
+    const its = { key, loader, plan, tags, node, clock: this.plan.clock, deadlines: this.#deadlines }
+    const loaded = runLoader({ ...its, fence: null, stale: null, permit: null, loss: new Loss() })
+    const { signal: _, ...rest } = ofPlaceholders<CallOptions>(options)
+    // The caller's own load reports its error.
+    ignoreRejection(super[verb](key, (context) => repeat(loaded, context), rest))
     const aborted = new Promise<never>((_never, reject) => {
       signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
     })
-    return await Promise.race([answer, aborted]).catch((error: unknown) => {
+    return (await Promise.race([loaded.then(valueOf).then(answerOf), aborted]).catch((error: unknown) => {
       throw errorForCallers(error)
-    })
+    })) as Given<S, T>
   }
 }
 
 /** Repeats the end of a load with a placeholder for its value. */
-async function mark(loaded: Promise<LoadRun>, context: LoadContext): Promise<unknown> {
+async function repeat(loaded: Promise<LoadRun>, context: LoadContext): Promise<unknown> {
   const ended = await loaded
   if (ended.state === 'pass') context.doNotStore(ended.passFor)
   if (ended.state === 'value') {
@@ -218,18 +73,17 @@ async function mark(loaded: Promise<LoadRun>, context: LoadContext): Promise<unk
     context.grace(ended.grace)
     context.tags(...ended.tags)
   }
-  return markOf(valueOf(ended))
+  return placeholderOf(valueOf(ended))
 }
 
 /** The options of a call whose value becomes a placeholder, which passes no schema. */
-function ofPlaceholders<T extends object>(options: T | undefined): T | undefined {
-  if (options === undefined) return undefined
-  const { schema: _, migrate: _migrate, ...rest } = options as T & { schema?: unknown; migrate?: unknown }
+function ofPlaceholders<T extends SetOptions | CallOptions>(options: (T & ValueOptions) | undefined): T {
+  const { schema: _, migrate: _migrate, ...rest }: Partial<T & ValueOptions> = options === undefined ? {} : options
   return rest as T
 }
 
 /** `null` and `undefined` stay themselves, because they may have their own ttls. */
-function markOf(value: unknown): unknown {
+function placeholderOf(value: unknown): unknown {
   return value === null || value === undefined ? value : true
 }
 

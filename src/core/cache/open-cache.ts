@@ -22,14 +22,13 @@ export function openCache(
   watch?: (events: Events, options: CacheOptions, plan: CachePlan) => void,
 ): Cache {
   const plan = planOf(options)
-  const open = (its: CachePlan, store: Store): FleetCache => {
-    const cache = new FleetCache(its, store, assemble(its, store))
-    if (plan.warnings) watch?.(cache.events, options, plan)
-    return cache
-  }
-  if (plan.mode === 'cache') {
-    const store = plan.store ?? defaultStore(plan.clock)
-    return open({ ...plan, near: plan.near ?? store.near ?? null }, store)
-  }
-  return new ObservingCache(plan, open({ ...plan, codec: jsonCodec(), near: null }, defaultStore(plan.clock)))
+  const isReal = plan.mode === 'cache'
+  const store = (isReal ? plan.store : undefined) ?? defaultStore(plan.clock)
+  const its = isReal
+    ? { ...plan, near: plan.near ?? store.near ?? null }
+    : // Placeholders need no more.
+      { ...plan, codec: jsonCodec(), near: null }
+  const cache = new (isReal ? FleetCache : ObservingCache)(its, store, assemble(its, store))
+  if (plan.warnings) watch?.(cache.events, options, plan)
+  return cache
 }

@@ -11,6 +11,7 @@ import ofKoa = require('herdless/koa')
 import otel = require('herdless/otel')
 import prometheus = require('herdless/prometheus')
 import redis = require('herdless/redis')
+import store = require('herdless/store')
 import express = require('express')
 import fastify = require('fastify')
 import hono = require('hono')
@@ -50,6 +51,9 @@ serving.cachedServer(express(), herdless.createCache()).listen(3000)
 ofKoa.cacheResponses(herdless.createCache())
 fastify().addHook('onRequest', ofFastify.cacheResponses(herdless.createCache()))
 new hono.Hono().use(ofHono.cacheResponses(herdless.createCache()))
+
+const answer: Pick<store.Store, 'claim'> = { claim: async () => ({ state: 'pass' }) satisfies store.Claim }
+void answer
 
 export const isOurs = (error: unknown): boolean => error instanceof herdless.CacheError && error.code.length > 0
 export { prices }

@@ -24,6 +24,7 @@ import { instrument } from 'herdless/otel'
 import { postgresLock } from 'herdless/postgres'
 import { collectMetrics } from 'herdless/prometheus'
 import { redisLock, redisStore, redlock } from 'herdless/redis'
+import type { Claim, ClaimRequest, Store } from 'herdless/store'
 import { zookeeperLock } from 'herdless/zookeeper'
 import { metrics, trace } from '@opentelemetry/api'
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base'
@@ -210,3 +211,11 @@ same<typeof wrappedUser, User>(true)
 console.log(cents, wrappedUser)
 
 export const isOurs = (error: unknown): boolean => error instanceof CacheError && error.code.length > 0
+
+/** A store of one's own answers with a claim of the contract. */
+class OwnStore implements Pick<Store, 'claim'> {
+  async claim({ key }: ClaimRequest): Promise<Claim> {
+    return key === '' ? { state: 'pass' } : await memoryStore().claim({ key, token: 't', leaseTtl: 30 })
+  }
+}
+void OwnStore

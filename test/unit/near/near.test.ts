@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../../src/core/contract/store.ts'
-import { createCache, type Cache, type CacheOptions, type Copies, type Watch } from '../../../src/index.ts'
+import { createCache, type Cache, type CacheOptions } from '../../../src/index.ts'
+import type { Copies, Watch } from '../../../src/store/index.ts'
 import { MemoryStore } from '../../../src/memory/store.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { answerOf } from '../support/answer.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createCache, type Cache, type Claim } from '../../../src/index.ts'
+import { createCache, type Cache } from '../../../src/index.ts'
+import type { Claim } from '../../../src/store/index.ts'
 import type { VirtualEvent, VirtualProcess } from '../../../src/testing/index.ts'
 import { answersOf } from '../support/answer.ts'
 import { shop } from '../support/shop.ts'

@@ -1,0 +1,21 @@
+export type { Diagnosis } from '../core/errors.ts'
+export type { PermitAnswer, PermitReport, Permits, Urgency } from '../core/contract/permits.ts'
+export type {
+  Claim,
+  ClaimRequest,
+  Copies,
+  Entry,
+  Inspection,
+  Invalidation,
+  Lease,
+  LeaseName,
+  NewValue,
+  Outcome,
+  Seen,
+  SeenLease,
+  Store,
+  StoreUser,
+  Validators,
+  Wait,
+  Watch,
+} from '../core/contract/store.ts'
