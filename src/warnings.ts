@@ -1,4 +1,4 @@
-import type { UnavailableReason } from './core/errors.ts'
+import { quoted, type UnavailableReason } from './core/errors.ts'
 import type { Timer } from './core/time/clock.ts'
 import type { CacheEvents, Events } from './core/observe/events.ts'
 import type { CacheOptions } from './core/options/options.ts'
@@ -15,6 +15,7 @@ export type WarningCode =
   | 'HERDLESS_LEASE_LOST'
   | 'HERDLESS_MEMORY_STORE'
   | 'HERDLESS_TTL'
+  | 'HERDLESS_KEY'
 
 /** The codes of the reasons for which a store is unavailable and that do not pass by themselves. */
 const lasting: Partial<Record<UnavailableReason, WarningCode>> = {
@@ -34,6 +35,12 @@ const mostLost = 1
 
 /** The numbers of milliseconds that are probably no ttl: below, seconds were meant; from a year on, a point in time. */
 const oddTtl = { below: 100, from: 31_536_000_000 }
+
+/** A part of a key that was hardly meant. Not an argument in a key that `wrap` makes: there it is one of several. */
+const oddPart = /(?:^|[:/|;])(?:undefined|NaN|\[object \w+\])(?=$|[:/|;])/
+
+/** The keys of responses have what clients ask for. */
+const ofResponse = /^response https?:/
 
 /**
  * Turns what needs attention into process warnings, each kind once for this cache, and never while an event that tells
@@ -78,6 +85,12 @@ export function warnOfTrouble(
     at: {
       storeFailure: ({ error: { reason = 'other', message } }) =>
         warn(lasting[reason] ?? 'HERDLESS_STORE_UNAVAILABLE', `${message}. ${consequence}`, 'storeFailure', 'degraded'),
+      load: ({ key }) => {
+        const [part] = oddPart.exec(key) ?? []
+        if (part === undefined || ofResponse.test(key)) return
+        const what = `The key ${quoted(key)} has a part that was hardly meant: all who make it share one value`
+        warn('HERDLESS_KEY', what)
+      },
       degraded: () => (isAway = true),
       recovered: () => (isAway = false),
       push: ({ up }) => {

@@ -172,6 +172,26 @@ describe('a lease that is lost', () => {
   })
 })
 
+describe('a key', () => {
+  test.each(['user:undefined', 'undefined', 'a:NaN:b', 'a/[object Object]', 'list|undefined|7'])(
+    'with a part that was hardly meant, as %s has, is warned of once',
+    async (key) => {
+      const { cache } = watched()
+      await cache.getOrLoad(key, () => 1)
+      await cache.getOrLoad(`${key}:undefined`, () => 1)
+      expect(codes).toEqual(['HERDLESS_KEY'])
+    },
+  )
+
+  test('with such a word within another, or of a wrapped function or a response, is none', async () => {
+    const { cache } = watched()
+    const keys = ['undefined-behaviour', 'page:NaNcy', 'user:null', 'response https://a.test/undefined']
+    for (const key of keys) await cache.getOrLoad(key, () => 1)
+    await cache.wrap((...ids: unknown[]) => ids.length, { key: 'find' })(undefined, Number.NaN, undefined)
+    expect(codes).toEqual([])
+  })
+})
+
 describe('a ttl', () => {
   test('that is a number is warned of in each place where it is new', async () => {
     const places: ((cache: Cache) => unknown)[] = [

@@ -111,12 +111,12 @@ export class ObservingCache implements Cache {
     await this.#shadow.set(key, markOf(value), ofPlaceholders(options))
   }
 
-  invalidate(key: string, options?: VersionOptions): Promise<void> {
-    return this.#shadow.invalidate(key, options)
+  invalidate(keys: string | readonly string[], options?: VersionOptions): Promise<void> {
+    return this.#shadow.invalidate(keys, options)
   }
 
-  expire(key: string, options?: VersionOptions): Promise<void> {
-    return this.#shadow.expire(key, options)
+  expire(keys: string | readonly string[], options?: VersionOptions): Promise<void> {
+    return this.#shadow.expire(keys, options)
   }
 
   invalidateTags(tags: readonly string[], options?: InvalidateOptions): Promise<void> {
