@@ -51,7 +51,6 @@ const goneAfter = 50
 /** The lease protocol on Redis. */
 export class RedisStore implements Store {
   readonly sharded: boolean
-  readonly connected: Promise<void> | undefined
   readonly inspection: RedisInspection
   readonly #client: RedisPort
   readonly #clock: ServerClock
@@ -71,7 +70,6 @@ export class RedisStore implements Store {
   constructor(client: RedisPort, wakeUp: 'push' | 'poll') {
     this.#client = client
     this.sharded = client.isCluster
-    this.connected = client.connected
     this.#clock = new ServerClock(systemClock, async () => (await client.call('time', null, [])) as unknown[])
     const reader = new Reader(client)
     this.#claims = new Batch(client, scripts.claim)
@@ -101,6 +99,10 @@ export class RedisStore implements Store {
     }
     this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
     this.#held = new HeldLeases(this.#inbox, (leases) => this.renew(leases))
+  }
+
+  get connected(): Promise<void> | undefined {
+    return this.#client.connected
   }
 
   open(user: StoreUser = nobody): void {
