@@ -13,7 +13,6 @@ const fewestLines = 15
 const short = new Map([
   ['src/create-cache.ts', 'chooses the store of a cache without one, which no room of core may know'],
   ['src/http/policy/message.ts', 'the messages that all rules of RFC 9111 are about'],
-  ['src/redis/redis-store.ts', 'the public name of a store, whose class users do not see'],
   ['src/codecs/returned.ts', 'is shared by the codecs, which do not import each other'],
   ['src/cli/main.ts', 'is the program that npm installs; everything else can be imported without running it'],
 ])

@@ -15,6 +15,8 @@ export { warmUp, type WarmedUp, type WarmUpOptions } from './warm-up.ts'
 export { onlyKnown, type KeyFilter, type KnownKeys, type OnlyKnownOptions } from './key-filter.ts'
 export type { WarningCode } from './warnings.ts'
 export type { Schema, SchemaIssue, SchemaResult } from './core/codec/schema.ts'
+/** The same under a name that the platform has not taken: `Cache` is also a global of browsers and of undici. */
+export type { Cache as HerdlessCache } from './core/cache/cache.ts'
 export type { Cache, Defined, Definition, Peeked, Wrapped, WrappedMethods, WrapOptions } from './core/cache/cache.ts'
 export type {
   CacheOptions,

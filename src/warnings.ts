@@ -1,5 +1,5 @@
-import type { UnavailableReason } from './core/errors.ts'
-import type { Timer } from './core/time/clock.ts'
+import { quoted, type UnavailableReason } from './core/errors.ts'
+import type { Clock, Timer } from './core/time/clock.ts'
 import type { CacheEvents, Events } from './core/observe/events.ts'
 import type { CacheOptions } from './core/options/options.ts'
 import type { CachePlan } from './core/options/plan.ts'
@@ -15,6 +15,8 @@ export type WarningCode =
   | 'HERDLESS_LEASE_LOST'
   | 'HERDLESS_MEMORY_STORE'
   | 'HERDLESS_TTL'
+  | 'HERDLESS_KEY'
+  | 'HERDLESS_CACHES'
 
 /** The codes of the reasons for which a store is unavailable and that do not pass by themselves. */
 const lasting: Partial<Record<UnavailableReason, WarningCode>> = {
@@ -35,6 +37,47 @@ const mostLost = 1
 /** The numbers of milliseconds that are probably no ttl: below, seconds were meant; from a year on, a point in time. */
 const oddTtl = { below: 100, from: 31_536_000_000 }
 
+/** How many caches of one namespace a process may have open. */
+const mostCaches = 20
+
+/** How many caches are open, by namespace: of all copies of this module, of which a hot reload makes ever more. */
+const openCaches = Symbol.for('herdless.caches')
+
+/**
+ * Counts a cache of a namespace until it is closed.
+ * @returns how many are open, and what to call at its end
+ */
+function counted(namespace: string): { readonly open: number; readonly close: () => void } {
+  const all = ((globalThis as { [openCaches]?: Map<string, number> })[openCaches] ??= new Map<string, number>())
+  const count = (change: number): number => {
+    const open = (all.get(namespace) ?? 0) + change
+    if (open > 0) all.set(namespace, open)
+    else all.delete(namespace)
+    return open
+  }
+  return { open: count(1), close: () => count(-1) }
+}
+
+/** What is wrong with a key from which a loader runs; `null` for nothing. */
+function oddKey(key: string): string | null {
+  if (!oddPart.test(key) || ofResponse.test(key)) return null
+  return `The key ${quoted(key)} has a part that was hardly meant: all who make it share one value`
+}
+
+/** What is wrong with a ttl that is a number; `null` for nothing. */
+function oddNumber(ms: number): string | null {
+  // In production it is too late to tell, and tests have short ttls.
+  if (/^(production|test)$/.test(process.env['NODE_ENV'] ?? '') || (ms >= oddTtl.below && ms < oddTtl.from)) return null
+  const meant = ms < oddTtl.below ? `'${ms}s' or '${ms}ms'` : "how long it lives, such as '1h'"
+  return `The ttl ${ms} is a number, and so in milliseconds: say which unit is meant, ${meant}`
+}
+
+/** A part of a key that was hardly meant. Not an argument in a key that `wrap` makes: there it is one of several. */
+const oddPart = /(?:^|[:/|;])(?:undefined|NaN|\[object \w+\])(?=$|[:/|;])/
+
+/** The keys of responses have what clients ask for. */
+const ofResponse = /^response https?:/
+
 /**
  * Turns what needs attention into process warnings, each kind once for this cache, and never while an event that tells
  * of it has a listener.
@@ -53,37 +96,27 @@ export function warnOfTrouble(
   }
 
   const consequence = onStoreFailure === 'throw' ? 'Callers get this error' : 'Callers load without the store'
-  let isAway = false
+  const { open, close } = counted(namespace)
+  const push = new PushWatch(clock, () =>
+    warn('HERDLESS_PUSH_LOST', 'Outcomes are not pushed to this process: waiters ask again and again', 'push'),
+  )
   let lost = 0
-  let pushTimer: Timer | null = null
-  const waitForPush = (): void => {
-    pushTimer = clock.after(
-      pushPatience,
-      () => {
-        // Without the server there is no push either, and that is said already.
-        if (isAway) return waitForPush()
-        warn('HERDLESS_PUSH_LOST', 'Outcomes are not pushed to this process: waiters ask again and again', 'push')
-      },
-      'background',
-    )
-  }
   const numericTtl = (ms: number): void => {
-    // In production it is too late to tell, and tests have short ttls.
-    if (/^(production|test)$/.test(process.env['NODE_ENV'] ?? '') || (ms >= oddTtl.below && ms < oddTtl.from)) return
-    const meant = ms < oddTtl.below ? `'${ms}s' or '${ms}ms'` : "how long it lives, such as '1h'"
-    warn('HERDLESS_TTL', `The ttl ${ms} is a number, and so in milliseconds: say which unit is meant, ${meant}`)
+    const what = oddNumber(ms)
+    if (what !== null) warn('HERDLESS_TTL', what)
   }
 
   events.watch({
     at: {
       storeFailure: ({ error: { reason = 'other', message } }) =>
         warn(lasting[reason] ?? 'HERDLESS_STORE_UNAVAILABLE', `${message}. ${consequence}`, 'storeFailure', 'degraded'),
-      degraded: () => (isAway = true),
-      recovered: () => (isAway = false),
-      push: ({ up }) => {
-        pushTimer?.cancel()
-        if (!up) waitForPush()
+      load: ({ key }) => {
+        const what = oddKey(key)
+        if (what !== null) warn('HERDLESS_KEY', what)
       },
+      degraded: () => (push.isAway = true),
+      recovered: () => (push.isAway = false),
+      push: ({ up }) => push.changed(up),
       lost: ({ blocked }) => {
         if (blocked === undefined || ++lost <= mostLost) return
         const standstill = `This process lost ${lost} leases, because it stood still, the last time for ${Math.round(blocked)} ms`
@@ -91,9 +124,45 @@ export function warnOfTrouble(
       },
     },
     numericTtl,
-    end: () => pushTimer?.cancel(),
+    end: () => {
+      push.end()
+      close()
+    },
   })
+  // The next ones say no more.
+  if (open === mostCaches && process.env['NODE_ENV'] !== 'test') {
+    const remedy = 'make one and share it, over hot reloads by `globalThis.cache ??= createCache(…)`'
+    warn('HERDLESS_CACHES', `${open} caches of this namespace are open in this process: ${remedy}`)
+  }
   if (typeof options.ttl === 'number') numericTtl(options.ttl)
   if (options.store === undefined && options.mode !== 'observe' && process.env['NODE_ENV'] === 'production')
     warn('HERDLESS_MEMORY_STORE', 'The cache has no store, so each process has values of its own and loads them')
+}
+
+/** Says that push is down, once it has been for long while the store answers. */
+class PushWatch {
+  /** Without the server there is no push either, and that is said already. */
+  isAway = false
+  readonly #clock: Clock
+  readonly #warn: () => void
+  #timer: Timer | null = null
+
+  constructor(clock: Clock, warn: () => void) {
+    this.#clock = clock
+    this.#warn = warn
+  }
+
+  changed(up: boolean): void {
+    this.end()
+    if (!up) this.#wait()
+  }
+
+  end(): void {
+    this.#timer?.cancel()
+  }
+
+  #wait(): void {
+    const passed = (): void => (this.isAway ? this.#wait() : this.#warn())
+    this.#timer = this.#clock.after(pushPatience, passed, 'background')
+  }
 }

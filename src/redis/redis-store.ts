@@ -12,13 +12,20 @@ export interface RedisStoreOptions {
   readonly wakeUp?: 'push' | 'poll'
 }
 
+/** The stores of a client, by how waiters learn of an outcome: caches on one client share one, and its connection. */
+const stores = new WeakMap<object, Map<string, RedisStore>>()
+
 /**
  * A store on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster.
- * @param client a client of ioredis or node-redis; it is neither changed nor closed
+ * @param client a client of ioredis or node-redis; it is neither changed nor closed. All its stores with the same
+ *   options are one, with one connection for messages
  * @throws TypeError for another kind of client, or a wrong option
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
   const port = portOf(client)
   const { wakeUp = 'push' }: RedisStoreOptions = checkOptions('redisStore', options, { wakeUp: oneOf('push', 'poll') })
-  return new RedisStore(port, wakeUp)
+  const ofClient = stores.get(port) ?? new Map<string, RedisStore>()
+  const store = ofClient.get(wakeUp) ?? new RedisStore(port, wakeUp)
+  stores.set(port, ofClient.set(wakeUp, store))
+  return store
 }

@@ -52,7 +52,6 @@ const goneAfter = 50
 /** The lease protocol on Redis. */
 export class RedisStore implements Store {
   readonly sharded: boolean
-  readonly connected: Promise<void> | undefined
   readonly inspection: RedisInspection
   readonly permits: RedisPermits
   readonly #client: RedisPort
@@ -73,7 +72,6 @@ export class RedisStore implements Store {
   constructor(client: RedisPort, wakeUp: 'push' | 'poll') {
     this.#client = client
     this.sharded = client.isCluster
-    this.connected = client.connected
     this.#clock = new ServerClock(systemClock, async () => (await client.call('time', null, [])) as unknown[])
     const reader = new Reader(client)
     this.#claims = new Batch(client, scripts.claim)
@@ -108,6 +106,10 @@ export class RedisStore implements Store {
     this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
     this.permits = new RedisPermits(client, this.#inbox, { prefix: sourcePrefix, replacesDead: true })
     this.#held = new HeldLeases(this.#inbox, (leases) => this.renew(leases))
+  }
+
+  get connected(): Promise<void> | undefined {
+    return this.#client.connected
   }
 
   open(user: StoreUser = nobody): void {

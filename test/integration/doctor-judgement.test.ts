@@ -5,6 +5,7 @@ import { Facts, linesIn } from '../../src/cli/doctor/facts.ts'
 import type { Finding } from '../../src/cli/doctor/finding.ts'
 import { memory } from '../../src/cli/doctor/checks/memory.ts'
 import { persistence } from '../../src/cli/doctor/checks/persistence.ts'
+import { rights } from '../../src/cli/doctor/checks/rights.ts'
 import { canBeExamined, server } from '../../src/cli/doctor/checks/server.ts'
 import type { Subject } from '../../src/cli/doctor/checks/subject.ts'
 import { clock, clocks, roundTrip, type Timing } from '../../src/cli/doctor/checks/timing.ts'
@@ -81,10 +82,31 @@ describe('of its memory', () => {
     ])
   })
 
+  test.each(['allkeys-lrm', 'volatile-lrm', 'volatile-ttl'])(
+    'a policy that does not go by reads, %s, is warned of',
+    (policy) => {
+      const findings = memory(said(`maxmemory_policy:${policy}\r\nmaxmemory:1000\r\nused_memory:10`))
+      expect(findings).toMatchObject([{ level: 'warning', what: expect.stringContaining(policy) }])
+    },
+  )
+
   test('a server without a limit that has taken most of the system is a problem', () => {
     const unlimited = 'maxmemory_policy:noeviction\r\nmaxmemory:0\r\ntotal_system_memory:10000\r\n'
     expect(levels(memory(said(`${unlimited}used_memory:8001`)))).toEqual(['problem'])
     expect(levels(memory(said(`${unlimited}used_memory:7999`)))).toEqual(['warning'])
+  })
+})
+
+test('of a server whose engine for scripts is a module that is not loaded, it says so', async () => {
+  const refused = "ERR Could not find scripting engine 'lua'"
+  const ask = async (command: string): Promise<object> =>
+    /^(EVAL|SCRIPT)$/.test(command) ? { refused } : { reply: 'OK' }
+  const connection = { ask, text: async () => 'default', user: 'default' }
+  const subject = { ...said(''), settings: { ...settings, wakeUp: 'poll' }, connection, key: 'k', aclUser: null }
+  const findings = await rights({ ...subject, database: 0 } as unknown as Subject)
+  expect(findings[0]).toMatchObject({
+    level: 'problem',
+    what: 'The server has no engine for scripts in Lua (a module of Valkey, which is not loaded)',
   })
 })
 

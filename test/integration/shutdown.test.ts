@@ -9,7 +9,8 @@ import { builtPackage } from '../support/fleet-build.ts'
 import { hearCommands } from '../support/own-client.mjs'
 import { startProxy } from '../support/proxy.ts'
 import { startCluster, startRedis } from '../support/servers.ts'
-import { createCache } from '../../src/index.ts'
+import { createClient } from 'redis'
+import { createCache, type Cache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 
 reuseProcesses()
@@ -52,6 +53,37 @@ describe('close()', () => {
     await Promise.all([holder.close({ timeout: 100 }), waiter.close({ timeout: 100 })])
     expect(tally(await ofHolder.answers)).toEqual([{ told: 'CLOSED', callers: 1 }])
     expect(tally(await ofWaiter.answers)).toEqual([{ told: 'CLOSED', callers: 1 }])
+  })
+})
+
+describe('stores of one client', () => {
+  const channels = async (): Promise<number> => {
+    return ((await server.client.pubsub('CHANNELS', 'herdless:inbox:*')) as unknown[]).length
+  }
+  const open = (client: object, namespace: string): Cache =>
+    createCache({ store: redisStore(client as Redis), namespace, near: {} })
+
+  test.each([
+    ['ioredis', async () => server.connect()],
+    ['node-redis', async () => createClient({ url: server.url }).connect()],
+  ])('share one connection for messages, until the last of them is closed: %s', async (_, connect) => {
+    const client = await connect()
+    onTestFinished(async () => void (await client.quit()))
+    const caches = Array.from({ length: 5 }, (_each, index) => open(client, `shared-${index % 2}`))
+    await Promise.all(caches.map((cache) => cache.getOrLoad('key', () => 1)))
+    await until('one is subscribed', async () => (await channels()) === 1)
+    const [first, ...others] = caches as [Cache, ...Cache[]]
+    await first.close()
+    expect(await channels()).toBe(1)
+    for (const cache of others) {
+      expect(await cache.getOrLoad('other', () => 2)).toBe(2)
+      await cache.close()
+    }
+    await until('none is subscribed', async () => (await channels()) === 0)
+    const again = open(client, 'shared-0')
+    expect(await again.getOrLoad('key', () => 3)).toBe(1)
+    await until('one is subscribed again', async () => (await channels()) === 1)
+    await again.close()
   })
 })
 

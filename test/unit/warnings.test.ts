@@ -8,6 +8,8 @@ import { FakeClock, settled } from '../support/fake-clock.ts'
 import { UnreliableStore } from './support/unreliable-store.ts'
 
 let codes: unknown[] = []
+/** How many caches were opened. */
+let opened = 0
 
 beforeEach(() => {
   codes = []
@@ -36,7 +38,8 @@ function watched(options: CacheOptions = {}): { cache: Cache; store: PushingStor
   const clock = new FakeClock()
   const store = new PushingStore(memoryStore({ clock }))
   const unexpected = (): Store => expect.unreachable('it has a store')
-  return { cache: openCache({ ...options, store, clock }, unexpected, warnOfTrouble), store, clock }
+  const namespace = `warned-${++opened}`
+  return { cache: openCache({ namespace, ...options, store, clock }, unexpected, warnOfTrouble), store, clock }
 }
 
 describe('a store that fails', () => {
@@ -168,6 +171,46 @@ describe('a lease that is lost', () => {
       await call
     }
     expect(reasons).toMatchObject(Array(3).fill({ code: 'LEASE_LOST' }))
+    expect(codes).toEqual([])
+  })
+})
+
+describe('a key', () => {
+  test.each(['user:undefined', 'undefined', 'a:NaN:b', 'a/[object Object]', 'list|undefined|7'])(
+    'with a part that was hardly meant, as %s has, is warned of once',
+    async (key) => {
+      const { cache } = watched()
+      await cache.getOrLoad(key, () => 1)
+      await cache.getOrLoad(`${key}:undefined`, () => 1)
+      expect(codes).toEqual(['HERDLESS_KEY'])
+    },
+  )
+
+  test('with such a word within another, or of a wrapped function or a response, is none', async () => {
+    const { cache } = watched()
+    const keys = ['undefined-behaviour', 'page:NaNcy', 'user:null', 'response https://a.test/undefined']
+    for (const key of keys) await cache.getOrLoad(key, () => 1)
+    await cache.wrap((...ids: unknown[]) => ids.length, { key: 'find' })(undefined, Number.NaN, undefined)
+    expect(codes).toEqual([])
+  })
+})
+
+describe('caches of one namespace', () => {
+  test('that are opened and not closed are warned of, once', () => {
+    for (let index = 0; index < 19; index++) watched({ namespace: 'ever more' })
+    expect(codes).toEqual([])
+    for (let index = 0; index < 30; index++) watched({ namespace: 'ever more' })
+    expect(codes).toEqual(['HERDLESS_CACHES'])
+  })
+
+  test('that are closed, of several namespaces, or of tests are none too many', async () => {
+    for (let index = 0; index < 30; index++) {
+      const { cache } = watched({ namespace: 'one after the other' })
+      await cache.close()
+      watched({ namespace: `number ${index}` })
+    }
+    vi.stubEnv('NODE_ENV', 'test')
+    for (let index = 0; index < 30; index++) watched({ namespace: 'of tests' })
     expect(codes).toEqual([])
   })
 })

@@ -24,8 +24,8 @@ export const troubleMutations = [
     name: 'push that is lost with its server is warned of',
     rule: null,
     file: 'src/warnings.ts',
-    from: 'if (isAway) return waitForPush()',
-    to: '',
+    from: '(this.isAway ? this.#wait() : this.#warn())',
+    to: 'this.#warn()',
     tests: ['test/unit/warnings.test.ts'],
   },
   {

@@ -119,6 +119,8 @@ export interface Cache extends AsyncDisposable {
    *   reason; `CacheError` LOAD_FAILED (the loader threw what is no Error, which is the cause), LOAD_TIMEOUT, WAIT_TIMEOUT,
    *   STORE_UNAVAILABLE (with `onStoreFailure: 'throw'`), VALUE_TOO_LARGE, VALUE_NOT_SERIALIZABLE, VALUE_INVALID,
    *   CIRCULAR_LOAD, OVERLOADED, CLOSED
+   * @example
+   * const product = await cache.getOrLoad(`product:${id}`, () => db.product(id), { ttl: '5m' })
    */
   getOrLoad<T extends Taken<S>, S extends MaybeSchema = undefined>(
     key: string,
@@ -158,6 +160,10 @@ export interface Cache extends AsyncDisposable {
    * @returns the function, with the methods `keyOf`, `peek`, `invalidate` and `refresh`
    * @throws TypeError for a wrong argument, or a name that this cache has already wrapped a function under. A call
    *   rejects with TypeError if no key can be made of its arguments, else as `getOrLoad`
+   * @example
+   * const productOf = cache.wrap((id: number) => db.product(id), { key: 'product', ttl: '5m' })
+   * const product = await productOf(7) // under the key product(7)
+   * await productOf.invalidate(7)
    */
   wrap<F extends Wrappable, S extends MaybeSchema = undefined>(
     fn: F,
@@ -193,17 +199,19 @@ export interface Cache extends AsyncDisposable {
    * load began before it. With `onInvalidateFailure: 'replay'` it also resolves if the store does not answer, and the
    * other processes are told later. In a cache with the option `version` it deletes the value of that version, and
    * voids those of all others as `invalidateTags` does.
+   * @param keys a key, or several, which are invalidated all, also if one fails
    * @throws `CacheError` STORE_UNAVAILABLE (the value may or may not have been deleted), CLOSED
    */
-  invalidate(key: string, options?: VersionOptions): Promise<void>
+  invalidate(keys: string | readonly string[], options?: VersionOptions): Promise<void>
 
   /**
    * Ends the ttl of a value now, and voids the load under way: a soft invalidation. Once it resolves, the value is stale
    * in the whole fleet: it is served within its `grace`, which counts from now, while one caller refreshes it. Without
    * `grace` it is deleted. Kept for replay as `invalidate` is, and all versions are reached as by `invalidate`.
+   * @param keys a key, or several, as for `invalidate`
    * @throws `CacheError` STORE_UNAVAILABLE (the ttl may or may not have ended), CLOSED
    */
-  expire(key: string, options?: VersionOptions): Promise<void>
+  expire(keys: string | readonly string[], options?: VersionOptions): Promise<void>
 
   /**
    * Voids all values with one of these tags, at a cost that does not depend on their number. Once it resolves, no later

@@ -35,7 +35,7 @@ import type {
 import { CallPlans } from '../options/call-plans.ts'
 import { closeTimeout, invalidationOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
 import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
-import type { Store } from '../contract/store.ts'
+import type { Invalidation, Store } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import type { Tracer } from '../observe/tracing.ts'
@@ -159,14 +159,12 @@ export class FleetCache implements Elder {
     await ledToCaller(this.#writes.set(key, value, options))
   }
 
-  async invalidate(key: string, options?: VersionOptions): Promise<void> {
-    this.#checkOpen(checkedKey(key))
-    await ledToCaller(this.#writes.invalidate(key, 'hard', options))
+  async invalidate(keys: string | readonly string[], options?: VersionOptions): Promise<void> {
+    await this.#invalidate(keys, 'hard', options)
   }
 
-  async expire(key: string, options?: VersionOptions): Promise<void> {
-    this.#checkOpen(checkedKey(key))
-    await ledToCaller(this.#writes.invalidate(key, 'soft', options))
+  async expire(keys: string | readonly string[], options?: VersionOptions): Promise<void> {
+    await this.#invalidate(keys, 'soft', options)
   }
 
   async invalidateTags(tags: readonly string[], options?: InvalidateOptions): Promise<void> {
@@ -241,6 +239,12 @@ export class FleetCache implements Elder {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  async #invalidate(keys: string | readonly string[], how: Invalidation, options?: VersionOptions): Promise<void> {
+    const all = Array.isArray(keys) ? keys.map(checkedKey) : [checkedKey(keys)]
+    this.#checkOpen(all.length === 1 ? all[0] : undefined)
+    await ledToCaller(this.#writes.invalidate(all, how, options))
   }
 
   #ask(caller: Caller): Promise<unknown> {

@@ -26,6 +26,9 @@ export interface WriteParts {
   readonly copies: ReadonlySet<Near>
 }
 
+/** How many keys are invalidated at once. */
+const together = 256
+
 /** The part of an event that a soft invalidation adds. */
 export function softness(how: Invalidation): { soft?: true } {
   return how === 'soft' ? { soft: true } : {}
@@ -64,9 +67,21 @@ export class Writes {
     })
   }
 
-  async invalidate(key: string, how: Invalidation, options?: VersionOptions): Promise<void> {
-    const { store, keyspace } = this.#parts
+  /** Invalidates all of the keys, also if one fails; then throws the first error. */
+  async invalidate(keys: readonly string[], how: Invalidation, options?: VersionOptions): Promise<void> {
     const { version } = refineKind(this.#plan, options, how === 'soft' ? 'expire' : 'invalidate')
+    let failure: PromiseRejectedResult | undefined
+    for (let at = 0; at < keys.length; at += together) {
+      const ends = await Promise.allSettled(
+        keys.slice(at, at + together).map((key) => this.#invalidateOne(key, how, version)),
+      )
+      failure ??= ends.find((end) => end.status === 'rejected')
+    }
+    if (failure !== undefined) throw failure.reason
+  }
+
+  async #invalidateOne(key: string, how: Invalidation, version: string | null): Promise<void> {
+    const { store, keyspace } = this.#parts
     await this.#overwrite(key, how, async () => {
       const others = version === null ? null : this.#voidVersions(key, how)
       await Promise.all([others, store.invalidate(keyspace.keyOf(key, version), how)])

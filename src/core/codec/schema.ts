@@ -122,11 +122,11 @@ function checkNew(schema: Schema, value: unknown): Checked {
 const mostPlaces = 5
 
 /**
- * The error of a value that does not pass. Its message has only places, and other processes are not told of the issues:
- * the messages of some libraries quote the value.
+ * The error of a value that does not pass. Its message has only places and what the schema expects there, and other
+ * processes are not told of the issues: the messages of some libraries quote the value.
  */
 function schemaError(issues: readonly SchemaIssue[]): Error {
-  const places = [...new Set(issues.map(({ path = [] }) => placeOf(path)))]
+  const places = [...new Set(issues.map((issue) => placeOf(issue.path ?? []) + expectedBy(issue)))]
   const more = places.length > mostPlaces ? ` and ${places.length - mostPlaces} more` : ''
   const error = new Error(`It does not pass its schema: ${places.slice(0, mostPlaces).join(', ')}${more}`)
   return Object.defineProperties(error, {
@@ -140,4 +140,11 @@ function placeOf(path: NonNullable<SchemaIssue['path']>): string {
   const keys = path.map((part) => (typeof part === 'object' ? part.key : part))
   const steps = keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key).slice(0, 60)}`))
   return steps.length === 0 ? 'the value itself' : steps.join('').replace(/^\./, '')
+}
+
+/** What zod, Valibot and ArkType say in an issue that they expect, such as `a number`; it is of the schema alone. */
+function expectedBy(issue: SchemaIssue): string {
+  const { expected, format } = issue as { readonly expected?: unknown; readonly format?: unknown }
+  const said = expected ?? format
+  return typeof said === 'string' && said !== '' && said.length <= 60 ? ` (expected ${said})` : ''
 }

@@ -17,13 +17,13 @@ export interface CacheStats {
   readonly failures: number
   /** Values in the store that counted as missing: they could not be decoded, or did not pass their schema. */
   readonly garbage: number
-  /** The part of the calls that were served at once, from 0 to 1; `null` before the first call. */
+  /** The part of the calls that were served at once, from 0 to 1, to four digits; `null` before the first call. */
   readonly hitRatio: number | null
   /** Calls for which no load was started here; without a cache, each would have been a load. */
   readonly loadsSaved: number
   /**
-   * The time of the saved loads, in seconds, by the average of the loads stored from here; `null` before the first
-   * fill.
+   * The time of the saved loads, in seconds to the millisecond, by the average of the loads stored from here; `null`
+   * before the first fill.
    */
   readonly secondsSaved: number | null
 }
@@ -62,9 +62,13 @@ export class Counters {
       waits,
       failures,
       garbage,
-      hitRatio: calls === 0 ? null : (hits + stale) / calls,
+      hitRatio: calls === 0 ? null : rounded((hits + stale) / calls, 4),
       loadsSaved,
-      secondsSaved: fills === 0 ? null : (loadsSaved * this.#loadTime) / fills / 1_000,
+      secondsSaved: fills === 0 ? null : rounded((loadsSaved * this.#loadTime) / fills / 1_000, 3),
     }
   }
+}
+
+function rounded(figure: number, digits: number): number {
+  return Number(figure.toFixed(digits))
 }

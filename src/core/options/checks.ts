@@ -1,6 +1,8 @@
+import { types } from 'node:util'
 import type { NearPlan } from '../contract/store.ts'
 import type { NegativeTtls, RefreshAhead } from '../entry/freshness.ts'
 import { longestLife, longestTimer, parseDuration, formatValue } from '../time/duration.ts'
+import { suggestion } from './suggestion.ts'
 
 /** Returns an option's value in its internal form; throws a TypeError that names the expected and the given value. */
 export type Check = (name: string, value: unknown) => unknown
@@ -23,8 +25,11 @@ export function checkOptions(who: string, options: object, checks: Record<string
   for (const [name, value] of Object.entries(checkObject(who, options))) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined
     if (check === undefined) {
+      const known = Object.keys(checks)
+      const meant = suggestion(name, known)
+      const hint = meant === null ? '' : ` (did you mean \`${meant}\`?)`
       throw new TypeError(
-        `Unknown option \`${name.slice(0, 60)}\` of ${who}; expected one of ${Object.keys(checks).join(', ')}`,
+        `Unknown option \`${name.slice(0, 60)}\` of ${who}${hint}; expected one of ${known.join(', ')}`,
       )
     }
     if (value !== undefined) result[name] = check(name, value)
@@ -66,14 +71,29 @@ export function oneOf(...choices: readonly string[]): Check {
   }
 }
 
-/** An object with the given methods. */
-export function shape(what: string, methods: readonly string[]): Check {
+/**
+ * An object with the given methods.
+ * @param hint the end of the message about another value
+ */
+export function shape(what: string, methods: readonly string[], hint: (value: unknown) => string = awaited): Check {
   return (name, value) => {
     if (typeof value === 'object' && value !== null) {
       if (methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function')) return value
     }
-    throw new TypeError(`Expected \`${name}\` to be ${what}, got ${formatValue(value)}`)
+    throw new TypeError(`Expected \`${name}\` to be ${what}, got ${formatValue(value)}${hint(value)}`)
   }
+}
+
+/** What to write instead of a client in the place of a store, for the end of a message. */
+export function wrapped(value: unknown): string {
+  const { get, set, expire, publish } = Object(value) as Record<string, unknown>
+  const isClient = [get, set, expire, publish].every((method) => typeof method === 'function')
+  return isClient ? ', which looks like a client of Redis: write `store: redisStore(redis)`' : awaited(value)
+}
+
+/** What to do with a promise in place of an object, for the end of a message. */
+export function awaited(value: unknown): string {
+  return types.isPromise(value) ? ': await it first' : ''
 }
 
 /** The lifetime of a value, in milliseconds once checked. */

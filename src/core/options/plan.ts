@@ -1,4 +1,5 @@
 import {
+  wrapped,
   aFunction,
   boolean,
   checkOptions,
@@ -154,7 +155,7 @@ const storeMethods: readonly (keyof Store)[] = [
 
 const cacheChecks: Record<keyof CacheOptions, Check> = {
   ...loadChecks,
-  store: shape('a store such as memoryStore() or redisStore(client)', storeMethods),
+  store: shape('a store such as memoryStore() or redisStore(client)', storeMethods, wrapped),
   namespace: checkedNamespace,
   prefixes: checkedSeparator,
   near: checkedNear,

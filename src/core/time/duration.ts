@@ -1,3 +1,5 @@
+import { types } from 'node:util'
+
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd'
 
 // Not `${number}`, which would take blanks, as in '5 m'.
@@ -41,6 +43,7 @@ const longestShown = 60
 export function formatValue(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (typeof value === 'function') return 'a function'
+  if (types.isPromise(value)) return 'a promise'
   if (typeof value === 'object') return isArray(value) ? 'an array' : 'an object'
   if (typeof value === 'string') return `${JSON.stringify(withoutCredentials(value).slice(0, longestShown))} (string)`
   // A bigint can have any number of digits.

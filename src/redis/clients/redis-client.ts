@@ -1,3 +1,4 @@
+import { awaited } from '../../core/options/checks.ts'
 import { formatValue } from '../../core/time/duration.ts'
 import type { RedisPort } from '../connection/port.ts'
 import { IoredisPort, isIoredis, type IoredisClient } from './ioredis.ts'
@@ -26,7 +27,7 @@ export function portOf(client: RedisClient): RedisPort {
   if (present !== undefined) return present
   throw new TypeError(
     'Expected a client of ioredis 5 or 6 (Redis or Cluster), of node-redis 5.9 or newer (createClient, createCluster or ' +
-      `createSentinel), or an adapter (RedisPort), got ${formatValue(client)}`,
+      `createSentinel), or an adapter (RedisPort), got ${formatValue(client)}${awaited(client)}`,
   )
 }
 

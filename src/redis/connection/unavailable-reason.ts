@@ -8,7 +8,12 @@ import { messageOf } from '../../core/errors.ts'
  */
 const signs: readonly (readonly [UnavailableReason, RegExp])[] = [
   ['password', redis('WRONGPASS|NOAUTH|ERR invalid password|ERR Client sent AUTH, but no password')],
-  ['rights', redis("NOPERM|ERR unknown (sub)?command|.*no permissions? to (run|access)|.*can't (run|access) th")],
+  [
+    'rights',
+    redis(
+      "NOPERM|ERR unknown (sub)?command|ERR Could not find scripting engine|.*no permissions? to (run|access)|.*can't (run|access) th",
+    ),
+  ],
   ['readOnly', redis('READONLY|MASTERDOWN')],
   ['loading', redis('LOADING')],
   ['full', redis('OOM')],

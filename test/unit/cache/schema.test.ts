@@ -39,7 +39,9 @@ describe.for(products)('a stored value that does not pass a schema of %s', ([, s
       [{ key: 'product:7', cause: expect.objectContaining({ name: 'SchemaError' }) }],
       [{ key: 'product:7', cause: expect.objectContaining({ name: 'SchemaError' }) }],
     ])
-    expect(garbage[0]?.[0]?.cause).toMatchObject({ message: 'It does not pass its schema: id' })
+    expect(garbage[0]?.[0]?.cause).toMatchObject({
+      message: expect.stringMatching(/^It does not pass its schema: id \(expected (a )?number\)$/) as string,
+    })
     expect([b.stats().garbage, c.stats().garbage, a.stats().garbage]).toEqual([1, 1, 0])
     expect(await a.peek('product:7')).toMatchObject({ state: 'fresh', value: tea })
   })
@@ -89,7 +91,9 @@ describe.for(products)('a loaded value that a schema of %s checks', ([, schema])
     const errors = await Promise.all(
       [a, a, b].map((cache) => cache.getOrLoad('k', load, { schema }).catch((error: unknown) => error)),
     )
-    const message = 'The value of "k" is refused: It does not pass its schema: name'
+    const message = expect.stringMatching(
+      /^The value of "k" is refused: It does not pass its schema: name \(expected (a )?string\)$/,
+    ) as string
     for (const error of errors) {
       expect(error).toBeInstanceOf(CacheError)
       expect(error).toMatchObject({ code: 'VALUE_INVALID', key: 'k', message, cause: { name: 'SchemaError' } })

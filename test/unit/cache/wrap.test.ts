@@ -269,7 +269,7 @@ describe('the options of wrap', () => {
     ['without parentheses', { key: 'x'.repeat(201) }],
     ['without parentheses', { key: 'a\ud800' }],
     ['got 5 (number)', { key: 5 }],
-    ['Unknown option `tll` of wrap; expected one of ttl, ', { key: 'a', tll: '1m' }],
+    ['Unknown option `tll` of wrap (did you mean `ttl`?); expected one of ttl, ', { key: 'a', tll: '1m' }],
     ['Expected `ttl` to be a positive number of milliseconds', { key: 'a', ttl: 0 }],
     ['Unknown option `signal` of wrap', { key: 'a', signal: new AbortController().signal }],
   ])('refuses at once: %s', ([message, options]) => {

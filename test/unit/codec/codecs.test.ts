@@ -504,7 +504,7 @@ describe('encrypted', () => {
     ['Expected the options of encrypted to be an object, got a value of type string', secret],
     ['Expected the options of encrypted to be an object, got undefined', undefined],
     ['Unknown option `0` of encrypted; expected one of keys, context', Buffer.from(secret)],
-    ['Unknown option `key` of encrypted; expected one of keys, context', { key: secret }],
+    ['Unknown option `key` of encrypted (did you mean `keys`?); expected one of keys, context', { key: secret }],
     [`${list}undefined`, {}],
     [`${list}a value of type string`, { keys: secret }],
     [`${list}a list of 0`, { keys: [] }],

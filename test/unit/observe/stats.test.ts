@@ -85,3 +85,19 @@ describe('stats', () => {
     expect(a.stats()).toMatchObject({ misses: 1, loads: 1, failures: 1, loadsSaved: 0, secondsSaved: null })
   })
 })
+
+test('the figures are rounded: a ratio to four digits, a time to the millisecond', async () => {
+  const { a, clock } = fleet({ ttl: '1h' })
+  const slow = async (): Promise<number> => {
+    await new Promise<void>((resolve) => clock.after(1_000 / 3, resolve))
+    return 1
+  }
+  const first = a.getOrLoad('k', slow)
+  await clock.advance(1_000)
+  await first
+  await a.getOrLoad('k', slow)
+  await a.getOrLoad('k', slow)
+  const { hitRatio, secondsSaved } = a.stats()
+  expect(hitRatio).toBe(0.6667)
+  expect(secondsSaved).toBe(Number(secondsSaved?.toFixed(3)))
+})

@@ -17,7 +17,7 @@ test.for<[call: (cache: Loose) => Promise<unknown>, message: string]>([
   [(cache) => cache.invalidate('a\ud800'), `${badKey}one with a lone surrogate`],
   [(cache) => cache.getOrLoad('k'), 'Expected a loader function for "k", got undefined'],
   [(cache) => cache.getOrLoad('k', 'v'), 'Expected a loader function for "k", got "v" (string)'],
-  [(cache) => cache.getOrLoad('k', Promise.resolve('v')), 'Expected a loader function for "k", got an object'],
+  [(cache) => cache.getOrLoad('k', Promise.resolve('v')), 'Expected a loader function for "k", got a promise'],
   [(cache) => cache.getOrLoad('k', { ttl: 1 }), 'Expected a loader function for "k", got an object'],
   [(cache) => cache.getOrLoad('k', load, { tll: 1 }), 'Unknown option `tll` of getOrLoad'],
   [(cache) => cache.getOrLoad('k', load, { namespace: 'x' }), 'Unknown option `namespace` of getOrLoad'],
@@ -49,7 +49,10 @@ test('createCache throws a TypeError at once for what it cannot use', () => {
 const max = 'Expected `max` to be a whole number of at least 1'
 
 test.for<[options: unknown, message: string]>([
-  [{ maxsize: 1 }, 'Unknown option `maxsize` of memoryStore; expected one of max, maxSize, values, clock'],
+  [
+    { maxsize: 1 },
+    'Unknown option `maxsize` of memoryStore (did you mean `maxSize`?); expected one of max, maxSize, values, clock',
+  ],
   [{ max: 0 }, `${max}, got 0 (number)`],
   [{ max: 1.5 }, `${max}, got 1.5 (number)`],
   [{ max: Infinity }, `${max}, got Infinity (number)`],
@@ -70,6 +73,11 @@ describe('redisStore throws a TypeError', () => {
     for (const options of [null, 5, 'push']) {
       expect(() => redisStore(client() as never, options as never)).toThrow('Expected the options of redisStore to be')
     }
+  })
+
+  test('for the promise of a client, which is to be awaited first', () => {
+    const promise = Promise.resolve(client())
+    expect(() => redisStore(promise as never)).toThrow(/^Expected a client .*, got a promise: await it first$/)
   })
 
   test.for(methods)('for a client without %s', (method) => {

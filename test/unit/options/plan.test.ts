@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import { describe, expect, test } from 'vitest'
 import { replaceableClock, systemClock } from '../../../src/core/time/clock.ts'
 import { jsonCodec } from '../../../src/core/codec/codec.ts'
@@ -94,11 +95,41 @@ describe('the plan of a cache', () => {
   test('refuses an option that it does not know, and names those that it knows', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
-        'Unknown option `tll` of createCache; expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
+        'Unknown option `tll` of createCache (did you mean `ttl`?); expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
           'failureCooldown, errorKind, onStoreFailure, maxValueSize, source, version, store, namespace, prefixes, near, mode, sources, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
           'commandTimeout, codec, errors, warnings, clock',
       ),
     )
+  })
+
+  test.for([
+    ['tll', 'ttl'],
+    ['TTL', 'ttl'],
+    ['jiter', 'jitter'],
+    ['comandTimeuot', 'commandTimeout'],
+    ['prefixse', 'prefixes'],
+    ['hard_timeout', 'hardTimeout'],
+    ['staleWhileRevalidate', 'grace'],
+    ['maxAge', 'ttl'],
+    ['keyPrefix', 'namespace'],
+    ['l1', 'near'],
+    ['redis', 'store: redisStore(redis)'],
+    ['client', 'store: redisStore(client)'],
+    ['storage', 'store'],
+  ])('takes %s for another word for %s', ([name = '', meant]) => {
+    expect(() => plan({ [name]: 5 })).toThrow(
+      `\`${name}\` of createCache (did you mean \`${meant}\`?); expected one of`,
+    )
+  })
+
+  test.for(['zzz', 'x', '', 'constructor', '__proto__', 'x'.repeat(1_000_000)])('takes %s for nothing', (name) => {
+    expect(() => plan(JSON.parse(`{ ${JSON.stringify(name)}: 1 }`) as object)).toThrow(
+      / of createCache; expected one of/,
+    )
+  })
+
+  test('suggests no option that is not to be given there', () => {
+    expect(() => call({ redis: 1 })).toThrow('Unknown option `redis` of getOrLoad; expected one of')
   })
 
   test('refuses an option of any other name, even when its value is undefined', () => {
@@ -184,6 +215,12 @@ describe('the plan of a cache', () => {
     ['store', {}, 'a store such as memoryStore() or redisStore(client), got an object'],
     ['store', memoryStore, 'a store such as memoryStore() or redisStore(client), got a function'],
     ['store', 'redis://localhost', 'a store such as memoryStore() or redisStore(client), got "redis://…" (string)'],
+    [
+      'store',
+      new Redis({ lazyConnect: true }),
+      'a store such as memoryStore() or redisStore(client), got an object, which looks like a client of Redis: write `store: redisStore(redis)`',
+    ],
+    ['store', Promise.resolve(), 'a store such as memoryStore() or redisStore(client), got a promise: await it first'],
     ['codec', JSON, 'an object with encode() and decode(), got an object'],
     ['clock', Date, 'an object with now() and after(), got a function'],
     ['clock', performance, 'an object with now() and after(), got an object'],
@@ -203,7 +240,7 @@ test('says when to refresh ahead, and for how long nothing is remembered', () =>
   })
   expect(planOf({ refreshAhead: false }).refreshAhead).toBeNull()
   expect(() => planOf({ negativeTtl: { nul: 5 } as object })).toThrow(
-    'Unknown option `nul` of negativeTtl; expected one of null, undefined',
+    'Unknown option `nul` of negativeTtl (did you mean `null`?); expected one of null, undefined',
   )
 })
 
@@ -215,7 +252,7 @@ describe('the plan of a call', () => {
   })
 
   test('refuses what only a cache can be told', () => {
-    for (const name of ['store', 'namespace', 'maxConcurrentLoads', 'commandTimeout', 'codec', 'clock', 'tll']) {
+    for (const name of ['store', 'namespace', 'maxConcurrentLoads', 'commandTimeout', 'codec', 'clock', 'zzz']) {
       expect(() => call({ [name]: 1 })).toThrow(`Unknown option \`${name}\` of getOrLoad; expected one of ttl, grace,`)
     }
   })

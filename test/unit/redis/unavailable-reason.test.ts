@@ -18,6 +18,7 @@ const said: Readonly<Record<UnavailableReason, readonly (string | Error)[]>> = {
     "NOPERM User shop has no permissions to run the 'evalsha' command",
     'NOPERM this user has no permissions to run the eval command or its subcommand',
     'NOPERM No permissions to access a key',
+    "ERR Could not find scripting engine 'lua'",
     "ERR ACL failure in script: User shop has no permissions to run the 'hset' command script: 1f, on @user_script:3.",
     "ERR Error running script (call to f_1f): @user_script:3: The user executing the script can't run this command or subcommand",
     "ERR unknown command 'evalsha'",

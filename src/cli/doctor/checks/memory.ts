@@ -52,6 +52,13 @@ function withoutEviction(fill: string, share: number): Finding {
 function withEviction(policy: string, fill: string, facts: Subject['facts']): Finding {
   const evicted = facts.count('evicted_keys') ?? 0
   const what = `${policy}, ${fill}, ${evicted === 0 ? 'nothing' : many(evicted, 'key')} evicted since it was started`
+  if (policy.endsWith('-lrm')) {
+    return voice.warning(
+      what,
+      'It evicts what was written longest ago, however often it is read, and so hot values as readily as cold ones. ' +
+        'Prefer allkeys-lru or allkeys-lfu.',
+    )
+  }
   if (policy !== 'volatile-ttl') return voice.ok(what)
   return voice.warning(
     what,

@@ -124,6 +124,10 @@ function note({ words, unknown }: Missing, { word, keys }: Need, refused: string
     unknown.add(word.slice(1).replace('|', ' ').toUpperCase())
     return true
   }
+  if (/^ERR Could not find scripting engine/i.test(refused)) {
+    unknown.add('engine for scripts in Lua (a module of Valkey, which is not loaded)')
+    return true
+  }
   if (!isPermission(refused)) return false
   // The sentence endings of Redis 6.2, 7.0 and 7.2; the names in them may contain any word.
   if (/\bkeys?( used as arguments)?$/.test(refused)) words.add(keys ?? `~{${namespacePrefix(namespace)}*`)
