@@ -6,7 +6,7 @@ import type { RedisPort } from '../connection/port.ts'
 import { loadScript } from '../connection/run-script.ts'
 import { Inbox } from '../push/inbox.ts'
 import * as scripts from '../scripts.ts'
-import { RedisPermits } from '../values/permits.ts'
+import { RedisPermits } from './permits.ts'
 
 /** How often a waiter asks again, in milliseconds: it keeps its place only for some time, and a message may be lost. */
 const askAgainEvery = 350
