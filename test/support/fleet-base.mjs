@@ -24,6 +24,7 @@ export const eventNames = /** @type {const} */ ([
   'lost',
   'failure',
   'garbage',
+  'queued',
   'degraded',
   'recovered',
 ])

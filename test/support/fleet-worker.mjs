@@ -13,6 +13,7 @@
  * @typedef {{ key: string, callers: number, loader: LoaderSpec, options: CallOptions, at: number, over: number }} Question
  */
 import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
 import {
   createCache,
   eventNames,
@@ -23,6 +24,9 @@ import {
   redisStore,
   tell,
 } from './fleet-base.mjs'
+
+/** Takes so many seconds, and says how many such queries run when it begins. */
+const counting = `SELECT (SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'loader' AND state = 'active') AS running, pg_sleep($1)`
 
 /** @type {Member[]} */
 const members = []
@@ -72,20 +76,24 @@ const actions = {
   },
 
   /**
-   * Many callers of many keys at once, with a loader that is counted here.
-   * @param {{ keys: number, callers: number, ms: number, prefix: string, options: CallOptions }} flood
+   * Many callers of many keys at once, with a loader that is counted here, or by PostgreSQL: in each query, how many run.
+   * @param {{ keys: number, callers: number, ms: number, prefix: string, options: CallOptions, postgres?: object }} flood
    * @param {Member} member
    */
-  async flood({ keys, callers, ms, prefix, options }, { cache }) {
+  async flood({ keys, callers, ms, prefix, options, postgres }, { cache }) {
+    const pool = postgres === undefined ? null : new pg.Pool({ ...postgres, max: 40, application_name: 'loader' })
     /** @type {Record<string, number>} */
     const errors = {}
-    const result = { right: 0, wrong: 0, loads: 0, errors }
+    const result = { right: 0, wrong: 0, loads: 0, most: 0, errors }
     const asking = []
     for (let number = 0; number < keys; number++) {
       const key = `${prefix}${number}`
       const loader = async () => {
         result.loads++
-        if (ms > 0) await pause(ms)
+        if (pool !== null) {
+          const { rows } = await pool.query(counting, [ms / 1_000])
+          result.most = Math.max(result.most, rows[0].running)
+        } else if (ms > 0) await pause(ms)
         return key
       }
       for (let caller = 0; caller < callers; caller++) {
@@ -98,6 +106,7 @@ const actions = {
       }
     }
     await Promise.all(asking)
+    await pool?.end()
     return result
   },
 

@@ -103,6 +103,8 @@ export interface Flood {
   /** What the keys begin with. */
   readonly prefix: string
   readonly options?: CallOptions
+  /** Where each load is a query that takes that time; by default it is a pause. */
+  readonly postgres?: object
 }
 
 /** What became of a flood: how many got their key's value, another's, and which errors. */
@@ -110,6 +112,8 @@ export interface Flooded {
   readonly right: number
   readonly wrong: number
   readonly loads: number
+  /** How many queries PostgreSQL has run at a time, as a query saw it. */
+  readonly most: number
   readonly errors: Readonly<Record<string, number>>
 }
 
