@@ -1,6 +1,6 @@
 /**
  * `npm run embed`: writes the scripts in src/redis/lua into src/redis/scripts.ts, because a file that is read at run
- * time is not there in a bundle. With `--check` it writes nothing, and fails if src/redis/scripts.ts is not what it
+ * time is not there in a bundle. In the place of a line `-- include shared/<file>` it puts that file. With `--check` it writes nothing, and fails if src/redis/scripts.ts is not what it
  * would write.
  */
 import { createHash } from 'node:crypto'
@@ -40,7 +40,7 @@ export interface Script {
 /** @param {string} file */
 async function embedded(file) {
   const name = basename(file, '.lua')
-  const lua = withoutComments(await readFile(join(folder, file), 'utf8'), file)
+  const lua = withoutComments(await complete(file), file)
   const sha1 = createHash('sha1').update(lua).digest('hex')
   return `export const ${camelCase(name)}: Script = {
   name: '${name}',
@@ -48,6 +48,16 @@ async function embedded(file) {
   lua: \`${lua.replaceAll(/[\\`]|\$\{/g, '\\$&')}\`,
 }
 `
+}
+
+/**
+ * The text of a file with that of the files that it includes.
+ * @param {string} file
+ * @returns {Promise<string>}
+ */
+async function complete(file) {
+  const parts = (await readFile(join(folder, file), 'utf8')).split(/^-- include (\S+)\n/m)
+  return (await Promise.all(parts.map((part, index) => (index % 2 === 0 ? part : complete(part))))).join('')
 }
 
 /**

@@ -9,8 +9,34 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'bdf8d8fb89475c6ca5246bbb1e60116660c9ed9a',
-  lua: `local time = redis.call('TIME')
+  sha1: 'f97b28b4a62225f8ddd271aca865a64404544a65',
+  lua: `local function eachKey(work)
+  local many = tonumber(ARGV[1])
+  local keys, args = #KEYS / many, (#ARGV - 1) / many
+  local answers = {}
+  local bad = 0
+  for each = 0, many - 1 do
+    local good, answer = pcall(
+      work,
+      {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
+      {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
+    )
+    if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
+    if answer.err then bad = bad + 1 end
+    answers[each + 1] = answer
+  end
+  return bad == many and answers[1] or answers
+end
+local function isHeard(inbox)
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+  if not listeners.err then return listeners[2] > 0 end
+end
+local function tellWaiters(fields, message)
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
+  end
+end
+local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 local function isRefused(reply)
@@ -62,8 +88,7 @@ local function claim(KEYS, ARGV)
     if heldToken == token then return {'lease', micros, heldFence, value, epoch()} end
     local gone = left < 0
     if not gone and goneAfter ~= '' and watched then
-      local listeners = redis.pcall('PUBSUB', 'NUMSUB', holderInbox)
-      if not listeners.err and listeners[2] == 0 then
+      if isHeard(holderInbox) == false then
         local suspectSince = tonumber(suspect)
         if not suspectSince then
           redis.call('HSET', leaseKey, 'suspect', now)
@@ -83,10 +108,7 @@ local function claim(KEYS, ARGV)
       end
       return {'wait', micros, heldToken, left, value, context or '', holderInbox or ''}
     end
-    local fields = redis.call('HKEYS', leaseKey)
-    for _, field in ipairs(fields) do
-      if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. heldToken) end
-    end
+    tellWaiters(redis.call('HKEYS', leaseKey), 'a' .. heldToken)
     if holderInbox ~= '' then redis.pcall('PUBLISH', holderInbox, 'a' .. heldToken) end
   elseif most and not string.find(unwanted, heldToken, 1, true)
     and (heldToken == awaited or left > most - (tonumber(answers) or most)) then
@@ -110,27 +132,10 @@ local function claim(KEYS, ARGV)
     return written
   end
   if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
-  if goneAfter ~= '' and inbox ~= '' then
-    local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
-    if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
-  end
+  if goneAfter ~= '' and inbox ~= '' and isHeard(inbox) then redis.call('HSET', leaseKey, 'watched', '1') end
   return {'lease', micros, fence, value, epoch()}
 end
-local many = tonumber(ARGV[1])
-local keys, args = #KEYS / many, (#ARGV - 1) / many
-local answers = {}
-local bad = 0
-for each = 0, many - 1 do
-  local good, answer = pcall(
-    claim,
-    {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
-    {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
-  )
-  if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
-  if answer.err then bad = bad + 1 end
-  answers[each + 1] = answer
-end
-return bad == many and answers[1] or answers
+return eachKey(claim)
 `,
 }
 
@@ -175,8 +180,30 @@ return epoch
 
 export const fill: Script = {
   name: 'fill',
-  sha1: 'b2d375dd6a4d047f892305a0ee2a9ba99b13e552',
-  lua: `local time = redis.call('TIME')
+  sha1: 'cf5ddc74decddc4ca546b96aaf4609b9d5bed1cc',
+  lua: `local function eachKey(work)
+  local many = tonumber(ARGV[1])
+  local keys, args = #KEYS / many, (#ARGV - 1) / many
+  local answers = {}
+  local bad = 0
+  for each = 0, many - 1 do
+    local good, answer = pcall(
+      work,
+      {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
+      {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
+    )
+    if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
+    if answer.err then bad = bad + 1 end
+    answers[each + 1] = answer
+  end
+  return bad == many and answers[1] or answers
+end
+local function tellWaiters(fields, message)
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
+  end
+end
+local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 local function fill(KEYS, ARGV)
@@ -195,27 +222,10 @@ local function fill(KEYS, ARGV)
   redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
   local fields = redis.call('HKEYS', leaseKey)
   redis.call('DEL', leaseKey)
-  local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
-  for _, field in ipairs(fields) do
-    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
-  end
+  tellWaiters(fields, #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token)
   return {1, micros}
 end
-local many = tonumber(ARGV[1])
-local keys, args = #KEYS / many, (#ARGV - 1) / many
-local answers = {}
-local bad = 0
-for each = 0, many - 1 do
-  local good, answer = pcall(
-    fill,
-    {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
-    {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
-  )
-  if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
-  if answer.err then bad = bad + 1 end
-  answers[each + 1] = answer
-end
-return bad == many and answers[1] or answers
+return eachKey(fill)
 `,
 }
 
@@ -336,8 +346,13 @@ return digits
 
 export const overwrite: Script = {
   name: 'overwrite',
-  sha1: 'fc76b6e88ab9090beec0138752d79cbca45f4e8e',
-  lua: `local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
+  sha1: '0d733ffd4ae883b31b6259af2886dcdad1866ab2',
+  lua: `local function tellWaiters(fields, message)
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
+  end
+end
+local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -380,9 +395,7 @@ else
   redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 end
 if lease[1] == 'held' and lease[2] then
-  for _, field in ipairs(fields) do
-    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
-  end
+  tellWaiters(fields, 'a' .. lease[2])
   if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
 end
 return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and 0 or 1}
@@ -595,8 +608,13 @@ return answers
 
 export const release: Script = {
   name: 'release',
-  sha1: '421156c72d7749b0c66a499261509b5b9ae42f23',
-  lua: `local answers = {}
+  sha1: '229a10262460f3cd2fb963324109c4d4ad31233b',
+  lua: `local function tellWaiters(fields, message)
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
+  end
+end
+local answers = {}
 for each, leaseKey in ipairs(KEYS) do
   local token, tell = ARGV[2 * each], ARGV[2 * each + 1]
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'inbox')
@@ -605,9 +623,7 @@ for each, leaseKey in ipairs(KEYS) do
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     local fields = redis.call('HKEYS', leaseKey)
     redis.call('DEL', leaseKey)
-    for _, field in ipairs(fields) do
-      if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. token) end
-    end
+    tellWaiters(fields, 'a' .. token)
     if tell ~= '' and lease[3] and lease[3] ~= '' then redis.pcall('PUBLISH', lease[3], 'a' .. token) end
     answers[each] = 1
   end
@@ -618,13 +634,13 @@ return answers
 
 export const renew: Script = {
   name: 'renew',
-  sha1: 'a5ba1f80fc3550728e02b16c47265b79784a2122',
-  lua: `local inbox = ARGV[1]
-local watched = false
-if inbox ~= '' then
+  sha1: 'a20ff1c867cd839e4bfc97ca67524a2cf1b6710e',
+  lua: `local function isHeard(inbox)
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
-  watched = not listeners.err and listeners[2] > 0
+  if not listeners.err then return listeners[2] > 0 end
 end
+local inbox = ARGV[1]
+local watched = inbox ~= '' and isHeard(inbox)
 local answers = {}
 for index, key in ipairs(KEYS) do
   local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
@@ -647,17 +663,19 @@ return answers
 
 export const settle: Script = {
   name: 'settle',
-  sha1: '4c9e4d23c5b9eebd20fdada2c42542d7d48923a4',
-  lua: `local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
+  sha1: 'e243221cee45c1d65cba2c0cf4929c65756c74e9',
+  lua: `local function tellWaiters(fields, message)
+  for _, field in ipairs(fields) do
+    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
+  end
+end
+local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
 if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
 if lease.err or lease[2] ~= token then return {0} end
 if lease[1] ~= 'held' then return {1} end
 local fields = redis.call('HKEYS', leaseKey)
-local message = string.sub(state, 1, 1) .. token .. ARGV[3]
-for _, field in ipairs(fields) do
-  if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
-end
+tellWaiters(fields, string.sub(state, 1, 1) .. token .. ARGV[3])
 local ttl = math.max(tonumber(ARGV[4]), 1000)
 for _, field in ipairs(fields) do
   if field ~= 'state' then redis.call('HDEL', leaseKey, field) end
@@ -674,8 +692,12 @@ return {1}
 
 export const take: Script = {
   name: 'take',
-  sha1: 'ee8177fdca651549ea4d3b73a81b386b018a0e56',
-  lua: `local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+  sha1: '795ec3738741b30c010d0c4ad4e64bc9b26d4faa',
+  lua: `local function isHeard(inbox)
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+  if not listeners.err then return listeners[2] > 0 end
+end
+local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local me, ttl, waits = ARGV[1], ARGV[2], ARGV[3]
 local token, inbox = string.sub(me, 1, 16), string.sub(me, 17)
 local goneAfter = 50
@@ -688,8 +710,7 @@ if holder and string.sub(holder, 1, 16) == token then return {1, holder, redis.c
 local left = holder and redis.call('PTTL', lockKey) or 0
 local address = holder and suspectKey and string.match(holder, '^' .. string.rep('.', 16) .. '@(.+)$')
 if address then
-  local listeners = redis.pcall('PUBSUB', 'NUMSUB', address)
-  if not listeners.err and listeners[2] == 0 then
+  if isHeard(address) == false then
     local since = redis.call('GET', suspectKey)
     if not since then
       redis.call('SET', suspectKey, now, 'PX', 10000)
@@ -731,10 +752,7 @@ if not holder then
       redis.call('SET', fenceKey, fence, 'PX', life)
     end
     local name = token
-    if suspectKey and inbox ~= '' then
-      local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
-      if not listeners.err and listeners[2] > 0 then name = token .. '@' .. inbox end
-    end
+    if suspectKey and inbox ~= '' and isHeard(inbox) then name = token .. '@' .. inbox end
     redis.call('SET', lockKey, name, 'PX', ttl)
     return {1, name, fence}
   end

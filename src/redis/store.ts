@@ -25,7 +25,7 @@ import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/ke
 import { failedIn, isUnderWay, listening } from './values/outcome.ts'
 import { RedisPermits, sourcePrefix } from './locks/permits.ts'
 import { Reader } from './values/reader.ts'
-import { renewed } from './values/renewal.ts'
+import { renewEach } from './connection/renewal.ts'
 import { loadScript, runScript } from './connection/run-script.ts'
 import { ServerChange } from './connection/server-change.ts'
 import { ServerClock } from './connection/server-clock.ts'
@@ -287,7 +287,8 @@ export class RedisStore implements Store {
   }
 
   renew(leases: readonly Lease[]): Promise<boolean>[] {
-    return renewed(this.#client, leases, this.#inbox?.name ?? '')
+    const held = leases.map(({ key, token, ttl }) => ({ key: leaseKey(key), token, ttl }))
+    return renewEach(this.#client, scripts.renew, held, [this.#inbox?.name ?? ''])
   }
 
   async set(key: string, token: string, value: NewValue, within?: number): Promise<void> {

@@ -240,8 +240,8 @@ export const mutations = [
     name: 'waiters are not told of a fill',
     rule: 7,
     file: 'src/redis/lua/fill.lua',
-    from: "if string.sub(field, 1, 1) == '>' then",
-    to: 'if false then',
+    from: "tellWaiters(fields, #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token)",
+    to: '',
     tests: ['test/contract'],
   },
   {
@@ -815,7 +815,7 @@ export const mutations = [
   {
     name: 'whatever is written in place of an epoch is one',
     rule: null,
-    file: 'src/redis/lua/void-tags.lua',
+    file: 'src/redis/lua/shared/counted.lua',
     from: 'return number and number < 9007199254740991 and number or 0',
     to: 'return number or 0',
     tests: ['test/integration/tags.test.ts'],
@@ -888,8 +888,8 @@ export const mutations = [
     name: 'who waits for a lease that is broken is not told',
     rule: 7,
     file: 'src/redis/lua/release.lua',
-    from: "if string.sub(field, 1, 1) == '>' then",
-    to: 'if false then',
+    from: "tellWaiters(fields, 'a' .. token)",
+    to: '',
     tests: ['test/contract/redis-store.test.ts'],
   },
   {

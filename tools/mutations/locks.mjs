@@ -88,8 +88,8 @@ export const lockMutations = [
     name: 'a lock is taken from a holder that lives',
     rule: null,
     file: 'src/redis/lua/take.lua',
-    from: 'if not listeners.err and listeners[2] == 0 then',
-    to: 'if not listeners.err then',
+    from: 'if isHeard(address) == false then',
+    to: 'if isHeard(address) ~= nil then',
     tests: ['test/integration/redis-lock.test.ts'],
   },
   {

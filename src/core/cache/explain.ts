@@ -1,16 +1,11 @@
 import { CacheError, quoted, withKey, ignoreRejection } from '../errors.ts'
 import { freshnessOf } from '../entry/freshness.ts'
-import type { Codec } from '../codec/codec.ts'
-import { keyNamed, type Keyspace } from '../entry/key.ts'
-import type { LoadFailures } from '../codec/load-failures.ts'
-import type { Flights } from '../flight/flights.ts'
-import type { UnleasedLoads } from '../flight/unleased-loads.ts'
-import type { Events } from '../observe/events.ts'
-import type { GuardedStore } from '../guard/guarded-store.ts'
+import { keyNamed } from '../entry/key.ts'
 import { decodeEntry } from '../codec/payload.ts'
 import type { Entry, Seen, SeenLease } from '../contract/store.ts'
 import { checkToken } from '../lease/token.ts'
 import { hostname } from 'node:os'
+import type { CacheParts } from './assembly.ts'
 
 /** The result of `explain`. All durations are milliseconds. */
 export interface Explanation {
@@ -65,17 +60,6 @@ export interface ExplainedHere {
   readonly keptInvalidation: boolean
 }
 
-/** The parts that explanations use. */
-export interface ExplainParts {
-  readonly store: GuardedStore
-  readonly keyspace: Keyspace
-  readonly flights: Flights
-  readonly unleased: UnleasedLoads
-  readonly codec: Codec
-  readonly events: Events
-  readonly failures: LoadFailures
-}
-
 /**
  * Explains a key.
  * @param plan the version of the value, and the grace of the cache in milliseconds
@@ -83,7 +67,7 @@ export interface ExplainParts {
 export async function explainKey(
   key: string,
   { version, grace }: { readonly version: string | null; readonly grace: number },
-  parts: ExplainParts,
+  parts: CacheParts,
 ): Promise<Explanation> {
   const name = parts.keyspace.keyOf(key, version)
   const seen = await look(name, parts)
@@ -121,7 +105,7 @@ export async function explainKey(
   return { key, state, because, value, load, rest: rest === null ? null : told, here }
 }
 
-async function look(name: string, { store }: ExplainParts): Promise<Seen | CacheError> {
+async function look(name: string, { store }: CacheParts): Promise<Seen | CacheError> {
   return await store
     .ask(async (backing) => {
       if (backing.inspection !== undefined) return await backing.inspection.look(name)
@@ -130,7 +114,7 @@ async function look(name: string, { store }: ExplainParts): Promise<Seen | Cache
     .catch((error: CacheError) => error)
 }
 
-function hereOf(key: string, name: string, { store, flights, unleased }: ExplainParts): ExplainedHere {
+function hereOf(key: string, name: string, { store, flights, unleased }: CacheParts): ExplainedHere {
   return {
     flight: flights.stateOf(key),
     callers: flights.callersOf(key),
@@ -140,7 +124,7 @@ function hereOf(key: string, name: string, { store, flights, unleased }: Explain
   }
 }
 
-function valueOf(entry: Entry, seen: Seen, grace: number, { keyspace }: ExplainParts): ExplainedValue {
+function valueOf(entry: Entry, seen: Seen, grace: number, { keyspace }: CacheParts): ExplainedValue {
   const { age, freshFor, staleFor, payload, loadTime, tags } = entry
   return {
     age,
@@ -157,7 +141,7 @@ function valueOf(entry: Entry, seen: Seen, grace: number, { keyspace }: ExplainP
 /** Whether a value is served, and why. */
 function verdict(
   { key, grace, entry, value }: { key: string; grace: number; entry: Entry | null; value: ExplainedValue | null },
-  parts: ExplainParts,
+  parts: CacheParts,
 ): Pick<Explanation, 'state'> & { readonly because: string } {
   if (entry === null || value === null) {
     const because = 'There is no value: it was never stored, or has expired, or was invalidated or evicted'
@@ -246,7 +230,7 @@ export function toldLease(
 export async function* listLeases({
   store,
   keyspace,
-}: Pick<ExplainParts, 'store' | 'keyspace'>): AsyncGenerator<HeldLease, void> {
+}: Pick<CacheParts, 'store' | 'keyspace'>): AsyncGenerator<HeldLease, void> {
   const namespace = keyspace.prefix
   const steps = await store.ask(async ({ inspection }) => inspection?.leases?.(namespace))
   if (steps === undefined) {
@@ -270,7 +254,7 @@ export async function breakLease(
   key: string,
   token: string,
   version: string | null,
-  { store, keyspace }: Pick<ExplainParts, 'store' | 'keyspace'>,
+  { store, keyspace }: Pick<CacheParts, 'store' | 'keyspace'>,
 ): Promise<boolean> {
   checkToken(token)
   return await store

@@ -1,30 +1,13 @@
 import { drawRandom } from '../time/clock.ts'
 import { withKey, CacheError } from '../errors.ts'
 import { applyJitter, ttlOf } from '../entry/freshness.ts'
-import type { Keyspace } from '../entry/key.ts'
-import type { Flights } from '../flight/flights.ts'
-import type { Near } from '../near/near.ts'
-import type { Events } from '../observe/events.ts'
-import type { GuardedStore } from '../guard/guarded-store.ts'
 import { checkedValue } from '../codec/schema.ts'
 import { errorForCallers } from '../codec/load-failures.ts'
 import type { SetOptions, VersionOptions } from '../options/options.ts'
-import type { Codec } from '../codec/codec.ts'
 import type { Invalidation } from '../contract/store.ts'
 import { encodeValue } from '../codec/payload.ts'
 import { refineKind, refineSetPlan, type CachePlan } from '../options/plan.ts'
-
-/** The parts that the writes of one cache share. */
-export interface WriteParts {
-  readonly store: GuardedStore
-  readonly keyspace: Keyspace
-  readonly flights: Flights
-  readonly events: Events
-  readonly codec: Codec
-  readonly near: Near | null
-  /** The near caches of this cache and of its siblings. */
-  readonly copies: ReadonlySet<Near>
-}
+import type { CacheParts } from './assembly.ts'
 
 /** How many keys are invalidated at once. */
 const together = 256
@@ -37,11 +20,11 @@ export function softness(how: Invalidation): { soft?: true } {
 /** The writes of one cache. Each first takes effect on flights and copies in this process, then in the store. */
 export class Writes {
   readonly #plan: CachePlan
-  readonly #parts: WriteParts
+  readonly #parts: CacheParts
   /** The writes under way, which `close` waits for. */
   readonly open: Set<Promise<void>> = new Set()
 
-  constructor(plan: CachePlan, parts: WriteParts) {
+  constructor(plan: CachePlan, parts: CacheParts) {
     this.#plan = plan
     this.#parts = parts
   }

@@ -4,6 +4,7 @@ import { tokenLength } from '../../core/lease/token.ts'
 import type { RedisPort } from '../connection/port.ts'
 import { Inbox } from '../push/inbox.ts'
 import { lockKey, lockKeys, type LockKeys } from './lock-keys.ts'
+import { renewEach } from '../connection/renewal.ts'
 import { loadScript, runScript } from '../connection/run-script.ts'
 import { ConnectionTrouble } from '../connection/connection-trouble.ts'
 import * as scripts from '../scripts.ts'
@@ -12,9 +13,6 @@ import * as scripts from '../scripts.ts'
  * How often the first waiter asks, in milliseconds: it suspects a silent holder, and replaces it when it asks again.
  */
 const suspectEvery = 300
-
-/** The most locks in one renewal: a script blocks the server while it runs. */
-const mostRenewed = 100
 
 /** The options of locks on Redis beyond those of all locks. */
 export interface RedisLocksOptions {
@@ -93,16 +91,8 @@ export class RedisLocks implements LockBackend {
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
-    const most = this.#client.isCluster ? 1 : mostRenewed
-    const answers: Promise<boolean>[] = []
-    for (let start = 0; start < holds.length; start += most) {
-      const some = holds.slice(start, start + most)
-      const keys = some.map(({ name }) => lockKey(this.#options.prefix + name))
-      const args = some.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])
-      const reply = this.#run(scripts.prolong, keys, args)
-      answers.push(...some.map((_, index) => reply.then((ours) => Number((ours as unknown[])[index]) === 1)))
-    }
-    return answers
+    const locks = holds.map(({ name, token, ttl }) => ({ key: lockKey(this.#options.prefix + name), token, ttl }))
+    return renewEach(this.#client, scripts.prolong, locks)
   }
 
   release({ name, token }: Hold): Promise<boolean> {

@@ -18,6 +18,9 @@
 --       'wait',   now, token of the holder, ms after which a new claim may win, V, context of the holder, its inbox
 --       'failed', now, the error, V, token of the failed load
 --       'pass',   now
+-- include shared/each-key.lua
+-- include shared/is-heard.lua
+-- include shared/tell-waiters.lua
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -86,10 +89,8 @@ local function claim(KEYS, ARGV)
     -- PTTL is negative: the lease has no expiry, because the script that wrote it did not finish.
     local gone = left < 0
     if not gone and goneAfter ~= '' and watched then
-      -- Redis reports no dead clients, but it knows whether the holder's inbox has a subscriber. The holder may only be
-      -- reconnecting, so it has a moment to take its name off the lease.
-      local listeners = redis.pcall('PUBSUB', 'NUMSUB', holderInbox)
-      if not listeners.err and listeners[2] == 0 then
+      -- The holder may only be reconnecting, so it has a moment to take its name off the lease.
+      if isHeard(holderInbox) == false then
         local suspectSince = tonumber(suspect)
         if not suspectSince then
           redis.call('HSET', leaseKey, 'suspect', now)
@@ -111,10 +112,7 @@ local function claim(KEYS, ARGV)
       return {'wait', micros, heldToken, left, value, context or '', holderInbox or ''}
     end
     -- Make the waiters of the replaced holder ask again, and tell the holder, in case it lives.
-    local fields = redis.call('HKEYS', leaseKey)
-    for _, field in ipairs(fields) do
-      if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. heldToken) end
-    end
+    tellWaiters(redis.call('HKEYS', leaseKey), 'a' .. heldToken)
     if holderInbox ~= '' then redis.pcall('PUBLISH', holderInbox, 'a' .. heldToken) end
   -- The outcome of the last load: for callers that waited for it, and for all callers for the first `answers` ms.
   elseif most and not string.find(unwanted, heldToken, 1, true)
@@ -144,27 +142,8 @@ local function claim(KEYS, ARGV)
   end
   if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
   -- The inbox stands for its process only if this server itself sees it subscribed.
-  if goneAfter ~= '' and inbox ~= '' then
-    local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
-    if not listeners.err and listeners[2] > 0 then redis.call('HSET', leaseKey, 'watched', '1') end
-  end
+  if goneAfter ~= '' and inbox ~= '' and isHeard(inbox) then redis.call('HSET', leaseKey, 'watched', '1') end
   return {'lease', micros, fence, value, epoch()}
 end
 
--- Each key for itself: an error of one is the answer for that one.
-local many = tonumber(ARGV[1])
-local keys, args = #KEYS / many, (#ARGV - 1) / many
-local answers = {}
-local bad = 0
-for each = 0, many - 1 do
-  local good, answer = pcall(
-    claim,
-    {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
-    {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
-  )
-  if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
-  if answer.err then bad = bad + 1 end
-  answers[each + 1] = answer
-end
--- An error of all keys must look like one: a client may reconnect because of it.
-return bad == many and answers[1] or answers
+return eachKey(claim)

@@ -12,6 +12,8 @@
 --       8 flags of the value
 -- Returns  for each {1, now in microseconds} if the value is in place, {0, now} if the lease was lost and nothing was
 --          written, or an error
+-- include shared/each-key.lua
+-- include shared/tell-waiters.lua
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -37,28 +39,8 @@ local function fill(KEYS, ARGV)
 
   local fields = redis.call('HKEYS', leaseKey)
   redis.call('DEL', leaseKey)
-  local message = #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token
-  -- A process without permission to publish can still load: the waiters will ask.
-  for _, field in ipairs(fields) do
-    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
-  end
+  tellWaiters(fields, #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token)
   return {1, micros}
 end
 
--- Each key for itself: an error of one is the answer for that one.
-local many = tonumber(ARGV[1])
-local keys, args = #KEYS / many, (#ARGV - 1) / many
-local answers = {}
-local bad = 0
-for each = 0, many - 1 do
-  local good, answer = pcall(
-    fill,
-    {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
-    {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
-  )
-  if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
-  if answer.err then bad = bad + 1 end
-  answers[each + 1] = answer
-end
--- An error of all keys must look like one: a client may reconnect because of it.
-return bad == many and answers[1] or answers
+return eachKey(fill)

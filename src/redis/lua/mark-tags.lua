@@ -2,11 +2,7 @@
 -- KEYS  1 epoch   2.. tags: each the epoch of its last invalidation, or of the first value with it
 -- ARGV  1 epoch at which the load of the value began, '' for a value of this moment   2 life of the value, ms
 -- Returns  the epoch of the value, false if a tag was invalidated since
--- A foreign text, or a number too large to be counted on, counts as none.
-local function counted(text)
-  local number = tonumber(text or 0)
-  return number and number < 9007199254740991 and number or 0
-end
+-- include shared/counted.lua
 local time = redis.call('TIME')
 local epoch = counted(redis.call('GET', KEYS[1]))
 local latest = epoch > 0 and epoch or time[1] * 1000000 + time[2]

@@ -6,6 +6,7 @@
 --       6 how late it may arrive, ms, '' for ever: later, its sender has given up, and others may have written since
 --       7 flags of the value
 -- Returns  1, or 0 if it came too late and only deleted; now in microseconds; 1 if a process keeps copies
+-- include shared/tell-waiters.lua
 local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -56,9 +57,7 @@ end
 
 -- Last, so that a waiter that asks again finds the new value.
 if lease[1] == 'held' and lease[2] then
-  for _, field in ipairs(fields) do
-    if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. lease[2]) end
-  end
+  tellWaiters(fields, 'a' .. lease[2])
   if lease[4] ~= '' then redis.pcall('PUBLISH', lease[4], 'a' .. lease[2]) end
 end
 return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and 0 or 1}

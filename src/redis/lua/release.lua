@@ -4,6 +4,7 @@
 --       1 token of the load
 --       2 'tell' to tell the holder that the lease is void, '' if it knows
 -- Returns  for each 1 if the lease had that token, 0 if it had not and nothing was done
+-- include shared/tell-waiters.lua
 local answers = {}
 for each, leaseKey in ipairs(KEYS) do
   local token, tell = ARGV[2 * each], ARGV[2 * each + 1]
@@ -14,10 +15,7 @@ for each, leaseKey in ipairs(KEYS) do
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     local fields = redis.call('HKEYS', leaseKey)
     redis.call('DEL', leaseKey)
-    -- A process without permission to publish can still load: the waiters will ask.
-    for _, field in ipairs(fields) do
-      if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), 'a' .. token) end
-    end
+    tellWaiters(fields, 'a' .. token)
     if tell ~= '' and lease[3] and lease[3] ~= '' then redis.pcall('PUBLISH', lease[3], 'a' .. token) end
     answers[each] = 1
   end

@@ -3,12 +3,9 @@
 -- ARGV  1 inbox of this process, '' if no process may judge by it whether this one lives
 --       2.. for each key: token, lease ttl in ms
 -- Returns  for each key 1 if the lease is ours and renewed, 0 if not
+-- include shared/is-heard.lua
 local inbox = ARGV[1]
-local watched = false
-if inbox ~= '' then
-  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
-  watched = not listeners.err and listeners[2] > 0
-end
+local watched = inbox ~= '' and isHeard(inbox)
 local answers = {}
 for index, key in ipairs(KEYS) do
   local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]

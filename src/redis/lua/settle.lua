@@ -5,6 +5,7 @@
 --       3 the error, '' if none
 --       4 how long it is the answer to new callers, ms; 0 for not at all
 -- Returns  {1} if the lease was ours, {0} if it was lost and nothing was done
+-- include shared/tell-waiters.lua
 local leaseKey, token, state = KEYS[1], ARGV[1], ARGV[2]
 local lease = redis.pcall('HMGET', leaseKey, 'state', 'token')
 if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
@@ -13,11 +14,7 @@ if lease.err or lease[2] ~= token then return {0} end
 if lease[1] ~= 'held' then return {1} end
 
 local fields = redis.call('HKEYS', leaseKey)
-local message = string.sub(state, 1, 1) .. token .. ARGV[3]
--- A process without permission to publish can still load: the waiters will ask.
-for _, field in ipairs(fields) do
-  if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
-end
+tellWaiters(fields, string.sub(state, 1, 1) .. token .. ARGV[3])
 -- Keep the token for a second at least, even if it is no answer any more: the command may arrive again.
 local ttl = math.max(tonumber(ARGV[4]), 1000)
 -- Keep the key at all times: while its slot moves to another node, a deleted key could not be created again. Delete

@@ -7,6 +7,7 @@
 --       3 how it waits: 'fair', 'any' or 'no'
 -- Returns  {1, token of the holder as stored, fence}
 --          {0, ms after which a new request may win, -1 if only the holder knows, 1 if a message will tell}
+-- include shared/is-heard.lua
 local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local me, ttl, waits = ARGV[1], ARGV[2], ARGV[3]
 local token, inbox = string.sub(me, 1, 16), string.sub(me, 17)
@@ -25,8 +26,7 @@ local left = holder and redis.call('PTTL', lockKey) or 0
 -- A holder that may be replaced has its inbox behind its token.
 local address = holder and suspectKey and string.match(holder, '^' .. string.rep('.', 16) .. '@(.+)$')
 if address then
-  local listeners = redis.pcall('PUBSUB', 'NUMSUB', address)
-  if not listeners.err and listeners[2] == 0 then
+  if isHeard(address) == false then
     -- The holder may only be reconnecting, so it has a moment.
     local since = redis.call('GET', suspectKey)
     if not since then
@@ -76,11 +76,8 @@ if not holder then
       redis.call('SET', fenceKey, fence, 'PX', life)
     end
     local name = token
-    if suspectKey and inbox ~= '' then
-      -- The inbox stands for its process only if this server itself sees it subscribed.
-      local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
-      if not listeners.err and listeners[2] > 0 then name = token .. '@' .. inbox end
-    end
+    -- The inbox stands for its process only if this server itself sees it subscribed.
+    if suspectKey and inbox ~= '' and isHeard(inbox) then name = token .. '@' .. inbox end
     redis.call('SET', lockKey, name, 'PX', ttl)
     return {1, name, fence}
   end

@@ -2,11 +2,7 @@
 -- KEYS  1 epoch   2 list of processes with copies   3.. tags
 -- ARGV  1 shortest memory of a tag's invalidation, ms   2 'hard', or 'soft' to end the ttl only
 -- Returns  1 if a process keeps copies, 0 if not
--- A foreign text, or a number too large to be counted on, counts as none.
-local function counted(text)
-  local number = tonumber(text or 0)
-  return number and number < 9007199254740991 and number or 0
-end
+-- include shared/counted.lua
 local time = redis.call('TIME')
 local epoch = counted(redis.call('GET', KEYS[1]))
 epoch = string.format('%.0f', math.max(time[1] * 1000000 + time[2], epoch + 1))
