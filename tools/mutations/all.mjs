@@ -6,6 +6,7 @@ import { identityMutations } from './identity.mjs'
 import { lockMutations } from './locks.mjs'
 import { mutations } from './core.mjs'
 import { nearMutations } from './near.mjs'
+import { sourceMutations } from './sources.mjs'
 import { softMutations } from './soft.mjs'
 import { troubleMutations } from './trouble.mjs'
 
@@ -15,6 +16,7 @@ export const allMutations = [
   ...clientMutations,
   ...lockMutations,
   ...nearMutations,
+  ...sourceMutations,
   ...softMutations,
   ...troubleMutations,
   ...httpMutations,

@@ -117,6 +117,7 @@ export const permits: readonly ContractTest[] = [
       const second = await two.report({ wants: 3, concurrency: 50 })
       assert.deepEqual([second.granted, second.concurrency], [1, 2])
       await one.report({ held: 0, concurrency: 2 })
+      await two.report({ held: 1, concurrency: 50 })
       assert.equal(await three.granted({ wants: 60, concurrency: null }), 50 - 1)
     },
   },
