@@ -163,6 +163,30 @@ describe('a load within a load of the same source', () => {
   })
 })
 
+test('a permit that comes when nobody wants it any more is given back at once', async () => {
+  const { a, b, ways } = limited({ concurrency: 2 })
+  const [inner, other] = [new Source(), new Source()]
+  let goOn!: () => void
+  const asks = new Promise<void>((resolve) => (goOn = resolve))
+  const outer = async (): Promise<unknown> => {
+    await asks
+    return await a.getOrLoad('inner', inner.loader, pg)
+  }
+  void answerOf(a.getOrLoad('outer', outer, pg))
+  await settled()
+  const release = ways.a.hold('permits', 'before')
+  void answerOf(a.getOrLoad('inner', inner.loader, pg))
+  await settled()
+  goOn()
+  await settled()
+  expect(inner.runs).toHaveLength(1)
+  release()
+  await settled()
+  void answerOf(b.getOrLoad('other', other.loader, pg))
+  await settled()
+  expect(other.runs).toHaveLength(1)
+})
+
 describe('who goes first', () => {
   test('callers that wait go before refreshes behind a stale value, and those before a warm-up', async () => {
     const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
