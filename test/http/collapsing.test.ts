@@ -439,6 +439,23 @@ describe('a first one that does not get to its end', () => {
     expect(tables).toHaveLength(2)
   })
 
+  test('handlers of one source run as its limit allows, and what cannot begin is put off', async () => {
+    const source = new Held((run, res) => res.send(`${run}`))
+    const cache = { sources: { render: { concurrency: 1, maxQueued: 1 } } }
+    await using site = await siteOf(source.handler, { cache, options: { source: 'render' } })
+    const first = site.get('/1')
+    await source.began(1)
+    const second = site.get('/2')
+    await until('it queues', () => site.heard('queued') === 2)
+    const put = await site.get('/3')
+    expect(put.status).toBe(503)
+    expect([put.headers['retry-after'], put.cache]).toEqual(['1', 'herdless; fwd=uri-miss; detail=overloaded'])
+    expect(source.runs).toBe(1)
+    source.letGo()
+    expect([(await first).text, (await second).text]).toEqual(['1', '2'])
+    expect(source.most).toBe(1)
+  })
+
   test('no more than so many wait', async () => {
     const source = new Held((run, res) => res.status(500).send(`${run}`))
     await using site = await siteOf(source.handler, { options: { maxWaiters: 3 } })

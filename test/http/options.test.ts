@@ -46,6 +46,10 @@ const misuse: Record<string, readonly [options: object, message: string]> = {
   'two rules for the query': [{ ignoreQuery: ['a'], allowQuery: ['b'] }, 'one of `ignoreQuery` and `allowQuery`'],
   'a passFor of 0': [{ passFor: 0 }, '`passFor`'],
   'room for nobody': [{ maxWaiters: 0 }, 'Expected `maxWaiters` to be a whole number of at least 1, got 0 (number)'],
+  'a source that the cache does not have': [
+    { source: 'pg' },
+    'Expected `source` to be one of the option `sources`, which has none, got "pg" (string)',
+  ],
   'a waitTimeout without end': [{ waitTimeout: Infinity }, '`waitTimeout`'],
 }
 

@@ -30,6 +30,8 @@ export class Sibling {
   readonly defaultTtl: number
   readonly defaultWaitTimeout: number
   readonly defaultHardTimeout: number
+  /** The sources of the user's cache. */
+  readonly sources: CachePlan['sources']
   readonly #near: Near | null
   readonly #kind: Kind
   readonly #store: { readonly unavailable: boolean }
@@ -39,7 +41,8 @@ export class Sibling {
     { events, near, store }: { events: Events; near: Near | null; store: { readonly unavailable: boolean } },
     plan: CachePlan,
   ) {
-    const { ttl, waitTimeout, hardTimeout } = plan
+    const { ttl, waitTimeout, hardTimeout, sources } = plan
+    this.sources = sources
     this.#kind = plan
     this.cache = cache
     this.events = events

@@ -105,9 +105,12 @@ export class Client {
     this.response.writeHead(status, { ...more, 'Content-Length': 0, 'Cache-Status': cacheStatusText(why) }).end()
   }
 
-  /** Answers 503 with `Retry-After`, to protect a handler that is overloaded. */
-  putOff(forwarded: Forwarded, detail: string): void {
-    this.refuse(503, { forwarded, detail }, { 'Retry-After': '1' })
+  /**
+   * Answers 503 with `Retry-After`, to protect a handler that is overloaded.
+   * @param retryAfter in milliseconds
+   */
+  putOff(forwarded: Forwarded, detail: string, retryAfter = 1_000): void {
+    this.refuse(503, { forwarded, detail }, { 'Retry-After': String(Math.ceil(retryAfter / 1_000)) })
   }
 }
 

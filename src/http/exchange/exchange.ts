@@ -217,7 +217,12 @@ export class Exchange {
   #optionsFor(old: Old | null): CallOptions {
     // Without a stale response to serve in place of an error, a failed handler is not spared for a while: the next
     // request runs it.
-    return { grace: 0, ...(this.#isUsableOnError(old) ? {} : { failureCooldown: 0 }) }
+    const { source } = this.#shared.plan
+    return {
+      grace: 0,
+      ...(source !== undefined && { source }),
+      ...(this.#isUsableOnError(old) ? {} : { failureCooldown: 0 }),
+    }
   }
 
   /**
@@ -237,8 +242,9 @@ export class Exchange {
       if (run.forgo()) return value ?? 'again'
     } catch (error) {
       // The error was reported as an event. A client whose handler has begun is answered by that handler.
-      const code = loadFailure(error) === undefined ? (error as CacheError).code : 'LOAD_FAILED'
-      if (run.forgo()) return this.#withoutLoad(miss, code, isOwn)
+      const own = loadFailure(error) === undefined ? (error as CacheError) : null
+      if (run.forgo())
+        return this.#withoutLoad(miss, own?.code ?? 'LOAD_FAILED', { isOwn, retryAfter: own?.retryAfter })
     } finally {
       run.settle()
     }
@@ -296,11 +302,16 @@ export class Exchange {
    * Answers a request whose load brought nothing, or asks for another turn.
    * @param isOwn whether its own handler ran
    */
-  #withoutLoad({ slot, old }: Miss, code: CacheErrorCode, isOwn = false): Turn {
+  #withoutLoad(
+    { slot, old }: Miss,
+    code: CacheErrorCode,
+    { isOwn = false, retryAfter }: { readonly isOwn?: boolean; readonly retryAfter?: number | undefined } = {},
+  ): Turn {
     const detail = detailOf[code] ?? 'error'
     if (old !== null && this.#isUsableOnError(old)) this.#client.serveOld(old, { detail })
     // All waiters of this age would run the handler at once, which makes a slow handler slower.
-    else if (code in detailOf || this.#patience <= 0) this.#client.putOff(slot.forwarded, detailOf[code] ?? 'wait')
+    else if (code in detailOf || this.#patience <= 0)
+      this.#client.putOff(slot.forwarded, detailOf[code] ?? 'wait', retryAfter)
     else return !isOwn && (code === 'LOAD_FAILED' || code === 'LOAD_TIMEOUT') ? 'failed' : 'again'
     return 'answered'
   }

@@ -9,6 +9,7 @@ import type { IncomingMessage } from 'node:http'
 import { checkOptions, lifetime, oneOf, timeout, integer, boolean, type Check } from '../../core/options/checks.ts'
 import type { Duration } from '../../core/time/duration.ts'
 import { checkedTags } from '../../core/entry/tags.ts'
+import { checkedSource } from '../../core/options/source-plan.ts'
 import { aFunction, aKey, aUser, checkedStatuses, fieldNames, perRequest, someOf, strings } from './option-checks.ts'
 import type { StatusRule } from '../policy/lifetime.ts'
 import { queryRule, type QueryPlan, type QueryRule } from './query-rule.ts'
@@ -106,6 +107,11 @@ export interface CacheResponsesOptions<Request = IncomingMessage, Asker = object
    * replace an error. Default: the `waitTimeout` of the cache.
    */
   readonly waitTimeout?: Duration | undefined
+  /**
+   * The source that the handler loads from: one of the option `sources` of the cache, whose limits then hold for the
+   * handlers that fill the cache. Default: the `source` of the cache.
+   */
+  readonly source?: string | undefined
 }
 
 type Of<Value> = (request: IncomingMessage) => Value
@@ -133,6 +139,7 @@ export interface ResponsePlan {
   readonly maxWaiters: number
   readonly maxVariants: number
   readonly waitTimeout: number | undefined
+  readonly source: string | undefined
 }
 
 const always = new Set([200, 203, 300, 301, 308])
@@ -164,6 +171,7 @@ const defaults: Omit<ResponsePlan, 'query'> = {
   maxWaiters: 10_000,
   maxVariants: 100,
   waitTimeout: undefined,
+  source: undefined,
 }
 
 const checks: Record<keyof CacheResponsesOptions, Check> = {
@@ -189,6 +197,7 @@ const checks: Record<keyof CacheResponsesOptions, Check> = {
   maxWaiters: integer(1),
   maxVariants: integer(1),
   waitTimeout: timeout(1),
+  source: checkedSource,
 }
 
 /**
