@@ -29,7 +29,7 @@ const lasting: Partial<Record<UnavailableReason, WarningCode>> = {
 }
 
 /** How long push may be down while the store answers, in milliseconds: a subscription that broke is soon back. */
-const pushPatience = 5_000
+const pushTimeout = 5_000
 
 /** How many leases a process may lose because it was blocked: one may be an accident, or a laptop that was closed. */
 const mostLost = 1
@@ -163,6 +163,6 @@ class PushWatch {
 
   #wait(): void {
     const passed = (): void => (this.isAway ? this.#wait() : this.#warn())
-    this.#timer = this.#clock.after(pushPatience, passed, 'background')
+    this.#timer = this.#clock.after(pushTimeout, passed, 'background')
   }
 }
