@@ -57,7 +57,7 @@ async function embedded(file) {
  */
 async function complete(file) {
   const parts = (await readFile(join(folder, file), 'utf8')).split(/^-- include (\S+)\n/m)
-  return (await Promise.all(parts.map((part, index) => (index % 2 === 0 ? part : complete(part))))).join('')
+  return (await Promise.all(parts.map(async (part, index) => (index % 2 === 0 ? part : await complete(part))))).join('')
 }
 
 /**

@@ -29,9 +29,9 @@ const lasting: Partial<Record<UnavailableReason, WarningCode>> = {
 }
 
 /** How long push may be down while the store answers, in milliseconds: a subscription that broke is soon back. */
-const pushPatience = 5_000
+const pushTimeout = 5_000
 
-/** How many leases a process may lose because it stood still: one may be an accident, or a laptop that was closed. */
+/** How many leases a process may lose because it was blocked: one may be an accident, or a laptop that was closed. */
 const mostLost = 1
 
 /** The numbers of milliseconds that are probably no ttl: below, seconds were meant; from a year on, a point in time. */
@@ -119,8 +119,8 @@ export function warnOfTrouble(
       push: ({ up }) => push.changed(up),
       lost: ({ blocked }) => {
         if (blocked === undefined || ++lost <= mostLost) return
-        const standstill = `This process lost ${lost} leases, because it stood still, the last time for ${Math.round(blocked)} ms`
-        warn('HERDLESS_LEASE_LOST', `${standstill}: its loads are run again by others`, 'lost')
+        const what = `This process lost ${lost} leases, because it was blocked, the last time for ${Math.round(blocked)} ms`
+        warn('HERDLESS_LEASE_LOST', `${what}: its loads are run again by others`, 'lost')
       },
     },
     numericTtl,
@@ -163,6 +163,6 @@ class PushWatch {
 
   #wait(): void {
     const passed = (): void => (this.isAway ? this.#wait() : this.#warn())
-    this.#timer = this.#clock.after(pushPatience, passed, 'background')
+    this.#timer = this.#clock.after(pushTimeout, passed, 'background')
   }
 }

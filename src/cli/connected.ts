@@ -8,7 +8,7 @@ import { nodeRedisLibrary } from './node-redis.ts'
 import type { Target } from './target.ts'
 
 /** How long a server may take to answer, in milliseconds. */
-export const patience = 5_000
+export const timeout = 5_000
 
 /**
  * Runs a function with a client that is connected to the target, then disconnects it.
@@ -17,7 +17,7 @@ export const patience = 5_000
 export async function connected<T>(target: Target, use: (client: OwnClient['client']) => Promise<T>): Promise<T> {
   const library = await clientLibrary('It')
   const way = wayTo(target, library)
-  const own = library.open(way, patience)
+  const own = library.open(way, timeout)
   let trouble: unknown
   own.onError((error) => (trouble ??= error))
   try {

@@ -5,7 +5,7 @@ import { reasonOf } from '../redis/connection/unavailable-reason.ts'
 import type { Address } from './library.ts'
 
 /** How long a server may take to show whether it speaks TLS, in milliseconds. */
-const patience = 2_000
+const timeout = 2_000
 
 /** Where a server was asked, and whether by TLS. */
 export interface AskedAt {
@@ -55,7 +55,7 @@ function speaks(socket: Socket): Promise<boolean> {
       socket.destroy()
       resolve(spoke)
     }
-    socket.setTimeout(patience, () => end(false))
+    socket.setTimeout(timeout, () => end(false))
     socket.on('error', () => end(false))
     socket.on('close', () => end(false))
     socket.on('spoke', () => end(true))

@@ -4,7 +4,7 @@ import { longestLife } from '../core/time/duration.ts'
 import { openCache } from '../core/cache/open-cache.ts'
 import { checkKey } from '../core/entry/key.ts'
 import { redisStore, type RedisClient } from '../redis/index.ts'
-import { connected, patience } from './connected.ts'
+import { connected, timeout } from './connected.ts'
 import { ending, UsageError } from './ending.ts'
 import { asJson, asLine, inUnits } from './lines.ts'
 import { namespaceFound, nothingIn } from './namespaces.ts'
@@ -74,7 +74,7 @@ async function explained(client: RedisClient, key: string, given: string | undef
 }
 
 async function explanationIn(client: RedisClient, namespace: string, key: string): Promise<Explanation> {
-  const settings = { namespace, grace: longestLife, commandTimeout: patience }
+  const settings = { namespace, grace: longestLife, commandTimeout: timeout }
   await using cache = openCache(settings, () => redisStore(client, { wakeUp: 'poll' }))
   return await cache.explain(key)
 }

@@ -12,7 +12,7 @@ export function ioredisLibrary(library: Ioredis): ClientLibrary {
   return {
     name: 'ioredis',
     parse: (url) => parsed(new library.Redis(url, { lazyConnect: true }).options),
-    open: (way, patience) => ownClient(clientOf(library, way, patience)),
+    open: (way, timeout) => ownClient(clientOf(library, way, timeout)),
   }
 }
 
@@ -29,17 +29,17 @@ function parsed({ username, password, db, tls, family, path, host, port }: Redis
   }
 }
 
-function clientOf(library: Ioredis, way: TargetWay, patience: number): Redis | Cluster {
+function clientOf(library: Ioredis, way: TargetWay, timeout: number): Redis | Cluster {
   const { addresses, kind, master, tls, database, username, password, family } = way
-  const impatient = {
+  const timeouts = {
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(family !== undefined && { family }),
     ...(tls !== null && { tls }),
     db: database,
     replyMapping: 'legacy' as const,
-    connectTimeout: patience,
-    commandTimeout: patience,
+    connectTimeout: timeout,
+    commandTimeout: timeout,
     disconnectTimeout: 100,
     maxRetriesPerRequest: 0,
   }
@@ -49,11 +49,11 @@ function clientOf(library: Ioredis, way: TargetWay, patience: number): Redis | C
       return new library.Cluster(places, {
         lazyConnect: true,
         clusterRetryStrategy: () => null,
-        redisOptions: impatient,
+        redisOptions: timeouts,
       })
     case 'sentinel':
       return new library.Redis({
-        ...impatient,
+        ...timeouts,
         lazyConnect: true,
         sentinels: places,
         name: master,
@@ -62,7 +62,7 @@ function clientOf(library: Ioredis, way: TargetWay, patience: number): Redis | C
       })
     case 'server':
       return new library.Redis({
-        ...impatient,
+        ...timeouts,
         ...addresses[0],
         lazyConnect: true,
         enableReadyCheck: false,

@@ -40,6 +40,6 @@ export interface ClientLibrary {
   readonly name: 'ioredis' | 'node-redis'
   /** Parses a URL as the library does, without a connection. */
   parse(url: string): Credentials & { readonly address: Address }
-  /** @param patience how long a connection or a command may take, in milliseconds */
-  open(way: TargetWay, patience: number): OwnClient
+  /** @param timeout how long a connection or a command may take, in milliseconds */
+  open(way: TargetWay, timeout: number): OwnClient
 }

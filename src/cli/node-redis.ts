@@ -30,7 +30,7 @@ export function nodeRedisLibrary(library: NodeRedis): ClientLibrary {
   return {
     name: 'node-redis',
     parse: (url) => parsed(library, url),
-    open: (way, patience) => ownClient(clientOf(library, way, patience), patience),
+    open: (way, timeout) => ownClient(clientOf(library, way, timeout), timeout),
   }
 }
 
@@ -49,11 +49,11 @@ function parsed(library: NodeRedis, url: string): Credentials & { readonly addre
   }
 }
 
-function clientOf(library: NodeRedis, way: TargetWay, patience: number): AnyClient {
+function clientOf(library: NodeRedis, way: TargetWay, timeout: number): AnyClient {
   const { addresses, kind, master, tls, database, username, password } = way
   const socket = {
     ...(tls !== null && { ...tls, tls: true as const }),
-    connectTimeout: patience,
+    connectTimeout: timeout,
     reconnectStrategy: false as const,
   }
   const login = { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
@@ -84,17 +84,17 @@ function clientOf(library: NodeRedis, way: TargetWay, patience: number): AnyClie
   }
 }
 
-function ownClient(client: AnyClient, patience: number): OwnClient {
+function ownClient(client: AnyClient, timeout: number): OwnClient {
   const messages: (() => void)[] = []
   const errors: ((error: unknown) => void)[] = []
   const heard = (error: unknown): void => errors.forEach((listener) => listener(error))
   for (const event of ['error', 'node-error', 'client-error']) client.on(event, heard)
-  const within = <T>(promise: Promise<T>): Promise<T> => inTime(promise, patience)
+  const within = <T>(promise: Promise<T>): Promise<T> => inTime(promise, timeout)
   // Only of one server.
   const own = client as unknown as ServerClient
   const port = portOf(client)
   return {
-    client: { ...patientPort(port, within), disconnect: () => end(client) },
+    client: { ...timedPort(port, within), disconnect: () => end(client) },
     connect: () => within(client.connect()),
     call: (command, args) => within(own.sendCommand([command, ...args.map(String)])),
     subscribe: (channel) => within(own.subscribe(channel, () => messages.forEach((listener) => listener()))),
@@ -113,7 +113,7 @@ function end(client: AnyClient): void {
 }
 
 /** A port on which no command takes for ever: node-redis waits for ever for a reply. */
-function patientPort(port: RedisPort, within: <T>(promise: Promise<T>) => Promise<T>): RedisPort {
+function timedPort(port: RedisPort, within: <T>(promise: Promise<T>) => Promise<T>): RedisPort {
   return {
     isCluster: port.isCluster,
     keyPrefix: port.keyPrefix,
@@ -129,10 +129,10 @@ function patientPort(port: RedisPort, within: <T>(promise: Promise<T>) => Promis
   }
 }
 
-async function inTime<T>(promise: Promise<T>, patience: number): Promise<T> {
+async function inTime<T>(promise: Promise<T>, timeout: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('Command timed out')), patience)
+    timer = setTimeout(() => reject(new Error('Command timed out')), timeout)
   })
   try {
     return await Promise.race([promise, late])

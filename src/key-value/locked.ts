@@ -71,10 +71,10 @@ export function locked(keyValue: KeyValue, lock: Lock): Store {
   return new LockedStore(keyValue, lock)
 }
 
-/** A record to write, or `null` to leave it unchanged, and the answer of the command. */
+/** A record to write, or `null` to leave it unchanged, and the result of the command. */
 interface Change<T> {
   readonly record: KeyRecord | null
-  readonly answer: T
+  readonly result: T
 }
 
 class LockedStore implements Store {
@@ -119,12 +119,12 @@ class LockedStore implements Store {
   fill(lease: Lease, value: NewValue): Promise<boolean> {
     const { tags = [], ttl: fresh, grace } = value
     return this.#change<boolean>(lease.key, async (record, now) => {
-      if (!isHeldBy(record, lease, now)) return { record: null, answer: record.value?.token === lease.token }
+      if (!isHeldBy(record, lease, now)) return { record: null, result: record.value?.token === lease.token }
       const since = record.held.since
       if (tags.length > 0 && !(await this.#tags.mark(tags, since, fresh + grace))) {
-        return { record: { ...record, held: undefined }, answer: false }
+        return { record: { ...record, held: undefined }, result: false }
       }
-      return { record: written({ version: Number(lease.fence), token: lease.token, since, now }, value), answer: true }
+      return { record: written({ version: Number(lease.fence), token: lease.token, since, now }, value), result: true }
     })
   }
 
@@ -142,17 +142,17 @@ class LockedStore implements Store {
 
   #giveUp(key: string, token: string): Promise<boolean> {
     return this.#change(key, (record, now) => {
-      if (!isHeldBy(record, { token }, now)) return { record: null, answer: false }
-      return { record: { ...record, held: undefined }, answer: true }
+      if (!isHeldBy(record, { token }, now)) return { record: null, result: false }
+      return { record: { ...record, held: undefined }, result: true }
     })
   }
 
   renew(leases: readonly Lease[]): Promise<boolean>[] {
     return leases.map((lease) =>
       this.#change(lease.key, (record, now) => {
-        if (!isHeldBy(record, lease, now)) return { record: null, answer: false }
+        if (!isHeldBy(record, lease, now)) return { record: null, result: false }
         const held = { ...record.held, until: now + lease.ttl, renewals: (record.held.renewals ?? 0) + 1 }
-        return { record: { ...record, held }, answer: true }
+        return { record: { ...record, held }, result: true }
       }),
     )
   }
@@ -165,14 +165,14 @@ class LockedStore implements Store {
       const since = await this.#tags.now(key)
       const good = tags.length === 0 || (await this.#tags.mark(tags, since, fresh + grace))
       const late = performance.now() - sentAt > within
-      return { record: late || !good ? { version } : written({ version, token, since, now }, value), answer: undefined }
+      return { record: late || !good ? { version } : written({ version, token, since, now }, value), result: undefined }
     })
   }
 
   invalidate(key: string, how: Invalidation = 'hard'): Promise<void> {
     return this.#change<void>(key, ({ version, value }, now) => {
       const kept = how === 'soft' && value !== undefined ? { value: softened(value, now) } : {}
-      return { record: { version, ...kept }, answer: undefined }
+      return { record: { version, ...kept }, result: undefined }
     })
   }
 
@@ -190,13 +190,13 @@ class LockedStore implements Store {
 
   #endWithout(lease: Lease, failure: Failure | null, duration: number, tags: readonly string[]): Promise<boolean> {
     return this.#change<boolean>(lease.key, async (record, now) => {
-      if (!isHeldBy(record, lease, now)) return { record: null, answer: record.rest?.token === lease.token }
+      if (!isHeldBy(record, lease, now)) return { record: null, result: record.rest?.token === lease.token }
       const { since } = record.held
       if (tags.length > 0 && !(await this.#tags.mark(tags, since, duration))) {
-        return { record: { ...record, held: undefined }, answer: false }
+        return { record: { ...record, held: undefined }, result: false }
       }
       const rest = { token: lease.token, until: now + duration, failure, ...(tags.length > 0 && { tags, since }) }
-      return { record: { ...record, held: undefined, rest }, answer: true }
+      return { record: { ...record, held: undefined, rest }, result: true }
     })
   }
 
@@ -228,11 +228,11 @@ class LockedStore implements Store {
    */
   #change<T>(key: string, change: (record: KeyRecord, now: number) => Change<T> | Promise<Change<T>>): Promise<T> {
     const work = async (lease: LockLease): Promise<T> => {
-      const { record, answer } = await change(recordFrom(await this.#keyValue.get(key)), Date.now())
-      if (record === null) return answer
+      const { record, result } = await change(recordFrom(await this.#keyValue.get(key)), Date.now())
+      if (record === null) return result
       lease.assertValid(margin)
       await this.#keyValue.set(key, bytesOf(record), Math.max(0, endOf(record) - Date.now()) + remembered)
-      return answer
+      return result
     }
     return this.#lock.run(shortName(`cache:${key}`), work, { ttl })
   }
@@ -243,17 +243,17 @@ function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: n
   const { value, held, rest } = record
   const decision = decideClaim(record, request, now)
   if (decision === 'fresh' && value !== undefined) {
-    return { record: null, answer: { state: 'fresh', entry: seen(value, now) } }
+    return { record: null, result: { state: 'fresh', entry: seen(value, now) } }
   }
   const stale = entryOf(record, now)
   if (decision === 'wait' && held !== undefined) {
     const nothing = (): void => undefined
     const wait = { outcome: new Promise<never>(nothing), pushed: false, leaseLeft: held.until - now, leave: nothing }
-    return { record: null, answer: { state: 'wait', token: held.token, context: held.context, stale, ...wait } }
+    return { record: null, result: { state: 'wait', token: held.token, context: held.context, stale, ...wait } }
   }
   if (decision === 'rest' && rest !== undefined) {
     const { failure } = rest
-    return { record: null, answer: failure === null ? { state: 'pass' } : { state: 'failed', failure, stale } }
+    return { record: null, result: failure === null ? { state: 'pass' } : { state: 'failed', failure, stale } }
   }
   const own = decision === 'again' ? held : undefined
   const version = own === undefined ? nextVersion(record, now) : record.version
@@ -262,7 +262,7 @@ function claimed(record: KeyRecord, now: number, request: ClaimRequest, epoch: n
   const lease = { ...granted, token, until: now + leaseTtl, since: own?.since ?? epoch, holder, context }
   return {
     record: { version, value, held: lease },
-    answer: { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale },
+    result: { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale },
   }
 }
 

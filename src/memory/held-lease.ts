@@ -23,5 +23,5 @@ export interface Rest {
   readonly tags: readonly string[]
   /** The epoch of tags when its load began. */
   readonly since: number
-  readonly answer: { readonly state: 'failed'; readonly failure: Failure } | { readonly state: 'pass' }
+  readonly outcome: { readonly state: 'failed'; readonly failure: Failure } | { readonly state: 'pass' }
 }

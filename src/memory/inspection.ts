@@ -34,7 +34,7 @@ export class MemoryInspection implements Inspection {
     const value = values.peek(key)
     const rest = resting.peek(key)
     const left = rest === undefined ? 0 : rest.until - now
-    const failure = rest?.answer.state === 'failed' ? rest.answer.failure : null
+    const failure = rest?.outcome.state === 'failed' ? rest.outcome.failure : null
     return {
       ...(value === undefined ? nothing : inspected(seen(value, now), value.since, tags.epochs(value.tags), now)),
       lease: this.#lease(key, now),

@@ -24,6 +24,6 @@ export function memoryLock(options: MemoryLockOptions = {}): Lock {
     options,
     checks,
   )
-  // Memory answers at once. A missing answer means that this process itself is paused.
+  // Memory replies at once. A missing reply means that this process itself is paused.
   return new FleetLock(new MemoryLocks(clock), { plan: { ...lockDefaults, ...plan }, commandTimeout: 60_000, clock })
 }

@@ -82,7 +82,7 @@ export class MemoryStore implements Store {
     const stale = value !== undefined && value.staleUntil > now ? seen(value, now) : null
     if (decision === 'wait' && held !== undefined) return this.#wait(held, now, stale)
     if (decision === 'rest' && rest !== undefined) {
-      return rest.answer.state === 'pass' ? rest.answer : { ...rest.answer, stale }
+      return rest.outcome.state === 'pass' ? rest.outcome : { ...rest.outcome, stale }
     }
     this.#resting.delete(key)
     const version = held?.version ?? (this.#version = Math.max(microseconds(this.clock), this.#version + 1))
@@ -242,7 +242,7 @@ export class MemoryStore implements Store {
     return rest !== undefined && this.#tags.endOf(rest) < Number.POSITIVE_INFINITY ? undefined : rest
   }
 
-  #endWithout(lease: Lease, answer: Rest['answer'], duration: number, tags: readonly string[]): boolean {
+  #endWithout(lease: Lease, outcome: Rest['outcome'], duration: number, tags: readonly string[]): boolean {
     const { key, token } = lease
     const held = this.#ours(lease)
     if (held === null) return this.#resting.peek(key)?.token === token
@@ -252,8 +252,8 @@ export class MemoryStore implements Store {
       return false
     }
     // Kept even if it is no answer any more, because the command may be sent twice.
-    this.#resting.set(key, { answer, token, tags, since, until: this.clock.now() + duration })
-    this.#end(key, held, answer)
+    this.#resting.set(key, { outcome, token, tags, since, until: this.clock.now() + duration })
+    this.#end(key, held, outcome)
     return true
   }
 

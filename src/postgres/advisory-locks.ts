@@ -99,7 +99,7 @@ export class AdvisoryLocks implements LockBackend {
     try {
       return (await held.session.ask('SELECT pg_advisory_unlock($1::text::bigint)', [keyOf(hold.name)])) === true
     } finally {
-      // Not before the answer: the server would grant a lock that the session still holds a second time.
+      // Not before the reply: the server would grant a lock that the session still holds a second time.
       this.#forget(held)
     }
   }

@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto'
 import type { Database } from './client.ts'
 
 /** How long the first waiter waits for the listening connection, in milliseconds. */
-const patience = 250
+const timeout = 250
 
 /** The most messages that are kept for requests under way. */
 const mostEarly = 256
 
 /**
  * The inbox of this process: one channel, on a connection of its own, for the message that it is a waiter's turn. A
- * message may overtake the answer to the request that enlisted the waiter. So while a request is under way, messages
+ * message may overtake the reply to the request that enlisted the waiter. So while a request is under way, messages
  * are kept.
  */
 export class NotificationInbox {
@@ -66,7 +66,7 @@ export class NotificationInbox {
   #listen(): Promise<void> {
     this.#name = `herdless_${randomBytes(12).toString('hex')}`
     return new Promise((resolve) => {
-      const timer = timers.setTimeout(resolve, patience)
+      const timer = timers.setTimeout(resolve, timeout)
       timer.unref()
       const listening = (): void => {
         this.#up = true

@@ -47,7 +47,7 @@ export class PostgresLocks implements LockBackend {
     const values = [shortName(name), token, inbox, ttl, waits, placeKept]
     const query = `SELECT state, its_fence, rest FROM ${at}herdless_lock_take($1, $2, $3, $4, $5, $6)`
     const [row = []] = await this.#database.query(query, values).catch((error: unknown) => {
-      // Unless the database itself refused, it may have granted a lock whose answer is lost.
+      // Unless the database itself refused, it may have granted a lock whose reply is lost.
       if (!saidByDatabase(error)) ignoreRejection(this.#giveBack(name, token, token))
       throw error
     })

@@ -9,23 +9,23 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'f97b28b4a62225f8ddd271aca865a64404544a65',
+  sha1: 'da581f7070b7bad4d07a603c00ee4c89261f9df7',
   lua: `local function eachKey(work)
   local many = tonumber(ARGV[1])
   local keys, args = #KEYS / many, (#ARGV - 1) / many
-  local answers = {}
+  local replies = {}
   local bad = 0
   for each = 0, many - 1 do
-    local good, answer = pcall(
+    local good, reply = pcall(
       work,
       {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
       {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
     )
-    if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
-    if answer.err then bad = bad + 1 end
-    answers[each + 1] = answer
+    if not good then reply = {err = type(reply) == 'table' and reply.err or tostring(reply)} end
+    if reply.err then bad = bad + 1 end
+    replies[each + 1] = reply
   end
-  return bad == many and answers[1] or answers
+  return bad == many and replies[1] or replies
 end
 local function isHeard(inbox)
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
@@ -180,23 +180,23 @@ return epoch
 
 export const fill: Script = {
   name: 'fill',
-  sha1: 'cf5ddc74decddc4ca546b96aaf4609b9d5bed1cc',
+  sha1: 'b628a02b19c71f0aeec0bb219ae8f7c6f37b4ea7',
   lua: `local function eachKey(work)
   local many = tonumber(ARGV[1])
   local keys, args = #KEYS / many, (#ARGV - 1) / many
-  local answers = {}
+  local replies = {}
   local bad = 0
   for each = 0, many - 1 do
-    local good, answer = pcall(
+    local good, reply = pcall(
       work,
       {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
       {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
     )
-    if not good then answer = {err = type(answer) == 'table' and answer.err or tostring(answer)} end
-    if answer.err then bad = bad + 1 end
-    answers[each + 1] = answer
+    if not good then reply = {err = type(reply) == 'table' and reply.err or tostring(reply)} end
+    if reply.err then bad = bad + 1 end
+    replies[each + 1] = reply
   end
-  return bad == many and answers[1] or answers
+  return bad == many and replies[1] or replies
 end
 local function tellWaiters(fields, message)
   for _, field in ipairs(fields) do
@@ -269,6 +269,29 @@ return ours
 `,
 }
 
+export const invalidateTags: Script = {
+  name: 'invalidate-tags',
+  sha1: '3f45853049213594a322fd4349709d9719d70c6e',
+  lua: `local function counted(text)
+  local number = tonumber(text or 0)
+  return number and number < 9007199254740991 and number or 0
+end
+local time = redis.call('TIME')
+local epoch = counted(redis.call('GET', KEYS[1]))
+epoch = string.format('%.0f', math.max(time[1] * 1000000 + time[2], epoch + 1))
+redis.call('SET', KEYS[1], epoch, 'PX', 2592000000)
+for index = 3, #KEYS do
+  local epochs = epoch
+  if ARGV[2] == 'soft' then
+    local hard = string.match(redis.call('GET', KEYS[index]) or '', '^%d+')
+    if hard then epochs = hard .. ' ' .. epoch end
+  end
+  redis.call('SET', KEYS[index], epochs, 'PX', math.max(redis.call('PTTL', KEYS[index]), ARGV[1]))
+end
+return redis.call('PTTL', KEYS[2]) < 0 and 0 or 1
+`,
+}
+
 export const keepCopies: Script = {
   name: 'keep-copies',
   sha1: '675d9999b50ac50e8f128c52d5c7b2ce5365b1bc',
@@ -292,7 +315,7 @@ return 1
 
 export const look: Script = {
   name: 'look',
-  sha1: '1058d223b4a9473b48892d276ccc39d89d465ec9',
+  sha1: 'b7749c51d3a48d8d8257cf12c7c3548acd116c3f',
   lua: `local time = redis.call('TIME')
 local value = KEYS[2] and redis.pcall('GET', KEYS[2])
 local lease = redis.pcall('HMGET', KEYS[1], 'state', 'token', 'version', 'since', 'renewals', 'holder', 'error', 'ttl', 'answers', 'context')
@@ -306,9 +329,9 @@ else
     if string.sub(field, 1, 1) == '>' then waiting = waiting + 1 end
   end
 end
-local answer = {time[1] * 1000000 + time[2], type(value) == 'string' and value, left, waiting}
-for field = 1, 10 do answer[4 + field] = lease[field] or false end
-return answer
+local reply = {time[1] * 1000000 + time[2], type(value) == 'string' and value, left, waiting}
+for field = 1, 10 do reply[4 + field] = lease[field] or false end
+return reply
 `,
 }
 
@@ -594,54 +617,54 @@ return {grant, holds, #others + 1, waiting, permits, again, inbox ~= '' and 1 or
 
 export const prolong: Script = {
   name: 'prolong',
-  sha1: '102de270af5dc6ac03ab852c0d64b4da1008e6dc',
-  lua: `local answers = {}
+  sha1: 'e769603f7e0491cbefb1c8a5328aef200d553dca',
+  lua: `local replies = {}
 for index, lockKey in ipairs(KEYS) do
   local holder = redis.pcall('GET', lockKey)
   local ours = holder == ARGV[2 * index - 1]
   if ours then redis.call('PEXPIRE', lockKey, ARGV[2 * index]) end
-  answers[index] = ours and 1 or 0
+  replies[index] = ours and 1 or 0
 end
-return answers
+return replies
 `,
 }
 
 export const release: Script = {
   name: 'release',
-  sha1: '229a10262460f3cd2fb963324109c4d4ad31233b',
+  sha1: 'e8a00f1a92767a78f20211272afd3587bd0a3696',
   lua: `local function tellWaiters(fields, message)
   for _, field in ipairs(fields) do
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
   end
 end
-local answers = {}
+local replies = {}
 for each, leaseKey in ipairs(KEYS) do
   local token, tell = ARGV[2 * each], ARGV[2 * each + 1]
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'inbox')
   if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
-  answers[each] = 0
+  replies[each] = 0
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     local fields = redis.call('HKEYS', leaseKey)
     redis.call('DEL', leaseKey)
     tellWaiters(fields, 'a' .. token)
     if tell ~= '' and lease[3] and lease[3] ~= '' then redis.pcall('PUBLISH', lease[3], 'a' .. token) end
-    answers[each] = 1
+    replies[each] = 1
   end
 end
-return answers
+return replies
 `,
 }
 
 export const renew: Script = {
   name: 'renew',
-  sha1: 'a20ff1c867cd839e4bfc97ca67524a2cf1b6710e',
+  sha1: 'ecd3ff9f9674e6ae353bbfcd06796e90fc581802',
   lua: `local function isHeard(inbox)
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
   if not listeners.err then return listeners[2] > 0 end
 end
 local inbox = ARGV[1]
 local watched = inbox ~= '' and isHeard(inbox)
-local answers = {}
+local replies = {}
 for index, key in ipairs(KEYS) do
   local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
   local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals', 'suspect')
@@ -652,12 +675,12 @@ for index, key in ipairs(KEYS) do
     if lease[5] then redis.call('HDEL', key, 'suspect') end
     if watched and not lease[3] then redis.call('HSET', key, 'inbox', inbox, 'watched', '1') end
     if lease[3] and not watched then redis.call('HDEL', key, 'watched') end
-    answers[index] = 1
+    replies[index] = 1
   else
-    answers[index] = 0
+    replies[index] = 0
   end
 end
-return answers
+return replies
 `,
 }
 
@@ -768,28 +791,5 @@ if waits ~= 'no' then
 end
 local tells = not holder or string.find(holder, '^[%w_-]+$') and #holder == 16 or address or string.find(holder, '^[%w_-]+@herdless:')
 return {0, left, tells and 1 or 0}
-`,
-}
-
-export const voidTags: Script = {
-  name: 'void-tags',
-  sha1: '3f45853049213594a322fd4349709d9719d70c6e',
-  lua: `local function counted(text)
-  local number = tonumber(text or 0)
-  return number and number < 9007199254740991 and number or 0
-end
-local time = redis.call('TIME')
-local epoch = counted(redis.call('GET', KEYS[1]))
-epoch = string.format('%.0f', math.max(time[1] * 1000000 + time[2], epoch + 1))
-redis.call('SET', KEYS[1], epoch, 'PX', 2592000000)
-for index = 3, #KEYS do
-  local epochs = epoch
-  if ARGV[2] == 'soft' then
-    local hard = string.match(redis.call('GET', KEYS[index]) or '', '^%d+')
-    if hard then epochs = hard .. ' ' .. epoch end
-  end
-  redis.call('SET', KEYS[index], epochs, 'PX', math.max(redis.call('PTTL', KEYS[index]), ARGV[1]))
-end
-return redis.call('PTTL', KEYS[2]) < 0 and 0 or 1
 `,
 }

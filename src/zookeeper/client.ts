@@ -30,7 +30,7 @@ export interface Stat {
   readonly czxid: Buffer
 }
 
-/** The callback of a call: an error, with a ZooKeeper `code` if it is the server's, or an answer. */
+/** The callback of a call: an error, with a ZooKeeper `code` if it is the server's, or a reply. */
 export type Callback<T> = (error: object | null, value: T) => void
 
 /** The error codes of ZooKeeper. */
@@ -39,13 +39,13 @@ const errorCodes = { connectionLoss: -4, noNode: -101, nodeExists: -110, notEmpt
 /** The flags of ZooKeeper for creating a node. */
 export const createModes = { persistent: 0, ephemeralSequential: 3 }
 
-/** Whether an error is one of these answers of the server. */
+/** Whether an error is one of these replies of the server. */
 export function says(error: unknown, ...codes: readonly (keyof typeof errorCodes)[]): boolean {
   return codes.some((code) => (error as { code?: unknown } | null)?.code === errorCodes[code])
 }
 
 /** The result of a call with a callback. */
-export function answer<T>(ask: (callback: Callback<T>) => void): Promise<T> {
+export function replyTo<T>(ask: (callback: Callback<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     ask((error, value) => (error ? reject(error) : resolve(value)))
   })

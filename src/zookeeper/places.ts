@@ -1,6 +1,6 @@
 import { timers } from '../core/time/clock.ts'
 import { ignoreRejection } from '../core/errors.ts'
-import { answer, createModes, says, type Stat, type ZooKeeperClient } from './client.ts'
+import { replyTo, createModes, says, type Stat, type ZooKeeperClient } from './client.ts'
 import type { Session } from './session.ts'
 
 /** The pause before a call that failed with its connection is repeated, in milliseconds. */
@@ -47,7 +47,7 @@ export class Places {
     const client = await this.#session.client()
     const [children, stat] = await Promise.all([
       childrenOf(client, parent),
-      answer<Stat | null>((callback) => client.exists(path, callback)),
+      replyTo<Stat | null>((callback) => client.exists(path, callback)),
     ])
     if (stat === null) return 'gone'
     const mine = numberOf(path)
@@ -67,7 +67,7 @@ export class Places {
     watchers.add(tell)
     const stop = (): void => void watchers.delete(tell)
     try {
-      const there = await answer<Stat | null>((callback) =>
+      const there = await replyTo<Stat | null>((callback) =>
         client.exists(path, this.#watcherOf(path, watchers), callback),
       )
       if (there !== null) return stop
@@ -86,7 +86,7 @@ export class Places {
   async confirm({ path }: Place): Promise<boolean> {
     const client = await this.#session.client()
     try {
-      await answer<void>((callback) => client.setData(path, nothing, callback))
+      await replyTo<void>((callback) => client.setData(path, nothing, callback))
       return true
     } catch (error) {
       if (says(error, 'noNode', 'sessionExpired')) return false
@@ -95,7 +95,7 @@ export class Places {
   }
 
   /**
-   * Removes a place; resolves with whether it existed. Repeats the call until the answer is known or the session is
+   * Removes a place; resolves with whether it existed. Repeats the call until the reply is known or the session is
    * over.
    */
   remove({ path, parent }: Place): Promise<boolean> {
@@ -117,17 +117,17 @@ export class Places {
           .transaction()
           .create(parent, createModes.persistent)
           .create(child, createModes.ephemeralSequential)
-        const results = await answer<readonly { readonly path?: string }[]>((callback) => made.commit(callback))
+        const results = await replyTo<readonly { readonly path?: string }[]>((callback) => made.commit(callback))
         return String(results[1]?.path)
       } catch (error) {
         if (says(error, 'noNode')) {
-          await answer<void>((callback) => client.mkdirp(this.#root, callback))
+          await replyTo<void>((callback) => client.mkdirp(this.#root, callback))
           continue
         }
         if (!says(error, 'nodeExists')) throw error
       }
       try {
-        return await answer<string>((callback) => client.create(child, createModes.ephemeralSequential, callback))
+        return await replyTo<string>((callback) => client.create(child, createModes.ephemeralSequential, callback))
       } catch (error) {
         // The last place has just been removed together with the parent.
         if (!says(error, 'noNode')) throw error
@@ -142,7 +142,7 @@ export class Places {
     await Promise.all(ours.map((child) => this.remove({ path: `${parent}/${child}`, parent })))
   }
 
-  /** Repeats a call that failed with its connection, with a pause in between, until its answer is known. */
+  /** Repeats a call that failed with its connection, with a pause in between, until its reply is known. */
   async #persistently<T>(run: (client: ZooKeeperClient) => Promise<T>): Promise<T> {
     for (;;) {
       const client = await this.#session.client()
@@ -166,7 +166,7 @@ export class Places {
 }
 
 async function childrenOf(client: ZooKeeperClient, parent: string): Promise<string[]> {
-  return await answer<string[]>((callback) => client.getChildren(parent, callback)).catch((error: unknown) => {
+  return await replyTo<string[]>((callback) => client.getChildren(parent, callback)).catch((error: unknown) => {
     if (says(error, 'noNode')) return []
     throw error
   })
@@ -176,10 +176,10 @@ async function childrenOf(client: ZooKeeperClient, parent: string): Promise<stri
 async function removed(client: ZooKeeperClient, path: string, parent: string): Promise<void> {
   try {
     const both = client.transaction().remove(path).remove(parent)
-    await answer<unknown>((callback) => both.commit(callback))
+    await replyTo<unknown>((callback) => both.commit(callback))
   } catch (error) {
     if (!says(error, 'notEmpty')) throw error
-    await answer<void>((callback) => client.remove(path, callback))
+    await replyTo<void>((callback) => client.remove(path, callback))
   }
 }
 

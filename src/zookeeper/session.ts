@@ -81,7 +81,7 @@ function isConnected(client: ZooKeeperClient): boolean {
 /** Ends a client of the lock's own, in any state. */
 function end(client: ZooKeeperClient): void {
   if (isConnected(client)) return client.close()
-  // A client that is closed while it connects would misread the server's next answer, and one that is not closed would
+  // A client that is closed while it connects would misread the server's next reply, and one that is not closed would
   // reconnect for ever. So it stops trying, and is closed if it connects all the same.
   client.on('connected', () => client.close())
   const { connectionManager } = client as { connectionManager?: { connect?: () => void; socket?: { destroy(): void } } }

@@ -57,7 +57,7 @@ test('a fault excuses a ghost until a second and a half after it', () => {
   expect(said([...fault(200, 1_000), ...leased({ from: 0, to: 300 }, { from: 0, to: 2_600 })])).toHaveLength(1)
 })
 
-test('a process that stands still is not blamed for what it holds', () => {
+test('a process that is blocked is not blamed for what it holds', () => {
   const stands: Happening[] = [
     { what: 'stopped', at: 150, process: 0 },
     { what: 'resumed', at: 3_000, process: 0 },

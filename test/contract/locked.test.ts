@@ -27,5 +27,5 @@ storeContract({
     const lock = memoryLock()
     return { stores: [locked(keyValue, lock), locked(keyValue, lock)], close: () => lock.close() }
   },
-  patience: 60_000,
+  timeout: 60_000,
 })

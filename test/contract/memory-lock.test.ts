@@ -12,5 +12,5 @@ lockContract({
     const lock = () => new FleetLock(memory, { plan: lockDefaults, commandTimeout: 60_000 })
     return { locks: [lock(), lock(), lock()], close: async () => {} }
   },
-  patience: 60_000,
+  timeout: 60_000,
 })

@@ -9,5 +9,5 @@ storeContract({
     const store = memoryStore()
     return { stores: [store, store], close: async () => undefined }
   },
-  patience: 60_000,
+  timeout: 60_000,
 })

@@ -57,7 +57,7 @@ describe.skipIf(reason !== undefined)(`in PostgreSQL${reason ? ` (${reason})` : 
             void (await Promise.all([...opened, { end: () => looking.end() }].map(({ end }) => end()))),
         }
       },
-      patience: 60_000,
+      timeout: 60_000,
     })
   }
 })

@@ -12,7 +12,7 @@ export interface Kind<Options = object> {
 }
 
 /** So that nothing is given up because the machine is busy. */
-export const patience = 60_000
+export const timeout = 60_000
 
 /**
  * Those of the kinds on which a suite runs: the first alone in the gate, which asks of the others only what the suite of clients asks, and all of
@@ -36,7 +36,7 @@ export function declareStores(on: string, kinds: readonly Kind<RedisStoreOptions
         if (clients.length === 0) clients.push(connect(), connect())
         return { stores: clients.map((client) => redisStore(client, options)), close: async () => undefined }
       },
-      patience,
+      timeout,
     })
   }
 }
@@ -52,12 +52,12 @@ export function declareLocks(on: string, kinds: readonly Kind<RedisLockOptions>[
         const ports = clients.map(portOf)
         await Promise.all(ports.map((port) => port.call('time', null, [])))
         return {
-          locks: clients.map((client) => redisLock(client, { commandTimeout: patience, ...options })),
+          locks: clients.map((client) => redisLock(client, { commandTimeout: timeout, ...options })),
           waiting: async (lock) => Number(await ports[0]?.call('zcard', `{lock:${lock}}:queue`, [])),
           close: async () => clients.forEach(disconnect),
         }
       },
-      patience,
+      timeout,
     })
   }
 }
@@ -72,7 +72,7 @@ export function declareClients(on: string, kinds: readonly Kind[]): void {
         const client = connect()
         return { port: portOf(client), close: async () => disconnect(client) }
       },
-      patience,
+      timeout,
     })
   }
 }

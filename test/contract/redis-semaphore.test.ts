@@ -4,7 +4,7 @@ import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redisSemaphore } from '../../src/redis/index.ts'
 import { lockContract } from '../../src/testing/index.ts'
 import { disconnect, nodeRedis, type OpenClient } from '../support/node-redis.ts'
-import { patience } from './redis-clients.ts'
+import { timeout } from './redis-clients.ts'
 
 const ioredis = (): OpenClient => new Redis(inject('redisUrl'))
 const kinds = [
@@ -25,12 +25,12 @@ for (const { name, connect, options } of kinds) {
       const ports = clients.map(portOf)
       await Promise.all(ports.map((port) => port.call('time', null, [])))
       return {
-        locks: clients.map((client) => redisSemaphore(client, { permits: 1, commandTimeout: patience, ...options })),
+        locks: clients.map((client) => redisSemaphore(client, { permits: 1, commandTimeout: timeout, ...options })),
         waiting: async (lock) => Math.max(0, Number(await ports[0]?.call('hlen', `semaphore:${lock}`, [])) - 1),
         close: async () => clients.forEach(disconnect),
       }
     },
-    patience,
+    timeout,
   })
 }
 

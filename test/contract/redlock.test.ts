@@ -55,6 +55,6 @@ for (const [name, connect] of Object.entries(kinds)) {
         },
       }
     },
-    patience: 60_000,
+    timeout: 60_000,
   })
 }

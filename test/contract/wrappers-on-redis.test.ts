@@ -33,5 +33,5 @@ storeContract({
       },
     }
   },
-  patience: 60_000,
+  timeout: 60_000,
 })

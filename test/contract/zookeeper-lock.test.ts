@@ -55,7 +55,7 @@ describe.skipIf(reason !== undefined)(`in ZooKeeper${reason ? ` (${reason})` : '
           },
         }
       },
-      patience: 60_000,
+      timeout: 60_000,
     })
   }
 })

@@ -116,7 +116,7 @@ describe('what is for one client alone', () => {
   })
 })
 
-describe('a process that dies or stands still while its handler answers', () => {
+describe('a process that dies or is blocked while its handler answers', () => {
   test('killed within the body: its own are cut off, all others are given the whole of one more run', async () => {
     await using site = await processes.site()
     await using client = await site.raw(0)
@@ -153,7 +153,7 @@ describe('a process that dies or stands still while its handler answers', () => 
     expect(site.runs).toHaveLength(2)
   })
 
-  test('one that stands still is replaced, and what it says late is kept nowhere, in its own copies neither', async () => {
+  test('one that is blocked is replaced, and what it says late is kept nowhere, in its own copies neither', async () => {
     // No lease of a process that is merely busy ends within this time.
     await using site = await processes.site({ cache: { leaseTtl: '5s' } })
     const late = site.ask('/', { app: 1 })
@@ -228,7 +228,7 @@ describe('what is changed in one process while another fills', () => {
     },
   )
 
-  test('a process that stands still meanwhile serves none of its copies when it goes on', async () => {
+  test('a process that is blocked meanwhile serves none of its copies when it goes on', async () => {
     await using site = await processes.site()
     site.letGo((run) => ({ body: textOf(run) }))
     const keeper = site.processes[1] as FleetProcess

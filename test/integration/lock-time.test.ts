@@ -20,7 +20,7 @@ function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-test('a holder that stood still for longer than its ttl knows so in the same tick, and is told in the next', async () => {
+test('a holder that was blocked for longer than its ttl knows so in the same tick, and is told in the next', async () => {
   await using proxy = await startProxy(server)
   await using lock = redisLock(server.connect({ port: proxy.port }), patient)
   const [lease, another] = await Promise.all([lock.acquire('job'), lock.acquire('another')])

@@ -79,7 +79,7 @@ const states: readonly {
   {
     state: 'that blocks its event loop while it loads',
     code: 'HERDLESS_LEASE_LOST',
-    says: /This process lost 2 leases, because it stood still, the last time for \d+ ms/,
+    says: /This process lost 2 leases, because it was blocked, the last time for \d+ ms/,
     events: ['lost'],
     scene: ({ port }) => ({ redis: { port }, options: { leaseTtl: 90 }, does: 'blocked' }),
   },

@@ -130,7 +130,7 @@ describe('lost push', () => {
 })
 
 describe('a lease that is lost', () => {
-  /** Runs a load during which the process stands still until its lease is over. */
+  /** Runs a load during which the process is blocked until its lease is over. */
   async function standStill({ cache, clock }: ReturnType<typeof watched>): Promise<void> {
     let isFirst = true
     const load = async (): Promise<void> => {
@@ -142,7 +142,7 @@ describe('a lease that is lost', () => {
     await call
   }
 
-  test('since the process stood still is warned of the second time', async () => {
+  test('since the process was blocked is warned of the second time', async () => {
     const scene = watched()
     const lost: unknown[] = []
     await standStill(scene)
@@ -152,7 +152,7 @@ describe('a lease that is lost', () => {
     scene.cache.on('lost', (event) => lost.push(event))
     await standStill(scene)
     expect(lost).toMatchObject([{ key: 'a', blocked: expect.any(Number), error: { code: 'LEASE_LOST' } }])
-    expect((lost as { error: Error }[])[0]?.error.message).toMatch(/because this process stood still for \d+ ms$/)
+    expect((lost as { error: Error }[])[0]?.error.message).toMatch(/because this process was blocked for \d+ ms$/)
   })
 
   test('since it was invalidated is not warned of', async () => {

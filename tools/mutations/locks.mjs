@@ -208,8 +208,8 @@ export const lockMutations = [
     name: 'a lease in ZooKeeper is confirmed by a read',
     rule: null,
     file: 'src/zookeeper/places.ts',
-    from: 'await answer<void>((callback) => client.setData(path, nothing, callback))',
-    to: 'await answer((callback) => client.exists(path, callback))',
+    from: 'await replyTo<void>((callback) => client.setData(path, nothing, callback))',
+    to: 'await replyTo((callback) => client.exists(path, callback))',
     tests: ['test/integration/zookeeper-ensemble.test.ts'],
   },
   {
@@ -224,8 +224,8 @@ export const lockMutations = [
     name: 'a fill of a locked store does not look who holds the lease',
     rule: 2,
     file: 'src/key-value/locked.ts',
-    from: 'if (!isHeldBy(record, lease, now)) return { record: null, answer: record.value?.token === lease.token }',
-    to: 'if (record.held === undefined) return { record: null, answer: false }',
+    from: 'if (!isHeldBy(record, lease, now)) return { record: null, result: record.value?.token === lease.token }',
+    to: 'if (record.held === undefined) return { record: null, result: false }',
     tests: ['test/contract/locked.test.ts'],
   },
 ]

@@ -95,7 +95,7 @@ export const softMutations = [
   {
     name: 'a soft invalidation of a tag forgets the hard one before it',
     rule: 4,
-    file: 'src/redis/lua/void-tags.lua',
+    file: 'src/redis/lua/invalidate-tags.lua',
     from: "if hard then epochs = hard .. ' ' .. epoch end",
     to: "if hard then epochs = '0 ' .. epoch end",
     tests: ['test/contract/redis-store.test.ts'],

@@ -30,17 +30,17 @@ export interface Access {
 export class Connections {
   readonly #library: ClientLibrary
   readonly #way: TargetWay
-  readonly #patience: number
+  readonly #timeout: number
   readonly #open = new Set<Connection>()
 
   /**
    * @param way the credentials and the encryption of all connections
-   * @param patience how long a server may take to answer, in milliseconds
+   * @param timeout how long a server may take to answer, in milliseconds
    */
-  constructor(library: ClientLibrary, way: TargetWay, patience: number) {
+  constructor(library: ClientLibrary, way: TargetWay, timeout: number) {
     this.#library = library
     this.#way = way
-    this.#patience = patience
+    this.#timeout = timeout
   }
 
   /**
@@ -50,10 +50,10 @@ export class Connections {
    */
   async open(address: Address, login: Pick<TargetWay, 'username' | 'password'> = {}): Promise<Connection> {
     const way: TargetWay = { ...this.#way, ...login, kind: 'server', addresses: [address] }
-    const own = this.#library.open(way, this.#patience)
+    const own = this.#library.open(way, this.#timeout)
     const connection = new Connection(own, way, (text) => this.#redacted(text))
     this.#open.add(connection)
-    await connection.connect(2 * this.#patience)
+    await connection.connect(2 * this.#timeout)
     return connection
   }
 
@@ -105,10 +105,10 @@ export class Connection {
   }
 
   /** @throws Unreachable */
-  async connect(patience: number): Promise<void> {
+  async connect(timeout: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const tooLate = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`no answer within ${patience} ms`)), patience)
+      timer = setTimeout(() => reject(new Error(`no answer within ${timeout} ms`)), timeout)
     })
     try {
       await Promise.race([connect(this.#own), tooLate])

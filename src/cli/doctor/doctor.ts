@@ -9,7 +9,7 @@ import { wrapped } from '../terminal.ts'
 import { asJson, asText, counted, failureAsJson, type Found } from './report.ts'
 
 /** The shortest time that a server is given to answer a command, in milliseconds. */
-const leastPatience = 3_000
+const leastTimeout = 3_000
 
 /** Adds `herdless doctor`. */
 export function addDoctor(program: Command): void {
@@ -46,8 +46,8 @@ async function doctor(question: Question): Promise<number> {
 async function answered(question: Question): Promise<Found> {
   const library = await clientLibrary('The doctor')
   const way = wayTo(question, library)
-  const patience = Math.max(leastPatience, 2 * question.settings.commandTimeout)
-  const connections = new Connections(library, way, patience)
+  const timeout = Math.max(leastTimeout, 2 * question.settings.commandTimeout)
+  const connections = new Connections(library, way, timeout)
   try {
     return await examine(question, connections, way.addresses, way.database)
   } finally {

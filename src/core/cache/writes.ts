@@ -45,7 +45,7 @@ export class Writes {
     const written = { payload, ttl, grace, loadTime: 0, inlineLimit, tags }
     await this.#overwrite(key, 'hard', async () => {
       // Before the write, which is not to be voided.
-      if (version !== null) await this.#voidVersions(key, 'hard')
+      if (version !== null) await this.#invalidateVersions(key, 'hard')
       await store.set(keyspace.keyOf(key, version), store.newToken(), written)
     })
   }
@@ -66,7 +66,7 @@ export class Writes {
   async #invalidateOne(key: string, how: Invalidation, version: string | null): Promise<void> {
     const { store, keyspace } = this.#parts
     await this.#overwrite(key, how, async () => {
-      const others = version === null ? null : this.#voidVersions(key, how)
+      const others = version === null ? null : this.#invalidateVersions(key, how)
       await Promise.all([others, store.invalidate(keyspace.keyOf(key, version), how)])
     })
   }
@@ -79,9 +79,9 @@ export class Writes {
   }
 
   /**
-   * Voids the values of all versions of a key by their common tag: a process knows no version of a deployment to come.
+   * Invalidates the values of all versions of a key by their common tag: a process knows no version of a deployment to come.
    */
-  async #voidVersions(key: string, how: Invalidation): Promise<void> {
+  async #invalidateVersions(key: string, how: Invalidation): Promise<void> {
     const { store, keyspace } = this.#parts
     await store.invalidateTags([keyspace.versionsTag(key)], how)
   }

@@ -12,7 +12,7 @@ export interface LockBackend {
 
   /**
    * Requests a lock, and grants it if it is free, in one atomic step. Idempotent: a request that is sent twice with the
-   * same token gets the same answer.
+   * same token gets the same result.
    */
   take(request: TakeRequest): Promise<TakeResult>
 
@@ -48,7 +48,7 @@ export interface TakeRequest {
   readonly waits: 'fair' | 'any' | 'no'
 }
 
-/** The answer to a request. */
+/** The result of a request. */
 export type TakeResult = { readonly state: 'held'; readonly hold: Hold } | Busy
 
 /**

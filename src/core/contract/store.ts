@@ -48,7 +48,7 @@ export interface Store {
 
   /**
    * Requests a key, and grants its lease if there is no fresh value and no holder, in one atomic step. Idempotent: a
-   * claim that is sent twice with the same token gets the same answer.
+   * claim that is sent twice with the same token gets the same result.
    */
   claim(request: ClaimRequest): Promise<Claim>
 
@@ -84,7 +84,7 @@ export interface Store {
 
   /**
    * Extends leases by another lease ttl, in as few commands as possible. Resolves with `false` for each lease that is
-   * lost. One answer per lease, because leases may live on different servers.
+   * lost. One result per lease, because leases may live on different servers.
    */
   renew(leases: readonly Lease[]): Promise<boolean>[]
 
@@ -228,7 +228,7 @@ export interface ClaimRequest {
   readonly context?: string | undefined
 }
 
-/** The answer to a claim. `stale` is the value that may be served meanwhile, if there is one. */
+/** The result of a claim. `stale` is the value that may be served meanwhile, if there is one. */
 export type Claim =
   | { readonly state: 'fresh'; readonly entry: Entry }
   | { readonly state: 'lease'; readonly lease: Lease; readonly stale: Entry | null }
@@ -293,7 +293,7 @@ export interface Lease extends LeaseName {
   readonly lost: Promise<void>
 }
 
-/** The operations of a store for operators. No answer to a claim depends on them. */
+/** The operations of a store for operators. No result of a claim depends on them. */
 export interface Inspection {
   /** The state of a key at one moment; changes nothing. */
   look(key: string): Promise<Seen>
@@ -360,7 +360,7 @@ export interface ClaimRecord {
 }
 
 /**
- * The answer to a claim. `fresh`: the value. `again`: the lease that this very claim was granted before, and whose answer was lost.
+ * The result of a claim. `fresh`: the value. `again`: the lease that this very claim was granted before, and whose result was lost.
  * `wait`: the lease of another claim. `rest`: the outcome of the last load. `lease`: a new lease.
  */
 export type ClaimDecision = 'fresh' | 'again' | 'wait' | 'rest' | 'lease'

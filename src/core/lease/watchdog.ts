@@ -22,7 +22,7 @@ export interface Renewal {
 export interface WatchedLease<Lease extends Leased> {
   /** The moment, by the monotonic clock of this process, from which the store may let the lease go. */
   readonly deadline: number
-  /** The user extends the lease with another ttl: until the answer arrives, it may end with the shorter of the two. */
+  /** The user extends the lease with another ttl: until the reply arrives, it may end with the shorter of the two. */
   changes(lease: Lease, sentAt: number): void
   /** The extension that was sent at `sentAt` was confirmed. */
   renewed(lease: Lease, sentAt: number): void
@@ -33,7 +33,7 @@ export interface WatchedLease<Lease extends Leased> {
 /** Renewal every third of the ttl, for as long as the holder lives. */
 export const always: Renewal = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
 
-/** Called when a lease is lost; `blocked` is how long the process stood still at least, in ms, if that is why. */
+/** Called when a lease is lost; `blocked` is how long the process was blocked at least, in ms, if that is why. */
 export type Lose = (why: string, blocked?: number) => void
 
 interface Losing {
@@ -100,12 +100,12 @@ class Held<Lease extends Leased> implements WatchedLease<Lease> {
  * store does. The race that this survives, with holder A, claimer B and a lease of 10 s:
  *
  * 1. A sends a renewal at 0 s. The store extends the lease to 10 s or a little later.
- * 2. The answer is delayed: A's connection stalls, or A's event loop is blocked.
+ * 2. The reply is delayed: A's connection stalls, or A's event loop is blocked.
  * 3. The lease ends. B claims the key, wins, and loads.
- * 4. At 11 s, A reads the answer to step 1: the lease was extended. Counted from its arrival, A would trust the lease
+ * 4. At 11 s, A reads the reply to step 1: the lease was extended. Counted from its arrival, A would trust the lease
  *    until 21 s, beside B.
  * 5. Counted from step 1, the deadline was 10 s. If A was not blocked, its timer has reported the loss at 10 s, and the
- *    answer changes nothing. If A was blocked, its next round reports the loss.
+ *    reply changes nothing. If A was blocked, its next round reports the loss.
  */
 export class Watchdog<Lease extends Leased> {
   readonly #renew: (leases: readonly Lease[]) => Promise<boolean>[]
@@ -168,13 +168,13 @@ export class Watchdog<Lease extends Leased> {
         const why = `it could not be renewed within its ${ttl} ms`
         // In time it would have been renewed, and would have been tried again a sixth of its ttl later.
         if (late < ttl / 6) this.#lost(held, why)
-        else this.#lost(held, `${why}, because this process stood still for ${Math.round(late)} ms`, late)
+        else this.#lost(held, `${why}, because this process was blocked for ${Math.round(late)} ms`, late)
         continue
       }
       // Renew a lease that falls due within a tenth of its ttl along with the others: fewer commands, fewer wake-ups.
       if (held.renewAt - ttl / 10 <= now) {
         due.push(held)
-        // The next attempt, unless the answer moves it.
+        // The next attempt, unless the reply moves it.
         held.renewAt = now + ttl / 6
       }
       next = Math.min(next, held.renewAt, held.deadline)
@@ -184,15 +184,15 @@ export class Watchdog<Lease extends Leased> {
   }
 
   #renewAll(due: readonly Held<Lease>[], sentAt: number): void {
-    const answers = this.#renew(due.map((held) => held.lease))
+    const renewals = this.#renew(due.map((held) => held.lease))
     for (const [index, held] of due.entries()) {
       const { lease } = held
-      answers[index]?.then(
+      renewals[index]?.then(
         (ours) => {
           if (!ours) return this.#lost(held, 'it expired, was evicted or belongs to somebody else now')
-          // The ttl has changed since: this answer says nothing about the new lease.
+          // The ttl has changed since: this reply says nothing about the new lease.
           if (held.lease !== lease) return
-          // The answer of a later renewal may have overtaken this one.
+          // The reply to a later renewal may have overtaken this one.
           held.deadline = Math.max(held.deadline, held.ends(sentAt))
           held.renewAt = Math.max(held.renewAt, held.after(sentAt))
         },

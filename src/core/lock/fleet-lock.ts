@@ -23,7 +23,7 @@ const messageLost = 1_500
 export interface FleetLockOptions {
   /** The defaults of its requests. */
   readonly plan: LockPlan
-  /** The deadline of the backend's answers, in milliseconds. */
+  /** The deadline of the backend's replies, in milliseconds. */
   readonly commandTimeout: number
   /** Whether the backend can keep the order of waiters. Default true. */
   readonly ordered?: boolean
@@ -149,7 +149,7 @@ export class FleetLock implements Lock {
   }
 
   #had(name: string, plan: LockPlan, giveUpAt: number): LockLease | Promise<LockLease> {
-    return this.#ours(name, plan) ?? this.#seen(this.#patiently(name, plan, giveUpAt))
+    return this.#ours(name, plan) ?? this.#seen(this.#takeInTime(name, plan, giveUpAt))
   }
 
   async #once(name: string, plan: LockPlan): Promise<LockLease | null> {
@@ -163,8 +163,8 @@ export class FleetLock implements Lock {
    * Requests the lock until it is granted or the time is over. The race that the new token per failed request survives,
    * with processes A and B:
    *
-   * 1. A requests the lock under token a. The answer misses its deadline.
-   * 2. The backend grants the lock to a. A drops the late answer, and sends a release of a, which is slow.
+   * 1. A requests the lock under token a. The reply misses its deadline.
+   * 2. The backend grants the lock to a. A drops the late reply, and sends a release of a, which is slow.
    * 3. A requests again. Under the same token a, the backend would answer that A holds the lock, and A would begin its
    *    work.
    * 4. The release of step 2 arrives and frees the lock. B is granted it, and works beside A.
@@ -172,7 +172,7 @@ export class FleetLock implements Lock {
    * So step 3 requests under a new token b. The backend answers busy until the release of a arrives, and that release
    * cannot touch a lease of b.
    */
-  async #patiently(name: string, plan: LockPlan, giveUpAt: number): Promise<LockLease> {
+  async #takeInTime(name: string, plan: LockPlan, giveUpAt: number): Promise<LockLease> {
     let token = this.#token()
     let busy: Busy | null = null
     try {
@@ -288,7 +288,7 @@ class LockWaiters {
   /**
    * Pauses a waiter. Resolves when the lock may be free, when it is time to request again, or after `most`
    * milliseconds.
-   * @param busy the answer to the last request; `null` if there was none
+   * @param busy the result of the last request; `null` if there was none
    * @throws the signal's reason, or the error of `callOff`
    */
   async pause(busy: Busy | null, plan: LockPlan, most: number): Promise<void> {

@@ -121,7 +121,7 @@ export class HeldLock implements LockLease {
   #lost(why: string): void {
     if (this.#ended !== null) return
     this.#end(this.#error(why))
-    // The backend may still hold the lease: a release spares waiters the rest of its ttl, and needs no answer.
+    // The backend may still hold the lease: a release spares waiters the rest of its ttl, and needs no reply.
     ignoreRejection(this.#keeper.release(this.#hold))
   }
 

@@ -32,7 +32,7 @@ export interface CacheEvents {
   /** A load ended after its lease was lost: nothing was written, and no caller was given its result. */
   refused: { key: string }
   /**
-   * A lease was lost while its load was running; `blocked` is present if the event loop or the process stood still for
+   * A lease was lost while its load was running; `blocked` is present if the event loop or the process was blocked for
    * at least so long, so that the lease could not be renewed.
    */
   lost: { key: string; error: CacheError; blocked?: number }

@@ -271,12 +271,12 @@ export function closeTimeout(options: CloseOptions): number {
 
 /** The default `waitTimeout` follows from `hardTimeout`, also where only a call changes the latter. */
 function waitOf(given: Partial<Plan>, base: Plan): { waitTimeout: number } {
-  const isDefault = base.waitTimeout === patienceFor(base.hardTimeout)
+  const isDefault = base.waitTimeout === waitTimeoutFor(base.hardTimeout)
   const { hardTimeout = base.hardTimeout } = given
-  return { waitTimeout: given.waitTimeout ?? (isDefault ? patienceFor(hardTimeout) : base.waitTimeout) }
+  return { waitTimeout: given.waitTimeout ?? (isDefault ? waitTimeoutFor(hardTimeout) : base.waitTimeout) }
 }
 
-/** Long enough that callers receive the load's own timeout before their patience ends. */
-function patienceFor(hardTimeout: number): number {
+/** Long enough that callers receive the load's own timeout before their timeout ends. */
+function waitTimeoutFor(hardTimeout: number): number {
   return Math.min(hardTimeout + 1_000, longestTimer)
 }

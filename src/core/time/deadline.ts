@@ -6,7 +6,7 @@ const busy = 20
 
 /**
  * Calls `expire` after `ms` milliseconds, or a turn later if this process was busy: the event loop runs timers before
- * it reads the answers that arrived meanwhile, so those answers get their turn first.
+ * it reads the replies that arrived meanwhile, so those replies get their turn first.
  */
 export function startDeadline(clock: Clock, ms: number, expire: () => void, kind?: 'background'): Timer {
   const after = (delay: number): Timer => {
@@ -22,9 +22,9 @@ export function startDeadline(clock: Clock, ms: number, expire: () => void, kind
 }
 
 /**
- * Runs a command with a deadline; resolves with its answer.
+ * Runs a command with a deadline; resolves with its reply.
  * @param options.most the deadline, in milliseconds
- * @param options.late receives an answer that arrives after the deadline
+ * @param options.late receives a reply that arrives after the deadline
  * @throws `CacheError` STORE_UNAVAILABLE if the command fails or is not answered in time
  */
 export function withDeadline<T>(
@@ -56,27 +56,27 @@ export async function waitAtMost(ms: number, over: Promise<void>, clock: Clock):
   await atMost(ms, clock, [over], undefined)
 }
 
-/** The first of some answers, or `late` after `ms` milliseconds. */
+/** The first of some replies, or `late` after `ms` milliseconds. */
 export async function atMost<T, Late>(
   ms: number,
   clock: Clock,
-  answers: readonly Promise<T>[],
+  replies: readonly Promise<T>[],
   late: Late,
 ): Promise<T | Late> {
   let timer: Timer | undefined
   const timeout = new Promise<Late>((resolve) => {
     timer = clock.after(ms, () => resolve(late))
   })
-  const first = await Promise.race([...answers, timeout])
+  const first = await Promise.race([...replies, timeout])
   timer?.cancel()
   return first
 }
 
-/** A command that was sent and has no answer yet. */
+/** A command that was sent and has no reply yet. */
 export interface InFlightCommand {
   /** When it was sent, by the clock. */
   readonly since: number
-  /** How many answers had arrived when it was sent. */
+  /** How many replies had arrived when it was sent. */
   readonly before: number
   /** Null once it is over: V8 keeps the elements of a set's outgrown tables alive, and so everything they refer to. */
   reject: ((error: CacheError) => void) | null
@@ -85,7 +85,7 @@ export interface InFlightCommand {
 /** How many times its deadline a command may take while the first connection is under way. */
 const whileConnecting = 4
 
-/** The part of a deadline, and the most milliseconds, in which a process may show that it is too busy to read answers. */
+/** The part of a deadline, and the most milliseconds, in which a process may show that it is too busy to read replies. */
 const lastPart = 0.2
 const longestLast = 100
 
@@ -96,11 +96,11 @@ export class InFlightCommands {
   readonly #clock: Clock
   readonly #late: (reject: (error: CacheError) => void, waited: number, before: number) => void
   #sweep: Timer | null = null
-  /** How long a process that never waits for events is watched for answers before a command is late, in milliseconds. */
+  /** How long a process that never waits for events is watched for replies before a command is late, in milliseconds. */
   readonly #last: number
-  #answers = 0
+  #replies = 0
   /** That time, or the rest of it, in milliseconds; and the counts at its beginning. */
-  #watched = { ms: 0, answers: 0, idle: 0 }
+  #watched = { ms: 0, replies: 0, idle: 0 }
   #connecting = false
   /** No deadline begins earlier. */
   #connectedAt = Number.NEGATIVE_INFINITY
@@ -137,8 +137,8 @@ export class InFlightCommands {
   }
 
   /**
-   * Runs a command with the deadline; resolves with its answer.
-   * @param late receives an answer that arrives after the deadline
+   * Runs a command with the deadline; resolves with its reply.
+   * @param late receives a reply that arrives after the deadline
    * @throws `CacheError` STORE_UNAVAILABLE if the command fails or is not answered in time
    */
   run<T>(send: () => Promise<T>, late?: (value: T) => void): Promise<T> {
@@ -164,7 +164,7 @@ export class InFlightCommands {
 
   /** Ends a command. Returns whether it was still under way. */
   end(command: InFlightCommand): boolean {
-    this.#answers++
+    this.#replies++
     return this.#remove(command)
   }
 
@@ -196,18 +196,18 @@ export class InFlightCommands {
   }
 
   #watchFor(ms: number): void {
-    this.#watched = { ms, answers: this.#answers, idle: this.#clock.idle?.() ?? 0 }
+    this.#watched = { ms, replies: this.#replies, idle: this.#clock.idle?.() ?? 0 }
     this.#sweep = startDeadline(this.#clock, ms, this.#expireDue, 'background')
   }
 
   /**
-   * Whether this process is slower than the store, so that answers may have arrived that it has not read: it gets
-   * answers, and never waits for events. A time that is too short for an answer shows neither.
+   * Whether this process is slower than the store, so that replies may have arrived that it has not read: it gets
+   * replies, and never waits for events. A time that is too short for a reply shows neither.
    */
   get #mayHaveUnread(): boolean {
-    const { ms, answers, idle } = this.#watched
+    const { ms, replies, idle } = this.#watched
     const waited = (this.#clock.idle?.() ?? Number.POSITIVE_INFINITY) - idle
-    return waited < 1 && (this.#answers > answers || ms < this.#last)
+    return waited < 1 && (this.#replies > replies || ms < this.#last)
   }
 
   readonly #expireDue = (): void => {

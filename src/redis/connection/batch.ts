@@ -13,7 +13,7 @@ interface Item {
   readonly keys: readonly string[]
   readonly args: readonly Argument[]
   readonly bytes: number
-  readonly resolve: (answer: unknown) => void
+  readonly resolve: (reply: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -59,11 +59,11 @@ export class Batch {
     const keys = items.flatMap((item) => item.keys)
     const args = [items.length, ...items.flatMap((item) => item.args)]
     runScript(this.#client, this.#script, keys, args).then(
-      (answers) => {
+      (replies) => {
         for (const [index, { resolve, reject }] of items.entries()) {
-          const answer = (answers as unknown[])[index]
-          if (answer instanceof Error) reject(answer)
-          else resolve(answer)
+          const reply = (replies as unknown[])[index]
+          if (reply instanceof Error) reject(reply)
+          else resolve(reply)
         }
       },
       (error: unknown) => {

@@ -17,13 +17,13 @@ export function renewEach(
   before: readonly string[] = [],
 ): Promise<boolean>[] {
   const size = client.isCluster ? 1 : most
-  const answers: Promise<boolean>[] = []
+  const renewals: Promise<boolean>[] = []
   for (let start = 0; start < held.length; start += size) {
     const some = held.slice(start, start + size)
     const keys = some.map(({ key }) => key)
     const args = [...before, ...some.flatMap(({ token, ttl }) => [token, Math.ceil(ttl)])]
     const reply = runScript(client, script, keys, args)
-    answers.push(...some.map((_, index) => reply.then((ours) => isYes((ours as unknown[])[index]))))
+    renewals.push(...some.map((_, index) => reply.then((ours) => isYes((ours as unknown[])[index]))))
   }
-  return answers
+  return renewals
 }

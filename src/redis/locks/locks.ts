@@ -76,7 +76,7 @@ export class RedisLocks implements LockBackend {
     try {
       reply = (await this.#run(scripts.take, its, [me, Math.ceil(ttl), waits])) as unknown[]
     } catch (error) {
-      // Unless the server itself refused, it may have granted a lock whose answer is lost.
+      // Unless the server itself refused, it may have granted a lock whose reply is lost.
       if (!this.#client.isReply(error)) ignoreRejection(this.#giveBack(keys, token, me))
       throw error
     }

@@ -68,7 +68,7 @@ export class Majority implements LockBackend {
   renew(holds: readonly Hold[]): Promise<boolean>[] {
     const each = this.#nodes.map((node) => node.renew(holds.map((hold) => ({ ...hold, ttl: kept(hold.ttl) }))))
     return holds.map((hold, index) =>
-      this.#agreed(each.map((answers) => this.#inTime(hold.ttl, async () => (await answers[index]) === true))),
+      this.#agreed(each.map((replies) => this.#inTime(hold.ttl, async () => (await replies[index]) === true))),
     )
   }
 
@@ -82,9 +82,9 @@ export class Majority implements LockBackend {
     if (taken.state === 'held' && !this.#held.has(taken.hold.token)) await node.release(taken.hold)
   }
 
-  async #agreed(answers: readonly Promise<boolean>[]): Promise<boolean> {
+  async #agreed(replies: readonly Promise<boolean>[]): Promise<boolean> {
     const decision = await this.#decision(
-      answers.map(async (answer) => ((await answer) ? 'yes' : 'no')),
+      replies.map(async (reply) => ((await reply) ? 'yes' : 'no')),
       'nothing',
     )
     if (decision === 'nothing') throw new Error(`No majority of ${this.#nodes.length} servers answered`)

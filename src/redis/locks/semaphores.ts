@@ -59,7 +59,7 @@ export class RedisSemaphores implements LockBackend {
     let free = (): void => undefined
     const freed = new Promise<void>((resolve) => (free = resolve))
     const answer = await this.#report({ name, token, ttl }, { held: 0, wants: 1 }, free).catch((error: unknown) => {
-      // Unless the server itself refused, it may have granted a permit whose answer is lost.
+      // Unless the server itself refused, it may have granted a permit whose reply is lost.
       if (!this.#client.isReply(error)) ignoreRejection(this.#leave({ name, token, ttl }))
       throw error
     })

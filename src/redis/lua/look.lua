@@ -16,6 +16,6 @@ else
     if string.sub(field, 1, 1) == '>' then waiting = waiting + 1 end
   end
 end
-local answer = {time[1] * 1000000 + time[2], type(value) == 'string' and value, left, waiting}
-for field = 1, 10 do answer[4 + field] = lease[field] or false end
-return answer
+local reply = {time[1] * 1000000 + time[2], type(value) == 'string' and value, left, waiting}
+for field = 1, 10 do reply[4 + field] = lease[field] or false end
+return reply

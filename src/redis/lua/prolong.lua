@@ -2,11 +2,11 @@
 -- KEYS  the locks
 -- ARGV  for each: token of the holder, ttl in ms
 -- Returns  1 or 0 for each
-local answers = {}
+local replies = {}
 for index, lockKey in ipairs(KEYS) do
   local holder = redis.pcall('GET', lockKey)
   local ours = holder == ARGV[2 * index - 1]
   if ours then redis.call('PEXPIRE', lockKey, ARGV[2 * index]) end
-  answers[index] = ours and 1 or 0
+  replies[index] = ours and 1 or 0
 end
-return answers
+return replies

@@ -6,7 +6,7 @@
 -- include shared/is-heard.lua
 local inbox = ARGV[1]
 local watched = inbox ~= '' and isHeard(inbox)
-local answers = {}
+local replies = {}
 for index, key in ipairs(KEYS) do
   local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
   local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals', 'suspect')
@@ -17,9 +17,9 @@ for index, key in ipairs(KEYS) do
     if lease[5] then redis.call('HDEL', key, 'suspect') end
     if watched and not lease[3] then redis.call('HSET', key, 'inbox', inbox, 'watched', '1') end
     if lease[3] and not watched then redis.call('HDEL', key, 'watched') end
-    answers[index] = 1
+    replies[index] = 1
   else
-    answers[index] = 0
+    replies[index] = 0
   end
 end
-return answers
+return replies

@@ -62,7 +62,7 @@ const heartbeat = 1_000
 const again: Message = { kind: 'a', body: Buffer.alloc(0) }
 
 /** How long the first claim waits for the subscription, in milliseconds; without it, waiters poll. */
-const patience = 250
+const timeout = 250
 
 /**
  * The inbox of this process: one channel on a connection of its own, subscribed once. Listeners are found by the token
@@ -114,7 +114,7 @@ export class Inbox {
       tried()
       if (this.#subscriber === subscriber) this.#pushed(false)
     }
-    const timer = timers.setTimeout(without, patience)
+    const timer = timers.setTimeout(without, timeout)
     timer.unref()
     const subscribe = async (): Promise<void> => {
       try {
@@ -142,7 +142,7 @@ export class Inbox {
         if (this.#subscriber === subscriber) this.#lost()
       },
       failed: this.#owner.trouble.note,
-      // Messages after the close are ignored: an answer would need the client, which the user may have ended.
+      // Messages after the close are ignored: a reply would need the client, which the user may have ended.
       message: (bytes) => {
         if (this.#subscriber === subscriber) this.#received(bytes)
       },
@@ -168,9 +168,9 @@ export class Inbox {
 
   #ask<T>(ask: () => Promise<T>): Promise<T> {
     this.#asking++
-    const answer = ask()
-    answer.then(this.#answered, this.#answered)
-    return answer
+    const reply = ask()
+    reply.then(this.#answered, this.#answered)
+    return reply
   }
 
   readonly #answered = (): void => {
@@ -214,7 +214,7 @@ export class Inbox {
     let last = systemClock.now()
     this.#beat = timers.setInterval(() => {
       const now = systemClock.now()
-      // This process itself was paused or busy: the answer may have arrived unread.
+      // This process itself was paused or busy: the reply may have arrived unread.
       const late = now - last > 1.5 * heartbeat
       last = now
       if (!subscriber.isOpen || late) return

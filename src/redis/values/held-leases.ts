@@ -73,9 +73,9 @@ export class HeldLeases {
 
   #confirmHeld(tokens: readonly string[]): void {
     const held = tokens.flatMap((token) => this.#held.get(token) ?? [])
-    for (const [index, answer] of this.#renew(held.map(({ lease }) => lease)).entries()) {
-      // Without an answer, the watchdog's next renewal or its deadline decides.
-      answer.then(
+    for (const [index, renewal] of this.#renew(held.map(({ lease }) => lease)).entries()) {
+      // Without a reply, the watchdog's next renewal or its deadline decides.
+      renewal.then(
         (ours) => ours || held[index]?.lose(),
         () => undefined,
       )

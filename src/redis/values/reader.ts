@@ -29,7 +29,7 @@ export class Reader {
     (reads) => this.#send(reads),
     (send) => void Promise.resolve().then(send),
   )
-  /** Reads without an answer yet. */
+  /** Reads without a reply yet. */
   #underWay = 0
   /** Whether a read was answered in this turn of the event loop. */
   #answering = false

@@ -15,7 +15,7 @@ import * as scripts from '../scripts.ts'
 const remembered = 10_000
 
 /** How long a load waits for the server of its tags, in milliseconds. */
-const patience = 100
+const timeout = 100
 
 /** How much longer a tag stays than the values that have it, in milliseconds. */
 const margin = 2_000
@@ -76,7 +76,7 @@ export class Tags {
     const asked = async (): Promise<number> => {
       return epochIn((await runScript(this.#client, scripts.epoch, [epochKey(key)], [])) as Buffer) ?? 0
     }
-    return await withDeadline(asked, { most: patience, clock: systemClock }).catch(() => 0)
+    return await withDeadline(asked, { most: timeout, clock: systemClock }).catch(() => 0)
   }
 
   /**
@@ -104,7 +104,7 @@ export class Tags {
   async invalidate(tags: readonly string[], how: Invalidation): Promise<boolean> {
     const name = tags[0] as string
     const keys = [epochKey(name), copiesKey(name), ...tags.map(tagKey)]
-    return Number(await runScript(this.#client, scripts.voidTags, keys, [tagKept, how])) === 1
+    return Number(await runScript(this.#client, scripts.invalidateTags, keys, [tagKept, how])) === 1
   }
 
   #read(tags: readonly string[]): Map<string, Promise<TagEpochs | null>> {

@@ -13,10 +13,10 @@ export interface ClientContract {
   /** Opens a client for one test. Its server need not be empty: every test uses keys and channels of its own. */
   readonly open: () => Promise<OpenedClient>
   /**
-   * How long a test waits for an expected event, in milliseconds; time in which the process stands still does not count.
+   * How long a test waits for an expected event, in milliseconds; time in which the process is blocked does not count.
    * Default 5000.
    */
-  readonly patience?: number
+  readonly timeout?: number
 }
 
 /**
@@ -25,13 +25,13 @@ export interface ClientContract {
  * @throws TypeError if an option is missing
  */
 export function clientContract(options: ClientContract): void {
-  const { name, test, open, patience = 5_000 } = options
+  const { name, test, open, timeout = 5_000 } = options
   if (typeof test !== 'function' || typeof open !== 'function') {
     throw new TypeError('Expected `test` and `open` of clientContract to be functions')
   }
   for (const { title, run, isFresh = false } of [...commands, ...connection, ...messages]) {
     test(`${name}: ${title}`, async () => {
-      const scene = await ClientScene.open(open, { patience, isFresh })
+      const scene = await ClientScene.open(open, { timeout, isFresh })
       try {
         await run(scene)
       } finally {

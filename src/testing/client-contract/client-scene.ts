@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { randomBytes } from 'node:crypto'
 import type { RedisPort, RedisSubscriber } from '../../redis/connection/port.ts'
-import { until } from '../patience.ts'
+import { until } from '../waiting.ts'
 
 /** A client of one test. */
 export interface OpenedClient {
@@ -33,22 +33,22 @@ export const allBytes: Buffer = Buffer.from(Array.from({ length: 512 }, (_, inde
 export class ClientScene {
   readonly port: RedisPort
   readonly #close: () => Promise<void>
-  readonly #patience: number
+  readonly #timeout: number
   readonly #subscribers: RedisSubscriber[] = []
   readonly #name: string = randomBytes(9).toString('base64url')
   #count = 0
 
-  private constructor({ port, close }: OpenedClient, patience: number) {
+  private constructor({ port, close }: OpenedClient, timeout: number) {
     this.port = port
     this.#close = close
-    this.#patience = patience
+    this.#timeout = timeout
   }
 
   static async open(
     open: () => Promise<OpenedClient>,
-    { patience, isFresh }: { patience: number; isFresh: boolean },
+    { timeout, isFresh }: { timeout: number; isFresh: boolean },
   ): Promise<ClientScene> {
-    const scene = new ClientScene(await open(), patience)
+    const scene = new ClientScene(await open(), timeout)
     if (!isFresh) await scene.port.call('time', null, [])
     return scene
   }
@@ -96,7 +96,7 @@ export class ClientScene {
   }
 
   async until(what: string, isSo: () => boolean): Promise<void> {
-    await until(what, () => isSo() || undefined, this.#patience)
+    await until(what, () => isSo() || undefined, this.#timeout)
   }
 
   /** The error with which the server refuses a command. */

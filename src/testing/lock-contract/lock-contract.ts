@@ -17,10 +17,10 @@ export interface LockContract {
   /** Whether it can keep the order of waiters. Default true. */
   readonly fair?: boolean
   /**
-   * How long a test waits for an expected event, in milliseconds; time in which the process stands still does not count.
+   * How long a test waits for an expected event, in milliseconds; time in which the process is blocked does not count.
    * Default 10000.
    */
-  readonly patience?: number
+  readonly timeout?: number
 }
 
 /**
@@ -28,14 +28,14 @@ export interface LockContract {
  * @throws TypeError if an option is missing
  */
 export function lockContract(options: LockContract): void {
-  const { name, test, open, fences: fenced = true, fair = true, patience = 10_000 } = options
+  const { name, test, open, fences: fenced = true, fair = true, timeout = 10_000 } = options
   if (typeof test !== 'function' || typeof open !== 'function') {
     throw new TypeError('Expected `test` and `open` of lockContract to be functions')
   }
   const all = [holding, fenced ? fences : [], waiting, fair ? order : []].flat()
   for (const { title, run } of all) {
     test(`${name}: ${title}`, async () => {
-      const scene = await LockScene.open(open, { fair, patience })
+      const scene = await LockScene.open(open, { fair, timeout })
       try {
         await run(scene)
       } finally {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { pause } from '../patience.ts'
+import { pause } from '../waiting.ts'
 import { rejects, type LockTest } from './lock-scene.ts'
 
 /** A held lock: exclusion, duration and end. */
@@ -60,7 +60,7 @@ export const holding: readonly LockTest[] = [
   {
     title: 'a lease is renewed for as long as it is held, work longer than its ttl included',
     async run(scene) {
-      // A process that stands still, or waits for an answer, for a part of its ttl may lose it rightly: then try again with a longer one.
+      // A process that is blocked, or waits for an answer, for a part of its ttl may lose it rightly: then try again with a longer one.
       for (let ttl = 600; ; ttl *= 4) {
         const name = scene.name()
         const lease = await scene.a.acquire(name, { ttl, wait: '5m' })

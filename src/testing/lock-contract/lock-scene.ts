@@ -1,13 +1,13 @@
 import { strict as assert } from 'node:assert'
 import type { CacheErrorCode } from '../../core/errors.ts'
 import type { Lock, LockLease } from '../../core/contract/lock.ts'
-import { inTime, pause, until } from '../patience.ts'
+import { inTime, pause, until } from '../waiting.ts'
 
 /** The locks of one test. */
 export interface OpenLocks {
   /**
    * At least two locks that share only the backend; the suite closes them. Their deadline of a command should be longer
-   * than a busy machine stands still.
+   * than a busy machine is blocked.
    */
   readonly locks: readonly Lock[]
   readonly close: () => Promise<void>
@@ -31,20 +31,20 @@ export class LockScene {
   readonly fair: boolean
   readonly #close: () => Promise<void>
   readonly #waiting: OpenLocks['waiting']
-  readonly #patience: number
+  readonly #timeout: number
   readonly #prefix = `contract ${Math.random().toString(36).slice(2)} ${Date.now()}`
   #names = 0
 
-  private constructor({ locks, close, waiting }: OpenLocks, options: { fair: boolean; patience: number }) {
+  private constructor({ locks, close, waiting }: OpenLocks, options: { fair: boolean; timeout: number }) {
     if (locks.length < 2) throw new TypeError('Expected `open` of lockContract to open two locks or more')
     this.locks = locks
     this.#close = close
     this.#waiting = waiting
     this.fair = options.fair
-    this.#patience = options.patience
+    this.#timeout = options.timeout
   }
 
-  static async open(open: () => Promise<OpenLocks>, options: { fair: boolean; patience: number }): Promise<LockScene> {
+  static async open(open: () => Promise<OpenLocks>, options: { fair: boolean; timeout: number }): Promise<LockScene> {
     return new LockScene(await open(), options)
   }
 
@@ -67,9 +67,9 @@ export class LockScene {
     return lease
   }
 
-  /** The result of a promise, which must settle within the patience of the suite. */
+  /** The result of a promise, which must settle within the timeout of the suite. */
   inTime<T>(promise: Promise<T>, what: string): Promise<T> {
-    return inTime(promise, what, this.#patience)
+    return inTime(promise, what, this.#timeout)
   }
 
   /** Resolves when `count` waiters for a lock are in its queue, of which the last one has asked through `lock`. */
@@ -77,7 +77,7 @@ export class LockScene {
     const waiting = this.#waiting
     if (waiting !== undefined) {
       const enough = async (): Promise<true | undefined> => (await waiting(name)) >= count || undefined
-      await until('whoever waits has its place', enough, this.#patience)
+      await until('whoever waits has its place', enough, this.#timeout)
       return
     }
     await pause(100)

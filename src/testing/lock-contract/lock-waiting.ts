@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { LockLease } from '../../core/contract/lock.ts'
 import { placeKeptOnceTold } from '../../core/contract/lock-backend.ts'
-import { pause, within } from '../patience.ts'
+import { pause, within } from '../waiting.ts'
 import { rejects, type LockTest } from './lock-scene.ts'
 
 /** Waiters, and work under a lock. */
@@ -185,7 +185,7 @@ export const waiting: readonly LockTest[] = [
 export const order: readonly LockTest[] = [
   {
     title: 'where it is fair, they have it in the order in which they asked',
-    // Whoever is told that it is its turn, and stands still for longer, is passed over.
+    // Whoever is told that it is its turn, and is blocked for longer, is passed over.
     run: (scene) =>
       within(placeKeptOnceTold, async () => {
         const name = scene.name()

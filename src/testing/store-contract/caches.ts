@@ -5,7 +5,7 @@ import type { CacheOptions } from '../../core/options/options.ts'
 import type { ContractTest, Scene } from './scene.ts'
 
 /** So that nobody gives up a command or a wait because the machine is busy. */
-const patient = { commandTimeout: '5m', waitTimeout: '5m' } as const
+const longTimeouts = { commandTimeout: '5m', waitTimeout: '5m' } as const
 
 /** Runs a test with a cache on each store, as if in that many processes. */
 async function withCaches(
@@ -13,7 +13,7 @@ async function withCaches(
   options: CacheOptions,
   run: (caches: readonly Cache[]) => Promise<void>,
 ): Promise<void> {
-  const caches = scene.stores.map((store) => openCache({ ...patient, ...options, store }, () => store))
+  const caches = scene.stores.map((store) => openCache({ ...longTimeouts, ...options, store }, () => store))
   try {
     await run(caches)
   } finally {
@@ -101,7 +101,7 @@ export const caches: readonly ContractTest[] = [
   {
     title: 'a cache on it that closes leaves the others their store, and its loads to them (rule 13)',
     async run(scene) {
-      const [leaving, staying] = scene.stores.map((store) => openCache({ ...patient, store }, () => store))
+      const [leaving, staying] = scene.stores.map((store) => openCache({ ...longTimeouts, store }, () => store))
       assert(leaving !== undefined && staying !== undefined)
       try {
         const key = scene.key()

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { pause } from '../patience.ts'
+import { pause } from '../waiting.ts'
 import { value, type Scene } from './scene.ts'
 
 /** How often the source changes. */

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Lease } from '../../core/contract/store.ts'
-import { within } from '../patience.ts'
+import { within } from '../waiting.ts'
 import { expected, failure, holds, remembered, value, type ContractTest } from './scene.ts'
 
 /** The answers to claims. */

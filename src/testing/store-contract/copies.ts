@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { namespacePrefix } from '../../core/entry/key.ts'
 import type { Copies, Store, Watch } from '../../core/contract/store.ts'
-import { within } from '../patience.ts'
+import { within } from '../waiting.ts'
 import { value, type ContractTest, type Scene } from './scene.ts'
 
 /** The promise to tell lasts for longer than this, in milliseconds, where a process does not stand still. */
@@ -37,7 +37,7 @@ async function watched(
   return { told, watch }
 }
 
-/** Resolves when a promise to tell stands: that of a process that stood still has ended for a moment. */
+/** Resolves when a promise to tell stands: that of a process that was blocked has ended for a moment. */
 async function standing(scene: Scene, watch: Watch): Promise<void> {
   await scene.until('the store promises to tell', async () => watch.until > performance.now() || undefined)
 }

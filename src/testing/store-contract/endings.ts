@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { expected, failure, found, holds, remembered, value, type ContractTest } from './scene.ts'
-import { pause, within } from '../patience.ts'
+import { pause, within } from '../waiting.ts'
 import type { Failure } from '../../core/errors.ts'
 
 /** The ends of a load: with a value, with an error, without an outcome; and renewals. */

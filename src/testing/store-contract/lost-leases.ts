@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Lease } from '../../core/contract/store.ts'
-import { pause } from '../patience.ts'
+import { pause } from '../waiting.ts'
 import { expected, failure, holds, value, type ContractTest, type Scene } from './scene.ts'
 
 /** The ways to lose a lease, and the value in the store afterwards. */

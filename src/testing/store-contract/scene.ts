@@ -4,7 +4,7 @@ import type { Failure } from '../../core/errors.ts'
 import { namespacePrefix } from '../../core/entry/key.ts'
 import type { Claim, ClaimRequest, Entry, Lease, NewValue, Outcome, Store, Wait } from '../../core/contract/store.ts'
 import { tokens } from '../../core/lease/token.ts'
-import { inTime, until } from '../patience.ts'
+import { inTime, until } from '../waiting.ts'
 
 /** Stores that share one backing. */
 export interface OpenStores {
@@ -42,14 +42,14 @@ export class Scene {
   readonly b: Store
   readonly stores: readonly Store[]
   readonly pushes: boolean
-  readonly patience: number
+  readonly timeout: number
   readonly token: () => string = tokens()
   readonly #end: () => Promise<void>
   /** The common prefix of all its keys. */
   readonly prefix: string = `${namespacePrefix('contract')}${randomBytes(9).toString('base64url')}:`
   #keys = 0
 
-  private constructor({ stores, close }: OpenStores, options: { pushes: boolean; patience: number }) {
+  private constructor({ stores, close }: OpenStores, options: { pushes: boolean; timeout: number }) {
     const [a, b] = stores
     assert(a !== undefined && b !== undefined, 'Expected `open` of storeContract to give two stores or more')
     this.stores = stores
@@ -57,10 +57,10 @@ export class Scene {
     this.b = b
     this.#end = close
     this.pushes = options.pushes
-    this.patience = options.patience
+    this.timeout = options.timeout
   }
 
-  static async open(open: () => Promise<OpenStores>, options: { pushes: boolean; patience: number }): Promise<Scene> {
+  static async open(open: () => Promise<OpenStores>, options: { pushes: boolean; timeout: number }): Promise<Scene> {
     const scene = new Scene(await open(), options)
     for (const store of scene.stores) store.open()
     if (scene.pushes) await scene.#pushing()
@@ -115,18 +115,18 @@ export class Scene {
   /** Sets a value; returns its token. */
   async set(store: Store, key: string, written: NewValue): Promise<string> {
     const token = this.token()
-    await store.set(key, token, written, this.patience)
+    await store.set(key, token, written, this.timeout)
     return token
   }
 
-  /** The result of a promise, which must settle within the patience of the suite. */
+  /** The result of a promise, which must settle within the timeout of the suite. */
   inTime<T>(promise: Promise<T>, what: string): Promise<T> {
-    return inTime(promise, what, this.patience)
+    return inTime(promise, what, this.timeout)
   }
 
   /** Repeats a question until the answer is not `undefined`. */
   until<T>(what: string, ask: () => Promise<T>): Promise<NonNullable<T>> {
-    return until(what, ask, this.patience)
+    return until(what, ask, this.timeout)
   }
 
   /** Claims a key repeatedly until the answer has this state. */

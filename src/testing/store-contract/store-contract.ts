@@ -38,10 +38,10 @@ export interface StoreContract {
    */
   readonly inspects?: 'all' | 'keys' | 'nothing'
   /**
-   * How long a test waits for an expected event, in milliseconds; time in which the process stands still does not count.
+   * How long a test waits for an expected event, in milliseconds; time in which the process is blocked does not count.
    * Default 5000.
    */
-  readonly patience?: number
+  readonly timeout?: number
 }
 
 /**
@@ -77,7 +77,7 @@ export function storeContract(options: StoreContract): void {
     watches = pushes,
     limits = true,
     inspects = 'all',
-    patience = 5_000,
+    timeout = 5_000,
   } = options
   if (typeof test !== 'function' || typeof open !== 'function') {
     throw new TypeError('Expected `test` and `open` of storeContract to be functions')
@@ -102,7 +102,7 @@ export function storeContract(options: StoreContract): void {
   ].flat()
   for (const { title, run } of all) {
     test(`${name}: ${title}`, async () => {
-      const scene = await Scene.open(open, { pushes, patience })
+      const scene = await Scene.open(open, { pushes, timeout })
       try {
         await run(scene)
       } finally {

@@ -74,7 +74,7 @@ describe('callers that follow the call of another caller', () => {
     expect(source.runs).toHaveLength(1)
   })
 
-  test('have a patience of their own', async () => {
+  test('have a timeout of their own', async () => {
     const { a, clock } = fleet({ waitTimeout: 6_400 })
     const source = new Source<string>()
     const leader = answerOf(a.getOrLoad('k', source.loader))

@@ -142,7 +142,7 @@ describe('the soft timeout', () => {
     expect(answer).toMatchObject({ error: { code: 'WAIT_TIMEOUT' } })
   })
 
-  test('serves the stale value when the patience of the caller ends first', async () => {
+  test('serves the stale value when the wait timeout of the caller ends first', async () => {
     const { a, source, clock } = await stale({ softTimeout: '10s', waitTimeout: 300 })
     const answer = answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(300)

@@ -63,7 +63,7 @@ describe('loads without a lease', () => {
     expect(began).toEqual(['first'])
   })
 
-  test('begin at the latest when the patience of the one behind has ended', async () => {
+  test('begin at the latest when the timeout of the one behind is over', async () => {
     const { ask, end, clock, began } = leaseless()
     const [first, second] = [await ask('k', 'first'), await ask('k', 'second')]
     await clock.advance(499)

@@ -182,7 +182,7 @@ describe('in a storm of invalidations', () => {
     expect(source.runs).toHaveLength(2)
   })
 
-  test('a caller loads without a lease after two voided loads, once half of its patience is over', async () => {
+  test('a caller loads without a lease after two voided loads, once half of its wait timeout is over', async () => {
     const { b, source, answer } = await voidedTwice('4s')
     expect(source.runs.map(({ context }) => context.fence === null)).toEqual([false, false, true])
     await b.invalidate('k')
@@ -208,7 +208,7 @@ describe('in a storm of invalidations', () => {
     expect(answer).toEqual(valued('new'))
   })
 
-  test('a caller whose patience is not half over loads with a lease after two voided loads', async () => {
+  test('a caller whose wait timeout is not half over loads with a lease after two voided loads', async () => {
     const { source } = await voidedTwice('5s')
     expect(source.runs.map(({ context }) => context.fence === null)).toEqual([false, false, false])
   })

@@ -49,7 +49,7 @@ describe('the hard timeout', () => {
 })
 
 describe('the wait timeout', () => {
-  test('rejects only the caller whose patience has ended, and not the load (rule 8)', async () => {
+  test('rejects only the caller whose timeout is over, and not the load (rule 8)', async () => {
     const { a, b, clock } = fleet()
     const source = new Source<string>()
     const patient = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])

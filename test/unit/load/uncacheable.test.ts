@@ -88,7 +88,7 @@ describe('a result that must not be stored', () => {
     expect(answers).toEqual(['Ann', 'Bob', 'Cid'].map((name) => ({ state: 'value', value: `for ${name} alone` })))
   })
 
-  test('is not loaded for callers who have lost their patience meanwhile (rule 8)', async () => {
+  test('is not loaded for callers whose timeout is over meanwhile (rule 8)', async () => {
     const { a, b, clock } = fleet()
     const { source } = await loading(a)
     const gone = [a, b].map((cache) => answerOf(cache.getOrLoad('k', source.loader, { waitTimeout: 100 })))

@@ -71,7 +71,7 @@ finds(
   (to) => [load('a', [10, to]), second],
   { overlap: 30 },
 )
-finds(1, 'a holder that goes on although it stood still for too long', [150, 190], (resumed) => [
+finds(1, 'a holder that goes on although it was blocked for too long', [150, 190], (resumed) => [
   load('a', [10, 200]),
   stood([20, resumed]),
   load('b', [100, 180], there),
@@ -135,7 +135,7 @@ finds(
 finds(4, 'a caller who is answered too late', [2_011, 2_009], (at) => [
   [call('c', 10, { within: 1_000 }), load('a', [20, 2_000]), got('c', at, 'a')],
 ])
-finds(4, 'a caller who is answered too late although its process stood still', [500, 520], (resumed) => [
+finds(4, 'a caller who is answered too late although its process was blocked', [500, 520], (resumed) => [
   [call('c', 10, { within: 1_000 }), stood([20, resumed]), load('a', [600, 700]), got('c', 2_500, 'a')],
 ])
 finds<Story>(4, 'a caller who has no answer', [[call('d', 20)], [call('d', 20, there), did('killed', 60)]], (more) => [
@@ -224,7 +224,7 @@ finds(
 )
 finds(
   4,
-  'a load without a lease after two others were voided, before half of its patience is over',
+  'a load without a lease after two others were voided, before half of its wait timeout is over',
   [300, 100],
   (within) => [loadedAlone(within), voids(2, 10)],
   { hit: [] },
@@ -238,7 +238,7 @@ finds<Story>(
 )
 finds<Story>(
   4,
-  'a late load without a lease, though its process had not stood still while others ran that nobody took over',
+  'a late load without a lease, though its process had not been blocked while others ran that nobody took over',
   [[], [stood([50, 260]), stood([350, 560])]],
   (stops) => [
     [call('c', 9, { within: 1_000 }), load('x', [10, 300], { by: 'c' }), load('y', [310, 590], { by: 'c' }), stops],

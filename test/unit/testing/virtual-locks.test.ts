@@ -43,7 +43,7 @@ describe('the locks of a virtual fleet', () => {
     expect(fleet.clock.now()).toBeGreaterThan(2_000)
   })
 
-  test('are lost by one that stands still for too long, which is told when it goes on', async () => {
+  test('are lost by one that is blocked for too long, which is told when it goes on', async () => {
     const { fleet, a, b } = shop()
     const ran: string[] = []
     const first = working(ran)(a)

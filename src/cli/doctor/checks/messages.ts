@@ -14,7 +14,7 @@ const burst = 16
 const publish = `for _ = 1, ARGV[3] do redis.call('PUBLISH', ARGV[1], ARGV[2]) end`
 
 /** How long they may take, in milliseconds; after more, waiters would have asked again. */
-const patience = 1_000
+const timeout = 1_000
 
 const withoutThem = "Those who wait ask again, every 350 ms ± 25 %. Mend it, or say so with wakeUp: 'poll'."
 
@@ -38,7 +38,7 @@ export async function messages(subject: Subject): Promise<Finding[]> {
     findings.push(
       arrived === burst
         ? voice.ok(`${size} at once arrived after ${time(performance.now() - startedAt)}`)
-        : voice.problem(`Of ${size} at once, ${arrived} arrived within ${time(patience)}`, withoutThem),
+        : voice.problem(`Of ${size} at once, ${arrived} arrived within ${time(timeout)}`, withoutThem),
     )
     return findings
   } finally {
@@ -58,7 +58,7 @@ async function seen(connection: Connection, inbox: string, kind: Subject['kind']
 }
 
 /**
- * Resolves with the number of messages that arrived: once all have, or after the patience or the connection has ended.
+ * Resolves with the number of messages that arrived: once all have, or after the timeout or the connection has ended.
  */
 function arrivals(subscriber: Connection, expected: number): Promise<number> {
   return new Promise((resolve) => {
@@ -67,7 +67,7 @@ function arrivals(subscriber: Connection, expected: number): Promise<number> {
       clearTimeout(timer)
       resolve(arrived)
     }
-    const timer = setTimeout(end, patience)
+    const timer = setTimeout(end, timeout)
     const message = (): void => {
       if (++arrived === expected) end()
     }
