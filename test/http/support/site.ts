@@ -90,7 +90,7 @@ export class Site extends Visitor implements AsyncDisposable {
     this.#loading = apps.map(() => new Set())
     for (const [index, { server, cache }] of apps.entries()) {
       server.on('request', () => void this.#requests++)
-      for (const name of ['miss', 'hit', 'stale', 'fill', 'failure', 'load', 'wait'] as const)
+      for (const name of ['miss', 'hit', 'stale', 'fill', 'failure', 'load', 'wait', 'queued'] as const)
         cache.on(name, () => void this.#heard.set(name, this.heard(name) + 1))
       for (const name of ['miss', 'stale', 'load', 'refreshAhead'] as const)
         cache.on(name, ({ key }) => void this.#loading[index]?.add(key))
