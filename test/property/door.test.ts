@@ -119,7 +119,7 @@ test('a value comes back as it went in, or is refused if it could not', () => {
 })
 
 test('a hit is what the miss before it was, whatever the value, or both are the same error', async () => {
-  const cache = createCache({ maxValueSize: 300 })
+  const cache = createCache({ maxValueSize: 300, unstorable: 'throw' })
   const some = fc.oneof(
     samples,
     anything.map((value) => ({ value, storable: null })),
