@@ -1,4 +1,4 @@
-import { quoted, type UnavailableReason } from './core/errors.ts'
+import { isError, quoted, type CacheError, type UnavailableReason } from './core/errors.ts'
 import type { Clock, Timer } from './core/time/clock.ts'
 import type { CacheEvents, Events } from './core/observe/events.ts'
 import type { CacheOptions } from './core/options/options.ts'
@@ -17,6 +17,7 @@ export type WarningCode =
   | 'HERDLESS_TTL'
   | 'HERDLESS_KEY'
   | 'HERDLESS_CACHES'
+  | 'HERDLESS_UNSTORABLE'
 
 /** The codes of the reasons for which a store is unavailable and that do not pass by themselves. */
 const lasting: Partial<Record<UnavailableReason, WarningCode>> = {
@@ -72,6 +73,17 @@ function oddNumber(ms: number): string | null {
   return `The ttl ${ms} is a number, and so in milliseconds: say which unit is meant, ${meant}`
 }
 
+/** What cannot be stored, such as `an instance of User`; the code of the error where a codec does not say it. */
+function kindOf({ code, cause }: CacheError): string {
+  return /^Cannot store (.+?) at value/.exec(isError(cause) ? cause.message : '')?.[1] ?? code
+}
+
+function remedyFor({ code }: CacheError): string {
+  if (code === 'VALUE_TOO_LARGE') return 'store less, or raise `maxValueSize`'
+  const plain = '`{ ...row }`, `.lean()`, `.get({ plain: true })`, `instanceToPlain`'
+  return `return plain data (${plain}), or give createCache a codec`
+}
+
 /** A part of a key that was hardly meant. Not an argument in a key that `wrap` makes: there it is one of several. */
 const oddPart = /(?:^|[:/|;])(?:undefined|NaN|\[object \w+\])(?=$|[:/|;])/
 
@@ -87,13 +99,16 @@ export function warnOfTrouble(
   options: CacheOptions,
   { namespace, onStoreFailure, clock }: CachePlan,
 ): void {
-  const given = new Set<WarningCode>()
-  const warn = (code: WarningCode, message: string, ...heardAs: (keyof CacheEvents)[]): void => {
-    if (given.has(code) || heardAs.some((name) => events.heard(name))) return
-    given.add(code)
+  const given = new Set<string>()
+  const warnOnce = (id: string, code: WarningCode, message: string, heardAs: readonly (keyof CacheEvents)[]): void => {
+    if (given.has(id) || heardAs.some((name) => events.heard(name))) return
+    given.add(id)
     const detail = 'docs/warnings.md of herdless says what to do; { warnings: false } turns it off.'
     process.emitWarning(`${message} (cache '${namespace}')`, { type: 'HerdlessWarning', code, detail })
   }
+
+  const warn = (code: WarningCode, message: string, ...heardAs: (keyof CacheEvents)[]): void =>
+    warnOnce(code, code, message, heardAs)
 
   const consequence = onStoreFailure === 'throw' ? 'Callers get this error' : 'Callers load without the store'
   const { open, close } = counted(namespace)
@@ -113,6 +128,10 @@ export function warnOfTrouble(
       load: ({ key }) => {
         const what = oddKey(key)
         if (what !== null) warn('HERDLESS_KEY', what)
+      },
+      unstorable: ({ error }) => {
+        const message = `${error.message}. Until it can, its callers load for themselves: ${remedyFor(error)}`
+        warnOnce(kindOf(error), 'HERDLESS_UNSTORABLE', message, ['unstorable'])
       },
       degraded: () => (push.isAway = true),
       recovered: () => (push.isAway = false),

@@ -283,8 +283,9 @@ function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, more
     if (part !== null && asking && (await ask(part)) === undefined) throw failure()
     if (ending === 'throws') throw failure()
     if (ending === 'must not be stored') doNotStore()
-    ended(ending === 'must not be stored' ? 'pass' : 'value')
-    if (ending === 'returns garbage') return () => {}
+    const isUnstored = ending === 'must not be stored' || ending === 'returns garbage'
+    ended(isUnstored ? 'pass' : 'value')
+    if (ending === 'returns garbage') return { key, by: id, garbage: () => {} }
     return { key, by: id, ...(more > 0 ? { more: '.'.repeat(more) } : {}) }
   })()
   // Nobody may be waiting for it: it refreshes what has been served, or has lost its lease.

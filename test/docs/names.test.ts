@@ -280,7 +280,7 @@ describe('each has a row, and no other has one:', () => {
 test('the warnings name the events that silence them', () => {
   const page = rows(doc('docs/warnings.md').text, 'code')
   const silenced = page.flatMap(([, , events = '']) => [...events.matchAll(/`(\w+)`/g)].map((match) => match[1]))
-  expect(new Set(silenced)).toEqual(new Set(['storeFailure', 'degraded', 'push', 'lost']))
+  expect(new Set(silenced)).toEqual(new Set(['unstorable', 'storeFailure', 'degraded', 'push', 'lost']))
 })
 
 test('each reason not to store has a row', () => {

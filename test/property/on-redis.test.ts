@@ -17,7 +17,7 @@ const processes = 3
 const kinds: readonly (RedisStoreOptions & CacheOptions)[] = [
   { wakeUp: 'push', ttl: 50, grace: '1m', failureCooldown: 20 },
   { wakeUp: 'push', softTimeout: 10, grace: '1m', ttl: 20, failureCooldown: 0 },
-  { wakeUp: 'poll', ttl: 20, failureCooldown: 20 },
+  { wakeUp: 'poll', ttl: 20, failureCooldown: 20, unstorable: 'throw' },
 ]
 
 /** What a caller's own options or loader can lead to, without a fault. */

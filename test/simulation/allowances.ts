@@ -1,6 +1,6 @@
 import type { Allowances } from '../support/invariants.ts'
 import type { Schedule } from './schedule.ts'
-import { instant, late, longestSleep, some, surroundingsOf } from './surroundings.ts'
+import { instant, late, longestSleep, mayBeUnstored, surroundingsOf } from './surroundings.ts'
 
 /** What the faults of a schedule may cost. */
 export function allowancesOf(schedule: Schedule): Allowances {
@@ -25,9 +25,9 @@ export function allowancesOf(schedule: Schedule): Allowances {
 }
 
 /** How many loads of a key may run at once in a process, while none can have a lease. */
-function unleasedAtOnce({ operations }: Schedule): number {
-  const loaders = operations.flatMap((operation) => ('loader' in operation ? [operation.loader] : []))
+function unleasedAtOnce(schedule: Schedule): number {
+  const loaders = schedule.operations.flatMap((operation) => ('loader' in operation ? [operation.loader] : []))
   // Each loads for itself what must not be stored, and a loader does not wait for a place.
-  if (loaders.some((loader) => some(loader, 'pass') || loader.nested !== undefined)) return Infinity
+  if (loaders.some((loader) => mayBeUnstored(loader, schedule) || loader.nested !== undefined)) return Infinity
   return 2
 }

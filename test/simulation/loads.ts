@@ -2,7 +2,7 @@ import { endOfBelief, type Load } from '../support/history.ts'
 import { said, type Facts } from './facts.ts'
 import type { Notes } from './notes.ts'
 import type { Fault, Schedule } from './schedule.ts'
-import { instant, late, some } from './surroundings.ts'
+import { instant, late, mayBeUnstored } from './surroundings.ts'
 
 /** 1, 5, 11: what a load has brought is not loaded again as long as it holds. */
 export function noLoadForNothing(facts: Facts): string[] {
@@ -178,7 +178,7 @@ export function placesAreKept({ history, schedule }: Facts): string[] {
   const { maxConcurrentLoads = 64 } = schedule.options
   const loaders = schedule.operations.flatMap((operation) => ('loader' in operation ? [operation.loader] : []))
   // Each loads for itself what must not be stored, and a loader does not wait for a place.
-  if (loaders.some((loader) => some(loader, 'pass') || loader.nested !== undefined)) return []
+  if (loaders.some((loader) => mayBeUnstored(loader, schedule) || loader.nested !== undefined)) return []
   const alone = [...history.loads.values()].filter(({ fence }) => fence === null)
   return alone.flatMap((load) => {
     // How many run when it has begun, itself included.

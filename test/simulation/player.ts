@@ -175,8 +175,11 @@ export class Player implements Notes {
     const { signal, fence } = context
     const process = member.number
     const load = this.#id(member, 'l')
-    const { ttl, grace, failureCooldown } = refinePlan(this.#plan, options)
-    this.loading.set(load, { plan, ttl: plan.ttl ?? ttl, grace, failureCooldown })
+    const { ttl, grace, failureCooldown, unstorable } = refinePlan(this.#plan, options)
+    // What cannot be stored is then as what must not be.
+    const isUnstored = plan.ends === 'pass' || (plan.ends === 'unfit' && unstorable === 'pass')
+    const noted: LoaderPlan = isUnstored ? { ...plan, ends: 'pass' } : plan
+    this.loading.set(load, { plan: noted, ttl: plan.ttl ?? ttl, grace, failureCooldown })
     this.happenings.push({
       what: 'load',
       at: this.at(),
@@ -201,7 +204,7 @@ export class Player implements Notes {
       () => {
         if (plan.ttl !== undefined) context.ttl(plan.ttl)
         if (plan.ends === 'pass') context.doNotStore()
-        ends(plan.ends === 'pass' ? 'pass' : 'value')
+        ends(isUnstored ? 'pass' : 'value')
         const made: Made = { key, by: load }
         return plan.ends === 'unfit' ? { ...made, unfit: () => undefined } : made
       },

@@ -100,6 +100,7 @@ export interface Schedule {
     readonly leaseTtl: number
     readonly softTimeout: number
     readonly hardTimeout: number
+    readonly unstorable?: 'pass' | 'throw'
   }
   /** How many values the store keeps. */
   readonly most: number
@@ -119,12 +120,17 @@ export function scheduleOf(seed: number): Schedule {
   const length = random.pick(200, 400, 400, 1_200)
   const network = networkOf(random, weather === 'stormy')
   // What is left behind by a silence is seen when it takes long to go away by itself.
-  const options = { ...optionsOf(random, network), ...(weather === 'frozen' ? { leaseTtl: 10_000 } : {}) }
+  const options = {
+    ...optionsOf(random, network),
+    ...(weather === 'frozen' ? { leaseTtl: 10_000 } : {}),
+    // Drawn apart, so that all the rest of a seed is as it was before there was this option.
+    unstorable: new Random(seed, 'unstorable').pick<'pass' | 'throw'>('pass', 'throw'),
+  }
   const longest = Math.max(length / 2, Math.min(3 * options.leaseTtl, 1_000))
-  // Drawn apart, so that all the rest of a seed is as it was before there were tags.
+  // As that option.
   const tagged = new Random(seed, 'tags').percent(30)
   const scene = { processes, keys, length, longest, circles: random.percent(10), hangs: true, closes: true, tagged }
-  // As the tags.
+  // As that option.
   const operations = someSoft(operationsOf(random, scene, random.between(3, 60)), new Random(seed, 'soft'))
   const silence: Fault = {
     at: random.between(0, length),

@@ -75,6 +75,11 @@ export function some(loader: LoaderPlan, ends: LoaderPlan['ends']): boolean {
   return loader.ends === ends || (loader.nested !== undefined && some(loader.nested.loader, ends))
 }
 
+/** Whether a loader, or one within it, may bring what is not stored, which each loads for itself. */
+export function mayBeUnstored(loader: LoaderPlan, { options }: Schedule): boolean {
+  return some(loader, 'pass') || (some(loader, 'unfit') && options.unstorable === 'pass')
+}
+
 /** Whether loaders of this schedule may wait for each other in a circle. */
 export function circles({ operations }: Schedule): boolean {
   const edges = new Set<string>()

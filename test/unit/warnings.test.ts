@@ -8,13 +8,16 @@ import { FakeClock, settled } from '../support/fake-clock.ts'
 import { UnreliableStore } from './support/unreliable-store.ts'
 
 let codes: unknown[] = []
+let texts: unknown[] = []
 /** How many caches were opened. */
 let opened = 0
 
 beforeEach(() => {
   codes = []
+  texts = []
   vi.stubEnv('NODE_ENV', 'development')
-  vi.spyOn(process, 'emitWarning').mockImplementation((_message, options) => {
+  vi.spyOn(process, 'emitWarning').mockImplementation((text, options) => {
+    texts.push(text)
     codes.push((options as { code: string }).code)
   })
 })
@@ -191,6 +194,34 @@ describe('a key', () => {
     const keys = ['undefined-behaviour', 'page:NaNcy', 'user:null', 'response https://a.test/undefined']
     for (const key of keys) await cache.getOrLoad(key, () => 1)
     await cache.wrap((...ids: unknown[]) => ids.length, { key: 'find' })(undefined, Number.NaN, undefined)
+    expect(codes).toEqual([])
+  })
+})
+
+describe('a value that cannot be stored', () => {
+  class User {}
+  class Order {}
+
+  test('is warned of once for each class, with what to do', async () => {
+    const { cache } = watched({ maxValueSize: 100 })
+    for (const key of ['a', 'b']) await cache.getOrLoad(key, () => ({ user: new User() }))
+    expect(codes).toEqual(['HERDLESS_UNSTORABLE'])
+    for (const key of ['c', 'd']) await cache.getOrLoad(key, () => [new Order()])
+    for (const key of ['e', 'f']) await cache.getOrLoad(key, () => 'x'.repeat(100))
+    expect(codes).toEqual(Array(3).fill('HERDLESS_UNSTORABLE'))
+    expect(texts[0]).toContain('Cannot store an instance of User at value.user. Until')
+    expect(texts[0]).toContain(
+      'return plain data (`{ ...row }`, `.lean()`, `.get({ plain: true })`, `instanceToPlain`)',
+    )
+    expect(texts[2]).toContain('store less, or raise `maxValueSize`')
+  })
+
+  test('is not warned of where it is heard, or is an error', async () => {
+    const { cache } = watched()
+    cache.on('unstorable', () => {})
+    await cache.getOrLoad('a', () => new User())
+    const strict = watched({ unstorable: 'throw' })
+    await expect(strict.cache.getOrLoad('a', () => new User())).rejects.toThrow('an instance of User')
     expect(codes).toEqual([])
   })
 })

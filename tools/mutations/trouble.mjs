@@ -8,7 +8,7 @@ export const troubleMutations = [
     name: 'a warning is given again and again',
     rule: null,
     file: 'src/warnings.ts',
-    from: '    given.add(code)\n',
+    from: '    given.add(id)\n',
     to: '',
     tests: ['test/unit/warnings.test.ts'],
   },

@@ -117,8 +117,8 @@ export interface Cache extends AsyncDisposable {
    * @returns the value, as the schema gives it if there is one; callers that are answered together share the object
    * @throws what the loader threw, as the very object in its process; TypeError for a wrong argument; the signal's
    *   reason; `CacheError` LOAD_FAILED (the loader threw what is no Error, which is the cause), LOAD_TIMEOUT, WAIT_TIMEOUT,
-   *   STORE_UNAVAILABLE (with `onStoreFailure: 'throw'`), VALUE_TOO_LARGE, VALUE_NOT_SERIALIZABLE, VALUE_INVALID,
-   *   CIRCULAR_LOAD, OVERLOADED, CLOSED
+   *   STORE_UNAVAILABLE (with `onStoreFailure: 'throw'`), VALUE_TOO_LARGE and VALUE_NOT_SERIALIZABLE (with
+   *   `unstorable: 'throw'`), VALUE_INVALID, CIRCULAR_LOAD, OVERLOADED, CLOSED
    * @example
    * const product = await cache.getOrLoad(`product:${id}`, () => db.product(id), { ttl: '5m' })
    */

@@ -91,7 +91,7 @@ export async function explainKey(
       ? []
       : [`Its last load failed, and that is the answer for another ${ms(left)}: ${error.message}`]),
     ...(rest !== null && error === null
-      ? [`Its last loader said doNotStore(): for another ${ms(left)} nobody queues`]
+      ? [`Its last value was not to be stored, or could not be: for another ${ms(left)} nobody queues`]
       : []),
     ...(here.flight === 'resting'
       ? ['A load failed: until its cool-down is over, this process asks for no refresh']

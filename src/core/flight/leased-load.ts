@@ -9,7 +9,7 @@ import { drawRandom, type CausalTime } from '../time/clock.ts'
 import { atMost } from '../time/deadline.ts'
 import { always, type Answer } from './answer.ts'
 import type { Granted, LeasedFlight } from './leased-flight.ts'
-import { runLoader, type LoadResult, type LoadRun, type LostLoad } from './loader.ts'
+import { defaultPassFor, runLoader, type LoadResult, type LoadRun, type LostLoad } from './loader.ts'
 import type { FlightParts } from './parts.ts'
 import { enterSource, type Entrance } from './queueing.ts'
 import { LostFlight } from './unleased-flight.ts'
@@ -187,7 +187,9 @@ class LeasedLoad {
     const endedAt = causalNow()
     const payload = encodeValue(value, key, plan.maxValueSize, codec)
     if (payload instanceof CacheError) {
-      return await this.#fail({ error: payload, cooldown: plan.failureCooldown, tags: result.tags }, beganAt)
+      return plan.unstorable === 'throw'
+        ? await this.#fail({ error: payload, cooldown: plan.failureCooldown, tags: result.tags }, beganAt)
+        : await this.#handOut(result, payload, { beganAt, endedAt })
     }
     const tags = keyspace.tagsOf(key, result.tags, plan.version)
     const ttl = applyJitter(result.ttl, plan.jitter, drawRandom(clock))
@@ -206,6 +208,37 @@ class LeasedLoad {
       if (plan.onStoreFailure === 'throw') return { state: 'away', error: error as CacheError }
       // Without the store's acceptance, the value is current only as of the beginning of the load.
       return { state: 'value', value, currentAsOf: beganAt, freshUntil: always, token }
+    }
+  }
+
+  /**
+   * Gives a value that cannot be stored to the callers of this process, and has all others load for themselves for a
+   * while. As with a fill, the store's acceptance proves that the key was not invalidated while it was loaded, so the
+   * value counts for those that joined meanwhile, too.
+   */
+  async #handOut(
+    { value, loadTime }: LoadResult & { state: 'value' },
+    error: CacheError,
+    { beganAt, endedAt }: { readonly beganAt: CausalTime; readonly endedAt: CausalTime },
+  ): Promise<Answer> {
+    const { store, events, clock, unstored } = this.#parts
+    const { key, lead } = this.#flight
+    events.emit('unstorable', { key, error })
+    const began = clock.now() - loadTime
+    const handedOut = (currentAsOf: CausalTime): Answer => {
+      // What nobody has seen must not end the use of a stale value.
+      if (this.#flight.callers > 0) unstored.add(key, began, null)
+      return { state: 'value', value, currentAsOf, freshUntil: always, token: this.#lease.token }
+    }
+    try {
+      if (await store.pass(this.#lease, defaultPassFor)) {
+        this.#parts.pacing.endStreak(key)
+        return handedOut(endedAt)
+      }
+      events.emit('refused', { key })
+      return this.#voided()
+    } catch (away) {
+      return lead.plan.onStoreFailure === 'throw' ? { state: 'away', error: away as CacheError } : handedOut(beganAt)
     }
   }
 

@@ -91,7 +91,7 @@ export interface LostLoad {
  * The default of `passFor`, in milliseconds: long enough for a crowd to pass, short enough that a key which has become
  * cacheable again is soon protected.
  */
-const defaultPassFor = 1_000
+export const defaultPassFor = 1_000
 
 /** A load to be run. */
 interface RunnableLoad {

@@ -69,7 +69,7 @@ export class UnleasedFlight extends KeyFlight {
     return (await this.#turn) ?? answerOfRun(await this.#load(), this)
   }
 
-  /** Runs the loader. A value that the store would refuse is refused: the outcome must not depend on the store. */
+  /** Runs the loader. What becomes of a value that cannot be stored does not depend on the store. */
   async #load(): Promise<LoadRun> {
     const { clock, codec, events, near, keyspace, tracing, unstored, failures, hardDeadlines: deadlines } = this.parts
     const { key, lead } = this
@@ -81,12 +81,17 @@ export class UnleasedFlight extends KeyFlight {
     const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss, permit: this.permit }
     const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, deadlines, ...own }))
     const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
-    const run: LoadRun = kept instanceof CacheError ? { state: 'failed', error: kept, cooldown: 0, tags } : loaded
+    const isRefused = kept instanceof CacheError && plan.unstorable === 'throw'
+    const run: LoadRun = isRefused ? { state: 'failed', error: kept, cooldown: 0, tags } : loaded
     if (run.state === 'failed') {
       failures.noteOwn(run.error, key)
       events.emit('failure', { key, error: run.error, duration: clock.now() - began })
     }
-    if (run.state === 'value' && kept !== null) {
+    if (run.state === 'value' && kept instanceof CacheError) {
+      events.emit('unstorable', { key, error: kept })
+      unstored.add(key, began, null)
+      near?.forget(key)
+    } else if (run.state === 'value' && kept !== null) {
       const payload = Buffer.from(kept as Uint8Array)
       unstored.add(key, began, payload)
       const itsTags = keyspace.tagsOf(key, run.tags, plan.version)

@@ -9,12 +9,13 @@ const most = 10_000
 interface Unstored {
   /** When its load began, by the clock. */
   readonly began: number
-  readonly digest: string
+  /** `null` if it has no bytes. */
+  readonly digest: string | null
 }
 
 /**
  * The values that callers of this process received but the store may lack: those of loads without a lease, and of loads
- * whose fill was not answered. The store may hold an older value that is still fresh. A caller that has seen the newer
+ * whose fill was not answered, or whose value cannot be stored. The store may hold an older value that is still fresh. A caller that has seen the newer
  * one must not get the older one afterwards. So an older value counts as missing here and is loaded again, once in the
  * fleet, unless its bytes are the same.
  */
@@ -29,10 +30,12 @@ export class UnstoredValues {
   /**
    * Remembers a value that callers received.
    * @param began when its load began, by the clock
+   * @param payload `null` for a value that cannot be stored, from which every older value differs
    */
-  add(key: string, began: number, payload: Uint8Array): void {
+  add(key: string, began: number, payload: Uint8Array | null): void {
     const known = this.#byKey.get(key)
-    if (known === undefined || known.began < began) this.#byKey.set(key, { began, digest: digestOf(payload) })
+    if (known !== undefined && known.began >= began) return
+    this.#byKey.set(key, { began, digest: payload === null ? null : digestOf(payload) })
   }
 
   /** Whether the entry was loaded before a value that callers received, and differs from it. */

@@ -29,6 +29,8 @@ export interface CacheEvents {
   refreshAhead: { key: string }
   /** The store accepted a loaded value. */
   fill: { key: string; bytes: number; loadTime: number }
+  /** A loaded value cannot be stored, as `error` says: it was given to callers of this process alone. */
+  unstorable: { key: string; error: CacheError }
   /** A load ended after its lease was lost: nothing was written, and no caller was given its result. */
   refused: { key: string }
   /**
@@ -86,6 +88,7 @@ const names: Record<keyof CacheEvents, true> = {
   answer: true,
   refreshAhead: true,
   fill: true,
+  unstorable: true,
   refused: true,
   lost: true,
   failure: true,

@@ -24,6 +24,7 @@ const counted: readonly (readonly [event: keyof CacheEvents, name: string, help:
   ['miss', 'misses', 'Callers that found no value to serve at once'],
   ['wait', 'waits', 'Loads of other processes that were waited for'],
   ['refreshAhead', 'refreshes_ahead', 'Values whose refresh was asked for before their time'],
+  ['unstorable', 'unstorable_values', 'Loaded values that could not be stored'],
   ['refused', 'refused_fills', 'Loads that ended after their lease was gone, so that nothing was written'],
   ['lost', 'lost_leases', 'Leases that were lost while their load was running'],
   ['garbage', 'garbage', 'Values in the store that could not be decoded, or did not pass their schema'],

@@ -58,8 +58,13 @@ export interface LoadOptions {
    * Default: none.
    */
   readonly source?: string | undefined
-  /** The largest payload, in bytes; a larger one is refused with VALUE_TOO_LARGE. Default 16777216 (16 MiB). */
+  /** The largest payload, in bytes; a larger one cannot be stored (VALUE_TOO_LARGE). Default 16777216 (16 MiB). */
   readonly maxValueSize?: number | undefined
+  /**
+   * If a loaded value cannot be stored: `'pass'` (default) gives it to the callers of this process, and for a second all
+   * others load for themselves; `'throw'` fails the load with VALUE_TOO_LARGE or VALUE_NOT_SERIALIZABLE, as tests want it.
+   */
+  readonly unstorable?: 'pass' | 'throw' | undefined
   /**
    * The version of the value: a whole number, or up to 64 letters, digits, `.`, `_` and `-`. A value is read only under
    * the version under which it was written, and `invalidate` reaches all versions of a key. A call may have one if its

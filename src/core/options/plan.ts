@@ -56,6 +56,7 @@ export interface Plan extends Kind {
   readonly errorKind: ((error: unknown, key: string) => unknown) | null
   readonly onStoreFailure: 'load' | 'throw'
   readonly maxValueSize: number
+  readonly unstorable: 'pass' | 'throw'
   readonly source: string | null
   /** The sources of the cache, one of which that is. */
   readonly sources: ReadonlyMap<string, SourcePlan>
@@ -101,6 +102,7 @@ const defaults: Plan = {
   errorKind: null,
   onStoreFailure: 'load',
   maxValueSize: 16_777_216,
+  unstorable: 'pass',
   source: null,
   sources: new Map(),
   priority: 'normal',
@@ -126,6 +128,7 @@ const loadChecks: Record<keyof LoadOptions, Check> = {
   errorKind: aFunction,
   onStoreFailure: oneOf('load', 'throw'),
   maxValueSize: integer(1),
+  unstorable: oneOf('pass', 'throw'),
   source: checkedSource,
   version: checkedVersion,
 }
@@ -209,6 +212,8 @@ export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec })
     refreshAhead: null,
     negativeTtl: {},
     errorKind: null,
+    // `maxBody` says how large a response may be.
+    unstorable: 'throw',
     tags: [],
     // Most responses.
     inlineLimit: 65_536,

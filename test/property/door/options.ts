@@ -103,6 +103,7 @@ const forCalls: Options = {
   failureCooldown: duration(timerOrNone),
   onStoreFailure: oneOf('load', 'throw'),
   maxValueSize: whole(1),
+  unstorable: oneOf('pass', 'throw'),
 }
 
 /** What each function of the library that takes options knows. */

@@ -149,7 +149,10 @@ describe('explain tells', () => {
     await settled()
     expect(await b.explain('k')).toMatchObject({
       state: 'missing',
-      because: [expect.any(String), 'Its last loader said doNotStore(): for another 1000 ms nobody queues'],
+      because: [
+        expect.any(String),
+        'Its last value was not to be stored, or could not be: for another 1000 ms nobody queues',
+      ],
       rest: { state: 'pass', left: 1_000 },
     })
   })

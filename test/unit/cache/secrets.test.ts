@@ -22,7 +22,9 @@ function thrownBy(work: () => unknown): Promise<unknown> {
     )
 }
 
-const events: readonly (keyof CacheEvents)[] = ['failure', 'garbage', 'storeFailure', 'degraded', 'lost', 'fill', 'hit']
+const events: readonly (keyof CacheEvents)[] = [
+  ...(['failure', 'garbage', 'unstorable', 'storeFailure', 'degraded', 'lost', 'fill', 'hit'] as const),
+]
 
 /** Everything that a cache says from now on. */
 function overheard(cache: Cache): unknown[] {
@@ -61,17 +63,19 @@ describe('what is said of a value', () => {
     const { a } = fleet()
     const heard = overheard(a)
     const value = { card: secret, list: [secret, { call: () => secret }], [`${secret} as a name`]: 1 }
-    const loaded = await thrownBy(() => a.getOrLoad('k', () => value))
+    const loaded = await thrownBy(() => a.getOrLoad('k', () => value, { unstorable: 'throw' }))
+    await a.getOrLoad('l', () => value)
     const set = await thrownBy(() => a.set('k', value))
     await settled()
-    expect(heard.length).toBeGreaterThan(0)
+    expect(heard.length).toBeGreaterThan(1)
     for (const told of [loaded, set, ...heard]) expect(printed(told)).not.toContain(secret)
   })
 
   test('that is too large is its size', async () => {
     const { a } = fleet({ maxValueSize: 10 })
     const heard = overheard(a)
-    const loaded = await thrownBy(() => a.getOrLoad('k', () => secret.repeat(10)))
+    const loaded = await thrownBy(() => a.getOrLoad('k', () => secret.repeat(10), { unstorable: 'throw' }))
+    await a.getOrLoad('l', () => secret.repeat(10))
     const set = await thrownBy(() => a.set('k', secret.repeat(10)))
     await settled()
     for (const told of [loaded, set, ...heard]) expect(printed(told)).not.toContain(secret)

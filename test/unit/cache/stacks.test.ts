@@ -22,7 +22,12 @@ const cases: Case[] = [
   { code: 'STORE_UNAVAILABLE', call: (cache) => cache.set('k', 1), harm: silence },
   { code: 'STORE_UNAVAILABLE', call: (cache) => cache.invalidate('k'), harm: silence },
   { code: 'STORE_UNAVAILABLE', call: (cache) => cache.invalidateTags(['t']), harm: silence },
-  { code: 'VALUE_NOT_SERIALIZABLE', call: (cache) => cache.getOrLoad('k', () => () => 1), harm: settled },
+  {
+    code: 'VALUE_NOT_SERIALIZABLE',
+    options: { unstorable: 'throw' },
+    call: (cache) => cache.getOrLoad('k', () => () => 1),
+    harm: settled,
+  },
   { code: 'LOAD_FAILED', call: (cache) => cache.getOrLoad('k', () => Promise.reject('text' as never)), harm: settled },
 ]
 

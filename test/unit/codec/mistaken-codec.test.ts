@@ -11,7 +11,13 @@ function mistaken(codec: Partial<Record<keyof Codec, () => unknown>>) {
     encode: (value) => Buffer.from(JSON.stringify(value)),
     decode: (payload) => JSON.parse(payload.toString()) as unknown,
   }
-  const a = createCache({ store, clock, failureCooldown: 0, codec: { ...right, ...codec } as Codec })
+  const a = createCache({
+    store,
+    clock,
+    failureCooldown: 0,
+    unstorable: 'throw',
+    codec: { ...right, ...codec } as Codec,
+  })
   const garbage: unknown[] = []
   a.on('garbage', ({ cause }) => garbage.push(cause))
   return { a, b: createCache({ store, clock, codec: right }), garbage }

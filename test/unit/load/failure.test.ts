@@ -188,9 +188,9 @@ describe('what another process is told of a failed load', () => {
   })
 })
 
-describe('a value that cannot be stored', () => {
+describe('a value that cannot be stored, where that is an error', () => {
   test('fails for all with VALUE_NOT_SERIALIZABLE (rule 5)', async () => {
-    const { all } = fleet()
+    const { all } = fleet({ unstorable: 'throw' })
     const source = new Source()
     const answers = await allAsked(all.map((cache) => cache.getOrLoad('k', source.loader)))
     await source.resolve(0, () => 'a function')
@@ -201,7 +201,7 @@ describe('a value that cannot be stored', () => {
   })
 
   test('fails for all with VALUE_TOO_LARGE when it is larger than allowed (rule 5)', async () => {
-    const { a, b } = fleet({ maxValueSize: 10 })
+    const { a, b } = fleet({ maxValueSize: 10, unstorable: 'throw' })
     const source = new Source()
     const answers = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
     await source.resolve(0, '12345678+')
@@ -215,7 +215,7 @@ describe('a value that cannot be stored', () => {
   })
 
   test('leaves its key free, and is no value of it: that which was there before stays', async () => {
-    const { a, b } = fleet({ failureCooldown: 0 })
+    const { a, b } = fleet({ failureCooldown: 0, unstorable: 'throw' })
     const large = 'x'.repeat(2 ** 24)
     const error = {
       code: 'VALUE_TOO_LARGE',

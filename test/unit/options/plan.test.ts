@@ -39,6 +39,7 @@ describe('the plan of a cache', () => {
       errorKind: null,
       onStoreFailure: 'load',
       maxValueSize: 16_777_216,
+      unstorable: 'pass',
       source: null,
       priority: 'normal',
       schema: null,
@@ -96,7 +97,7 @@ describe('the plan of a cache', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
         'Unknown option `tll` of createCache (did you mean `ttl`?); expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
-          'failureCooldown, errorKind, onStoreFailure, maxValueSize, source, version, store, namespace, prefixes, near, mode, sources, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
+          'failureCooldown, errorKind, onStoreFailure, maxValueSize, unstorable, source, version, store, namespace, prefixes, near, mode, sources, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
           'commandTimeout, codec, errors, warnings, clock',
       ),
     )
@@ -209,6 +210,7 @@ describe('the plan of a cache', () => {
     ['negativeTtl', 0, "a positive number of milliseconds or a duration such as '5m', got 0 (number)"],
     ['negativeTtl', 'never', 'a positive number of milliseconds or a duration such as \'5m\', got "never" (string)'],
     ['maxValueSize', 0, 'a whole number of at least 1, got 0 (number)'],
+    ['unstorable', 'load', `'pass' or 'throw', got "load" (string)`],
     ['maxValueSize', Infinity, 'a whole number of at least 1, got Infinity (number)'],
     ['maxConcurrentLoads', 0, 'a whole number of at least 1, got 0 (number)'],
     ['maxConcurrentLoads', 2 ** 53, 'a whole number of at least 1, got 9007199254740992 (number)'],
