@@ -1,9 +1,12 @@
-/** `npm run spec`: searches all that the model of the protocol (spec/lease.pml) can do. */
+/** `npm run spec`: searches all that the models of the protocol (spec/lease.pml and spec/permits.pml) can do. */
 import { parseArgs } from 'node:util'
+import { permitBreaks, permitProofs } from '../spec/permit-searches.mjs'
 import { breaks, model, proofs } from '../spec/searches.mjs'
 import { provisionModelChecker, searched, trailOf } from '../tools/model-checker.mjs'
 
 /** @typedef {import('../spec/searches.mjs').Question} Question */
+
+const all = [...proofs, ...permitProofs, ...breaks, ...permitBreaks]
 
 const usage = `npm run spec -- [names] [options]
 
@@ -28,7 +31,7 @@ async function main() {
     options: { help: { type: 'boolean' }, list: { type: 'boolean' }, trail: { type: 'boolean' } },
   })
   if (values.help) return console.log(usage)
-  const chosen = positionals.length === 0 ? [...proofs, ...breaks] : positionals.map(named)
+  const chosen = positionals.length === 0 ? all : positionals.map(named)
   if (values.list) {
     for (const { name, what } of chosen) console.log(`${name.padEnd(28)} ${what}`)
     return
@@ -36,7 +39,7 @@ async function main() {
   const checker = await provisionModelChecker()
   let wrong = 0
   for (const question of chosen) {
-    const search = { ...question, model }
+    const search = { model, ...question }
     const found = await searched(checker, search)
     const verdict = verdictOn(question, found)
     if (verdict === 'WRONG') wrong++
@@ -53,7 +56,7 @@ async function main() {
  * @returns {Question}
  */
 function named(name) {
-  const question = [...proofs, ...breaks].find((each) => each.name === name)
+  const question = all.find((each) => each.name === name)
   if (question === undefined) throw new TypeError(`Expected the name of a proof or a break, got ${name}`)
   return question
 }

@@ -2,7 +2,7 @@
  * What `npm run spec` lets spin search: the proofs, which must end without a counterexample, and the breaks, each of which
  * takes a rule away and must end with one.
  *
- * @typedef {{ name: string, what: string, shows?: RegExp } & Pick<import('../tools/model-checker.mjs').Search, 'looksFor' | 'settings' | 'short'>} Question
+ * @typedef {{ name: string, what: string, shows?: RegExp, model?: string } & Pick<import('../tools/model-checker.mjs').Search, 'looksFor' | 'settings' | 'short' | 'depth'>} Question
  */
 import { fileURLToPath } from 'node:url'
 

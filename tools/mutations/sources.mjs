@@ -51,8 +51,16 @@ export const sourceMutations = [
     name: 'a process keeps all of its permits while others wait',
     rule: null,
     file: 'src/core/source/fleet-permits.ts',
-    from: 'return held < Math.ceil((concurrency ?? Number.POSITIVE_INFINITY) / (waiting.users + 1))',
+    from: 'return held < Math.floor((concurrency ?? Number.POSITIVE_INFINITY) / (waiting.users + 1))',
     to: 'return true',
+    tests: unit,
+  },
+  {
+    name: 'processes that are more than the permits keep them from the others',
+    rule: null,
+    file: 'src/core/source/fleet-permits.ts',
+    from: 'return held < Math.floor(',
+    to: 'return held < Math.ceil(',
     tests: unit,
   },
   {

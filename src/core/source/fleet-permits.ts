@@ -102,7 +102,8 @@ export class FleetPermits {
     if (rate !== null || wants === 0 || urgency > 0) return false
     if (this.#about.clock.now() > this.#answeredAt + reportEvery) return false
     const { concurrency, waiting } = this.#last
-    return held < Math.ceil((concurrency ?? Number.POSITIVE_INFINITY) / (waiting.users + 1))
+    // Rounded down, so that all that wait may have as many: otherwise one that keeps its permits would keep another from any.
+    return held < Math.floor((concurrency ?? Number.POSITIVE_INFINITY) / (waiting.users + 1))
   }
 
   /** Without the store, nobody is asked, and nobody waits for an answer. */

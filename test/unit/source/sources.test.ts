@@ -77,6 +77,22 @@ describe('the concurrency of a source', () => {
     expect(first.runs.length - 20).toBe(2)
   })
 
+  test('reaches all processes that wait, though they are more than its permits', async () => {
+    const { a, b, c, clock } = limited({ concurrency: 2 })
+    const [first, second, third] = [new Source(), new Source(), new Source()]
+    void answersOf(ask(a, 'a', 40, first))
+    await settled()
+    void answersOf([...ask(b, 'b', 40, second), ...ask(c, 'c', 40, third)])
+    await settled()
+    const ended = [first, second, third].map((source) => ({ source, runs: 0 }))
+    for (let round = 0; round < 20; round++) {
+      for (const of of ended) if (of.runs < of.source.runs.length) await of.source.resolve(of.runs++, 'v')
+      // Each learns from its reports who waits.
+      await clock.advance(100)
+    }
+    expect(Math.min(...ended.map(({ runs }) => runs))).toBeGreaterThan(3)
+  })
+
   test('is held by a loader that was given up until it has settled', async () => {
     const { a, clock } = limited({ concurrency: 1 }, { hardTimeout: 1_000 })
     const source = new Source()
