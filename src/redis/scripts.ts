@@ -427,12 +427,12 @@ return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and
 
 export const permits: Script = {
   name: 'permits',
-  sha1: '51d5ee427951e3ac90f7675227ddb79178482c9d',
+  sha1: '473fba12d892d6b7e2fdeaa2fd5bd9372d4129b6',
   lua: `local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
 local loads, per, ttl, keep, known, goneAfter = number(8), number(9), number(10), number(11), number(12), tonumber(ARGV[14])
-local placeKept, recovery, rateSteps = 1500, 1000, 20
+local placeKept, recovery, rateSteps = 1500, 1500, 20
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local stored = redis.pcall('HGETALL', key)

@@ -74,7 +74,7 @@ export interface Permits {
 export const placeKept = 1_500
 
 /** For how long those that a store has forgotten may report before it grants what they may hold. */
-export const recovery = 1_000
+export const recovery = 1_500
 
 /** How much finer than its `per` a rate is counted. */
 export const rateSteps = 20

@@ -159,7 +159,8 @@ export class FleetPermits {
     const { permits, clock, need } = this.#about
     if (permits === null || this.#timer !== null) return
     const { held, wants } = need()
-    if (wants === 0 && held === 0) return
+    // A report that was not answered may be what gives permits back.
+    if (wants === 0 && held === 0 && !this.#isAway) return
     const { pushed = true, again = null } = this.#last ?? {}
     const often = spread(pushed || this.#isAway ? whilePushed : whilePolling, drawRandom(clock))
     this.#timer = clock.after(wants > 0 ? Math.min(often, again ?? often) : reportEvery, this.#due, 'background')

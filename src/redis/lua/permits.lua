@@ -16,7 +16,7 @@ local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
 local loads, per, ttl, keep, known, goneAfter = number(8), number(9), number(10), number(11), number(12), tonumber(ARGV[14])
 -- `placeKept`, `recovery` and `rateSteps` of core/contract/permits.ts.
-local placeKept, recovery, rateSteps = 1500, 1000, 20
+local placeKept, recovery, rateSteps = 1500, 1500, 20
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
