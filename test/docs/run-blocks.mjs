@@ -12,12 +12,13 @@ import { inspect } from 'node:util'
 register('./own-settings.mjs', import.meta.url)
 
 /** Of Node.js itself: a response cache takes what its handlers read of other stores for an input. */
-const { getStore } = AsyncLocalStorage.prototype
+const getStore = /** @type {() => unknown} */ (Reflect.get(AsyncLocalStorage.prototype, 'getStore'))
 /** The output of the module whose code runs, or has started what runs. */
 const outputs = /** @type {AsyncLocalStorage<{ text: string }>} */ (new AsyncLocalStorage())
 let last = { text: '' }
 for (const stream of [process.stdout, process.stderr]) {
-  stream.write = (/** @type {string | Uint8Array} */ text) => Boolean(((getStore.call(outputs) ?? last).text += text))
+  stream.write = (/** @type {string | Uint8Array} */ text) =>
+    Boolean((/** @type {{ text: string }} */ (getStore.call(outputs) ?? last).text += text))
 }
 // No answer is sent for a module that ends this process; its parent reads the output from the pipe.
 process.on('exit', () => writeSync(1, last.text))
