@@ -49,7 +49,8 @@ describe.skipIf(reason !== undefined)(`in Prometheus${reason ? ` (${reason})` : 
 
   beforeAll(async () => {
     redis = await startRedis()
-    cache = createCache({ store: redisStore(redis.connect()), namespace: 'shop', near: {}, ttl: '10m' })
+    const sources = { pg: { concurrency: 5 } }
+    cache = createCache({ store: redisStore(redis.connect()), namespace: 'shop', near: {}, ttl: '10m', sources })
     const register = new client.Registry()
     collectMetrics(cache, { client, register })
     app = createServer(async (_request, response) => {
@@ -100,6 +101,7 @@ describe.skipIf(reason !== undefined)(`in Prometheus${reason ? ` (${reason})` : 
     const isRated = async (): Promise<boolean> => {
       await cache.getOrLoad(`key ${Math.random()}`, () => 'value')
       await cache.getOrLoad('hot', () => 'value')
+      await cache.getOrLoad(`row ${Math.random()}`, () => 'value', { source: 'pg' })
       await cache.getOrLoad(`bad ${Math.random()}`, () => Promise.reject(new Error('away'))).catch(() => null)
       await cache.invalidate('other')
       const { data } = await ask('rate(herdless_loads_total{leased="true"}[5m])')
