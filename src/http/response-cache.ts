@@ -6,7 +6,7 @@
  * Reading order: response-cache.ts (which requests the cache takes, and the invalidation by unsafe methods),
  * exchange/exchange.ts (a request that it takes), then the head comment of each room. purge.ts invalidates on demand.
  */
-import { checkKnown } from '../core/options/source-plan.ts'
+import { checkKnownSource } from '../core/options/source-plan.ts'
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
@@ -57,7 +57,7 @@ export class ResponseCache {
     this.#plan = responsePlan(who, options)
     watchStorages()
     this.#sibling = siblingOf(cache, { codec: responseCodec })
-    checkKnown(this.#plan.source, this.#sibling.sources)
+    checkKnownSource(this.#plan.source, this.#sibling.sources)
     this.#shared = {
       sibling: this.#sibling,
       plan: this.#plan,

@@ -1,11 +1,5 @@
-import {
-  placeKept,
-  rateSteps,
-  recovery,
-  type PermitAnswer,
-  type PermitReport,
-  type Permits,
-} from '../core/contract/permits.ts'
+import { placeKept, recovery, type PermitAnswer, type PermitReport, type Permits } from '../core/contract/permits.ts'
+import { RateWindow } from '../core/source/rate-window.ts'
 import type { Clock } from '../core/time/clock.ts'
 
 /** One that loads from a source. */
@@ -22,8 +16,7 @@ interface Source {
   recoversUntil: number
   /** How many users there were, as far as anybody knew. */
   knownUsers: number
-  /** What was granted within the last `per`: how much until when. */
-  granted: { readonly at: number; count: number }[]
+  readonly granted: RateWindow
 }
 
 /** The permits of sources in this process, decided as permits.lua does on Redis. */
@@ -78,7 +71,7 @@ export class MemoryPermits implements Permits {
     const left = room - first - (sum(waiting, 'wants') - sum(peers, 'wants'))
     const fair = waiting.length > 0 ? Math.max(0, share - held) : wants
     const granted = wants > 0 && left > 0 ? Math.min(wants, fair, Math.ceil(left / (peers.length + 1))) : 0
-    if (granted > 0 && rate !== null) note(source, granted, now, rate.per)
+    if (granted > 0 && rate !== null) source.granted.note(granted, rate, now)
 
     const isOver = granted > 0 || wants === 0
     const next = { held: held + granted, wants: wants - granted, at: now, since: isOver ? now : since }
@@ -91,7 +84,12 @@ export class MemoryPermits implements Permits {
   }
 
   #source(name: string): Source {
-    const source = this.#sources.get(name) ?? { users: new Map(), recoversUntil: 0, knownUsers: 0, granted: [] }
+    const source = this.#sources.get(name) ?? {
+      users: new Map(),
+      recoversUntil: 0,
+      knownUsers: 0,
+      granted: new RateWindow(),
+    }
     this.#sources.set(name, source)
     return source
   }
@@ -135,18 +133,7 @@ function roomOf(
     again = source.recoversUntil - now
   }
   if (rate === null) return { room, again }
-  source.granted = source.granted.filter(({ at }) => at + rate.per > now)
-  const left = rate.loads - source.granted.reduce((all, { count }) => all + count, 0)
-  const [first] = source.granted
-  if (left <= 0 && first !== undefined) again = Math.min(again ?? Infinity, first.at + rate.per - now + 1)
-  return { room: Math.min(room, left), again }
-}
-
-/** A step counts until its end has left the window. */
-function note({ granted }: Source, count: number, now: number, per: number): void {
-  const step = Math.max(1, Math.floor(per / rateSteps))
-  const at = Math.ceil(now / step) * step
-  const last = granted.at(-1)
-  if (last?.at === at) last.count += count
-  else granted.push({ at, count })
+  const left = source.granted.left(rate, now)
+  const next = left > 0 ? null : source.granted.again(rate, now)
+  return { room: Math.min(room, left), again: next === null ? again : Math.min(again ?? next, next) }
 }

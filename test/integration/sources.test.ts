@@ -39,7 +39,7 @@ describe.skipIf(reason !== undefined)(`a source with a limit${reason === undefin
 
   const mostOf = (floods: readonly Flooded[]): number => Math.max(...floods.map(({ most }) => most))
 
-  test('gets no more queries at a time from a whole fleet, and each process has its share', async () => {
+  test('gets no more queries at a time from a whole fleet, and loads each key once', async () => {
     await using redis = await startRedis()
     await using fleet = await open(redis)
     const floods = await Promise.all(flood(fleet, 'cold', 250, 10))

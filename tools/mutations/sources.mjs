@@ -67,8 +67,8 @@ export const sourceMutations = [
     name: 'what was granted and is not wanted is kept',
     rule: null,
     file: 'src/core/source/fleet-permits.ts',
-    from: 'if (this.#about.grant(answer.granted) > 0) this.#isNews = true',
-    to: 'this.#about.grant(answer.granted)',
+    from: 'isOutdated = this.#grant(answer.granted) > 0 || isOutdated',
+    to: 'this.#grant(answer.granted)',
     tests: unit,
   },
   {
@@ -101,6 +101,14 @@ export const sourceMutations = [
     file: 'src/core/source/source.ts',
     from: "if (now + this.#waitOf(this.#queue.before(urgency), urgency) > wanted.until) return this.#refused('late', key)",
     to: '',
+    tests: unit,
+  },
+  {
+    name: 'a rate does not hold without the store',
+    rule: null,
+    file: 'src/core/source/fleet-permits.ts',
+    from: 'Math.min(room, this.#granted.left(own, this.#about.clock.now()))',
+    to: 'room',
     tests: unit,
   },
 ]

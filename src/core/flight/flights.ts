@@ -98,7 +98,10 @@ export class Flights {
       events.emit('waited', { key, duration: clock.now() - waitingSince })
     }
     if (answer.state !== 'failed' || answer.error.code === 'CLOSED') return
-    events.emit('failure', { key, error: answer.error, duration: clock.now() - since })
+    // A load that its source has no room for has not failed: it was reported as overloaded.
+    if (answer.error.code !== 'OVERLOADED') {
+      events.emit('failure', { key, error: answer.error, duration: clock.now() - since })
+    }
     // While the source rests, its stale value is served without a claim to refresh it.
     if (flight.hasStale) pacing.rest(key, lead.plan.failureCooldown)
   }

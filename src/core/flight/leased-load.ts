@@ -56,9 +56,9 @@ class LeasedLoad {
     }
     if (this.#flight.lead.plan.source !== null) {
       const entrance = await this.#enter()
-      if (entrance instanceof CacheError) {
+      if (entrance instanceof CacheError || entrance === 'unwanted') {
         watch.end()
-        return entrance.code === 'OVERLOADED' ? await this.#surrender(entrance) : await this.#loseLease(entrance)
+        return await this.#stayOut(entrance)
       }
       this.#flight.permit = entrance
     }
@@ -123,13 +123,23 @@ class LeasedLoad {
   }
 
   /** Waits for the permit of the source. */
-  async #enter(): Promise<Entrance> {
-    const { key, loss } = this.#flight
+  async #enter(): Promise<Entrance | 'unwanted'> {
+    const { loss } = this.#flight
+    if (loss.reason !== null) return loss.reason
     loss.tell((error) => this.#flight.queueing?.stop(error))
     const entrance = await enterSource(this.#flight, this.#parts)
     if (loss.reason === null && (entrance instanceof CacheError || this.#flight.isWanted)) return entrance
     if (entrance instanceof Permit) entrance.giveBack()
-    return loss.reason ?? new CacheError('LEASE_LOST', `Nobody waits for ${quoted(key)} any more`, { key })
+    return loss.reason ?? 'unwanted'
+  }
+
+  /** The load does not begin. */
+  async #stayOut(why: CacheError | 'unwanted'): Promise<Answer> {
+    if (why === 'unwanted') {
+      ignoreRejection(this.#parts.store.release(this.#lease))
+      return { state: 'again' }
+    }
+    return why.code === 'OVERLOADED' ? await this.#surrender(why) : await this.#loseLease(why)
   }
 
   /** Reports that the load begins; returns the value that it will replace. */

@@ -14,36 +14,42 @@ export type Entrance = Permit | CacheError | null
 export class Queueing {
   readonly ended: Promise<Entrance>
   readonly #source: Source
-  readonly #place: QueuedLoad
+  readonly #load: QueuedLoad
+  #isStopped = false
   #stop!: (end: CacheError | null) => void
 
-  constructor(source: Source, place: QueuedLoad) {
+  constructor(source: Source, load: QueuedLoad) {
     this.#source = source
-    this.#place = place
+    this.#load = load
     const stopped = new Promise<CacheError | null>((resolve) => (this.#stop = resolve))
-    this.ended = Promise.race([place.ended, stopped])
+    this.ended = Promise.race([load.ended, stopped])
   }
 
   /** A caller joins: the load is as urgent as the caller, and may use the permit of the loader that the caller is. */
   joined(caller: Caller, until: number): void {
-    if (!caller.isLow) this.#place.joined(until)
+    if (!caller.isLow) this.#load.joined(until)
     if (holdsAbove(caller.parent, this.#source)) this.stop(null)
   }
 
   /** Ends the wait. */
   stop(end: CacheError | null): void {
-    this.#place.leave()
+    // Two loaders may bring their permits in one tick.
+    if (this.#isStopped) return
+    this.#isStopped = true
+    this.#load.leave()
     this.#stop(end)
     // The permit may have come in the same moment.
     void this.ended.then((entry) => {
-      if (entry === end) void this.#place.ended.then((late) => late instanceof Permit && late.giveBack())
+      if (entry === end) void this.#load.ended.then((late) => late instanceof Permit && late.giveBack())
     })
   }
 }
 
 /** Whether one of these loaders holds a permit of the source: it waits for what it loads, and does not use it itself. */
 function holdsAbove(node: LoadNode | null, source: Source): boolean {
-  for (let above = node; above !== null; above = above.parent) if (above.permit?.source === source) return true
+  for (let above = node; above !== null; above = above.parent) {
+    if (above.running && above.permit?.source === source) return true
+  }
   return false
 }
 
@@ -53,19 +59,19 @@ export async function enterSource(flight: KeyFlight, { sources, clock, events }:
   const source = sources.of(lead.plan.source)
   if (source === null || holdsAbove(parent, source)) return null
   const since = clock.now()
-  const place = source.enter({ key, batch: lead.batch, ...flight.need })
+  const entered = source.enter({ key, ...flight.need }, lead.batch)
   let end: Entrance
-  if (place instanceof CacheError) end = place
+  if (entered instanceof CacheError) end = entered
   else {
     events.emit('queued', { key, source: source.name })
     flight.state = 'queued'
-    flight.queueing = new Queueing(source, place)
+    flight.queueing = new Queueing(source, entered)
     end = await flight.queueing.ended
     flight.queueing = null
     events.emit('permitted', { key, source: source.name, duration: clock.now() - since })
   }
   if (end instanceof CacheError && end.code === 'OVERLOADED') {
-    events.emit('overloaded', { key, queued: source.seen.queued, source: source.name })
+    events.emit('overloaded', { key, queued: source.queued, source: source.name })
   }
   return end
 }

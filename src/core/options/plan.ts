@@ -37,7 +37,7 @@ import type {
   ValueOptions,
 } from './options.ts'
 import type { Invalidation, NearPlan, Store } from '../contract/store.ts'
-import { checkedSource, checkedSources, checkKnown, type SourcePlan } from './source-plan.ts'
+import { checkedSource, checkedSources, checkKnownSource, type SourcePlan } from './source-plan.ts'
 import { checkedTags } from '../entry/tags.ts'
 
 /** `LoadOptions`, complete and checked, in milliseconds and bytes. */
@@ -180,7 +180,7 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
  */
 export function planOf(options: CacheOptions): CachePlan {
   const given: Partial<CachePlan> = checkOptions('createCache', options, cacheChecks)
-  checkKnown(given.source, given.sources ?? defaults.sources)
+  checkKnownSource(given.source, given.sources ?? defaults.sources)
   return {
     ...defaults,
     namespace: 'herdless',
@@ -230,7 +230,7 @@ export function refinePlan(
   if (given.migrate !== undefined && (given.version ?? plan.version) === null) {
     throw new TypeError(`Expected \`migrate\` beside a \`version\`, got none in the options of ${who} and of the cache`)
   }
-  checkKnown(given.source, plan.sources)
+  checkKnownSource(given.source, plan.sources)
   return { ...plan, ...versioned(plan, given), ...waitOf(given, plan) }
 }
 

@@ -68,7 +68,7 @@ export function checkedSources(name: string, value: unknown): ReadonlyMap<string
 }
 
 /** Throws TypeError unless a source is one of those that a cache has. */
-export function checkKnown(source: string | null | undefined, sources: ReadonlyMap<string, SourcePlan>): void {
+export function checkKnownSource(source: string | null | undefined, sources: ReadonlyMap<string, SourcePlan>): void {
   if (source === undefined || source === null || sources.has(source)) return
   const known = sources.size === 0 ? 'the option `sources`, which has none' : [...sources.keys()].join(', ')
   throw new TypeError(`Expected \`source\` to be one of ${known}, got ${formatValue(source)}`)

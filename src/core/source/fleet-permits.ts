@@ -1,6 +1,7 @@
 import type { PermitAnswer, Permits, Urgency } from '../contract/permits.ts'
-import { drawRandom, spread, timers, type Clock, type Timer } from '../time/clock.ts'
+import { drawRandom, spread, TickBatch, timers, type Clock, type Timer } from '../time/clock.ts'
 import { withDeadline } from '../time/deadline.ts'
+import { RateWindow } from './rate-window.ts'
 
 /** How long a held permit is held without another report, in milliseconds; a report goes out four times as often. */
 const heldFor = 4_000
@@ -34,7 +35,7 @@ interface FleetPermitsAbout {
   readonly timeout: number
   /** What the process holds and wants now. */
   readonly need: () => PermitNeed
-  /** Gives so many permits to loads; returns how many none wants any more. */
+  /** As many of the loads that wait begin; returns for how many there was none. */
   readonly grant: (count: number) => number
 }
 
@@ -46,19 +47,21 @@ interface FleetPermitsAbout {
 export class FleetPermits {
   readonly #about: FleetPermitsAbout
   #seq = 0
-  #state: 'idle' | 'due' | 'reporting' | 'closed' = 'idle'
-  /** Whether something has changed that the last report does not say. */
-  #isNews = false
+  /** `due`: a report goes out at the end of the tick. `outdated`: the one under way does not say all any more. */
+  #state: 'idle' | 'due' | 'reporting' | 'outdated' | 'closed' = 'idle'
   /** Whether it goes on without the store, which does not answer or knows no permits. */
-  #isAway: boolean
-  #isGranting = false
+  #isAlone: boolean
+  /** What it was granted of late, if there is a rate. */
+  readonly #granted = new RateWindow()
+  readonly #aloneThisTick: TickBatch<null>
   #timer: Timer | null = null
   #last: PermitAnswer | null = null
   #answeredAt = Number.NEGATIVE_INFINITY
 
   constructor(about: FleetPermitsAbout) {
     this.#about = about
-    this.#isAway = about.permits === null
+    this.#isAlone = about.permits === null
+    this.#aloneThisTick = new TickBatch(() => this.#grantAlone())
   }
 
   /** Who else waits, as the store said last. */
@@ -66,14 +69,17 @@ export class FleetPermits {
     return this.#last?.waiting ?? { users: 0, permits: 0 }
   }
 
-  /** What the process holds or wants has changed: it is reported at the end of the tick, or once the report under way is answered. */
+  /**
+   * What the process holds or wants has changed: that is reported at the end of the tick, or once the report under way
+   * is answered. Without the store nobody waits for an answer.
+   */
   changed(): void {
-    if (this.#state === 'closed') return
-    if (this.#isAway) this.#goOnAlone()
-    this.#isNews = true
-    if (this.#state !== 'idle' || (this.#isAway && this.#timer !== null)) return
-    this.#state = 'due'
-    timers.nextTick(() => void this.#report())
+    if (this.#isAlone) this.#aloneThisTick.add(null)
+    // Alone, it asks from time to time whether the store answers again.
+    if (this.#state === 'idle' && !(this.#isAlone && this.#timer !== null)) {
+      this.#state = 'due'
+      timers.nextTick(() => void this.#report())
+    } else if (this.#state === 'reporting') this.#state = 'outdated'
   }
 
   /** A permit was given back. */
@@ -85,11 +91,11 @@ export class FleetPermits {
   /** Ends the use of the source. What is still held is held for some more seconds; no more is sent. */
   async close(): Promise<void> {
     this.#timer?.cancel()
-    const { permits, who } = this.#about
     this.#state = 'closed'
+    const { permits, who } = this.#about
     permits?.forget(who)
     // Nobody else would know that it has left.
-    if (this.#seq > 0 && !this.#isAway) await this.#send({ ...this.#about.need(), wants: 0 }, 0).catch(() => null)
+    if (this.#seq > 0 && !this.#isAlone) await this.#send({ ...this.#about.need(), wants: 0 }, 0).catch(() => null)
   }
 
   /**
@@ -97,31 +103,32 @@ export class FleetPermits {
    * and the process holds no more than its share beside the others that wait.
    */
   get #mayKeep(): boolean {
-    if (this.#isAway || this.#last === null) return false
+    if (this.#isAlone || this.#last === null) return false
     const { rate, wants, urgency, held } = this.#about.need()
     if (rate !== null || wants === 0 || urgency > 0) return false
     if (this.#about.clock.now() > this.#answeredAt + reportEvery) return false
     const { concurrency, waiting } = this.#last
-    // Rounded down, so that all that wait may have as many: otherwise one that keeps its permits would keep another from any.
+    // Rounded down, so that all that wait may have as many: else one that keeps its permits would keep another from any.
     return held < Math.floor((concurrency ?? Number.POSITIVE_INFINITY) / (waiting.users + 1))
   }
 
-  /** Without the store, nobody is asked, and nobody waits for an answer. */
-  #goOnAlone(): void {
-    if (this.#isGranting) return
-    this.#isGranting = true
-    timers.nextTick(() => {
-      this.#isGranting = false
-      if (this.#isAway && this.#state !== 'closed') this.#about.grant(this.#alone)
-    })
+  /** Grants its share of the limits: divided by the number of processes that it knew last. */
+  #grantAlone(): void {
+    if (!this.#isAlone || this.#state === 'closed') return
+    const { concurrency, rate, held, wants } = this.#about.need()
+    const users = this.#last?.users ?? 1
+    const shareOf = (limit: number): number => Math.max(1, Math.floor(limit / users))
+    const room = concurrency === null ? wants : shareOf(concurrency) - held
+    const own = rate && { loads: shareOf(rate.loads), per: rate.per }
+    this.#grant(own === null ? room : Math.min(room, this.#granted.left(own, this.#about.clock.now())))
   }
 
-  /** How many more permits it has without the store. */
-  get #alone(): number {
-    const { concurrency, held, wants } = this.#about.need()
-    if (concurrency === null) return wants
-    const users = this.#about.permits === null ? 1 : (this.#last?.users ?? 1)
-    return Math.max(1, Math.floor(concurrency / users)) - held
+  /** Gives so many permits to loads; returns how many none wants any more. */
+  #grant(count: number): number {
+    const { rate } = this.#about.need()
+    const unused = this.#about.grant(count)
+    if (rate !== null && count > unused) this.#granted.note(count - unused, rate, this.#about.clock.now())
+    return unused
   }
 
   async #report(): Promise<void> {
@@ -129,21 +136,21 @@ export class FleetPermits {
     this.#timer?.cancel()
     this.#timer = null
     this.#state = 'reporting'
-    this.#isNews = false
     const answer = await this.#send(this.#about.need(), keep).catch(() => null)
-    // It may have been closed meanwhile.
-    if ((this.#state as string) === 'closed') return
+    // It may have been closed, and more may have changed, meanwhile.
+    const after = this.#state as 'reporting' | 'outdated' | 'closed'
+    if (after === 'closed') return
     this.#state = 'idle'
-    this.#isAway = answer === null
-    if (answer === null) this.#goOnAlone()
-    else {
+    this.#isAlone = answer === null
+    let isOutdated = after === 'outdated' || answer === null
+    if (answer !== null) {
       this.#last = answer
       this.#answeredAt = this.#about.clock.now()
       // What was granted and is not wanted any more must be given back.
-      if (this.#about.grant(answer.granted) > 0) this.#isNews = true
+      isOutdated = this.#grant(answer.granted) > 0 || isOutdated
     }
     this.#wait()
-    if (this.#isNews && !this.#isAway) this.changed()
+    if (isOutdated) this.changed()
   }
 
   #send(need: PermitNeed, keepFor: number): Promise<PermitAnswer | null> {
@@ -157,12 +164,12 @@ export class FleetPermits {
   /** Reports again later: for the permits that it holds, or because a message may have been lost. */
   #wait(): void {
     const { permits, clock, need } = this.#about
-    if (permits === null || this.#timer !== null) return
     const { held, wants } = need()
     // A report that was not answered may be what gives permits back.
-    if (wants === 0 && held === 0 && !this.#isAway) return
+    const isSettled = held === 0 && (!this.#isAlone || permits === null)
+    if (this.#timer !== null || (wants === 0 && isSettled)) return
     const { pushed = true, again = null } = this.#last ?? {}
-    const often = spread(pushed || this.#isAway ? whilePushed : whilePolling, drawRandom(clock))
+    const often = spread(pushed || this.#isAlone ? whilePushed : whilePolling, drawRandom(clock))
     this.#timer = clock.after(wants > 0 ? Math.min(often, again ?? often) : reportEvery, this.#due, 'background')
   }
 

@@ -2,10 +2,9 @@
  * Room: source. What loads are run against, and how many of them at a time: in the whole fleet, as far as the store can
  * say.
  *
- * Reading order: source.ts (a source), load-queue.ts (its loads that wait for permits), permit.ts,
- * fleet-permits.ts (how a process comes by its permits), sources.ts (the sources of a cache); then pace.ts, adaptive-limit.ts and throttle.ts (what a source says of
- * itself).
- * core/contract/permits.ts says what processes tell each other.
+ * Reading order: core/contract/permits.ts (what processes tell each other), source.ts (a source), load-queue.ts (its
+ * loads that wait for permits), permit.ts, fleet-permits.ts and rate-window.ts (how a process comes by its permits),
+ * sources.ts (the sources of a cache); then pace.ts, adaptive-limit.ts and throttle.ts (what a source says of itself).
  */
 import type { Permits, Urgency } from '../contract/permits.ts'
 import { CacheError, quoted } from '../errors.ts'
@@ -13,23 +12,13 @@ import type { SourcePlan } from '../options/source-plan.ts'
 import { drawRandom, type Clock, type Timer } from '../time/clock.ts'
 import { AdaptiveLimit } from './adaptive-limit.ts'
 import { FleetPermits, type PermitNeed } from './fleet-permits.ts'
-import { LoadQueue, QueuedLoad } from './load-queue.ts'
+import { LoadQueue, QueuedLoad, type Wanted } from './load-queue.ts'
 import { Pace } from './pace.ts'
 import { Permit } from './permit.ts'
 import { Throttle } from './throttle.ts'
 
-/** How often the waits of a line are judged, in milliseconds. */
+/** How often it is judged whether the loads in the queue can begin in time, in milliseconds. */
 const judgeEvery = 250
-
-/** A load that wants a permit. */
-export interface Wanted {
-  readonly key: string
-  readonly urgency: Urgency
-  /** When the last of its callers has no time left, by the clock; infinite if nobody waits. */
-  readonly until: number
-  /** The call for many keys that it is part of: its loads that wait together share a permit. */
-  readonly batch: object | null
-}
 
 /** A source, and the permits of this process to load from it. */
 export class Source {
@@ -40,7 +29,7 @@ export class Source {
   readonly #throttle: Throttle
   readonly #adaptive: AdaptiveLimit | null
   readonly #running = new Set<Permit>()
-  /** The place that loads of a batch may share. */
+  /** The load in the queue with which others of its call for many keys may share a permit. */
   readonly #batches = new WeakMap<object, QueuedLoad>()
   readonly #permits: FleetPermits
   #judging: Timer | null = null
@@ -77,27 +66,18 @@ export class Source {
     this.#plan = { ...plan, concurrency: least < Infinity ? least : null, rate: isSlower ? rate : plan.rate }
   }
 
-  /** Its state in this process, for operators. */
-  get seen(): {
-    readonly running: number
-    readonly oldest: number
-    readonly queued: number
-    readonly heldBack: number
-  } {
-    const now = this.#clock.now()
-    // In the order in which they were granted.
-    const [first] = this.#running
-    return {
-      running: this.#running.size,
-      oldest: first === undefined ? 0 : now - first.since,
-      queued: this.#queue.length,
-      heldBack: this.#throttle.share,
-    }
+  /** How many loads of this process wait for a permit. */
+  get queued(): number {
+    return this.#queue.length
   }
 
-  /** Asks for a permit. Returns a place in the line, or why there is none. */
-  enter(wanted: Wanted): QueuedLoad | CacheError {
-    const { urgency, batch, key } = wanted
+  /**
+   * Asks for a permit.
+   * @param batch the call for many keys that the load is part of: its loads that wait together share a permit
+   * @returns the load in the queue, or why it may not wait
+   */
+  enter(wanted: Wanted, batch: object | null): QueuedLoad | CacheError {
+    const { urgency, key } = wanted
     const shared = batch === null ? undefined : this.#batches.get(batch)
     if (shared !== undefined && !shared.isOver && shared.loads < this.#plan.maxBatch) {
       shared.loads++
@@ -112,16 +92,16 @@ export class Source {
     if (this.#queue.length >= this.#plan.maxQueued + room) {
       const other = this.#queue.lessUrgent(urgency)
       if (other === undefined) return this.#refused('full', key)
-      other.end(this.#refused('full', key))
+      other.end(this.#refused('full', other.key))
     }
     const now = this.#clock.now()
     if (now + this.#waitOf(this.#queue.before(urgency), urgency) > wanted.until) return this.#refused('late', key)
-    const place = new QueuedLoad(this.#queue, wanted)
-    this.#queue.add(place)
-    if (batch !== null) this.#batches.set(batch, place)
+    const load = new QueuedLoad(this.#queue, wanted)
+    this.#queue.add(load)
+    if (batch !== null) this.#batches.set(batch, load)
     this.#judging ??= this.#clock.after(judgeEvery, this.#judge, 'background')
     this.#permits.changed()
-    return place
+    return load
   }
 
   /**
@@ -136,6 +116,7 @@ export class Source {
     if (error !== undefined) this.#lastError = error
   }
 
+  /** All loads of a permit have ended. */
   over(permit: Permit): void {
     this.#running.delete(permit)
     this.#permits.givenBack()
@@ -144,12 +125,19 @@ export class Source {
   /** Ends the use of the source. What still runs is held for some more seconds; no more is sent. */
   async close(): Promise<void> {
     this.#judging?.cancel()
-    for (const place of this.#queue.all()) place.end(this.#refused('full', this.name))
     await this.#permits.close()
   }
 
   get #limit(): number | null {
-    return this.#adaptive?.now ?? this.#plan.concurrency
+    const { concurrency } = this.#plan
+    return concurrency === null ? null : Math.min(concurrency, this.#adaptive?.now ?? concurrency)
+  }
+
+  /** How long the oldest of its loads has been running, in milliseconds. */
+  get #oldest(): number {
+    // In the order in which they were granted.
+    const [first] = this.#running
+    return first === undefined ? 0 : this.#clock.now() - first.since
   }
 
   get #need(): PermitNeed {
@@ -162,11 +150,9 @@ export class Source {
     const { users, permits } = this.#permits.waiting
     // Those of one urgency take turns; of the others, no more can come before it than there are.
     const ahead = before + Math.min(permits, (before + 1) * users)
-    return this.#pace.waitOf(
-      ahead,
-      { running: this.#running.size, oldest: urgency === 0 ? this.seen.oldest : 0 },
-      this.#plan,
-    )
+    // A refresh may wait for as long as it takes.
+    const oldest = urgency === 0 ? this.#oldest : 0
+    return this.#pace.waitOf(ahead, { running: this.#running.size, oldest }, this.#plan)
   }
 
   /** Ends the waits that cannot end in time. */
@@ -174,8 +160,8 @@ export class Source {
     this.#judging = null
     const now = this.#clock.now()
     let before = 0
-    for (const place of this.#queue.awaited()) {
-      if (now + this.#waitOf(before, 0) > place.until) place.end(this.#refused('late', this.name))
+    for (const load of this.#queue.awaited) {
+      if (now + this.#waitOf(before, 0) > load.until) load.end(this.#refused('late', load.key))
       else before++
     }
     if (this.#queue.length > 0) this.#judging = this.#clock.after(judgeEvery, this.#judge, 'background')
@@ -194,15 +180,15 @@ export class Source {
     return new CacheError('OVERLOADED', message, { key, retryAfter, ...cause })
   }
 
-  /** Gives permits to the first in the line. Returns how many nobody wanted any more. */
+  /** Gives permits to the first in the queue; returns how many are left. */
   #grant(count: number): number {
     let left = count
     for (; left > 0; left--) {
-      const place = this.#queue.shift()
-      if (place === undefined) return left
-      const permit = new Permit(this, place.loads, this.#clock.now())
+      const { first } = this.#queue
+      if (first === undefined) return left
+      const permit = new Permit(this, first.loads, this.#clock.now())
       this.#running.add(permit)
-      place.end(permit)
+      first.end(permit)
     }
     return 0
   }

@@ -1,5 +1,5 @@
 import type { Permits } from '../contract/permits.ts'
-import { tokens } from '../lease/token.ts'
+import { TokenSource } from '../lease/token.ts'
 import type { SourcePlan } from '../options/source-plan.ts'
 import type { Clock } from '../time/clock.ts'
 import { Source } from './source.ts'
@@ -12,7 +12,6 @@ interface Shared {
 
 /** The sources of the caches of this process, by the store that they share: caches with one store share its permits. */
 const shared = new WeakMap<object, Map<string, Shared>>()
-const newToken = tokens()
 
 /** The sources of one cache. */
 export class Sources {
@@ -34,7 +33,7 @@ export class Sources {
       const known = this.#ofStore.get(name)
       const permits = store.permits ?? null
       const { source, caches } = known ?? {
-        source: new Source(name, plan, { permits, who: newToken(), ...options }),
+        source: new Source(name, plan, { permits, who: new TokenSource().next(), ...options }),
         caches: 0,
       }
       if (known !== undefined) source.narrow(plan)

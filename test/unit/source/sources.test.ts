@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CacheOptions, CallOptions } from '../../../src/core/options/options.ts'
-import type { Cache } from '../../../src/index.ts'
-import { CacheError } from '../../../src/index.ts'
-import { settled } from '../../support/fake-clock.ts'
+import { CacheError, createCache, memoryStore, type Cache } from '../../../src/index.ts'
+import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
@@ -52,16 +51,15 @@ describe('the concurrency of a source', () => {
     expect(await asked(b.getOrLoad('k', source.loader, pg))).toEqual(valued('v'))
   })
 
-  test('is the smallest that any process names', async () => {
-    const { a, b, ways } = limited({ concurrency: 5 })
-    expect(ways.a).toBeDefined()
+  test('is the smallest that any cache of a process names, also where it adapts', async () => {
+    const clock = new FakeClock()
+    const store = memoryStore({ clock })
+    const cache = (limits: object): Cache => createCache({ store, clock, sources: { pg: limits as never } })
+    const [wide, narrow] = [cache({ concurrency: 5, adaptive: true }), cache({ concurrency: 2 })]
     const source = new Source()
-    void answersOf(ask(a, 'a', 2, source))
+    void answersOf([...ask(wide, 'a', 5, source), ...ask(narrow, 'b', 5, source)])
     await settled()
     expect(source.runs).toHaveLength(2)
-    void answersOf(ask(b, 'b', 5, source))
-    await settled()
-    expect(source.runs).toHaveLength(5)
   })
 
   test('is shared in turn by the processes that wait', async () => {
@@ -298,8 +296,11 @@ describe('a load that cannot begin in time', () => {
     const waiting = await asked(a.getOrLoad('waits', source.loader, pg))
     await clock.advance(2_000)
     expect(waiting).toEqual(pending)
+    const heard: unknown[] = []
+    a.on('failure', (event) => heard.push(event))
     await clock.advance(1_000)
-    expect(waiting).toMatchObject({ state: 'error', error: { code: 'OVERLOADED' } })
+    expect(waiting).toMatchObject({ state: 'error', error: { code: 'OVERLOADED', key: 'waits' } })
+    expect(heard).toEqual([])
   })
 })
 
@@ -439,6 +440,18 @@ describe('without the store', () => {
     expect([one.runs.length, two.runs.length]).toEqual([3, 3])
     await one.resolve(0, 'v')
     expect(one.runs).toHaveLength(4)
+  })
+
+  test('each process goes on with its share of a rate', async () => {
+    const { a, b, ways, clock } = limited({ rate: { loads: 10, per: 1_000 } }, { commandTimeout: 100 })
+    await allAsked([a.getOrLoad('a', () => 'v', pg), b.getOrLoad('b', () => 'v', pg), a.getOrLoad('c', () => 'v', pg)])
+    for (const way of [ways.a, ways.b]) way.mode = 'failing'
+    const begun: number[] = []
+    for (let key = 0; key < 30; key++) void answerOf(a.getOrLoad(`x${key}`, () => begun.push(clock.now()), pg))
+    for (let ms = 0; ms < 5_000; ms += 50) await clock.advance(50)
+    for (const at of begun)
+      expect(begun.filter((each) => each >= at && each < at + 1_000).length).toBeLessThanOrEqual(5)
+    expect(begun.length).toBeGreaterThan(15)
   })
 
   test('which has forgotten everybody, a process has no more than its share until the others have reported', async () => {
