@@ -75,17 +75,8 @@ export class FleetCache implements Elder {
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
     try {
-      // The shortest path: a near hit of a call that needs no check.
-      const near = this.#near
-      const kind = near !== null && typeof loader === 'function' ? this.#plans.kindOfCopies(options) : null
-      if (near !== null && kind !== null) {
-        const answer = near.answer(key, kind)
-        if (answer !== undefined) {
-          this.#parts.events.nearHit(key)
-          return answer as Promise<Given<S, T>>
-        }
-      }
-      return this.#ask(this.caller('getOrLoad', key, loader, options)) as Promise<Given<S, T>>
+      const answer = this.#nearAnswer(key, loader, options) ?? this.#ask(this.caller('getOrLoad', key, loader, options))
+      return answer as Promise<Given<S, T>>
     } catch (error) {
       return Promise.reject(error)
     }
@@ -97,14 +88,19 @@ export class FleetCache implements Elder {
     options?: CallOptions & ValueOptions<S>,
   ): Promise<(Given<S, T> | Error)[]> {
     return await loadTogether(keys, loadMany, async (loader) => {
-      // Near copies answer at once; a closed cache and one that observes answer for each key.
-      if (this.#parts.near !== null || !this.#isOpen || this.plan.mode === 'observe') {
+      // A closed cache, and one that observes, answers for each key.
+      if (!this.#isOpen || this.plan.mode === 'observe') {
         return await Promise.allSettled(keys.map((key) => this.getOrLoad(key, loader, options)))
       }
       const batch = {}
-      const callers = keys.map((key) => this.caller('getOrLoad', key, loader, options))
-      for (const caller of callers) caller.batch = batch
-      return await this.#parts.callers.askMany(callers)
+      const callerOf = (key: string): Caller => {
+        const caller = this.caller('getOrLoad', key, loader, options)
+        caller.batch = batch
+        return caller
+      }
+      if (this.#parts.near === null) return await this.#parts.callers.askMany(keys.map(callerOf))
+      const answers = keys.map((key) => this.#nearAnswer(key, loader, options) ?? this.#ask(callerOf(key)))
+      return await Promise.allSettled(answers)
     })
   }
 
@@ -245,6 +241,15 @@ export class FleetCache implements Elder {
     const all = Array.isArray(keys) ? keys.map(checkedKey) : [checkedKey(keys)]
     this.#checkOpen(all.length === 1 ? all[0] : undefined)
     await ledToCaller(this.#writes.invalidate(all, how, options))
+  }
+
+  /** The shortest path: a near hit of a call that needs no check; `undefined` for any other. */
+  #nearAnswer(key: string, loader: unknown, options: CallOptions | undefined): Promise<unknown> | undefined {
+    const near = this.#near
+    const kind = near !== null && typeof loader === 'function' ? this.#plans.kindOfCopies(options) : null
+    const answer = near === null || kind === null ? undefined : near.answer(key, kind)
+    if (answer !== undefined) this.#parts.events.nearHit(key)
+    return answer
   }
 
   #ask(caller: Caller): Promise<unknown> {

@@ -410,8 +410,14 @@ describe('a source that fails', () => {
 })
 
 describe('many keys of one call', () => {
-  test('share a permit, and those that wait for one travel together', async () => {
-    const { a } = limited({ concurrency: 1, maxBatch: 3 })
+  test.for([
+    ['', undefined],
+    [', beside near copies', {}],
+  ] as const)('share a permit, and those that wait for one travel together%s', async ([, near]) => {
+    const clock = new FakeClock()
+    const sources = { pg: { concurrency: 1, maxBatch: 3 } }
+    const store = Object.assign(memoryStore({ clock }), { near: undefined })
+    const a = createCache({ store, clock, sources, near, warnings: false })
     const queries: { keys: readonly string[]; end: () => void }[] = []
     const loadMany = (keys: readonly string[]): Promise<string[]> =>
       new Promise((resolve) => queries.push({ keys, end: () => resolve(keys.map((key) => `v ${key}`)) }))
