@@ -2,7 +2,7 @@ import { placeKept, recovery, type PermitAnswer, type PermitReport, type Permits
 import { RateWindow } from '../core/source/rate-window.ts'
 import type { Clock } from '../core/time/clock.ts'
 
-/** One that loads from a source. */
+/** A user of a source. */
 interface User extends Pick<PermitReport, 'who' | 'seq' | 'urgency' | 'concurrency' | 'ttl' | 'keep'> {
   held: number
   wants: number
@@ -12,7 +12,7 @@ interface User extends Pick<PermitReport, 'who' | 'seq' | 'urgency' | 'concurren
 
 interface Source {
   readonly users: Map<string, User>
-  /** Until when those that were forgotten may report, by the clock. */
+  /** Until when forgotten users may report, by the clock. */
   recoversUntil: number
   /** How many users there were, as far as anybody knew. */
   knownUsers: number
@@ -104,7 +104,7 @@ export class MemoryPermits implements Permits {
     return [...users.values()].filter((user) => user.who !== who)
   }
 
-  /** Tells those that wait first that there is room for them. */
+  /** Tells the first waiting users that there is room for them. */
   #tell(others: readonly User[], free: number, share: number): void {
     const line = others
       .filter(({ wants, held }) => wants > 0 && held < share)

@@ -1288,8 +1288,8 @@ export const mutations = [
     name: 'each caller reads its key once more',
     rule: null,
     file: 'src/core/cache/fleet-cache.ts',
-    from: '      // The shortest path: a near hit of a call that needs no check.\n',
-    to: '      setImmediate(() => void this.peek(key))\n',
+    from: '      return answer as Promise<Given<S, T>>\n',
+    to: '      setImmediate(() => void this.peek(key))\n      return answer as Promise<Given<S, T>>\n',
     tests: ['test/bench/counts.test.ts'],
   },
 ]

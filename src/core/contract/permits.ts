@@ -1,13 +1,13 @@
 /**
- * What a process says of its loads of one source, and asks for. It says how many permits it holds, and not what has
- * changed since it asked last: so a report that is lost, repeated or late does no harm, and the next one makes up for
- * all that a store has forgotten.
+ * A report of a user of a source, such as a process, and its request for permits. It says how many permits the user holds,
+ * and not which have been taken or given back since the last report: so a report that is lost, repeated or late does no
+ * harm, and the next one makes up for all that a store has forgotten.
  *
  * All times are milliseconds.
  */
 export interface PermitReport {
   readonly source: string
-  /** Who reports: 16 characters, unique among all that use the source. */
+  /** The name of the user: 16 characters, unique among the users of the source. */
   readonly who: string
   /** Grows with each report; an older report changes nothing. */
   readonly seq: number
@@ -20,21 +20,21 @@ export interface PermitReport {
   readonly concurrency: number | null
   /** The most permits that are granted within each `per`; `null` for any number. */
   readonly rate: { readonly loads: number; readonly per: number } | null
-  /** How long what it holds is held without another report. */
+  /** How long it holds its permits without another report. */
   readonly ttl: number
-  /** How long it counts as one of those that use the source although it holds and wants nothing. */
+  /** How long it counts as a user although it holds and wants nothing. */
   readonly keep: number
-  /** How many use the source as far as it knows, or 0: then, a store that knows nobody has forgotten them. */
+  /** How many users it knows, or 0. With more, a store that knows none has forgotten them. */
   readonly known: number
   /**
-   * Whether what it holds, or gives back, is lost if the store has let it go; else it is held all the same, above the
-   * limit.
+   * Whether permits that it holds or gives back are lost if the store has let them go; else it holds them all the same,
+   * above the limit.
    */
   readonly strict?: boolean | undefined
 }
 
 /**
- * Who goes first: 0 for callers that wait, 1 for refreshes behind a stale value, 2 for warm-up. Those of one urgency
+ * The order of loads: 0 for callers that wait, 1 for refreshes behind a stale value, 2 for warm-up. Users of one urgency
  * take turns.
  */
 export type Urgency = 0 | 1 | 2
@@ -43,15 +43,15 @@ export type Urgency = 0 | 1 | 2
 export interface PermitAnswer {
   /** How many permits it holds now beyond those that it has reported. */
   readonly granted: number
-  /** Whether it still held something; always `true` unless the report is strict. */
+  /** Whether the store found permits of it; always `true` unless the report is strict. */
   readonly holds: boolean
-  /** How many use the source, itself included. */
+  /** How many users there are, itself included. */
   readonly users: number
-  /** How many of the others wait, and for how many permits, as urgently as itself or more so. */
+  /** How many other users wait as urgently as itself or more so, and for how many permits. */
   readonly waiting: { readonly users: number; readonly permits: number }
   /** The most permits that all may hold together now. */
   readonly concurrency: number | null
-  /** After how long it may be granted more without a message; `null` if only others know. */
+  /** After how many milliseconds it may be granted more without a message; `null` if that is not known. */
   readonly again: number | null
   /** Whether a message will tell it that it may be granted more. */
   readonly pushed: boolean
@@ -61,8 +61,8 @@ export interface PermitAnswer {
 export interface Permits {
   /**
    * Takes a report, and grants permits in the order of urgency and waiting, in one atomic step.
-   * @param told called when another report may be granted more, or what is held may be in doubt; replaces the function
-   *   of an earlier report of the same `who`
+   * @param told called when another report may be granted more, or when the store may count the user as dead; replaces
+   *   the function of an earlier report of the same user
    */
   report(report: PermitReport, told: () => void): Promise<PermitAnswer>
 
@@ -70,10 +70,10 @@ export interface Permits {
   forget(who: string): void
 }
 
-/** How long one that waits keeps its place without another report; it reports far more often. */
+/** How long a waiting user keeps its place without another report, in milliseconds; it reports far more often. */
 export const placeKept = 1_500
 
-/** For how long those that a store has forgotten may report before it grants what they may hold. */
+/** How long users that a store has forgotten may take to report before it grants their permits to others, in milliseconds. */
 export const recovery = 1_500
 
 /** How much finer than its `per` a rate is counted. */

@@ -4,7 +4,7 @@ import { runScript } from '../connection/run-script.ts'
 import type { Inbox } from '../push/inbox.ts'
 import * as scripts from '../scripts.ts'
 
-/** How long the inbox of a process must be without a subscriber before its permits may be given to others, in ms. */
+/** How long the inbox of a process must have no subscriber before its permits are granted to others, in milliseconds. */
 const goneAfter = 50
 
 /** The prefix of the keys of sources, which all namespaces share. */
@@ -16,12 +16,12 @@ export class RedisPermits implements Permits {
   readonly #inbox: Inbox | null
   readonly #prefix: string
   readonly #takeover: number | ''
-  /** What to call when there may be news, and what ends the wait for a message. */
+  /** By user: the function to call at a message, and the one that ends the wait for it. */
   readonly #told = new Map<string, { readonly told: () => void; readonly leave: () => void }>()
 
   /**
    * @param how.prefix of the keys
-   * @param how.replacesDead whether what a process holds is given to others once its inbox has no subscriber
+   * @param how.replacesDead whether the permits of a process are granted to others once its inbox has no subscriber
    */
   constructor(
     client: RedisPort,
@@ -45,7 +45,7 @@ export class RedisPermits implements Permits {
     this.#told.delete(who)
   }
 
-  /** This process may count as dead, or as alive again: it must say what it holds. */
+  /** This process may count as dead, or as alive again: each user must report. */
   confirmAll(): void {
     for (const { told } of this.#told.values()) told()
   }

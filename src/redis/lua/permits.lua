@@ -1,16 +1,16 @@
--- Take the report of one that loads from a source, and grant it permits. One atomic step.
--- KEYS  1 the source: a hash with a field for each that uses it, and `rate`, `recovering`
--- ARGV  1 who reports   2 its inbox, '' if it has none   3 number of the report
+-- Take the report of a user of a source, and grant it permits. One atomic step.
+-- KEYS  1 the source: a hash with a row for each user, and the fields `rate` and `recovering`
+-- ARGV  1 the user   2 its inbox, '' if it has none   3 number of the report
 --       4 held permits  5 wanted permits   6 urgency, from 0
 --       7 most permits of all, 0 for any number
 --       8 most permits within each   9 ms; 0 for any number
---      10 ms for which what it holds is held without another report
+--      10 ms for which it holds its permits without another report
 --      11 ms for which it counts as a user although it holds and wants nothing
 --      12 how many users it knows, 0 if none
---      13 'strict' if what it holds, or gives back, is lost when it is not found here, else ''
+--      13 'strict' if permits that it holds or gives back are lost when they are not found here, else ''
 --      14 ms without a subscriber after which the inbox of a user counts as dead, '' for never
--- Returns  {granted, 1 if what it holds is held, users, users that wait, permits that they want, ms after which more may
---          be granted or -1, 1 if a message will tell, most permits of all or 0}
+-- Returns  {granted permits, 1 if its own were found, users, waiting users, permits that those want, ms after which more
+--          may be granted or -1, 1 if a message will tell, most permits of all or 0}
 local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
@@ -78,8 +78,8 @@ local function heldByOthers()
 end
 local used = heldByOthers()
 
--- Whoever is dead gives back what it held. Redis reports no dead clients, but it knows whether an inbox has a
--- subscriber. Its process may only be reconnecting, so it has a moment to say so.
+-- The permits of a dead user are free. Redis reports no dead clients, but it knows whether an inbox has a subscriber.
+-- The process may only be reconnecting, so it has a moment to report.
 local again = -1
 if goneAfter and wants > 0 and most > 0 then
   local names = {}
@@ -112,8 +112,7 @@ if goneAfter and wants > 0 and most > 0 then
   used = heldByOthers()
 end
 
--- This server has forgotten everybody: they have a moment to say what they hold, and meanwhile nobody has more than its
--- share.
+-- This server has forgotten all users: they have a moment to report, and until then none is granted more than its share.
 if #stored == 0 and known > 0 then
   recovering, remembered = now + recovery, known
   redis.call('HSET', key, 'recovering', string.format('%.0f %.0f', recovering, known))
@@ -132,7 +131,7 @@ if most > 0 then
   end
 end
 
--- What was granted within the last `per`, in steps: a step counts until its end has left the window.
+-- The permits that were granted within the last `per`, in steps: a step counts until its end has left the window.
 local steps, left = {}, loads
 if loads > 0 then
   for at, count in string.gmatch(granted, '(%d+):(%d+)') do
@@ -149,8 +148,8 @@ if loads > 0 then
   end
 end
 
--- Those that are more urgent have what they want first. Of those that are as urgent none has more than its share, and
--- each that has waited longer has one before.
+-- Set aside the permits that more urgent users want, and one for each user that is as urgent, has waited longer and
+-- holds less than its share.
 local isNew = not (mine and mine[WANTS] > 0 and mine[URGENCY] == urgency)
 local since = isNew and now or mine[SINCE]
 local peers, waiting, permits, before = {}, 0, 0, 0
@@ -185,7 +184,7 @@ end
 held = held + grant
 wants = wants - grant
 if held > 0 or wants > 0 or keep > 0 then
-  -- Who has been granted something goes to the end of the line.
+  -- A user that was granted permits goes to the end of the queue.
   if grant > 0 or wants == 0 then since = now end
   -- The inbox stands for its process only if this server itself sees it subscribed.
   local watched = 0
@@ -202,13 +201,13 @@ redis.call('PEXPIRE', key, math.ceil(life))
 local function tell(row)
   if row[INBOX] ~= '' then redis.pcall('PUBLISH', row[INBOX], 't' .. row.who) end
 end
--- Tell those that have more than their share that somebody waits for it.
+-- Tell the users that hold more than their share that another one waits.
 if wants > 0 and isNew then
   for _, row in ipairs(others) do
     if row[HELD] > share then tell(row) end
   end
 end
--- Tell those that wait first that there is room for them.
+-- Tell the first waiting users that there is room for them.
 local free = room - grant
 if recovering <= now and free > 0 then
   local line = {}
