@@ -87,7 +87,11 @@ export const steps: fc.Arbitrary<readonly Step[]> = fc
       fc.record({
         process: fc.constantFrom<0 | 1>(0, 1),
         namespace: fc.constantFrom(...some),
-        key: fc.oneof({ arbitrary: fc.constantFrom<unknown>(...alike, ...others), weight: 9 }, keys),
+        key: fc.oneof(
+          { arbitrary: fc.constantFrom<unknown>(...alike, ...others), weight: 9 },
+          keys,
+          fc.subarray([...alike]),
+        ),
         what: fc.constantFrom('load', 'load', 'set', 'invalidate', 'peek'),
       }),
       { minLength: 20, maxLength: 20 },
@@ -108,23 +112,33 @@ export async function confused(
   const caches = new Map<string, Cache>()
   const held = new Map<string, unknown>()
   const wrong: unknown[] = []
-  for (const [number, { process, namespace, key, what }] of all.entries()) {
+  for (const [number, step] of all.entries()) {
+    const { process, namespace, key, what } = step
     const name = `${process} ${namespace}`
     const options = { store: stores[process], namespace: `${salt}:${namespace}`, commandTimeout: '60s' } as const
     const cache = caches.get(name) ?? createCache(options)
     caches.set(name, cache)
-    const place = JSON.stringify([namespace, key])
+    const its = keysOf(step)
+    const placeOf = (one: unknown): string => JSON.stringify([namespace, one])
+    const before = held.get(placeOf(key))
     const fresh = `${salt} ${number}`
     const told = await done(cache, key as string, what, fresh)
-    const expected = isKey(key) ? expectedOf(what, held.get(place), fresh) : 'refused'
-    if (told !== expected) wrong.push({ number, told, expected, held: held.get(place), namespace, key, what })
-    if (!isKey(key)) continue
-    if (what === 'invalidate') held.delete(place)
-    else if (what === 'set') held.set(place, fresh)
-    else if (what === 'load') held.set(place, expected)
+    const expected = its === null ? 'refused' : expectedOf(what, before, fresh)
+    if (told !== expected) wrong.push({ number, told, expected, held: before, namespace, key, what })
+    for (const one of its ?? []) {
+      if (what === 'invalidate') held.delete(placeOf(one))
+      else if (what === 'set') held.set(placeOf(one), fresh)
+      else if (what === 'load') held.set(placeOf(one), expected)
+    }
   }
   await Promise.all([...caches.values()].map((cache) => cache.close()))
   return wrong
+}
+
+/** The keys that a step is about, several of an invalidation; `null` if it must be refused. */
+function keysOf({ what, key }: Step): readonly string[] | null {
+  const all: readonly unknown[] = what === 'invalidate' && Array.isArray(key) ? key : [key]
+  return all.every(isKey) ? all : null
 }
 
 function expectedOf(what: Step['what'], held: unknown, fresh: string): unknown {
