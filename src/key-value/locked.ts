@@ -18,7 +18,7 @@ import {
   type RestRecord,
   type StoredValue,
 } from './record.ts'
-import { decideClaim } from '../core/contract/store.ts'
+import { decideClaim } from '../core/contract/claim-decision.ts'
 import type { Lock, LockLease } from '../core/contract/lock.ts'
 import { shortName } from '../core/entry/key.ts'
 import {

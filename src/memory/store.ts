@@ -7,7 +7,7 @@
 import { LRUCache } from 'lru-cache'
 import { microseconds, type Clock } from '../core/time/clock.ts'
 import type { Failure } from '../core/errors.ts'
-import { decideClaim } from '../core/contract/store.ts'
+import { decideClaim } from '../core/contract/claim-decision.ts'
 import { seen, softened, type StoredValue } from '../key-value/record.ts'
 import { asInvalidated } from '../core/entry/tags.ts'
 import type {

@@ -71,7 +71,7 @@ export const softMutations = [
   {
     name: 'whoever waited for a load is given its value although it was softly invalidated',
     rule: 4,
-    file: 'src/core/contract/store.ts',
+    file: 'src/core/contract/claim-decision.ts',
     from: 'value.outdated !== true && ',
     to: '',
     tests: ['test/contract/memory-store.test.ts'],
@@ -135,7 +135,7 @@ export const softMutations = [
   {
     name: 'each process refreshes what was softly invalidated',
     rule: 1,
-    file: 'src/core/contract/store.ts',
+    file: 'src/core/contract/claim-decision.ts',
     from: 'if (held !== undefined && held.until > now) return',
     to: 'if (held !== undefined && held.until > now && value?.outdated !== true) return',
     tests: ['test/unit/cache/soft.test.ts'],

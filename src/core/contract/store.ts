@@ -1,7 +1,8 @@
 /*
  * Room: contract. The interfaces behind which values, leases and locks are stored, and the public interface of locks.
  *
- * Reading order: store.ts (values and leases), then for locks lock.ts (the interface of users) and lock-backend.ts (the
+ * Reading order: store.ts (values and leases), claim-decision.ts (which answer a claim gets), permits.ts (the permits of
+ * sources), then for locks lock.ts (the interface of users) and lock-backend.ts (the
  * interface of backends).
  */
 import type { Diagnosis, Failure } from '../errors.ts'
@@ -345,39 +346,4 @@ export interface SeenLease {
   readonly renewals: number
   /** How many processes wait for its load; `null` if the store does not know. */
   readonly waiting: number | null
-}
-
-/** The state of a key, as far as a claim asks for it. Times are those of the clock of the store, in milliseconds. */
-export interface ClaimRecord {
-  /** The value, unless a tag has voided it. */
-  readonly value?:
-    | { readonly token: string; readonly freshUntil: number; readonly outdated?: boolean | undefined }
-    | undefined
-  /** The lease of the load that was granted last, unless that load has ended. */
-  readonly held?: { readonly token: string; readonly until: number } | undefined
-  /** The outcome of the last load, if that was an error or nothing to store. */
-  readonly rest?: { readonly token: string; readonly until: number } | undefined
-}
-
-/**
- * The result of a claim. `fresh`: the value. `again`: the lease that this very claim was granted before, and whose result was lost.
- * `wait`: the lease of another claim. `rest`: the outcome of the last load. `lease`: a new lease.
- */
-export type ClaimDecision = 'fresh' | 'again' | 'wait' | 'rest' | 'lease'
-
-/**
- * Decides a claim, as claim.lua does on Redis. An outcome that the caller has waited for counts even if its time is over; an
- * outcome that is to be replaced counts never, nor does a value whose ttl an invalidation has ended.
- * @param now by the clock of the store, in milliseconds
- */
-export function decideClaim(
-  { value, held, rest }: ClaimRecord,
-  { token, unwanted, awaited }: Pick<ClaimRequest, 'token' | 'unwanted' | 'awaited'>,
-  now: number,
-): ClaimDecision {
-  const counts = (its: string, until: number): boolean => its === awaited || until > now
-  const isGood = value !== undefined && value.outdated !== true && value.token !== unwanted
-  if (isGood && counts(value.token, value.freshUntil)) return 'fresh'
-  if (held !== undefined && held.until > now) return held.token === token ? 'again' : 'wait'
-  return rest !== undefined && rest.token !== unwanted && counts(rest.token, rest.until) ? 'rest' : 'lease'
 }
