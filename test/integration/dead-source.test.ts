@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
-import { createCache, type LoadContext } from '../../src/index.ts'
+import { createCache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { startRedis } from '../support/servers.ts'
 
@@ -18,22 +18,22 @@ test.for([
   async ([, near]) => {
     await using server = await startRedis()
     const clients = Array.from({ length: 4 }, () => new Redis({ ...server.address }))
-    const settings = { ttl: 50, grace: '1h', failureCooldown: cooldown, near, commandTimeout: '30s' } as const
+    const settings = { ttl: '1h', grace: '1h', failureCooldown: cooldown, near, commandTimeout: '30s' } as const
     const options = { namespace: 'shop', ...settings }
     const caches = clients.map((client) => createCache({ ...options, store: redisStore(client) }))
     let alive = true
     const asked: number[] = []
-    const source = async ({ ttl }: LoadContext): Promise<string> => {
+    const source = async (): Promise<string> => {
       const fails = !alive
       const first = asked.push(performance.now()) === 1
       await pause(takes)
       if (fails) throw new Error('down')
-      if (!first) ttl('1h')
       return first ? 'stale' : 'new'
     }
     const askAll = (): Promise<string[]> => Promise.all(caches.map((cache) => cache.getOrLoad('k', source)))
     try {
       expect(await askAll()).toEqual(caches.map(() => 'stale'))
+      await caches[0]?.expire('k')
       alive = false
       await until(
         'the source has been asked some times more',
