@@ -1292,4 +1292,12 @@ export const mutations = [
     to: '      setImmediate(() => void this.peek(key))\n      return answer as Promise<Given<S, T>>\n',
     tests: ['test/bench/counts.test.ts'],
   },
+  {
+    name: 'a value that cannot be stored reaches a caller that asked after the invalidation of its tag',
+    rule: 4,
+    file: 'src/core/flight/leased-load.ts',
+    from: 'return handedOut(isTagged ? beganAt : endedAt)',
+    to: 'return handedOut(endedAt)',
+    tests: ['test/unit/load/unstorable.test.ts'],
+  },
 ]

@@ -224,15 +224,16 @@ class LeasedLoad {
   /**
    * Gives a value that cannot be stored to the callers of this process, and has all others load for themselves for a
    * while. As with a fill, the store's acceptance proves that the key was not invalidated while it was loaded, so the
-   * value counts for those that joined meanwhile, too.
+   * value counts for callers that joined meanwhile, too. It proves nothing about the tags of the value.
    */
   async #handOut(
-    { value, loadTime }: LoadResult & { state: 'value' },
+    { value, loadTime, tags }: LoadResult & { state: 'value' },
     error: CacheError,
     { beganAt, endedAt }: { readonly beganAt: CausalTime; readonly endedAt: CausalTime },
   ): Promise<Answer> {
-    const { store, events, clock, unstored } = this.#parts
+    const { store, events, clock, unstored, keyspace } = this.#parts
     const { key, lead } = this.#flight
+    const isTagged = keyspace.tagsOf(key, tags, lead.plan.version).length > 0
     events.emit('unstorable', { key, error })
     const began = clock.now() - loadTime
     const handedOut = (currentAsOf: CausalTime): Answer => {
@@ -243,7 +244,7 @@ class LeasedLoad {
     try {
       if (await store.pass(this.#lease, defaultPassFor)) {
         this.#parts.pacing.endStreak(key)
-        return handedOut(endedAt)
+        return handedOut(isTagged ? beganAt : endedAt)
       }
       events.emit('refused', { key })
       return this.#voided()

@@ -67,6 +67,18 @@ describe('a value that cannot be stored', () => {
     expect(source.runs).toHaveLength(1)
   })
 
+  test('goes to no caller that joins after the invalidation of one of its tags (rule 4)', async () => {
+    const { a, b } = fleet({ tags: ['t'] })
+    const { source, answer } = await loading(a)
+    await b.invalidateTags(['t'])
+    const joined = await asked(a.getOrLoad('k', source.loader))
+    await source.resolve(0, ann as never)
+    expect(answer).toEqual(valued(ann))
+    expect(joined).toEqual({ state: 'pending' })
+    await source.resolve(1, 'new')
+    expect(joined).toEqual(valued('new'))
+  })
+
   test('goes to nobody if its key was invalidated while it was loaded (rule 2)', async () => {
     const { a, b, ways } = fleet()
     ways.a.messages = 'lost'
