@@ -23,11 +23,11 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, ba
       NOTHING: () => asked.peek,
       LEFT: () => asked.leaves !== null && took >= asked.leaves - instant && took <= asked.leaves + stood + instant,
       // A caller who has all the time in the world must get more than that; a loader waits for another process for half of
-      // its time, and then loads.
+      // its time, and then loads, once what its own process has under way has ended, if that was voided, too.
       WAIT_TIMEOUT: () =>
         took >= call.within - instant &&
         call.within <= Math.max(1_000, backwards) &&
-        (!nested || !heard || loads.some((load) => load.process === process && endOfBelief(history, load) > call.at)),
+        (!nested || !heard || loads.some((load) => load.process === process && load.loadedAt > call.at)),
       LOAD_TIMEOUT: () => loads.some(({ lostFor }) => lostFor === 'LOAD_TIMEOUT'),
       VALUE_NOT_SERIALIZABLE: () => loads.some(({ load }) => notes.loading.get(load)?.plan.ends === 'unfit'),
       CIRCULAR_LOAD: () => circles(schedule),

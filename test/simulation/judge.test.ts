@@ -113,6 +113,7 @@ function served(at: number, { process = 1 } = {}): Story {
 }
 
 const there = { process: 2 }
+const other = { key: 'm' }
 const alone = { fence: null }
 
 interface Case {
@@ -139,6 +140,22 @@ notices<[Schedule, within: number, Story]>(
   ([schedule, within, loads]) => ({
     schedule,
     happenings: [call('c', 0, { within }), loads, failed('c', within, 'WAIT_TIMEOUT')],
+  }),
+)
+notices<Story>(
+  'a loader waits for its own process only, and for a voided load of it, too',
+  '4: call d of k in process 1 at 20.0 got WAIT_TIMEOUT',
+  [
+    [call('c', 0, there), load('l', [0, 140], there), got('c', 140, 'l', there)],
+    [call('c', 0), load('l', [0, 140]), write('w', [4, 5], { kind: 'set' }), lost('l', 4.5), got('c', 6, 'w')],
+  ],
+  (older) => ({
+    happenings: [
+      older,
+      [call('e', 11, other), load('n', [11, 150], { by: 'e', ...other }), got('e', 150, 'n', other)],
+      [call('d', 20, { within: 100 }), failed('d', 120, 'WAIT_TIMEOUT')],
+    ],
+    asked: { d: { by: 'n' } },
   }),
 )
 notices<Given>(
