@@ -80,7 +80,7 @@ export const mutations = [
     name: 'reads are joined after they were sent',
     rule: 4,
     file: 'src/core/flight/reads.ts',
-    from: 'this.#thisTick.clear()',
+    from: 'if (this.#joinable.get(read.key) === read) this.#joinable.delete(read.key)',
     to: '',
     tests: ['test/unit/cache/invalidation.test.ts'],
   },
@@ -362,6 +362,14 @@ export const mutations = [
     file: 'src/core/cache/assembly.ts',
     from: 'const mostClaims = 1_000',
     to: 'const mostClaims = 100_000',
+    tests: ['test/unit/cache/many-keys.test.ts'],
+  },
+  {
+    name: 'a burst of keys reads all of them at once',
+    rule: null,
+    file: 'src/core/flight/reads.ts',
+    from: 'const mostUnderWay = 500',
+    to: 'const mostUnderWay = 100_000',
     tests: ['test/unit/cache/many-keys.test.ts'],
   },
   {

@@ -73,7 +73,7 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
     unleased: new UnleasedLoads({ most, mostQueued, patience: commandTimeout, clock, events }),
     holder,
   }
-  const reads = new Reads(parts)
+  const reads = new Reads(parts, backing.sharded)
   const flights = new Flights(parts)
   return { ...parts, copies, reads, flights, callers: new Callers(parts, flights, reads, commandTimeout) }
 }

@@ -1,4 +1,4 @@
-import { TickBatch } from '../time/clock.ts'
+import { timers } from '../time/clock.ts'
 import { isSameKind, type Kind } from '../codec/schema.ts'
 import { decodeEntry } from '../codec/payload.ts'
 import type { CacheError } from '../errors.ts'
@@ -51,23 +51,32 @@ interface Wanted {
   readonly tags: readonly string[]
 }
 
+/** The most reads under way of a cache: a burst of keys then goes on in waves, and what a wave has allocated dies young. */
+const mostUnderWay = 500
+
 /**
  * The reads of one cache, one per key and tick: callers of the same tick share the read and its decoded value. A caller
  * never joins a read that was sent before it asked, because an invalidation could lie between the two. So reads are
- * sent at the end of their tick.
+ * sent at the end of their tick, or when earlier ones have been answered.
  */
 export class Reads {
   readonly #parts: FlightParts
-  readonly #thisTick = new Map<string, SharedRead>()
-  readonly #batch = new TickBatch<SharedRead>((reads) => this.#sendAll(reads))
+  readonly #most: number
+  #underWay = 0
+  /** The oldest first. */
+  readonly #unsent = new Set<SharedRead>()
+  readonly #joinable = new Map<string, SharedRead>()
+  #willSend = false
 
-  constructor(parts: FlightParts) {
+  /** @param isSharded whether keys are on several servers: the silence of one must not hold up the reads of the others */
+  constructor(parts: FlightParts, isSharded: boolean) {
     this.#parts = parts
+    this.#most = isSharded ? Number.POSITIVE_INFINITY : mostUnderWay
   }
 
   /** Reads a key. */
   read({ key, tags, plan: kind }: Wanted & { readonly key: string }): SharedRead {
-    const joined = this.#thisTick.get(key)
+    const joined = this.#joinable.get(key)
     if (joined !== undefined && isSameKind(joined.kind, kind)) {
       joined.readers++
       return joined
@@ -77,8 +86,9 @@ export class Reads {
     const found = new Promise<ReadResult>((...settle) => ([resolve, reject] = settle))
     const its = this.#parts.keyspace.tagsOf(key, tags, kind.version)
     const read: SharedRead = { key, kind, tags: its, found, readers: 1, crowd: null, resolve, reject }
-    this.#thisTick.set(key, read)
-    this.#batch.add(read)
+    this.#unsent.add(read)
+    this.#joinable.set(key, read)
+    this.#sendSoon()
     return read
   }
 
@@ -98,29 +108,45 @@ export class Reads {
     return Promise.all(results).then((all) => all.flat())
   }
 
-  #sendAll(reads: readonly SharedRead[]): void {
-    this.#thisTick.clear()
+  #sendSoon(): void {
+    if (this.#willSend || this.#underWay >= this.#most) return
+    this.#willSend = true
+    timers.nextTick(this.#sendOldest)
+  }
+
+  readonly #sendOldest = (): void => {
+    this.#willSend = false
     const now = this.#parts.clock.now()
-    for (const read of reads) this.#send(read, now)
+    for (const read of this.#unsent) {
+      if (this.#underWay >= this.#most) break
+      this.#underWay++
+      this.#unsent.delete(read)
+      if (this.#joinable.get(read.key) === read) this.#joinable.delete(read.key)
+      this.#send(read, now)
+    }
   }
 
   #send({ key, kind, tags, resolve, reject }: SharedRead, now: number): void {
     const { store, keyspace, near } = this.#parts
-    const name = keyspace.keyOf(key, kind.version)
-    const found = (entry: Entry | null): ReadResult => this.#found(key, entry, now, kind)
-    if (near === null) return store.readInto(name, tags, now, { resolve: (entry) => resolve(found(entry)), reject })
-    const expected = near.expect(key)
-    store.readInto(name, tags, now, {
+    const expected = near?.expect(key) ?? null
+    store.readInto(keyspace.keyOf(key, kind.version), tags, now, {
       resolve: (entry) => {
-        const result = found(entry)
-        near.found(key, expected, result.state === 'entry' ? { ...result, kind } : null)
+        this.#answered()
+        const result = this.#found(key, entry, now, kind)
+        near?.found(key, expected, result.state === 'entry' ? { ...result, kind } : null)
         resolve(result)
       },
       reject: (error) => {
-        near.forgo(key, expected)
+        this.#answered()
+        near?.forgo(key, expected)
         reject(error)
       },
     })
+  }
+
+  #answered(): void {
+    this.#underWay--
+    if (this.#unsent.size > 0) this.#sendSoon()
   }
 
   #found(key: string, entry: Entry | null, at: number, { schema }: Kind): ReadResult {

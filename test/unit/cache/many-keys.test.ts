@@ -207,6 +207,20 @@ describe('a burst of keys', () => {
     expect(ways.a.count('claim')).toBe(2_500)
   })
 
+  test('has at most five hundred reads under way, and shares those that wait for their turn', async () => {
+    const { a, ways } = fleet()
+    const letGo = ways.a.hold('read', 'before')
+    const ask = (): Promise<unknown> => Promise.all(keys.map((key) => a.getOrLoad(key, () => `of ${key}`)))
+    const first = await asked(ask())
+    expect(ways.a.count('read')).toBe(500)
+    const second = await asked(ask())
+    letGo()
+    await settled()
+    expect([first, second]).toEqual(Array.from({ length: 2 }, () => valued(keys.map((key) => `of ${key}`))))
+    // Those that were sent before the second caller asked are no answer for it.
+    expect(ways.a.count('read')).toBe(3_000)
+  })
+
   test('claims no key whose callers have left before its turn, nor any once the cache is closed', async () => {
     const { a, b, ways, clock } = fleet()
     const letGo = [ways.a.hold('claim', 'before'), ways.b.hold('claim', 'before')]
