@@ -15,6 +15,7 @@ export function allowancesOf(schedule: Schedule): Allowances {
       'VALUE_NOT_SERIALIZABLE WAIT_TIMEOUT'
     ).split(' '),
     overlap: (forgets ? missed : 0) + instant,
+    ...(options.bridge !== undefined && { bridge: options.bridge }),
     older: !heard || faults.length > 0,
     late,
     ...(heard && faults.length === 0

@@ -1,4 +1,5 @@
 import { endOfBelief, joined, makerOf, within } from '../support/history.ts'
+import { isBridged } from '../support/invariants.ts'
 import { said, voidedInARow, type Facts } from './facts.ts'
 import { circles, healedAt, instant, late, longestSleep } from './surroundings.ts'
 
@@ -78,8 +79,10 @@ export function softenedIsStale({ history, notes, schedule, leg }: Facts): strin
     if (answer === undefined || answer.error !== undefined || asOf === undefined) return []
     const asked = Number(notes.asked.get(call.call)?.options.grace ?? options.grace)
     const grace = Math.min((load === undefined ? notes.setting : notes.loading).get(by)?.grace ?? 0, asked)
+    const bridged = load !== undefined && isBridged(history, call, load, options.bridge)
     return soft
       .filter((write) => write.key === key && write.writtenAt < call.at && asOf < write.at)
+      .filter((write) => !bridged || write.process === call.process)
       .flatMap((write) => {
         const stood = within(history.stops(call.process), call.at, answer.at)
         const begins = soft.filter((each) => each === write || (isByTag && each.key === key && each.at < answer.at))

@@ -101,6 +101,7 @@ export interface Schedule {
     readonly softTimeout: number
     readonly hardTimeout: number
     readonly unstorable?: 'pass' | 'throw'
+    readonly bridge?: number
   }
   /** How many values the store keeps. */
   readonly most: number
@@ -125,6 +126,7 @@ export function scheduleOf(seed: number): Schedule {
     ...(weather === 'frozen' ? { leaseTtl: 10_000 } : {}),
     // Drawn apart, so that all the rest of a seed is as it was before there was this option.
     unstorable: new Random(seed, 'unstorable').pick<'pass' | 'throw'>('pass', 'throw'),
+    bridge: new Random(seed, 'bridge').pick(0, 50, 1_000),
   }
   const longest = Math.max(length / 2, Math.min(3 * options.leaseTtl, 1_000))
   // As that option.

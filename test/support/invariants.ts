@@ -47,6 +47,11 @@ export interface Allowances {
    */
   readonly copies?: number
   /**
+   * For how long a process that cannot ask the store gives its callers what it has loaded itself, in milliseconds, though
+   * another process may have changed it: the option `bridge`. Default 1 000, as that.
+   */
+  readonly bridge?: number
+  /**
    * For how long after its time a value may be taken for fresh, in milliseconds: where the clock of Redis is set, until a
    * process learns of it. Default 25.
    */
@@ -144,7 +149,10 @@ export function noLateWrite(history: History): string[] {
  * 3: once a write has resolved, no call that begins later gets a value, or the error of a load, from before it. After a
  * soft invalidation that holds for errors; values are stale then, and judged by those who know their grace.
  */
-export function invalidationWins(history: History, { forgotten = [], copies = 0, hit }: Allowances = {}): string[] {
+export function invalidationWins(
+  history: History,
+  { forgotten = [], copies = 0, bridge, hit }: Allowances = {},
+): string[] {
   const wrong: string[] = []
   const writes = byKey([...history.writes.values()].filter(({ error }) => error === undefined))
   const hard = (all: readonly Write[]): Write[] => all.filter(({ kind }) => kind !== 'expire')
@@ -158,12 +166,19 @@ export function invalidationWins(history: History, { forgotten = [], copies = 0,
     const asOf = load?.at ?? takesEffectBy(set as Write)
     if (asOf > floor.at) continue
     if ((hit === undefined || hit.includes(call.process)) && call.at - floor.writtenAt < copies) continue
+    if (floor.process !== call.process && load !== undefined && isBridged(history, call, load, bridge)) continue
     wrong.push(
       `3: ${said(call)} got an answer of ${moment(asOf)} (${said((load ?? set) as Load | Write)}), ` +
         `older than ${said(floor)}, which had resolved at ${moment(floor.writtenAt)}`,
     )
   }
   return wrong
+}
+
+/** Whether a caller may have the value of a load because its process could not ask the store, as the option `bridge` says. */
+export function isBridged(history: History, call: Call, load: Load, bridge = 1_000): boolean {
+  const since = call.at - load.loadedAt - history.stood(call.process, load.loadedAt, call.at)
+  return load.fence === null && load.process === call.process && since <= bridge
 }
 
 /** 4: everybody is answered in time, with a value or an error that can be expected; nobody sleeps through an outcome. */

@@ -1,6 +1,6 @@
 import { withErrorAnswers } from '../codec/error-answer.ts'
 import { LoadFailures } from '../codec/load-failures.ts'
-import type { Lease, Store } from '../contract/store.ts'
+import type { Lease, Store, Watch } from '../contract/store.ts'
 import { Keyspace } from '../entry/key.ts'
 import { Callers } from '../flight/callers.ts'
 import { Flights } from '../flight/flights.ts'
@@ -50,7 +50,8 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
   const codec = withErrorAnswers(plan.codec, failures)
   const near = nearOf(plan, backing, { keyspace, clock, codec, events })
   const copies = elder?.copies ?? new Set()
-  if (near !== null) copies.add(near)
+  const spare = near ?? bridgeOf(plan, { keyspace, clock, codec, events })
+  if (spare !== null) copies.add(spare)
 
   const parts: FlightParts = {
     store,
@@ -61,6 +62,7 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
     causalNow: causalClock(),
     tracing: elder?.tracing ?? new Tracing(),
     near,
+    spare,
     failures,
     unstored: new UnstoredValues(clock),
     pacing: new Pacing(clock),
@@ -76,6 +78,15 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
   const reads = new Reads(parts, backing.sharded)
   const flights = new Flights(parts)
   return { ...parts, copies, reads, flights, callers: new Callers(parts, flights, reads, commandTimeout) }
+}
+
+/** The most values, and bytes, that a cache without near copies keeps of its loads while the store is away. */
+const mostBridged = { max: 1_000, maxSize: 16_777_216 }
+
+/** Copies of a cache without near copies: a store that promises nothing leaves them to the time when it is away. */
+function bridgeOf({ bridge: ttl }: CachePlan, parts: NearParts): Near | null {
+  const never: Watch = { until: Number.NEGATIVE_INFINITY, keep: () => undefined, close: () => undefined }
+  return ttl === 0 ? null : new Near({ ...mostBridged, ttl, values: 'cloned' }, () => never, parts)
 }
 
 function nearOf({ near }: CachePlan, store: Store, parts: NearParts): Near | null {

@@ -288,12 +288,12 @@ export class FleetCache implements Elder {
     this.#near = null
     await waitAtMost(timeout, this.#idle(), this.#parts.clock)
     this.#state = 'closed'
-    const { callers, flights, unleased, watchdog, near } = this.#parts
+    const { callers, flights, unleased, watchdog, spare } = this.#parts
     callers.close()
     unleased.giveUp()
     await flights.close()
     watchdog.close()
-    near?.close()
+    spare?.close()
   }
 
   /** Resolves when no call, flight or write is under way, including those that began meanwhile. */

@@ -87,10 +87,10 @@ export class Writes {
   }
 
   async #overwrite(key: string, how: Invalidation, write: () => Promise<void>): Promise<void> {
-    const { flights, events, near } = this.#parts
+    const { flights, events, spare } = this.#parts
     // Callers from here on must not join a flight from before the write.
     flights.detach(key)
-    near?.forget(key)
+    spare?.forget(key)
     await this.#written(write()).catch((error: CacheError) => {
       throw withKey(key, error)
     })

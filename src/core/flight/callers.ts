@@ -278,7 +278,7 @@ export class Callers {
       const { message, cause, reason } = error
       return this.#fail(caller, new CacheError('STORE_UNAVAILABLE', message, { key, cause, reason }))
     }
-    const copy = refresh !== null ? undefined : this.#parts.near?.spare(key, plan)
+    const copy = refresh !== null ? undefined : this.#parts.spare?.spare(key, plan)
     return copy === undefined ? this.#loadWithoutLease(caller) : this.#give(caller, copy.value)
   }
 

@@ -89,11 +89,11 @@ export class Flights {
 
   #ended(flight: LeasedFlight, answer: Answer, since: number): void {
     const { key, waitingSince, lead } = flight
-    const { events, near, clock, pacing } = this.#parts
+    const { events, spare, clock, pacing } = this.#parts
     this.#inTheAir.delete(flight)
     if (this.#byKey.get(key) === flight) this.#byKey.delete(key)
     // A caller that has seen a new value must not be served an older copy.
-    if (answer.state === 'value') near?.forget(key)
+    if (answer.state === 'value') spare?.forget(key)
     if (flight.state === 'waiting' && waitingSince !== null) {
       events.emit('waited', { key, duration: clock.now() - waitingSince })
     }

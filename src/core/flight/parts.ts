@@ -25,6 +25,8 @@ export interface FlightParts {
   readonly causalNow: () => CausalTime
   readonly tracing: Tracing
   readonly near: Near | null
+  /** The copies that serve while the store is away: the near copies, or those of the option `bridge`. */
+  readonly spare: Near | null
   readonly failures: LoadFailures
   readonly unstored: UnstoredValues
   readonly pacing: Pacing

@@ -94,9 +94,10 @@ export class Reads {
 
   /** Reads several keys in as few commands as possible; `null` if each is to be read for itself. */
   readMany(keys: readonly string[], { plan: kind, tags }: Wanted): Promise<ReadResult[]> | null {
-    const { store, keyspace, near, clock } = this.#parts
-    // Near copies are marked before they are read; tags that are known before are read along with the value.
-    if (near !== null || keyspace.hasPrefixes || kind.version !== null || tags.length > 0) return null
+    const { store, keyspace, near, spare, clock } = this.#parts
+    // Copies are marked before their keys are read; tags that are known before are read along with the value.
+    if (near !== null || spare?.isEmpty === false) return null
+    if (keyspace.hasPrefixes || kind.version !== null || tags.length > 0) return null
     const now = clock.now()
     const results: Promise<ReadResult[]>[] = []
     for (let start = 0; start < keys.length; start += mostTogether) {
@@ -127,18 +128,18 @@ export class Reads {
   }
 
   #send({ key, kind, tags, resolve, reject }: SharedRead, now: number): void {
-    const { store, keyspace, near } = this.#parts
-    const expected = near?.expect(key) ?? null
+    const { store, keyspace, spare } = this.#parts
+    const expected = spare?.expect(key) ?? null
     store.readInto(keyspace.keyOf(key, kind.version), tags, now, {
       resolve: (entry) => {
         this.#answered()
         const result = this.#found(key, entry, now, kind)
-        near?.found(key, expected, result.state === 'entry' ? { ...result, kind } : null)
+        spare?.found(key, expected, result.state === 'entry' ? { ...result, kind } : null)
         resolve(result)
       },
       reject: (error) => {
         this.#answered()
-        near?.forgo(key, expected)
+        spare?.forgo(key, expected)
         reject(error)
       },
     })

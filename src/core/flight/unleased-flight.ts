@@ -17,6 +17,8 @@ import { enterSource } from './queueing.ts'
 export class UnleasedFlight extends KeyFlight {
   /** Whether a loader waits for it: then it does not queue. */
   isUrgent = false
+  /** Whether a caller wants a new load. */
+  isRefresh = false
   readonly #stale: Stale | null
   readonly #loss = new Loss()
   #take!: (turn: Answer | null) => void
@@ -47,6 +49,15 @@ export class UnleasedFlight extends KeyFlight {
     return false
   }
 
+  /** Ends with a copy that was made since its callers asked; returns whether there is one. */
+  endsWithCopy(): boolean {
+    const copy = this.isRefresh ? undefined : this.parts.spare?.spare(this.key, this.lead.plan)
+    if (copy === undefined) return false
+    // An invalidation by this process drops its copies, and one by another cannot be heard.
+    this.refuse({ state: 'value', value: copy.value, currentAsOf: always, freshUntil: always, token: '' })
+    return true
+  }
+
   /** Its load may begin. */
   begin(): void {
     this.state = 'loading'
@@ -71,12 +82,12 @@ export class UnleasedFlight extends KeyFlight {
 
   /** Runs the loader. What becomes of a value that cannot be stored does not depend on the store. */
   async #load(): Promise<LoadRun> {
-    const { clock, codec, events, near, keyspace, tracing, unstored, failures, hardDeadlines: deadlines } = this.parts
+    const { clock, codec, events, spare, keyspace, tracing, unstored, failures, hardDeadlines: deadlines } = this.parts
     const { key, lead } = this
     const { loader, plan, tags } = lead
     const began = clock.now()
     events.emit('load', { key, leased: false })
-    const expected = near?.expectAlone(key) ?? null
+    const expected = spare?.expectAlone(key) ?? null
     const trace = tracing.begin('load', key)
     const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss, permit: this.permit }
     const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, deadlines, ...own }))
@@ -90,14 +101,14 @@ export class UnleasedFlight extends KeyFlight {
     if (run.state === 'value' && kept instanceof CacheError) {
       events.emit('unstorable', { key, error: kept })
       unstored.add(key, began, null)
-      near?.forget(key)
+      spare?.forget(key)
     } else if (run.state === 'value' && kept !== null) {
       const payload = Buffer.from(kept as Uint8Array)
       unstored.add(key, began, payload)
       const itsTags = keyspace.tagsOf(key, run.tags, plan.version)
-      near?.loaded(key, expected, { ...run, tags: itsTags, payload })
+      spare?.loaded(key, expected, { ...run, tags: itsTags, payload })
     }
-    near?.forgo(key, expected)
+    spare?.forgo(key, expected)
     trace.end(run.state, 'error' in run ? run.error : undefined)
     return run
   }

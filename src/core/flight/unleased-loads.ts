@@ -68,6 +68,7 @@ export class UnleasedLoads {
     const flight = (line.next ??= this.#launched(create()))
     const ended = flight.join(caller, until)
     flight.isUrgent ||= caller.parent !== null
+    flight.isRefresh ||= caller.refresh !== null
     const isItsTurn = line.count === 0 || (flight.isUrgent && line.impatience === 'over')
     if (isItsTurn && (isNew || flight.isUrgent)) this.#start(line, flight)
     else if (isNew) {
@@ -136,6 +137,11 @@ export class UnleasedLoads {
   /** Begins a load, or queues it for a place, or refuses it. */
   #start(line: Line, flight: UnleasedFlight): void {
     if (line.next !== flight) return
+    if (line.count === 0 && !this.#entering.has(flight) && flight.endsWithCopy()) {
+      this.#queue.delete(flight)
+      this.#leaveNext(line)
+      return this.#freeKey(flight.key, line)
+    }
     if (flight.isLimited) return void this.#enter(line, flight)
     if (flight.isUrgent) return this.#begin(line, flight)
     if (this.#queue.has(flight)) return

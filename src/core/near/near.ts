@@ -97,6 +97,10 @@ export class Near implements Copies {
     this.#watch = watch(keyspace.prefix, this)
   }
 
+  get isEmpty(): boolean {
+    return this.#copies.size === 0
+  }
+
   /** The copy of a key, if it may be served now. */
   get(key: string, kind: Kind): Copy | undefined {
     const kept = this.#servable(key, kind)
@@ -153,7 +157,7 @@ export class Near implements Copies {
     found: { readonly entry: Entry; readonly value: unknown; readonly kind: Kind } | null,
   ): void {
     const wanted = this.forgo(key, expected)
-    this.#copies.delete(key)
+    if (!this.isEmpty) this.#copies.delete(key)
     if (wanted && found !== null && freshnessOf(found.entry, 0) === 'fresh') this.#keep(key, found.entry, found)
   }
 

@@ -151,6 +151,11 @@ export interface CacheOptions extends LoadOptions {
   /** A near cache (L1) in the memory of this process, in front of the store: `{}`, or its bounds. Default: none. */
   readonly near?: NearOptions | undefined
   /**
+   * How long a value that this process has loaded without the store is given to its next callers while the store is away,
+   * in milliseconds or as a duration; 0 for not at all. With `near`, its copies serve instead. Default 1 s.
+   */
+  readonly bridge?: Duration | undefined
+  /**
    * `'observe'` changes nothing: each call runs its loader without the store, and `stats` counts the hits that a cache
    * would have had. Default `'cache'`.
    */

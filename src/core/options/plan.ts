@@ -73,6 +73,7 @@ export interface CachePlan extends Plan {
   readonly namespace: string
   readonly prefixes: string | null
   readonly near: NearPlan | null
+  readonly bridge: number
   readonly mode: 'cache' | 'observe'
   readonly maxConcurrentLoads: number
   readonly maxQueuedLoads: number
@@ -162,6 +163,7 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   namespace: checkedNamespace,
   prefixes: checkedSeparator,
   near: checkedNear,
+  bridge: lifetime(0),
   mode: oneOf('cache', 'observe'),
   sources: checkedSources,
   maxConcurrentLoads: integer(1),
@@ -186,6 +188,7 @@ export function planOf(options: CacheOptions): CachePlan {
     namespace: 'herdless',
     prefixes: null,
     near: null,
+    bridge: 1_000,
     mode: 'cache',
     maxConcurrentLoads: 64,
     maxQueuedLoads: 1_000,

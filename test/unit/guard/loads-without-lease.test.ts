@@ -4,9 +4,9 @@ import { settled } from '../../support/fake-clock.ts'
 import { asked, pending, valued, type Answer } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 
-/** A cache without its store, whose loads run until the test ends them, each with its name for a value. */
+/** A cache without its store that bridges nothing, whose loads run until the test ends them, each with its name for a value. */
 function leaseless(options: CacheOptions = {}) {
-  const { a, ways, clock } = fleet({ commandTimeout: 500, warnings: false, ...options })
+  const { a, ways, clock } = fleet({ commandTimeout: 500, bridge: 0, warnings: false, ...options })
   ways.a.mode = 'failing'
   const began: string[] = []
   const running = new Map<string, () => void>()

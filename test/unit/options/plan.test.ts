@@ -49,6 +49,7 @@ describe('the plan of a cache', () => {
       namespace: 'herdless',
       prefixes: null,
       near: null,
+      bridge: 1_000,
       mode: 'cache',
       sources: new Map(),
       maxConcurrentLoads: 64,
@@ -97,7 +98,7 @@ describe('the plan of a cache', () => {
     expect(() => plan({ tll: 5 })).toThrow(
       new TypeError(
         'Unknown option `tll` of createCache (did you mean `ttl`?); expected one of ttl, grace, jitter, negativeTtl, refreshAhead, tags, leaseTtl, waitTimeout, softTimeout, hardTimeout, ' +
-          'failureCooldown, errorKind, onStoreFailure, maxValueSize, unstorable, source, version, store, namespace, prefixes, near, mode, sources, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
+          'failureCooldown, errorKind, onStoreFailure, maxValueSize, unstorable, source, version, store, namespace, prefixes, near, bridge, mode, sources, maxConcurrentLoads, maxQueuedLoads, onInvalidateFailure, ' +
           'commandTimeout, codec, errors, warnings, clock',
       ),
     )
