@@ -116,8 +116,8 @@ const projects: TestProjectInlineConfiguration[] = [
   withRedis('locks-all', 'locks', ['harmed'], { maxConcurrency: 4 }),
   // Counts bytes of the heap, so it is alone in its process and may collect garbage.
   withRedis('bench', 'bench', ['*'], { isolate: true, execArgv: ['--expose-gc'] }),
-  withRedis('chaos', 'chaos', ['three']),
-  withRedis('chaos-all', 'chaos', ['!(three)'], { ...byTwo, env: { EVERY_CLIENT: 'yes' } }),
+  withRedis('chaos', 'chaos', ['five']),
+  withRedis('chaos-all', 'chaos', ['!(five)'], { ...byTwo, env: { EVERY_CLIENT: 'yes' } }),
   withRedis('chaos-node-redis', 'chaos', ['replies'], {
     ...byTwo,
     env: { REDIS_CLIENT: 'node-redis', EVERY_CLIENT: 'yes' },

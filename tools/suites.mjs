@@ -41,7 +41,7 @@ export const suites = {
     proves: 'that bad input is refused at the door, and histories made up at random are right',
   },
   simulation: { ring: 'landing', proves: 'the promises in virtual fleets of 300 seeds' },
-  chaos: { ring: 'landing', proves: 'the promises of a fleet under three faults' },
+  chaos: { ring: 'landing', proves: 'the promises of a fleet under five faults' },
   locks: { ring: 'landing', proves: 'mutual exclusion among processes' },
   bench: { ring: 'landing', proves: 'that a call costs no more bytes and commands than before' },
   'conformance-express': {

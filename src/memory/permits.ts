@@ -1,4 +1,11 @@
-import { placeKept, recovery, type PermitAnswer, type PermitReport, type Permits } from '../core/contract/permits.ts'
+import {
+  clockSlack,
+  placeKept,
+  recovery,
+  type PermitAnswer,
+  type PermitReport,
+  type Permits,
+} from '../core/contract/permits.ts'
 import { RateWindow } from '../core/source/rate-window.ts'
 import type { Clock } from '../core/time/clock.ts'
 
@@ -7,7 +14,8 @@ interface User extends Pick<PermitReport, 'who' | 'seq' | 'urgency' | 'concurren
   held: number
   wants: number
   readonly at: number
-  readonly since: number
+  /** Its place in the queue: those with a smaller one have waited longer. */
+  readonly place: number
 }
 
 interface Source {
@@ -24,6 +32,7 @@ export class MemoryPermits implements Permits {
   readonly #clock: Clock
   readonly #sources = new Map<string, Source>()
   readonly #told = new Map<string, () => void>()
+  #lastPlace = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -53,7 +62,10 @@ export class MemoryPermits implements Permits {
     const most = Math.min(...[...others, report].map((each) => each.concurrency ?? Number.POSITIVE_INFINITY))
     const concurrency = most < Number.POSITIVE_INFINITY ? most : null
     const answer = { holds: true, users: others.length + 1, concurrency, again: null, pushed: true }
-    if (mine !== undefined && mine.seq >= seq) return { ...answer, granted: 0, waiting: { users: 0, permits: 0 } }
+    if (mine !== undefined && mine.seq >= seq) {
+      const before = mine.seq === seq ? Math.max(0, mine.held - report.held) : 0
+      return { ...answer, granted: before, waiting: { users: 0, permits: 0 } }
+    }
 
     const holds = report.strict !== true || (mine?.held ?? 0) > 0
     const held = holds ? report.held : 0
@@ -62,31 +74,30 @@ export class MemoryPermits implements Permits {
     const { room, again } = roomOf(source, { most, used: sum(others, 'held') + held, held, users, rate }, now)
 
     const isNew = mine === undefined || mine.wants === 0 || mine.urgency !== urgency
-    const since = isNew ? now : mine.since
+    const place = isNew ? ++this.#lastPlace : mine.place
     const waiting = others.filter((each) => each.wants > 0 && each.urgency <= urgency)
     const peers = waiting.filter((each) => each.urgency === urgency)
     const share = Math.ceil(most / (waiting.length + 1))
-    const isBefore = (each: User): boolean => each.since < since || (each.since === since && each.who < who)
-    const first = peers.filter((each) => isBefore(each) && each.held < share).length
+    const first = peers.filter((each) => each.place < place && each.held < share).length
     const left = room - first - (sum(waiting, 'wants') - sum(peers, 'wants'))
     const fair = waiting.length > 0 ? Math.max(0, share - held) : wants
     const granted = wants > 0 && left > 0 ? Math.min(wants, fair, Math.ceil(left / (peers.length + 1))) : 0
     if (granted > 0 && rate !== null) source.granted.note(granted, rate, now)
 
     const isOver = granted > 0 || wants === 0
-    const next = { held: held + granted, wants: wants - granted, at: now, since: isOver ? now : since }
+    const next = { held: held + granted, wants: wants - granted, at: now, place: isOver ? ++this.#lastPlace : place }
     if (next.held > 0 || next.wants > 0 || keep > 0) {
       source.users.set(who, { who, seq, urgency, concurrency: report.concurrency, ttl, keep, ...next })
     } else source.users.delete(who)
     if (wants > 0 && isNew) for (const each of others) if (each.held > share) this.#told.get(each.who)?.()
-    if (source.recoversUntil <= now) this.#tell(others, room - granted, share)
+    if (!isRecovering(source, now)) this.#tell(others, room - granted, share)
     return { ...answer, granted, holds, waiting: { users: waiting.length, permits: sum(waiting, 'wants') }, again }
   }
 
   #source(name: string): Source {
     const source = this.#sources.get(name) ?? {
       users: new Map(),
-      recoversUntil: 0,
+      recoversUntil: Number.NEGATIVE_INFINITY,
       knownUsers: 0,
       granted: new RateWindow(),
     }
@@ -97,9 +108,11 @@ export class MemoryPermits implements Permits {
   #others({ users }: Source, who: string, now: number): User[] {
     for (const [its, user] of users) {
       const age = now - user.at
-      if (age >= user.ttl) user.held = 0
-      if (age >= placeKept) user.wants = 0
-      if (its !== who && user.held === 0 && user.wants === 0 && age >= user.keep) users.delete(its)
+      // Nothing lasts longer than intended because this clock was set back.
+      const isOver = (ms: number): boolean => age >= ms || age < -clockSlack
+      if (isOver(user.ttl)) user.held = 0
+      if (isOver(placeKept)) user.wants = 0
+      if (its !== who && user.held === 0 && user.wants === 0 && isOver(user.keep)) users.delete(its)
     }
     return [...users.values()].filter((user) => user.who !== who)
   }
@@ -108,15 +121,18 @@ export class MemoryPermits implements Permits {
   #tell(others: readonly User[], free: number, share: number): void {
     const line = others
       .filter(({ wants, held }) => wants > 0 && held < share)
-      .toSorted(
-        (one, other) => one.urgency - other.urgency || one.since - other.since || (one.who < other.who ? -1 : 1),
-      )
+      .toSorted((one, other) => one.urgency - other.urgency || one.place - other.place)
     for (const { who } of line.slice(0, Math.max(0, free))) this.#told.get(who)?.()
   }
 }
 
 function sum(users: readonly User[], what: 'held' | 'wants'): number {
   return users.reduce((all, user) => all + user[what], 0)
+}
+
+/** Whether users that were forgotten may still have to report. */
+function isRecovering({ recoversUntil }: Source, now: number): boolean {
+  return recoversUntil > now && recoversUntil <= now + recovery
 }
 
 /** How many permits there are to grant, and after how long there may be more. */
@@ -128,7 +144,7 @@ function roomOf(
   const { most, used, held, users, rate } = asked
   let room = most - used
   let again: number | null = null
-  if (source.recoversUntil > now && most < Number.POSITIVE_INFINITY) {
+  if (isRecovering(source, now) && most < Number.POSITIVE_INFINITY) {
     room = Math.min(room, Math.max(1, Math.floor(most / users)) - held)
     again = source.recoversUntil - now
   }

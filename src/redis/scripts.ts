@@ -427,12 +427,12 @@ return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and
 
 export const permits: Script = {
   name: 'permits',
-  sha1: '473fba12d892d6b7e2fdeaa2fd5bd9372d4129b6',
+  sha1: '12b056734357fc3ddda8bf65947a2905f1db61a5',
   lua: `local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
 local loads, per, ttl, keep, known, goneAfter = number(8), number(9), number(10), number(11), number(12), tonumber(ARGV[14])
-local placeKept, recovery, rateSteps = 1500, 1500, 20
+local placeKept, recovery, rateSteps, clockSlack = 1500, 1500, 20, 5000
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local stored = redis.pcall('HGETALL', key)
@@ -456,11 +456,11 @@ for index = 1, #stored, 2 do
     local good, row = pcall(cmsgpack.unpack, text)
     good = good and type(row) == 'table' and #row == 12
     local age = good and now - row[AT] or 0
-    if good and (age >= row[TTL] or age < -5000) then row[HELD] = 0 end
-    if good and (age >= placeKept or age < -5000) then row[WANTS] = 0 end
+    if good and (age >= row[TTL] or age < -clockSlack) then row[HELD] = 0 end
+    if good and (age >= placeKept or age < -clockSlack) then row[WANTS] = 0 end
     if who == me then
       mine = good and row or nil
-    elseif good and (row[HELD] > 0 or row[WANTS] > 0 or (age < row[KEEP] and age >= -5000)) then
+    elseif good and (row[HELD] > 0 or row[WANTS] > 0 or (age < row[KEEP] and age >= -clockSlack)) then
       row.who = who
       others[#others + 1] = row
     else
@@ -468,7 +468,10 @@ for index = 1, #stored, 2 do
     end
   end
 end
-if mine and mine[SEQ] >= seq then return {0, 1, #others + 1, 0, 0, -1, 0, most} end
+if mine and mine[SEQ] >= seq then
+  local before = mine[SEQ] == seq and math.max(0, mine[HELD] - held) or 0
+  return {before, 1, #others + 1, 0, 0, -1, 0, most}
+end
 local holds = 1
 if ARGV[13] == 'strict' and not (mine and mine[HELD] > 0) then
   held, holds = 0, 0

@@ -11,7 +11,7 @@ import type { Work } from './work.ts'
 /** What a fault may cost. */
 export interface Allowed extends Omit<
   Allowances,
-  'hit' | 'forgotten' | 'overlap' | 'takenAway' | 'patience' | 'leaseTtl' | 'timed'
+  'hit' | 'forgotten' | 'overlap' | 'takenAway' | 'patience' | 'leaseTtl' | 'queues' | 'timed'
 > {
   /** As in the allowances; it may follow from the lease ttl that is in force. */
   readonly overlap?: number | ((leaseTtl: number) => number)
@@ -113,8 +113,13 @@ export function healsWithin({ hits, allowed }: Scenario): number {
 }
 
 /** While all is normal nobody waits for more than the slowest load, and the answer to it, in milliseconds. */
-function patienceFor({ slowTime }: Work): number {
-  return slowTime + 1_000
+function patienceFor(work: Work): number {
+  return work.slowTime + 1_000 + queueIn(work)
+}
+
+/** How long a load waits for its permit, in milliseconds: all other keys may be loaded before. */
+function queueIn({ limit, hotKeys, coldKeys, loadTime: [, longest] }: Work): number {
+  return limit > 0 ? ((hotKeys + coldKeys) * longest) / limit : 0
 }
 
 /**
@@ -160,6 +165,7 @@ export function allowancesFor(all: readonly Inflicted[]): Allowances {
     errors: each.flatMap(({ errors = [] }) => errors),
     leaseTtl: Math.min(...all.map(({ work }) => inForce(work).leaseTtl)),
     copies: most(({ copies }) => copies, 0),
+    queues: all.reduce((most, { work }) => Math.max(most, 2 * queueIn(work)), 0),
     older: each.some(({ older }) => older),
     overlap: most(({ overlap }) => overlap, unnoticed),
     late: most(({ late }) => late, 1_000),

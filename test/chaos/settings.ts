@@ -52,6 +52,7 @@ const traffic = {
   nearTtl: 0,
   tagInvalidations: 0,
   tags: 0,
+  limit: 0,
 } as const
 
 /** What every scenario begins with. */

@@ -46,6 +46,8 @@ export interface Work {
   /** How many calls invalidate a tag, of which there are so many; no value has one if there are none. */
   readonly tagInvalidations: number
   readonly tags: number
+  /** How many loads the source of all allows at a time in the whole fleet; 0 for no limit. */
+  readonly limit: number
 }
 
 /**

@@ -92,8 +92,9 @@ obey({
     ;({ client } = opened)
     const store = redisStore(client, { wakeUp: work.wakeUp })
     const near = work.nearTtl > 0 ? { ttl: work.nearTtl } : undefined
-    cache = createCache({ namespace: 'chaos', store, commandTimeout: work.commandTimeout, near })
-    for (const name of /** @type {const} */ ([...eventNames, 'storeFailure', 'overloaded']))
+    const limited = work.limit > 0 ? { sources: { origin: { concurrency: work.limit } }, source: 'origin' } : {}
+    cache = createCache({ namespace: 'chaos', store, commandTimeout: work.commandTimeout, near, ...limited })
+    for (const name of /** @type {const} */ ([...eventNames, 'storeFailure', 'overloaded', 'queued']))
       cache.on(name, () => count(name))
     cache.on('storeFailure', ({ error: { message } }) => (trouble = { at: now(), message }))
     cache.on('hit', ({ near }) => near && count('near hit'))

@@ -1,7 +1,7 @@
 import { endOfBelief, joined, makerOf, within } from '../support/history.ts'
 import { isBridged } from '../support/invariants.ts'
 import { said, voidedInARow, type Facts } from './facts.ts'
-import { circles, healedAt, instant, late, longestSleep } from './surroundings.ts'
+import { circles, healedAt, instant, keepsFor, late, longestSleep } from './surroundings.ts'
 
 /** 4: each error has its reason, and comes when it must. */
 export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, backwards }: Facts): string[] {
@@ -33,7 +33,8 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, ba
       VALUE_NOT_SERIALIZABLE: () => loads.some(({ load }) => notes.loading.get(load)?.plan.ends === 'unfit'),
       CIRCULAR_LOAD: () => circles(schedule),
       STORE_UNAVAILABLE: () => hit(process, answer.at) && (asked.peek || options.onStoreFailure === 'throw'),
-      OVERLOADED: () => hit(process, answer.at) && (options.maxQueuedLoads ?? 1_000) < 1_000,
+      OVERLOADED: () =>
+        schedule.limits !== null || (hit(process, answer.at) && (options.maxQueuedLoads ?? 1_000) < 1_000),
       CLOSED: () =>
         closing !== undefined &&
         closing.at < answer.at &&
@@ -177,14 +178,15 @@ function pauses(facts: Facts, key: string, until: number): number {
 export function nobodyWaitsForNothing(facts: Facts): string[] {
   const { history, notes, schedule, leg, troubled, deaf, orphaned, backwards, hit } = facts
   const { options, faults } = schedule
+  const limited = schedule.limits !== null
   const calm = !troubled && faults.length === 0
   const round = 6 * leg + (deaf || !calm ? longestSleep : 0) + (calm ? 0 : 2 * options.commandTimeout) + instant
   const breaks = faults.map((fault) => ({ from: fault.at, to: fault.at + fault.lasts + orphaned(fault) }))
-  // A process that closes while it cannot be heard leaves its leases.
+  // A process that closes while it cannot be heard leaves its leases, and one whose loads go on their permits.
   for (const [process, { at, closedAt }] of notes.closing) {
-    if (hit(process, at)) breaks.push({ from: at, to: closedAt + options.leaseTtl })
+    if (hit(process, at) || limited) breaks.push({ from: at, to: closedAt + keepsFor(schedule) })
   }
-  if (troubled) breaks.push({ from: 0, to: healedAt(schedule) + options.leaseTtl + backwards })
+  if (troubled) breaks.push({ from: 0, to: healedAt(schedule) + keepsFor(schedule) + backwards })
   const loads = [...history.loads.values()]
   return history.calls.flatMap((call) => {
     const { answer, at, key, process } = call
@@ -192,12 +194,20 @@ export function nobodyWaitsForNothing(facts: Facts): string[] {
     const until = answer.at
     // While it cannot have a lease it may wait for a place; and others for a lease of a process that cannot be heard.
     const queues = hit(process, at) && (options.maxQueuedLoads ?? 1_000) > 0
+    // All may wait for loads of the same source, which hold their permits until they settle, and count for the rate.
+    const per = 1.1 * (schedule.limits?.rate?.per ?? 0)
     const watched = loads.filter(
-      (load) => load.at < until && (load.key === key || (queues && load.process === process)),
+      (load) => load.at < until && (limited || load.key === key || (queues && load.process === process)),
     )
-    const running = watched.map((load) => ({ from: load.at, to: endOfBelief(history, load) }))
+    const running = watched.map((load) => ({
+      from: load.at,
+      to: limited
+        ? Math.max(load.at + per, Math.min(load.loadedAt, load.at + 2 * options.hardTimeout))
+        : endOfBelief(history, load),
+    }))
     const idle = until - at - within(joined([...running, ...history.stops(process), ...breaks]), at, until)
-    const events = watched.filter((load) => load.key === key && endOfBelief(history, load) > at).length
+    // The permit of each load that ends goes to another process.
+    const events = watched.filter((load) => (limited || load.key === key) && endOfBelief(history, load) > at).length
     const writes = [...history.writes.values()].filter(
       (write) => write.key === key && write.at < until && write.writtenAt > at,
     )

@@ -26,8 +26,16 @@ const calm: Schedule = {
     reconnect: 0,
   },
   tagged: false,
+  limits: null,
   operations: [],
   faults: [],
+}
+
+/** The same, and loads use a source, one at a time, or three in a second. */
+const limited: Schedule = { ...calm, limits: { concurrency: 1, maxQueued: 1_000, adaptive: false } }
+const rated: Schedule = {
+  ...calm,
+  limits: { rate: { loads: 3, per: 1_000 }, maxQueued: 1_000, adaptive: false },
 }
 
 /** Process 1 is cut off for a while. */
@@ -52,6 +60,7 @@ interface Given {
   readonly closing?: Record<number, Closing>
   readonly confirmed?: readonly Confirmation[]
   readonly sent?: Run['sent'] extends ReadonlyMap<number, infer Sent> ? Sent : never
+  readonly usersKnown?: readonly { readonly at: number; readonly users: number }[]
   readonly leaks?: readonly string[]
 }
 
@@ -85,6 +94,7 @@ function wrongWith(given: Given): string[] {
       [2, leased.map(({ at, fence }) => ({ fence: fence as string, sentAt: at, at }))],
     ]),
     sent: new Map([[1, given.sent ?? []]]),
+    usersKnown: new Map([[1, [...(given.usersKnown ?? [])]]]),
     counts: {},
     told: [],
     leaks: given.leaks ?? [],
@@ -354,6 +364,62 @@ notices('fences grow', '14: load m of k in process 1 at 60.0 has fence 0', ['0',
 notices('closing comes to an end', '13: process 2 had not closed', [600, 60], (closedAt) => ({
   closing: { 2: { at: 0, timeout: 50, closedAt, error: null } },
 }))
+notices<number>(
+  'no more loads run than the source allows',
+  '15: load m of m in process 1 at 5.0 was one of 2, and 1 may run',
+  [5, 25],
+  (second) => ({
+    schedule: limited,
+    happenings: [
+      [call('c', 0), load('l', [0, 20]), got('c', 20, 'l')],
+      [
+        call('d', second, other),
+        load('m', [second, second + 20], { by: 'd', ...other }),
+        got('d', second + 20, 'm', other),
+      ],
+    ],
+  }),
+)
+notices<string | null>(
+  'a load needs no permit of its own only under the loader that waits for it',
+  '15: load m of m in process 1 at 5.0 was one of 2, and 1 may run',
+  [null, 'l'],
+  (by) => ({
+    schedule: limited,
+    happenings: [
+      [call('c', 0), load('l', [0, 20]), got('c', 20, 'l')],
+      [call('d', 5, other), load('m', [5, 15], { by: 'd', ...other }), got('d', 15, 'm', other)],
+    ],
+    asked: { d: { by } },
+  }),
+)
+notices<number>(
+  'a process that cannot be heard runs no more loads than its share besides',
+  '15: load l3 of n3 in process 1 at 4.0 was one of 4, and 3 may run',
+  [2, 1],
+  (users) => ({
+    schedule: { ...storm, limits: { concurrency: 2, maxQueued: 1_000, adaptive: false } },
+    usersKnown: [{ at: -1_000, users }],
+    happenings: [0, 1, 2, 3].map((index) => {
+      const [by, key] = [`c${index}`, `n${index}`]
+      const of = load(`l${index}`, [index + 1, 20], { by, key, ...alone })
+      return [call(by, index + 1, { key }), of, got(by, 20, `l${index}`, { key })]
+    }),
+  }),
+)
+notices<number>(
+  'no more loads begin than the rate allows',
+  '15: 4 loads began between 0.0 and 980.0, within 1000 ms',
+  [980, 1_100],
+  (last) => ({
+    schedule: rated,
+    happenings: [0, 100, 200, last].map((at, index) => [
+      call(`c${index}`, at),
+      load(`l${index}`, [at, at + 5], { by: `c${index}` }),
+      got(`c${index}`, at + 5, `l${index}`),
+    ]),
+  }),
+)
 notices<string[]>('nothing is left behind', '7: 3 timers are left', [['3 timers are left'], []], (leaks) => ({ leaks }))
 
 describe('of a run that is only simulated', () => {
@@ -363,6 +429,19 @@ describe('of a run that is only simulated', () => {
       expect(wrongWith(right)).toEqual([])
     })
   }
+
+  test('it is noticed whether a source is used as far as it may be in the end', () => {
+    const schedule = { ...limited, keys: ['k', 'm'], limits: { concurrency: 2, maxQueued: 1_000, adaptive: false } }
+    const ask = (at: number): Story => [
+      call('late', at, other),
+      load('more', [at, at + 20], { by: 'late', ...other }),
+      got('late', at + 20, 'more', other),
+    ]
+    expect(wrongWith({ schedule, happenings: ask(100_030) })).toEqual([
+      '15: in the end 1 loads ran at a time, and 2 might have',
+    ])
+    expect(wrongWith({ schedule, happenings: ask(100_010) })).toEqual([])
+  })
 
   test('it is noticed whether all is normal in the end', () => {
     const late = load('again', [100_020, 100_040], { by: 'late', ...there })

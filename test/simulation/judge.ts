@@ -27,8 +27,9 @@ import {
   nobodyTriesForEver,
   beliefEnds,
 } from './loads.ts'
+import { limitHolds, permitsComeBack, rateHolds } from './limits.ts'
 import type { Run } from './simulate.ts'
-import { late } from './surroundings.ts'
+import { isCrowded, late } from './surroundings.ts'
 
 /** Everything that is wrong with a run, in words. */
 export function judged(run: Run): string[] {
@@ -54,16 +55,20 @@ export function judged(run: Run): string[] {
     ...beliefEnds(facts),
     ...fencesGrow(facts),
     ...closingEnds(facts),
+    ...limitHolds(facts),
+    ...rateHolds(facts),
+    ...permitsComeBack(facts),
     ...lastRoundIsNormal(facts),
     ...run.leaks.map((leak) => `7: ${leak}`),
   ]
 }
 
-/** 13: closing takes as long as it was given, and a last word to the store. */
+/** 13: closing takes as long as it was given, and a last word to the store; and one about its source. */
 function closingEnds({ notes, history, schedule, hit }: Facts): string[] {
   return [...notes.closing].flatMap(([process, { at, timeout, closedAt, error }]) => {
     const took = closedAt - at - within(history.stops(process), at, closedAt)
-    const most = timeout + 3 * schedule.options.commandTimeout + 3 * late
+    const words = schedule.limits === null ? 3 : 4
+    const most = timeout + words * (schedule.options.commandTimeout + late)
     const kept = error === 'STORE_UNAVAILABLE' && hit(process, at) && schedule.options.onInvalidateFailure === 'replay'
     return [
       ...(took > most
@@ -74,7 +79,7 @@ function closingEnds({ notes, history, schedule, hit }: Facts): string[] {
   })
 }
 
-/** 12: once a process has found out that the store is silent, it sends nothing but pings. */
+/** 12: once a process has found out that the store is silent, it sends nothing but pings, and reports to sources. */
 function silenceIsLeftAlone({ sent, schedule, leg }: Facts): string[] {
   const { faults, options } = schedule
   const [fault, ...others] = faults
@@ -82,7 +87,8 @@ function silenceIsLeftAlone({ sent, schedule, leg }: Facts): string[] {
   return [...sent].flatMap(([process, all]) => {
     // Until then, answers may come that were under way when it began.
     const during = all.filter(
-      ({ at, command }) => command !== 'ping' && at > fault.at + leg && at < fault.at + fault.lasts,
+      ({ at, command }) =>
+        command !== 'ping' && command !== 'permits' && at > fault.at + leg && at < fault.at + fault.lasts,
     )
     const known = (during[0]?.at ?? Infinity) + options.commandTimeout + late
     const more = during.filter(({ at }) => at > known)
@@ -94,6 +100,7 @@ function silenceIsLeftAlone({ sent, schedule, leg }: Facts): string[] {
 
 /** 8: when all is normal, a key that nobody has is loaded once, for all. */
 function lastRoundIsNormal({ history, lastRound, schedule }: Facts): string[] {
+  if (isCrowded(schedule)) return []
   const keepsAll = schedule.most >= schedule.keys.length
   return schedule.keys.flatMap((key) => {
     const calls = history.calls.filter((call) => call.key === key && lastRound.has(call.call))

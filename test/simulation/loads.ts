@@ -101,7 +101,9 @@ export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Fa
   const loads = [...history.loads.values()]
   return loads.flatMap((load) => {
     const { key, at, process, asked, fence, within } = load
-    if (fence !== null || hit(process, at)) return []
+    // It may have waited for its permit since then.
+    const since = schedule.limits === null ? at : asked
+    if (fence !== null || hit(process, since)) return []
     const passed = loads.some(
       (other) => other.key === key && other.at < at && notes.loading.get(other.load)?.plan.ends === 'pass',
     )
@@ -176,6 +178,8 @@ function forgets(fault: Fault, { options }: Schedule): boolean {
 /** 12: no more loads run without a lease in a process than may. */
 export function placesAreKept({ history, schedule }: Facts): string[] {
   const { maxConcurrentLoads = 64 } = schedule.options
+  // Then its source says how many may run.
+  if (schedule.limits !== null) return []
   const loaders = schedule.operations.flatMap((operation) => ('loader' in operation ? [operation.loader] : []))
   // Each loads for itself what must not be stored, and a loader does not wait for a place.
   if (loaders.some((loader) => mayBeUnstored(loader, schedule) || loader.nested !== undefined)) return []
@@ -195,7 +199,7 @@ export function placesAreKept({ history, schedule }: Facts): string[] {
  */
 export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
   const { maxQueuedLoads, maxConcurrentLoads = 64, commandTimeout } = schedule.options
-  if (maxQueuedLoads !== 0 && maxConcurrentLoads < 64) return []
+  if (schedule.limits !== null || (maxQueuedLoads !== 0 && maxConcurrentLoads < 64)) return []
   const silences = schedule.faults.filter((fault) => fault.what === 'store away' && fault.how !== 'refuse')
   const loads = [...history.loads.values()]
   return loads.flatMap((load) => {

@@ -89,6 +89,14 @@ export interface Network {
   readonly reconnect: number
 }
 
+/** The limits of the source that all loads use. */
+export interface Limits {
+  readonly concurrency?: number
+  readonly rate?: { readonly loads: number; readonly per: number }
+  readonly maxQueued: number
+  readonly adaptive: boolean
+}
+
 /** Everything that is decided before a run begins. */
 export interface Schedule {
   readonly seed: number
@@ -108,6 +116,8 @@ export interface Schedule {
   readonly network: Network
   /** Whether each value has its key as a tag. */
   readonly tagged: boolean
+  /** `null` if loads use no source. */
+  readonly limits: Limits | null
   readonly operations: readonly Operation[]
   readonly faults: readonly Fault[]
 }
@@ -133,7 +143,12 @@ export function scheduleOf(seed: number): Schedule {
   const tagged = new Random(seed, 'tags').percent(30)
   const scene = { processes, keys, length, longest, circles: random.percent(10), hangs: true, closes: true, tagged }
   // As that option.
-  const operations = someSoft(operationsOf(random, scene, random.between(3, 60)), new Random(seed, 'soft'))
+  const some = someSoft(operationsOf(random, scene, random.between(3, 60)), new Random(seed, 'soft'))
+  // As that option.
+  const apart = new Random(seed, 'source')
+  const limits = apart.percent(25) ? limitsOf(apart) : null
+  const crowd = limits === null ? [] : crowdOf(apart, scene)
+  const operations = [...some, ...crowd].toSorted((one, other) => one.at - other.at)
   const silence: Fault = {
     at: random.between(0, length),
     lasts: random.pick(300, 800, 3_000),
@@ -145,8 +160,9 @@ export function scheduleOf(seed: number): Schedule {
   return {
     seed,
     processes,
-    keys,
-    options,
+    keys: [...keys, ...crowdKeys(crowd)],
+    options: limits === null ? options : { ...options, sources: { pg: limits }, source: 'pg' },
+    limits,
     most: random.percent(8) ? random.between(1, 2) : 100,
     network,
     operations,
@@ -184,6 +200,52 @@ export function someSoft(operations: readonly Operation[], random: Random): Oper
   return operations.map((operation) =>
     operation.what === 'invalidate' ? { ...operation, soft: random.percent(40) } : operation,
   )
+}
+
+function limitsOf(random: Random): Limits {
+  const rate = { loads: random.pick(3, 10), per: random.pick(200, 1_000) }
+  const kind = random.pick('places', 'places', 'places', 'places', 'rate', 'both')
+  return {
+    ...(kind === 'rate' ? {} : { concurrency: random.pick(1, 1, 2, 3, 5) }),
+    ...(kind === 'places' ? {} : { rate }),
+    maxQueued: random.pick(1_000, 1_000, 1_000, 1),
+    adaptive: kind !== 'rate' && random.percent(15),
+  }
+}
+
+/** Herds of many keys: at some moments processes ask for several keys that nobody else has asked for before. */
+function crowdOf(random: Random, scene: Scene): Operation[] {
+  const keys = 'abcdefgh'.slice(0, random.between(2, 8)).split('')
+  const herd = (): Operation[] => {
+    const at = random.between(0, scene.length)
+    const longest = random.pick(20, 100, scene.longest)
+    return Array.from({ length: random.pick(3, 10, 30) }, () => ({
+      at,
+      process: random.between(1, scene.processes),
+      what: 'ask',
+      key: random.pick(...keys),
+      callers: 1,
+      loader: {
+        takes: random.between(0, longest),
+        ends: random.pick<LoaderPlan['ends']>(...Array<'value'>(8).fill('value'), 'error', 'hang'),
+        heeds: random.percent(50),
+      },
+      options: random.pick<CallOptions>(
+        {},
+        {},
+        {},
+        { grace: 60_000, softTimeout: 20 },
+        { waitTimeout: random.between(1, 1_000) },
+        { priority: 'low' },
+      ),
+      leaves: random.percent(10) ? random.between(0, scene.length / 2) : null,
+    }))
+  }
+  return Array.from({ length: random.between(1, 3) }, herd).flat()
+}
+
+function crowdKeys(crowd: readonly Operation[]): string[] {
+  return [...new Set(crowd.flatMap((operation) => ('key' in operation ? [operation.key] : [])))].toSorted()
 }
 
 function networkOf(random: Random, stormy: boolean): Network {

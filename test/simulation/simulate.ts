@@ -27,6 +27,8 @@ export interface Run {
   readonly confirmed: ReadonlyMap<number, readonly Confirmation[]>
   /** Of each process, when it sent what. */
   readonly sent: ReadonlyMap<number, Witness['sent']>
+  /** Of each process, how many users of the source it was told of. */
+  readonly usersKnown: ReadonlyMap<number, Witness['usersKnown']>
   /** How often what happened on the ways to the store. */
   readonly counts: Readonly<Record<string, number>>
   /** What the ways to the store told, if they were asked to. */
@@ -115,6 +117,7 @@ class Simulation {
       lastRound,
       confirmed: new Map(this.#nodes.map(({ number, witness }) => [number, witness.confirmed])),
       sent: new Map(this.#nodes.map(({ number, witness }) => [number, witness.sent])),
+      usersKnown: new Map(this.#nodes.map(({ number, witness }) => [number, witness.usersKnown])),
       counts: this.#counts,
       told: this.#told,
       leaks: this.#leaks(),
@@ -226,7 +229,8 @@ class Simulation {
         by: 'key',
         soft: false,
         key,
-        loader: { takes: 20, ends: 'value', ttl: 60_000 },
+        // So long that all that a source allows run together.
+        loader: { takes: this.#schedule.limits === null ? 20 : 150, ends: 'value', ttl: 60_000 },
       })
     }
     await this.#fleet.advance(10_000)

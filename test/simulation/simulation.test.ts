@@ -8,6 +8,7 @@ function tally(run: Run, sum: Map<string, number>): void {
   const count = (what: string): void => void sum.set(what, (sum.get(what) ?? 0) + 1)
   for (const [what, many] of Object.entries(run.counts)) if (many > 0) count(what)
   for (const { what } of run.schedule.faults) count(what)
+  if (run.schedule.limits !== null) count('limited')
   for (const happening of run.notes.happenings) {
     if ('error' in happening) count(`${happening.what}: ${happening.error}`)
     if (happening.what === 'lost') count(`loader told ${happening.code}`)
@@ -17,7 +18,7 @@ function tally(run: Run, sum: Map<string, number>): void {
 
 /** What must not be missing. */
 const expected = (
-  'lost there | lost back | cut there | cut back | sent twice | lost message | too late | cut off | ' +
+  'limited | lost there | lost back | cut there | cut back | sent twice | lost message | too late | cut off | ' +
   'stopped | killed | store away | store wiped | lease evicted | clock set | answer: LOAD_FAILED | ' +
   'answer: LOAD_TIMEOUT | answer: WAIT_TIMEOUT | answer: STORE_UNAVAILABLE | answer: OVERLOADED | ' +
   'answer: CIRCULAR_LOAD | answer: VALUE_NOT_SERIALIZABLE | answer: CLOSED | answer: LEFT | ' +

@@ -17,6 +17,11 @@ export function healsWithin({ options, faults }: Schedule): number {
   return 5_500 + options.leaseTtl + options.hardTimeout + 2 * options.commandTimeout + patience
 }
 
+/** How long what a process had may stay with it although it cannot give it back, in milliseconds: a lease, or a permit. */
+export function keepsFor({ options, limits }: Schedule): number {
+  return limits === null ? options.leaseTtl : Math.max(options.leaseTtl, 4_000)
+}
+
 /** When all faults have come to their end. */
 export function healedAt({ operations, faults }: Schedule): number {
   const ends = [...operations.map(({ at }) => at), ...faults.map(({ at, lasts }) => at + lasts)]
@@ -46,7 +51,7 @@ export interface Surroundings {
 }
 
 export function surroundingsOf(schedule: Schedule): Surroundings {
-  const { network, faults, most, keys, options } = schedule
+  const { network, faults, most, keys } = schedule
   const normal = healedAt(schedule) + healsWithin(schedule)
   const { distance, lost, cut, resent, reconnect } = network
   const troubled = lost + cut > 0
@@ -64,10 +69,15 @@ export function surroundingsOf(schedule: Schedule): Surroundings {
     backwards,
     orphaned: (fault) => {
       const orphans = fault.what === 'killed' || ('how' in fault && fault.how !== 'stall')
-      return orphans ? options.leaseTtl + backwards : 0
+      return orphans ? keepsFor(schedule) + backwards : 0
     },
     hit: (process, at) => at < normal && (troubled || away || hit.includes(process)),
   }
+}
+
+/** Whether so many keys are asked for that some loads are refused by their source. */
+export function isCrowded({ limits, keys }: Schedule): boolean {
+  return limits !== null && limits.maxQueued < keys.length
 }
 
 /** Whether a loader, or one that it brings along, ends like this. */

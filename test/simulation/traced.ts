@@ -1,3 +1,4 @@
+import type { PermitAnswer } from '../../src/core/contract/permits.ts'
 import type { Claim, Entry } from '../../src/core/contract/store.ts'
 import type { VirtualEvent } from '../../src/testing/index.ts'
 
@@ -24,6 +25,10 @@ function shown(answer: unknown): string {
   if (typeof answer !== 'object' || answer === null) return answer === undefined ? 'done' : JSON.stringify(answer)
   if (Array.isArray(answer)) return answer.join(', ')
   if ('payload' in answer) return shownEntry(answer as Entry)
+  if ('granted' in answer) {
+    const { granted, users, waiting } = answer as PermitAnswer
+    return `${granted} granted, ${users} users, ${waiting.users} others wait for ${waiting.permits}`
+  }
   const claim = answer as Claim
   if (claim.state === 'fresh') return `fresh ${shownEntry(claim.entry)}`
   return 'stale' in claim && claim.stale !== null ? `${claim.state}, stale ${shownEntry(claim.stale)}` : claim.state

@@ -1,3 +1,4 @@
+import type { Permits } from '../../src/core/contract/permits.ts'
 import type { Claim, ClaimRequest, Lease, Outcome, Store } from '../../src/core/contract/store.ts'
 import { FarStore, type FarCommand } from '../../src/testing/virtual-fleet/far-store.ts'
 import type { Random } from '../../src/testing/virtual-fleet/random.ts'
@@ -16,6 +17,8 @@ export class Witness extends FarStore {
   readonly confirmed: Confirmation[] = []
   /** When it asked for what, in milliseconds. */
   readonly sent: { readonly at: number; readonly command: FarCommand }[] = []
+  /** How many users of its source it was told of, and when, in milliseconds. */
+  readonly usersKnown: { readonly at: number; readonly users: number }[] = []
   /** Waits that the process has been told of and has not left. */
   waiting = 0
   protected readonly store: Store
@@ -33,6 +36,19 @@ export class Witness extends FarStore {
 
   override get pushes(): boolean {
     return this.#network.pushed
+  }
+
+  override get permits(): Permits | undefined {
+    const permits = super.permits
+    if (permits === undefined) return undefined
+    return {
+      report: async (report, told) => {
+        const answer = await permits.report(report, told)
+        this.usersKnown.push({ at: this.#now(), users: answer.users })
+        return answer
+      },
+      forget: (who) => permits.forget(who),
+    }
   }
 
   override async claim(request: ClaimRequest): Promise<Claim> {

@@ -22,8 +22,10 @@ const healed = 1_500
 /**
  * The leases that were seen for too long after their load had ended. A process that stands still cannot give anything
  * back; nor can one that was killed, whose lease is taken over by those who wait for its key: their wait counts.
+ *
+ * @param queues how long a lease may wait for the permit of its load, in milliseconds
  */
-export function ghostsOf(history: History, healsWithin = 0): Ghost[] {
+export function ghostsOf(history: History, healsWithin = 0, queues = 0): Ghost[] {
   const disturbed = history.faults().map(({ from, to }) => ({ from, to: to + Math.max(healed, healsWithin) }))
   const loads = new Map<string, Load>()
   for (const load of history.loads.values()) loads.set(`${load.fence} ${load.key}`, load)
@@ -32,7 +34,7 @@ export function ghostsOf(history: History, healsWithin = 0): Ghost[] {
     const since = Math.max(moments[0] as number, load === undefined ? -Infinity : endOfBelief(history, load))
     const spans = moments
       .map((at) => ({ at, ms: unused(history, lease, since, at) }))
-      .filter(({ ms }) => ms > tolerance)
+      .filter(({ ms }) => ms > tolerance + (load === undefined ? queues : 0))
     const first = spans.find(({ at }) => disturbed.every(({ from, to }) => at < from || to < at))
     if (first === undefined) return []
     return [{ key: lease.key, token: lease.token, load, at: first.at, ms: Math.max(...spans.map(({ ms }) => ms)) }]

@@ -74,6 +74,8 @@ export interface Allowances {
    * as renewals come every third, may lose it. Default: none does.
    */
   readonly leaseTtl?: number
+  /** How long a lease may wait for the permit of its load, in milliseconds. Default 0. */
+  readonly queues?: number
   /** The most loads of one key that may run at once in one process, without a lease and after "do not store" aside. */
   readonly unleasedAtOnce?: number
   /**
@@ -386,8 +388,8 @@ export function heals(history: History, allowed: Allowances = {}): string[] {
 }
 
 /** 9: a lease is there no longer than its load, but for the moment that it takes to give it back. */
-export function noLeaseWithoutLoad(history: History, { healsWithin }: Allowances = {}): string[] {
-  return ghostsOf(history, healsWithin).map(({ key, token, load, ms }) => {
+export function noLeaseWithoutLoad(history: History, { healsWithin, queues }: Allowances = {}): string[] {
+  return ghostsOf(history, healsWithin, queues).map(({ key, token, load, ms }) => {
     const why = load === undefined ? 'no load ran under it' : `its load ${load.load} had ended`
     return `9: ${key} had the lease ${token} for ${ms.toFixed(0)} ms although ${why}`
   })

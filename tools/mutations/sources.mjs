@@ -1,4 +1,5 @@
 const unit = ['test/unit/source/sources.test.ts']
+const simulation = ['test/simulation/seeds.test.ts']
 const redis = ['test/contract/redis-store.test.ts']
 
 /**
@@ -109,6 +110,54 @@ export const sourceMutations = [
     file: 'src/core/source/fleet-permits.ts',
     from: 'Math.min(room, this.#granted.left(own, this.#about.clock.now()))',
     to: 'room',
+    tests: unit,
+  },
+  {
+    name: 'permits in memory are granted whatever others hold',
+    rule: null,
+    file: 'src/memory/permits.ts',
+    from: "used: sum(others, 'held') + held",
+    to: 'used: held',
+    tests: simulation,
+  },
+  {
+    name: 'a permit that is given back is not reported',
+    rule: null,
+    file: 'src/core/source/fleet-permits.ts',
+    from: 'if (this.#mayKeep) this.#about.grant(1)\n    else this.changed()',
+    to: 'if (this.#mayKeep) this.#about.grant(1)',
+    tests: simulation,
+  },
+  {
+    name: 'a process does not report again while its loads wait',
+    rule: null,
+    file: 'src/core/source/fleet-permits.ts',
+    from: "this.#timer = clock.after(wants > 0 ? Math.min(often, again ?? often) : reportEvery, this.#due, 'background')",
+    to: "if (wants === 0) this.#timer = clock.after(reportEvery, this.#due, 'background')",
+    tests: simulation,
+  },
+  {
+    name: 'a report of permits that is sent again is not told what the first was granted',
+    rule: null,
+    file: 'src/redis/lua/permits.lua',
+    from: 'local before = mine[SEQ] == seq and math.max(0, mine[HELD] - held) or 0',
+    to: 'local before = 0',
+    tests: redis,
+  },
+  {
+    name: 'a report of permits that is sent again is not told in memory what the first was granted',
+    rule: null,
+    file: 'src/memory/permits.ts',
+    from: 'const before = mine.seq === seq ? Math.max(0, mine.held - report.held) : 0',
+    to: 'const before = 0',
+    tests: ['test/contract/memory-store.test.ts'],
+  },
+  {
+    name: 'a load that waits for its permit has no lease although the store is back',
+    rule: null,
+    file: 'src/core/source/fleet-permits.ts',
+    from: 'if (this.#isAlone && answer !== null) this.#about.back()',
+    to: '',
     tests: unit,
   },
 ]

@@ -278,8 +278,8 @@ export class FleetCache implements Elder {
     const { store, events, sources } = this.#parts
     events.endWatch()
     await Promise.all([this, ...this.#siblings].map((cache) => cache.#end(timeout)))
-    await store.drain()
     await sources.close()
+    await store.drain()
     await store.close()
   }
 

@@ -9,7 +9,7 @@ export interface PermitReport {
   readonly source: string
   /** The name of the user: 16 characters, unique among the users of the source. */
   readonly who: string
-  /** Grows with each report; an older report changes nothing. */
+  /** Grows with each report; an older report changes nothing, and one that is sent again is answered as the first time. */
   readonly seq: number
   /** How many permits it holds. */
   readonly held: number
@@ -78,3 +78,6 @@ export const recovery = 1_500
 
 /** How much finer than its `per` a rate is counted. */
 export const rateSteps = 20
+
+/** By how much the clock of a store may be set back before what it has noted counts as over, in milliseconds. */
+export const clockSlack = 5_000

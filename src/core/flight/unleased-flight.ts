@@ -37,13 +37,22 @@ export class UnleasedFlight extends KeyFlight {
 
   /** Waits for the permit of its source; returns whether its load may begin, which it may not if it was refused. */
   async enters(): Promise<boolean> {
+    // Once the store is back, one process may load the key for all, and its value is stored.
+    let isBack = false
+    const forget = this.parts.sources.of(this.lead.plan.source)?.whenBack(() => {
+      isBack = true
+      this.queueing?.stop(null)
+    })
     const entrance = await enterSource(this, this.parts)
+    forget?.()
     if (entrance instanceof CacheError) {
       this.refuse({ state: 'failed', error: entrance, currentAsOf: always })
       return false
     }
-    this.permit = entrance
-    if (this.callers > 0) return true
+    if (this.callers > 0 && !isBack) {
+      this.permit = entrance
+      return true
+    }
     entrance?.giveBack()
     this.refuse({ state: 'again' })
     return false
@@ -67,6 +76,11 @@ export class UnleasedFlight extends KeyFlight {
 
   /** It ends without a load. */
   refuse(answer: Answer): void {
+    // A loader that runs gives its permit back itself.
+    if (this.state === 'queued') {
+      this.permit?.giveBack()
+      this.permit = null
+    }
     this.#take(answer)
   }
 

@@ -37,6 +37,8 @@ interface FleetPermitsAbout {
   readonly need: () => PermitNeed
   /** As many of the loads that wait begin; returns for how many there was none. */
   readonly grant: (count: number) => number
+  /** The store answers again. */
+  readonly back: () => void
 }
 
 /**
@@ -93,9 +95,9 @@ export class FleetPermits {
     this.#timer?.cancel()
     this.#state = 'closed'
     const { permits, who } = this.#about
-    permits?.forget(who)
     // Nobody else would know that it has left.
     if (this.#seq > 0 && !this.#isAlone) await this.#send({ ...this.#about.need(), wants: 0 }, 0).catch(() => null)
+    permits?.forget(who)
   }
 
   /**
@@ -141,6 +143,7 @@ export class FleetPermits {
     const after = this.#state as 'reporting' | 'outdated' | 'closed'
     if (after === 'closed') return
     this.#state = 'idle'
+    if (this.#isAlone && answer !== null) this.#about.back()
     this.#isAlone = answer === null
     let isOutdated = after === 'outdated' || answer === null
     if (answer !== null) {

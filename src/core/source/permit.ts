@@ -9,7 +9,7 @@ interface Granting {
 /** The right of a load to run now; the loads of a batch share one. */
 export class Permit {
   readonly source: Granting
-  /** When it was granted, by the clock. */
+  /** When it was granted, by the time for which its source has been judged. */
   readonly since: number
   #loads: number
 

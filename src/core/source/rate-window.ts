@@ -12,7 +12,8 @@ export class RateWindow {
 
   /** How much may be granted now. */
   left({ loads, per }: Rate, now: number): number {
-    this.#steps = this.#steps.filter(({ at }) => at + per > now)
+    // None is in the future, unless the clock was set back.
+    this.#steps = this.#steps.filter(({ at }) => at + per > now && at <= now + per)
     return loads - this.#steps.reduce((sum, { count }) => sum + count, 0)
   }
 

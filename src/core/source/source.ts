@@ -32,7 +32,10 @@ export class Source {
   /** The load in the queue with which others of its call for many keys may share a permit. */
   readonly #batches = new WeakMap<object, QueuedLoad>()
   readonly #permits: FleetPermits
+  readonly #whenBack = new Set<() => void>()
   #judging: Timer | null = null
+  /** How long it has been judged, in milliseconds: no time in which the process stood still. */
+  #judged = 0
   readonly #pace = new Pace()
   #lastError: unknown
 
@@ -54,8 +57,13 @@ export class Source {
     this.#throttle = new Throttle(clock)
     this.#adaptive =
       adaptive === null || concurrency === null ? null : new AdaptiveLimit({ ...adaptive, most: concurrency }, clock)
-    const [need, grant] = [(): PermitNeed => this.#need, (count: number): number => this.#grant(count)]
-    this.#permits = new FleetPermits({ ...options, source: name, need, grant })
+    this.#permits = new FleetPermits({
+      ...options,
+      source: name,
+      need: () => this.#need,
+      grant: (count) => this.#grant(count),
+      back: () => this.#whenBack.forEach((run) => run()),
+    })
   }
 
   /** Another cache of this process names other limits: the smaller ones count. */
@@ -69,6 +77,12 @@ export class Source {
   /** How many loads of this process wait for a permit. */
   get queued(): number {
     return this.#queue.length
+  }
+
+  /** Calls `run` when the store answers again, until the returned function is called. */
+  whenBack(run: () => void): () => void {
+    this.#whenBack.add(run)
+    return () => void this.#whenBack.delete(run)
   }
 
   /**
@@ -133,11 +147,11 @@ export class Source {
     return concurrency === null ? null : Math.min(concurrency, this.#adaptive?.now ?? concurrency)
   }
 
-  /** How long the oldest of its loads has been running, in milliseconds. */
+  /** How long the oldest of its loads has been running at least, in milliseconds, while others waited. */
   get #oldest(): number {
     // In the order in which they were granted.
     const [first] = this.#running
-    return first === undefined ? 0 : this.#clock.now() - first.since
+    return first === undefined ? 0 : Math.max(0, this.#judged - first.since - judgeEvery)
   }
 
   get #need(): PermitNeed {
@@ -158,6 +172,7 @@ export class Source {
   /** Ends the waits that cannot end in time. */
   readonly #judge = (): void => {
     this.#judging = null
+    this.#judged += judgeEvery
     const now = this.#clock.now()
     let before = 0
     for (const load of this.#queue.awaited) {
@@ -186,7 +201,7 @@ export class Source {
     for (; left > 0; left--) {
       const { first } = this.#queue
       if (first === undefined) return left
-      const permit = new Permit(this, first.loads, this.#clock.now())
+      const permit = new Permit(this, first.loads, this.#judged)
       this.#running.add(permit)
       first.end(permit)
     }

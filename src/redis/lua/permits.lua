@@ -15,8 +15,8 @@ local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
 local loads, per, ttl, keep, known, goneAfter = number(8), number(9), number(10), number(11), number(12), tonumber(ARGV[14])
--- `placeKept`, `recovery` and `rateSteps` of core/contract/permits.ts.
-local placeKept, recovery, rateSteps = 1500, 1500, 20
+-- `placeKept`, `recovery`, `rateSteps` and `clockSlack` of core/contract/permits.ts.
+local placeKept, recovery, rateSteps, clockSlack = 1500, 1500, 20, 5000
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -44,11 +44,11 @@ for index = 1, #stored, 2 do
     good = good and type(row) == 'table' and #row == 12
     -- Nothing lasts longer than intended because this server's clock was set back.
     local age = good and now - row[AT] or 0
-    if good and (age >= row[TTL] or age < -5000) then row[HELD] = 0 end
-    if good and (age >= placeKept or age < -5000) then row[WANTS] = 0 end
+    if good and (age >= row[TTL] or age < -clockSlack) then row[HELD] = 0 end
+    if good and (age >= placeKept or age < -clockSlack) then row[WANTS] = 0 end
     if who == me then
       mine = good and row or nil
-    elseif good and (row[HELD] > 0 or row[WANTS] > 0 or (age < row[KEEP] and age >= -5000)) then
+    elseif good and (row[HELD] > 0 or row[WANTS] > 0 or (age < row[KEEP] and age >= -clockSlack)) then
       row.who = who
       others[#others + 1] = row
     else
@@ -56,7 +56,11 @@ for index = 1, #stored, 2 do
     end
   end
 end
-if mine and mine[SEQ] >= seq then return {0, 1, #others + 1, 0, 0, -1, 0, most} end
+if mine and mine[SEQ] >= seq then
+  -- A report that was sent again is answered as the first time: that answer was lost.
+  local before = mine[SEQ] == seq and math.max(0, mine[HELD] - held) or 0
+  return {before, 1, #others + 1, 0, 0, -1, 0, most}
+end
 
 local holds = 1
 if ARGV[13] == 'strict' and not (mine and mine[HELD] > 0) then

@@ -47,14 +47,15 @@ export abstract class FarStore implements Store {
   }
 
   get permits(): Permits | undefined {
-    const { permits } = this.store
-    if (permits === undefined) return undefined
+    if (this.store.permits === undefined) return undefined
+    // The store may be another one after this, empty.
+    const permits = (): Permits => this.store.permits as Permits
     return {
       report: (report, told) => {
         const tell = (): void => void this.message(Promise.resolve(), report.who).then(told)
-        return this.carry('permits', report.source, () => permits.report(report, tell))
+        return this.carry('permits', report.source, () => permits().report(report, tell))
       },
-      forget: (who) => permits.forget(who),
+      forget: (who) => permits().forget(who),
     }
   }
 

@@ -2,6 +2,7 @@ import type { Scenario } from '../scenario.ts'
 import { clocks } from './clocks.ts'
 import { clients } from './clients.ts'
 import { cluster } from './cluster.ts'
+import { limits } from './limits.ts'
 import { near } from './near.ts'
 import { network } from './network.ts'
 import { nothing } from './nothing.ts'
@@ -26,6 +27,7 @@ export const subjects = {
   clients,
   payloads,
   sources,
+  limits,
   sentinel,
   cluster,
 } satisfies Record<string, readonly Scenario[]>

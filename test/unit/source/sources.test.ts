@@ -448,6 +448,28 @@ describe('without the store', () => {
     expect(one.runs).toHaveLength(4)
   })
 
+  test('a load that waits for its permit has a lease if the store is back by then', async () => {
+    const { a, b, ways, clock } = limited({ concurrency: 1 }, { commandTimeout: 500 })
+    const source = new Source()
+    ways.a.mode = 'failing'
+    void answerOf(a.getOrLoad('busy', source.loader, pg))
+    await clock.advance(600)
+    const waiting = await asked(a.getOrLoad('k', source.loader, pg))
+    await clock.advance(600)
+    ways.a.mode = 'answering'
+    await clock.advance(1_000)
+    expect(source.runs.map(({ context }) => context.fence)).toEqual([null])
+    await source.resolve(0, 'v')
+    await clock.advance(1_000)
+    expect(source.runs.map(({ context }) => [context.key, context.fence !== null])).toEqual([
+      ['busy', false],
+      ['k', true],
+    ])
+    await source.resolve(1, 'v')
+    expect(waiting).toEqual(valued('v'))
+    expect(await b.peek('k')).toMatchObject({ value: 'v' })
+  })
+
   test('each process goes on with its share of a rate', async () => {
     const { a, b, ways, clock } = limited({ rate: { loads: 10, per: 1_000 } }, { commandTimeout: 100 })
     await allAsked([a.getOrLoad('a', () => 'v', pg), b.getOrLoad('b', () => 'v', pg), a.getOrLoad('c', () => 'v', pg)])

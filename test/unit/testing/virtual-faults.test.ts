@@ -203,6 +203,18 @@ describe('the store', () => {
     expect(queries).toHaveLength(2)
   })
 
+  test('may lose who uses a source', async () => {
+    const { fleet, a, b } = shop()
+    const limits = { sources: { pg: { concurrency: 1 } }, source: 'pg' }
+    const [one, two] = [a, b].map(({ store, clock }) => createCache({ store, clock, ...limits })) as [Cache, Cache]
+    const slow = one.getOrLoad('slow', () => a.sleep('1s').then(() => 'v'))
+    await fleet.advance(20)
+    fleet.server.wipe()
+    const quick = two.getOrLoad('quick', () => 'v')
+    expect(await fleet.until(quick, { within: '100ms' })).toBe('v')
+    expect(await fleet.until(slow)).toBe('v')
+  })
+
   test('may lose a lease', async () => {
     const { fleet, b, prices, queries } = shop()
     let loadedAt = 0

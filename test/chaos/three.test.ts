@@ -1,3 +1,0 @@
-import { playUntimed } from './play-all.ts'
-
-playUntimed(['process_killed', 'redis_restarted_empty', 'connections_cut'])
