@@ -152,7 +152,7 @@ export const softMutations = [
     name: 'a soft invalidation takes the place of a hard one that is kept',
     rule: 12,
     file: 'src/core/guard/pending-invalidations.ts',
-    from: "return this.#backlog.get(key)?.how === 'hard' ? 'hard' : how",
+    from: "return this.#get(target)?.how === 'hard' ? 'hard' : how",
     to: 'return how',
     tests: ['test/unit/guard/pending-invalidations.test.ts'],
   },

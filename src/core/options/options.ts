@@ -163,7 +163,7 @@ export interface CacheOptions extends LoadOptions {
   readonly maxQueuedLoads?: number | undefined
   /**
    * If an invalidation fails: `'throw'` STORE_UNAVAILABLE (default), or `'replay'`: keep it in this process, keep
-   * callers here from reading the key, and carry it out when the store answers again.
+   * callers here from what it concerns, and carry it out when the store answers again.
    */
   readonly onInvalidateFailure?: 'throw' | 'replay' | undefined
   /** How long the store may take to answer a command before it counts as away. Default 500 ms. */
