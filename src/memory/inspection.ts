@@ -1,7 +1,7 @@
 import type { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/time/clock.ts'
 import { seen, type StoredValue } from '../key-value/record.ts'
-import { inspected } from '../core/entry/tags.ts'
+import { inspected, isTouched } from '../core/entry/tags.ts'
 import type { Inspection, Seen, SeenLease } from '../core/contract/store.ts'
 import type { MemoryLease, Rest } from './held-lease.ts'
 import type { MemoryTags } from './tags.ts'
@@ -38,7 +38,7 @@ export class MemoryInspection implements Inspection {
     return {
       ...(value === undefined ? nothing : inspected(seen(value, now), value.since, tags.epochs(value.tags), now)),
       lease: this.#lease(key, now),
-      rest: rest !== undefined && left > 0 && tags.endOf(rest) === Number.POSITIVE_INFINITY ? { failure, left } : null,
+      rest: rest !== undefined && left > 0 && !isTouched(tags.endsOf(rest)) ? { failure, left } : null,
     }
   }
 

@@ -512,7 +512,7 @@ export const mutations = [
     name: 'invalidations that are kept are not carried out',
     rule: 12,
     file: 'src/core/guard/pending-invalidations.ts',
-    from: 'await this.#invalidate(kept, kept.how)',
+    from: 'await this.#invalidate(kept, this.#now(kept))',
     to: 'await null',
     tests: ['test/unit/guard/pending-invalidations.test.ts'],
   },

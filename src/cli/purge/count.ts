@@ -1,4 +1,4 @@
-import { endOfTtl, epochsIn, type TagEpochs } from '../../core/entry/tags.ts'
+import { endsOf, epochsIn, isVoid, type TagEpochs } from '../../core/entry/tags.ts'
 import { namespacePrefix } from '../../core/entry/key.ts'
 import { portOf } from '../../redis/clients/redis-client.ts'
 import type { RedisPort } from '../../redis/connection/port.ts'
@@ -95,7 +95,7 @@ class Heads {
       // This is what it says if it was cut off.
       if (tags.includes('')) continue
       const epochs = await Promise.all(tags.map((tag) => this.#epochsOf(tag)))
-      return endOfTtl(since, epochs) === Number.NEGATIVE_INFINITY ? null : { name, tags }
+      return isVoid(endsOf(since, epochs)) ? null : { name, tags }
     }
     return null
   }

@@ -172,7 +172,7 @@ function asText({ by, name }: Purged, namespace: string, outcome: string): strin
 }
 
 interface Outcome extends Purged {
-  readonly how: Invalidation
+  readonly how: 'hard' | 'soft'
   readonly dryRun: boolean
   readonly known: boolean
   readonly count: Count | null

@@ -6,6 +6,7 @@ import type { BatchLoader } from './many.ts'
 import type {
   CallOptions,
   CloseOptions,
+  ExpireOptions,
   InvalidateOptions,
   LoadOptions,
   PeekOptions,
@@ -206,12 +207,12 @@ export interface Cache extends AsyncDisposable {
 
   /**
    * Ends the ttl of a value now, and voids the load under way: a soft invalidation. Once it resolves, the value is stale
-   * in the whole fleet: it is served within its `grace`, which counts from now, while one caller refreshes it. Without
-   * `grace` it is deleted. Kept for replay as `invalidate` is, and all versions are reached as by `invalidate`.
+   * in the whole fleet: it is served within its `grace`, which counts from now, while one caller refreshes it, and
+   * no longer than `within`. Without `grace` it is deleted. Kept for replay as `invalidate` is, and all versions are reached as by `invalidate`.
    * @param keys a key, or several, as for `invalidate`
    * @throws `CacheError` STORE_UNAVAILABLE (the ttl may or may not have ended), CLOSED
    */
-  expire(keys: string | readonly string[], options?: VersionOptions): Promise<void>
+  expire(keys: string | readonly string[], options?: ExpireOptions): Promise<void>
 
   /**
    * Voids all values with one of these tags, at a cost that does not depend on their number. Once it resolves, no later

@@ -14,7 +14,7 @@ const together = 256
 
 /** The part of an event that a soft invalidation adds. */
 export function softness(how: Invalidation): { soft?: true } {
-  return how === 'soft' ? { soft: true } : {}
+  return how === 'hard' ? {} : { soft: true }
 }
 
 /** The writes of one cache. Each first takes effect on flights and copies in this process, then in the store. */
@@ -52,7 +52,7 @@ export class Writes {
 
   /** Invalidates all of the keys, also if one fails; then throws the first error. */
   async invalidate(keys: readonly string[], how: Invalidation, options?: VersionOptions): Promise<void> {
-    const { version } = refineKind(this.#plan, options, how === 'soft' ? 'expire' : 'invalidate')
+    const { version } = refineKind(this.#plan, options, how === 'hard' ? 'invalidate' : 'expire')
     let failure: PromiseRejectedResult | undefined
     for (let at = 0; at < keys.length; at += together) {
       const ends = await Promise.allSettled(

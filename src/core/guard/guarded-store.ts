@@ -9,7 +9,7 @@
 import type { Clock } from '../time/clock.ts'
 import { CacheError, type Failure, ignoreRejection } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
-import { PendingInvalidations, type Concerned } from './pending-invalidations.ts'
+import { PendingInvalidations, stricter, type Concerned } from './pending-invalidations.ts'
 import { OwnLeases } from './own-leases.ts'
 import type {
   Claim,
@@ -163,8 +163,8 @@ export class GuardedStore {
     const before = targets.map((target) => this.#pending.of(target))
     try {
       await this.#commands.call(run)
-      // A soft one does not do what a hard one is kept for.
-      for (const kept of before) if (how === 'hard' || kept?.how === 'soft') this.#pending.forget(kept)
+      // A soft one does not do what a stricter one is kept for.
+      for (const kept of before) if (kept !== undefined && stricter(kept.how, how) === how) this.#pending.forget(kept)
     } catch (error) {
       if (!this.#keepsInvalidations || this.#closed) throw error
       for (const target of targets) if (!this.#pending.keep(target, how, error as CacheError)) throw error

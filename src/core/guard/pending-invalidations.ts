@@ -1,6 +1,7 @@
 import { Backlog } from './backlog.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Entry, Invalidation } from '../contract/store.ts'
+import { withinOf } from '../entry/tags.ts'
 import { CacheError } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 
@@ -16,6 +17,8 @@ export interface Concerned {
 /** An invalidation, with the error of its last attempt. */
 interface Kept extends Concerned {
   readonly how: Invalidation
+  /** When it was asked for, by the clock. */
+  readonly at: number
   readonly error: CacheError
 }
 
@@ -87,15 +90,17 @@ export class PendingInvalidations {
     return moment === this.#received ? this.reasonForTags(tags) : overtaken()
   }
 
-  /** How something is to be invalidated now: a hard invalidation that is kept wins over a soft one. */
+  /** How something is to be invalidated now: by the stricter of an invalidation that is kept and one that is asked for. */
   howFor(target: Concerned, how: Invalidation): Invalidation {
-    return this.#get(target)?.how === 'hard' ? 'hard' : how
+    const kept = this.#get(target)
+    return kept === undefined ? how : stricter(this.#now(kept), how)
   }
 
   /** Keeps an invalidation; returns `false` if there are too many. */
   keep(target: Concerned, how: Invalidation, error: CacheError): boolean {
     if (this.#backlog.size === 0) this.#since = this.#clock.now()
-    if (!this.#backlog.add(idOf(target), { ...target, how: this.howFor(target, how), error })) return false
+    if (!this.#backlog.add(idOf(target), { ...target, how: this.howFor(target, how), at: this.#clock.now(), error }))
+      return false
     this.#events.emit('kept', { invalidations: this.#backlog.size, error })
     return true
   }
@@ -127,9 +132,16 @@ export class PendingInvalidations {
     return this.#backlog.get(idOf(target))
   }
 
+  /** How it is to be carried out now: its time has gone on. */
+  #now({ how, at }: Kept): Invalidation {
+    if (typeof how !== 'number') return how
+    const left = how - (this.#clock.now() - at)
+    return left > 0 ? left : 'hard'
+  }
+
   async #carryOut(id: string, kept: Kept): Promise<boolean> {
     try {
-      await this.#invalidate(kept, kept.how)
+      await this.#invalidate(kept, this.#now(kept))
     } catch {
       return false
     }
@@ -144,6 +156,11 @@ export class PendingInvalidations {
     this.#events.emit('replayed', { invalidations: this.#carriedOut, after: this.#clock.now() - this.#since })
     this.#carriedOut = 0
   }
+}
+
+/** The stricter of two: that after which values are served for less long. */
+export function stricter(one: Invalidation, other: Invalidation): Invalidation {
+  return withinOf(one) < withinOf(other) ? one : other
 }
 
 function idOf({ of, name }: Concerned): string {

@@ -319,6 +319,23 @@ describe('with it, an invalidation of tags or a prefix', () => {
     expect(await Promise.all(answers)).toEqual(['old', 'new'])
   })
 
+  test('with a bound counts it from when it was asked for, and is hard once that is over', async () => {
+    const { a, ways, clock } = keeping()
+    const sent: unknown[] = []
+    const invalidate = ways.a.invalidate.bind(ways.a)
+    ways.a.invalidate = (key, how) => {
+      sent.push(how)
+      return invalidate(key, how)
+    }
+    for (const within of ['1s', '100ms'] as const) {
+      ways.a.mode = 'failing'
+      await a.expire('k', { within })
+      ways.a.mode = 'answering'
+      await clock.advance(250)
+    }
+    expect(sent).toEqual([1_000, 750, 100, 'hard'])
+  })
+
   test('that succeeds makes one that is kept moot', async () => {
     const { a, b, ways, value, clock } = keeping()
     ways.a.mode = 'failing'
