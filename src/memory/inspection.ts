@@ -47,6 +47,12 @@ export class MemoryInspection implements Inspection {
     yield keys.flatMap((key) => this.#lease(key, this.#kept.clock.now()) ?? [])
   }
 
+  async *names(prefix: string, of: 'loads' | 'values'): AsyncGenerator<readonly string[], void> {
+    const { values, held, resting } = this.#kept
+    const names = of === 'values' ? [...values.keys()] : [...held.keys(), ...resting.keys()]
+    yield names.filter((name) => name.startsWith(prefix))
+  }
+
   async breakLease(key: string, token: string): Promise<boolean> {
     if (this.#lease(key, this.#kept.clock.now())?.token !== token) return false
     this.#kept.voidLoad(key)

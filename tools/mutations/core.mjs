@@ -485,6 +485,14 @@ export const mutations = [
     tests: ['test/unit/guard/pending-invalidations.test.ts'],
   },
   {
+    name: 'clear lists the values before the loads',
+    rule: 4,
+    file: 'src/core/cache/clearing.ts',
+    from: "['loads', 'values'] as const",
+    to: "['values', 'loads'] as const",
+    tests: ['test/unit/cache/clear.test.ts'],
+  },
+  {
     name: 'a value is given although an invalidation of its tag is kept',
     rule: 4,
     file: 'src/core/guard/pending-invalidations.ts',

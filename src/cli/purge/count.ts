@@ -11,8 +11,8 @@ import { mostSteps, scan } from '../scan.ts'
 export interface Reach {
   /** The name of a value; `null` if there is none. */
   readonly own: string | null
-  /** The tag of the values. */
-  readonly tag: string
+  /** The tag of the values; `null` without `own` for all values. */
+  readonly tag: string | null
 }
 
 /** How many values something reaches, at least. */
@@ -42,7 +42,7 @@ export async function countReached(
 ): Promise<readonly Count[] | null> {
   const port = portOf(client)
   const heads = new Heads(port)
-  const pattern = valuePattern(namespacePrefix(namespace))
+  const pattern = valuePattern(namespacePrefix(namespace), '')
   const values = reaches.map(() => 0)
   let isComplete = true
   try {
@@ -57,7 +57,7 @@ export async function countReached(
         const found = await Promise.all(fresh.map((name) => heads.valueAt(name.slice(1, -1))))
         for (const [index, { own, tag }] of reaches.entries()) {
           values[index] =
-            (values[index] ?? 0) + found.filter((value) => value?.name === own || value?.tags.includes(tag)).length
+            (values[index] ?? 0) + found.filter((value) => value !== null && isReached(value, { own, tag })).length
         }
       }
       isComplete &&= isLast
@@ -67,6 +67,10 @@ export async function countReached(
     throw error
   }
   return values.map((count) => ({ values: count, isComplete }))
+}
+
+function isReached({ name, tags }: { name: string; tags: readonly string[] }, { own, tag }: Reach): boolean {
+  return name === own || (tag === null ? own === null : tags.includes(tag))
 }
 
 /** Values without their payloads, as they lie in Redis. */

@@ -263,7 +263,13 @@ export interface Cache extends AsyncDisposable {
    */
   invalidatePrefix(prefix: string, options?: InvalidateOptions): Promise<void>
 
-  /** Voids all values of the namespace: `invalidatePrefix('', options)`. */
+  /**
+   * Voids all values of the namespace and the loads under way, as `invalidatePrefix('', options)` does. Without the option
+   * `prefixes` it scans all keys of the store, and invalidates one after the other (event `clearing`): a value whose load
+   * began before the call is not served once it resolves, but until then some are gone and others are not; and near copies
+   * in other processes of values that the store has evicted stay for their ttl.
+   * @throws TypeError without `prefixes` if the store cannot list its keys; `CacheError` STORE_UNAVAILABLE, CLOSED
+   */
   clear(options?: InvalidateOptions): Promise<void>
 
   /** Adds a listener for an event; returns a function that removes it. */

@@ -184,7 +184,12 @@ export class FleetCache implements Elder {
   }
 
   async clear(options?: InvalidateOptions): Promise<void> {
-    await this.invalidatePrefix('', options)
+    const { keyspace, events } = this.#parts
+    if (keyspace.hasPrefixes) return await this.invalidatePrefix('', options)
+    const how = invalidationOf('clear', options)
+    this.#checkOpen()
+    await ledToCaller(this.#writes.clear(how, (keys) => events.emit('clearing', { keys })))
+    events.emit('invalidatePrefix', { prefix: '', ...softness(how) })
   }
 
   async explain(key: string, options?: VersionOptions): Promise<Explanation> {

@@ -310,6 +310,13 @@ export interface Inspection {
   leases?(prefix: string): AsyncIterator<readonly SeenLease[], void>
 
   /**
+   * Iterates over the keys that begin with `prefix` and have a load or its outcome, or a value: as `leases`, and a key may
+   * come twice. Each key that had it before the first step, and has it until the last, comes. Absent if the store cannot
+   * list its keys.
+   */
+  names?(prefix: string, of: 'loads' | 'values'): AsyncIterator<readonly string[], void>
+
+  /**
    * Voids a load: its waiters ask again at once, and its holder is told. `false`, and nothing is changed, if the key
    * has no lease with this token.
    */

@@ -51,6 +51,8 @@ export interface CacheEvents {
    * present if softly.
    */
   invalidatePrefix: { prefix: string; soft?: true }
+  /** `clear` of a cache without `prefixes` has invalidated so many keys by now. */
+  clearing: { keys: number }
   /**
    * A command to the store failed or was not answered in time. While the circuit breaker is open, no command is sent.
    */
@@ -96,6 +98,7 @@ const names: Record<keyof CacheEvents, true> = {
   invalidate: true,
   invalidateTags: true,
   invalidatePrefix: true,
+  clearing: true,
   storeFailure: true,
   degraded: true,
   recovered: true,
