@@ -22,6 +22,7 @@ export type {
   CacheOptions,
   CallOptions,
   CloseOptions,
+  ExpireOptions,
   InvalidateOptions,
   LoadOptions,
   ErrorKind,

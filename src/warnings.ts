@@ -18,6 +18,8 @@ export type WarningCode =
   | 'HERDLESS_KEY'
   | 'HERDLESS_CACHES'
   | 'HERDLESS_UNSTORABLE'
+  | 'HERDLESS_COOKIES'
+  | 'HERDLESS_MAX_AGE'
 
 /** The codes of the reasons for which a store is unavailable and that do not pass by themselves. */
 const lasting: Partial<Record<UnavailableReason, WarningCode>> = {
@@ -65,10 +67,15 @@ function oddKey(key: string): string | null {
   return `The key ${quoted(key)} has a part that was hardly meant: all who make it share one value`
 }
 
+/** Whether what was hardly meant can still be told in time. */
+function isDevelopment(): boolean {
+  return !/^(production|test)$/.test(process.env['NODE_ENV'] ?? '')
+}
+
 /** What is wrong with a ttl that is a number; `null` for nothing. */
 function oddNumber(ms: number): string | null {
-  // In production it is too late to tell, and tests have short ttls.
-  if (/^(production|test)$/.test(process.env['NODE_ENV'] ?? '') || (ms >= oddTtl.below && ms < oddTtl.from)) return null
+  // Tests have short ttls.
+  if (!isDevelopment() || (ms >= oddTtl.below && ms < oddTtl.from)) return null
   const meant = ms < oddTtl.below ? `'${ms}s' or '${ms}ms'` : "how long it lives, such as '1h'"
   return `The ttl ${ms} is a number, and so in milliseconds: say which unit is meant, ${meant}`
 }
@@ -143,17 +150,25 @@ export function warnOfTrouble(
       },
     },
     numericTtl,
+    advise: (code, message) => {
+      if (code !== 'HERDLESS_MAX_AGE' || isDevelopment()) warn(code, message)
+    },
     end: () => {
       push.end()
       close()
     },
   })
+  warnAtStart(warn, options, open)
+  if (typeof options.ttl === 'number') numericTtl(options.ttl)
+}
+
+/** Tells what can be seen when a cache is made. */
+function warnAtStart(warn: (code: WarningCode, message: string) => void, options: CacheOptions, open: number): void {
   // The next ones say no more.
   if (open === mostCaches && process.env['NODE_ENV'] !== 'test') {
     const remedy = 'make one and share it, over hot reloads by `globalThis.cache ??= createCache(…)`'
     warn('HERDLESS_CACHES', `${open} caches of this namespace are open in this process: ${remedy}`)
   }
-  if (typeof options.ttl === 'number') numericTtl(options.ttl)
   if (options.store === undefined && options.mode !== 'observe' && process.env['NODE_ENV'] === 'production')
     warn('HERDLESS_MEMORY_STORE', 'The cache has no store, so each process has values of its own and loads them')
 }

@@ -42,6 +42,10 @@ export type Middleware<Request> = (request: Request, response: ServerResponse, n
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
  * @param options each with a default; their functions receive the request, of type `Request`
  * @throws TypeError for a cache that was not made by `createCache`, an unknown option or an invalid value
+ * @example
+ * app.get('/products/:id', cacheResponses(cache, { ttl: '1m' }), async (req, res) => {
+ *   res.json(await db.product(req.params.id))
+ * })
  */
 export function cacheResponses<Request extends IncomingMessage = ExpressRequest>(
   cache: Cache,

@@ -19,6 +19,8 @@ export type OnRequestHook = (request: HookRequest, reply: HookReply, done: (erro
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
  * @param options each with a default; `user` receives the request, other functions that of node:http (`request.raw`)
  * @throws TypeError for a cache that was not made by `createCache`, an unknown option or an invalid value
+ * @example
+ * app.get('/products/:id', { onRequest: cacheResponses(cache, { ttl: '1m' }) }, (request) => db.product(request.params.id))
  */
 export function cacheResponses<Request extends HookRequest = HookRequest>(
   cache: Cache,

@@ -23,6 +23,8 @@ export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) =
  * @param options each with a default; `user` receives the context, other functions the request of node:http
  *   (`c.env.incoming`)
  * @throws TypeError for a cache that was not made by `createCache`, an unknown option or an invalid value
+ * @example
+ * app.get('/products/:id', cacheResponses(cache, { ttl: '1m' }), async (c) => c.json(await db.product(c.req.param('id'))))
  */
 export function cacheResponses<Context extends HonoContext = HonoContext>(
   cache: Cache,

@@ -43,11 +43,21 @@ interface Entry {
 
 const none: readonly string[] = []
 
+/** How many requests in a row may bypass the cache for their cookies before somebody is told. */
+const mostCookies = 100
+
+const cookieAdvice =
+  `${mostCookies} requests in a row had a cookie, and bypassed the cache of responses. ` +
+  "For pages that are the same for all: `cookies: 'hide'`. " +
+  "For pages of one user each: `cookies: 'show', user: (req) => req.session.userId`"
+
 /** The cached responses of a handler; the middleware of each framework is a thin layer above it. */
 export class ResponseCache {
   readonly #sibling: Sibling
   readonly #plan: ResponsePlan
   readonly #shared: Shared
+  /** How many requests in a row have bypassed for a cookie; `null` if the options say what is to be done with cookies. */
+  #cookies: number | null
 
   /**
    * @param who the name of the public function that was called, for error messages
@@ -55,6 +65,7 @@ export class ResponseCache {
    */
   constructor(who: string, cache: Cache, options: CacheResponsesOptions<never, never>) {
     this.#plan = responsePlan(who, options)
+    this.#cookies = options.cookies === undefined ? 0 : null
     watchStorages()
     this.#sibling = siblingOf(cache, { codec: responseCodec })
     checkKnownSource(this.#plan.source, this.#sibling.sources)
@@ -149,9 +160,15 @@ export class ResponseCache {
       return null
     }
     const why = this.#passes(request, response)
+    if (this.#cookies !== null) this.#countCookies(why)
     if (why === null) return key
     tellPassed(request, response, { forwarded: 'bypass', detail: why })
     return null
+  }
+
+  #countCookies(why: string | null): void {
+    this.#cookies = why === 'cookie' ? (this.#cookies ?? 0) + 1 : 0
+    if (this.#cookies === mostCookies) this.#sibling.events.advise('HERDLESS_COOKIES', cookieAdvice)
   }
 
   /** Emits a `failure` event for an option that has thrown. */

@@ -23,12 +23,16 @@ import type { Lock, LockLease } from '../core/contract/lock.ts'
 import { shortName } from '../core/entry/key.ts'
 import {
   asInvalidated,
-  endOfTtl,
+  type Ends,
+  endsOf,
   epochsIn,
   invalidated,
   namespaceOf,
   tagKept,
+  isTouched,
+  isVoid,
   textOfEpochs,
+  withinOf,
   type TagEpochs,
 } from '../core/entry/tags.ts'
 import type {
@@ -103,7 +107,7 @@ class LockedStore implements Store {
     const record = recordFrom(await this.#keyValue.get(key))
     const now = Date.now()
     const entry = entryOf(record, now)
-    return entry === null ? null : asInvalidated(entry, await this.#tags.endOf(record.value), now)
+    return entry === null ? null : asInvalidated(entry, await this.#tags.endsOf(record.value), now)
   }
 
   claim(request: ClaimRequest): Promise<Claim> {
@@ -171,7 +175,7 @@ class LockedStore implements Store {
 
   invalidate(key: string, how: Invalidation = 'hard'): Promise<void> {
     return this.#change<void>(key, ({ version, value }, now) => {
-      const kept = how === 'soft' && value !== undefined ? { value: softened(value, now) } : {}
+      const kept = how === 'hard' || value === undefined ? {} : { value: softened(value, now, now + withinOf(how)) }
       return { record: { version, ...kept }, result: undefined }
     })
   }
@@ -202,16 +206,16 @@ class LockedStore implements Store {
 
   /** The value as invalidations of its tags leave it; `undefined` if there is none, or it is void. */
   async #valueNow({ value }: KeyRecord, now: number): Promise<StoredValue | undefined> {
-    const end = await this.#tags.endOf(value)
-    if (value === undefined || end === Number.POSITIVE_INFINITY) return value
-    return end === Number.NEGATIVE_INFINITY ? undefined : softened(value, Math.min(end / 1_000, now))
+    const ends = await this.#tags.endsOf(value)
+    if (value === undefined || !isTouched(ends)) return value
+    return isVoid(ends) ? undefined : softened(value, Math.min(ends.ttl / 1_000, now), ends.life / 1_000)
   }
 
   /** The outcome of the last load, unless a tag has voided it. */
   async #restNow({ rest }: KeyRecord): Promise<RestRecord | undefined> {
     if (rest === undefined) return rest
     const { tags = [], since = 0 } = rest
-    return (await this.#tags.endOf({ tags, since })) < Number.POSITIVE_INFINITY ? undefined : rest
+    return isTouched(await this.#tags.endsOf({ tags, since })) ? undefined : rest
   }
 
   /**
@@ -324,9 +328,9 @@ export class LockedTags {
     return Promise.all(tags.map((tag) => this.#get(tag)))
   }
 
-  /** As `endOfTtl`, for a value or a remembered error. */
-  async endOf({ tags, since }: Pick<StoredValue, 'tags' | 'since'> = { tags: [], since: 0 }): Promise<number> {
-    return endOfTtl(since, await this.epochs(tags))
+  /** As `endsOf`, for a value or a remembered error. */
+  async endsOf({ tags, since }: Pick<StoredValue, 'tags' | 'since'> = { tags: [], since: 0 }): Promise<Ends> {
+    return endsOf(since, await this.epochs(tags))
   }
 
   /** Makes sure that the epochs of tags exist for `life` milliseconds. `false`: a tag was invalidated after `since`. */

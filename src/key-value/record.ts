@@ -96,10 +96,14 @@ export function entryOf({ value }: KeyRecord, now: number): Entry | null {
   return value !== undefined && value.staleUntil > now ? seen(value, now) : null
 }
 
-/** A value after a soft invalidation: its ttl ends at that moment, unless it has ended before, and its grace begins. */
-export function softened(value: StoredValue, at: number): StoredValue {
+/**
+ * A value after a soft invalidation: its ttl ends at that moment, unless it has ended before, and its grace begins, which
+ * ends at `until` at the latest.
+ */
+export function softened(value: StoredValue, at: number, until: number): StoredValue {
   const freshUntil = Math.min(value.freshUntil, at)
-  return { ...value, outdated: true, freshUntil, staleUntil: freshUntil + value.staleUntil - value.freshUntil }
+  const staleUntil = Math.min(freshUntil + value.staleUntil - value.freshUntil, until)
+  return { ...value, outdated: true, freshUntil, staleUntil }
 }
 
 /** A stored value as an entry at a moment. */

@@ -41,6 +41,10 @@ export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) 
  * @param cache made by `createCache`; responses live in its store, with its namespace and tags
  * @param options each with a default; `user` receives the context, other functions the request of node:http (`ctx.req`)
  * @throws TypeError for a cache that was not made by `createCache`, an unknown option or an invalid value
+ * @example
+ * router.get('/products/:id', cacheResponses(cache, { ttl: '1m' }), async (ctx) => {
+ *   ctx.body = await db.product(ctx.params.id)
+ * })
  */
 export function cacheResponses<Context extends KoaContext = KoaContext>(
   cache: Cache,

@@ -1,7 +1,7 @@
 import type { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/time/clock.ts'
 import { seen, type StoredValue } from '../key-value/record.ts'
-import { inspected } from '../core/entry/tags.ts'
+import { inspected, isTouched } from '../core/entry/tags.ts'
 import type { Inspection, Seen, SeenLease } from '../core/contract/store.ts'
 import type { MemoryLease, Rest } from './held-lease.ts'
 import type { MemoryTags } from './tags.ts'
@@ -38,13 +38,19 @@ export class MemoryInspection implements Inspection {
     return {
       ...(value === undefined ? nothing : inspected(seen(value, now), value.since, tags.epochs(value.tags), now)),
       lease: this.#lease(key, now),
-      rest: rest !== undefined && left > 0 && tags.endOf(rest) === Number.POSITIVE_INFINITY ? { failure, left } : null,
+      rest: rest !== undefined && left > 0 && !isTouched(tags.endsOf(rest)) ? { failure, left } : null,
     }
   }
 
   async *leases(prefix: string): AsyncGenerator<readonly SeenLease[], void> {
     const keys = [...this.#kept.held.keys()].filter((key) => key.startsWith(prefix))
     yield keys.flatMap((key) => this.#lease(key, this.#kept.clock.now()) ?? [])
+  }
+
+  async *names(prefix: string, of: 'loads' | 'values'): AsyncGenerator<readonly string[], void> {
+    const { values, held, resting } = this.#kept
+    const names = of === 'values' ? [...values.keys()] : [...held.keys(), ...resting.keys()]
+    yield names.filter((name) => name.startsWith(prefix))
   }
 
   async breakLease(key: string, token: string): Promise<boolean> {

@@ -9,7 +9,7 @@ import { microseconds, type Clock } from '../core/time/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { decideClaim } from '../core/contract/claim-decision.ts'
 import { seen, softened, type StoredValue } from '../key-value/record.ts'
-import { asInvalidated } from '../core/entry/tags.ts'
+import { asInvalidated, isTouched, isVoid, withinOf } from '../core/entry/tags.ts'
 import type {
   Claim,
   ClaimRequest,
@@ -68,7 +68,7 @@ export class MemoryStore implements Store {
     const value = this.#values.get(key)
     if (value === undefined) return null
     const now = this.clock.now()
-    return asInvalidated(seen(value, now), this.#tags.endOf(value), now)
+    return asInvalidated(seen(value, now), this.#tags.endsOf(value), now)
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {
@@ -143,9 +143,10 @@ export class MemoryStore implements Store {
 
   async invalidate(key: string, how: Invalidation = 'hard'): Promise<void> {
     this.#void(key)
-    const value = how === 'soft' ? this.#values.peek(key) : undefined
+    const value = how === 'hard' ? undefined : this.#values.peek(key)
+    const now = this.clock.now()
     if (value === undefined) this.#values.delete(key)
-    else this.#values.set(key, softened(value, this.clock.now()))
+    else this.#values.set(key, softened(value, now, now + withinOf(how)))
     this.#dropped(key)
   }
 
@@ -173,9 +174,10 @@ export class MemoryStore implements Store {
   #valueNow(key: string): StoredValue | undefined {
     const value = this.#values.get(key)
     if (value === undefined) return undefined
-    const end = this.#tags.endOf(value)
-    if (end === Number.POSITIVE_INFINITY) return value
-    return end === Number.NEGATIVE_INFINITY ? undefined : softened(value, Math.min(end / 1_000, this.clock.now()))
+    const ends = this.#tags.endsOf(value)
+    if (!isTouched(ends)) return value
+    const at = Math.min(ends.ttl / 1_000, this.clock.now())
+    return isVoid(ends) ? undefined : softened(value, at, ends.life / 1_000)
   }
 
   #write(
@@ -239,7 +241,7 @@ export class MemoryStore implements Store {
   /** The outcome of the last load, unless a tag has voided it. */
   #restNow(key: string): Rest | undefined {
     const rest = this.#resting.get(key)
-    return rest !== undefined && this.#tags.endOf(rest) < Number.POSITIVE_INFINITY ? undefined : rest
+    return rest !== undefined && isTouched(this.#tags.endsOf(rest)) ? undefined : rest
   }
 
   #endWithout(lease: Lease, outcome: Rest['outcome'], duration: number, tags: readonly string[]): boolean {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { StoredValue } from '../key-value/record.ts'
-import { endOfTtl, invalidated, type TagEpochs } from '../core/entry/tags.ts'
+import { type Ends, endsOf, invalidated, type TagEpochs } from '../core/entry/tags.ts'
 import type { Invalidation } from '../core/contract/store.ts'
 import type { Clock } from '../core/time/clock.ts'
 
@@ -9,6 +9,8 @@ import type { Clock } from '../core/time/clock.ts'
  * way.
  */
 const leastTags = 10_000
+
+const none: readonly TagEpochs[] = []
 
 /** The epochs of the tags of one store in memory. */
 export class MemoryTags {
@@ -28,9 +30,9 @@ export class MemoryTags {
     return tags.map((tag) => this.#epochs.get(tag) ?? null)
   }
 
-  /** As `endOfTtl`, for a value or a remembered error. */
-  endOf({ tags, since }: Pick<StoredValue, 'tags' | 'since'>): number {
-    return tags.length === 0 ? Number.POSITIVE_INFINITY : endOfTtl(since, this.epochs(tags))
+  /** As `endsOf`, for a value or a remembered error. */
+  endsOf({ tags, since }: Pick<StoredValue, 'tags' | 'since'>): Ends {
+    return endsOf(since, tags.length === 0 ? none : this.epochs(tags))
   }
 
   /** Makes sure that the epochs of tags exist. `false`: a tag was invalidated after `since`. */

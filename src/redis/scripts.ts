@@ -271,7 +271,7 @@ return ours
 
 export const invalidateTags: Script = {
   name: 'invalidate-tags',
-  sha1: '3f45853049213594a322fd4349709d9719d70c6e',
+  sha1: '6254c70506fda281713f595ea51571c0c185ca86',
   lua: `local function counted(text)
   local number = tonumber(text or 0)
   return number and number < 9007199254740991 and number or 0
@@ -283,8 +283,12 @@ redis.call('SET', KEYS[1], epoch, 'PX', 2592000000)
 for index = 3, #KEYS do
   local epochs = epoch
   if ARGV[2] == 'soft' then
-    local hard = string.match(redis.call('GET', KEYS[index]) or '', '^%d+')
-    if hard then epochs = hard .. ' ' .. epoch end
+    local hard, soft, within = string.match(redis.call('GET', KEYS[index]) or '', '^(%d+) ?(%d*) ?(%d*)')
+    local most = tonumber(ARGV[3])
+    local left = tonumber(within) and math.floor((soft - epoch) / 1000 + within)
+    if left and left <= 0 then hard = soft end
+    if left and left > 0 then most = math.min(most or left, left) end
+    if hard then epochs = hard .. ' ' .. epoch .. (most and string.format(' %.0f', most) or '') end
   end
   redis.call('SET', KEYS[index], epochs, 'PX', math.max(redis.call('PTTL', KEYS[index]), ARGV[1]))
 end
@@ -369,7 +373,7 @@ return digits
 
 export const overwrite: Script = {
   name: 'overwrite',
-  sha1: '0d733ffd4ae883b31b6259af2886dcdad1866ab2',
+  sha1: '19e3967302965f14d23353e252fa08ca45b8f4a7',
   lua: `local function tellWaiters(fields, message)
   for _, field in ipairs(fields) do
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
@@ -388,7 +392,7 @@ local function softened()
   local freshUntil, staleUntil = struct.unpack('>I6I6', value, 25)
   local grace = staleUntil - freshUntil
   freshUntil = math.min(freshUntil, now)
-  staleUntil = freshUntil + grace
+  staleUntil = math.min(freshUntil + grace, now + (tonumber(ARGV[4]) or grace))
   if grace <= 0 or staleUntil <= now then return false end
   local flags = string.byte(value, 2)
   if flags % 4 < 2 then flags = flags + 2 end

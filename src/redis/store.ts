@@ -306,7 +306,8 @@ export class RedisStore implements Store {
   }
 
   async invalidate(key: string, how: Invalidation = 'hard'): Promise<void> {
-    await this.#overwrite(key, ['', '', how === 'soft' ? how : 0, 0, '', '', 0])
+    const within = typeof how === 'number' ? Math.ceil(how) : ''
+    await this.#overwrite(key, ['', '', how === 'hard' ? 0 : 'soft', within, '', '', 0])
   }
 
   async invalidateTags(tags: readonly string[], how: Invalidation = 'hard'): Promise<void> {

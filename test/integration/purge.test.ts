@@ -183,7 +183,10 @@ describe('a purge that reaches nothing says so', () => {
   test('for prefixes that no value knows, and voids nothing else either, however often', async () => {
     const cache = open()
     await cache.set('user:1', 'value', { tags: ['t'] })
-    for (const args of [['--all'], ['--prefix', 'user:'], ['--all']]) {
+    for (const args of [
+      ['--prefix', 'user:'],
+      ['--all', '--prefix', 'user:'],
+    ]) {
       const { code, out, err } = await purge('--tag', 't', ...args)
       expect(err).toMatch(/^herdless: Expected caches with the option `prefixes`.*namespace shop.*says more\.\n$/)
       expect({ code, out }).toEqual({ code: 2, out: '' })
@@ -215,6 +218,23 @@ describe('a purge that reaches nothing says so', () => {
     const described = rows(page.find((part) => part.startsWith('herdless purge')) ?? '', 'member')
     expect(Object.keys(JSON.parse(told[0] as string) as object)).toEqual(described.map(([member]) => codeIn(member)))
   })
+})
+
+test.for([
+  ['voids', [], 'voided', ['missing', 'missing']],
+  ['softly expires', ['--soft'], 'expired', ['stale', 'stale']],
+  ['only counts', ['--dry-run'], 'would void', ['fresh', 'fresh']],
+] as const)('without prefixes, a purge of all %s each value, also of a version', async ([, args, said, states]) => {
+  const [cache, versioned] = [open({ grace: '1h' }), open({ grace: '1h', version: '1' })]
+  const other = open({ namespace: 'other' })
+  await cache.set('user:1', 'value', { tags: ['t'] })
+  await versioned.set('user:2', 'value')
+  await other.set('user:1', 'value')
+  const { code, out, err } = await purge('--all', ...args)
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(out).toBe(`shop all keys: ${said} 2 values\n`)
+  expect([(await cache.peek('user:1')).state, (await versioned.peek('user:2')).state]).toEqual(states)
+  expect((await other.peek('user:1')).state).toBe('fresh')
 })
 
 describe('a dry run', () => {

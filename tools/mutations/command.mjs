@@ -120,7 +120,7 @@ export const commandMutations = [
     name: 'a purge counts values that are void already',
     rule: null,
     file: 'src/cli/purge/count.ts',
-    from: 'endOfTtl(since, epochs) === Number.NEGATIVE_INFINITY ? null :',
+    from: 'isVoid(endsOf(since, epochs)) ? null :',
     to: 'epochs.length < 0 ? null :',
     tests: ['test/integration/purge.test.ts'],
   },

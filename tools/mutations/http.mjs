@@ -37,6 +37,22 @@ export const httpMutations = [
     tests: ['test/http/variants.test.ts'],
   },
   {
+    name: 'requests with cookies that are not in a row are counted',
+    rule: null,
+    file: 'src/http/response-cache.ts',
+    from: "why === 'cookie' ? (this.#cookies ?? 0) + 1 : 0",
+    to: "(this.#cookies ?? 0) + (why === 'cookie' ? 1 : 0)",
+    tests: ['test/http/advice.test.ts'],
+  },
+  {
+    name: 'a file that was told how long it holds is warned of',
+    rule: null,
+    file: 'src/http/exchange/decide.ts',
+    from: "fieldOf(fields, 'cache-control') !== 'public, max-age=0' || ",
+    to: '',
+    tests: ['test/http/advice.test.ts'],
+  },
+  {
     name: 'no-store is stored',
     rule: null,
     file: 'src/http/policy/storable.ts',

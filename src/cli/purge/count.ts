@@ -1,4 +1,4 @@
-import { endOfTtl, epochsIn, type TagEpochs } from '../../core/entry/tags.ts'
+import { endsOf, epochsIn, isVoid, type TagEpochs } from '../../core/entry/tags.ts'
 import { namespacePrefix } from '../../core/entry/key.ts'
 import { portOf } from '../../redis/clients/redis-client.ts'
 import type { RedisPort } from '../../redis/connection/port.ts'
@@ -11,8 +11,8 @@ import { mostSteps, scan } from '../scan.ts'
 export interface Reach {
   /** The name of a value; `null` if there is none. */
   readonly own: string | null
-  /** The tag of the values. */
-  readonly tag: string
+  /** The tag of the values; `null` without `own` for all values. */
+  readonly tag: string | null
 }
 
 /** How many values something reaches, at least. */
@@ -42,7 +42,7 @@ export async function countReached(
 ): Promise<readonly Count[] | null> {
   const port = portOf(client)
   const heads = new Heads(port)
-  const pattern = valuePattern(namespacePrefix(namespace))
+  const pattern = valuePattern(namespacePrefix(namespace), '')
   const values = reaches.map(() => 0)
   let isComplete = true
   try {
@@ -57,7 +57,7 @@ export async function countReached(
         const found = await Promise.all(fresh.map((name) => heads.valueAt(name.slice(1, -1))))
         for (const [index, { own, tag }] of reaches.entries()) {
           values[index] =
-            (values[index] ?? 0) + found.filter((value) => value?.name === own || value?.tags.includes(tag)).length
+            (values[index] ?? 0) + found.filter((value) => value !== null && isReached(value, { own, tag })).length
         }
       }
       isComplete &&= isLast
@@ -67,6 +67,10 @@ export async function countReached(
     throw error
   }
   return values.map((count) => ({ values: count, isComplete }))
+}
+
+function isReached({ name, tags }: { name: string; tags: readonly string[] }, { own, tag }: Reach): boolean {
+  return name === own || (tag === null ? own === null : tags.includes(tag))
 }
 
 /** Values without their payloads, as they lie in Redis. */
@@ -95,7 +99,7 @@ class Heads {
       // This is what it says if it was cut off.
       if (tags.includes('')) continue
       const epochs = await Promise.all(tags.map((tag) => this.#epochsOf(tag)))
-      return endOfTtl(since, epochs) === Number.NEGATIVE_INFINITY ? null : { name, tags }
+      return isVoid(endsOf(since, epochs)) ? null : { name, tags }
     }
     return null
   }

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import type { Invalidation, Store } from '../../core/contract/store.ts'
-import { checkKey, Keyspace } from '../../core/entry/key.ts'
+import { checkKey, Keyspace, namespacePrefix } from '../../core/entry/key.ts'
 import { checkedTags } from '../../core/entry/tags.ts'
+import { eachOf, namesIn } from '../../core/cache/clearing.ts'
 import { checkAddress } from '../../http/purge.ts'
 import { responseKey } from '../../http/stored/request-key.ts'
 import { portOf } from '../../redis/clients/redis-client.ts'
@@ -48,14 +49,18 @@ export function addPurge(program: Command): void {
     .option('--key <key>', 'the value of this key, in all versions', repeated)
     .option('--url <address>', 'the stored responses of this address: http://shop.example/products/7', repeated)
     .option('--tag <tag>', 'all values with this tag', repeated)
-    .option('--prefix <prefix>', 'all values whose keys begin so; it ends with the separator of the cache', repeated)
-    .option('--all', 'all values of the namespace; --all and --prefix need caches with the option `prefixes`')
+    .option(
+      '--prefix <prefix>',
+      'all values whose keys begin so, with the separator of a cache with `prefixes`',
+      repeated,
+    )
+    .option('--all', 'all values of the namespace; one after the other, unless the caches have `prefixes`')
     .option('--soft', 'end the ttl instead: values are served within their grace while they are refreshed')
     .option('--dry-run', 'void nothing, and say how many values there are')
     .option('--json', 'each as one line of JSON')
     .addHelpText(
       'after',
-      '\nEnds with 0, with 1 if there is nothing in the namespace, or with 2 if nobody\ncould be asked, or no value can be reached by --prefix and --all.',
+      '\nEnds with 0, with 1 if there is nothing in the namespace, or with 2 if nobody\ncould be asked, or no value can be reached by --prefix.',
     )
     .action(ending(purge))
   takingUrls(command)
@@ -78,13 +83,13 @@ async function purge(urls: readonly string[], options: PurgeOptions): Promise<nu
     // Not even a tag is written: it would be there for a day, as if there were values.
     if (search?.found === false && search.complete) return 1
     if (search?.found === true) await checkReach(asked, client, namespace)
-    const reaches = asked.map((each) => reachOf(each, namespace))
+    const reaches = await Promise.all(asked.map((each) => reachOf(each, namespace, client)))
     const counts = await countReached(client, { namespace, reaches, isThorough: dryRun })
     const store = redisStore(client, { wakeUp: 'poll' })
     for (const [index, each] of asked.entries()) {
       const reach = reaches[index] as Reach
       const known = await isKnownOf(reach, client, store)
-      if (!dryRun) await voided(reach, store, how)
+      if (!dryRun) await voided(reach, namespace, store, how)
       // The values of an address are its variants, whose number is not known.
       const count = each.by === 'url' ? null : (counts?.[index] ?? null)
       const told = { namespace, ...each, soft: how === 'soft', dryRun, known, values: count?.values ?? null }
@@ -112,16 +117,19 @@ function askedIn({ key = [], url = [], tag = [], prefix = [], all }: PurgeOption
 }
 
 /**
- * Makes sure that the values of a namespace can be reached by their prefixes: all values of a cache with the option have
- * the empty one.
+ * Makes sure that the values of a namespace can be reached by their prefixes.
  * @throws UsageError
  */
 async function checkReach(asked: readonly Purged[], client: RedisClient, namespace: string): Promise<void> {
-  if (!asked.some(({ by }) => by === 'prefix' || by === 'all')) return
-  if (await isKnown(prefixTag(namespace, ''), client)) return
+  if (!asked.some(({ by }) => by === 'prefix') || (await hasPrefixes(namespace, client))) return
   throw new UsageError(
-    `Expected caches with the option \`prefixes\`, which --prefix and --all need: no value in namespace ${namespace} knows the prefixes of its key`,
+    `Expected caches with the option \`prefixes\`, which --prefix needs: no value in namespace ${namespace} knows the prefixes of its key`,
   )
+}
+
+/** Whether the caches of a namespace have the option `prefixes`: then all values have the empty one. */
+async function hasPrefixes(namespace: string, client: RedisClient): Promise<boolean> {
+  return await isKnown(prefixTag(namespace, ''), client)
 }
 
 /** Whether a value has this tag, or had it a short time ago. */
@@ -130,7 +138,7 @@ async function isKnown(tag: string, client: RedisClient): Promise<boolean> {
 }
 
 /** The names in the store of what is to be voided. */
-function reachOf({ by, name }: Purged, namespace: string): Reach {
+async function reachOf({ by, name }: Purged, namespace: string, client: RedisClient): Promise<Reach> {
   const keyspace = new Keyspace(namespace, null)
   switch (by) {
     case 'key':
@@ -142,23 +150,29 @@ function reachOf({ by, name }: Purged, namespace: string): Reach {
     case 'tag':
       return { own: null, tag: keyspace.tagKeys([name])[0] as string }
     case 'prefix':
-    case 'all':
       return { own: null, tag: prefixTag(namespace, name) }
+    case 'all':
+      return { own: null, tag: (await hasPrefixes(namespace, client)) ? prefixTag(namespace, name) : null }
   }
 }
 
 /** Whether Redis knows of it, at the moment or a short time ago. */
 async function isKnownOf({ own, tag }: Reach, client: RedisClient, store: Store): Promise<boolean> {
   const [isTagKnown, seen] = await Promise.all([
-    isKnown(tag, client),
+    tag === null || isKnown(tag, client),
     own === null ? undefined : store.inspection?.look(own),
   ])
   return isTagKnown || [seen?.entry, seen?.lease, seen?.rest].some((part) => part != null)
 }
 
 /** Voids one thing, a load under way included. */
-async function voided({ own, tag }: Reach, store: Store, how: Invalidation): Promise<void> {
-  await Promise.all([store.invalidateTags([tag], how), own === null ? undefined : store.invalidate(own, how)])
+async function voided({ own, tag }: Reach, namespace: string, store: Store, how: Invalidation): Promise<void> {
+  if (tag !== null) {
+    await Promise.all([store.invalidateTags([tag], how), own === null ? undefined : store.invalidate(own, how)])
+    return
+  }
+  const steps = (await namesIn(namespacePrefix(namespace), (run) => run(store))) ?? []
+  for await (const names of steps) await eachOf(names, (name) => store.invalidate(name, how))
 }
 
 /** The tag of a prefix, in which the separator of the cache does not show: any end of the prefix will do. */
@@ -172,7 +186,7 @@ function asText({ by, name }: Purged, namespace: string, outcome: string): strin
 }
 
 interface Outcome extends Purged {
-  readonly how: Invalidation
+  readonly how: 'hard' | 'soft'
   readonly dryRun: boolean
   readonly known: boolean
   readonly count: Count | null
@@ -191,5 +205,5 @@ const nothingKnown: Record<Purged['by'], string> = {
   url: 'nothing was stored under it',
   tag: 'no value has it',
   prefix: 'no value has it; a prefix ends with the separator of the cache',
-  all: 'no value knows the prefixes of its key',
+  all: 'there is none',
 }

@@ -6,6 +6,7 @@ import type { BatchLoader } from './many.ts'
 import type {
   CallOptions,
   CloseOptions,
+  ExpireOptions,
   InvalidateOptions,
   LoadOptions,
   PeekOptions,
@@ -206,12 +207,12 @@ export interface Cache extends AsyncDisposable {
 
   /**
    * Ends the ttl of a value now, and voids the load under way: a soft invalidation. Once it resolves, the value is stale
-   * in the whole fleet: it is served within its `grace`, which counts from now, while one caller refreshes it. Without
-   * `grace` it is deleted. Kept for replay as `invalidate` is, and all versions are reached as by `invalidate`.
+   * in the whole fleet: it is served within its `grace`, which counts from now, while one caller refreshes it, and
+   * no longer than `within`. Without `grace` it is deleted. Kept for replay as `invalidate` is, and all versions are reached as by `invalidate`.
    * @param keys a key, or several, as for `invalidate`
    * @throws `CacheError` STORE_UNAVAILABLE (the ttl may or may not have ended), CLOSED
    */
-  expire(keys: string | readonly string[], options?: VersionOptions): Promise<void>
+  expire(keys: string | readonly string[], options?: ExpireOptions): Promise<void>
 
   /**
    * Voids all values with one of these tags, at a cost that does not depend on their number. Once it resolves, no later
@@ -262,7 +263,13 @@ export interface Cache extends AsyncDisposable {
    */
   invalidatePrefix(prefix: string, options?: InvalidateOptions): Promise<void>
 
-  /** Voids all values of the namespace: `invalidatePrefix('', options)`. */
+  /**
+   * Voids all values of the namespace and the loads under way, as `invalidatePrefix('', options)` does. Without the option
+   * `prefixes` it scans all keys of the store, and invalidates one after the other (event `clearing`): a value whose load
+   * began before the call is not served once it resolves, but until then some are gone and others are not; and near copies
+   * in other processes of values that the store has evicted stay for their ttl.
+   * @throws TypeError without `prefixes` if the store cannot list its keys; `CacheError` STORE_UNAVAILABLE, CLOSED
+   */
   clear(options?: InvalidateOptions): Promise<void>
 
   /** Adds a listener for an event; returns a function that removes it. */

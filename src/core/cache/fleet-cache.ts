@@ -26,6 +26,7 @@ import type { Near } from '../near/near.ts'
 import type {
   CallOptions,
   CloseOptions,
+  ExpireOptions,
   InvalidateOptions,
   PeekOptions,
   SetOptions,
@@ -33,7 +34,7 @@ import type {
   VersionOptions,
 } from '../options/options.ts'
 import { CallPlans } from '../options/call-plans.ts'
-import { closeTimeout, invalidationOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
+import { closeTimeout, expiryOf, invalidationOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
 import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
 import type { Invalidation, Store } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
@@ -159,8 +160,8 @@ export class FleetCache implements Elder {
     await this.#invalidate(keys, 'hard', options)
   }
 
-  async expire(keys: string | readonly string[], options?: VersionOptions): Promise<void> {
-    await this.#invalidate(keys, 'soft', options)
+  async expire(keys: string | readonly string[], options?: ExpireOptions): Promise<void> {
+    await this.#invalidate(keys, ...expiryOf(options))
   }
 
   async invalidateTags(tags: readonly string[], options?: InvalidateOptions): Promise<void> {
@@ -183,7 +184,12 @@ export class FleetCache implements Elder {
   }
 
   async clear(options?: InvalidateOptions): Promise<void> {
-    await this.invalidatePrefix('', options)
+    const { keyspace, events } = this.#parts
+    if (keyspace.hasPrefixes) return await this.invalidatePrefix('', options)
+    const how = invalidationOf('clear', options)
+    this.#checkOpen()
+    await ledToCaller(this.#writes.clear(how, (keys) => events.emit('clearing', { keys })))
+    events.emit('invalidatePrefix', { prefix: '', ...softness(how) })
   }
 
   async explain(key: string, options?: VersionOptions): Promise<Explanation> {

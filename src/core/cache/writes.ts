@@ -8,13 +8,11 @@ import type { Invalidation } from '../contract/store.ts'
 import { encodeValue } from '../codec/payload.ts'
 import { refineKind, refineSetPlan, type CachePlan } from '../options/plan.ts'
 import type { CacheParts } from './assembly.ts'
-
-/** How many keys are invalidated at once. */
-const together = 256
+import { eachOf, namesIn } from './clearing.ts'
 
 /** The part of an event that a soft invalidation adds. */
 export function softness(how: Invalidation): { soft?: true } {
-  return how === 'soft' ? { soft: true } : {}
+  return how === 'hard' ? {} : { soft: true }
 }
 
 /** The writes of one cache. Each first takes effect on flights and copies in this process, then in the store. */
@@ -52,15 +50,8 @@ export class Writes {
 
   /** Invalidates all of the keys, also if one fails; then throws the first error. */
   async invalidate(keys: readonly string[], how: Invalidation, options?: VersionOptions): Promise<void> {
-    const { version } = refineKind(this.#plan, options, how === 'soft' ? 'expire' : 'invalidate')
-    let failure: PromiseRejectedResult | undefined
-    for (let at = 0; at < keys.length; at += together) {
-      const ends = await Promise.allSettled(
-        keys.slice(at, at + together).map((key) => this.#invalidateOne(key, how, version)),
-      )
-      failure ??= ends.find((end) => end.status === 'rejected')
-    }
-    if (failure !== undefined) throw failure.reason
+    const { version } = refineKind(this.#plan, options, how === 'hard' ? 'invalidate' : 'expire')
+    await eachOf(keys, (key) => this.#invalidateOne(key, how, version))
   }
 
   async #invalidateOne(key: string, how: Invalidation, version: string | null): Promise<void> {
@@ -69,6 +60,35 @@ export class Writes {
       const others = version === null ? null : this.#invalidateVersions(key, how)
       await Promise.all([others, store.invalidate(keyspace.keyOf(key, version), how)])
     })
+  }
+
+  /**
+   * Invalidates all that there is in the namespace, as the store lists it.
+   * @param progress called with the number of keys so far
+   * @throws TypeError if the store cannot list its keys; the first error of a key, when the others are invalidated
+   */
+  async clear(how: Invalidation, progress: (keys: number) => void): Promise<void> {
+    const { store, keyspace, copies } = this.#parts
+    const steps = await namesIn(keyspace.prefix, (run) => store.ask(run))
+    if (steps === null) {
+      throw new TypeError('Expected a cache with the option `prefixes`, or a store that can list its keys')
+    }
+    // Of values that the store has evicted, too.
+    for (const near of copies) near.dropAll()
+    let keys = 0
+    for await (const names of steps) {
+      await eachOf(names, (name) => this.#invalidateName(name, how))
+      progress((keys += names.length))
+    }
+  }
+
+  async #invalidateName(name: string, how: Invalidation): Promise<void> {
+    const { flights, copies, keyspace, store } = this.#parts
+    const key = keyspace.keyIn(name)
+    if (key === null) return
+    flights.detach(key)
+    for (const near of copies) near.forget(key)
+    await this.#written(store.invalidate(name, how))
   }
 
   /** @param tags as the store names them */

@@ -98,14 +98,14 @@ export interface Store {
 
   /**
    * Deletes the value and voids any load of the key that is under way.
-   * @param how `'hard'` by default; `'soft'` ends the ttl of the value instead of deleting it, and begins its grace
+   * @param how `'hard'` by default; others end the ttl of the value instead of deleting it, and begin its grace
    */
   invalidate(key: string, how?: Invalidation): Promise<void>
 
   /**
    * Voids every value and every remembered error with one of these tags, and every load under way that will end with
    * one of them. Tags apply to the keys of their own namespace, which is the part up to the first colon.
-   * @param how `'hard'` by default; `'soft'` ends the ttl of the values instead of voiding them
+   * @param how `'hard'` by default; others end the ttl of the values instead of voiding them
    */
   invalidateTags(tags: readonly string[], how?: Invalidation): Promise<void>
 
@@ -133,8 +133,11 @@ export interface Store {
   close(user?: StoreUser): Promise<void>
 }
 
-/** `hard`: the value must not be served any more. `soft`: its ttl is over, and its grace begins. */
-export type Invalidation = 'hard' | 'soft'
+/**
+ * `hard`: the value must not be served any more. `soft`: its ttl is over, and its grace begins. A number: the same, and
+ * after so many milliseconds it must not be served any more.
+ */
+export type Invalidation = 'hard' | 'soft' | number
 
 /** A cache, as the receiver of a store's notifications. */
 export interface StoreUser {
@@ -305,6 +308,13 @@ export interface Inspection {
    * leases.
    */
   leases?(prefix: string): AsyncIterator<readonly SeenLease[], void>
+
+  /**
+   * Iterates over the keys that begin with `prefix` and have a load or its outcome, or a value: as `leases`, and a key may
+   * come twice. Each key that had it before the first step, and has it until the last, comes. Absent if the store cannot
+   * list its keys.
+   */
+  names?(prefix: string, of: 'loads' | 'values'): AsyncIterator<readonly string[], void>
 
   /**
    * Voids a load: its waiters ask again at once, and its holder is told. `false`, and nothing is changed, if the key

@@ -16,7 +16,8 @@ import type { Entry, Invalidation, Seen } from '../contract/store.ts'
  * Had A filled before step 2, readers would find 5 against the 4 of the value, and not serve it.
  *
  * A tag has a second epoch, that of its last soft invalidation, if that came after the last hard one. It refuses fills as
- * the first does. It does not void a value that was stored before: it ends its ttl, at the moment that the epoch is.
+ * the first does. It does not void a value that was stored before: it ends its ttl, at the moment that the epoch is. A
+ * third number may say after how many milliseconds the value must not be served any more.
  */
 
 /** The most tags of a value, and of one invalidation. */
@@ -28,56 +29,91 @@ export function namespaceOf(name: string): string {
   return name.slice(0, name.indexOf(':') + 1)
 }
 
-/** The epochs of a tag's last invalidations; `soft` is 0 unless it is greater than `hard`. */
+/**
+ * The epochs of a tag's last invalidations; `soft` is 0 unless it is greater than `hard`. `within`: for how many
+ * milliseconds after it the values may be served at most; absent if it does not say.
+ */
 export interface TagEpochs {
   readonly hard: number
   readonly soft: number
+  readonly within?: number
+}
+
+/** For how many milliseconds the values may be served at most after an invalidation. */
+export function withinOf(how: Invalidation): number {
+  if (typeof how === 'number') return how
+  return how === 'hard' ? 0 : Number.POSITIVE_INFINITY
 }
 
 /** The epochs of a tag after an invalidation; a tag that is missing may have voided values before. */
 export function invalidated(before: TagEpochs | null, epoch: number, how: Invalidation): TagEpochs {
-  return how === 'hard' || before === null ? { hard: epoch, soft: 0 } : { hard: before.hard, soft: epoch }
+  if (how === 'hard' || before === null) return { hard: epoch, soft: 0 }
+  const { hard, soft, within } = before
+  // The values that the last one concerned are gone at their time, whatever this one says.
+  const left = within === undefined ? Number.POSITIVE_INFINITY : Math.floor((soft - epoch) / 1_000 + within)
+  const most = Math.min(withinOf(how), left <= 0 ? Number.POSITIVE_INFINITY : left)
+  return { hard: left <= 0 ? soft : hard, soft: epoch, ...(most < Number.POSITIVE_INFINITY && { within: most }) }
 }
 
 /** The epochs of a tag as text. */
-export function textOfEpochs({ hard, soft }: TagEpochs): string {
-  return soft === 0 ? String(hard) : `${hard} ${soft}`
+export function textOfEpochs({ hard, soft, within }: TagEpochs): string {
+  if (soft === 0) return String(hard)
+  return within === undefined ? `${hard} ${soft}` : `${hard} ${soft} ${within}`
 }
 
 /** The epochs in a text; `null` if it holds none. */
 export function epochsIn(text: string): TagEpochs | null {
-  const space = text.indexOf(' ')
-  const hard = Number(space === -1 ? text : text.slice(0, space))
-  const soft = space === -1 ? 0 : Number(text.slice(space + 1))
-  return Number.isSafeInteger(hard) && Number.isSafeInteger(soft) ? { hard, soft } : null
+  // Most are one number.
+  const [hard, soft = 0, within, more] = text.includes(' ') ? text.split(' ').map(Number) : [Number(text)]
+  if (!Number.isSafeInteger(hard) || !Number.isSafeInteger(soft) || more !== undefined) return null
+  if (within === undefined) return { hard: hard as number, soft }
+  return Number.isSafeInteger(within) ? { hard: hard as number, soft, within } : null
+}
+
+/** When the ttl of a value is over, and its life: epochs, `Infinity` for those that nothing has ended. */
+export interface Ends {
+  readonly ttl: number
+  readonly life: number
+}
+
+const untouched: Ends = { ttl: Number.POSITIVE_INFINITY, life: Number.POSITIVE_INFINITY }
+const over: Ends = { ttl: Number.NEGATIVE_INFINITY, life: Number.NEGATIVE_INFINITY }
+
+/** Whether an invalidation of a tag concerns a value, or a remembered error. */
+export function isTouched({ ttl }: Ends): boolean {
+  return ttl < Number.POSITIVE_INFINITY
+}
+
+/** Whether it voids it. */
+export function isVoid({ ttl }: Ends): boolean {
+  return ttl === Number.NEGATIVE_INFINITY
 }
 
 /**
- * The epoch at which invalidations of its tags ended the ttl of a value: `-Infinity` if one voids it, `Infinity` if none
- * concerns it. The earliest of several counts, but of each tag only the last is known.
+ * How invalidations of its tags leave a value. The earliest of several counts, but of each tag only the last is known.
  * @param since the epoch at which its load began
  * @param epochs the epochs of all its tags; `null` for a missing tag, which voids the value
  */
-export function endOfTtl(since: number, epochs: readonly (TagEpochs | null)[]): number {
-  let end = Number.POSITIVE_INFINITY
+export function endsOf(since: number, epochs: readonly (TagEpochs | null)[]): Ends {
+  let ends = untouched
   for (const each of epochs) {
-    if (each === null || each.hard > since) return Number.NEGATIVE_INFINITY
-    if (each.soft > since) end = Math.min(end, each.soft)
+    if (each === null || each.hard > since) return over
+    const { soft, within = Number.POSITIVE_INFINITY } = each
+    if (soft > since) ends = { ttl: Math.min(ends.ttl, soft), life: Math.min(ends.life, soft + within * 1_000) }
   }
-  return end
+  return ends
 }
 
 /**
  * An entry as invalidations of its tags leave it: stale since then, with its grace from there; for ever, if it is void.
- * @param end the result of `endOfTtl`
  * @param now the moment of the entry, by the clock of the epochs, in milliseconds
  */
-export function asInvalidated(entry: Entry, end: number, now: number): Entry {
-  if (end === Number.POSITIVE_INFINITY) return entry
+export function asInvalidated(entry: Entry, ends: Ends, now: number): Entry {
+  if (!isTouched(ends)) return entry
   const { payload, token, version, age, loadTime, tags, validators } = entry
   // The epoch is of the future if the clock was set back.
-  const freshFor = Math.min(entry.freshFor, end / 1_000 - now, 0)
-  const staleFor = freshFor + entry.staleFor - entry.freshFor
+  const freshFor = Math.min(entry.freshFor, ends.ttl / 1_000 - now, 0)
+  const staleFor = Math.min(freshFor + entry.staleFor - entry.freshFor, ends.life / 1_000 - now)
   return { payload, token, version, age, loadTime, tags, validators, freshFor, staleFor, outdated: true }
 }
 
@@ -88,12 +124,15 @@ export function inspected(
   epochs: readonly (TagEpochs | null)[],
   now: number,
 ): Pick<Seen, 'entry' | 'voidedBy' | 'softenedBy'> {
-  const end = endOfTtl(since, epochs)
-  const ends = epochs.map((each) => endOfTtl(since, [each]))
+  const all = endsOf(since, epochs)
+  const ends = epochs.map((each) => endsOf(since, [each]))
+  const by = (which: (ends: Ends) => boolean): readonly string[] => {
+    return entry.tags.filter((_, index) => which(ends[index] ?? untouched))
+  }
   return {
-    entry: Number.isFinite(end) ? asInvalidated(entry, end, now) : entry,
-    voidedBy: entry.tags.filter((_, index) => ends[index] === Number.NEGATIVE_INFINITY),
-    softenedBy: entry.tags.filter((_, index) => Number.isFinite(ends[index])),
+    entry: isVoid(all) ? entry : asInvalidated(entry, all, now),
+    voidedBy: by(isVoid),
+    softenedBy: by((each) => isTouched(each) && !isVoid(each)),
   }
 }
 

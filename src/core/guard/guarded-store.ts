@@ -9,7 +9,7 @@
 import type { Clock } from '../time/clock.ts'
 import { CacheError, type Failure, ignoreRejection } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
-import { PendingInvalidations } from './pending-invalidations.ts'
+import { PendingInvalidations, stricter, type Concerned } from './pending-invalidations.ts'
 import { OwnLeases } from './own-leases.ts'
 import type {
   Claim,
@@ -19,6 +19,7 @@ import type {
   Lease,
   LeaseName,
   NewValue,
+  Outcome,
   Store,
   StoreUser,
   Wait,
@@ -32,6 +33,7 @@ import { StoreCommands, type Settle } from './store-commands.ts'
 export class GuardedStore {
   readonly #store: Store
   readonly #timeout: number
+  readonly #clock: Clock
   readonly #events: Events
   readonly #commands: StoreCommands
   readonly #pending: PendingInvalidations
@@ -49,11 +51,12 @@ export class GuardedStore {
     const { timeout, keepsInvalidations, clock, events } = options
     this.#store = store
     this.#timeout = timeout
+    this.#clock = clock
     this.#keepsInvalidations = keepsInvalidations
     this.#events = events
     this.#commands = new StoreCommands(store, { timeout, clock, events, onRecovery: () => this.#catchUp() })
-    const invalidate = (key: string, how: Invalidation): Promise<void> =>
-      this.#commands.call(() => store.invalidate(key, how))
+    const invalidate = ({ of, name }: Concerned, how: Invalidation): Promise<void> =>
+      this.#commands.call(() => (of === 'key' ? store.invalidate(name, how) : store.invalidateTags([name], how)))
     this.#pending = new PendingInvalidations({ invalidate, clock, events })
     const release = (lease: LeaseName): Promise<boolean> => this.#sendRelease(lease)
     this.#leases = new OwnLeases({ release, sharded: store.sharded, clock })
@@ -79,8 +82,8 @@ export class GuardedStore {
     return this.#commands.call(() => run(this.#store))
   }
 
-  read(key: string, tags?: readonly string[]): Promise<Entry | null> {
-    return this.#commands.call(() => this.#store.read(key, tags), this.#pending.reasonFor(key))
+  read(key: string, tags: readonly string[]): Promise<Entry | null> {
+    return new Promise((resolve, reject) => this.readInto(key, tags, this.#clock.now(), { resolve, reject }))
   }
 
   /**
@@ -88,7 +91,9 @@ export class GuardedStore {
    * @param since now, by the clock
    */
   readInto(key: string, tags: readonly string[], since: number, caller: Settle<Entry | null>): void {
-    this.#commands.send(() => this.#store.read(key, tags), caller, { refusal: this.#pending.reasonFor(key), since })
+    const { moment } = this.#pending
+    const settle = moment === null ? caller : this.#sifting(moment, caller)
+    this.#commands.send(() => this.#store.read(key, tags), settle, { refusal: this.#pending.reasonFor(key), since })
   }
 
   /** As `read` of each key, with one deadline; `null` if the store has no such command, or some key must not be read. */
@@ -103,21 +108,23 @@ export class GuardedStore {
   }
 
   claim(request: ClaimRequest): Promise<Claim> {
+    const { moment } = this.#pending
     return new Promise((resolve, reject) => {
       const answer = (claim: Claim): void => {
         const isBack = claim.state === 'wait' && this.#leases.isOver(claim.token)
-        resolve(isBack ? this.#claimAgain(request, claim) : this.#guarded(claim))
+        const answered = isBack ? this.#claimAgain(request, claim) : this.#guarded(claim)
+        resolve(moment === null ? answered : this.#sifted(moment, answered))
       }
       this.#claimOnce(request, { resolve: answer, reject })
     })
   }
 
   fill(lease: Lease, value: NewValue): Promise<boolean> {
-    return this.#endLoad(lease, () => this.#store.fill(lease, value))
+    return this.#endLoad(lease, () => this.#store.fill(lease, value), value.tags)
   }
 
   fail(lease: Lease, failure: Failure, cooldown: number, tags?: readonly string[]): Promise<boolean> {
-    return this.#endLoad(lease, () => this.#store.fail(lease, failure, cooldown, tags))
+    return this.#endLoad(lease, () => this.#store.fail(lease, failure, cooldown, tags), tags)
   }
 
   pass(lease: Lease, duration: number): Promise<boolean> {
@@ -135,25 +142,33 @@ export class GuardedStore {
   }
 
   async set(key: string, token: string, value: NewValue): Promise<void> {
-    const reason = this.#pending.reasonFor(key)
+    const before = this.#pending.of({ of: 'key', name: key })
     await this.#commands.call(() => this.#store.set(key, token, value, this.#timeout))
-    this.#pending.forget(key, reason)
+    this.#pending.forget(before)
   }
 
   async invalidate(key: string, asked: Invalidation = 'hard'): Promise<void> {
-    const reason = this.#pending.reasonFor(key)
-    const how = this.#pending.howFor(key, asked)
-    try {
-      await this.#commands.call(() => this.#store.invalidate(key, how))
-      this.#pending.forget(key, reason)
-    } catch (error) {
-      if (!this.#keepsInvalidations || this.#closed || !this.#pending.keep(key, how, error as CacheError)) throw error
-    }
+    const target: Concerned = { of: 'key', name: key }
+    const how = this.#pending.howFor(target, asked)
+    await this.#orKept([target], how, () => this.#store.invalidate(key, how))
   }
 
-  /** A failure is not kept for replay: nothing here knows which keys must not be read meanwhile. */
-  invalidateTags(tags: readonly string[], how: Invalidation): Promise<void> {
-    return this.#commands.call(() => this.#store.invalidateTags(tags, how))
+  async invalidateTags(tags: readonly string[], how: Invalidation): Promise<void> {
+    const targets = tags.map((name): Concerned => ({ of: 'tag', name }))
+    await this.#orKept(targets, how, () => this.#store.invalidateTags(tags, how))
+  }
+
+  /** Invalidates, or keeps what could not be carried out. */
+  async #orKept(targets: readonly Concerned[], how: Invalidation, run: () => Promise<void>): Promise<void> {
+    const before = targets.map((target) => this.#pending.of(target))
+    try {
+      await this.#commands.call(run)
+      // A soft one does not do what a stricter one is kept for.
+      for (const kept of before) if (kept !== undefined && stricter(kept.how, how) === how) this.#pending.forget(kept)
+    } catch (error) {
+      if (!this.#keepsInvalidations || this.#closed) throw error
+      for (const target of targets) if (!this.#pending.keep(target, how, error as CacheError)) throw error
+    }
   }
 
   open(): void {
@@ -230,8 +245,39 @@ export class GuardedStore {
     return { ...claim, stillLoads: () => this.#commands.call(async () => (await claim.stillLoads?.()) ?? false) }
   }
 
+  /** Settles the promise of a caller that has asked at a moment at which invalidations were kept. */
+  #sifting(moment: number, { resolve, reject }: Settle<Entry | null>): Settle<Entry | null> {
+    const sifted = (entry: Entry | null): void => {
+      const why = entry === null ? undefined : this.#pending.reasonSince(moment, entry)
+      if (why === undefined) resolve(entry)
+      else reject(why)
+    }
+    return { resolve: sifted, reject }
+  }
+
+  /**
+   * A claim that was sent at such a moment.
+   * @throws the reason if its value must not be given to a caller
+   */
+  async #sifted(moment: number, answered: Claim | Promise<Claim>): Promise<Claim> {
+    const claim = await answered
+    const isOut = (entry: Entry): boolean => this.#pending.reasonSince(moment, entry) !== undefined
+    if (claim.state === 'pass') return claim
+    if (claim.state === 'fresh') {
+      const why = this.#pending.reasonSince(moment, claim.entry)
+      if (why !== undefined) throw why
+      return claim
+    }
+    const known = { ...claim, stale: claim.stale === null || isOut(claim.stale) ? null : claim.stale }
+    if (known.state !== 'wait') return known
+    const outcome = known.outcome.then((heard): Outcome =>
+      heard.state === 'filled' && isOut(heard.entry) ? { state: 'again' } : heard,
+    )
+    return { ...known, outcome }
+  }
+
   /** Ends a load. If the store's answer is missing, the lease is released. */
-  #endLoad(lease: Lease, run: () => Promise<boolean>): Promise<boolean> {
+  #endLoad(lease: Lease, run: () => Promise<boolean>, tags?: readonly string[]): Promise<boolean> {
     const end = new Promise<boolean>((resolve, reject) => {
       const answer = (accepted: boolean): void => {
         this.#leases.endLease(lease)
@@ -241,7 +287,8 @@ export class GuardedStore {
         ignoreRejection(this.release(lease))
         reject(error)
       }
-      this.#commands.send(run, { resolve: answer, reject: release })
+      // The load may have begun before an invalidation of which the store has not been told.
+      this.#commands.send(run, { resolve: answer, reject: release }, { refusal: this.#pending.reasonForTags(tags) })
     })
     return this.#track(end)
   }

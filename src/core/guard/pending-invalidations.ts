@@ -1,15 +1,24 @@
 import { Backlog } from './backlog.ts'
 import type { Clock } from '../time/clock.ts'
-import type { Invalidation } from '../contract/store.ts'
-import type { CacheError } from '../errors.ts'
+import type { Entry, Invalidation } from '../contract/store.ts'
+import { withinOf } from '../entry/tags.ts'
+import { CacheError } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 
-/** The most keys whose invalidations are kept. Further ones are rejected, so that an outage cannot fill the memory. */
+/** The most keys and tags whose invalidations are kept. Further ones are rejected, so that an outage cannot fill the memory. */
 const mostKept = 10_000
 
+/** What is invalidated, as the store names it. */
+export interface Concerned {
+  readonly of: 'key' | 'tag'
+  readonly name: string
+}
+
 /** An invalidation, with the error of its last attempt. */
-interface Kept {
+interface Kept extends Concerned {
   readonly how: Invalidation
+  /** When it was asked for, by the clock. */
+  readonly at: number
   readonly error: CacheError
 }
 
@@ -18,16 +27,18 @@ interface Kept {
  * times a second, and at once when the store answers again.
  */
 export class PendingInvalidations {
-  readonly #invalidate: (key: string, how: Invalidation) => Promise<void>
+  readonly #invalidate: (target: Concerned, how: Invalidation) => Promise<void>
   readonly #clock: Clock
   readonly #events: Events
-  /** By key. */
+  /** By key or tag. */
   readonly #backlog: Backlog<Kept>
   #since = 0
+  /** How many the store has received so far. */
+  #received = 0
   #carriedOut = 0
 
   constructor(options: {
-    invalidate: (key: string, how: Invalidation) => Promise<void>
+    invalidate: (target: Concerned, how: Invalidation) => Promise<void>
     clock: Clock
     events: Events
   }) {
@@ -36,7 +47,7 @@ export class PendingInvalidations {
     this.#events = options.events
     this.#backlog = new Backlog({
       most: mostKept,
-      send: (key, kept) => this.#carryOut(key, kept),
+      send: (id, kept) => this.#carryOut(id, kept),
       onSuccess: () => this.#sayReplayed(),
       clock: options.clock,
     })
@@ -52,30 +63,60 @@ export class PendingInvalidations {
    * none.
    */
   reasonFor(key: string): CacheError | undefined {
-    return this.#backlog.size === 0 ? undefined : this.#backlog.get(key)?.error
+    return this.#backlog.size === 0 ? undefined : this.#get({ of: 'key', name: key })?.error
   }
 
-  /** How a key is to be invalidated now: a hard invalidation that is kept wins over a soft one. */
-  howFor(key: string, how: Invalidation): Invalidation {
-    return this.#backlog.get(key)?.how === 'hard' ? 'hard' : how
+  /** The reason why a value with these tags must be neither given to a caller nor stored; `undefined` if there is none. */
+  reasonForTags(tags: readonly string[] = []): CacheError | undefined {
+    if (this.#backlog.size === 0) return undefined
+    for (const name of tags) {
+      const kept = this.#get({ of: 'tag', name })
+      if (kept !== undefined) return kept.error
+    }
+    return undefined
+  }
+
+  /** A moment for `reasonSince`; `null` if nothing is kept at it. */
+  get moment(): number | null {
+    return this.#backlog.size === 0 ? null : this.#received
+  }
+
+  /**
+   * As `reasonForTags`, for a value that was read since a moment. If the store has received invalidations meanwhile, the
+   * value may be from before.
+   */
+  reasonSince(moment: number, { tags }: Pick<Entry, 'tags'>): CacheError | undefined {
+    if (tags.length === 0) return undefined
+    return moment === this.#received ? this.reasonForTags(tags) : overtaken()
+  }
+
+  /** How something is to be invalidated now: by the stricter of an invalidation that is kept and one that is asked for. */
+  howFor(target: Concerned, how: Invalidation): Invalidation {
+    const kept = this.#get(target)
+    return kept === undefined ? how : stricter(this.#now(kept), how)
   }
 
   /** Keeps an invalidation; returns `false` if there are too many. */
-  keep(key: string, how: Invalidation, error: CacheError): boolean {
+  keep(target: Concerned, how: Invalidation, error: CacheError): boolean {
     if (this.#backlog.size === 0) this.#since = this.#clock.now()
-    if (!this.#backlog.add(key, { how: this.howFor(key, how), error })) return false
+    if (!this.#backlog.add(idOf(target), { ...target, how: this.howFor(target, how), at: this.#clock.now(), error }))
+      return false
     this.#events.emit('kept', { invalidations: this.#backlog.size, error })
     return true
   }
 
+  /** The invalidation of a target that is kept now; `undefined` if there is none. */
+  of(target: Concerned): Kept | undefined {
+    return this.#backlog.size === 0 ? undefined : this.#get(target)
+  }
+
   /**
    * Drops an invalidation because another write has reached the store.
-   * @param why the result of `why` when that write was sent: an invalidation that was kept since then may be the later
+   * @param before the result of `of` when that write was sent: an invalidation that was kept since then may be the later
    *   one
    */
-  forget(key: string, why: CacheError | undefined): void {
-    const kept = this.#backlog.get(key)
-    if (kept !== undefined && kept.error === why) this.#backlog.delete(key, kept)
+  forget(before: Kept | undefined): void {
+    if (before !== undefined) this.#backlog.delete(idOf(before), before)
   }
 
   /** Repeats all of them, in order, until one fails; resolves when the round is over. */
@@ -87,14 +128,26 @@ export class PendingInvalidations {
     this.#backlog.stop()
   }
 
-  async #carryOut(key: string, kept: Kept): Promise<boolean> {
+  #get(target: Concerned): Kept | undefined {
+    return this.#backlog.get(idOf(target))
+  }
+
+  /** How it is to be carried out now: its time has gone on. */
+  #now({ how, at }: Kept): Invalidation {
+    if (typeof how !== 'number') return how
+    const left = how - (this.#clock.now() - at)
+    return left > 0 ? left : 'hard'
+  }
+
+  async #carryOut(id: string, kept: Kept): Promise<boolean> {
     try {
-      await this.#invalidate(key, kept.how)
+      await this.#invalidate(kept, this.#now(kept))
     } catch {
       return false
     }
-    // The key may have been invalidated again meanwhile, after this invalidation was carried out.
-    if (this.#backlog.get(key) === kept) this.#carriedOut++
+    this.#received++
+    // It may have been invalidated again meanwhile, after this invalidation was carried out.
+    if (this.#backlog.get(id) === kept) this.#carriedOut++
     return true
   }
 
@@ -103,4 +156,17 @@ export class PendingInvalidations {
     this.#events.emit('replayed', { invalidations: this.#carriedOut, after: this.#clock.now() - this.#since })
     this.#carriedOut = 0
   }
+}
+
+/** The stricter of two: that after which values are served for less long. */
+export function stricter(one: Invalidation, other: Invalidation): Invalidation {
+  return withinOf(one) < withinOf(other) ? one : other
+}
+
+function idOf({ of, name }: Concerned): string {
+  return `${of} ${name}`
+}
+
+function overtaken(): CacheError {
+  return new CacheError('STORE_UNAVAILABLE', 'An invalidation was carried out while a value was read')
 }

@@ -51,6 +51,8 @@ export interface CacheEvents {
    * present if softly.
    */
   invalidatePrefix: { prefix: string; soft?: true }
+  /** `clear` of a cache without `prefixes` has invalidated so many keys by now. */
+  clearing: { keys: number }
   /**
    * A command to the store failed or was not answered in time. While the circuit breaker is open, no command is sent.
    */
@@ -96,6 +98,7 @@ const names: Record<keyof CacheEvents, true> = {
   invalidate: true,
   invalidateTags: true,
   invalidatePrefix: true,
+  clearing: true,
   storeFailure: true,
   degraded: true,
   recovered: true,
@@ -111,12 +114,17 @@ const names: Record<keyof CacheEvents, true> = {
 /** The names of all events. */
 export const eventNames: readonly (keyof CacheEvents)[] = Object.keys(names) as (keyof CacheEvents)[]
 
+/** The codes of what layers above the cache find, of which `docs/warnings.md` has a row each. */
+export type AdviceCode = 'HERDLESS_COOKIES' | 'HERDLESS_MAX_AGE'
+
 /** Watches a cache without counting as a listener. */
 export interface EventWatch {
   /** What to do at an event, after its listeners. */
   readonly at: { readonly [Name in keyof CacheEvents]?: (event: CacheEvents[Name]) => void }
   /** Receives each new `ttl` of an option or a call that is a number, in milliseconds. */
   numericTtl(ms: number): void
+  /** Receives what somebody should be told who uses a layer above the cache. */
+  advise(code: AdviceCode, message: string): void
   /** The cache closes. */
   end(): void
 }
@@ -159,6 +167,11 @@ export class Events {
   /** A `ttl` was given in this form, or none. */
   ttlGiven(ttl: unknown): void {
     if (typeof ttl === 'number') this.#watch?.numericTtl(ttl)
+  }
+
+  /** Says what somebody should be told who uses a layer above the cache. */
+  advise(code: AdviceCode, message: string): void {
+    this.#watch?.advise(code, message)
   }
 
   /** The statistics, which are counted with or without listeners. */

@@ -125,10 +125,20 @@ export interface SetOptions extends Pick<LoadOptions, 'ttl' | 'grace' | 'jitter'
   readonly schema?: Schema | undefined
 }
 
+/** The options of `expire`. */
+export interface ExpireOptions extends VersionOptions {
+  /** How long the value may be served stale at most, if its `grace` is longer. Default: its `grace` alone says. */
+  readonly within?: Duration | undefined
+}
+
 /** The options of `invalidateTags`, `invalidatePrefix` and `clear`. */
 export interface InvalidateOptions {
   /** Whether to end the ttl of the values, as `expire` does, instead of voiding them. Default `false`. */
   readonly soft?: boolean | undefined
+  /**
+   * With `soft`, how long a value may be served stale at most, if its `grace` is longer. Default: its `grace` alone says.
+   */
+  readonly within?: Duration | undefined
 }
 
 /** The options of `close`. */
@@ -168,7 +178,7 @@ export interface CacheOptions extends LoadOptions {
   readonly maxQueuedLoads?: number | undefined
   /**
    * If an invalidation fails: `'throw'` STORE_UNAVAILABLE (default), or `'replay'`: keep it in this process, keep
-   * callers here from reading the key, and carry it out when the store answers again.
+   * callers here from what it concerns, and carry it out when the store answers again.
    */
   readonly onInvalidateFailure?: 'throw' | 'replay' | undefined
   /** How long the store may take to answer a command before it counts as away. Default 500 ms. */

@@ -30,7 +30,9 @@ import type {
   CacheOptions,
   CallOptions,
   CloseOptions,
+  ExpireOptions,
   InvalidateOptions,
+  VersionOptions,
   LoadOptions,
   PeekOptions,
   SetOptions,
@@ -258,15 +260,24 @@ export function refineSetPlan(plan: Plan, options: SetOptions): Plan {
   return { ...plan, ...versioned(plan, checkOptions('set', options, setChecks)) }
 }
 
-const invalidateChecks = { soft: boolean }
+const invalidateChecks = { soft: boolean, within: timeout(1) }
 
 /**
  * How `invalidateTags`, `invalidatePrefix` or `clear` invalidates.
  * @param who the method
  */
 export function invalidationOf(who: string, options: InvalidateOptions = {}): Invalidation {
-  const { soft = false }: InvalidateOptions = checkOptions(who, options, invalidateChecks)
-  return soft ? 'soft' : 'hard'
+  const { soft = false, within }: { soft?: boolean; within?: number } = checkOptions(who, options, invalidateChecks)
+  if (within !== undefined && !soft) throw new TypeError(`Expected \`soft: true\` beside \`within\` for ${who}`)
+  return soft ? (within ?? 'soft') : 'hard'
+}
+
+const expireChecks = { version: checkedVersion, within: timeout(1) }
+
+/** The version that `expire` names, and how it invalidates. */
+export function expiryOf(options: ExpireOptions = {}): readonly [Invalidation, VersionOptions] {
+  const { within = 'soft', ...version }: { within?: Invalidation } = checkOptions('expire', options, expireChecks)
+  return [within, version]
 }
 
 const closeChecks = { timeout: timeout(0) }

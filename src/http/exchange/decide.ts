@@ -99,6 +99,16 @@ export class Decider {
     return { to: 'pass', why, names }
   }
 
+  /**
+   * Whether `send`, which is behind `sendFile`, has said how long an answer is fresh, because it was not told, so that
+   * the `ttl` of the options does not hold for it.
+   */
+  isUntold({ lines }: Head): boolean {
+    const fields = fieldsOf(lines)
+    if (fieldOf(fields, 'cache-control') !== 'public, max-age=0' || !('accept-ranges' in fields)) return false
+    return (this.#plan.ttl(this.#request) ?? 0) !== 0
+  }
+
   /** The inputs that select the response as far as known before its head; `'*'` if they cannot be part of a key. */
   namesSoFar(seen: SeenFields): readonly string[] | '*' {
     return this.#names({}, seen)

@@ -19,6 +19,13 @@ import { WatchedRequest } from '../watch/watched-request.ts'
 
 const none: ReadonlySet<string> = new Set()
 
+const fileAdvice = [
+  'HERDLESS_MAX_AGE',
+  'A file was sent with `max-age=0`, as `sendFile` does unless it is told otherwise: its response is stored, and revalidated ' +
+    'at each request, whatever `ttl` the options have. Say how long it holds, `sendFile(path, { maxAge: 60_000 })`, ' +
+    'or leave it to the cache, `sendFile(path, { cacheControl: false })`',
+] as const
+
 /** What a run is about. */
 export interface RunAbout {
   /** The reason why the handler runs. */
@@ -332,6 +339,7 @@ export class Run {
     const decision = this.#isLeft ? this.#passed('stacked') : decided
     this.#decision = decision
     if (decision.to === 'pass') this.#pass()
+    if (decision.to === 'store' && this.#decider.isUntold(head)) this.#shared.sibling.events.advise(...fileAdvice)
     if (this.#isBehind || decision.to === 'drop' || decision.to === 'store again') return { to: 'nobody' }
     const course = { to: 'client', with: this.#said(decision), late: (name: string) => this.#refuse(name) } as const
     // The conditions and the range of the request were hidden from the handler.

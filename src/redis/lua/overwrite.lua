@@ -1,7 +1,8 @@
 -- Write or delete a value or end its ttl, and void the load of its key, be it under way or failed.
 -- KEYS  1 value   2 lease   3 list of processes with copies, if on this server
 -- ARGV  1 token of the new value, '' to delete
---       2 payload   3 ttl, ms; 'soft' to end the ttl of the value that there is   4 grace, ms
+--       2 payload   3 ttl, ms; 'soft' to end the ttl of the value that there is
+--       4 grace, ms; after 'soft' for how long the value may be served at most, '' if its grace alone says
 --       5 when it was sent, by this server's clock, ms, '' if not known: freshness counts from there
 --       6 how late it may arrive, ms, '' for ever: later, its sender has given up, and others may have written since
 --       7 flags of the value
@@ -23,7 +24,7 @@ local function softened()
   local freshUntil, staleUntil = struct.unpack('>I6I6', value, 25)
   local grace = staleUntil - freshUntil
   freshUntil = math.min(freshUntil, now)
-  staleUntil = freshUntil + grace
+  staleUntil = math.min(freshUntil + grace, now + (tonumber(ARGV[4]) or grace))
   if grace <= 0 or staleUntil <= now then return false end
   -- Flag 2: no clock, and no wait for the load that wrote it, makes it fresh again.
   local flags = string.byte(value, 2)

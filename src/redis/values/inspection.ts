@@ -1,8 +1,9 @@
 import * as scripts from '../scripts.ts'
 import type { Inspection, Seen, SeenLease } from '../../core/contract/store.ts'
 import { type RedisPort, isYes } from '../connection/port.ts'
+import { namespaceOf } from '../../core/entry/tags.ts'
 import { entryIn } from './entry.ts'
-import { keyOfLease, leaseKey, leasePattern, valueKey } from './keys.ts'
+import { keyOfLease, keyOfValue, leaseKey, leasePattern, valueKey, valuePattern } from './keys.ts'
 import { runScript } from '../connection/run-script.ts'
 import { failedIn } from './outcome.ts'
 import type { Voidable, Tags } from './tags.ts'
@@ -40,20 +41,30 @@ export class RedisInspection implements Inspection {
 
   /** Scans all keys on all masters: an index of leases would cost every load. */
   async *leases(prefix: string): AsyncGenerator<readonly SeenLease[], void> {
-    const { keyPrefix } = this.#client
-    const pattern = leasePattern(prefix, keyPrefix)
     // A scan may return a key twice, and a slot may move between masters.
     const named = new Set<string>()
+    for await (const names of this.names(prefix, 'loads')) {
+      const keys = names.filter((key) => !named.has(key))
+      for (const key of keys) named.add(key)
+      const looked = await Promise.all(keys.map((key) => this.#look(key, [leaseKey(key)])))
+      yield looked.flatMap(({ lease }) => lease ?? [])
+    }
+  }
+
+  async *names(prefix: string, of: 'loads' | 'values'): AsyncGenerator<readonly string[], void> {
+    const { keyPrefix } = this.#client
+    const [pattern, type, keyOf] =
+      of === 'loads'
+        ? [leasePattern(prefix, keyPrefix), 'hash', keyOfLease]
+        : [valuePattern(prefix, keyPrefix), 'string', keyOfValue]
     for (const server of this.#client.nodes()) {
       let cursor = '0'
       do {
-        const args = [cursor, 'MATCH', pattern, 'COUNT', step, 'TYPE', 'hash']
+        const args = [cursor, 'MATCH', pattern, 'COUNT', step, 'TYPE', type]
         const [next, names] = (await server.call('scan', args)) as [unknown, readonly unknown[]]
         cursor = String(next)
-        const keys = names.map((name) => keyOfLease(String(name), keyPrefix)).filter((key) => !named.has(key))
-        for (const key of keys) named.add(key)
-        const looked = await Promise.all(keys.map((key) => this.#look(key, [leaseKey(key)])))
-        yield looked.flatMap(({ lease }) => lease ?? [])
+        // The epoch of the namespace has the name of a value without a key.
+        yield names.map((name) => keyOf(String(name), keyPrefix)).filter((key) => key !== namespaceOf(key))
       } while (cursor !== '0')
     }
   }

@@ -33,14 +33,19 @@ export function leasePattern(prefix: string, keyPrefix: string): string {
   return `${literal(`${keyPrefix}{${prefix}`)}*}:lease`
 }
 
-/** The Redis pattern of all values whose keys begin with `prefix`, for a client without a key prefix. */
-export function valuePattern(prefix: string): string {
-  return `${literal(`{${prefix}`)}*}`
+/** The Redis pattern of all values whose keys begin with `prefix`; it must include the client's key prefix. */
+export function valuePattern(prefix: string, keyPrefix: string): string {
+  return `${literal(`${keyPrefix}{${prefix}`)}*}`
 }
 
 /** A pattern that a text matches, and no other. */
 function literal(text: string): string {
   return text.replaceAll(/[\\*?[\]]/g, String.raw`\$&`)
+}
+
+/** The key of a value by the name of the value in Redis. */
+export function keyOfValue(name: string, keyPrefix: string): string {
+  return name.slice(keyPrefix.length + 1, -1)
 }
 
 /** The key of a lease by the name of the lease in Redis. */

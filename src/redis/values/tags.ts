@@ -1,7 +1,15 @@
 import { LRUCache } from 'lru-cache'
 import { systemClock } from '../../core/time/clock.ts'
 import { withDeadline } from '../../core/time/deadline.ts'
-import { asInvalidated, endOfTtl, epochsIn, inspected, tagKept, type TagEpochs } from '../../core/entry/tags.ts'
+import {
+  asInvalidated,
+  endsOf,
+  epochsIn,
+  inspected,
+  isTouched,
+  tagKept,
+  type TagEpochs,
+} from '../../core/entry/tags.ts'
 import { ignoreRejection } from '../../core/errors.ts'
 import type { Entry, Invalidation } from '../../core/contract/store.ts'
 import type { RedisPort } from '../connection/port.ts'
@@ -55,12 +63,12 @@ export class Tags {
     this.#known.set(key, tags)
     const more = tags.filter((tag) => !epochs.has(tag))
     const all = more.length === 0 ? epochs : new Map([...epochs, ...this.#read(more)])
-    return asInvalidated(entry, endOfTtl(since, await foundOf(tags, all)), entry.seenAt)
+    return asInvalidated(entry, endsOf(since, await foundOf(tags, all)), entry.seenAt)
   }
 
   /** Whether an invalidation of one of its tags has lifted an error. */
   async haveLifted({ tags, since }: Voidable): Promise<boolean> {
-    return endOfTtl(since, await foundOf(tags, this.#read(tags))) < Number.POSITIVE_INFINITY
+    return isTouched(endsOf(since, await foundOf(tags, this.#read(tags))))
   }
 
   /** As `inspected`. */
@@ -104,7 +112,8 @@ export class Tags {
   async invalidate(tags: readonly string[], how: Invalidation): Promise<boolean> {
     const name = tags[0] as string
     const keys = [epochKey(name), copiesKey(name), ...tags.map(tagKey)]
-    return Number(await runScript(this.#client, scripts.invalidateTags, keys, [tagKept, how])) === 1
+    const args = typeof how === 'number' ? ['soft', Math.ceil(how)] : [how, '']
+    return Number(await runScript(this.#client, scripts.invalidateTags, keys, [tagKept, ...args])) === 1
   }
 
   #read(tags: readonly string[]): Map<string, Promise<TagEpochs | null>> {

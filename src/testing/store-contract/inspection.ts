@@ -190,7 +190,33 @@ export const listedLeases: readonly ContractTest[] = [
       assert.deepEqual(await list(scene, scene.b, `${scene.prefix}another`), [])
     },
   },
+  {
+    title: 'the keys that have a load or its outcome are listed, and those that have a value',
+    async run(scene) {
+      const [underWay, failed] = [scene.key('*?[a]\\'), scene.key()]
+      const [loaded, written] = [scene.key(), scene.key()]
+      await scene.lease(scene.a, underWay)
+      await scene.a.fail(await scene.lease(scene.a, failed), failure, 30_000)
+      await scene.load(scene.a, loaded, value('v', { tags: [scene.key('tag')] }))
+      await scene.set(scene.a, written, value('v'))
+      for (const store of scene.stores) {
+        assert.deepEqual(new Set(await names(scene, store, 'loads')), new Set([underWay, failed]))
+        assert.deepEqual(new Set(await names(scene, store, 'values')), new Set([loaded, written]))
+      }
+    },
+  },
 ]
+
+async function names(scene: Scene, store: Store, what: 'loads' | 'values'): Promise<string[]> {
+  const steps = of(store).names?.(scene.prefix, what)
+  assert(steps !== undefined, 'Expected an inspection that lists keys, or `inspects` to be keys')
+  const all: string[] = []
+  for (;;) {
+    const step = await scene.inTime(steps.next(), 'a step of the listing is answered')
+    if (step.done === true) return all
+    all.push(...step.value)
+  }
+}
 
 function of(store: Store): Inspection {
   assert(store.inspection !== undefined, 'Expected a store with an inspection, or `inspects` to be none')

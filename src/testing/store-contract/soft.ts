@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import type { Entry, Store } from '../../core/contract/store.ts'
+import type { Entry, Invalidation, Store } from '../../core/contract/store.ts'
 import { changedWhileLoaded } from './changed-while-loaded.ts'
 import { expected, failure, found, gone, holds, value, type ContractTest, type Scene } from './scene.ts'
 
@@ -18,12 +18,12 @@ function stale(entry: Entry | null, text: string, grace: number): void {
 /** The ways to make a value stale: by its key, and by one of its tags. */
 interface Way {
   readonly by: string
-  readonly soften: (store: Store, key: string, tag: string) => Promise<void>
+  readonly soften: (store: Store, key: string, tag: string, how?: Invalidation) => Promise<void>
 }
 
 const ways: readonly Way[] = [
-  { by: 'its key', soften: (store, key) => store.invalidate(key, 'soft') },
-  { by: 'its tag', soften: (store, _, tag) => store.invalidateTags([tag], 'soft') },
+  { by: 'its key', soften: (store, key, _, how = 'soft') => store.invalidate(key, how) },
+  { by: 'its tag', soften: (store, _, tag, how = 'soft') => store.invalidateTags([tag], how) },
 ]
 
 /** The same test for each way. */
@@ -198,6 +198,44 @@ export const soft: readonly ContractTest[] = [
       for (const store of scene.stores) gone(await store.read(key))
     },
   },
+  ...each('a soft invalidation by $by with a bound ends the life of a value, and no later', async (scene, way) => {
+    for (const [within, served] of [
+      [20_000, 20_000],
+      [60_000, 40_000],
+    ] as const) {
+      const [key, tag] = [scene.key(), scene.key()]
+      await scene.load(scene.a, key, value('v', { tags: [tag], grace: 40_000 }))
+      await way.soften(scene.b, key, tag, within)
+      for (const store of scene.stores) {
+        const { freshFor, staleFor } = found(await store.read(key))
+        assert(freshFor <= 0, `it is fresh for another ${freshFor} ms`)
+        assert(Math.abs(staleFor - served) < doubt, `it may be served for ${staleFor} of ${served} ms`)
+      }
+    }
+  }),
+  ...each('a bound of a soft invalidation by $by holds, whatever a later one says', async (scene, way) => {
+    for (const within of ['soft', 30_000, 10_000] as const) {
+      const [key, tag] = [scene.key(), scene.key()]
+      await scene.load(scene.a, key, value('v', { tags: [tag], grace: 40_000 }))
+      await way.soften(scene.b, key, tag, 20_000)
+      await way.soften(scene.a, key, tag, within)
+      const { staleFor } = found(await scene.b.read(key))
+      const most = within === 10_000 ? within : 20_000
+      assert(Math.abs(staleFor - most) < doubt, `it may be served for ${staleFor} of ${most} ms`)
+    }
+  }),
+  ...each('a value is gone at the bound of a soft invalidation by $by, also after a later one', async (scene, way) => {
+    const [key, tag] = [scene.key(), scene.key()]
+    await scene.load(scene.a, key, value('v', { tags: [tag], grace: 40_000 }))
+    await way.soften(scene.b, key, tag, 50)
+    await scene.until('it is gone', async () => {
+      const entry = await scene.a.read(key)
+      return entry === null || entry.staleFor <= 0 || undefined
+    })
+    assert.equal(expected(await scene.claim(scene.b, key), 'lease').stale, null)
+    await way.soften(scene.a, key, tag)
+    for (const store of scene.stores) gone(await store.read(key))
+  }),
   {
     title: 'many expire and load at once, and no value is fresh whose load began before a soft invalidation',
     async run(scene) {

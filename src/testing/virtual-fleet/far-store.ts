@@ -19,7 +19,7 @@ import type {
 export type FarCommand =
   | ('read' | 'claim' | 'fill' | 'fail' | 'pass' | 'release' | 'renew')
   | ('set' | 'invalidate' | 'invalidateTags' | 'ping')
-  | ('look' | 'leases' | 'breakLease' | 'permits')
+  | ('look' | 'leases' | 'names' | 'breakLease' | 'permits')
 
 /** Another store behind a network that may delay, lose or repeat commands, answers and messages. */
 export abstract class FarStore implements Store {
@@ -41,6 +41,11 @@ export abstract class FarStore implements Store {
         const steps = inspection.leases?.(prefix)
         if (steps === undefined) throw new Error('Expected a store that lists its leases')
         return { next: () => this.carry('leases', prefix, () => steps.next()) }
+      },
+      names: (prefix, of) => {
+        const steps = inspection.names?.(prefix, of)
+        if (steps === undefined) throw new Error('Expected a store that lists its keys')
+        return { next: () => this.carry('names', prefix, () => steps.next()) }
       },
       breakLease: (key, token) => this.carry('breakLease', key, () => inspection.breakLease(key, token)),
     }

@@ -23,6 +23,36 @@ async function filled(options: CacheOptions = {}): Promise<Fleet & { source: Sou
 
 const old = valued('old')
 
+describe('the bound of a soft invalidation', () => {
+  const bounded: readonly (readonly [string, (cache: Cache, within: '20s') => Promise<void>])[] = [
+    ['expire', (cache, within) => cache.expire('p:k', { within })],
+    ['invalidateTags', (cache, within) => cache.invalidateTags(['t'], { soft: true, within })],
+    ['invalidatePrefix', (cache, within) => cache.invalidatePrefix('p:', { soft: true, within })],
+    ['clear', (cache, within) => cache.clear({ soft: true, within })],
+  ]
+
+  test.for(bounded)('of %s ends the life of the value before its grace does', async ([, soften]) => {
+    const { a, b, clock, source } = await filled()
+    await soften(b, '20s')
+    await clock.advance(19_999)
+    expect(await a.peek('p:k')).toMatchObject({ state: 'stale', value: 'old' })
+    await clock.advance(1)
+    expect(await a.peek('p:k')).toEqual({ state: 'missing' })
+    const late = await asked(a.getOrLoad('p:k', source.loader))
+    expect(late).toEqual(pending)
+    await source.resolve(0, 'new')
+    expect(late).toEqual(valued('new'))
+  })
+
+  test.for([
+    [{ within: '1m' }, 'Expected `soft: true` beside `within` for invalidateTags'],
+    [{ soft: true, within: 0 }, 'Expected'],
+  ] as const)('is refused in %j', async ([options, message]) => {
+    const { a } = await filled()
+    await expect(a.invalidateTags(['t'], options)).rejects.toThrow(message)
+  })
+})
+
 describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
   test('all are served the stale value while one of the fleet refreshes it', async () => {
     const { a, b, all, source } = await filled()

@@ -214,6 +214,141 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
   })
 })
 
+describe('with it, an invalidation of tags or a prefix', () => {
+  const tagged = { tags: ['x'] }
+
+  test('during an outage resolves, and is carried out when the store is back (rule 12)', async () => {
+    const all = keeping()
+    const { a, b, ways, heard, clock } = all
+    await b.set('k', 'old', tagged)
+    await b.set('other', 'old', { tags: ['y'] })
+    await silent(all)
+    expect(await asked(a.invalidateTags(['x', 'z']))).toEqual(done)
+    expect((await b.peek('k')).state).toBe('fresh')
+    ways.a.thaw()
+    await clock.advance(1_000)
+    expect([(await b.peek('k')).state, (await b.peek('other')).state]).toEqual(['missing', 'fresh'])
+    expect(heard).toEqual([
+      ['kept', { invalidations: 1 }, 'STORE_UNAVAILABLE'],
+      ['kept', { invalidations: 2 }, 'STORE_UNAVAILABLE'],
+      ['replayed', { invalidations: 2, after: 0 }],
+    ])
+  })
+
+  test('keeps its own process from reading what it has declared void, and nothing else (rule 4)', async () => {
+    const { a, b, ways, value, clock } = keeping()
+    await b.set('k', 'old', tagged)
+    await b.set('other', 'old', { tags: ['y'] })
+    ways.a.mode = 'failing'
+    await a.invalidateTags(['x'])
+    ways.a.mode = 'answering'
+    // The store answers, and still has the old value.
+    expect([await value(a), await value(a, 'other')]).toEqual(['load 1', 'old'])
+    expect(await a.getOrLoadMany(['k', 'other'], (keys) => keys.map(() => 'loaded'))).toEqual(['loaded', 'old'])
+    await clock.advance(250)
+    expect(await value(a)).toBe('load 2')
+  })
+
+  test('of a claim: a fresh or a stale value, and one that another process loads (rule 4)', async () => {
+    const { a, b, ways, value, clock } = keeping()
+    const { source } = await loading(b, tagged)
+    ways.a.mode = 'failing'
+    await a.invalidateTags(['x'])
+    ways.a.mode = 'answering'
+    const waiting = await asked(a.getOrLoad('k', () => 'of a'))
+    await source.resolve(0, 'old')
+    expect(waiting).toEqual(valued('of a'))
+    await b.set('stale', 'old', { ...tagged, ttl: 100, grace: '1m' })
+    await clock.advance(100)
+    expect(await value(a, 'stale')).toBe('load 1')
+  })
+
+  test.for(['prefix', 'everything'])('of %s is kept likewise', async (what) => {
+    const { a, b, ways, clock } = fleet({ onInvalidateFailure: 'replay', prefixes: '/' })
+    await b.set('p/k', 'old')
+    ways.a.mode = 'failing'
+    await (what === 'prefix' ? a.invalidatePrefix('p/') : a.clear())
+    ways.a.mode = 'answering'
+    expect(await a.getOrLoad('p/k', () => 'new')).toBe('new')
+    expect(await b.getOrLoad('p/k', () => 'newer')).toBe('old')
+    await clock.advance(250)
+    expect(await b.getOrLoad('p/k', () => 'newest')).toBe('newest')
+  })
+
+  test('voids what was loaded here before it, for those who ask after it (rule 4)', async () => {
+    const { a, b, ways, clock } = keeping()
+    const { source, answer: before } = await loading(a, tagged)
+    ways.a.mode = 'failing'
+    await a.invalidateTags(['x'])
+    ways.a.mode = 'answering'
+    const after = await asked(a.getOrLoad('k', source.loader, tagged))
+    await source.resolve(0, 'old')
+    expect(before).toEqual(valued('old'))
+    expect((await b.peek('k')).state).toBe('missing')
+    await source.resolve(1, 'new')
+    expect(after).toEqual(valued('new'))
+    await clock.advance(250)
+    expect((await a.peek('k')).state).not.toBe('stale')
+  })
+
+  test('that is carried out while a value is read keeps that value from the caller (rule 4)', async () => {
+    const { a, b, ways, clock } = keeping()
+    await b.set('k', 'old', tagged)
+    ways.a.mode = 'failing'
+    await a.invalidateTags(['x'])
+    ways.a.mode = 'answering'
+    const go = ways.a.hold('read', 'after')
+    const answer = await asked(a.getOrLoad('k', () => 'new'))
+    await clock.advance(250)
+    go()
+    await settled()
+    expect(answer).toEqual(valued('new'))
+  })
+
+  test('that is soft is not made hard, and a hard one that is kept wins', async () => {
+    const { a, b, ways, clock } = keeping()
+    await b.set('soft', 'old', { ...tagged, grace: '1m' })
+    await b.set('hard', 'old', { tags: ['y'], grace: '1m' })
+    ways.a.mode = 'failing'
+    await a.invalidateTags(['x'], { soft: true })
+    await a.invalidateTags(['y'])
+    ways.a.mode = 'answering'
+    await a.invalidateTags(['y'], { soft: true })
+    await clock.advance(250)
+    const answers = ['soft', 'hard'].map((key) => b.getOrLoad(key, () => 'new', { grace: '1m' }))
+    expect(await Promise.all(answers)).toEqual(['old', 'new'])
+  })
+
+  test('with a bound counts it from when it was asked for, and is hard once that is over', async () => {
+    const { a, ways, clock } = keeping()
+    const sent: unknown[] = []
+    const invalidate = ways.a.invalidate.bind(ways.a)
+    ways.a.invalidate = (key, how) => {
+      sent.push(how)
+      return invalidate(key, how)
+    }
+    for (const within of ['1s', '100ms'] as const) {
+      ways.a.mode = 'failing'
+      await a.expire('k', { within })
+      ways.a.mode = 'answering'
+      await clock.advance(250)
+    }
+    expect(sent).toEqual([1_000, 750, 100, 'hard'])
+  })
+
+  test('that succeeds makes one that is kept moot', async () => {
+    const { a, b, ways, value, clock } = keeping()
+    ways.a.mode = 'failing'
+    await a.invalidateTags(['x'])
+    ways.a.mode = 'answering'
+    await a.invalidateTags(['x'])
+    await b.set('k', 'set', tagged)
+    expect(await value(a)).toBe('set')
+    await clock.advance(1_000)
+    expect(await value(a)).toBe('set')
+  })
+})
+
 test('without it, a failed invalidation is rejected and nothing of it is kept (rule 12)', async () => {
   const { a, ways, clock } = fleet()
   ways.a.mode = 'failing'
