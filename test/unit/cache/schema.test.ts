@@ -315,7 +315,7 @@ describe('calls of one key with different schemas', () => {
   })
 
   test('do not share a load without the store', async () => {
-    const { a, ways } = fleet()
+    const { a, ways } = fleet({ bridge: 0 })
     ways.a.mode = 'failing'
     const source = new Source<typeof tea>()
     const ask = (schema: Schema): Promise<Answer<unknown>> => asked(a.getOrLoad('k', source.loader, { schema }))
