@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { describe, expect, test } from 'vitest'
+import { createClient } from 'redis'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { checkout } from '../../tools/command.mjs'
 import { until } from '../../tools/until.mjs'
 import { createCache, type Cache, type CacheOptions } from '../../src/index.ts'
@@ -226,14 +227,31 @@ describe('the settings of the client', () => {
     expect(with100ms.heard).toEqual(['storeFailure', 'storeFailure', 'storeFailure'])
   })
 
-  test('without its offline queue a process begins with a load of its own', async () => {
+  test.for([
+    ['with its offline queue', {}],
+    ['without it', { enableOfflineQueue: false }],
+    ['without it, and connects late', { enableOfflineQueue: false, lazyConnect: true }],
+  ] as const)('%s a process waits for its first connection', async ([, settings]) => {
     await using server = await startRedis()
-    await using with_ = use(addressOf(server))
-    await with_.cache.getOrLoad('with', () => 1)
-    await using without = use({ ...addressOf(server), enableOfflineQueue: false })
-    await without.cache.getOrLoad('without', () => 1)
-    expect([with_.unleased, without.unleased]).toEqual([[], ['without']])
-    expect(await server.client.exists('{shop:with}', '{shop:without}')).toBe(1)
+    await using user = use({ ...addressOf(server), ...settings })
+    await user.cache.getOrLoad('key', () => 1)
+    expect(user.unleased).toEqual([])
+    expect(await server.client.exists('{shop:key}')).toBe(1)
+  })
+
+  test('without its offline queue a process of node-redis waits for its first connection, too', async () => {
+    await using server = await startRedis()
+    const client = createClient({ url: server.url, disableOfflineQueue: true })
+    client.on('error', () => {})
+    onTestFinished(() => client.destroy())
+    const connecting = client.connect()
+    const cache = createCache({ store: redisStore(client), namespace: 'shop' })
+    onTestFinished(() => cache.close())
+    const unleased: string[] = []
+    cache.on('load', ({ key, leased }) => void (leased || unleased.push(key)))
+    await cache.getOrLoad('key', () => 1)
+    await connecting
+    expect(unleased).toEqual([])
   })
 })
 

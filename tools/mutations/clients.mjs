@@ -5,6 +5,14 @@
  */
 export const clientMutations = [
   {
+    name: 'a client without an offline queue that connects counts as away',
+    rule: null,
+    file: 'src/redis/clients/ioredis.ts',
+    from: 'if (enableOfflineQueue === false)',
+    to: 'if (enableOfflineQueue === 0)',
+    tests: ['test/integration/production.test.ts'],
+  },
+  {
     name: 'node-redis is not asked for binary replies',
     rule: null,
     file: 'src/redis/clients/node-redis-kinds.ts',

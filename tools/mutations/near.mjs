@@ -5,6 +5,14 @@
  */
 export const nearMutations = [
   {
+    name: 'what a loader has returned is frozen only on a hit',
+    rule: null,
+    file: 'src/core/flight/key-flight.ts',
+    from: "if (answer.state === 'value') this.parts.near?.harden(answer.value)",
+    to: '',
+    tests: ['test/unit/near/hardened.test.ts'],
+  },
+  {
     name: 'a change does not wait until its copies are let go',
     rule: 4,
     file: 'src/redis/values/coherence.ts',

@@ -70,6 +70,7 @@ export type Expected = symbol
  */
 export class Near implements Copies {
   readonly #plan: NearPlan
+  readonly #hardens: boolean
   readonly #keyIn: (name: string) => string | null
   readonly #codec: Codec
   readonly #events: Events
@@ -84,6 +85,7 @@ export class Near implements Copies {
    */
   constructor(plan: NearPlan, watch: NonNullable<Store['watch']>, { keyspace, clock, codec, events }: NearParts) {
     this.#plan = plan
+    this.#hardens = plan.values === 'frozen' && process.env['NODE_ENV'] !== 'production'
     this.#keyIn = (name) => keyspace.keyIn(name)
     this.#codec = codec
     this.#events = events
@@ -99,6 +101,14 @@ export class Near implements Copies {
 
   get isEmpty(): boolean {
     return this.#copies.size === 0
+  }
+
+  /**
+   * Freezes a value that a load has ended with, if its copies are frozen, so that code which changes values fails at its
+   * first run, and not only on a hit. Not in production: there it costs a walk of each value, and the failure.
+   */
+  harden(value: unknown): void {
+    if (this.#hardens) deepFreeze(value)
   }
 
   /** The copy of a key, if it may be served now. */

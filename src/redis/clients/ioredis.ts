@@ -20,6 +20,8 @@ export interface IoredisClient extends IoredisCommands {
   nodes?(role: 'master'): readonly IoredisNode[]
   /** `'wait'`, `'connecting'` or `'connect'` until its first connection is open. */
   readonly status?: string
+  /** Opens it, if that waits for the first command. */
+  connect?(): Promise<unknown>
   /** Reports each new connection, each that ends or fails, and that there will be no further one. */
   on?(event: 'ready' | 'close' | 'end', listener: () => void): unknown
   off?(event: 'ready' | 'close' | 'end', listener: () => void): unknown
@@ -68,11 +70,12 @@ export class IoredisPort implements RedisPort {
   readonly keyPrefix: string
   readonly #client: IoredisClient
   #connected: Promise<void> | undefined
+  /** The first connection, while it is under way and the client would refuse commands instead of keeping them. */
+  #opening: Promise<void> | null = null
 
   /** @throws TypeError for a cluster client that reads from replicas */
   constructor(client: IoredisClient) {
-    const { keyPrefix, scaleReads = 'master' } =
-      (client as { options?: { keyPrefix?: unknown; scaleReads?: unknown } }).options ?? {}
+    const { keyPrefix, scaleReads = 'master', enableOfflineQueue } = optionsOf(client)
     if (client.isCluster && scaleReads !== 'master') {
       // A replica may lack an acknowledged invalidation.
       throw new TypeError(
@@ -82,6 +85,7 @@ export class IoredisPort implements RedisPort {
     this.#client = client
     this.isCluster = client.isCluster
     this.keyPrefix = typeof keyPrefix === 'string' ? keyPrefix : ''
+    if (enableOfflineQueue === false) this.#opening = this.connected?.then(() => void (this.#opening = null)) ?? null
   }
 
   /** One promise for all stores on a client, so that each adds no listeners. */
@@ -100,11 +104,11 @@ export class IoredisPort implements RedisPort {
   }
 
   get(key: string): Promise<Buffer | null> {
-    return this.#client.getBuffer(key)
+    return this.#opening === null ? this.#client.getBuffer(key) : this.#opened(() => this.#client.getBuffer(key))
   }
 
   mget(keys: string[]): Promise<readonly (Buffer | null)[]> {
-    return this.#client.mgetBuffer(keys)
+    return this.#opening === null ? this.#client.mgetBuffer(keys) : this.#opened(() => this.#client.mgetBuffer(keys))
   }
 
   evaluate(
@@ -113,11 +117,11 @@ export class IoredisPort implements RedisPort {
     keys: readonly string[],
     args: readonly RedisArgument[],
   ): Promise<unknown> {
-    return sent(this.#client, command, [script, keys.length, ...keys, ...args])
+    return this.#send(command, [script, keys.length, ...keys, ...args])
   }
 
   call(command: string, key: string | null, args: readonly RedisArgument[]): Promise<unknown> {
-    return sent(this.#client, command, key === null ? [...args] : [key, ...args])
+    return this.#send(command, key === null ? [...args] : [key, ...args])
   }
 
   nodes(): readonly RedisNode[] {
@@ -171,6 +175,25 @@ export class IoredisPort implements RedisPort {
   isReply(error: unknown): boolean {
     return (error as Error | null)?.name === 'ReplyError'
   }
+
+  #send(command: string, args: RedisArgument[]): Promise<unknown> {
+    return this.#opening === null
+      ? sent(this.#client, command, args)
+      : this.#opened(() => sent(this.#client, command, args))
+  }
+
+  /** Runs a command once the first connection is open or has failed. */
+  async #opened<T>(run: () => Promise<T>): Promise<T> {
+    // As a command does that is kept.
+    if (this.#client.status === 'wait') this.#client.connect?.().catch(() => undefined)
+    await this.#opening
+    return await run()
+  }
+}
+
+/** What we look at of the options of a client, which are not part of its interface. */
+function optionsOf(client: object): { keyPrefix?: unknown; scaleReads?: unknown; enableOfflineQueue?: unknown } {
+  return (client as { options?: object }).options ?? {}
 }
 
 /**

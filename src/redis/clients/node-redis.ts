@@ -19,18 +19,23 @@ export class NodeRedisPort implements RedisPort {
   readonly keyPrefix: string
   readonly #kind: NodeRedisKind
   #connected: Promise<void> | undefined
+  /** The first connection, while it is under way and the client would refuse commands instead of keeping them. */
+  #opening: Promise<void> | null = null
 
   constructor(kind: NodeRedisKind) {
     const { _keyPrefix = '' } = kind.client as { _keyPrefix?: string | Buffer }
     this.#kind = kind
     this.isCluster = kind.isCluster
     this.keyPrefix = String(_keyPrefix)
+    const { options, isReady } = kind.client as { options?: { disableOfflineQueue?: unknown }; isReady?: unknown }
+    if (options?.disableOfflineQueue === true && isReady === false)
+      this.#opening = firstOf(kind).then(() => void (this.#opening = null))
   }
 
   /** One promise for all stores on a client, so that each adds no listeners. */
   get connected(): Promise<void> | undefined {
     if (this.#kind.hasConnected()) return undefined
-    this.#connected ??= once(this.#kind.client, ...this.#kind.ready, 'reconnecting', 'terminated', 'end')
+    this.#connected ??= firstOf(this.#kind)
     return this.#connected
   }
 
@@ -104,7 +109,10 @@ export class NodeRedisPort implements RedisPort {
   }
 
   #sendOnce(key: string | undefined, words: Words): Promise<unknown> {
-    if (this.#kind.client.isOpen) return this.#kind.send(key, words)
+    if (this.#kind.client.isOpen)
+      return this.#opening === null
+        ? this.#kind.send(key, words)
+        : this.#opening.then(() => this.#kind.send(key, words))
     return Promise.reject(
       new Error('The node-redis client is not open: it has not been connected by `connect()`, or it was closed'),
     )
@@ -113,6 +121,11 @@ export class NodeRedisPort implements RedisPort {
   #prefixed(keys: readonly string[]): string[] {
     return keys.map((key) => this.keyPrefix + key)
   }
+}
+
+/** Resolves when the first connection is open or has failed. */
+function firstOf({ client, ready }: NodeRedisKind): Promise<void> {
+  return once(client, ...ready, 'reconnecting', 'terminated', 'end')
 }
 
 function wordsOf(args: readonly RedisArgument[]): Words {
