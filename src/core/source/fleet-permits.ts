@@ -19,6 +19,8 @@ export interface PermitNeed {
   readonly concurrency: number | null
   readonly rate: { readonly loads: number; readonly per: number } | null
   readonly held: number
+  /** How long it has held the oldest permit, in milliseconds. */
+  readonly oldest: number
   readonly wants: number
   readonly urgency: Urgency
 }

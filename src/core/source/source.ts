@@ -151,12 +151,14 @@ export class Source {
   get #oldest(): number {
     // In the order in which they were granted.
     const [first] = this.#running
-    return first === undefined ? 0 : Math.max(0, this.#judged - first.since - judgeEvery)
+    return first === undefined ? 0 : Math.max(0, this.#judged - first.judged - judgeEvery)
   }
 
   get #need(): PermitNeed {
     const { urgency, length: wants } = this.#queue.front
-    return { concurrency: this.#limit, rate: this.#plan.rate, held: this.#running.size, wants, urgency }
+    const [first] = this.#running
+    const oldest = first === undefined ? 0 : this.#clock.now() - first.at
+    return { concurrency: this.#limit, rate: this.#plan.rate, held: this.#running.size, oldest, wants, urgency }
   }
 
   /** How long a load would wait for its permit, in milliseconds; 0 if that is not known. */
@@ -201,7 +203,7 @@ export class Source {
     for (; left > 0; left--) {
       const { first } = this.#queue
       if (first === undefined) return left
-      const permit = new Permit(this, first.loads, this.#judged)
+      const permit = new Permit(this, first.loads, { at: this.#clock.now(), judged: this.#judged })
       this.#running.add(permit)
       first.end(permit)
     }
