@@ -168,4 +168,12 @@ export const sourceMutations = [
     to: 'const oldest = 0',
     tests: ['test/integration/listed-sources.test.ts'],
   },
+  {
+    name: 'nobody is told what a process holds of a source',
+    rule: null,
+    file: 'src/core/source/fleet-permits.ts',
+    from: 'this.#about.reported(need)',
+    to: '',
+    tests: ['test/unit/prometheus/prometheus.test.ts'],
+  },
 ]
