@@ -52,7 +52,7 @@ export const suites = {
   'model-all': {
     ring: 'nightly',
     proves: 'the promises in the model, for three processes and smaller steps, and that each rule is needed',
-    rooms: ['spec/', 'src/core/flight/', 'src/core/lease/', 'src/core/contract/', 'src/redis/lua/'],
+    rooms: ['spec/', 'src/core/flight/', 'src/core/lease/', 'src/core/source/', 'src/core/contract/', 'src/redis/lua/'],
   },
   'simulation-all': { ring: 'nightly', proves: 'the promises in virtual fleets of 4000 seeds', rooms: protocol },
   'property-all': {

@@ -5,6 +5,7 @@ import { addLeases } from './leases.ts'
 import { addLab } from './lab.ts'
 import { addPurge } from './purge/purge.ts'
 import { version } from './package.ts'
+import { addSources } from './sources.ts'
 import { addWatch } from './watch/watch.ts'
 
 /** The command line of `herdless`; each command says in its own file what it takes. It throws instead of exiting. */
@@ -19,6 +20,6 @@ export function herdless(): Command {
     .enablePositionalOptions()
     .configureOutput({ writeErr: () => undefined })
     .exitOverride()
-  for (const add of [addDoctor, addExplain, addLeases, addWatch, addPurge, addLab]) add(program)
+  for (const add of [addDoctor, addExplain, addLeases, addSources, addWatch, addPurge, addLab]) add(program)
   return program
 }

@@ -1,4 +1,4 @@
-import type { Attributes, Counter, Meter } from '@opentelemetry/api'
+import type { Attributes, Counter, Meter, MetricOptions } from '@opentelemetry/api'
 import type { Meters } from '../core/observe/metering.ts'
 
 /** The metrics of one cache as OpenTelemetry instruments. */
@@ -18,10 +18,9 @@ export class Instruments implements Meters {
   counter(name: string, help: string, labels: Readonly<Record<string, string>> = {}): (by?: number) => void {
     const counter = this.#counter(name, help)
     const { code, ...others } = labels
-    const told = Object.entries(others).map(([label, value]) => [`herdless.${label}`, value])
     const attributes: Attributes = {
       ...this.#attributes,
-      ...Object.fromEntries(told),
+      ...named(others),
       ...(code === undefined ? {} : { 'error.type': code }),
     }
     // A rate needs its initial zero.
@@ -35,9 +34,19 @@ export class Instruments implements Meters {
     return (by) => counter.add(by, this.#attributes)
   }
 
-  gauge(name: string, description: string): (value: number) => void {
-    const gauge = this.#meter.createGauge(`herdless.${name}`, { description })
-    return (value) => gauge.record(value, this.#attributes)
+  gauge(name: string, help: string, labels?: Readonly<Record<string, string>>): (value: number) => void {
+    return this.#gauge(name, { description: help }, labels)
+  }
+
+  time(name: string, help: string, labels?: Readonly<Record<string, string>>): (ms: number) => void {
+    const note = this.#gauge(name, { description: help, unit: 's' }, labels)
+    return (ms) => note(ms / 1_000)
+  }
+
+  #gauge(name: string, about: MetricOptions, labels: Readonly<Record<string, string>> = {}): (value: number) => void {
+    const gauge = this.#meter.createGauge(`herdless.${name}`, about)
+    const attributes = { ...this.#attributes, ...named(labels) }
+    return (value) => gauge.record(value, attributes)
   }
 
   /** Records seconds. */
@@ -52,4 +61,9 @@ export class Instruments implements Meters {
     this.#counters.set(name, counter)
     return counter
   }
+}
+
+/** Labels as attributes. */
+function named(labels: Readonly<Record<string, string>>): Attributes {
+  return Object.fromEntries(Object.entries(labels).map(([label, value]) => [`herdless.${label}`, value]))
 }

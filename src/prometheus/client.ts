@@ -77,9 +77,15 @@ export class Metrics implements Meters {
     return this.counter(name, help)
   }
 
-  gauge(name: string, help: string): (value: number) => void {
-    const gauge = this.#metric(name, help, {}, (about) => new this.#client.Gauge(about))
-    return (value) => gauge.set(this.#labels, value)
+  gauge(name: string, help: string, labels: Labels = {}): (value: number) => void {
+    const gauge = this.#metric(name, help, labels, (about) => new this.#client.Gauge(about))
+    const all = { ...this.#labels, ...labels }
+    return (value) => gauge.set(all, value)
+  }
+
+  time(name: string, help: string, labels: Labels = {}): (ms: number) => void {
+    const note = this.gauge(`${name}_seconds`, help, labels)
+    return (ms) => note(ms / 1_000)
   }
 
   /** Observes seconds. */

@@ -317,6 +317,35 @@ return 1
 `,
 }
 
+export const lookAtSource: Script = {
+  name: 'look-at-source',
+  sha1: '3ff5a82f6b9b72455318b5e8f89d8ae47a8c4647',
+  lua: `local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local stored = redis.call('HGETALL', KEYS[1])
+local granted, users = '', {}
+for index = 1, #stored, 2 do
+  if stored[index] == 'rate' then
+    granted = stored[index + 1]
+  elseif stored[index] ~= 'recovering' then
+    local good, row = pcall(cmsgpack.unpack, stored[index + 1])
+    if good and type(row) == 'table' and #row == 15 then
+      local age = now - row[6]
+      local held = age < row[8] and row[2] or 0
+      local wants = age < 1500 and row[3] or 0
+      users[#users + 1] = {held, wants, row[5], held > 0 and math.max(0, now - row[13]) or 0, row[14], row[15], 0}
+    end
+  end
+end
+for _, user in ipairs(users) do
+  for at, count in string.gmatch(granted, '(%d+):(%d+)') do
+    if tonumber(at) + user[6] > now then user[7] = user[7] + tonumber(count) end
+  end
+end
+return users
+`,
+}
+
 export const look: Script = {
   name: 'look',
   sha1: 'b7749c51d3a48d8d8257cf12c7c3548acd116c3f',
@@ -431,7 +460,7 @@ return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and
 
 export const permits: Script = {
   name: 'permits',
-  sha1: '12b056734357fc3ddda8bf65947a2905f1db61a5',
+  sha1: 'fc3146bf583e489543bc13da8a557f1c7e7e52d4',
   lua: `local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
@@ -446,6 +475,7 @@ if stored.err then
   stored = {}
 end
 local SEQ, HELD, WANTS, URGENCY, MOST, AT, SINCE, TTL, KEEP, INBOX, WATCHED, SUSPECT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+local columns = 15
 local mine
 local others = {}
 local recovering, remembered, granted = 0, 0, ''
@@ -458,7 +488,7 @@ for index = 1, #stored, 2 do
     granted = text
   else
     local good, row = pcall(cmsgpack.unpack, text)
-    good = good and type(row) == 'table' and #row == 12
+    good = good and type(row) == 'table' and #row == columns
     local age = good and now - row[AT] or 0
     if good and (age >= row[TTL] or age < -clockSlack) then row[HELD] = 0 end
     if good and (age >= placeKept or age < -clockSlack) then row[WANTS] = 0 end
@@ -512,10 +542,10 @@ if goneAfter and wants > 0 and most > 0 then
     else
       if silent and row[SUSPECT] == 0 then
         row[SUSPECT] = now
-        redis.call('HSET', key, row.who, cmsgpack.pack({unpack(row, 1, 12)}))
+        redis.call('HSET', key, row.who, cmsgpack.pack({unpack(row, 1, columns)}))
       elseif not silent and row[SUSPECT] > 0 then
         row[SUSPECT] = 0
-        redis.call('HSET', key, row.who, cmsgpack.pack({unpack(row, 1, 12)}))
+        redis.call('HSET', key, row.who, cmsgpack.pack({unpack(row, 1, columns)}))
       end
       if silent then again = goneAfter + 1 end
       live[#live + 1] = row
@@ -590,7 +620,8 @@ if held > 0 or wants > 0 or keep > 0 then
   if grant > 0 or wants == 0 then since = now end
   local watched = 0
   if goneAfter and inbox ~= '' and (subscribed({inbox})[2] or 0) > 0 then watched = 1 end
-  redis.call('HSET', key, me, cmsgpack.pack({seq, held, wants, urgency, number(7), now, since, ttl, keep, inbox, watched, 0}))
+  local row = {seq, held, wants, urgency, number(7), now, since, ttl, keep, inbox, watched, 0, now - number(15), loads, per}
+  redis.call('HSET', key, me, cmsgpack.pack(row))
 elseif mine then
   redis.call('HDEL', key, me)
 end

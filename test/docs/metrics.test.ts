@@ -17,7 +17,10 @@ function cells(head: string): string[][] {
 describe('the page on metrics has', () => {
   test('a row for each metric that a register has then, with its type and its labels', async () => {
     const register = new client.Registry()
-    collectMetrics(createCache(), { client, register })
+    const cache = createCache({ sources: { pg: { concurrency: 1 } } })
+    collectMetrics(cache, { client, register })
+    // Those of a source are there once it has been used.
+    await cache.getOrLoad('k', () => 'v', { source: 'pg' })
     const there = (await register.getMetricsAsJSON()).map(({ name, type, values }) => {
       const labels = Object.keys(values[0]?.labels ?? {}).filter((label) => label !== 'namespace' && label !== 'le')
       return [name, String(type), ...labels].join(' ')

@@ -160,4 +160,20 @@ export const sourceMutations = [
     to: '',
     tests: unit,
   },
+  {
+    name: 'the command does not see how old the oldest load of a source is',
+    rule: null,
+    file: 'src/core/source/source.ts',
+    from: 'const oldest = first === undefined ? 0 : this.#clock.now() - first.at',
+    to: 'const oldest = 0',
+    tests: ['test/integration/listed-sources.test.ts'],
+  },
+  {
+    name: 'nobody is told what a process holds of a source',
+    rule: null,
+    file: 'src/core/source/fleet-permits.ts',
+    from: 'this.#about.reported(need)',
+    to: '',
+    tests: ['test/unit/prometheus/prometheus.test.ts'],
+  },
 ]

@@ -71,7 +71,13 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
     hardDeadlines: new Deadlines(clock, 'background'),
     // With keys on several servers, the silence of one must not hold up the claims of the others.
     claims: new Semaphore(backing.sharded ? Number.POSITIVE_INFINITY : mostClaims),
-    sources: elder?.sources ?? new Sources(plan.sources, backing, { clock, timeout: commandTimeout }),
+    sources:
+      elder?.sources ??
+      new Sources(plan.sources, backing, {
+        clock,
+        timeout: commandTimeout,
+        reported: (use) => events.emit('permits', use),
+      }),
     unleased: new UnleasedLoads({ most, mostQueued, patience: commandTimeout, clock, events }),
     holder,
   }

@@ -13,6 +13,8 @@ export interface PermitReport {
   readonly seq: number
   /** How many permits it holds. */
   readonly held: number
+  /** How long it has held the oldest of them, for operators. Default 0. */
+  readonly oldest?: number | undefined
   /** How many more it would take now. */
   readonly wants: number
   readonly urgency: Urgency

@@ -72,6 +72,11 @@ export interface CacheEvents {
   /** That wait has ended, with a permit or without one. */
   permitted: { key: string; source: string; duration: number }
   /**
+   * How many permits this process holds of a source, for how many milliseconds the oldest, and how many of its loads wait:
+   * at each change, and once a second while it holds any.
+   */
+  permits: { source: string; held: number; oldest: number; queued: number }
+  /**
    * A load was refused: while the store was away, because too many loads queued for a place; or because of the limits of
    * its `source`.
    */
@@ -107,6 +112,7 @@ const names: Record<keyof CacheEvents, true> = {
   replayed: true,
   queued: true,
   permitted: true,
+  permits: true,
   overloaded: true,
   crowdedOut: true,
 }

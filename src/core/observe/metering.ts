@@ -7,7 +7,9 @@ export interface Meters {
   counter(name: string, help: string, labels?: Readonly<Record<string, string>>): (by?: number) => void
   /** A counter of bytes. */
   bytes(name: string, help: string): (by: number) => void
-  gauge(name: string, help: string): (value: number) => void
+  gauge(name: string, help: string, labels?: Readonly<Record<string, string>>): (value: number) => void
+  /** A gauge of a time; it is fed milliseconds. */
+  time(name: string, help: string, labels?: Readonly<Record<string, string>>): (ms: number) => void
   /** A histogram; it is fed milliseconds. */
   duration(name: string, help: string): (ms: number) => void
 }
@@ -87,6 +89,12 @@ export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
   on('waited', ({ duration }) => waitTime(duration))
   const permitTime = meters.duration('permit_wait', 'How long loads waited for a permit of their source')
   on('permitted', ({ duration }) => permitTime(duration))
+  const permits = new Map<string, (use: CacheEvents['permits']) => void>()
+  on('permits', (use) => {
+    const note = permits.get(use.source) ?? permitsOf(use.source, meters)
+    permits.set(use.source, note)
+    note(use)
+  })
   const answerTime = meters.duration('answer', 'How long callers that had missed waited for an answer')
   on('answer', ({ duration }) => answerTime(duration))
 
@@ -106,6 +114,18 @@ export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
 
   return () => {
     for (const off of offs.splice(0)) off()
+  }
+}
+
+/** Notes what this process holds of a source. */
+function permitsOf(source: string, meters: Meters): (use: CacheEvents['permits']) => void {
+  const held = meters.gauge('held_permits', 'Permits of a source that this process holds', { source })
+  const oldest = meters.time('oldest_permit', 'How long it has held the oldest of them', { source })
+  const waiting = meters.gauge('waiting_loads', 'Loads of this process that wait for a permit of a source', { source })
+  return (use) => {
+    held(use.held)
+    oldest(use.oldest)
+    waiting(use.queued)
   }
 }
 

@@ -19,6 +19,8 @@ export interface PermitNeed {
   readonly concurrency: number | null
   readonly rate: { readonly loads: number; readonly per: number } | null
   readonly held: number
+  /** How long it has held the oldest permit, in milliseconds. */
+  readonly oldest: number
   readonly wants: number
   readonly urgency: Urgency
 }
@@ -39,6 +41,8 @@ interface FleetPermitsAbout {
   readonly grant: (count: number) => number
   /** The store answers again. */
   readonly back: () => void
+  /** Called with what a report says, when it is sent. */
+  readonly reported: (need: PermitNeed) => void
 }
 
 /**
@@ -138,7 +142,9 @@ export class FleetPermits {
     this.#timer?.cancel()
     this.#timer = null
     this.#state = 'reporting'
-    const answer = await this.#send(this.#about.need(), keep).catch(() => null)
+    const need = this.#about.need()
+    this.#about.reported(need)
+    const answer = await this.#send(need, keep).catch(() => null)
     // It may have been closed, and more may have changed, meanwhile.
     const after = this.#state as 'reporting' | 'outdated' | 'closed'
     if (after === 'closed') return

@@ -9,13 +9,16 @@ interface Granting {
 /** The right of a load to run now; the loads of a batch share one. */
 export class Permit {
   readonly source: Granting
-  /** When it was granted, by the time for which its source has been judged. */
-  readonly since: number
+  /** When it was granted, by the clock. */
+  readonly at: number
+  /** For how long its source had been judged then, in milliseconds. */
+  readonly judged: number
   #loads: number
 
-  constructor(source: Granting, loads: number, since: number) {
+  constructor(source: Granting, loads: number, { at, judged }: { readonly at: number; readonly judged: number }) {
     this.source = source
-    this.since = since
+    this.at = at
+    this.judged = judged
     this.#loads = loads
   }
 

@@ -20,6 +20,15 @@ import { Throttle } from './throttle.ts'
 /** How often it is judged whether the loads in the queue can begin in time, in milliseconds. */
 const judgeEvery = 250
 
+/** How a process uses a source now. */
+export interface SourceUse {
+  readonly source: string
+  readonly held: number
+  /** How long it has held the oldest permit, in milliseconds. */
+  readonly oldest: number
+  readonly queued: number
+}
+
 /** A source, and the permits of this process to load from it. */
 export class Source {
   readonly name: string
@@ -33,6 +42,7 @@ export class Source {
   readonly #batches = new WeakMap<object, QueuedLoad>()
   readonly #permits: FleetPermits
   readonly #whenBack = new Set<() => void>()
+  readonly #listeners = new Set<(state: SourceUse) => void>()
   #judging: Timer | null = null
   /** How long it has been judged, in milliseconds: no time in which the process stood still. */
   #judged = 0
@@ -63,6 +73,10 @@ export class Source {
       need: () => this.#need,
       grant: (count) => this.#grant(count),
       back: () => this.#whenBack.forEach((run) => run()),
+      reported: ({ held, oldest }) => {
+        const use = { source: name, held, oldest, queued: this.#queue.length }
+        for (const listener of this.#listeners) listener(use)
+      },
     })
   }
 
@@ -77,6 +91,12 @@ export class Source {
   /** How many loads of this process wait for a permit. */
   get queued(): number {
     return this.#queue.length
+  }
+
+  /** Calls `listener` with what this process holds whenever that is reported; returns a function that stops it. */
+  onReport(listener: (state: SourceUse) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   /** Calls `run` when the store answers again, until the returned function is called. */
@@ -151,12 +171,14 @@ export class Source {
   get #oldest(): number {
     // In the order in which they were granted.
     const [first] = this.#running
-    return first === undefined ? 0 : Math.max(0, this.#judged - first.since - judgeEvery)
+    return first === undefined ? 0 : Math.max(0, this.#judged - first.judged - judgeEvery)
   }
 
   get #need(): PermitNeed {
     const { urgency, length: wants } = this.#queue.front
-    return { concurrency: this.#limit, rate: this.#plan.rate, held: this.#running.size, wants, urgency }
+    const [first] = this.#running
+    const oldest = first === undefined ? 0 : this.#clock.now() - first.at
+    return { concurrency: this.#limit, rate: this.#plan.rate, held: this.#running.size, oldest, wants, urgency }
   }
 
   /** How long a load would wait for its permit, in milliseconds; 0 if that is not known. */
@@ -201,7 +223,7 @@ export class Source {
     for (; left > 0; left--) {
       const { first } = this.#queue
       if (first === undefined) return left
-      const permit = new Permit(this, first.loads, this.#judged)
+      const permit = new Permit(this, first.loads, { at: this.#clock.now(), judged: this.#judged })
       this.#running.add(permit)
       first.end(permit)
     }

@@ -2,7 +2,7 @@ import type { Permits } from '../contract/permits.ts'
 import { TokenSource } from '../lease/token.ts'
 import type { SourcePlan } from '../options/source-plan.ts'
 import type { Clock } from '../time/clock.ts'
-import { Source } from './source.ts'
+import { Source, type SourceUse } from './source.ts'
 
 /** A source of one store, and how many caches use it. */
 interface Shared {
@@ -16,16 +16,18 @@ const shared = new WeakMap<object, Map<string, Shared>>()
 /** The sources of one cache. */
 export class Sources {
   readonly #byName = new Map<string, Source>()
+  readonly #offs: (() => void)[] = []
   readonly #ofStore: Map<string, Shared>
 
   /**
    * @param store the store of the cache
    * @param options.timeout the deadline of a command, in milliseconds
+   * @param options.reported called with what this process holds of a source whenever that is reported
    */
   constructor(
     plans: ReadonlyMap<string, SourcePlan>,
     store: { readonly permits?: Permits | undefined },
-    options: { clock: Clock; timeout: number },
+    { reported, ...options }: { clock: Clock; timeout: number; reported: (use: SourceUse) => void },
   ) {
     this.#ofStore = shared.get(store) ?? new Map()
     shared.set(store, this.#ofStore)
@@ -39,6 +41,7 @@ export class Sources {
       if (known !== undefined) source.narrow(plan)
       this.#ofStore.set(name, { source, caches: caches + 1 })
       this.#byName.set(name, source)
+      this.#offs.push(source.onReport(reported))
     }
   }
 
@@ -49,6 +52,7 @@ export class Sources {
 
   /** Ends the use of them; resolves when the store knows. */
   async close(): Promise<void> {
+    for (const off of this.#offs.splice(0)) off()
     const leaving: Promise<void>[] = []
     for (const [name, source] of this.#byName) {
       const known = this.#ofStore.get(name)

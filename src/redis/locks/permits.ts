@@ -58,7 +58,7 @@ export class RedisPermits implements Permits {
   }
 
   async #report(report: PermitReport): Promise<PermitAnswer> {
-    const { source, who, seq, held, wants, urgency, concurrency, rate, ttl, keep, known, strict } = report
+    const { source, who, seq, held, wants, urgency, concurrency, rate, ttl, keep, known, strict, oldest = 0 } = report
     const reply = (await runScript(
       this.#client,
       scripts.permits,
@@ -78,6 +78,7 @@ export class RedisPermits implements Permits {
         known,
         strict === true ? 'strict' : '',
         this.#takeover,
+        Math.ceil(oldest),
       ],
     )) as unknown[]
     const [granted = 0, holds, users = 1, waiters = 0, permits = 0, again = -1, pushed, most = 0] = reply.map(Number)
@@ -90,5 +91,50 @@ export class RedisPermits implements Permits {
       pushed: pushed === 1,
       concurrency: most === 0 ? null : most,
     }
+  }
+}
+
+/** What is held and wanted of a source in the whole fleet. */
+export interface SourceState {
+  readonly source: string
+  /** The most permits that all may hold together; `null` for any number. */
+  readonly concurrency: number | null
+  readonly held: number
+  /** How long the oldest of them has been held, in milliseconds; `null` if none is. */
+  readonly oldest: number | null
+  /** How many processes use it. */
+  readonly users: number
+  /** How many of them wait, and for how many permits. */
+  readonly waiting: { readonly users: number; readonly permits: number }
+  /** The smallest rate, and how many loads have begun within its `per`; `null` for any number. */
+  readonly rate: { readonly loads: number; readonly per: number; readonly begun: number } | null
+}
+
+/**
+ * Looks at a source; `null` if it has no users.
+ * @param name without the prefix of its key
+ */
+export async function lookAtSource(client: RedisPort, name: string): Promise<SourceState | null> {
+  const reply = (await runScript(client, scripts.lookAtSource, [sourcePrefix + name], [])) as unknown[][]
+  if (reply.length === 0) return null
+  const users = reply.map((row) => {
+    const [held = 0, wants = 0, most = 0, age = 0, loads = 0, per = 0, begun = 0] = row.map(Number)
+    return { held, wants, most, age, loads, per, begun }
+  })
+  const limits = users.flatMap(({ most }) => (most > 0 ? [most] : []))
+  const holding = users.filter(({ held }) => held > 0)
+  const waiting = users.filter(({ wants }) => wants > 0)
+  const [rate = null] = users
+    .filter(({ loads }) => loads > 0)
+    .toSorted((one, other) => one.loads / one.per - other.loads / other.per)
+    .map(({ loads, per, begun }) => ({ loads, per, begun }))
+  return {
+    source: name,
+    concurrency: limits.length === 0 ? null : Math.min(...limits),
+    held: holding.reduce((all, { held }) => all + held, 0),
+    oldest: holding.length === 0 ? null : Math.max(...holding.map(({ age }) => age)),
+    users: users.length,
+    waiting: { users: waiting.length, permits: waiting.reduce((all, { wants }) => all + wants, 0) },
+    rate,
   }
 }

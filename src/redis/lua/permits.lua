@@ -9,6 +9,7 @@
 --      12 how many users it knows, 0 if none
 --      13 'strict' if permits that it holds or gives back are lost when they are not found here, else ''
 --      14 ms without a subscriber after which the inbox of a user counts as dead, '' for never
+--      15 ms for which it has held the oldest of its permits, for look-at-source.lua
 -- Returns  {granted permits, 1 if its own were found, users, waiting users, permits that those want, ms after which more
 --          may be granted or -1, 1 if a message will tell, most permits of all or 0}
 local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
@@ -27,8 +28,10 @@ if stored.err then
   stored = {}
 end
 
--- A row: seq, held, wants, urgency, most, at, since, ttl, keep, inbox, watched, suspect
+-- A row: seq, held, wants, urgency, most, at, since, ttl, keep, inbox, watched, suspect, and for look-at-source.lua: when
+-- the oldest permit was granted, loads, per
 local SEQ, HELD, WANTS, URGENCY, MOST, AT, SINCE, TTL, KEEP, INBOX, WATCHED, SUSPECT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+local columns = 15
 local mine
 local others = {}
 local recovering, remembered, granted = 0, 0, ''
@@ -41,7 +44,7 @@ for index = 1, #stored, 2 do
     granted = text
   else
     local good, row = pcall(cmsgpack.unpack, text)
-    good = good and type(row) == 'table' and #row == 12
+    good = good and type(row) == 'table' and #row == columns
     -- Nothing lasts longer than intended because this server's clock was set back.
     local age = good and now - row[AT] or 0
     if good and (age >= row[TTL] or age < -clockSlack) then row[HELD] = 0 end
@@ -103,10 +106,10 @@ if goneAfter and wants > 0 and most > 0 then
     else
       if silent and row[SUSPECT] == 0 then
         row[SUSPECT] = now
-        redis.call('HSET', key, row.who, cmsgpack.pack({unpack(row, 1, 12)}))
+        redis.call('HSET', key, row.who, cmsgpack.pack({unpack(row, 1, columns)}))
       elseif not silent and row[SUSPECT] > 0 then
         row[SUSPECT] = 0
-        redis.call('HSET', key, row.who, cmsgpack.pack({unpack(row, 1, 12)}))
+        redis.call('HSET', key, row.who, cmsgpack.pack({unpack(row, 1, columns)}))
       end
       if silent then again = goneAfter + 1 end
       live[#live + 1] = row
@@ -193,7 +196,8 @@ if held > 0 or wants > 0 or keep > 0 then
   -- The inbox stands for its process only if this server itself sees it subscribed.
   local watched = 0
   if goneAfter and inbox ~= '' and (subscribed({inbox})[2] or 0) > 0 then watched = 1 end
-  redis.call('HSET', key, me, cmsgpack.pack({seq, held, wants, urgency, number(7), now, since, ttl, keep, inbox, watched, 0}))
+  local row = {seq, held, wants, urgency, number(7), now, since, ttl, keep, inbox, watched, 0, now - number(15), loads, per}
+  redis.call('HSET', key, me, cmsgpack.pack(row))
 elseif mine then
   redis.call('HDEL', key, me)
 end

@@ -55,6 +55,25 @@ describe('prom-client collects', () => {
     })
   })
 
+  test('permits of a source, the age of the oldest, and the loads that wait for one', async () => {
+    const { a, clock, scrape } = observed({ sources: { pg: { concurrency: 1 } }, source: 'pg' })
+    const source = new Source<string>()
+    answersOf(['k', 'l', 'm'].map((key) => a.getOrLoad(key, source.loader)))
+    await clock.advance(5_000)
+    const held = await scrape()
+    expect(held).toMatchObject({
+      'herdless_held_permits{namespace="shop",source="pg"}': 1,
+      'herdless_waiting_loads{namespace="shop",source="pg"}': 2,
+    })
+    const oldest = held['herdless_oldest_permit_seconds{namespace="shop",source="pg"}']
+    expect(oldest).toBeGreaterThan(4)
+    expect(oldest).toBeLessThanOrEqual(5)
+    for (let run = 0; run < 3; run++) await source.resolve(run, 'v')
+    const after = await scrape()
+    expect(after).not.toHaveProperty(['herdless_held_permits{namespace="shop",source="pg"}'])
+    expect(after).not.toHaveProperty(['herdless_waiting_loads{namespace="shop",source="pg"}'])
+  })
+
   test('stale hits and refreshes', async () => {
     const { a, clock, scrape } = observed({ ttl: '10s', grace: '1m', refreshAhead: 0.5 })
     await a.set('k', 'v')
