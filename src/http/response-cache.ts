@@ -13,13 +13,13 @@ import type { Cache } from '../core/cache/cache.ts'
 import { loadFailedError } from '../core/errors.ts'
 import { siblingOf, type Sibling } from '../core/cache/sibling.ts'
 import { tellPassed } from './message/cache-info.ts'
-import { Redirect, type Head } from './exchange/redirect.ts'
 import { Client, type ClientAbout } from './exchange/client.ts'
 import { Exchange } from './exchange/exchange.ts'
 import { directivesOf } from './policy/directives.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
 import { hasBody, isHttp2 } from './message/http2.ts'
+import { applyHead, linesOf } from './message/response-arguments.ts'
 import { Overrides } from './message/overrides.ts'
 import { withoutIgnored } from './options/query-rule.ts'
 import { addressOf, responseKey, rewrittenUrl } from './stored/request-key.ts'
@@ -195,16 +195,22 @@ export class ResponseCache {
    * sees its own change.
    */
   #invalidateAfter(request: IncomingMessage, response: ServerResponse, address: string, key: string): void {
-    let said: Head | null = null
+    const overrides = new Overrides(response)
+    // The fields of a head are known when it is sent, some of them only then.
+    const writeHead = overrides.method('writeHead', (...args) => {
+      if (response.headersSent) return writeHead(args)
+      applyHead(response, args)
+      return writeHead([response.statusCode])
+    })
     const invalidated = async (): Promise<void> => {
-      const fields = fieldsOf(said?.lines ?? [])
+      const fields = fieldsOf(linesOf(response))
       const others = invalidatedUris(address, fieldOf(fields, 'location'), fieldOf(fields, 'content-location'))
       const query = this.#plan.query(request)
       const keys = new Set([key, ...others.map((uri) => responseKey(withoutIgnored(uri, query)))])
       // An unreachable store emits events of its own; the answer to the client does not depend on it.
       await Promise.allSettled([...keys].map((each) => this.#sibling.cache.invalidate(each)))
     }
-    const end = new Overrides(response).method('end', (...args) => {
+    const end = overrides.method('end', (...args) => {
       if (!invalidates(request.method ?? '', response.statusCode)) return end(args)
       // To the handler the response has ended: frameworks end one that has not.
       const ended = new Overrides(response)
@@ -216,7 +222,6 @@ export class ResponseCache {
       })
       return response
     })
-    void new Redirect(response, (head) => ((said = head), { to: 'client', with: [] }), { most: 0 })
   }
 }
 

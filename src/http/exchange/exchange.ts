@@ -3,10 +3,11 @@
  * or runs the handler for all of them.
  *
  * Reading order: exchange.ts (one request, from its first look at the store to its answer), client.ts (who has asked),
- * run.ts (one run of the handler), redirect.ts (the response that it writes to), recording.ts (its answer, and who reads
- * it), decide.ts (what becomes of the answer), earlier-lines.ts (the header lines that are not the handler's), store.ts
- * (how it is stored, and variants), serve.ts, part.ts and backlog.ts (answers to clients), behind.ts (a response without
- * a client). Then the state that requests share: shared.ts, streams.ts, waiters.ts and variant-limit.ts.
+ * run.ts (one run of the handler), redirect.ts (the response that it writes to), recording.ts (its answer while it
+ * grows) and body-reader.ts (who is sent it), decide.ts (what becomes of the answer), earlier-lines.ts (the header lines
+ * that are not the handler's), store.ts (how it is stored, and variants), serve.ts and part.ts (answers to clients),
+ * behind.ts (a response without a client). Then the state that requests share: shared.ts, streams.ts, waiters.ts and
+ * variant-limit.ts.
  */
 import type { ServerResponse } from 'node:http'
 import { systemClock } from '../../core/time/clock.ts'
@@ -248,7 +249,7 @@ export class Exchange {
     } finally {
       run.settle()
     }
-    if (run.isClientOurs) await this.#answerInstead(miss, run)
+    await this.#answerInstead(miss, run)
     return 'answered'
   }
 
@@ -259,8 +260,9 @@ export class Exchange {
     const answered = new Promise<Turn>((resolve, reject) => {
       const join = (run: Run, head: StoredHead): void => {
         // A request that differs in any input waits for the whole: a late read may tell the two apart.
-        if (this.#client.isDone || !run.mayFollow(selection, head) || !own.forgo()) return
-        follow(response, run, { head, status: { forwarded: slot.forwarded, collapsed: true } })
+        const { recording } = run
+        if (recording === null || this.#client.isDone || !run.mayFollow(selection, head) || !own.forgo()) return
+        follow(response, recording, { head, status: { forwarded: slot.forwarded, collapsed: true } })
         resolve('answered')
       }
       leave = this.#shared.streams.join(slot.key, { askedAt, follow: join })
@@ -318,14 +320,15 @@ export class Exchange {
 
   /** Answers the client from the store, after the handler has confirmed the stored response or has failed. */
   async #answerInstead({ old, lines }: Miss, run: Run): Promise<void> {
+    const { decision } = run
+    if (decision?.to !== 'store again' && decision?.to !== 'drop') return
     await run.ended()
     run.reset(lines)
-    const { decision } = run
-    if (decision?.to === 'store again') {
+    if (decision.to === 'store again') {
       const { stored, tags } = decision
       const status = { forwarded: 'stale', forwardedStatus: 304, stored: tags !== null } as const
       this.#client.serve(stored, stored.initialAge, status)
-    } else if (decision?.to === 'drop' && old !== null) {
+    } else if (old !== null) {
       this.#client.serveOld(old, { forwardedStatus: decision.status, detail: 'error' })
     }
   }
