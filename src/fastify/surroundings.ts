@@ -4,7 +4,7 @@ import { changedParams, changedQuery } from '../http/watch/given-values.ts'
 import { own, serializerName } from '../http/watch/harmless.ts'
 import { Overrides } from '../http/message/overrides.ts'
 import { watchLines } from '../http/watch/watched-lines.ts'
-import { textsAmong, type Outcomes, type Part, type Surroundings } from '../http/watch/surroundings.ts'
+import { textsAmong, type Computed, type Part, type Surroundings } from '../http/watch/surroundings.ts'
 
 /** The members of a request of Fastify 4 or 5 that the cache uses or that options usually read. */
 export interface HookRequest {
@@ -57,7 +57,7 @@ export function fastifySurroundings(request: HookRequest, reply: HookReply, said
   return {
     parts,
     others,
-    outcomes: () => outcomesOf(request),
+    computed: () => computedOf(request),
     given,
     lend,
     isSaving,
@@ -91,7 +91,7 @@ function isSaving(): boolean {
 }
 
 /** The properties exist only with the option `trustProxy`. */
-function outcomesOf(request: HookRequest): Outcomes | undefined {
+function computedOf(request: HookRequest): Computed | undefined {
   return 'ips' in request ? { name: 'request', object: request, properties: ofProxies } : undefined
 }
 

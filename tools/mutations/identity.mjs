@@ -39,17 +39,9 @@ export const identityMutations = [
   {
     name: 'what a trusted proxy says is not watched',
     rule: null,
-    file: 'src/http/watch/watched-outcomes.ts',
-    from: 'else if (properties.get(name) === true) this.#heard.onRead(`:${part}.${name}`)',
+    file: 'src/http/watch/watched-computed.ts',
+    from: 'if (properties.get(name) === true) this.#heard.onRead(`:${part}.${name}`)',
     to: '',
-    tests: ['test/http/identity/addresses.test.ts'],
-  },
-  {
-    name: 'the trust settings of a mounted app are taken for those of the first',
-    rule: null,
-    file: 'src/http/watch/watched-outcomes.ts',
-    from: 'if (Object.getPrototypeOf(this.#object) !== this.#kind)',
-    to: 'if (false)',
     tests: ['test/http/identity/addresses.test.ts'],
   },
   {

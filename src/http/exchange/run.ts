@@ -136,6 +136,7 @@ export class Run {
   #watch(): Redirect {
     const { plan, standing } = this.#shared
     const { forwarded, old } = this.#about
+    const most = plan.maxBody(this.#request)
     const onSee = (name: string): void => {
       this.#seenLate(name)
       this.#onTold()
@@ -163,7 +164,7 @@ export class Run {
       const redirect = new Redirect(this.#response, {
         decide: (head) => this.#courseOf(head),
         watched,
-        most: plan.maxBody(this.#request),
+        most,
         carrier: this.#isBehind ? null : carrier,
         isAwaited: () => this.#keys.some((key) => waiters.hasOther(key, this.#client)),
         patience: sibling.defaultHardTimeout,

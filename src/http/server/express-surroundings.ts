@@ -3,7 +3,7 @@ import { isHttp2 } from '../message/http2.ts'
 import { changedParams, changedQuery } from '../watch/given-values.ts'
 import { own } from '../watch/harmless.ts'
 import { routeText } from './express-route.ts'
-import { textsAmong, type Outcomes, type Part, type Surroundings } from '../watch/surroundings.ts'
+import { textsAmong, type Computed, type Part, type Surroundings } from '../watch/surroundings.ts'
 
 interface ExpressRequest extends IncomingMessage {
   readonly app?: { get?: (setting: string) => unknown }
@@ -44,7 +44,7 @@ export function expressSurroundings(
     parts.push({ name: 'res.locals', object: locals, isOwn: own.nothing, kind: 'variables' })
   return {
     parts,
-    outcomes: () => outcomesOf(request),
+    computed: () => computedOf(request),
     route: () => routeText(request.app, request.route, middleware),
     given: () => givenOf(request, response),
     responseName: 'res',
@@ -58,7 +58,7 @@ export function freshSurroundings(request: ExpressRequest): Surroundings {
   return {
     parts: [],
     others: () => [messagePart('req', request)],
-    outcomes: () => outcomesOf(request),
+    computed: () => computedOf(request),
     responseName: 'res',
     asker: request,
   }
@@ -102,7 +102,7 @@ function withoutPort(host = ''): string {
   return host.replace(/:\d+$/, '')
 }
 
-function outcomesOf(request: ExpressRequest): Outcomes | undefined {
+function computedOf(request: ExpressRequest): Computed | undefined {
   const { app } = request
   if (typeof app?.get !== 'function') return undefined
   const trust = app.get('trust proxy')

@@ -4,7 +4,7 @@ import type { Fields } from '../policy/fields.ts'
 import { selectedBy } from '../policy/vary.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
 import { allFields } from './watched-fields.ts'
-import { isBare, isUsual, textOf, type Before, type Outcomes, type Surroundings } from './surroundings.ts'
+import { isBare, isUsual, textOf, type Before, type Computed, type Surroundings } from './surroundings.ts'
 
 /** The name of the circumstances that `textOf` formats, as an input. Names of request fields have no colon. */
 export const beforeName = ':before'
@@ -20,7 +20,7 @@ export class Selection {
   readonly #surroundings: Surroundings
   readonly #circumstances: Before
   #fields: Fields
-  #outcomes: Outcomes | null | undefined
+  #computed: Computed | null | undefined
 
   constructor(request: IncomingMessage, surroundings: Surroundings, circumstances: Before) {
     this.before = textOf(circumstances)
@@ -76,21 +76,21 @@ export class Selection {
   /** Whether an input can be part of a key. */
   isKeyable(name: string): boolean {
     if (!name.startsWith(':') || isPseudoField(name)) return name !== allFields
-    return name === beforeName || name === addressName || this.#outcomeOf(name) !== null
+    return name === beforeName || name === addressName || this.#computedOf(name) !== null
   }
 
   /** The value of an input that is not a field. JSON quotes keep `selectedBy` from normalizing it. */
   #other(name: string): string | undefined {
     if (name === beforeName) return JSON.stringify(this.before)
     if (name === addressName) return JSON.stringify(this.#request.socket?.remoteAddress)
-    const outcome = this.#outcomeOf(name)
-    return outcome === null ? undefined : JSON.stringify(Reflect.get(outcome.object, outcome.property))
+    const found = this.#computedOf(name)
+    return found === null ? undefined : JSON.stringify(Reflect.get(found.object, found.property))
   }
 
-  #outcomeOf(name: string): { object: object; property: string } | null {
-    if (this.#outcomes === undefined) this.#outcomes = this.#surroundings.outcomes?.() ?? null
-    if (this.#outcomes === null) return null
-    const { name: part, object, properties } = this.#outcomes
+  #computedOf(name: string): { object: object; property: string } | null {
+    if (this.#computed === undefined) this.#computed = this.#surroundings.computed?.() ?? null
+    if (this.#computed === null) return null
+    const { name: part, object, properties } = this.#computed
     const property = name.startsWith(`:${part}.`) ? name.slice(part.length + 2) : ''
     return properties.has(property) ? { object, property } : null
   }

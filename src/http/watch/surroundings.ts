@@ -18,7 +18,7 @@ export interface Part {
 }
 
 /** Properties that are computed from a request and its connection, such as `req.ip` behind a trusted proxy. */
-export interface Outcomes {
+export interface Computed {
   /** The name that handlers have for the object with these properties. */
   readonly name: string
   readonly object: object
@@ -32,7 +32,7 @@ export interface Surroundings {
   readonly parts: readonly Part[]
   /** Objects that are watched during a fill, but not compared on a hit. */
   readonly others?: () => readonly Part[]
-  readonly outcomes?: () => Outcomes | undefined
+  readonly computed?: () => Computed | undefined
   /** The route with the handler, for frameworks in which earlier middleware may choose one of several. */
   readonly route?: () => string | null
   /** Values by which answers differ and whose reads are not recorded; compared on every hit. */
@@ -168,12 +168,12 @@ export function isBare({ user, said, names, depth }: Before): boolean {
 }
 
 /** Whether an input is a primitive value. Of an object the key may have been made of one property only. */
-export function isPlain({ parts, outcomes }: Surroundings, name: string): boolean {
-  const known = outcomes?.()
-  const isOutcome =
+export function isPlain({ parts, computed }: Surroundings, name: string): boolean {
+  const known = computed?.()
+  const isComputed =
     known !== undefined && [...known.properties.keys()].some((each) => name === `:${known.name}.${each}`)
   return (
-    isOutcome ||
+    isComputed ||
     parts.some(({ name: part, object }) => {
       if (!name.startsWith(`:${part}.`)) return false
       const value: unknown = Reflect.get(object, name.slice(part.length + 2))

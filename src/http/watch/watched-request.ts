@@ -6,7 +6,7 @@
  * Reading order: surroundings.ts (the objects around a request, and the properties that stand on them), harmless.ts
  * (the properties that count for nothing), given-values.ts (parameters and queries that were changed),
  * watched-request.ts (everything that is watched while a handler runs), watched-fields.ts, watched-collections.ts and
- * kept-headers.ts (the fields), shown-target.ts (the address), async-stores.ts (stores of AsyncLocalStorage), watched-surroundings.ts, watched-properties.ts, watched-outcomes.ts, watched-lines.ts
+ * kept-headers.ts (the fields), shown-target.ts (the address), async-stores.ts (stores of AsyncLocalStorage), watched-surroundings.ts, watched-properties.ts, watched-computed.ts, watched-lines.ts
  * and watched-socket.ts (the rest), selection.ts (the inputs of a request, as a text for keys), visit.ts (several
  * caches before one handler).
  */

@@ -4,7 +4,7 @@ import { nameOf } from './harmless.ts'
 import { isHttp2, watchedStream } from '../message/http2.ts'
 import { Overrides } from '../message/overrides.ts'
 import { isPlainObject, type Standing, type Surroundings } from './surroundings.ts'
-import { WatchedOutcomes } from './watched-outcomes.ts'
+import { WatchedComputed } from './watched-computed.ts'
 import { WatchedProperties } from './watched-properties.ts'
 import { watchLines } from './watched-lines.ts'
 import { watchedSocket } from './watched-socket.ts'
@@ -37,7 +37,7 @@ export class WatchedSurroundings {
       readonly response: ServerResponse
       readonly earlierFields: readonly string[]
     },
-    { parts, others, outcomes, lend, responseName, isSaving }: Surroundings,
+    { parts, others, computed, lend, responseName, isSaving }: Surroundings,
     standing: Standing,
     { onRead, onSet, onEnd }: SurroundingsHeard,
   ) {
@@ -59,9 +59,9 @@ export class WatchedSurroundings {
     this.#watchSocket(messages, onEnd)
     if (isHttp2(messages.request))
       for (const message of [messages.request, messages.response]) this.#watchStream(message)
-    const known = outcomes?.()
+    const known = computed?.()
     if (known === undefined) return
-    const watched = new WatchedOutcomes(known, { onRead, muted: (work) => this.#muted(work) })
+    const watched = new WatchedComputed(known, { onRead, muted: (work) => this.#muted(work) })
     this.#undo.push(() => watched.release())
   }
 
