@@ -7,7 +7,7 @@ export const httpMutations = [
   {
     name: 'the handler of a fill sees an ignored parameter',
     rule: null,
-    file: 'src/http/watch/shown-target.ts',
+    file: 'src/http/inputs/shown-target.ts',
     from: 'if (shown !== url) show(target, name, shown)',
     to: '',
     tests: ['test/http/query.test.ts'],
@@ -15,7 +15,7 @@ export const httpMutations = [
   {
     name: 'a parsed query keeps an ignored parameter',
     rule: null,
-    file: 'src/http/watch/shown-target.ts',
+    file: 'src/http/inputs/shown-target.ts',
     from: 'filter(([name]) => !rule(name))',
     to: 'filter(() => true)',
     tests: ['test/http/query.test.ts'],
@@ -32,8 +32,8 @@ export const httpMutations = [
     name: 'a list of all fields hides what was read before',
     rule: null,
     file: 'src/http/exchange/decide.ts',
-    from: "if (this.#plan.undeclared(this.#request) !== 'key') return before",
-    to: "if (seen.has(allFields) || this.#plan.undeclared(this.#request) !== 'key') return before",
+    from: "if (this.#plan.undeclared(this.#request) !== 'key') return given",
+    to: "if (seen.has(allFields) || this.#plan.undeclared(this.#request) !== 'key') return given",
     tests: ['test/http/variants.test.ts'],
   },
   {
@@ -760,8 +760,8 @@ export const httpMutations = [
     name: 'an answer is sent to those for whom the handler may yet read something else',
     rule: null,
     file: 'src/http/exchange/run.ts',
-    from: 'return selection.mayHave(head) && this.#watched?.isAlike(this.#client.selection, selection) === true',
-    to: 'return selection.mayHave(head)',
+    from: 'return inputs.mayHave(head) && this.#watched?.isAlike(this.#client.inputs, inputs) === true',
+    to: 'return inputs.mayHave(head)',
     tests: ['test/http/streaming.test.ts'],
   },
   {
@@ -792,8 +792,8 @@ export const httpMutations = [
     name: 'what was read of one client switches off the cache for the others',
     rule: null,
     file: 'src/http/exchange/decide.ts',
-    from: 'return [...new Set([...before, ...read])].sort()',
-    to: 'return before',
+    from: 'return [...new Set([...given, ...read])].sort()',
+    to: 'return given',
     tests: ['test/http/variants.test.ts'],
   },
   {
@@ -807,9 +807,9 @@ export const httpMutations = [
   {
     name: 'HTTP/2 and HTTP/1 share answers',
     rule: null,
-    file: 'src/http/response-cache.ts',
-    from: "const protocol = isHttp2(request) ? 'HTTP/2' : null",
-    to: 'const protocol = isHttp2(request) ? null : null',
+    file: 'src/http/inputs/given.ts',
+    from: "protocol: isHttp2(request) ? 'HTTP/2' : null",
+    to: 'protocol: isHttp2(request) ? null : null',
     tests: ['test/http/http2.test.ts'],
   },
   {
@@ -823,7 +823,7 @@ export const httpMutations = [
   {
     name: 'a stream of HTTP/2 is not watched',
     rule: null,
-    file: 'src/http/watch/watched-surroundings.ts',
+    file: 'src/http/inputs/watched-surroundings.ts',
     from: 'for (const message of [messages.request, messages.response]) this.#watchStream(message)',
     to: 'void this.#watchStream',
     tests: ['test/http/http2.test.ts'],
@@ -855,7 +855,7 @@ export const httpMutations = [
   {
     name: 'a handler does not see Content-Type',
     rule: null,
-    file: 'src/http/watch/watched-fields.ts',
+    file: 'src/http/inputs/watched-fields.ts',
     from: "'content-length content-encoding'",
     to: "'content-length content-type content-encoding'",
     tests: ['test/http/request-fields.test.ts'],

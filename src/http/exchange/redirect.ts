@@ -1,6 +1,6 @@
 import { timers } from '../../core/time/clock.ts'
 import type { ServerResponse } from 'node:http'
-import type { WatchedRequest } from '../watch/watched-request.ts'
+import type { WatchedRequest } from '../inputs/watched-request.ts'
 import { Departure } from '../message/departure.ts'
 import { cutOff, streamOf } from '../message/http2.ts'
 import { sendHead, type MoreLines } from '../message/late-head.ts'

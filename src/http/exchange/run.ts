@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tellHandler, tellPassed } from '../message/cache-info.ts'
 import { cacheStatusText, type Forwarded } from '../message/cache-status.ts'
 import { Redirect, type Course, type Head } from './redirect.ts'
-import type { SeenFields } from '../watch/watched-fields.ts'
+import type { SeenFields } from '../inputs/watched-fields.ts'
 import type { Client } from './client.ts'
 import { Decider, type Decision } from './decide.ts'
 import { finished } from './behind.ts'
@@ -13,9 +13,9 @@ import type { FieldLine } from '../policy/fields.ts'
 import { cutting, partOfPassed, sayPart } from './part.ts'
 import type { Ended, Recording } from './recording.ts'
 import type { Shared } from './shared.ts'
-import { beforeName, type Selection } from '../watch/selection.ts'
+import { givenName, type Inputs } from '../inputs/inputs.ts'
 import type { Old, StoredHead } from '../stored/stored-response.ts'
-import { WatchedRequest } from '../watch/watched-request.ts'
+import { WatchedRequest } from '../inputs/watched-request.ts'
 
 const none: ReadonlySet<string> = new Set()
 
@@ -34,7 +34,7 @@ export interface RunAbout {
   readonly old: Old | null
   /** The lines that earlier middleware has set on the response. */
   readonly lines: readonly FieldLine[]
-  /** Whether the circumstances of the request become part of the key. */
+  /** Whether what the request is given becomes part of the key. */
   readonly isApart: boolean
   /** The response of a background refresh, whose client has its answer; `null` for that of the client. */
   readonly behind: ServerResponse | null
@@ -134,7 +134,7 @@ export class Run {
    * @throws the error of an option; the handler can then still be run without a cache
    */
   #watch(): Redirect {
-    const { plan, standing } = this.#shared
+    const { plan, earlierProperties } = this.#shared
     const { forwarded, old } = this.#about
     const most = plan.maxBody(this.#request)
     const onSee = (name: string): void => {
@@ -149,7 +149,7 @@ export class Run {
       response: this.#response,
       earlierFields,
       plan,
-      standing,
+      earlierProperties,
       old,
       isBehind: this.#isBehind,
       onSee,
@@ -234,10 +234,10 @@ export class Run {
 
   /**
    * Whether another request may follow the answer.
-   * @param selection the inputs of that request
+   * @param inputs the inputs of that request
    */
-  mayFollow(selection: Selection, head: StoredHead): boolean {
-    return selection.mayHave(head) && this.#watched?.isAlike(this.#client.selection, selection) === true
+  mayFollow(inputs: Inputs, head: StoredHead): boolean {
+    return inputs.mayHave(head) && this.#watched?.isAlike(this.#client.inputs, inputs) === true
   }
 
   /** Registers a further key at which requests wait for the answer. */
@@ -288,13 +288,13 @@ export class Run {
   #seenLate(name: string): void {
     if (this.recording?.isFollowed !== true || this.#watched?.ignoresUndeclared !== false) return
     // Followers are equal in every input that can be part of a key.
-    if (!this.#client.selection.isKeyable(name)) this.recording.cutOthers()
+    if (!this.#client.inputs.isKeyable(name)) this.recording.cutOthers()
   }
 
   #passed(why: string): Decision {
     const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
-    const isAlike = this.#client.selection.isUsual && !this.#isLeft
-    return { to: 'pass', why, names: isAlike || names.includes(beforeName) ? names : [...names, beforeName] }
+    const isAlike = this.#client.inputs.isUsual && !this.#isLeft
+    return { to: 'pass', why, names: isAlike || names.includes(givenName) ? names : [...names, givenName] }
   }
 
   /** Ends the sharing of the answer. */

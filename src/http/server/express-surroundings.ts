@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isHttp2 } from '../message/http2.ts'
-import { changedParams, changedQuery } from '../watch/given-values.ts'
-import { own } from '../watch/harmless.ts'
+import { changedParams, changedQuery, textsAmong } from '../inputs/changed-values.ts'
+import { own } from '../inputs/harmless.ts'
 import { routeText } from './express-route.ts'
-import { textsAmong, type Computed, type Part, type Surroundings } from '../watch/surroundings.ts'
+import type { Computed, Part, Surroundings } from '../inputs/surroundings.ts'
 
 interface ExpressRequest extends IncomingMessage {
   readonly app?: { get?: (setting: string) => unknown }
@@ -46,7 +46,7 @@ export function expressSurroundings(
     parts,
     computed: () => computedOf(request),
     route: () => routeText(request.app, request.route, middleware),
-    given: () => givenOf(request, response),
+    changed: () => changedOf(request, response),
     responseName: 'res',
     targets: [request],
     asker: request,
@@ -80,7 +80,7 @@ export function responsePart(name: string, response: ServerResponse): Part {
   return { name, object: response, isOwn: own.response }
 }
 
-function givenOf(request: ExpressRequest, response: ServerResponse): readonly string[] {
+function changedOf(request: ExpressRequest, response: ServerResponse): readonly string[] {
   const { route, params, url, headers } = request
   const { statusCode } = response
   // HTTP/2 has none, and warns of a read.

@@ -3,7 +3,8 @@ import { Socket } from 'node:net'
 import { nameOf } from './harmless.ts'
 import { isHttp2, watchedStream } from '../message/http2.ts'
 import { Overrides } from '../message/overrides.ts'
-import { isPlainObject, type Standing, type Surroundings } from './surroundings.ts'
+import type { EarlierProperties } from './earlier-properties.ts'
+import { isPlainObject, type Surroundings } from './surroundings.ts'
 import { WatchedComputed } from './watched-computed.ts'
 import { WatchedProperties } from './watched-properties.ts'
 import { watchLines } from './watched-lines.ts'
@@ -38,14 +39,14 @@ export class WatchedSurroundings {
       readonly earlierFields: readonly string[]
     },
     { parts, others, computed, lend, responseName, isSaving }: Surroundings,
-    standing: Standing,
+    earlierProperties: EarlierProperties,
     { onRead, onSet, onEnd }: SurroundingsHeard,
   ) {
     this.#onRead = onRead
     this.#properties = [...parts, ...(others?.() ?? [])].flatMap((part) => {
       // What such an object inherits cannot be watched.
       if (part.kind === 'variables' && !isPlainObject(part.object)) onRead(`:${part.name}`)
-      const names = standing.watchable(part)
+      const names = earlierProperties.watchable(part)
       if (names.length === 0) return []
       const read = (key: PropertyKey): void => void (isSaving?.() === true || onRead(`:${part.name}.${nameOf(key)}`))
       return [new WatchedProperties(part.object, names, read)]
