@@ -733,6 +733,14 @@ export const httpMutations = [
     tests: ['test/http/leader.test.ts'],
   },
   {
+    name: 'a client that is far behind is not cut off',
+    rule: null,
+    file: 'src/http/exchange/recording.ts',
+    from: "if (this.#state === 'shared') this.#cutOffSlow()",
+    to: 'void this.#cutOffSlow',
+    tests: ['test/unit/http/recording.test.ts'],
+  },
+  {
     name: 'a handler hears that its client has gone, though others wait',
     rule: null,
     file: 'src/http/exchange/recording.ts',

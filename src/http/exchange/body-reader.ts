@@ -14,10 +14,12 @@ export interface Outlet {
 
 /** A client that is sent a body while it grows. */
 export class BodyReader {
+  readonly end: Outlet['end']
+  readonly cut: Outlet['cut']
   /** Whether it can take more at once. */
   isReady = true
   readonly #response: ServerResponse
-  readonly #outlet: Outlet
+  readonly #write: Outlet['write']
   /** Whether earlier middleware has replaced `write` and so may have a buffer of its own. */
   readonly #isHidden: boolean
   #sinceReady = 0
@@ -25,9 +27,11 @@ export class BodyReader {
   /**
    * @param response as earlier middleware has left it
    */
-  constructor(response: ServerResponse, outlet: Outlet = outletOf(response)) {
+  constructor(response: ServerResponse, { write, end, cut }: Outlet = outletOf(response)) {
+    this.end = end
+    this.cut = cut
     this.#response = response
-    this.#outlet = outlet
+    this.#write = write
     this.#isHidden = Object.hasOwn(response, 'write')
   }
 
@@ -36,21 +40,10 @@ export class BodyReader {
     return this.#response.writableLength > mostWaiting || (this.#isHidden && this.#sinceReady > mostWaiting)
   }
 
-  /**
-   * @param length of the chunk, in bytes
-   * @param args those of `write`
-   */
+  /** @param length of the chunk, in bytes */
   write(length: number, args: readonly unknown[]): void {
-    this.isReady = this.#outlet.write(args) !== false
+    this.isReady = this.#write(args) !== false
     this.#sinceReady = this.isReady ? 0 : this.#sinceReady + length
-  }
-
-  end(args: readonly unknown[]): void {
-    this.#outlet.end(args)
-  }
-
-  cut(): void {
-    this.#outlet.cut()
   }
 }
 
