@@ -100,9 +100,9 @@ export class ResponseCache {
     const { key, visit, outer } = entry
     const honor = this.#plan.honorRequestDirectives(request)
     const user = this.#plan.user?.(surroundings.asker) ?? null
-    const about = { request, response, surroundings, user }
-    const given = givenOf({ ...about, depth: visit.depth }, this.#plan, this.#shared.earlierProperties)
-    const client = new Client({ ...about, run, honor, given, visit })
+    const about = { request, response, surroundings, user, visit }
+    const given = givenOf(about, this.#plan, this.#shared.earlierProperties)
+    const client = new Client({ request, response, run, honor, surroundings, given, user, visit })
     const exchange = new Exchange(this.#shared, client, key)
     // A cache before this one holds the lease of the same address until then.
     return outer === null ? exchange.begin() : outer.settled.then(() => exchange.begin())

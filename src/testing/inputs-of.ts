@@ -87,7 +87,7 @@ function watchedFor(request: IncomingMessage, response: ServerResponse) {
   const surroundings = freshSurroundings(request)
   const plan = responsePlan('inputsOf', { cookies: 'show' })
   const earlierProperties = new EarlierProperties([])
-  const given = givenOf({ request, response, surroundings, user: null, depth: 0 }, plan, earlierProperties)
+  const given = givenOf({ request, response, surroundings, user: null, visit: { depth: 0 } }, plan, earlierProperties)
   const all = new Inputs(request, surroundings, given)
   const client = { request, surroundings, inputs: all, entered: enteredStores() }
   const nothing = (): void => undefined

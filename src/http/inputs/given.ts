@@ -6,6 +6,7 @@ import { directivesOf } from '../policy/directives.ts'
 import { rewrittenUrl } from '../stored/request-key.ts'
 import type { EarlierProperties } from './earlier-properties.ts'
 import type { Surroundings } from './surroundings.ts'
+import type { Visit } from './visit.ts'
 
 /** What a request is given for its handler before the cache: inputs that are compared, because no read tells of them. */
 export interface GivenInputs {
@@ -37,12 +38,12 @@ export interface GivenAbout {
   readonly response: ServerResponse
   readonly surroundings: Surroundings
   readonly user: string | null
-  readonly depth: number
+  readonly visit: Pick<Visit, 'depth'>
 }
 
 /** Finds what a request is given, which is compared on every hit. */
 export function givenOf(
-  { request, response, surroundings, user, depth }: GivenAbout,
+  { request, response, surroundings, user, visit }: GivenAbout,
   plan: ResponsePlan,
   earlierProperties: EarlierProperties,
 ): GivenInputs {
@@ -59,7 +60,7 @@ export function givenOf(
     said: forItsClient(response),
     names: earlierProperties.names(surroundings.parts),
     changed: isKeyed ? none : (surroundings.changed?.() ?? none),
-    depth,
+    depth: visit.depth,
   }
 }
 
