@@ -1,10 +1,10 @@
 import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http'
 import { messagePart, responsePart } from '../http/server/express-surroundings.ts'
-import { changedParams, changedQuery } from '../http/watch/given-values.ts'
-import { own, serializerName } from '../http/watch/harmless.ts'
+import { changedParams, changedQuery, textsAmong } from '../http/inputs/changed-values.ts'
+import { own, serializerName } from '../http/inputs/harmless.ts'
 import { Overrides } from '../http/message/overrides.ts'
-import { watchLines } from '../http/watch/watched-lines.ts'
-import { textsAmong, type Outcomes, type Part, type Surroundings } from '../http/watch/surroundings.ts'
+import { watchLines } from '../http/inputs/watched-lines.ts'
+import type { Computed, Part, Surroundings } from '../http/inputs/surroundings.ts'
 
 /** The members of a request of Fastify 4 or 5 that the cache uses or that options usually read. */
 export interface HookRequest {
@@ -47,7 +47,7 @@ export function fastifySurroundings(request: HookRequest, reply: HookReply, said
   const others = (): Part[] => [responsePart('reply.raw', reply.raw)]
   const lend = (onRead: (name: string) => void): void =>
     watchLines(new Overrides(reply), said, { onRead: (name) => onRead(`:reply.${name}`) })
-  const given = (): readonly string[] =>
+  const changed = (): readonly string[] =>
     textsAmong(
       changedParams('params', request.params, request.raw.url),
       changedQuery('query', request.query, request.raw.url),
@@ -57,8 +57,8 @@ export function fastifySurroundings(request: HookRequest, reply: HookReply, said
   return {
     parts,
     others,
-    outcomes: () => outcomesOf(request),
-    given,
+    computed: () => computedOf(request),
+    changed,
     lend,
     isSaving,
     targets: [request],
@@ -91,7 +91,7 @@ function isSaving(): boolean {
 }
 
 /** The properties exist only with the option `trustProxy`. */
-function outcomesOf(request: HookRequest): Outcomes | undefined {
+function computedOf(request: HookRequest): Computed | undefined {
   return 'ips' in request ? { name: 'request', object: request, properties: ofProxies } : undefined
 }
 

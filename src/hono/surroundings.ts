@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { messagePart, responsePart } from '../http/server/express-surroundings.ts'
-import { changedParams, changedQuery } from '../http/watch/given-values.ts'
-import { own } from '../http/watch/harmless.ts'
+import { changedParams, changedQuery, textsAmong } from '../http/inputs/changed-values.ts'
+import { own } from '../http/inputs/harmless.ts'
 import { Overrides } from '../http/message/overrides.ts'
-import { textsAmong, type Surroundings } from '../http/watch/surroundings.ts'
+import type { Surroundings } from '../http/inputs/surroundings.ts'
 
 /** The members of a context of Hono 4 that the cache uses or that options usually read. */
 export interface HonoContext {
@@ -44,7 +44,7 @@ export function honoSurroundings(
       responsePart('c.env.outgoing', outgoing),
       { name: 'c.req.raw', object: context.req.raw, isOwn: own.honoRaw },
     ],
-    given: () => givenOf(context, incoming.url, status),
+    changed: () => changedOf(context, incoming.url, status),
     asker: context,
     path: pathOf(context.req.path, incoming.url),
     lend: (onRead) => {
@@ -55,7 +55,7 @@ export function honoSurroundings(
   }
 }
 
-function givenOf({ req }: HonoContext, url: string | undefined, status: number): readonly string[] {
+function changedOf({ req }: HonoContext, url: string | undefined, status: number): readonly string[] {
   // Usually a validator returns what the address says.
   const [query, params] = [req.valid('query' as never), req.valid('param' as never)]
   return textsAmong(

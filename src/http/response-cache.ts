@@ -13,24 +13,25 @@ import type { Cache } from '../core/cache/cache.ts'
 import { loadFailedError } from '../core/errors.ts'
 import { siblingOf, type Sibling } from '../core/cache/sibling.ts'
 import { tellPassed } from './message/cache-info.ts'
-import { Redirect, type Head } from './exchange/redirect.ts'
-import { Client, type ClientAbout } from './exchange/client.ts'
+import { Client } from './exchange/client.ts'
 import { Exchange } from './exchange/exchange.ts'
-import { directivesOf } from './policy/directives.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
-import { hasBody, isHttp2 } from './message/http2.ts'
+import { hasBody } from './message/http2.ts'
+import { applyHead, linesOf } from './message/response-arguments.ts'
 import { Overrides } from './message/overrides.ts'
 import { withoutIgnored } from './options/query-rule.ts'
-import { addressOf, responseKey, rewrittenUrl } from './stored/request-key.ts'
+import { addressOf, responseKey } from './stored/request-key.ts'
 import type { Shared } from './exchange/shared.ts'
 import { responsePlan, type CacheResponsesOptions, type ResponsePlan } from './options/response-options.ts'
 import { responseCodec } from './stored/stored-response.ts'
 import { Streams } from './exchange/streams.ts'
-import { Standing, type Before, type Surroundings } from './watch/surroundings.ts'
-import { watchStorages } from './watch/async-stores.ts'
+import { EarlierProperties } from './inputs/earlier-properties.ts'
+import { givenOf } from './inputs/given.ts'
+import type { Surroundings } from './inputs/surroundings.ts'
+import { watchStorages } from './inputs/async-stores.ts'
 import { VariantLimit } from './exchange/variant-limit.ts'
-import { runBefore, visited, type RunningHandler, type Visit } from './watch/visit.ts'
+import { runBefore, visited, type RunningHandler, type Visit } from './inputs/visit.ts'
 import { Waiters } from './exchange/waiters.ts'
 
 /** A request that the cache has taken. */
@@ -40,8 +41,6 @@ interface Entry {
   /** The run of a cache before this one; `null` without. */
   readonly outer: RunningHandler | null
 }
-
-const none: readonly string[] = []
 
 /** How many requests in a row may bypass the cache for their cookies before somebody is told. */
 const mostCookies = 100
@@ -76,7 +75,7 @@ export class ResponseCache {
       waiters: new Waiters(),
       limit: new VariantLimit(this.#sibling, this.#plan.maxVariants),
       refreshing: new Set(),
-      standing: new Standing(this.#plan.shared),
+      earlierProperties: new EarlierProperties(this.#plan.shared),
       outside: new AsyncResource('herdless.responses'),
     }
   }
@@ -101,8 +100,9 @@ export class ResponseCache {
     const { key, visit, outer } = entry
     const honor = this.#plan.honorRequestDirectives(request)
     const user = this.#plan.user?.(surroundings.asker) ?? null
-    const before = this.#before({ request, response, surroundings, user, visit })
-    const client = new Client({ request, response, run, honor, surroundings, before, user, visit })
+    const about = { request, response, surroundings, user, visit }
+    const given = givenOf(about, this.#plan, this.#shared.earlierProperties)
+    const client = new Client({ request, response, run, honor, surroundings, given, user, visit })
     const exchange = new Exchange(this.#shared, client, key)
     // A cache before this one holds the lease of the same address until then.
     return outer === null ? exchange.begin() : outer.settled.then(() => exchange.begin())
@@ -118,21 +118,6 @@ export class ResponseCache {
     if (outer?.leave() === 'handler') return null
     const key = this.#keyFor(request, response, address)
     return key === null ? null : { key, visit, outer }
-  }
-
-  /** The circumstances of a request. */
-  #before({ request, response, surroundings, user, visit }: Omit<ClientAbout, 'run' | 'honor' | 'before'>): Before {
-    const names = this.#shared.standing.names(surroundings.parts)
-    // A key of the user's replaces everything by which addresses differ.
-    const isKeyed = this.#plan.key !== null
-    const rewritten = isKeyed ? null : rewrittenUrl(request)
-    const url = rewritten === null ? null : withoutIgnored(rewritten, this.#plan.query(request))
-    const path = isKeyed ? null : (surroundings.path ?? null)
-    const protocol = isHttp2(request) ? 'HTTP/2' : null
-    const route = isKeyed ? null : (surroundings.route?.() ?? null)
-    const given = isKeyed ? none : (surroundings.given?.() ?? none)
-    const type = typeIn(response)
-    return { protocol, url, path, route, type, user, said: forItsClient(response), names, given, depth: visit.depth }
   }
 
   /**
@@ -195,16 +180,22 @@ export class ResponseCache {
    * sees its own change.
    */
   #invalidateAfter(request: IncomingMessage, response: ServerResponse, address: string, key: string): void {
-    let said: Head | null = null
+    const overrides = new Overrides(response)
+    // The fields of a head are known when it is sent, some of them only then.
+    const writeHead = overrides.method('writeHead', (...args) => {
+      if (response.headersSent) return writeHead(args)
+      applyHead(response, args)
+      return writeHead([response.statusCode])
+    })
     const invalidated = async (): Promise<void> => {
-      const fields = fieldsOf(said?.lines ?? [])
+      const fields = fieldsOf(linesOf(response))
       const others = invalidatedUris(address, fieldOf(fields, 'location'), fieldOf(fields, 'content-location'))
       const query = this.#plan.query(request)
       const keys = new Set([key, ...others.map((uri) => responseKey(withoutIgnored(uri, query)))])
       // An unreachable store emits events of its own; the answer to the client does not depend on it.
       await Promise.allSettled([...keys].map((each) => this.#sibling.cache.invalidate(each)))
     }
-    const end = new Overrides(response).method('end', (...args) => {
+    const end = overrides.method('end', (...args) => {
       if (!invalidates(request.method ?? '', response.statusCode)) return end(args)
       // To the handler the response has ended: frameworks end one that has not.
       const ended = new Overrides(response)
@@ -216,24 +207,5 @@ export class ResponseCache {
       })
       return response
     })
-    void new Redirect(response, (head) => ((said = head), { to: 'client', with: [] }), { most: 0 })
   }
-}
-
-/** The directive by which earlier middleware has already restricted the answer to its client; `null` for none. */
-function forItsClient(response: ServerResponse): 'private' | 'no-store' | null {
-  for (const name of ['Cache-Control', 'CDN-Cache-Control']) {
-    const said = response.getHeader(name)
-    if (said === undefined) continue
-    const directives = directivesOf(String(said))
-    if (directives.has('no-store')) return 'no-store'
-    if (directives.has('private')) return 'private'
-  }
-  return null
-}
-
-/** The `Content-Type` that earlier middleware has set. */
-function typeIn(response: ServerResponse): string | null {
-  const type = response.getHeader('Content-Type')
-  return type === undefined ? null : String(type)
 }

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
 import { messagePart, responsePart } from '../http/server/express-surroundings.ts'
-import { changedParams, changedQuery } from '../http/watch/given-values.ts'
-import { own } from '../http/watch/harmless.ts'
+import { changedParams, changedQuery, textsAmong } from '../http/inputs/changed-values.ts'
+import { own } from '../http/inputs/harmless.ts'
 import { ResponseCache } from '../http/response-cache.ts'
 import type { CacheResponsesOptions } from '../http/options/response-options.ts'
-import { textsAmong, type Part, type Surroundings } from '../http/watch/surroundings.ts'
+import type { Part, Surroundings } from '../http/inputs/surroundings.ts'
 
 export { cachedServer } from '../http/server/cached-server.ts'
 export { purge, type Purge } from '../http/purge.ts'
@@ -75,7 +75,7 @@ interface Kept {
   readonly originalUrl?: string
 }
 
-function givenOf(context: KoaContext): readonly string[] {
+function changedOf(context: KoaContext): readonly string[] {
   const { req, res, request } = context
   const { url = '', originalUrl } = req
   const { params } = context as Kept
@@ -109,7 +109,7 @@ function surroundingsOf(context: KoaContext): Surroundings {
     parts,
     others,
     route,
-    given: () => givenOf(context),
+    changed: () => changedOf(context),
     responseName: 'ctx.response',
     targets: [context, request],
     asker: context,

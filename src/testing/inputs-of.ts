@@ -11,10 +11,11 @@ import { formatValue } from '../core/time/duration.ts'
 import { credentials, shownName } from '../http/exchange/decide.ts'
 import { responsePlan } from '../http/options/response-options.ts'
 import { freshSurroundings } from '../http/server/express-surroundings.ts'
-import { enteredStores, watchStorages } from '../http/watch/async-stores.ts'
-import { Selection } from '../http/watch/selection.ts'
-import { Standing } from '../http/watch/surroundings.ts'
-import { WatchedRequest } from '../http/watch/watched-request.ts'
+import { enteredStores, watchStorages } from '../http/inputs/async-stores.ts'
+import { EarlierProperties } from '../http/inputs/earlier-properties.ts'
+import { givenOf } from '../http/inputs/given.ts'
+import { Inputs } from '../http/inputs/inputs.ts'
+import { WatchedRequest } from '../http/inputs/watched-request.ts'
 
 /** The app that is asked: a request listener, the result of `express()` among them; or an app of Koa or Fastify. */
 export type AskedApp =
@@ -84,18 +85,19 @@ async function listenerOf(app: AskedApp): Promise<RequestListener> {
 function watchedFor(request: IncomingMessage, response: ServerResponse) {
   watchStorages()
   const surroundings = freshSurroundings(request)
-  const before = { protocol: null, url: null, path: null, route: null, type: null, user: null, said: null, depth: 0 }
-  const selection = new Selection(request, surroundings, { ...before, names: [], given: [] })
-  const client = { request, surroundings, selection, entered: enteredStores() }
+  const plan = responsePlan('inputsOf', { cookies: 'show' })
+  const earlierProperties = new EarlierProperties([])
+  const given = givenOf({ request, response, surroundings, user: null, visit: { depth: 0 } }, plan, earlierProperties)
+  const all = new Inputs(request, surroundings, given)
+  const client = { request, surroundings, inputs: all, entered: enteredStores() }
   const nothing = (): void => undefined
   const heard = { onSee: nothing, onSet: nothing, onEnd: nothing }
-  const plan = responsePlan('inputsOf', { cookies: 'show' })
-  const about = { client, response, earlierFields: [], plan, standing: new Standing([]), old: null, isBehind: false }
+  const about = { client, response, earlierFields: [], plan, earlierProperties, old: null, isBehind: false }
   const watched = new WatchedRequest({ ...about, ...heard })
   const inputs = (): readonly Input[] => {
     const verdicts = new Map<string, Input['verdict']>()
     for (const name of watched.seen) {
-      const isKey = selection.isKeyable(name) && !credentials.has(name)
+      const isKey = all.isKeyable(name) && !credentials.has(name)
       verdicts.set(shownName(name), isKey ? 'key' : 'refuse')
     }
     watched.release()

@@ -7,7 +7,7 @@ export const identityMutations = [
   {
     name: 'what earlier middleware has set is not watched',
     rule: null,
-    file: 'src/http/watch/watched-surroundings.ts',
+    file: 'src/http/inputs/watched-surroundings.ts',
     from: 'if (names.length === 0) return []',
     to: 'if (names.length >= 0) return []',
     tests: ['test/http/identity/own.test.ts'],
@@ -15,15 +15,15 @@ export const identityMutations = [
   {
     name: 'what earlier middleware has set is not compared at a hit',
     rule: null,
-    file: 'src/http/watch/selection.ts',
-    from: 'before === this.before && ',
+    file: 'src/http/inputs/inputs.ts',
+    from: 'given === this.given && ',
     to: '',
     tests: ['test/http/identity/own.test.ts'],
   },
   {
     name: 'the connection is not watched',
     rule: null,
-    file: 'src/http/watch/watched-surroundings.ts',
+    file: 'src/http/inputs/watched-surroundings.ts',
     from: 'this.#watchSocket(messages, onEnd)',
     to: 'void this.#watchSocket',
     tests: ['test/http/identity/peers.test.ts'],
@@ -31,7 +31,7 @@ export const identityMutations = [
   {
     name: 'the connection is not watched again once a part was sent',
     rule: null,
-    file: 'src/http/watch/watched-surroundings.ts',
+    file: 'src/http/inputs/watched-surroundings.ts',
     from: 'if (this.#connection === connection && response.socket === socket)',
     to: 'if (this.#connection !== connection)',
     tests: ['test/http/guards.test.ts'],
@@ -39,23 +39,15 @@ export const identityMutations = [
   {
     name: 'what a trusted proxy says is not watched',
     rule: null,
-    file: 'src/http/watch/watched-outcomes.ts',
-    from: 'else if (properties.get(name) === true) this.#heard.onRead(`:${part}.${name}`)',
+    file: 'src/http/inputs/watched-computed.ts',
+    from: 'if (properties.get(name) === true) this.#heard.onRead(`:${part}.${name}`)',
     to: '',
-    tests: ['test/http/identity/addresses.test.ts'],
-  },
-  {
-    name: 'the trust settings of a mounted app are taken for those of the first',
-    rule: null,
-    file: 'src/http/watch/watched-outcomes.ts',
-    from: 'if (Object.getPrototypeOf(this.#object) !== this.#kind)',
-    to: 'if (false)',
     tests: ['test/http/identity/addresses.test.ts'],
   },
   {
     name: 'fields that earlier middleware has kept are not watched',
     rule: null,
-    file: 'src/http/watch/kept-headers.ts',
+    file: 'src/http/inputs/kept-headers.ts',
     from: 'onRead(name)\n      return values[name]',
     to: 'return values[name]',
     tests: ['test/http/identity/own.test.ts'],
@@ -71,7 +63,7 @@ export const identityMutations = [
   {
     name: 'what earlier middleware has said is not compared at a hit',
     rule: null,
-    file: 'src/http/response-cache.ts',
+    file: 'src/http/inputs/given.ts',
     from: 'said: forItsClient(response)',
     to: 'said: forItsClient(response) && null',
     tests: ['test/http/identity/late.test.ts'],
@@ -87,7 +79,7 @@ export const identityMutations = [
   {
     name: 'a store that was entered before the cache is no input',
     rule: null,
-    file: 'src/http/watch/async-stores.ts',
+    file: 'src/http/inputs/async-stores.ts',
     from: 'this.#heard.onRead(name)',
     to: '',
     tests: ['test/http/async-stores.test.ts'],
@@ -95,7 +87,7 @@ export const identityMutations = [
   {
     name: 'a library that restores the context of a request is not seen',
     rule: null,
-    file: 'src/http/watch/async-stores.ts',
+    file: 'src/http/inputs/async-stores.ts',
     from: 'if (stores !== here && stores.isOuter(storage, value)) stores.read(storage, value)',
     to: '',
     tests: ['test/http/identity/contexts.test.ts'],
@@ -103,7 +95,7 @@ export const identityMutations = [
   {
     name: 'a store of the handler’s own is an input',
     rule: null,
-    file: 'src/http/watch/async-stores.ts',
+    file: 'src/http/inputs/async-stores.ts',
     from: '(value !== outer && !(this.#isBehind && value === undefined))',
     to: 'false',
     tests: ['test/http/async-stores.test.ts'],
@@ -119,7 +111,7 @@ export const identityMutations = [
   {
     name: 'the URL that an app has rewritten is no part of the key',
     rule: null,
-    file: 'src/http/response-cache.ts',
+    file: 'src/http/inputs/given.ts',
     from: 'isKeyed ? null : rewrittenUrl(request)',
     to: 'null',
     tests: ['test/http/identity/addresses.test.ts'],
@@ -159,9 +151,9 @@ export const identityMutations = [
   {
     name: 'the user is no part of the key',
     rule: null,
-    file: 'src/http/response-cache.ts',
-    from: 'type, user, said:',
-    to: 'type, user: null, said:',
+    file: 'src/http/inputs/given.ts',
+    from: '    user,\n    said:',
+    to: '    user: null,\n    said:',
     tests: ['test/http/identity/passport.test.ts'],
   },
   {
@@ -207,9 +199,9 @@ export const identityMutations = [
   {
     name: 'a changed query is no part of the key',
     rule: null,
-    file: 'src/http/response-cache.ts',
-    from: 'const given = isKeyed ? none',
-    to: 'const given = true ? none',
+    file: 'src/http/inputs/given.ts',
+    from: 'changed: isKeyed ? none',
+    to: 'changed: true ? none',
     tests: ['test/http/identity/given.test.ts'],
   },
   {
@@ -223,7 +215,7 @@ export const identityMutations = [
   {
     name: 'lines that earlier middleware has set are not watched',
     rule: null,
-    file: 'src/http/watch/watched-lines.ts',
+    file: 'src/http/inputs/watched-lines.ts',
     from: 'if (watched.has(field)) onRead(field)',
     to: '',
     tests: ['test/http/identity/given.test.ts'],
@@ -231,7 +223,7 @@ export const identityMutations = [
   {
     name: 'an object of a class in the place of the variables is not noticed',
     rule: null,
-    file: 'src/http/watch/watched-surroundings.ts',
+    file: 'src/http/inputs/watched-surroundings.ts',
     from: "if (part.kind === 'variables' && ",
     to: 'if (false && ',
     tests: ['test/http/identity/given.test.ts'],
@@ -239,7 +231,7 @@ export const identityMutations = [
   {
     name: 'an empty proxy counts as nothing',
     rule: null,
-    file: 'src/http/watch/surroundings.ts',
+    file: 'src/http/inputs/surroundings.ts',
     from: 'if (isProxy(object)) return false',
     to: '',
     tests: ['test/http/identity/given.test.ts'],
@@ -247,7 +239,7 @@ export const identityMutations = [
   {
     name: 'symbols are not compared at a hit',
     rule: null,
-    file: 'src/http/watch/surroundings.ts',
+    file: 'src/http/inputs/earlier-properties.ts',
     from: 'symbols.length === 0 ? names',
     to: 'true ? names',
     tests: ['test/http/identity/given.test.ts'],
@@ -279,7 +271,7 @@ export const identityMutations = [
   {
     name: 'a line that is set again is not stored',
     rule: null,
-    file: 'src/http/watch/watched-lines.ts',
+    file: 'src/http/inputs/watched-lines.ts',
     from: 'if (known.has(name)) onSet(name)',
     to: '',
     tests: ['test/http/lines.test.ts'],
@@ -343,7 +335,7 @@ export const identityMutations = [
   {
     name: 'the format that was chosen before is no part of the key',
     rule: null,
-    file: 'src/http/response-cache.ts',
+    file: 'src/http/inputs/given.ts',
     from: 'type === undefined ? null',
     to: 'true ? null',
     tests: ['test/http/identity/chosen.test.ts'],
@@ -359,7 +351,7 @@ export const identityMutations = [
   {
     name: 'a cookie that was set before is read unnoticed',
     rule: null,
-    file: 'src/http/watch/watched-lines.ts',
+    file: 'src/http/inputs/watched-lines.ts',
     from: 'connection x-powered-by',
     to: 'connection set-cookie x-powered-by',
     tests: ['test/http/identity/chosen.test.ts'],
@@ -367,7 +359,7 @@ export const identityMutations = [
   {
     name: 'what variables inherit counts as nothing',
     rule: null,
-    file: 'src/http/watch/surroundings.ts',
+    file: 'src/http/inputs/surroundings.ts',
     from: ' || Reflect.ownKeys(prototype as object).length === 0',
     to: ' || true',
     tests: ['test/http/identity/chosen.test.ts'],
@@ -375,7 +367,7 @@ export const identityMutations = [
   {
     name: 'a parameter that was removed is not missed',
     rule: null,
-    file: 'src/http/watch/given-values.ts',
+    file: 'src/http/inputs/changed-values.ts',
     from: 'isNamed && differs',
     to: '!isNamed && differs',
     tests: ['test/http/identity/chosen.test.ts'],
@@ -383,7 +375,7 @@ export const identityMutations = [
   {
     name: 'an object that does not show all counts as equal',
     rule: null,
-    file: 'src/http/watch/given-values.ts',
+    file: 'src/http/inputs/changed-values.ts',
     from: '!isShown(original)',
     to: 'false',
     tests: ['test/http/identity/chosen.test.ts'],
@@ -423,7 +415,7 @@ export const identityMutations = [
   {
     name: 'a handler sees another spelling than the key has',
     rule: null,
-    file: 'src/http/watch/watched-fields.ts',
+    file: 'src/http/inputs/watched-fields.ts',
     from: 'shown[name] = shownValue(name, fields[name])',
     to: 'shown[name] = fields[name]',
     tests: ['test/http/identity/chosen.test.ts'],

@@ -5,12 +5,13 @@ import { cacheStatusText, type CacheStatus, type Forwarded } from '../message/ca
 import { hasEnded } from '../message/http2.ts'
 import type { Request } from '../policy/message.ts'
 import type { Stored } from '../policy/reuse.ts'
-import { Selection } from '../watch/selection.ts'
+import { Inputs } from '../inputs/inputs.ts'
 import { serve } from './serve.ts'
 import type { Old, StoredResponse } from '../stored/stored-response.ts'
-import type { Before, Surroundings } from '../watch/surroundings.ts'
-import type { Entered } from '../watch/async-stores.ts'
-import type { Visit } from '../watch/visit.ts'
+import type { GivenInputs } from '../inputs/given.ts'
+import type { Surroundings } from '../inputs/surroundings.ts'
+import type { Entered } from '../inputs/async-stores.ts'
+import type { Visit } from '../inputs/visit.ts'
 
 /** The arguments of `Client`. */
 export interface ClientAbout {
@@ -19,7 +20,7 @@ export interface ClientAbout {
   readonly run: () => void
   readonly honor: boolean
   readonly surroundings: Surroundings
-  readonly before: Before
+  readonly given: GivenInputs
   readonly user: string | null
   readonly visit: Visit
 }
@@ -33,7 +34,7 @@ export class Client {
   /** Whether the `Cache-Control` of its request is heeded. */
   readonly honor: boolean
   readonly surroundings: Surroundings
-  readonly selection: Selection
+  readonly inputs: Inputs
   /** The owner of the answer, as returned by the option `user`; `null` for all clients. */
   readonly user: string | null
   readonly visit: Visit
@@ -50,14 +51,14 @@ export class Client {
     this.surroundings = about.surroundings
     this.user = about.user
     this.visit = about.visit
-    this.selection = new Selection(about.request, about.surroundings, about.before)
+    this.inputs = new Inputs(about.request, about.surroundings, about.given)
   }
 
   get asked(): Request {
-    return { method: this.request.method ?? 'GET', fields: this.selection.fields }
+    return { method: this.request.method ?? 'GET', fields: this.inputs.fields }
   }
 
-  /** Whether the circumstances of the request always become part of the key. */
+  /** Whether what the request is given always becomes part of the key. */
   get isApart(): boolean {
     return this.user !== null || this.visit.depth > 0
   }

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Client } from './client.ts'
 import { checkedTags } from '../../core/entry/tags.ts'
 import type { Head } from './redirect.ts'
-import { asyncName } from '../watch/async-stores.ts'
-import { allFields, type SeenFields } from '../watch/watched-fields.ts'
+import { asyncName } from '../inputs/async-stores.ts'
+import { allFields, type SeenFields } from '../inputs/watched-fields.ts'
 import { initialAgeOf } from '../policy/age.ts'
 import { fieldOf, fieldsOf, membersOf, type FieldLine, type Fields } from '../policy/fields.ts'
 import { freshen, isAbout } from '../policy/freshen.ts'
@@ -15,7 +15,7 @@ import { storable, type StoreRules } from '../policy/storable.ts'
 import { dated, storedFields } from '../policy/stored-fields.ts'
 import { varyOf } from '../policy/vary.ts'
 import type { ResponsePlan } from '../options/response-options.ts'
-import { beforeName } from '../watch/selection.ts'
+import { givenName } from '../inputs/inputs.ts'
 import type { Old, StoredHead, StoredResponse } from '../stored/stored-response.ts'
 
 /** The treatment of a handler's answer, decided when its head is complete. */
@@ -50,7 +50,7 @@ export class Decider {
   readonly #isApart: boolean
 
   /**
-   * @param about.isApart whether the circumstances of the request become part of the key
+   * @param about.isApart whether what the request is given becomes part of the key
    */
   constructor(client: Client, plan: ResponsePlan, about: { readonly defaultTtl: number; readonly isApart: boolean }) {
     this.#client = client
@@ -87,8 +87,8 @@ export class Decider {
       ...(removed === undefined ? {} : { removed }),
       ...this.#said(response, now),
       vary: names === '*' ? [] : names,
-      before: this.#client.selection.before,
-      selected: names === '*' ? '' : this.#client.selection.by(names),
+      given: this.#client.inputs.given,
+      selected: names === '*' ? '' : this.#client.inputs.by(names),
     }
     if (names === '*') {
       return { to: 'pass', why: why ?? undeclaredText(undeclaredOf(fields, seen)), names: this.#apart(seen) }
@@ -119,12 +119,12 @@ export class Decider {
    * stored.
    */
   #apart(seen: SeenFields): readonly string[] {
-    const { selection } = this.#client
-    // An answer that can be shared may exist for requests without such circumstances.
-    const before = selection.isUsual ? [] : [beforeName]
-    if (this.#plan.undeclared(this.#request) !== 'key') return before
-    const read = [...seen].filter((name) => selection.isKeyable(name) && !credentials.has(name))
-    return [...new Set([...before, ...read])].sort()
+    const { inputs } = this.#client
+    // An answer that can be shared may exist for requests that are given nothing.
+    const given = inputs.isUsual ? [] : [givenName]
+    if (this.#plan.undeclared(this.#request) !== 'key') return given
+    const read = [...seen].filter((name) => inputs.isKeyable(name) && !credentials.has(name))
+    return [...new Set([...given, ...read])].sort()
   }
 
   /** The treatment of a 304. */
@@ -141,7 +141,7 @@ export class Decider {
 
   /** The request as the handler saw it: middleware behind the cache may have changed the method. */
   get #answered(): Request {
-    return { method: this.#request.method ?? '', fields: this.#client.selection.fields }
+    return { method: this.#request.method ?? '', fields: this.#client.inputs.fields }
   }
 
   /** The times of a response: its age, its lifetime and its permissions to be served stale. */
@@ -187,10 +187,10 @@ export class Decider {
     if (undeclared.length > 0 && this.#plan.undeclared(this.#request) === 'refuse') return '*'
     const more = this.#plan.vary(this.#request)
     const isRefused = (name: string): boolean => {
-      return !this.#client.selection.isKeyable(name) || (credentials.has(name) && !more.includes(name))
+      return !this.#client.inputs.isKeyable(name) || (credentials.has(name) && !more.includes(name))
     }
     if (undeclared.some(isRefused)) return '*'
-    return [...new Set([...more, ...declared, ...undeclared, ...(this.#isApart ? [beforeName] : [])])].sort()
+    return [...new Set([...more, ...declared, ...undeclared, ...(this.#isApart ? [givenName] : [])])].sort()
   }
 
   /** The reason why this cache refuses a response that RFC 9111 allows; `null` for none. */
@@ -219,7 +219,7 @@ export class Decider {
 
   #isUsableOnError({ stored, age }: Old): boolean {
     const honor = this.#plan.honorRequestDirectives(this.#request)
-    const asked = { method: 'GET', fields: this.#client.selection.fields }
+    const asked = { method: 'GET', fields: this.#client.inputs.fields }
     return usableOnError(asked, { ...stored.rules, age, lifetime: stored.lifetime }, { honor, ifError: 0 })
   }
 }

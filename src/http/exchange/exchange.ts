@@ -3,10 +3,11 @@
  * or runs the handler for all of them.
  *
  * Reading order: exchange.ts (one request, from its first look at the store to its answer), client.ts (who has asked),
- * run.ts (one run of the handler), redirect.ts (the response that it writes to), recording.ts (its answer, and who reads
- * it), decide.ts (what becomes of the answer), earlier-lines.ts (the header lines that are not the handler's), store.ts
- * (how it is stored, and variants), serve.ts, part.ts and backlog.ts (answers to clients), behind.ts (a response without
- * a client). Then the state that requests share: shared.ts, streams.ts, waiters.ts and variant-limit.ts.
+ * run.ts (one run of the handler), redirect.ts (the response that it writes to), recording.ts (its answer while it
+ * grows) and body-reader.ts (who is sent it), decide.ts (what becomes of the answer), earlier-lines.ts (the header lines
+ * that are not the handler's), store.ts (how it is stored, and variants), serve.ts and part.ts (answers to clients),
+ * behind.ts (a response without a client). Then the state that requests share: shared.ts, streams.ts, waiters.ts and
+ * variant-limit.ts.
  */
 import type { ServerResponse } from 'node:http'
 import { systemClock } from '../../core/time/clock.ts'
@@ -25,7 +26,7 @@ import { Run } from './run.ts'
 import { follow, wantsPart } from './serve.ts'
 import type { Shared } from './shared.ts'
 import { firstSlot, slotOfVariant, Storing, variantsTtl, type Kept, type VariantSlot } from './store.ts'
-import { enteredStores } from '../watch/async-stores.ts'
+import { enteredStores } from '../inputs/async-stores.ts'
 import { ageNow, type Old, type StoredHead, type StoredResponse } from '../stored/stored-response.ts'
 
 /**
@@ -42,7 +43,7 @@ interface Miss {
   readonly slot: VariantSlot
   /** The stored response that may have to be replaced. */
   readonly old: Old | null
-  /** Whether the response in the slot belongs to requests with other circumstances. */
+  /** Whether the response in the slot belongs to requests that are given something else. */
   readonly isOfOthers: boolean
   /** The lines and the status that earlier middleware has set on the response. */
   readonly lines: readonly FieldLine[]
@@ -94,7 +95,7 @@ export class Exchange {
       const isNear = !(looked instanceof Promise)
       const found = await looked
       if (found.state !== 'missing' && found.value.kind === 'variants') {
-        slot = slotOfVariant(this.#key, found.value, this.#client.selection)
+        slot = slotOfVariant(this.#key, found.value, this.#client.inputs)
         looked = this.#look(slot)
         continue
       }
@@ -108,7 +109,7 @@ export class Exchange {
         looked = this.#look(slot)
       } else if (turned.kind === 'variants') {
         looked = { state: 'fresh', value: turned, age: 0, ttl: variantsTtl }
-      } else if (this.#client.selection.mayHave(turned)) {
+      } else if (this.#client.inputs.mayHave(turned)) {
         return this.#client.serve(turned, ageNow(turned), { forwarded: slot.forwarded, collapsed: true })
       } else {
         slot = firstSlot(this.#key)
@@ -161,9 +162,7 @@ export class Exchange {
     }
     const old = this.#oldIn(found)
     const isOfOthers =
-      found.state !== 'missing' &&
-      found.value.kind === 'response' &&
-      found.value.before !== this.#client.selection.before
+      found.state !== 'missing' && found.value.kind === 'response' && found.value.given !== this.#client.inputs.given
     const miss = this.#missOf(slot, old, isOfOthers)
     const { plan, waiters } = this.#shared
     const leave = waiters.enter(slot.key, this.#client, plan.maxWaiters)
@@ -248,19 +247,20 @@ export class Exchange {
     } finally {
       run.settle()
     }
-    if (run.isClientOurs) await this.#answerInstead(miss, run)
+    await this.#answerInstead(miss, run)
     return 'answered'
   }
 
   /** Follows the answer to another request of this process if one grows meanwhile. */
   async #orFollowed({ slot }: Miss, own: Run, loaded: Promise<Turn>): Promise<Turn> {
-    const { response, selection, askedAt } = this.#client
+    const { response, inputs, askedAt } = this.#client
     let leave = (): void => undefined
     const answered = new Promise<Turn>((resolve, reject) => {
       const join = (run: Run, head: StoredHead): void => {
         // A request that differs in any input waits for the whole: a late read may tell the two apart.
-        if (this.#client.isDone || !run.mayFollow(selection, head) || !own.forgo()) return
-        follow(response, run, { head, status: { forwarded: slot.forwarded, collapsed: true } })
+        const { recording } = run
+        if (recording === null || this.#client.isDone || !run.mayFollow(inputs, head) || !own.forgo()) return
+        follow(response, recording, { head, status: { forwarded: slot.forwarded, collapsed: true } })
         resolve('answered')
       }
       leave = this.#shared.streams.join(slot.key, { askedAt, follow: join })
@@ -318,14 +318,15 @@ export class Exchange {
 
   /** Answers the client from the store, after the handler has confirmed the stored response or has failed. */
   async #answerInstead({ old, lines }: Miss, run: Run): Promise<void> {
+    const { decision } = run
+    if (decision?.to !== 'store again' && decision?.to !== 'drop') return
     await run.ended()
     run.reset(lines)
-    const { decision } = run
-    if (decision?.to === 'store again') {
+    if (decision.to === 'store again') {
       const { stored, tags } = decision
       const status = { forwarded: 'stale', forwardedStatus: 304, stored: tags !== null } as const
       this.#client.serve(stored, stored.initialAge, status)
-    } else if (decision?.to === 'drop' && old !== null) {
+    } else if (old !== null) {
       this.#client.serveOld(old, { forwardedStatus: decision.status, detail: 'error' })
     }
   }
@@ -343,7 +344,7 @@ export class Exchange {
 
   #oldIn(found: Peeked<Kept>): Old | null {
     if (found.state === 'missing' || found.value.kind !== 'response') return null
-    if (!this.#client.selection.mayHave(found.value)) return null
+    if (!this.#client.inputs.mayHave(found.value)) return null
     const age = found.value.initialAge + found.age
     return { stored: found.state === 'stale' ? endedBy(found.value, age + found.ttl) : found.value, age }
   }

@@ -4,10 +4,9 @@ import { notModifiedFields, preconditionOf } from '../policy/conditional.ts'
 import { fieldOf, fieldsOf, type FieldLine } from '../policy/fields.ts'
 import type { Request } from '../policy/message.ts'
 import { contentRange, rangeOf } from '../policy/range.ts'
-import { applyHead } from '../message/response-arguments.ts'
-import { sayReason } from './serve.ts'
+import { applyHead, sayReason } from '../message/response-arguments.ts'
 
-/** The answer to a conditional or range request, made of an answer for this client alone. */
+/** The answer to a conditional or range request, made of a whole answer. */
 export interface AnswerPart {
   readonly status: 206 | 304 | 416
   /** The lines of the head, in place of those of the whole answer. */
@@ -18,27 +17,37 @@ export interface AnswerPart {
 }
 
 /**
- * Evaluates the conditions and the range of a request, which were hidden from the handler, on the head of its answer
- * (RFC 9110 sections 13.2.1 and 14.2). A range is served only if the answer has `Accept-Ranges: bytes`, as it would be
- * without a cache.
+ * Evaluates the conditions and the range of a request on a whole answer (RFC 9110 sections 13.2.1 and 14.2).
+ * @param length of the body, in bytes; `null` if it has no parts
  * @returns `null` for the whole answer
  */
-export function partFor(asked: Request, { status, lines }: Head, now: number): AnswerPart | null {
-  const fields = fieldsOf(lines)
-  const response = { status, fields }
-  const withoutContent = notModifiedFields(lines)
+export function partOf(
+  asked: Request,
+  { status, lines }: Pick<Head, 'status' | 'lines'>,
+  length: number | null,
+  now: number,
+): AnswerPart | null {
+  const response = { status, fields: fieldsOf(lines) }
   if (preconditionOf(asked, response, now) === 'not-modified')
-    return { status: 304, lines: withoutContent, from: 0, to: 0 }
-  const length = fieldOf(fields, 'content-length')
-  if (length === null || fieldOf(fields, 'accept-ranges') !== 'bytes') return null
-  const range = rangeOf(asked, response, Number(length), now)
-  if (range === null) return null
-  const said: FieldLine = ['Content-Range', contentRange(range, Number(length))]
-  if (range === 'unsatisfiable')
-    return { status: 416, lines: [...withoutContent, said, ['Content-Length', '0']], from: 0, to: 0 }
+    return { status: 304, lines: notModifiedFields(lines), from: 0, to: 0 }
+  const range = length === null ? null : rangeOf(asked, response, length, now)
+  if (length === null || range === null) return null
+  const said: FieldLine = ['Content-Range', contentRange(range, length)]
+  if (range === 'unsatisfiable') return { status: 416, lines: [said, ['Content-Length', '0']], from: 0, to: 0 }
   const { start: from, end } = range
   const whole = lines.filter(([name]) => name.toLowerCase() !== 'content-length')
   return { status: 206, lines: [...whole, said, ['Content-Length', String(end + 1 - from)]], from, to: end + 1 }
+}
+
+/**
+ * The part of an answer for this client alone: the conditions and the range were hidden from its handler. A range is
+ * served only if the answer has `Accept-Ranges: bytes`, as it would be without a cache.
+ */
+export function partOfPassed(asked: Request, head: Head, now: number): AnswerPart | null {
+  const fields = fieldsOf(head.lines)
+  const length = fieldOf(fields, 'accept-ranges') === 'bytes' ? fieldOf(fields, 'content-length') : null
+  const part = partOf(asked, head, length === null ? null : Number(length), now)
+  return part?.status === 416 ? { ...part, lines: [...notModifiedFields(head.lines), ...part.lines] } : part
 }
 
 /** Turns the head of a response into that of a part. */

@@ -2,20 +2,20 @@ import { timers } from '../../core/time/clock.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tellHandler, tellPassed } from '../message/cache-info.ts'
 import { cacheStatusText, type Forwarded } from '../message/cache-status.ts'
-import { Redirect, type Audience, type Course, type Head } from './redirect.ts'
-import type { SeenFields } from '../watch/watched-fields.ts'
+import { Redirect, type Course, type Head } from './redirect.ts'
+import type { SeenFields } from '../inputs/watched-fields.ts'
 import type { Client } from './client.ts'
 import { Decider, type Decision } from './decide.ts'
 import { finished } from './behind.ts'
 import { EarlierLines } from './earlier-lines.ts'
 import { cutOff, isHttp2, streamOf } from '../message/http2.ts'
 import type { FieldLine } from '../policy/fields.ts'
-import { cutting, partFor, sayPart } from './part.ts'
-import type { Ended, Follower } from './recording.ts'
+import { cutting, partOfPassed, sayPart } from './part.ts'
+import type { Ended, Recording } from './recording.ts'
 import type { Shared } from './shared.ts'
-import { beforeName, type Selection } from '../watch/selection.ts'
+import { givenName, type Inputs } from '../inputs/inputs.ts'
 import type { Old, StoredHead } from '../stored/stored-response.ts'
-import { WatchedRequest } from '../watch/watched-request.ts'
+import { WatchedRequest } from '../inputs/watched-request.ts'
 
 const none: ReadonlySet<string> = new Set()
 
@@ -34,7 +34,7 @@ export interface RunAbout {
   readonly old: Old | null
   /** The lines that earlier middleware has set on the response. */
   readonly lines: readonly FieldLine[]
-  /** Whether the circumstances of the request become part of the key. */
+  /** Whether what the request is given becomes part of the key. */
   readonly isApart: boolean
   /** The response of a background refresh, whose client has its answer; `null` for that of the client. */
   readonly behind: ServerResponse | null
@@ -66,7 +66,6 @@ export class Run {
   #isLeft = false
   /** The error that an option has thrown. */
   #error: Error | null = null
-  readonly #followers = new Set<Follower>()
   /** The keys of the slots that it fills. */
   readonly #keys: string[] = []
 
@@ -95,9 +94,9 @@ export class Run {
     return this.#decision
   }
 
-  /** Whether the client was sent nothing of the handler's answer, so that it can be answered from the store. */
-  get isClientOurs(): boolean {
-    return this.#redirect?.course?.to === 'nobody'
+  /** The answer as it is written; `null` before the handler has begun. */
+  get recording(): Recording | null {
+    return this.#redirect?.recording ?? null
   }
 
   /**
@@ -116,7 +115,7 @@ export class Run {
       cutOff(this.#response, error as Error)
       throw error
     }
-    await redirect.head
+    await redirect.decided
     this.#onTold = () => undefined
     this.#onDecided()
     if (this.#error !== null) throw this.#error
@@ -135,14 +134,14 @@ export class Run {
    * @throws the error of an option; the handler can then still be run without a cache
    */
   #watch(): Redirect {
-    const { plan, standing } = this.#shared
+    const { plan, earlierProperties } = this.#shared
     const { forwarded, old } = this.#about
     const most = plan.maxBody(this.#request)
     const onSee = (name: string): void => {
       this.#seenLate(name)
       this.#onTold()
     }
-    const onEnd = (): void => this.#redirect?.breakOff()
+    const onEnd = (): void => this.recording?.break('it was cut off')
     tellHandler(this.#request, { forwarded, detail: null, background: this.#isBehind })
     const { names: earlierFields, setByHandler: onSet } = this.#earlier
     const about = {
@@ -150,7 +149,7 @@ export class Run {
       response: this.#response,
       earlierFields,
       plan,
-      standing,
+      earlierProperties,
       old,
       isBehind: this.#isBehind,
       onSee,
@@ -158,9 +157,18 @@ export class Run {
       onEnd,
     }
     const watched = new WatchedRequest(about)
-    const audience = this.#audience
+    const { waiters, sibling } = this.#shared
+    // An HTTP/2 connection serves many requests.
+    const carrier = isHttp2(this.#request) ? streamOf(this.#response) : this.#request.socket
     try {
-      const redirect = new Redirect(this.#response, (head) => this.#courseOf(head), { most, reader: watched, audience })
+      const redirect = new Redirect(this.#response, {
+        decide: (head) => this.#courseOf(head),
+        watched,
+        most,
+        carrier: this.#isBehind ? null : carrier,
+        isAwaited: () => this.#keys.some((key) => waiters.hasOther(key, this.#client)),
+        patience: sibling.defaultHardTimeout,
+      })
       ;[this.#watched, this.#redirect] = [watched, redirect]
       return redirect
     } catch (error) {
@@ -177,7 +185,7 @@ export class Run {
   async tellsApart(known: readonly string[]): Promise<readonly string[]> {
     return await new Promise((resolve) => {
       const look = (): void => {
-        if (this.#decision !== null || this.#about.old !== null || this.#redirect?.recording.isWhole !== true) return
+        if (this.#decision !== null || this.#about.old !== null || this.recording?.isWhole !== true) return
         const names = this.#watched?.fields.unwatched(() => this.#decider.namesSoFar(this.#seen)) ?? '*'
         if (names !== '*' && names.some((name) => !known.includes(name))) resolve(names)
       }
@@ -221,37 +229,20 @@ export class Run {
   get streamed(): StoredHead | null {
     const decision = this.#decision
     if (decision?.to !== 'store' || decision.tags.length > 0 || this.#isBehind) return null
-    return this.#redirect?.recording.isWhole === true ? decision.head : null
+    return this.recording?.isWhole === true ? decision.head : null
   }
 
   /**
    * Whether another request may follow the answer.
-   * @param selection the inputs of that request
+   * @param inputs the inputs of that request
    */
-  mayFollow(selection: Selection, head: StoredHead): boolean {
-    return selection.mayHave(head) && this.#watched?.isAlike(this.#client.selection, selection) === true
+  mayFollow(inputs: Inputs, head: StoredHead): boolean {
+    return inputs.mayHave(head) && this.#watched?.isAlike(this.#client.inputs, inputs) === true
   }
 
   /** Registers a further key at which requests wait for the answer. */
   awaitedAt(key: string): void {
     this.#keys.push(key)
-  }
-
-  /** Adds a client that follows the answer. */
-  follow(follower: Follower): void {
-    this.#followers.add(follower)
-    this.#redirect?.recording.follow(follower)
-  }
-
-  /** Removes a client that follows and has gone away. */
-  unfollow(follower: Follower): void {
-    this.#followers.delete(follower)
-    this.#redirect?.leave(follower)
-  }
-
-  /** Lets the handler go on, because a follower can take more. */
-  goOn(): void {
-    this.#redirect?.goOn()
   }
 
   /** Runs the handler for this client alone, as if there were no cache. */
@@ -267,12 +258,13 @@ export class Run {
    * is not part of the key.
    */
   async ended(): Promise<Ended> {
-    if (this.#redirect === null) return { state: 'broken', why: 'it never began' }
-    const ended = await this.#redirect.recording.ended
+    const { recording } = this
+    if (recording === null) return { state: 'broken', why: 'it never began' }
+    const ended = await recording.ended
     const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
     const late = [...this.#seen].filter((name) => !names.includes(name))
     // A body that is too large to be kept is watched as long as it has followers.
-    void this.#redirect.recording.over.then(() => this.#watched?.release())
+    void recording.over.then(() => this.#watched?.release())
     if (late.length === 0 || ended.state !== 'complete') return ended
     return { state: 'unfit', why: `it has read ${late.join(', ')} after its head` }
   }
@@ -285,14 +277,6 @@ export class Run {
     for (const [name, value] of before) this.#response.appendHeader(name, value)
   }
 
-  get #audience(): Audience | null {
-    const { waiters, sibling } = this.#shared
-    const isAwaited = (): boolean => this.#keys.some((key) => waiters.hasOther(key, this.#client))
-    // An HTTP/2 connection serves many requests.
-    const carrier = isHttp2(this.#request) ? streamOf(this.#response) : this.#request.socket
-    return this.#isBehind ? null : { carrier, isAwaited, patience: sibling.defaultHardTimeout }
-  }
-
   get #seen(): SeenFields {
     return this.#watched?.seen ?? none
   }
@@ -302,48 +286,46 @@ export class Run {
    * `WatchedRequest`.
    */
   #seenLate(name: string): void {
-    if (this.#decision === null || this.#followers.size === 0 || this.#watched?.ignoresUndeclared !== false) return
-    const { selection } = this.#client
+    if (this.recording?.isFollowed !== true || this.#watched?.ignoresUndeclared !== false) return
     // Followers are equal in every input that can be part of a key.
-    if (selection.isKeyable(name)) return
-    this.#redirect?.recording.cut(() => true)
+    if (!this.#client.inputs.isKeyable(name)) this.recording.cutOthers()
   }
 
   #passed(why: string): Decision {
     const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
-    const isAlike = this.#client.selection.isUsual && !this.#isLeft
-    return { to: 'pass', why, names: isAlike || names.includes(beforeName) ? names : [...names, beforeName] }
+    const isAlike = this.#client.inputs.isUsual && !this.#isLeft
+    return { to: 'pass', why, names: isAlike || names.includes(givenName) ? names : [...names, givenName] }
   }
 
   /** Ends the sharing of the answer. */
   #pass(): void {
-    this.#redirect?.pass()
+    this.recording?.break('it is for its own client alone')
     this.#watched?.releaseSurroundings()
   }
 
-  #courseOf(head: Head): Course {
-    const decide = (): Course => this.#decide(head)
+  #courseOf(head: Head): Course | null {
+    const decide = (): Course | null => this.#decide(head)
     try {
       // Reads by options of the user do not count as reads of the handler.
-      return this.#watched?.fields.unwatched(decide) ?? decide()
+      return this.#watched === null ? decide() : this.#watched.fields.unwatched(decide)
     } catch (error) {
       // The client gets its answer all the same: the handler is not at fault and would only be run again.
       this.#error = error as Error
-      return this.#isBehind ? { to: 'nobody' } : { to: 'client', with: [] }
+      return this.#isBehind ? null : { with: [] }
     }
   }
 
-  #decide(head: Head): Course {
+  #decide(head: Head): Course | null {
     const refreshed = this.#isBehind ? (this.#about.old?.stored ?? {}) : null
     const decided = this.#decider.decide(this.#earlier.ownOf(head, refreshed), this.#about.old, this.#seen)
     const decision = this.#isLeft ? this.#passed('stacked') : decided
     this.#decision = decision
     if (decision.to === 'pass') this.#pass()
     if (decision.to === 'store' && this.#decider.isUntold(head)) this.#shared.sibling.events.advise(...fileAdvice)
-    if (this.#isBehind || decision.to === 'drop' || decision.to === 'store again') return { to: 'nobody' }
-    const course = { to: 'client', with: this.#said(decision), late: (name: string) => this.#refuse(name) } as const
+    if (this.#isBehind || decision.to === 'drop' || decision.to === 'store again') return null
+    const course = { with: this.#said(decision), late: (name: string) => this.#refuse(name) }
     // The conditions and the range of the request were hidden from the handler.
-    const part = decision.to === 'pass' ? partFor(this.#client.asked, head, Date.now()) : null
+    const part = decision.to === 'pass' ? partOfPassed(this.#client.asked, head, Date.now()) : null
     if (part === null) return course
     sayPart(this.#response, part)
     return { ...course, cut: cutting(part) }

@@ -1,21 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cacheStatusText, type CacheStatus } from '../message/cache-status.ts'
-import { cutOff, streamOf } from '../message/http2.ts'
-import { ClientBacklog } from './backlog.ts'
-import type { Run } from './run.ts'
+import { streamOf } from '../message/http2.ts'
+import { BodyReader } from './body-reader.ts'
+import type { Recording } from './recording.ts'
 import { ageText } from '../policy/age.ts'
-import { notModifiedFields, preconditionOf } from '../policy/conditional.ts'
 import { fieldOf, fieldsOf, type FieldLine, type Fields } from '../policy/fields.ts'
-import { contentRange, rangeOf } from '../policy/range.ts'
-import { applyHead } from '../message/response-arguments.ts'
+import { applyHead, sayReason } from '../message/response-arguments.ts'
+import { partOf } from './part.ts'
 import { ageNow, type StoredHead, type StoredResponse } from '../stored/stored-response.ts'
 
 /** The parts of a stored response that every request needs; computed once. */
 interface Parts {
   readonly fields: Fields
-  /** All lines except Age, Cache-Status and Content-Length, as alternating names and values. */
-  readonly flat: HeadLines
-  /** The same with the Content-Length of the whole body. */
+  /** All lines except Age and Cache-Status, as alternating names and values. */
   readonly whole: HeadLines
   /**
    * The body as a latin1 string, one character per byte, which Node.js sends in one write with the head; `null` for a
@@ -62,7 +59,7 @@ export function serve(
 /** Answers a request with the answer to another one while it grows. */
 export function follow(
   response: ServerResponse<IncomingMessage>,
-  run: Run,
+  recording: Recording,
   { head, status }: { readonly head: StoredHead; readonly status: CacheStatus },
 ): void {
   const ours = ['Age', ageText(ageNow(head)), 'Cache-Status', cacheStatusText(status)]
@@ -70,23 +67,13 @@ export function follow(
   sayReason(response, head.statusMessage)
   removeLines(response, head)
   sayHead(response, head.status, [...headLines(lines), ...ours])
-  const backlog = new ClientBacklog(response)
-  const follower = {
-    isReady: true,
-    write(chunk: Buffer) {
-      follower.isReady = backlog.write(chunk.length, response.write(chunk))
-      // The handler goes at the pace of the fastest client.
-      if (backlog.isTooLong) cutOff(response)
-    },
-    end: () => void response.end(),
-    cut: () => cutOff(response),
-  }
+  const reader = new BodyReader(response)
   response.on('drain', () => {
-    follower.isReady = true
-    run.goOn()
+    reader.isReady = true
+    recording.goOn()
   })
-  response.once('close', () => run.unfollow(follower))
-  run.follow(follower)
+  response.once('close', () => recording.leave(reader))
+  recording.follow(reader)
 }
 
 /** Whether a request may be answered by a 206, a 304 or a 416. */
@@ -105,34 +92,14 @@ function servePart(
   stored: StoredResponse,
   ours: readonly string[],
 ): boolean {
-  const { fields, flat } = partsOf(stored)
   const asked = { method: request.method ?? 'GET', fields: request.headers }
-  const now = Date.now()
-  if (preconditionOf(asked, { status: stored.status, fields }, now) === 'not-modified') {
-    sayHead(response, 304, [...headLines(notModifiedFields(withoutOurs(stored.lines))), ...ours])
-    response.end()
-    return true
-  }
-  const { length } = stored.body
-  const range = rangeOf(asked, { status: stored.status, fields }, length, now)
-  if (range === 'unsatisfiable') {
-    sayHead(response, 416, ['Content-Range', contentRange(range, length), 'Content-Length', '0', ...ours])
-    response.end()
-    return true
-  }
-  if (range !== null) {
-    const { start, end } = range
-    const partial = ['Content-Range', contentRange(range, length), 'Content-Length', String(end - start + 1)]
-    sayHead(response, 206, [...flat, ...partial, ...ours])
-    response.end(stored.body.subarray(start, end + 1))
-    return true
-  }
-  return false
-}
-
-/** Sets the reason phrase; HTTP/2 has none (RFC 9113 section 8.3.2). */
-export function sayReason(response: ServerResponse, reason: string | undefined): void {
-  if (reason !== undefined && streamOf(response) === null) response.statusMessage = reason
+  const whole = { status: stored.status, lines: withoutOurs(stored.lines) }
+  const part = partOf(asked, whole, stored.body.length, Date.now())
+  if (part === null) return false
+  sayHead(response, part.status, [...headLines(part.lines), ...ours])
+  if (part.from === part.to) response.end()
+  else response.end(stored.body.subarray(part.from, part.to))
+  return true
 }
 
 /**
@@ -174,7 +141,7 @@ function partsOf(stored: StoredResponse): Parts {
   const flat = headLines(withoutOurs(stored.lines))
   const framing = isBodiless(stored.status) ? [] : ['Content-Length', String(stored.body.length)]
   const text = stored.body.length <= longestText ? stored.body.toString('latin1') : null
-  const parts = { fields: fieldsOf(stored.lines), flat, whole: [...flat, ...framing], text }
+  const parts = { fields: fieldsOf(stored.lines), whole: [...flat, ...framing], text }
   known.set(stored, parts)
   return parts
 }

@@ -2,7 +2,7 @@ import type { AsyncResource } from 'node:async_hooks'
 import type { Sibling } from '../../core/cache/sibling.ts'
 import type { ResponsePlan } from '../options/response-options.ts'
 import type { Streams } from './streams.ts'
-import type { Standing } from '../watch/surroundings.ts'
+import type { EarlierProperties } from '../inputs/earlier-properties.ts'
 import type { VariantLimit } from './variant-limit.ts'
 import type { Waiters } from './waiters.ts'
 
@@ -15,7 +15,7 @@ export interface Shared {
   readonly limit: VariantLimit
   /** The keys that this process is refreshing in the background. */
   readonly refreshing: Set<string>
-  readonly standing: Standing
+  readonly earlierProperties: EarlierProperties
   /** The asynchronous context in which the middleware was made, outside every request. */
   readonly outside: AsyncResource
 }

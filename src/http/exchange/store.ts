@@ -11,7 +11,7 @@ import { variantKey } from '../stored/request-key.ts'
 import { fieldsOf } from '../policy/fields.ts'
 import type { StaleRules } from '../policy/stale.ts'
 import { varyOf } from '../policy/vary.ts'
-import type { Selection } from '../watch/selection.ts'
+import type { Inputs } from '../inputs/inputs.ts'
 import { ageNow, type StoredHead, type StoredResponse, type Variants } from '../stored/stored-response.ts'
 import { conditionsOf, withTag } from '../stored/validators.ts'
 
@@ -63,8 +63,8 @@ export function firstSlot(key: string): VariantSlot {
  * The slot of the variant of a request.
  * @param key the key of the address
  */
-export function slotOfVariant(key: string, { names, generation }: Variants, selection: Selection): VariantSlot {
-  return { key: variantKey(key, `${generation} ${selection.by(names)}`), names, forwarded: 'vary-miss' }
+export function slotOfVariant(key: string, { names, generation }: Variants, inputs: Inputs): VariantSlot {
+  return { key: variantKey(key, `${generation} ${inputs.by(names)}`), names, forwarded: 'vary-miss' }
 }
 
 /** A load under a lease: its slot and its context. */
@@ -195,7 +195,7 @@ export class Storing {
     const { names } = outer
     const all = [...new Set([...names, ...more])].sort()
     const variants: Variants = { kind: 'variants', names: all, generation: randomUUID() }
-    const slot = slotOfVariant(key, variants, client.selection)
+    const slot = slotOfVariant(key, variants, client.inputs)
     // Step 3: resolves as soon as the inner loader runs, which it does under the lease of the slot.
     await new Promise<void>((resolve) => {
       const loader = (inner: LoadContext): Promise<Kept | null> => {

@@ -28,7 +28,7 @@ export function isHttp2({ httpVersionMajor }: IncomingMessage): boolean {
 
 /**
  * Whether a name is that of a pseudo-header field (RFC 9113 section 8.3). Other names that begin with a colon are
- * inputs of a handler besides fields; see `Selection`.
+ * inputs of a handler besides fields; see `Inputs`.
  */
 export function isPseudoField(name: string): boolean {
   return pseudoFields.has(name)

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { isUint8Array } from 'node:util/types'
+import { streamOf } from './http2.ts'
 import type { FieldLine } from '../policy/fields.ts'
 
 /** Whether `write` and `end` of a response accept a value as a chunk of the body. They throw for any other value. */
@@ -47,6 +48,11 @@ export function applyHead(response: ServerResponse, args: readonly unknown[]): v
     else response.setHeader(name, value)
     begun.add(name.toLowerCase())
   }
+}
+
+/** Sets the reason phrase; HTTP/2 has none (RFC 9113 section 8.3.2). */
+export function sayReason(response: ServerResponse, reason: string | undefined): void {
+  if (reason !== undefined && streamOf(response) === null) response.statusMessage = reason
 }
 
 /** The field lines of a response so far, as they will be sent. */

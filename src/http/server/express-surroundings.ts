@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isHttp2 } from '../message/http2.ts'
-import { changedParams, changedQuery } from '../watch/given-values.ts'
-import { own } from '../watch/harmless.ts'
+import { changedParams, changedQuery, textsAmong } from '../inputs/changed-values.ts'
+import { own } from '../inputs/harmless.ts'
 import { routeText } from './express-route.ts'
-import { textsAmong, type Outcomes, type Part, type Surroundings } from '../watch/surroundings.ts'
+import type { Computed, Part, Surroundings } from '../inputs/surroundings.ts'
 
 interface ExpressRequest extends IncomingMessage {
   readonly app?: { get?: (setting: string) => unknown }
@@ -44,9 +44,9 @@ export function expressSurroundings(
     parts.push({ name: 'res.locals', object: locals, isOwn: own.nothing, kind: 'variables' })
   return {
     parts,
-    outcomes: () => outcomesOf(request),
+    computed: () => computedOf(request),
     route: () => routeText(request.app, request.route, middleware),
-    given: () => givenOf(request, response),
+    changed: () => changedOf(request, response),
     responseName: 'res',
     targets: [request],
     asker: request,
@@ -58,7 +58,7 @@ export function freshSurroundings(request: ExpressRequest): Surroundings {
   return {
     parts: [],
     others: () => [messagePart('req', request)],
-    outcomes: () => outcomesOf(request),
+    computed: () => computedOf(request),
     responseName: 'res',
     asker: request,
   }
@@ -80,7 +80,7 @@ export function responsePart(name: string, response: ServerResponse): Part {
   return { name, object: response, isOwn: own.response }
 }
 
-function givenOf(request: ExpressRequest, response: ServerResponse): readonly string[] {
+function changedOf(request: ExpressRequest, response: ServerResponse): readonly string[] {
   const { route, params, url, headers } = request
   const { statusCode } = response
   // HTTP/2 has none, and warns of a read.
@@ -102,7 +102,7 @@ function withoutPort(host = ''): string {
   return host.replace(/:\d+$/, '')
 }
 
-function outcomesOf(request: ExpressRequest): Outcomes | undefined {
+function computedOf(request: ExpressRequest): Computed | undefined {
   const { app } = request
   if (typeof app?.get !== 'function') return undefined
   const trust = app.get('trust proxy')

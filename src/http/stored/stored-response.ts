@@ -24,9 +24,9 @@ export interface StoredHead {
   readonly initialAge: number
   readonly lifetime: number
   readonly rules: StaleRules
-  /** The surroundings of the request that was answered, as `textOf` formats them. */
-  readonly before: string
-  /** The names of the selecting inputs (request fields and others), and their values as `Selection.by` formats them. */
+  /** What the request that was answered is given, as `textOf` formats it. */
+  readonly given: string
+  /** The names of the selecting inputs (request fields and others), and their values as `Inputs.by` formats them. */
   readonly vary: readonly string[]
   readonly selected: string
 }

@@ -1,5 +1,13 @@
 import { isPlainObject } from './surroundings.ts'
 
+/** The texts among some values, for `Surroundings.changed`; usually none. */
+export function textsAmong(...values: readonly (string | null)[]): readonly string[] {
+  for (const value of values) if (value !== null) return values.filter((each) => each !== null)
+  return none
+}
+
+const none: readonly string[] = []
+
 /**
  * The parameters of a path, if earlier middleware has changed one (`req.params.id = req.user.id` at /users/me); `null` if
  * all are what the URL says, each as whole segments and in their order. They are compared, because every handler reads

@@ -29,8 +29,8 @@ const ofRequest = [
   ...named('_eventsCount _host timeoutCb on headers headersDistinct'),
   // The same with HTTP/2.
   ...symbols('state stream headers rawHeaders trailers rawTrailers aborted'),
-  // Properties of this cache; each is watched separately.
-  ...symbols('herdless.responses herdless.outcomes'),
+  // A property of this cache.
+  ...symbols('herdless.responses'),
 ]
 const ofResponse = [
   ...ownNames(new ServerResponse(new IncomingMessage(new Socket()))),

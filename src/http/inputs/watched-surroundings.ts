@@ -3,8 +3,9 @@ import { Socket } from 'node:net'
 import { nameOf } from './harmless.ts'
 import { isHttp2, watchedStream } from '../message/http2.ts'
 import { Overrides } from '../message/overrides.ts'
-import { isPlainObject, type Standing, type Surroundings } from './surroundings.ts'
-import { WatchedOutcomes } from './watched-outcomes.ts'
+import type { EarlierProperties } from './earlier-properties.ts'
+import { isPlainObject, type Surroundings } from './surroundings.ts'
+import { WatchedComputed } from './watched-computed.ts'
 import { WatchedProperties } from './watched-properties.ts'
 import { watchLines } from './watched-lines.ts'
 import { watchedSocket } from './watched-socket.ts'
@@ -37,15 +38,15 @@ export class WatchedSurroundings {
       readonly response: ServerResponse
       readonly earlierFields: readonly string[]
     },
-    { parts, others, outcomes, lend, responseName, isSaving }: Surroundings,
-    standing: Standing,
+    { parts, others, computed, lend, responseName, isSaving }: Surroundings,
+    earlierProperties: EarlierProperties,
     { onRead, onSet, onEnd }: SurroundingsHeard,
   ) {
     this.#onRead = onRead
     this.#properties = [...parts, ...(others?.() ?? [])].flatMap((part) => {
       // What such an object inherits cannot be watched.
       if (part.kind === 'variables' && !isPlainObject(part.object)) onRead(`:${part.name}`)
-      const names = standing.watchable(part)
+      const names = earlierProperties.watchable(part)
       if (names.length === 0) return []
       const read = (key: PropertyKey): void => void (isSaving?.() === true || onRead(`:${part.name}.${nameOf(key)}`))
       return [new WatchedProperties(part.object, names, read)]
@@ -59,9 +60,9 @@ export class WatchedSurroundings {
     this.#watchSocket(messages, onEnd)
     if (isHttp2(messages.request))
       for (const message of [messages.request, messages.response]) this.#watchStream(message)
-    const known = outcomes?.()
+    const known = computed?.()
     if (known === undefined) return
-    const watched = new WatchedOutcomes(known, { onRead, muted: (work) => this.#muted(work) })
+    const watched = new WatchedComputed(known, { onRead, muted: (work) => this.#muted(work) })
     this.#undo.push(() => watched.release())
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { changedParams, changedQuery } from '../../../src/http/watch/given-values.ts'
+import { changedParams, changedQuery } from '../../../src/http/inputs/changed-values.ts'
 
 describe('the parameters of a path', () => {
   test.for([

@@ -1,24 +1,27 @@
 /*
- * Room: watch. Records every input that a handler reads of its request, so that an answer is stored only under a key
- * that names these inputs. Inputs are request fields, properties that earlier middleware has set, and the connection;
- * the names of inputs that are not fields begin with a colon.
+ * Room: inputs. An input is something by which answers differ. It has a name; a way to be seen: read by the handler, or
+ * given before the cache; and a verdict: it becomes part of the key, or keeps the answer from being stored. Inputs are
+ * request fields, properties that earlier middleware has set, and the connection; the names of inputs that are not
+ * fields begin with a colon.
  *
- * Reading order: surroundings.ts (the objects around a request, and the properties that stand on them), harmless.ts
- * (the properties that count for nothing), given-values.ts (parameters and queries that were changed),
+ * Reading order: inputs.ts (the inputs of a request, as a text for keys), surroundings.ts (where a framework has them),
+ * given.ts (what is compared on every hit), earlier-properties.ts (the properties that earlier middleware has set),
+ * harmless.ts (those that count for nothing), changed-values.ts (parameters and queries that were changed),
  * watched-request.ts (everything that is watched while a handler runs), watched-fields.ts, watched-collections.ts and
- * kept-headers.ts (the fields), shown-target.ts (the address), async-stores.ts (stores of AsyncLocalStorage), watched-surroundings.ts, watched-properties.ts, watched-outcomes.ts, watched-lines.ts
- * and watched-socket.ts (the rest), selection.ts (the inputs of a request, as a text for keys), visit.ts (several
- * caches before one handler).
+ * kept-headers.ts (the fields), shown-target.ts (the address), async-stores.ts (stores of AsyncLocalStorage),
+ * watched-surroundings.ts, watched-properties.ts, watched-computed.ts, watched-lines.ts and watched-socket.ts (the
+ * rest), visit.ts (several caches before one handler).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asyncName, AsyncStores, type Entered } from './async-stores.ts'
 import { WatchedFields, type SeenFields } from './watched-fields.ts'
 import type { ResponsePlan } from '../options/response-options.ts'
-import type { Selection } from './selection.ts'
+import type { Inputs } from './inputs.ts'
 import type { Old } from '../stored/stored-response.ts'
 import { hostField, lineFields } from '../message/http2.ts'
 import { hideIgnored } from './shown-target.ts'
-import { isPlain, type Standing, type Surroundings } from './surroundings.ts'
+import type { EarlierProperties } from './earlier-properties.ts'
+import { isPlain, type Surroundings } from './surroundings.ts'
 import { conditionsOf } from '../stored/validators.ts'
 import { WatchedSurroundings } from './watched-surroundings.ts'
 
@@ -26,7 +29,7 @@ import { WatchedSurroundings } from './watched-surroundings.ts'
 interface Visitor {
   readonly request: IncomingMessage
   readonly surroundings: Surroundings
-  readonly selection: Selection
+  readonly inputs: Inputs
   /** What each AsyncLocalStorage held where the request has entered the cache; `null` for nothing. */
   readonly entered: Entered | null
 }
@@ -39,7 +42,7 @@ export interface WatchedRequestAbout {
   /** The names of the fields that earlier middleware has set on the response, in lower case. */
   readonly earlierFields: readonly string[]
   readonly plan: ResponsePlan
-  readonly standing: Standing
+  readonly earlierProperties: EarlierProperties
   /** The stored response that the handler validates; `null` for none. */
   readonly old: Old | null
   /** Whether the handler runs for a refresh, outside of what was entered for its client. */
@@ -84,7 +87,7 @@ export class WatchedRequest {
    * @throws the error of an option of the user; the request is unchanged then
    */
   constructor(about: WatchedRequestAbout) {
-    const { client, response, earlierFields, plan, standing, old, isBehind, onSee, onSet, onEnd } = about
+    const { client, response, earlierFields, plan, earlierProperties, old, isBehind, onSee, onSet, onEnd } = about
     const { request, surroundings, entered } = client
     this.ignoresUndeclared = plan.undeclared(request) === 'ignore'
     const hides = [
@@ -94,16 +97,21 @@ export class WatchedRequest {
     // A key of the user's may leave out the host.
     const keyed = [...lineFields(request), ...(plan.key === null ? [hostField(request)] : [])]
     const conditions = old === null ? {} : conditionsOf(old.stored)
-    const isKeyable = (name: string): boolean => client.selection.isKeyable(name)
+    const isKeyable = (name: string): boolean => client.inputs.isKeyable(name)
     const isHeard = !this.ignoresUndeclared
-    client.selection.detach()
-    const { fields } = client.selection
+    client.inputs.detach()
+    const { fields } = client.inputs
     this.fields = new WatchedFields(request, { fields, hides, keyed, conditions, onSee, isKeyable, isHeard })
     try {
       const heard = { onRead: this.fields.seeOther, onSet, onEnd }
       const rule = plan.query(request)
       if (rule !== null) this.#undoTarget = hideIgnored(request, surroundings.targets ?? [], rule)
-      this.#surroundings = new WatchedSurroundings({ request, response, earlierFields }, surroundings, standing, heard)
+      this.#surroundings = new WatchedSurroundings(
+        { request, response, earlierFields },
+        surroundings,
+        earlierProperties,
+        heard,
+      )
     } catch (error) {
       this.release()
       throw error
@@ -131,7 +139,7 @@ export class WatchedRequest {
   }
 
   /** Whether every input that the handler may still read is the same in another request. */
-  isAlike(own: Selection, other: Selection): boolean {
+  isAlike(own: Inputs, other: Inputs): boolean {
     if (this.ignoresUndeclared) return true
     return this.fields.unwatched(() => own.isAlike(other, (name) => this.fields.selects(name)))
   }

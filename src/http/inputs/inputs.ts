@@ -4,35 +4,36 @@ import type { Fields } from '../policy/fields.ts'
 import { selectedBy } from '../policy/vary.ts'
 import type { StoredHead } from '../stored/stored-response.ts'
 import { allFields } from './watched-fields.ts'
-import { isBare, isUsual, textOf, type Before, type Outcomes, type Surroundings } from './surroundings.ts'
+import { isBare, isUsual, textOf, type GivenInputs } from './given.ts'
+import type { Computed, Surroundings } from './surroundings.ts'
 
-/** The name of the circumstances that `textOf` formats, as an input. Names of request fields have no colon. */
-export const beforeName = ':before'
+/** The name of all that a request is given, as one input. Names of request fields have no colon. */
+export const givenName = ':given'
 
 /** The name of the remote address of a connection, as an input. */
 const addressName = ':socket.remoteAddress'
 
-/** The inputs of a request that may select an answer: its fields, its circumstances and its remote address. */
-export class Selection {
-  /** The circumstances of the request, as `textOf` formats them. */
-  readonly before: string
+/** The inputs of a request that may select an answer: its fields, what it is given, and its remote address. */
+export class Inputs {
+  /** What the request is given, as `textOf` formats it. */
+  readonly given: string
   readonly #request: IncomingMessage
   readonly #surroundings: Surroundings
-  readonly #circumstances: Before
+  readonly #given: GivenInputs
   #fields: Fields
-  #outcomes: Outcomes | null | undefined
+  #computed: Computed | null | undefined
 
-  constructor(request: IncomingMessage, surroundings: Surroundings, circumstances: Before) {
-    this.before = textOf(circumstances)
-    this.#circumstances = circumstances
+  constructor(request: IncomingMessage, surroundings: Surroundings, given: GivenInputs) {
+    this.given = textOf(given)
+    this.#given = given
     this.#request = request
     this.#surroundings = surroundings
     this.#fields = request.headers
   }
 
-  /** Whether there are no circumstances besides the route. */
+  /** Whether the request is given nothing besides its route. */
   get isUsual(): boolean {
-    return isUsual(this.#circumstances)
+    return isUsual(this.#given)
   }
 
   /** The request fields as they were sent. */
@@ -54,17 +55,17 @@ export class Selection {
   }
 
   /** Whether a stored response, or this variant, may answer the request (RFC 9111 section 4.1). */
-  mayHave({ before, vary, selected }: StoredHead): boolean {
-    return before === this.before && (vary.length === 0 || this.by(vary) === selected)
+  mayHave({ given, vary, selected }: StoredHead): boolean {
+    return given === this.given && (vary.length === 0 || this.by(vary) === selected)
   }
 
   /**
-   * Whether another request equals this one in every input that a handler may read: there are no circumstances that
-   * tell clients apart, and remote address and fields are equal.
+   * Whether another request equals this one in every input that a handler may read: it is given nothing that tells
+   * clients apart, and remote address and fields are equal.
    * @param counts whether a field of this name is compared
    */
-  isAlike(other: Selection, counts: (name: string) => boolean): boolean {
-    if (this.before !== other.before || !isBare(this.#circumstances)) return false
+  isAlike(other: Inputs, counts: (name: string) => boolean): boolean {
+    if (this.given !== other.given || !isBare(this.#given)) return false
     const names = new Set([...Object.keys(this.#fields), ...Object.keys(other.#fields)])
     const all = [...names].filter(counts)
     return (
@@ -76,21 +77,21 @@ export class Selection {
   /** Whether an input can be part of a key. */
   isKeyable(name: string): boolean {
     if (!name.startsWith(':') || isPseudoField(name)) return name !== allFields
-    return name === beforeName || name === addressName || this.#outcomeOf(name) !== null
+    return name === givenName || name === addressName || this.#computedOf(name) !== null
   }
 
   /** The value of an input that is not a field. JSON quotes keep `selectedBy` from normalizing it. */
   #other(name: string): string | undefined {
-    if (name === beforeName) return JSON.stringify(this.before)
+    if (name === givenName) return JSON.stringify(this.given)
     if (name === addressName) return JSON.stringify(this.#request.socket?.remoteAddress)
-    const outcome = this.#outcomeOf(name)
-    return outcome === null ? undefined : JSON.stringify(Reflect.get(outcome.object, outcome.property))
+    const found = this.#computedOf(name)
+    return found === null ? undefined : JSON.stringify(Reflect.get(found.object, found.property))
   }
 
-  #outcomeOf(name: string): { object: object; property: string } | null {
-    if (this.#outcomes === undefined) this.#outcomes = this.#surroundings.outcomes?.() ?? null
-    if (this.#outcomes === null) return null
-    const { name: part, object, properties } = this.#outcomes
+  #computedOf(name: string): { object: object; property: string } | null {
+    if (this.#computed === undefined) this.#computed = this.#surroundings.computed?.() ?? null
+    if (this.#computed === null) return null
+    const { name: part, object, properties } = this.#computed
     const property = name.startsWith(`:${part}.`) ? name.slice(part.length + 2) : ''
     return properties.has(property) ? { object, property } : null
   }
