@@ -17,7 +17,16 @@ export type { WarningCode } from './warnings.ts'
 export type { Schema, SchemaIssue, SchemaResult } from './core/codec/schema.ts'
 /** The same under a name that the platform has not taken: `Cache` is also a global of browsers and of undici. */
 export type { Cache as HerdlessCache } from './core/cache/cache.ts'
-export type { Cache, Defined, Definition, Peeked, Wrapped, WrappedMethods, WrapOptions } from './core/cache/cache.ts'
+export type {
+  Cache,
+  Defined,
+  Definition,
+  Loaded,
+  Peeked,
+  Wrapped,
+  WrappedMethods,
+  WrapOptions,
+} from './core/cache/cache.ts'
 export type {
   CacheOptions,
   CallOptions,

@@ -72,8 +72,8 @@ export const mutations = [
     name: 'whoever asks while an outcome is awaited is given it, whenever it asked',
     rule: 4,
     file: 'src/core/flight/callers.ts',
-    from: 'if (askedBefore(caller, end.currentAsOf)) return this.#give(caller, end.value)',
-    to: 'if (askedBefore(caller, end.currentAsOf + 1e9)) return this.#give(caller, end.value)',
+    from: 'if (askedBefore(caller, end.currentAsOf)) return this.#give(caller, end.value, end.facts)',
+    to: 'if (askedBefore(caller, end.currentAsOf + 1e9)) return this.#give(caller, end.value, end.facts)',
     tests: ['test/unit/cache/invalidation.test.ts'],
   },
   {
@@ -387,6 +387,14 @@ export const mutations = [
     from: 'if (!this.isEmpty) this.#copies.delete(key)',
     to: '',
     tests: ['test/unit/guard/bridge.test.ts', 'test/unit/near/near.test.ts'],
+  },
+  {
+    name: 'a caller that waited is told that it has found a fresh value',
+    rule: null,
+    file: 'src/core/flight/leased-flight.ts',
+    from: "state: 'fresh' | 'loaded' = 'loaded'",
+    to: "state: 'fresh' | 'loaded' = 'fresh'",
+    tests: ['test/unit/cache/entry.test.ts'],
   },
   {
     name: 'a burst of keys reads all of them at once',

@@ -22,6 +22,19 @@ export type Peeked<T> =
   | { readonly state: 'missing' }
   | { readonly state: 'fresh' | 'stale'; readonly value: T; readonly age: number; readonly ttl: number }
 
+/** A value, and what is known of it; times are milliseconds. */
+export interface Loaded<T> {
+  readonly value: T
+  /** `fresh` or `stale`: it was found so. `loaded`: its load ended while the caller waited, in any process. */
+  readonly state: 'fresh' | 'stale' | 'loaded'
+  /** How long ago it was written. */
+  readonly age: number
+  /** What is left of its ttl; 0 if it is stale, or is not stored. */
+  readonly ttl: number
+  /** The tags of the stored value. */
+  readonly tags: readonly string[]
+}
+
 /** The options of a wrapped function: its key, and the options of a call except `signal`. */
 export interface WrapOptions<Args extends unknown[], S extends MaybeSchema = MaybeSchema>
   extends Omit<LoadOptions, 'tags'>, ValueOptions<S> {
@@ -130,6 +143,19 @@ export interface Cache extends AsyncDisposable {
   ): Promise<Given<S, T>>
 
   /**
+   * As `getOrLoad`, with what is known of the value.
+   * @param loader as for `getOrLoad`
+   * @param options as for `getOrLoad`
+   * @returns the value, whether it was found fresh or stale or was loaded, its age, the rest of its ttl, and its tags
+   * @throws as `getOrLoad`
+   */
+  getOrLoadEntry<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    key: string,
+    loader: Loader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Loaded<Given<S, T>>>
+
+  /**
    * Returns the values of several keys, in their order. Missing values are loaded together, each once in the fleet.
    * @param loadMany gets the values of several keys; receives exactly the keys without another load under way
    * @param options as for `getOrLoad`, for each key
@@ -187,6 +213,13 @@ export interface Cache extends AsyncDisposable {
    * @throws what a loader threw, if that is the stored answer; `CacheError` STORE_UNAVAILABLE, CLOSED
    */
   peek<T = unknown>(key: string, options?: PeekOptions<T>): Promise<Peeked<T>>
+
+  /**
+   * As `peek` of each key, read together.
+   * @returns in the order of the keys, for each what `peek` would have returned, or the error that it would have thrown
+   * @throws TypeError for a wrong argument
+   */
+  peekMany<T = unknown>(keys: readonly string[], options?: PeekOptions<T>): Promise<(Peeked<T> | Error)[]>
 
   /**
    * Writes a value and voids the load under way. Once it resolves, no caller in the fleet is given an older value.

@@ -6,7 +6,7 @@
  * wrap.ts, explain.ts, sibling.ts (a cache for responses beside a cache of the user), observing-cache.ts (`mode:
  * 'observe'`) and open-cache.ts (which cache is opened).
  */
-import type { DefinedBy, Definition, KeyMaker, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
+import type { DefinedBy, Definition, KeyMaker, Loaded, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { currentLoad } from '../flight/circular-load.ts'
 import { waitAtMost } from '../time/deadline.ts'
 import { withKey, closedError, type CacheError } from '../errors.ts'
@@ -37,6 +37,7 @@ import { CallPlans } from '../options/call-plans.ts'
 import { closeTimeout, expiryOf, invalidationOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
 import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
 import type { Invalidation, Store } from '../contract/store.ts'
+import { formatValue } from '../time/duration.ts'
 import { checkedTags } from '../entry/tags.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import type { Tracer } from '../observe/tracing.ts'
@@ -105,6 +106,20 @@ export class FleetCache implements Elder {
     })
   }
 
+  async getOrLoadEntry<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    key: string,
+    loader: Loader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Loaded<Given<S, T>>> {
+    const caller = this.caller('getOrLoad', key, loader, options)
+    caller.wantsFacts = true
+    const { tags, ...entry } = (await this.#ask(caller)) as Loaded<Given<S, T>>
+    const { keyspace } = this.#parts
+    // Without those that this library has added: of prefixes, and of versions.
+    const own = tags.map((tag) => keyspace.describeTag(tag)).filter(({ by }) => by === 'tag')
+    return { ...entry, tags: own.map(({ name }) => name) }
+  }
+
   async refresh<T extends Taken<S>, S extends MaybeSchema = undefined>(
     key: string,
     loader: Loader<T>,
@@ -149,6 +164,13 @@ export class FleetCache implements Elder {
       throw withKey(key, error)
     })
     return peeked(found, this.plan.grace)
+  }
+
+  async peekMany<T = unknown>(keys: readonly string[], options?: PeekOptions<T>): Promise<(Peeked<T> | Error)[]> {
+    if (!Array.isArray(keys)) throw new TypeError(`Expected an array of keys, got ${formatValue(keys)}`)
+    for (const key of keys as readonly unknown[]) checkKey(key)
+    const peeks = await Promise.allSettled(keys.map((key) => this.peek<T>(key, options)))
+    return peeks.map((peek) => (peek.status === 'fulfilled' ? peek.value : (peek.reason as Error)))
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
@@ -264,7 +286,8 @@ export class FleetCache implements Elder {
     if (copy === undefined || near === null) return callers.ask(caller)
     events.nearHit(caller.key)
     flights.refreshAhead(caller, near.aged(copy), copy.value)
-    return Promise.resolve(answerOf(copy.value))
+    const answer = answerOf(copy.value)
+    return Promise.resolve(caller.wantsFacts ? { value: answer, ...near.factsOf(copy) } : answer)
   }
 
   /** The caller of a checked call. */

@@ -2,11 +2,12 @@ import { answerOf } from '../codec/error-answer.ts'
 import { errorForCallers } from '../codec/load-failures.ts'
 import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
 import { ignoreRejection } from '../errors.ts'
+import { unstoredFacts } from '../entry/freshness.ts'
 import { runLoader, type LoadContext, type LoadRun, type Loader } from '../flight/loader.ts'
 import { Loss } from '../flight/loss.ts'
 import type { CallOptions, PeekOptions, SetOptions, ValueOptions } from '../options/options.ts'
 import { Deadlines } from '../time/deadlines.ts'
-import type { Peeked } from './cache.ts'
+import type { Loaded, Peeked } from './cache.ts'
 import { FleetCache } from './fleet-cache.ts'
 import { Sibling } from './sibling.ts'
 
@@ -22,6 +23,13 @@ export class ObservingCache extends FleetCache {
 
   override getOrLoad<T extends Taken<S>, S extends MaybeSchema>(...call: Call<T, S>): Promise<Given<S, T>> {
     return this.#ask('getOrLoad', ...call)
+  }
+
+  /** What is loaded is not stored. */
+  override async getOrLoadEntry<T extends Taken<S>, S extends MaybeSchema>(
+    ...call: Call<T, S>
+  ): Promise<Loaded<Given<S, T>>> {
+    return { value: await this.#ask('getOrLoad', ...call), ...unstoredFacts }
   }
 
   override refresh<T extends Taken<S>, S extends MaybeSchema>(...call: Call<T, S>): Promise<Given<S, T>> {

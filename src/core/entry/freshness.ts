@@ -62,3 +62,24 @@ export function errorTtlOf({ ttl, negativeTtl }: { ttl: number; negativeTtl: Neg
 export function applyJitter(ttl: number, jitter: number, random: number): number {
   return Math.max(1, ttl * (1 - jitter * random))
 }
+
+/** What is known of a value besides; times are milliseconds, tags are named as in the store. */
+export interface AnswerFacts {
+  /** `fresh` or `stale`: it was found so. `loaded`: a load ended while its callers waited, in any process. */
+  readonly state: 'fresh' | 'stale' | 'loaded'
+  readonly age: number
+  /** What is left of its ttl; 0 if it is stale, or is not stored. */
+  readonly ttl: number
+  readonly tags: readonly string[]
+}
+
+/** Those of a value that is not stored. */
+export const unstoredFacts: AnswerFacts = { state: 'loaded', age: 0, ttl: 0, tags: [] }
+
+/** Those of a value in the store. */
+export function factsOf(
+  { age, freshFor, tags }: Pick<Entry, 'age' | 'freshFor' | 'tags'>,
+  state: AnswerFacts['state'],
+): AnswerFacts {
+  return { state, age, ttl: state === 'stale' ? 0 : Math.max(0, freshFor), tags }
+}

@@ -1,5 +1,6 @@
 import type { CacheError } from '../errors.ts'
 import type { CausalTime } from '../time/clock.ts'
+import type { AnswerFacts } from '../entry/freshness.ts'
 import type { Caller } from './caller.ts'
 
 /** The end of a flight. */
@@ -11,6 +12,7 @@ export type Answer =
       readonly currentAsOf: CausalTime
       readonly freshUntil: number
       readonly token: string
+      readonly facts: AnswerFacts
     }
   /** An error. */
   | { readonly state: 'failed'; readonly error: CacheError; readonly currentAsOf: CausalTime }

@@ -39,6 +39,8 @@ export class Caller {
   readonly askedAtMs: number
   /** The load whose loader is the caller. */
   readonly parent: LoadNode | null = currentLoad()
+  /** Whether it wants to know more of its answer than the value. */
+  wantsFacts = false
   /** The call for many keys that it is part of. */
   batch: object | null = null
   /** What it has read last; `null` before. */

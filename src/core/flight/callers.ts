@@ -14,6 +14,7 @@ import { errorForCallers, throwToCaller } from '../codec/load-failures.ts'
 import type { Stale } from '../codec/payload.ts'
 import { isSameKind } from '../codec/schema.ts'
 import { CacheError, closedError, quoted } from '../errors.ts'
+import { factsOf, unstoredFacts, type AnswerFacts } from '../entry/freshness.ts'
 import { askedBefore, clockTolerance } from './answer.ts'
 import { bounded, settled } from './bounded.ts'
 import type { Caller } from './caller.ts'
@@ -196,7 +197,9 @@ export class Callers {
       return this.#giveStale(caller, stale)
     }
     const awaited = caller.awaitedIn(read, now)
-    return awaited === null ? this.#seek(caller, now) : this.#give(caller, awaited.value)
+    return awaited === null
+      ? this.#seek(caller, now)
+      : this.#give(caller, awaited.value, factsOf(awaited.entry, 'loaded'))
   }
 
   /** Joins the flight of the key, or starts it. */
@@ -247,7 +250,7 @@ export class Callers {
         if (!isSameKind(moment.flight.lead.plan, caller.plan)) return this.#loadAlone(caller)
         // It may have expired on its way, but must have been fresh when this caller joined: a fill may arrive late.
         if (end.freshUntil <= moment.since - clockTolerance) break
-        if (askedBefore(caller, end.currentAsOf)) return this.#give(caller, end.value)
+        if (askedBefore(caller, end.currentAsOf)) return this.#give(caller, end.value, end.facts)
         awaited = { token: end.token, since: moment.since }
         break
       case 'failed':
@@ -279,7 +282,7 @@ export class Callers {
       return this.#fail(caller, new CacheError('STORE_UNAVAILABLE', message, { key, cause, reason }))
     }
     const copy = refresh !== null ? undefined : this.#parts.spare?.spare(key, plan)
-    return copy === undefined ? this.#loadWithoutLease(caller) : this.#give(caller, copy.value)
+    return copy === undefined ? this.#loadWithoutLease(caller) : this.#give(caller, copy.value, copy.facts)
   }
 
   /** Loads without a lease, together with the callers of this process that ask for the key in time. */
@@ -317,18 +320,20 @@ export class Callers {
   #giveHit(caller: Caller, { entry, value }: FoundEntry): unknown {
     this.#parts.events.hit(caller.key, caller.state === 'missed')
     if (caller.plan.refreshAhead !== null) this.#flights.refreshAhead(caller, entry, value)
-    return this.#give(caller, value)
+    return this.#give(caller, value, caller.wantsFacts ? factsOf(entry, 'fresh') : undefined)
   }
 
   #giveStale(caller: Caller, stale: Stale): unknown {
     this.#parts.events.stale(caller.key, stale.age, caller.state === 'missed')
-    return this.#give(caller, stale.value)
+    const tags = caller.read !== null && 'entry' in caller.read ? caller.read.entry.tags : []
+    return this.#give(caller, stale.value, { state: 'stale', age: stale.age, ttl: 0, tags })
   }
 
   /** @throws what the loader threw, if that is the answer */
-  #give(caller: Caller, value: unknown): unknown {
+  #give(caller: Caller, value: unknown, facts: AnswerFacts = unstoredFacts): unknown {
     this.#done(caller)
-    return answerOf(value)
+    const answer = answerOf(value)
+    return caller.wantsFacts ? { value: answer, ...facts } : answer
   }
 
   /** Rejects a caller, unless it may have a stale value in place of the error. */

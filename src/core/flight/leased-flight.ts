@@ -3,6 +3,7 @@ import type { Claim, Entry, Lease, Wait } from '../contract/store.ts'
 import { decodeEntry } from '../codec/payload.ts'
 import { boundContext, FlightTrace } from '../observe/tracing.ts'
 import type { CausalTime } from '../time/clock.ts'
+import { factsOf } from '../entry/freshness.ts'
 import type { Answer } from './answer.ts'
 import type { Caller, Existing } from './caller.ts'
 import { KeyFlight } from './key-flight.ts'
@@ -161,7 +162,7 @@ export class LeasedFlight extends KeyFlight {
   /** The answer with a value that the claim has found; `null` if it is of no use here, and is to be replaced. */
   #fresh(entry: Entry, currentAsOf: CausalTime): Answer | null {
     this.parts.pacing.endStreak(this.key)
-    const answer = this.#valueOf(entry, currentAsOf)
+    const answer = this.#valueOf(entry, currentAsOf, 'fresh')
     // If this token was refused before, asking again cannot replace the value.
     if (answer !== null || this.#unwanted === entry.token) return answer ?? { state: 'again' }
     this.#unwanted = entry.token
@@ -170,12 +171,13 @@ export class LeasedFlight extends KeyFlight {
   }
 
   /** The answer with a stored value; `null` if it does not decode, or is older than one that callers here have received. */
-  #valueOf(entry: Entry, currentAsOf: CausalTime): Answer | null {
+  #valueOf(entry: Entry, currentAsOf: CausalTime, state: 'fresh' | 'loaded' = 'loaded'): Answer | null {
     const { clock, unstored } = this.parts
     const freshUntil = clock.now() + entry.freshFor
     if (unstored.isOlder(this.key, entry)) return null
     const found = decodeEntry(entry, this.key, this.parts, this.lead.plan.schema)
-    return found && { state: 'value', value: found.value, currentAsOf, freshUntil, token: entry.token }
+    const facts = factsOf(entry, state)
+    return found && { state: 'value', value: found.value, currentAsOf, freshUntil, token: entry.token, facts }
   }
 
   #failed(failure: Failure, currentAsOf: CausalTime): Answer {

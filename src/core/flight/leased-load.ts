@@ -1,7 +1,7 @@
 import { CacheError, ignoreRejection, quoted } from '../errors.ts'
 import { decodeEntry, encodeValue, type Stale } from '../codec/payload.ts'
 import type { Entry, Lease } from '../contract/store.ts'
-import { applyJitter } from '../entry/freshness.ts'
+import { applyJitter, unstoredFacts } from '../entry/freshness.ts'
 import type { WatchedLease } from '../lease/watchdog.ts'
 import type { FlightTrace } from '../observe/tracing.ts'
 import { Permit } from '../source/permit.ts'
@@ -212,12 +212,13 @@ class LeasedLoad {
       }
       events.emit('fill', { key, bytes: payload.byteLength, loadTime })
       this.#parts.pacing.endStreak(key)
-      return { state: 'value', value, currentAsOf: endedAt, freshUntil: always, token }
+      const facts = { state: 'loaded', age: 0, ttl, tags } as const
+      return { state: 'value', value, currentAsOf: endedAt, freshUntil: always, token, facts }
     } catch (error) {
       unstored.add(key, clock.now() - loadTime, payload)
       if (plan.onStoreFailure === 'throw') return { state: 'away', error: error as CacheError }
       // Without the store's acceptance, the value is current only as of the beginning of the load.
-      return { state: 'value', value, currentAsOf: beganAt, freshUntil: always, token }
+      return { state: 'value', value, currentAsOf: beganAt, freshUntil: always, token, facts: unstoredFacts }
     }
   }
 
@@ -239,7 +240,8 @@ class LeasedLoad {
     const handedOut = (currentAsOf: CausalTime): Answer => {
       // What nobody has seen must not end the use of a stale value.
       if (this.#flight.callers > 0) unstored.add(key, began, null)
-      return { state: 'value', value, currentAsOf, freshUntil: always, token: this.#lease.token }
+      const { token } = this.#lease
+      return { state: 'value', value, currentAsOf, freshUntil: always, token, facts: unstoredFacts }
     }
     try {
       if (await store.pass(this.#lease, defaultPassFor)) {

@@ -1,5 +1,6 @@
 import { CacheError } from '../errors.ts'
 import { encodeValue, type Stale } from '../codec/payload.ts'
+import { unstoredFacts } from '../entry/freshness.ts'
 import { always, type Answer } from './answer.ts'
 import type { Caller } from './caller.ts'
 import { KeyFlight } from './key-flight.ts'
@@ -63,7 +64,8 @@ export class UnleasedFlight extends KeyFlight {
     const copy = this.isRefresh ? undefined : this.parts.spare?.spare(this.key, this.lead.plan)
     if (copy === undefined) return false
     // An invalidation by this process drops its copies, and one by another cannot be heard.
-    this.refuse({ state: 'value', value: copy.value, currentAsOf: always, freshUntil: always, token: '' })
+    const { value, facts } = copy
+    this.refuse({ state: 'value', value, currentAsOf: always, freshUntil: always, token: '', facts })
     return true
   }
 
@@ -131,7 +133,7 @@ export class UnleasedFlight extends KeyFlight {
 function answerOfRun(run: LoadRun, { currentAsOf, lead }: KeyFlight): Answer {
   switch (run.state) {
     case 'value':
-      return { state: 'value', value: run.value, currentAsOf, freshUntil: always, token: '' }
+      return { state: 'value', value: run.value, currentAsOf, freshUntil: always, token: '', facts: unstoredFacts }
     case 'pass':
       return { state: 'pass', own: { value: run.value, caller: lead.askedAt } }
     default:

@@ -9,7 +9,7 @@ import { type Clock, CoarseClock } from '../time/clock.ts'
 import type { Codec } from '../codec/codec.ts'
 import { isSameKind, type Kind } from '../codec/schema.ts'
 import type { Events } from '../observe/events.ts'
-import { freshnessOf, type EntryFacts } from '../entry/freshness.ts'
+import { factsOf, freshnessOf, type AnswerFacts, type EntryFacts } from '../entry/freshness.ts'
 import type { Keyspace } from '../entry/key.ts'
 import { answerOf } from '../codec/error-answer.ts'
 import { decodeEntry, type Stale } from '../codec/payload.ts'
@@ -22,6 +22,7 @@ export interface Copy {
   readonly seen: EntryFacts
   /** When the metadata was read, by the clock. */
   readonly at: number
+  readonly tags: readonly string[]
 }
 
 interface Kept extends Copy {
@@ -35,7 +36,6 @@ interface Kept extends Copy {
   readonly until: number
   /** Its share of `maxSize`, in bytes. */
   readonly size: number
-  readonly tags: readonly string[]
 }
 
 /** A value that was loaded without a lease, so that the store does not have it. Times are milliseconds. */
@@ -131,17 +131,23 @@ export class Near implements Copies {
   }
 
   /** The copy of a key while the store is away: until its ttl ends, changes by other processes are not seen. */
-  spare(key: string, kind: Kind): Copy | undefined {
+  spare(key: string, kind: Kind): { readonly value: unknown; readonly facts: AnswerFacts } | undefined {
     const kept = this.#copies.get(key)
     if (kept === undefined || !isSameKind(kept.kind, kind) || this.#clock.now() >= kept.until) return undefined
     this.#events.nearHit(key, true)
-    return this.#give(key, kept)
+    const copy = this.#give(key, kept)
+    return copy && { value: copy.value, facts: this.factsOf(copy) }
   }
 
   /** The metadata of a copy as of now. */
   aged({ seen, at }: Copy): EntryFacts {
     const older = this.#clock.now() - at
     return { ...seen, age: seen.age + older, freshFor: seen.freshFor - older }
+  }
+
+  /** What is known of a copy as of now. */
+  factsOf(copy: Copy): AnswerFacts {
+    return factsOf({ ...this.aged(copy), tags: copy.tags }, 'fresh')
   }
 
   /** Marks a key before it is read; `null` if the result must not be kept. */
@@ -255,11 +261,11 @@ export class Near implements Copies {
   }
 
   #give(key: string, kept: Kept): Copy | undefined {
-    const { seen, at, payload } = kept
+    const { seen, at, payload, tags } = kept
     if (kept.given === 'shared') return kept
-    if (payload === null) return { value: copyPlain(kept.value), seen, at }
+    if (payload === null) return { value: copyPlain(kept.value), seen, at, tags }
     const found = this.#decoded(key, { payload, age: seen.age })
-    return found === null ? undefined : { value: found.value, seen, at }
+    return found === null ? undefined : { value: found.value, seen, at, tags }
   }
 
   /**

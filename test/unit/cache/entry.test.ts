@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest'
+import { createCache } from '../../../src/index.ts'
+import { asked, valued } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
+
+const never = (): never => {
+  throw new Error('the loader ran')
+}
+
+describe('getOrLoadEntry says of a value', () => {
+  test('that it was loaded, or how old it was found', async () => {
+    const { a, b, clock } = fleet({ ttl: '10s', grace: '1m' })
+    const loaded = await a.getOrLoadEntry('k', () => 'v', { tags: ['t', '^u'] })
+    expect(loaded).toEqual({ value: 'v', state: 'loaded', age: 0, ttl: 10_000, tags: ['t', '^u'] })
+    await clock.advance(4_000)
+    const fresh = { value: 'v', state: 'fresh', age: 4_000, ttl: 6_000, tags: ['t', '^u'] }
+    expect(await b.getOrLoadEntry('k', never)).toEqual(fresh)
+    await clock.advance(8_000)
+    const stale = { value: 'v', state: 'stale', age: 12_000, ttl: 0, tags: ['t', '^u'] }
+    expect(await b.getOrLoadEntry('k', () => 'new')).toEqual(stale)
+  })
+
+  test('that it was loaded, to each caller that waited for it, in any process', async () => {
+    const { a, b } = fleet({ ttl: '10s' })
+    const source = new Source<string>()
+    const answers = [
+      await asked(a.getOrLoadEntry('k', source.loader)),
+      await asked(a.getOrLoadEntry('k', source.loader)),
+      await asked(b.getOrLoadEntry('k', source.loader)),
+      await asked(b.getOrLoad('k', source.loader)),
+    ]
+    await source.resolve(0, 'v')
+    const loaded = valued({ value: 'v', state: 'loaded', age: 0, ttl: 10_000, tags: [] })
+    expect(answers).toEqual([loaded, loaded, loaded, valued('v')])
+  })
+
+  test('that a copy in the process is fresh', async () => {
+    const { a, clock } = fleet({ ttl: '10s', near: {} })
+    await a.set('k', 'v', { tags: ['t'] })
+    await a.getOrLoad('k', never)
+    await clock.advance(100)
+    const fresh = { value: 'v', state: 'fresh', age: 100, ttl: 9_900, tags: ['t'] }
+    expect(await a.getOrLoadEntry('k', never)).toEqual(fresh)
+    expect(a.stats()).toMatchObject({ nearHits: 1 })
+  })
+
+  test('nothing of tags that are not of the user', async () => {
+    const { a, b } = fleet({ prefixes: '/', version: '2', ttl: '10s' })
+    await a.getOrLoadEntry('p/k', () => 'v', { tags: ['t'] })
+    expect(await b.getOrLoadEntry('p/k', never)).toMatchObject({ state: 'fresh', tags: ['t'] })
+  })
+
+  test('that it is not stored: without the store, and after doNotStore', async () => {
+    const { a, ways } = fleet({ warnings: false })
+    const unstored = { value: 'v', state: 'loaded', age: 0, ttl: 0, tags: [] }
+    expect(
+      await a.getOrLoadEntry('k', ({ doNotStore }) => {
+        doNotStore()
+        return 'v'
+      }),
+    ).toEqual(unstored)
+    ways.a.mode = 'failing'
+    expect(await a.getOrLoadEntry('other', () => 'v')).toEqual(unstored)
+    expect(await a.getOrLoadEntry('other', never), 'and that the process has kept it').toMatchObject({ state: 'fresh' })
+  })
+
+  test('nothing, if the answer is an error', async () => {
+    const { a } = fleet({ errorKind: () => 'answer' })
+    const fail = (): never => {
+      throw new RangeError('none')
+    }
+    await expect(a.getOrLoadEntry('k', fail)).rejects.toThrow(new RangeError('none'))
+    await expect(a.getOrLoadEntry('k', never)).rejects.toThrow('none')
+  })
+
+  test('that it was loaded, in a cache that observes', async () => {
+    await using cache = createCache({ mode: 'observe' })
+    expect(await cache.getOrLoadEntry('k', () => 'v')).toEqual({
+      value: 'v',
+      state: 'loaded',
+      age: 0,
+      ttl: 0,
+      tags: [],
+    })
+  })
+})
+
+describe('peekMany', () => {
+  test('gives what peek gives, in the order of the keys, in one read', async () => {
+    const { a, ways } = fleet({ ttl: '10s' })
+    await a.set('b', 1)
+    const before = ways.a.count('read')
+    expect(await a.peekMany(['a', 'b', 'b'])).toEqual([
+      { state: 'missing' },
+      { state: 'fresh', value: 1, age: 0, ttl: 10_000 },
+      { state: 'fresh', value: 1, age: 0, ttl: 10_000 },
+    ])
+    expect(ways.a.count('read') - before).toBe(2)
+  })
+
+  test('gives the error of a key in its place, and refuses what are no keys', async () => {
+    const { a, ways } = fleet({ warnings: false })
+    ways.a.mode = 'failing'
+    expect(await a.peekMany(['a'])).toMatchObject([{ code: 'STORE_UNAVAILABLE', key: 'a' }])
+    await expect(a.peekMany('a' as never)).rejects.toThrow(new TypeError('Expected an array of keys, got "a" (string)'))
+    await expect(a.peekMany(['a', 5 as never])).rejects.toThrow(TypeError)
+    await expect(a.peekMany([''])).rejects.toThrow(TypeError)
+  })
+})
