@@ -41,23 +41,21 @@ if (flaws.length > 0 || options.list) {
 }
 
 const copy = await copyOfCheckout()
-let survivors = 0
+let unnoticed = 0
 try {
   for (const mutation of chosen()) {
     const started = performance.now()
     const verdict = await judged(mutation)
-    if (!verdict.caught) survivors++
+    if (verdict.what !== 'caught') unnoticed++
     const seconds = Math.round((performance.now() - started) / 1_000)
     const rule = mutation.rule === null ? '' : ` (rule ${mutation.rule})`
-    console.log(
-      `${verdict.caught ? 'caught  ' : 'SURVIVED'}  ${mutation.name}${rule}, ${seconds} s\n          ${verdict.by}`,
-    )
+    console.log(`${verdict.what.padEnd(8)}  ${mutation.name}${rule}, ${seconds} s\n          ${verdict.by}`)
   }
 } finally {
   await rm(copy, { recursive: true, force: true })
 }
-console.log(survivors === 0 ? 'Every break turns the suites red.' : `${survivors} breaks were not noticed.`)
-process.exitCode = survivors === 0 ? 0 : 1
+console.log(unnoticed === 0 ? 'Every break turns the suites red.' : `${unnoticed} breaks were not noticed.`)
+process.exitCode = unnoticed === 0 ? 0 : 1
 
 /** Which breaks do not fit the code, or name tests that are not there. */
 async function flawsOf() {
@@ -110,7 +108,7 @@ async function copyOfCheckout() {
 
 /**
  * @param {import('../tools/mutations/core.mjs').Mutation} mutation
- * @returns {Promise<{ caught: boolean, by: string }>}
+ * @returns {Promise<{ what: 'caught' | 'SURVIVED' | 'NOT RUN', by: string }>}
  */
 async function judged({ file, from, to, tests }) {
   const path = join(copy, file)
@@ -124,7 +122,7 @@ async function judged({ file, from, to, tests }) {
     await execute('node', ['scripts/build.mjs'], { cwd: copy })
     return await verdictOf(tests)
   } catch (error) {
-    return { caught: false, by: `the broken code does not even build: ${error}` }
+    return { what: 'NOT RUN', by: `the broken code does not even build: ${error}` }
   } finally {
     await writeFile(path, before)
   }
@@ -133,7 +131,7 @@ async function judged({ file, from, to, tests }) {
 /**
  * @param {string[]} tests
  * @param {string[]} flags
- * @returns {Promise<{ caught: boolean, by: string }>}
+ * @returns {Promise<{ what: 'caught' | 'SURVIVED' | 'NOT RUN', by: string }>}
  */
 async function verdictOf(tests, flags = ['--bail=1']) {
   const results = join(copy, 'mutation-results.json')
@@ -149,17 +147,19 @@ async function verdictOf(tests, flags = ['--bail=1']) {
     () => false,
     () => true,
   )
-  if (!existsSync(results)) return { caught: false, by: `none of these tests runs: ${tests.join(', ')}` }
+  if (!existsSync(results)) return { what: 'NOT RUN', by: `none of these tests runs: ${tests.join(', ')}` }
   /** @type {{ testResults: { name: string, status: string, message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
   const { testResults } = JSON.parse(await readFile(results, 'utf8'))
   const failures = testResults.flatMap(({ assertionResults }) =>
     assertionResults.filter(({ status }) => status === 'failed'),
   )
   const [first] = failures
-  if (first !== undefined) return { caught: true, by: first.fullName }
+  if (first !== undefined) return { what: 'caught', by: first.fullName }
   const broken = testResults.find(({ status }) => status === 'failed')
-  if (broken !== undefined) return { caught: false, by: `${broken.name} could not be run: ${broken.message}` }
+  if (broken !== undefined) return { what: 'NOT RUN', by: `${broken.name} could not be run: ${broken.message}` }
   // Whoever stops at the first failure may do so before it is told.
   if (isRed && flags.length > 0) return await verdictOf(tests, [])
-  return { caught: false, by: `${testResults.length} test files passed: ${tests.join(', ')}` }
+  if (testResults.length === 0)
+    return { what: 'NOT RUN', by: `none of these stands in these rings: ${tests.join(', ')}` }
+  return { what: 'SURVIVED', by: `${testResults.length} test files passed: ${tests.join(', ')}` }
 }
