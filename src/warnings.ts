@@ -67,7 +67,7 @@ function oddKey(key: string): string | null {
   return `The key ${quoted(key)} has a part that was hardly meant: all who make it share one value`
 }
 
-/** Whether what was hardly meant can still be told in time. */
+/** Whether a warning comes in time: in production it is too late, and tests do odd things on purpose. */
 function isDevelopment(): boolean {
   return !/^(production|test)$/.test(process.env['NODE_ENV'] ?? '')
 }
@@ -162,7 +162,7 @@ export function warnOfTrouble(
   if (typeof options.ttl === 'number') numericTtl(options.ttl)
 }
 
-/** Tells what can be seen when a cache is made. */
+/** Warns of what is visible when a cache is made. */
 function warnAtStart(warn: (code: WarningCode, message: string) => void, options: CacheOptions, open: number): void {
   // The next ones say no more.
   if (open === mostCaches && process.env['NODE_ENV'] !== 'test') {

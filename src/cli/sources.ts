@@ -17,7 +17,7 @@ interface SourcesOptions extends TargetOptions {
 export function addSources(program: Command): void {
   const command = program
     .command('sources')
-    .summary('lists the sources with limits, and who loads from them')
+    .summary('lists the sources with limits, and the loads from them')
     .description(
       'Lists the sources with limits: the loads that run and how long the oldest has run, and the processes that wait. ' +
         'It goes through all keys of the server, a thousand at a time, and changes nothing.',

@@ -8,7 +8,7 @@ export const nearMutations = [
     name: 'what a loader has returned is frozen only on a hit',
     rule: null,
     file: 'src/core/flight/key-flight.ts',
-    from: "if (answer.state === 'value') this.parts.near?.harden(answer.value)",
+    from: "if (answer.state === 'value') this.parts.near?.freezeLoaded(answer.value)",
     to: '',
     tests: ['test/unit/near/hardened.test.ts'],
   },

@@ -1,6 +1,7 @@
 import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
 import type { CacheEvents } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
+import type { AnswerFacts } from '../entry/freshness.ts'
 import type { LoadContext, Loader } from '../flight/loader.ts'
 import type { BatchLoader } from './many.ts'
 import type {
@@ -23,16 +24,8 @@ export type Peeked<T> =
   | { readonly state: 'fresh' | 'stale'; readonly value: T; readonly age: number; readonly ttl: number }
 
 /** A value, and what is known of it; times are milliseconds. */
-export interface Loaded<T> {
+export interface Loaded<T> extends AnswerFacts {
   readonly value: T
-  /** `fresh` or `stale`: it was found so. `loaded`: its load ended while the caller waited, in any process. */
-  readonly state: 'fresh' | 'stale' | 'loaded'
-  /** How long ago it was written. */
-  readonly age: number
-  /** What is left of its ttl; 0 if it is stale, or is not stored. */
-  readonly ttl: number
-  /** The tags of the stored value. */
-  readonly tags: readonly string[]
 }
 
 /** The options of a wrapped function: its key, and the options of a call except `signal`. */
@@ -216,6 +209,7 @@ export interface Cache extends AsyncDisposable {
 
   /**
    * As `peek` of each key, read together.
+   * @param options the schema and the version of the values
    * @returns in the order of the keys, for each what `peek` would have returned, or the error that it would have thrown
    * @throws TypeError for a wrong argument
    */
@@ -240,8 +234,9 @@ export interface Cache extends AsyncDisposable {
 
   /**
    * Ends the ttl of a value now, and voids the load under way: a soft invalidation. Once it resolves, the value is stale
-   * in the whole fleet: it is served within its `grace`, which counts from now, while one caller refreshes it, and
-   * no longer than `within`. Without `grace` it is deleted. Kept for replay as `invalidate` is, and all versions are reached as by `invalidate`.
+   * in the whole fleet: it is served within its `grace`, which counts from now, while one caller refreshes it, and no
+   * longer than `within`. Without `grace` it is deleted. Kept for replay as `invalidate` is, and all versions are
+   * reached as by `invalidate`.
    * @param keys a key, or several, as for `invalidate`
    * @throws `CacheError` STORE_UNAVAILABLE (the ttl may or may not have ended), CLOSED
    */

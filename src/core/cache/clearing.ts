@@ -7,11 +7,11 @@ const together = 256
 type Ask = <T>(run: (store: Store) => Promise<T>) => Promise<T>
 
 /**
- * Iterates over what there is in a namespace, by its names in the store, a step at a time: first what has a load, then
- * what has a value. The race that this order survives, with process A and whoever clears:
+ * Lists the keys of a namespace, by their names in the store, a step at a time: first the keys with a load, then the
+ * keys with a value. The race that this order survives, with process A that loads and process B that clears:
  *
  * 1. A is granted the lease of key k, and loads.
- * 2. The values are listed: k has none. A fills, which ends the lease. Then the leases are listed: k has none.
+ * 2. B lists the values: k has none. A fills, which ends the lease. Then B lists the leases: k has none.
  *
  * Listed first, the lease of k is either found, or has ended before the values are listed.
  * @returns `null` if the store cannot list its keys

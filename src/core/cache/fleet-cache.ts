@@ -13,7 +13,7 @@ import { withKey, closedError, type CacheError } from '../errors.ts'
 import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
 import type { CacheEvents, Events } from '../observe/events.ts'
 import { explainKey, type Explanation, breakLease, listLeases, type HeldLease } from './explain.ts'
-import { checkedKey, checkKey } from '../entry/key.ts'
+import { checkedKey, checkKey, checkKeys } from '../entry/key.ts'
 import { answerOf } from '../codec/error-answer.ts'
 import { ledToCaller } from '../codec/load-failures.ts'
 import { Caller } from '../flight/caller.ts'
@@ -37,7 +37,6 @@ import { CallPlans } from '../options/call-plans.ts'
 import { closeTimeout, expiryOf, invalidationOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
 import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
 import type { Invalidation, Store } from '../contract/store.ts'
-import { formatValue } from '../time/duration.ts'
 import { checkedTags } from '../entry/tags.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import type { Tracer } from '../observe/tracing.ts'
@@ -167,8 +166,7 @@ export class FleetCache implements Elder {
   }
 
   async peekMany<T = unknown>(keys: readonly string[], options?: PeekOptions<T>): Promise<(Peeked<T> | Error)[]> {
-    if (!Array.isArray(keys)) throw new TypeError(`Expected an array of keys, got ${formatValue(keys)}`)
-    for (const key of keys as readonly unknown[]) checkKey(key)
+    checkKeys(keys)
     const peeks = await Promise.allSettled(keys.map((key) => this.peek<T>(key, options)))
     return peeks.map((peek) => (peek.status === 'fulfilled' ? peek.value : (peek.reason as Error)))
   }

@@ -2,7 +2,7 @@ import { loadContexts, type LoadNode } from '../flight/circular-load.ts'
 import { TickBatch } from '../time/clock.ts'
 import { formatValue } from '../time/duration.ts'
 import { CacheError, isError } from '../errors.ts'
-import { checkKey } from '../entry/key.ts'
+import { checkKeys } from '../entry/key.ts'
 import { loadFailure } from '../codec/load-failures.ts'
 import type { LoadContext, Loader } from '../flight/loader.ts'
 
@@ -79,8 +79,7 @@ export async function loadTogether<In, Out>(
   loadMany: BatchLoader<In>,
   askAll: (loader: Loader<In>) => Promise<PromiseSettledResult<unknown>[]>,
 ): Promise<(Out | Error)[]> {
-  if (!Array.isArray(keys)) throw new TypeError(`Expected an array of keys, got ${formatValue(keys)}`)
-  for (const key of keys as readonly unknown[]) checkKey(key)
+  checkKeys(keys)
   if (typeof loadMany !== 'function')
     throw new TypeError(`Expected loadMany to be a function, got ${formatValue(loadMany)}`)
   const batches = new Batches(loadMany)

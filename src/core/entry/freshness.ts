@@ -63,20 +63,22 @@ export function applyJitter(ttl: number, jitter: number, random: number): number
   return Math.max(1, ttl * (1 - jitter * random))
 }
 
-/** What is known of a value besides; times are milliseconds, tags are named as in the store. */
+/** The metadata of an answer; times are milliseconds. */
 export interface AnswerFacts {
-  /** `fresh` or `stale`: it was found so. `loaded`: a load ended while its callers waited, in any process. */
+  /** `fresh` or `stale`: it was found so. `loaded`: its load ended while the caller waited, in any process. */
   readonly state: 'fresh' | 'stale' | 'loaded'
+  /** How long ago it was written. */
   readonly age: number
   /** What is left of its ttl; 0 if it is stale, or is not stored. */
   readonly ttl: number
+  /** The tags of the stored value: within the library, as the store names them. */
   readonly tags: readonly string[]
 }
 
-/** Those of a value that is not stored. */
+/** The metadata of a value that is not stored. */
 export const unstoredFacts: AnswerFacts = { state: 'loaded', age: 0, ttl: 0, tags: [] }
 
-/** Those of a value in the store. */
+/** The metadata of a value in the store. */
 export function factsOf(
   { age, freshFor, tags }: Pick<Entry, 'age' | 'freshFor' | 'tags'>,
   state: AnswerFacts['state'],

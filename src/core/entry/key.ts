@@ -28,6 +28,12 @@ export function checkKey(key: unknown): asserts key is string {
   throw new TypeError(`Expected a key to be a well-formed string of 1 to ${longestKey} characters, got ${got}`)
 }
 
+/** As `checkKey`, for an array of keys. */
+export function checkKeys(keys: unknown): asserts keys is readonly string[] {
+  if (!Array.isArray(keys)) throw new TypeError(`Expected an array of keys, got ${formatValue(keys)}`)
+  for (const key of keys as readonly unknown[]) checkKey(key)
+}
+
 /**
  * The key itself.
  * @throws TypeError as `checkKey`

@@ -281,7 +281,7 @@ export class Callers {
       const { message, cause, reason } = error
       return this.#fail(caller, new CacheError('STORE_UNAVAILABLE', message, { key, cause, reason }))
     }
-    const copy = refresh !== null ? undefined : this.#parts.spare?.spare(key, plan)
+    const copy = refresh !== null ? undefined : this.#parts.spare?.copyInOutage(key, plan)
     return copy === undefined ? this.#loadWithoutLease(caller) : this.#give(caller, copy.value, copy.facts)
   }
 
@@ -325,8 +325,9 @@ export class Callers {
 
   #giveStale(caller: Caller, stale: Stale): unknown {
     this.#parts.events.stale(caller.key, stale.age, caller.state === 'missed')
-    const tags = caller.read !== null && 'entry' in caller.read ? caller.read.entry.tags : []
-    return this.#give(caller, stale.value, { state: 'stale', age: stale.age, ttl: 0, tags })
+    const { read } = caller
+    const isAsked = caller.wantsFacts && read !== null && 'entry' in read
+    return this.#give(caller, stale.value, isAsked ? factsOf(read.entry, 'stale') : undefined)
   }
 
   /** @throws what the loader threw, if that is the answer */

@@ -81,7 +81,7 @@ export abstract class KeyFlight implements LoadNode {
    */
   start(ended: (answer: Answer) => void): Promise<void> {
     return this.fly().then((answer) => {
-      if (answer.state === 'value') this.parts.near?.harden(answer.value)
+      if (answer.state === 'value') this.parts.near?.freezeLoaded(answer.value)
       ended(answer)
       this.state = 'over'
       this.#end(answer)

@@ -61,7 +61,7 @@ export class UnleasedFlight extends KeyFlight {
 
   /** Ends with a copy that was made since its callers asked; returns whether there is one. */
   endsWithCopy(): boolean {
-    const copy = this.isRefresh ? undefined : this.parts.spare?.spare(this.key, this.lead.plan)
+    const copy = this.isRefresh ? undefined : this.parts.spare?.copyInOutage(this.key, this.lead.plan)
     if (copy === undefined) return false
     // An invalidation by this process drops its copies, and one by another cannot be heard.
     const { value, facts } = copy

@@ -9,7 +9,7 @@
 import type { Clock } from '../time/clock.ts'
 import { CacheError, type Failure, ignoreRejection } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
-import { PendingInvalidations, stricter, type Concerned } from './pending-invalidations.ts'
+import { PendingInvalidations, stricter, type InvalidationTarget } from './pending-invalidations.ts'
 import { OwnLeases } from './own-leases.ts'
 import type {
   Claim,
@@ -55,7 +55,7 @@ export class GuardedStore {
     this.#keepsInvalidations = keepsInvalidations
     this.#events = events
     this.#commands = new StoreCommands(store, { timeout, clock, events, onRecovery: () => this.#catchUp() })
-    const invalidate = ({ of, name }: Concerned, how: Invalidation): Promise<void> =>
+    const invalidate = ({ of, name }: InvalidationTarget, how: Invalidation): Promise<void> =>
       this.#commands.call(() => (of === 'key' ? store.invalidate(name, how) : store.invalidateTags([name], how)))
     this.#pending = new PendingInvalidations({ invalidate, clock, events })
     const release = (lease: LeaseName): Promise<boolean> => this.#sendRelease(lease)
@@ -92,7 +92,7 @@ export class GuardedStore {
    */
   readInto(key: string, tags: readonly string[], since: number, caller: Settle<Entry | null>): void {
     const { moment } = this.#pending
-    const settle = moment === null ? caller : this.#sifting(moment, caller)
+    const settle = moment === null ? caller : this.#filtering(moment, caller)
     this.#commands.send(() => this.#store.read(key, tags), settle, { refusal: this.#pending.reasonFor(key), since })
   }
 
@@ -113,7 +113,7 @@ export class GuardedStore {
       const answer = (claim: Claim): void => {
         const isBack = claim.state === 'wait' && this.#leases.isOver(claim.token)
         const answered = isBack ? this.#claimAgain(request, claim) : this.#guarded(claim)
-        resolve(moment === null ? answered : this.#sifted(moment, answered))
+        resolve(moment === null ? answered : this.#filtered(moment, answered))
       }
       this.#claimOnce(request, { resolve: answer, reject })
     })
@@ -148,18 +148,22 @@ export class GuardedStore {
   }
 
   async invalidate(key: string, asked: Invalidation = 'hard'): Promise<void> {
-    const target: Concerned = { of: 'key', name: key }
+    const target: InvalidationTarget = { of: 'key', name: key }
     const how = this.#pending.howFor(target, asked)
-    await this.#orKept([target], how, () => this.#store.invalidate(key, how))
+    await this.#invalidateOrKeep([target], how, () => this.#store.invalidate(key, how))
   }
 
   async invalidateTags(tags: readonly string[], how: Invalidation): Promise<void> {
-    const targets = tags.map((name): Concerned => ({ of: 'tag', name }))
-    await this.#orKept(targets, how, () => this.#store.invalidateTags(tags, how))
+    const targets = tags.map((name): InvalidationTarget => ({ of: 'tag', name }))
+    await this.#invalidateOrKeep(targets, how, () => this.#store.invalidateTags(tags, how))
   }
 
   /** Invalidates, or keeps what could not be carried out. */
-  async #orKept(targets: readonly Concerned[], how: Invalidation, run: () => Promise<void>): Promise<void> {
+  async #invalidateOrKeep(
+    targets: readonly InvalidationTarget[],
+    how: Invalidation,
+    run: () => Promise<void>,
+  ): Promise<void> {
     const before = targets.map((target) => this.#pending.of(target))
     try {
       await this.#commands.call(run)
@@ -246,20 +250,20 @@ export class GuardedStore {
   }
 
   /** Settles the promise of a caller that has asked at a moment at which invalidations were kept. */
-  #sifting(moment: number, { resolve, reject }: Settle<Entry | null>): Settle<Entry | null> {
-    const sifted = (entry: Entry | null): void => {
+  #filtering(moment: number, { resolve, reject }: Settle<Entry | null>): Settle<Entry | null> {
+    const filtered = (entry: Entry | null): void => {
       const why = entry === null ? undefined : this.#pending.reasonSince(moment, entry)
       if (why === undefined) resolve(entry)
       else reject(why)
     }
-    return { resolve: sifted, reject }
+    return { resolve: filtered, reject }
   }
 
   /**
    * A claim that was sent at such a moment.
    * @throws the reason if its value must not be given to a caller
    */
-  async #sifted(moment: number, answered: Claim | Promise<Claim>): Promise<Claim> {
+  async #filtered(moment: number, answered: Claim | Promise<Claim>): Promise<Claim> {
     const claim = await answered
     const isOut = (entry: Entry): boolean => this.#pending.reasonSince(moment, entry) !== undefined
     if (claim.state === 'pass') return claim

@@ -8,14 +8,14 @@ import type { Events } from '../observe/events.ts'
 /** The most keys and tags whose invalidations are kept. Further ones are rejected, so that an outage cannot fill the memory. */
 const mostKept = 10_000
 
-/** What is invalidated, as the store names it. */
-export interface Concerned {
+/** A key or a tag that is invalidated, by its name in the store. */
+export interface InvalidationTarget {
   readonly of: 'key' | 'tag'
   readonly name: string
 }
 
 /** An invalidation, with the error of its last attempt. */
-interface Kept extends Concerned {
+interface Kept extends InvalidationTarget {
   readonly how: Invalidation
   /** When it was asked for, by the clock. */
   readonly at: number
@@ -27,7 +27,7 @@ interface Kept extends Concerned {
  * times a second, and at once when the store answers again.
  */
 export class PendingInvalidations {
-  readonly #invalidate: (target: Concerned, how: Invalidation) => Promise<void>
+  readonly #invalidate: (target: InvalidationTarget, how: Invalidation) => Promise<void>
   readonly #clock: Clock
   readonly #events: Events
   /** By key or tag. */
@@ -38,7 +38,7 @@ export class PendingInvalidations {
   #carriedOut = 0
 
   constructor(options: {
-    invalidate: (target: Concerned, how: Invalidation) => Promise<void>
+    invalidate: (target: InvalidationTarget, how: Invalidation) => Promise<void>
     clock: Clock
     events: Events
   }) {
@@ -91,13 +91,13 @@ export class PendingInvalidations {
   }
 
   /** How something is to be invalidated now: by the stricter of an invalidation that is kept and one that is asked for. */
-  howFor(target: Concerned, how: Invalidation): Invalidation {
+  howFor(target: InvalidationTarget, how: Invalidation): Invalidation {
     const kept = this.#get(target)
     return kept === undefined ? how : stricter(this.#now(kept), how)
   }
 
   /** Keeps an invalidation; returns `false` if there are too many. */
-  keep(target: Concerned, how: Invalidation, error: CacheError): boolean {
+  keep(target: InvalidationTarget, how: Invalidation, error: CacheError): boolean {
     if (this.#backlog.size === 0) this.#since = this.#clock.now()
     if (!this.#backlog.add(idOf(target), { ...target, how: this.howFor(target, how), at: this.#clock.now(), error }))
       return false
@@ -106,7 +106,7 @@ export class PendingInvalidations {
   }
 
   /** The invalidation of a target that is kept now; `undefined` if there is none. */
-  of(target: Concerned): Kept | undefined {
+  of(target: InvalidationTarget): Kept | undefined {
     return this.#backlog.size === 0 ? undefined : this.#get(target)
   }
 
@@ -128,7 +128,7 @@ export class PendingInvalidations {
     this.#backlog.stop()
   }
 
-  #get(target: Concerned): Kept | undefined {
+  #get(target: InvalidationTarget): Kept | undefined {
     return this.#backlog.get(idOf(target))
   }
 
@@ -163,7 +163,7 @@ export function stricter(one: Invalidation, other: Invalidation): Invalidation {
   return withinOf(one) < withinOf(other) ? one : other
 }
 
-function idOf({ of, name }: Concerned): string {
+function idOf({ of, name }: InvalidationTarget): string {
   return `${of} ${name}`
 }
 

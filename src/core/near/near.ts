@@ -70,7 +70,7 @@ export type Expected = symbol
  */
 export class Near implements Copies {
   readonly #plan: NearPlan
-  readonly #hardens: boolean
+  readonly #freezesLoaded: boolean
   readonly #keyIn: (name: string) => string | null
   readonly #codec: Codec
   readonly #events: Events
@@ -85,7 +85,7 @@ export class Near implements Copies {
    */
   constructor(plan: NearPlan, watch: NonNullable<Store['watch']>, { keyspace, clock, codec, events }: NearParts) {
     this.#plan = plan
-    this.#hardens = plan.values === 'frozen' && process.env['NODE_ENV'] !== 'production'
+    this.#freezesLoaded = plan.values === 'frozen' && process.env['NODE_ENV'] !== 'production'
     this.#keyIn = (name) => keyspace.keyIn(name)
     this.#codec = codec
     this.#events = events
@@ -107,8 +107,8 @@ export class Near implements Copies {
    * Freezes a value that a load has ended with, if its copies are frozen, so that code which changes values fails at its
    * first run, and not only on a hit. Not in production: there it costs a walk of each value, and the failure.
    */
-  harden(value: unknown): void {
-    if (this.#hardens) deepFreeze(value)
+  freezeLoaded(value: unknown): void {
+    if (this.#freezesLoaded) deepFreeze(value)
   }
 
   /** The copy of a key, if it may be served now. */
@@ -131,7 +131,7 @@ export class Near implements Copies {
   }
 
   /** The copy of a key while the store is away: until its ttl ends, changes by other processes are not seen. */
-  spare(key: string, kind: Kind): { readonly value: unknown; readonly facts: AnswerFacts } | undefined {
+  copyInOutage(key: string, kind: Kind): { readonly value: unknown; readonly facts: AnswerFacts } | undefined {
     const kept = this.#copies.get(key)
     if (kept === undefined || !isSameKind(kept.kind, kind) || this.#clock.now() >= kept.until) return undefined
     this.#events.nearHit(key, true)

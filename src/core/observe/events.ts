@@ -120,7 +120,7 @@ const names: Record<keyof CacheEvents, true> = {
 /** The names of all events. */
 export const eventNames: readonly (keyof CacheEvents)[] = Object.keys(names) as (keyof CacheEvents)[]
 
-/** The codes of what layers above the cache find, of which `docs/warnings.md` has a row each. */
+/** The codes of the advice of layers above the cache, each with a row in `docs/warnings.md`. */
 export type AdviceCode = 'HERDLESS_COOKIES' | 'HERDLESS_MAX_AGE'
 
 /** Watches a cache without counting as a listener. */
@@ -129,7 +129,7 @@ export interface EventWatch {
   readonly at: { readonly [Name in keyof CacheEvents]?: (event: CacheEvents[Name]) => void }
   /** Receives each new `ttl` of an option or a call that is a number, in milliseconds. */
   numericTtl(ms: number): void
-  /** Receives what somebody should be told who uses a layer above the cache. */
+  /** Receives advice for the user of a layer above the cache, such as the response cache. */
   advise(code: AdviceCode, message: string): void
   /** The cache closes. */
   end(): void
@@ -175,7 +175,7 @@ export class Events {
     if (typeof ttl === 'number') this.#watch?.numericTtl(ttl)
   }
 
-  /** Says what somebody should be told who uses a layer above the cache. */
+  /** Gives advice to the user of a layer above the cache, such as the response cache. */
   advise(code: AdviceCode, message: string): void {
     this.#watch?.advise(code, message)
   }

@@ -183,7 +183,7 @@ export class Recording {
     if (this.#length > this.#about.most) this.refuse('it is too large')
   }
 
-  /** Cuts off who is far behind others. */
+  /** Cuts off readers that are far behind the others. */
   #cutOffSlow(): void {
     for (const reader of this.#readers) {
       if (this.#readers.size === 1 || !reader.isTooSlow) continue

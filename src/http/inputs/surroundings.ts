@@ -56,17 +56,15 @@ export interface Surroundings {
 
 /** Whether an input is a primitive value. Of an object the key may have been made of one property only. */
 export function isPlain({ parts, computed }: Surroundings, name: string): boolean {
+  const propertyOf = (part: string): string => (name.startsWith(`:${part}.`) ? name.slice(part.length + 2) : '')
   const known = computed?.()
-  const isComputed =
-    known !== undefined && [...known.properties.keys()].some((each) => name === `:${known.name}.${each}`)
-  return (
-    isComputed ||
-    parts.some(({ name: part, object }) => {
-      if (!name.startsWith(`:${part}.`)) return false
-      const value: unknown = Reflect.get(object, name.slice(part.length + 2))
-      return typeof value !== 'object' && typeof value !== 'function'
-    })
-  )
+  if (known?.properties.has(propertyOf(known.name)) === true) return true
+  return parts.some(({ name: part, object }) => {
+    const property = propertyOf(part)
+    if (property === '') return false
+    const value: unknown = Reflect.get(object, property)
+    return typeof value !== 'object' && typeof value !== 'function'
+  })
 }
 
 /**

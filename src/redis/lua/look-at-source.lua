@@ -1,4 +1,4 @@
--- What is held and wanted of a source, for an operator. Changes nothing.
+-- The permits of a source that are held and wanted, for an operator. Changes nothing.
 -- KEYS  1 the source, as permits.lua writes it
 -- Returns  a row for each user: {held permits, wanted permits, most permits of all or 0, ms since its oldest permit was
 --          granted, most loads within each, ms; 0 for any number, loads that all have begun within that time}

@@ -87,7 +87,7 @@ describe('getOrLoadEntry says of a value', () => {
 })
 
 describe('peekMany', () => {
-  test('gives what peek gives, in the order of the keys, in one read', async () => {
+  test('gives what peek gives, in the order of the keys, and reads each key once', async () => {
     const { a, ways } = fleet({ ttl: '10s' })
     await a.set('b', 1)
     const before = ways.a.count('read')

@@ -221,6 +221,17 @@ describe('a burst of keys', () => {
     expect(ways.a.count('read')).toBe(3_000)
   })
 
+  test('waits for one deadline of a store that has fallen silent, and not for one a wave', async () => {
+    const { a, ways, clock } = fleet({ warnings: false })
+    ways.a.mode = 'silent'
+    const answer = await asked(
+      Promise.all(keys.map((key) => a.getOrLoad(key, () => `of ${key}`).catch(() => 'refused'))),
+    )
+    await clock.advance(500)
+    expect(answer).toMatchObject({ state: 'value' })
+    expect(ways.a.count('read')).toBe(500)
+  })
+
   test('claims no key whose callers have left before its turn, nor any once the cache is closed', async () => {
     const { a, b, ways, clock } = fleet()
     const letGo = [ways.a.hold('claim', 'before'), ways.b.hold('claim', 'before')]
