@@ -400,8 +400,16 @@ export const mutations = [
     name: 'a burst of keys reads all of them at once',
     rule: null,
     file: 'src/core/flight/reads.ts',
-    from: 'const mostUnderWay = 500',
+    from: 'const mostUnderWay = 128',
     to: 'const mostUnderWay = 100_000',
+    tests: ['test/unit/cache/many-keys.test.ts'],
+  },
+  {
+    name: 'a call for many keys that misses them reads all of them at once',
+    rule: null,
+    file: 'src/core/flight/reads.ts',
+    from: 'ofMisses: 2',
+    to: 'ofMisses: 100_000',
     tests: ['test/unit/cache/many-keys.test.ts'],
   },
   {
@@ -423,8 +431,8 @@ export const mutations = [
   {
     name: 'keys whose values cannot be read together are not asked for one by one',
     rule: null,
-    file: 'src/core/flight/callers.ts',
-    from: 'await reading.catch(() => [])',
+    file: 'src/core/flight/reads.ts',
+    from: 'await reading?.catch(() => null)',
     to: 'await reading',
     tests: ['test/unit/cache/many-keys.test.ts'],
   },

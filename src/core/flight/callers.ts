@@ -3,11 +3,11 @@
  * answers, and one or two per key and process while it does not.
  *
  * Reading order: callers.ts (a caller, from its question to its answer), caller.ts and answer.ts (who may have which
- * answer), reads.ts (the reads of a tick), flights.ts and key-flight.ts (the callers that wait for one answer), leased-flight.ts and
- * waiting.ts (the claim, and the wait for another process), leased-load.ts (the load under the lease), loader.ts (the
- * run of a loader), unleased-loads.ts and unleased-flight.ts (loads without the store). Then pacing.ts (storms of
- * invalidations), bounded.ts (signals, and the deadlines of reads), circular-load.ts (loaders that wait for loads),
- * unstored-values.ts and migration.ts.
+ * answer), answers.ts (those of one call for many keys), reads.ts (the reads of a tick), flights.ts and key-flight.ts
+ * (the callers that wait for one answer), leased-flight.ts and waiting.ts (the claim, and the wait for another
+ * process), leased-load.ts (the load under the lease), loader.ts (the run of a loader), unleased-loads.ts and
+ * unleased-flight.ts (loads without the store). Then pacing.ts (storms of invalidations), bounded.ts (signals, and
+ * the deadlines of reads), circular-load.ts (loaders that wait for loads), unstored-values.ts and migration.ts.
  */
 import { answerOf } from '../codec/error-answer.ts'
 import { errorForCallers, throwToCaller } from '../codec/load-failures.ts'
@@ -16,13 +16,14 @@ import { isSameKind } from '../codec/schema.ts'
 import { CacheError, closedError, quoted } from '../errors.ts'
 import { factsOf, unstoredFacts, type AnswerFacts } from '../entry/freshness.ts'
 import { askedBefore, clockTolerance } from './answer.ts'
+import { Answers } from './answers.ts'
 import { bounded, settled } from './bounded.ts'
 import type { Caller } from './caller.ts'
 import { circleAbove, circleThrough, waitNested, type LoadNode } from './circular-load.ts'
 import type { KeyFlight, Moment, WaitEnd } from './key-flight.ts'
 import type { Flights } from './flights.ts'
 import type { FlightParts } from './parts.ts'
-import type { FoundEntry, ReadResult, Reads, SharedRead } from './reads.ts'
+import type { FoundEntry, FoundOfMany, ReadResult, Reads, SharedRead } from './reads.ts'
 import { UnleasedFlight } from './unleased-flight.ts'
 
 /** The number of flights without an answer for it after which a caller loads without a lease. */
@@ -77,29 +78,24 @@ export class Callers {
 
   /** Answers the callers of one call for several keys: their values are read together, as far as the store can do that. */
   async askMany(all: readonly Caller[]): Promise<PromiseSettledResult<unknown>[]> {
-    const [first] = all
-    const keys = all.map(({ key }) => key)
-    const reading = first !== undefined && this.#hasTimeToRead(first) ? this.#reads.readMany(keys, first) : null
+    const answers = new Answers()
+    const reading = this.#readMany(all, (at, read) => {
+      const caller = all[at] as Caller
+      // What the store does not answer, each caller finds out for itself.
+      answers.take(at, () => (read === undefined ? this.#readAgain(caller) : this.#found(caller, read)))
+    })
     if (reading === null) return await Promise.allSettled(all.map((caller) => this.ask(caller)))
     this.#open += all.length
-    // What the store does not answer, each caller finds out for itself.
-    const reads = await reading.catch(() => [])
-    const answers: PromiseSettledResult<unknown>[] = []
-    const pending: { readonly at: number; readonly answer: Promise<unknown> }[] = []
-    for (const [at, caller] of all.entries()) {
-      const read = reads[at]
-      try {
-        const answer = read === undefined ? this.#read(caller) : this.#found(caller, read)
-        // A hit needs no promise.
-        if (answer instanceof Promise) pending.push({ at, answer })
-        else answers[at] = { status: 'fulfilled', value: answer }
-      } catch (reason) {
-        answers[at] = { status: 'rejected', reason }
-      }
-    }
-    const ended = await Promise.allSettled(pending.map(({ answer }) => answer))
-    for (const [index, { at }] of pending.entries()) answers[at] = ended[index] as PromiseSettledResult<unknown>
-    return answers
+    await reading
+    return await answers.all()
+  }
+
+  #readMany(all: readonly Caller[], found: FoundOfMany): Promise<unknown> | null {
+    const [first] = all
+    if (first === undefined || !this.#hasTimeToRead(first)) return null
+    const { plan, tags, askedAtMs } = first
+    const keys = all.map(({ key }) => key)
+    return this.#reads.readMany(keys, { plan, tags, until: askedAtMs + plan.waitTimeout - this.#commandTimeout }, found)
   }
 
   /** Whether no caller waits for an answer. */

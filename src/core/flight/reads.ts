@@ -27,6 +27,9 @@ export interface FoundEntry {
 
 const nothing: ReadResult = { state: 'nothing' }
 
+/** Takes the result of each of several keys, by its place, as soon as it is there; `undefined` if it was not read. */
+export type FoundOfMany = (at: number, result: ReadResult | undefined) => void
+
 /** A read that is shared by the callers of its tick. */
 export interface SharedRead {
   readonly key: string
@@ -52,7 +55,13 @@ interface Wanted {
 }
 
 /** The most reads under way of a cache: a burst of keys then goes on in waves, and what a wave has allocated dies young. */
-const mostUnderWay = 500
+const mostUnderWay = 128
+
+/**
+ * The most waves of one call under way, of `mostTogether` keys each: while they hit, for each waits for a round trip, and
+ * once one has missed, for a load allocates much more than a hit. Fewer would make the queries of its loads smaller.
+ */
+const mostWaves = { ofHits: 8, ofMisses: 2 }
 
 /**
  * The reads of one cache, one per key and tick: callers of the same tick share the read and its decoded value. A caller
@@ -61,6 +70,7 @@ const mostUnderWay = 500
  */
 export class Reads {
   readonly #parts: FlightParts
+  readonly #isSharded: boolean
   readonly #most: number
   #underWay = 0
   /** The oldest first. */
@@ -71,6 +81,7 @@ export class Reads {
   /** @param isSharded whether keys are on several servers: the silence of one must not hold up the reads of the others */
   constructor(parts: FlightParts, isSharded: boolean) {
     this.#parts = parts
+    this.#isSharded = isSharded
     this.#most = isSharded ? Number.POSITIVE_INFINITY : mostUnderWay
   }
 
@@ -92,21 +103,44 @@ export class Reads {
     return read
   }
 
-  /** Reads several keys in as few commands as possible; `null` if each is to be read for itself. */
-  readMany(keys: readonly string[], { plan: kind, tags }: Wanted): Promise<ReadResult[]> | null {
+  /**
+   * Reads several keys in as few commands as possible, in waves; `null` if each is to be read for itself.
+   * @param wanted.until the last moment at which a read may be sent, by the clock
+   * @returns resolves when all keys were found
+   */
+  readMany(
+    keys: readonly string[],
+    { plan: kind, tags, until }: Wanted & { readonly until: number },
+    found: FoundOfMany,
+  ): Promise<unknown> | null {
     const { store, keyspace, near, spare, clock } = this.#parts
     // Copies are marked before their keys are read; tags that are known before are read along with the value.
     if (near !== null || spare?.isEmpty === false) return null
     if (keyspace.hasPrefixes || kind.version !== null || tags.length > 0) return null
-    const now = clock.now()
-    const results: Promise<ReadResult[]>[] = []
-    for (let start = 0; start < keys.length; start += mostTogether) {
-      const some = keys.slice(start, start + mostTogether)
-      const entries = store.readMany(some.map((key) => keyspace.keyOf(key, null)))
-      if (entries === null) return null
-      results.push(entries.then((found) => some.map((key, at) => this.#found(key, found[at] ?? null, now, kind))))
+    let next = 0
+    let waves = 0
+    const readOn = async (): Promise<void> => {
+      waves++
+      while (next < keys.length) {
+        const from = next
+        const some = keys.slice(from, from + mostTogether)
+        next += some.length
+        const now = clock.now()
+        const reading = now < until ? store.readMany(some.map((key) => keyspace.keyOf(key, null))) : null
+        const entries = await reading?.catch(() => null)
+        let isMissed = false
+        for (const [at, key] of some.entries()) {
+          const entry = entries?.[at]
+          isMissed ||= entry == null
+          found(from + at, entry === undefined ? undefined : this.#found(key, entry, now, kind))
+        }
+        if (isMissed && !this.#isSharded && waves > mostWaves.ofMisses) break
+      }
+      waves--
     }
-    return Promise.all(results).then((all) => all.flat())
+    const all: Promise<void>[] = []
+    while (next < keys.length && (this.#isSharded || waves < mostWaves.ofHits)) all.push(readOn())
+    return Promise.all(all)
   }
 
   #sendSoon(): void {
@@ -132,8 +166,8 @@ export class Reads {
     const expected = spare?.expect(key) ?? null
     store.readInto(keyspace.keyOf(key, kind.version), tags, now, {
       resolve: (entry) => {
-        this.#answered()
         const result = this.#found(key, entry, now, kind)
+        this.#answered()
         spare?.found(key, expected, result.state === 'entry' ? { ...result, kind } : null)
         resolve(result)
       },

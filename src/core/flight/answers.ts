@@ -1,0 +1,25 @@
+/** The answers of several callers, in their order, each as soon as it is there. */
+export class Answers {
+  readonly #settled: PromiseSettledResult<unknown>[] = []
+  readonly #pending: Promise<void>[] = []
+
+  /** Takes the answer of a caller: a value, a promise, or what is thrown. */
+  take(at: number, answer: () => unknown): void {
+    const fulfil = (value: unknown): void => void (this.#settled[at] = { status: 'fulfilled', value })
+    const reject = (reason: unknown): void => void (this.#settled[at] = { status: 'rejected', reason })
+    try {
+      const answered = answer()
+      // A hit needs no promise. A rejection may come before all are awaited, and is nobody's unhandled one.
+      if (answered instanceof Promise) this.#pending.push(answered.then(fulfil, reject))
+      else fulfil(answered)
+    } catch (reason) {
+      reject(reason)
+    }
+  }
+
+  /** Resolves with all answers that were taken. */
+  async all(): Promise<PromiseSettledResult<unknown>[]> {
+    await Promise.all(this.#pending)
+    return this.#settled
+  }
+}
