@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'da581f7070b7bad4d07a603c00ee4c89261f9df7',
+  sha1: '2558c9d86a6053c04b0f1cca6fa92a5d6d3038a5',
   lua: `local function eachKey(work)
   local many = tonumber(ARGV[1])
   local keys, args = #KEYS / many, (#ARGV - 1) / many
@@ -27,14 +27,19 @@ export const claim: Script = {
   end
   return bad == many and replies[1] or replies
 end
-local function isHeard(inbox)
-  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+local function isHeard(channel)
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
   if not listeners.err then return listeners[2] > 0 end
 end
 local function tellWaiters(fields, message)
   for _, field in ipairs(fields) do
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
   end
+end
+local function witness(suffix)
+  if suffix == '' then return '1' end
+  local id = redis.pcall('CLUSTER', 'MYID')
+  return type(id) == 'string' and id
 end
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -45,7 +50,7 @@ end
 local function claim(KEYS, ARGV)
   local valueKey, leaseKey = KEYS[1], KEYS[2]
   local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
-  local goneAfter = ARGV[7]
+  local goneAfter, suffix = ARGV[7], ARGV[10]
   local function epoch()
     local found = KEYS[3] and redis.pcall('GET', KEYS[3])
     if found == false then
@@ -87,8 +92,8 @@ local function claim(KEYS, ARGV)
   if state == 'held' then
     if heldToken == token then return {'lease', micros, heldFence, value, epoch()} end
     local gone = left < 0
-    if not gone and goneAfter ~= '' and watched then
-      if isHeard(holderInbox) == false then
+    if not gone and goneAfter ~= '' and watched and holderInbox and watched == witness(suffix) then
+      if isHeard(holderInbox .. suffix) == false then
         local suspectSince = tonumber(suspect)
         if not suspectSince then
           redis.call('HSET', leaseKey, 'suspect', now)
@@ -106,7 +111,7 @@ local function claim(KEYS, ARGV)
       if inbox ~= '' and heldToken == awaited and holderInbox and holderInbox ~= '' then
         redis.pcall('PUBLISH', holderInbox, 'w' .. awaited .. leaseKey)
       end
-      return {'wait', micros, heldToken, left, value, context or '', holderInbox or ''}
+      return {'wait', micros, heldToken, left, value, context or ''}
     end
     tellWaiters(redis.call('HKEYS', leaseKey), 'a' .. heldToken)
     if holderInbox ~= '' then redis.pcall('PUBLISH', holderInbox, 'a' .. heldToken) end
@@ -132,7 +137,8 @@ local function claim(KEYS, ARGV)
     return written
   end
   if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
-  if goneAfter ~= '' and inbox ~= '' and isHeard(inbox) then redis.call('HSET', leaseKey, 'watched', '1') end
+  local seenBy = goneAfter ~= '' and inbox ~= '' and isHeard(inbox .. suffix) and witness(suffix)
+  if seenBy then redis.call('HSET', leaseKey, 'watched', seenBy) end
   return {'lease', micros, fence, value, epoch()}
 end
 return eachKey(claim)
@@ -460,8 +466,13 @@ return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and
 
 export const permits: Script = {
   name: 'permits',
-  sha1: 'fc3146bf583e489543bc13da8a557f1c7e7e52d4',
-  lua: `local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
+  sha1: '57f29d81978936bff470f34b48dedd3184135ddf',
+  lua: `local function witness(suffix)
+  if suffix == '' then return '1' end
+  local id = redis.pcall('CLUSTER', 'MYID')
+  return type(id) == 'string' and id
+end
+local key, me, inbox, suffix = KEYS[1], ARGV[1], ARGV[2], ARGV[16]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
 local loads, per, ttl, keep, known, goneAfter = number(8), number(9), number(10), number(11), number(12), tonumber(ARGV[14])
@@ -525,9 +536,10 @@ end
 local used = heldByOthers()
 local again = -1
 if goneAfter and wants > 0 and most > 0 then
+  local witnessed = witness(suffix)
   local names = {}
   for _, row in ipairs(others) do
-    if row[WATCHED] == 1 then names[#names + 1] = row[INBOX] end
+    if row[WATCHED] == witnessed then names[#names + 1] = row[INBOX] .. suffix end
   end
   local isDead = {}
   local counts = #names > 0 and subscribed(names) or {}
@@ -536,7 +548,7 @@ if goneAfter and wants > 0 and most > 0 then
   end
   local live = {}
   for _, row in ipairs(others) do
-    local silent = row[WATCHED] == 1 and isDead[row[INBOX]]
+    local silent = row[WATCHED] == witnessed and isDead[row[INBOX] .. suffix]
     if silent and row[SUSPECT] > 0 and now - row[SUSPECT] >= goneAfter then
       redis.call('HDEL', key, row.who)
     else
@@ -618,9 +630,8 @@ held = held + grant
 wants = wants - grant
 if held > 0 or wants > 0 or keep > 0 then
   if grant > 0 or wants == 0 then since = now end
-  local watched = 0
-  if goneAfter and inbox ~= '' and (subscribed({inbox})[2] or 0) > 0 then watched = 1 end
-  local row = {seq, held, wants, urgency, number(7), now, since, ttl, keep, inbox, watched, 0, now - number(15), loads, per}
+  local watched = goneAfter and inbox ~= '' and (subscribed({inbox .. suffix})[2] or 0) > 0 and witness(suffix)
+  local row = {seq, held, wants, urgency, number(7), now, since, ttl, keep, inbox, watched or '', 0, now - number(15), loads, per}
   redis.call('HSET', key, me, cmsgpack.pack(row))
 elseif mine then
   redis.call('HDEL', key, me)
@@ -695,24 +706,29 @@ return replies
 
 export const renew: Script = {
   name: 'renew',
-  sha1: 'ecd3ff9f9674e6ae353bbfcd06796e90fc581802',
-  lua: `local function isHeard(inbox)
-  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+  sha1: 'd162fab2639c7dfe55113e1a9f410de1e02f055c',
+  lua: `local function isHeard(channel)
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
   if not listeners.err then return listeners[2] > 0 end
 end
-local inbox = ARGV[1]
-local watched = inbox ~= '' and isHeard(inbox)
+local function witness(suffix)
+  if suffix == '' then return '1' end
+  local id = redis.pcall('CLUSTER', 'MYID')
+  return type(id) == 'string' and id
+end
+local inbox, suffix = ARGV[1], ARGV[2]
+local seenBy = inbox ~= '' and isHeard(inbox .. suffix) and witness(suffix)
 local replies = {}
 for index, key in ipairs(KEYS) do
-  local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
+  local token, ttl = ARGV[2 * index + 1], ARGV[2 * index + 2]
   local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals', 'suspect')
   if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     redis.call('PEXPIRE', key, ttl)
     redis.call('HSET', key, 'renewals', (tonumber(lease[4]) or 0) + 1)
     if lease[5] then redis.call('HDEL', key, 'suspect') end
-    if watched and not lease[3] then redis.call('HSET', key, 'inbox', inbox, 'watched', '1') end
-    if lease[3] and not watched then redis.call('HDEL', key, 'watched') end
+    if seenBy and lease[3] ~= seenBy then redis.call('HSET', key, 'inbox', inbox, 'watched', seenBy) end
+    if lease[3] and not seenBy then redis.call('HDEL', key, 'watched') end
     replies[index] = 1
   else
     replies[index] = 0
@@ -751,11 +767,33 @@ return {1}
 `,
 }
 
+export const stillLoads: Script = {
+  name: 'still-loads',
+  sha1: '1a1712c2916f192ba8652df96e73b4bad390f52f',
+  lua: `local function isHeard(channel)
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  if not listeners.err then return listeners[2] > 0 end
+end
+local function witness(suffix)
+  if suffix == '' then return '1' end
+  local id = redis.pcall('CLUSTER', 'MYID')
+  return type(id) == 'string' and id
+end
+local token, suffix = ARGV[1], ARGV[3]
+local lease = redis.call('HMGET', KEYS[1], 'state', 'token', '>' .. ARGV[2], 'inbox', 'watched')
+local state, heldToken, enlisted, holderInbox, watched = unpack(lease, 1, 5)
+if state ~= 'held' or heldToken ~= token or not enlisted then return 0 end
+if holderInbox and holderInbox ~= '' then redis.pcall('PUBLISH', holderInbox, 'w' .. token .. KEYS[1]) end
+if watched and holderInbox and watched == witness(suffix) and isHeard(holderInbox .. suffix) == false then return 0 end
+return 1
+`,
+}
+
 export const take: Script = {
   name: 'take',
-  sha1: '795ec3738741b30c010d0c4ad4e64bc9b26d4faa',
-  lua: `local function isHeard(inbox)
-  local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+  sha1: 'd3e3f5e13b65cd7b8cb432f7a327a2a1de647ca4',
+  lua: `local function isHeard(channel)
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
   if not listeners.err then return listeners[2] > 0 end
 end
 local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]

@@ -20,6 +20,7 @@ import { Coherence } from './values/coherence.ts'
 import { flagsOf, payloadOf, tokenIn } from './values/entry.ts'
 import { HeldLeases } from './values/held-leases.ts'
 import { Inbox, type InboxOwner } from './push/inbox.ts'
+import { Presence, presenceSuffix } from './push/presence.ts'
 import { RedisInspection } from './values/inspection.ts'
 import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/keys.ts'
 import { failedIn, isUnderWay, listening } from './values/outcome.ts'
@@ -63,6 +64,7 @@ export class RedisStore implements Store {
   readonly #releases: Batch
   readonly #coherence: Coherence
   readonly #inbox: Inbox | null
+  readonly #presence: Presence | null
   readonly #held: HeldLeases
   readonly #serverChange: ServerChange
   readonly #trouble: ConnectionTrouble
@@ -88,13 +90,14 @@ export class RedisStore implements Store {
     const trouble = (this.#trouble = ConnectionTrouble.of(client))
     this.#serverChange = new ServerChange(client, mayHaveForgotten)
     this.#coherence = new Coherence(client, () => this.#inbox?.name ?? '')
+    const confirmLeases = (): void => {
+      this.#held.confirmAll()
+      this.permits.confirmAll()
+    }
     const owner: InboxOwner = {
       copies: this.#coherence,
       trouble,
-      confirmLeases: () => {
-        this.#held.confirmAll()
-        this.permits.confirmAll()
-      },
+      confirmLeases,
       pushed: (up) => {
         for (const user of this.#users) user.pushed(up)
       },
@@ -104,6 +107,7 @@ export class RedisStore implements Store {
       },
     }
     this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
+    this.#presence = wakeUp === 'push' && client.isCluster ? new Presence(client, confirmLeases) : null
     this.permits = new RedisPermits(client, this.#inbox, { prefix: sourcePrefix, replacesDead: true })
     this.#held = new HeldLeases(this.#inbox, (leases) => this.renew(leases))
   }
@@ -117,6 +121,7 @@ export class RedisStore implements Store {
     this.#trouble.open()
     this.#serverChange.open()
     this.#inbox?.open()
+    this.#presence?.open(this.#inbox?.channel ?? '')
     // In advance, so that the first miss costs no more than others. The first use makes up for a failure.
     for (const script of Object.values(scripts)) loadScript(this.#client, script)
     ignoreRejection(this.#clock.ask())
@@ -129,6 +134,7 @@ export class RedisStore implements Store {
     this.#serverChange.close()
     const left = this.#coherence.leave()
     this.#inbox?.close()
+    this.#presence?.close()
     await left
   }
 
@@ -170,9 +176,10 @@ export class RedisStore implements Store {
 
   #sendClaim(request: ClaimRequest, unwanted: readonly string[], inbox: string): Promise<unknown[]> {
     const { key, token, leaseTtl, known = '', awaited = '', holder = '', context = '' } = request
-    // In a cluster, a node knows only its own subscribers, so a lease must run out.
-    const takeover = this.#inbox === null || this.#client.isCluster ? '' : goneAfter
-    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted.join(' '), awaited, takeover, holder, context]
+    const takeover = this.#inbox === null ? '' : goneAfter
+    const ttl = Math.ceil(leaseTtl)
+    const suffix = presenceSuffix(this.#client)
+    const args = [token, inbox, ttl, known, unwanted.join(' '), awaited, takeover, holder, context, suffix]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
     return this.#claims.run(keys, args) as Promise<unknown[]>
   }
@@ -202,9 +209,9 @@ export class RedisStore implements Store {
   }
 
   async #wait(key: string, inbox: string, reply: readonly unknown[]): Promise<Claim> {
-    const [, , holderToken, leaseLeft, stale, holderContext, holderInbox] = reply
+    const [, , holderToken, leaseLeft, stale, holderContext] = reply
     const { outcome, ...wait } = listening(String(holderToken), this.#inbox, this.#clock)
-    const held = { key, token: wait.token, inbox: String(holderInbox) }
+    const held = { key, token: wait.token }
     return {
       state: 'wait',
       ...wait,
@@ -288,7 +295,7 @@ export class RedisStore implements Store {
 
   renew(leases: readonly Lease[]): Promise<boolean>[] {
     const held = leases.map(({ key, token, ttl }) => ({ key: leaseKey(key), token, ttl }))
-    return renewEach(this.#client, scripts.renew, held, [this.#inbox?.name ?? ''])
+    return renewEach(this.#client, scripts.renew, held, [this.#inbox?.name ?? '', presenceSuffix(this.#client)])
   }
 
   async set(key: string, token: string, value: NewValue, within?: number): Promise<void> {

@@ -38,7 +38,8 @@ describe('the list of rights in the source', () => {
   })
 
   test('has what the page adds for a cluster and for a database', () => {
-    const added = list.filter(({ where }) => where === 'cluster' || where === 'database').map(({ word }) => word)
+    const setups = ['push on a cluster', 'cluster', 'database']
+    const added = list.filter(({ where }) => setups.includes(where)).map(({ word }) => word)
     const [, line = ''] = /^- (A client that selects a database .*)$/m.exec(page.text) ?? []
     const named = [...line.matchAll(/`(\+[^`]+)`/g)].map(([, word]) => word)
     expect(new Set(named)).toEqual(new Set(added))

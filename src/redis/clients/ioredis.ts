@@ -37,6 +37,7 @@ interface IoredisCommands {
 /** A node of an ioredis `Cluster`. */
 interface IoredisNode extends IoredisCommands {
   readonly options?: { readonly host?: string | undefined; readonly port?: number | undefined }
+  duplicate(overrides: object): IoredisSubscriber
 }
 
 /** The duplicate of an ioredis client. */
@@ -129,37 +130,12 @@ export class IoredisPort implements RedisPort {
     return nodes.map((node) => ({
       name: `${node.options?.host}:${node.options?.port}`,
       call: (command, args) => sent(node, command, [...args]),
+      subscriber: (channel, events) => subscribing(node.duplicate(connectsAgain), channel, events),
     }))
   }
 
-  subscriber(channel: string, { opened, lost, failed, message }: SubscriberEvents): RedisSubscriber {
-    const connection = this.#client.duplicate()
-    leaveSubscribing(connection)
-    const endNodes = nodeEnder(connection)
-    connection.on('messageBuffer', (_channel, bytes) => message(bytes))
-    connection.on('ready', opened)
-    connection.on('close', lost)
-    connection.on('error', failed)
-    // Not by its status: that of a cluster client which has ended is `close`, if several of its nodes end after one another.
-    let hasEnded = false
-    connection.on('end', () => (hasEnded = true))
-    if (connection.status === 'wait') connection.connect().catch(() => undefined)
-    return {
-      get isOpen() {
-        return connection.status === 'ready'
-      },
-      subscribe: () => connection.subscribe(channel),
-      reconnect: () => connection.disconnect(true),
-      open: () => {
-        if (!hasEnded) return
-        hasEnded = false
-        connection.connect().catch(() => undefined)
-      },
-      close: () => {
-        connection.disconnect()
-        endNodes()
-      },
-    }
+  subscriber(channel: string, events: SubscriberEvents): RedisSubscriber {
+    return subscribing(this.#client.duplicate(), channel, events)
   }
 
   on(event: ClientEvent, listener: () => void): () => void {
@@ -188,6 +164,42 @@ export class IoredisPort implements RedisPort {
     if (this.#client.status === 'wait') this.#client.connect?.().catch(() => undefined)
     await this.#opening
     return await run()
+  }
+}
+
+/** The options in which a subscriber differs from the connection to a node: that one is replaced when it breaks. */
+const connectsAgain = { retryStrategy: (attempt: number): number => Math.min(50 * attempt, 2_000) }
+
+function subscribing(
+  connection: IoredisSubscriber,
+  channel: string,
+  { opened, lost, failed, message }: SubscriberEvents,
+): RedisSubscriber {
+  leaveSubscribing(connection)
+  const endNodes = nodeEnder(connection)
+  connection.on('messageBuffer', (_channel, bytes) => message(bytes))
+  connection.on('ready', opened)
+  connection.on('close', lost)
+  connection.on('error', failed)
+  // Not by its status: that of a cluster client which has ended is `close`, if several of its nodes end after one another.
+  let hasEnded = false
+  connection.on('end', () => (hasEnded = true))
+  if (connection.status === 'wait') connection.connect().catch(() => undefined)
+  return {
+    get isOpen() {
+      return connection.status === 'ready'
+    },
+    subscribe: () => connection.subscribe(channel),
+    reconnect: () => connection.disconnect(true),
+    open: () => {
+      if (!hasEnded) return
+      hasEnded = false
+      connection.connect().catch(() => undefined)
+    },
+    close: () => {
+      connection.disconnect()
+      endNodes()
+    },
   }
 }
 

@@ -60,6 +60,8 @@ export interface NodeRedisSentinel extends NodeRedisBase {
 interface Node {
   readonly name: string
   readonly send: (words: Words) => Promise<unknown>
+  /** Makes a connection to it for a subscription; rejects if it is no master any more. Only of a cluster. */
+  readonly duplicate?: () => Promise<Opened>
 }
 
 /** The differences between the kinds of clients. */
@@ -130,6 +132,12 @@ function cluster(client: NodeRedisCluster): NodeRedisKind {
       client.masters.map((node) => ({
         name: node.address,
         send: async (words) => (await client.nodeClient(node)).sendCommand(words, binary),
+        duplicate: async () => {
+          // For a node that it has forgotten, the client would make a connection that nothing ends.
+          const now = client.masters.find(({ address }) => address === node.address)
+          if (now === undefined) throw new Error(`${node.address} is no master of the cluster`)
+          return { connection: duplicateOf(await client.nodeClient(now)), isCurrent: () => true }
+        },
       })),
     duplicate: async () => {
       const node = client.masters[Math.floor(Math.random() * client.masters.length)]

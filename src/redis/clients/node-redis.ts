@@ -65,9 +65,13 @@ export class NodeRedisPort implements RedisPort {
   }
 
   nodes(): readonly RedisNode[] {
-    return this.#kind
-      .nodes()
-      .map(({ name, send }) => ({ name, call: (command, args) => send([command, ...wordsOf(args)]) }))
+    return this.#kind.nodes().map(({ name, send, duplicate }) => ({
+      name,
+      call: (command, args) => send([command, ...wordsOf(args)]),
+      ...(duplicate !== undefined && {
+        subscriber: (channel, events) => new NodeRedisSubscriber(channel, events, duplicate),
+      }),
+    }))
   }
 
   subscriber(channel: string, events: SubscriberEvents): RedisSubscriber {

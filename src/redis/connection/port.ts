@@ -55,6 +55,11 @@ export interface RedisNode {
   readonly name: string
   /** Sends a command without a key. */
   call(command: string, args: readonly RedisArgument[]): Promise<unknown>
+  /**
+   * Subscribes to a channel on a connection to this node, as {@link RedisPort.subscriber}. Only for nodes of a cluster;
+   * where it is missing, a dead holder is replaced when its lease is over.
+   */
+  subscriber?(channel: string, events: SubscriberEvents): RedisSubscriber
 }
 
 /** The reports of a subscriber. None is made before the subscriber is returned. */

@@ -2,6 +2,7 @@ import type { PermitAnswer, PermitReport, Permits } from '../../core/contract/pe
 import type { RedisPort } from '../connection/port.ts'
 import { runScript } from '../connection/run-script.ts'
 import type { Inbox } from '../push/inbox.ts'
+import { presenceSuffix } from '../push/presence.ts'
 import * as scripts from '../scripts.ts'
 
 /** How long the inbox of a process must have no subscriber before its permits are granted to others, in milliseconds. */
@@ -31,8 +32,7 @@ export class RedisPermits implements Permits {
     this.#client = client
     this.#inbox = inbox
     this.#prefix = prefix
-    // In a cluster, a node knows only its own subscribers, so what a dead process holds must run out.
-    this.#takeover = replacesDead && inbox !== null && !client.isCluster ? goneAfter : ''
+    this.#takeover = replacesDead && inbox !== null ? goneAfter : ''
   }
 
   report(report: PermitReport, told: () => void): Promise<PermitAnswer> {
@@ -79,6 +79,7 @@ export class RedisPermits implements Permits {
         strict === true ? 'strict' : '',
         this.#takeover,
         Math.ceil(oldest),
+        presenceSuffix(this.#client),
       ],
     )) as unknown[]
     const [granted = 0, holds, users = 1, waiters = 0, permits = 0, again = -1, pushed, most = 0] = reply.map(Number)

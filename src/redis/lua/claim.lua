@@ -11,16 +11,18 @@
 --       7 ms without a subscriber after which the inbox of a holder counts as dead, '' for never
 --       8 description of the holder, '' if none
 --       9 context for the waiters, '' if none
+--      10 suffix of the channel by which a holder is seen, behind its inbox; '' outside a cluster
 -- Returns  for each {state, now in microseconds, ...} or an error; V is the value with its header, '' if the caller has
 --          it, false if there is none
 --       'fresh',  now, V
 --       'lease',  now, fence, V, epoch: false if there is none
---       'wait',   now, token of the holder, ms after which a new claim may win, V, context of the holder, its inbox
+--       'wait',   now, token of the holder, ms after which a new claim may win, V, context of the holder
 --       'failed', now, the error, V, token of the failed load
 --       'pass',   now
 -- include shared/each-key.lua
 -- include shared/is-heard.lua
 -- include shared/tell-waiters.lua
+-- include shared/witness.lua
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
@@ -33,7 +35,7 @@ end
 local function claim(KEYS, ARGV)
   local valueKey, leaseKey = KEYS[1], KEYS[2]
   local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
-  local goneAfter = ARGV[7]
+  local goneAfter, suffix = ARGV[7], ARGV[10]
 
   -- From before the load: an invalidation of a tag from here on has a greater epoch. The first claim of a namespace
   -- creates it, whether or not there are tags yet, so that loads side by side have the same one: the first value with
@@ -88,9 +90,9 @@ local function claim(KEYS, ARGV)
     if heldToken == token then return {'lease', micros, heldFence, value, epoch()} end
     -- PTTL is negative: the lease has no expiry, because the script that wrote it did not finish.
     local gone = left < 0
-    if not gone and goneAfter ~= '' and watched then
+    if not gone and goneAfter ~= '' and watched and holderInbox and watched == witness(suffix) then
       -- The holder may only be reconnecting, so it has a moment to take its name off the lease.
-      if isHeard(holderInbox) == false then
+      if isHeard(holderInbox .. suffix) == false then
         local suspectSince = tonumber(suspect)
         if not suspectSince then
           redis.call('HSET', leaseKey, 'suspect', now)
@@ -109,7 +111,7 @@ local function claim(KEYS, ARGV)
       if inbox ~= '' and heldToken == awaited and holderInbox and holderInbox ~= '' then
         redis.pcall('PUBLISH', holderInbox, 'w' .. awaited .. leaseKey)
       end
-      return {'wait', micros, heldToken, left, value, context or '', holderInbox or ''}
+      return {'wait', micros, heldToken, left, value, context or ''}
     end
     -- Make the waiters of the replaced holder ask again, and tell the holder, in case it lives.
     tellWaiters(redis.call('HKEYS', leaseKey), 'a' .. heldToken)
@@ -142,7 +144,8 @@ local function claim(KEYS, ARGV)
   end
   if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
   -- The inbox stands for its process only if this server itself sees it subscribed.
-  if goneAfter ~= '' and inbox ~= '' and isHeard(inbox) then redis.call('HSET', leaseKey, 'watched', '1') end
+  local seenBy = goneAfter ~= '' and inbox ~= '' and isHeard(inbox .. suffix) and witness(suffix)
+  if seenBy then redis.call('HSET', leaseKey, 'watched', seenBy) end
   return {'lease', micros, fence, value, epoch()}
 end
 

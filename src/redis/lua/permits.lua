@@ -10,9 +10,11 @@
 --      13 'strict' if permits that it holds or gives back are lost when they are not found here, else ''
 --      14 ms without a subscriber after which the inbox of a user counts as dead, '' for never
 --      15 ms for which it has held the oldest of its permits, for look-at-source.lua
+--      16 suffix of the channel by which a user is seen, behind its inbox; '' outside a cluster
 -- Returns  {granted permits, 1 if its own were found, users, waiting users, permits that those want, ms after which more
 --          may be granted or -1, 1 if a message will tell, most permits of all or 0}
-local key, me, inbox = KEYS[1], ARGV[1], ARGV[2]
+-- include shared/witness.lua
+local key, me, inbox, suffix = KEYS[1], ARGV[1], ARGV[2], ARGV[16]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
 local loads, per, ttl, keep, known, goneAfter = number(8), number(9), number(10), number(11), number(12), tonumber(ARGV[14])
@@ -89,9 +91,10 @@ local used = heldByOthers()
 -- The process may only be reconnecting, so it has a moment to report.
 local again = -1
 if goneAfter and wants > 0 and most > 0 then
+  local witnessed = witness(suffix)
   local names = {}
   for _, row in ipairs(others) do
-    if row[WATCHED] == 1 then names[#names + 1] = row[INBOX] end
+    if row[WATCHED] == witnessed then names[#names + 1] = row[INBOX] .. suffix end
   end
   local isDead = {}
   local counts = #names > 0 and subscribed(names) or {}
@@ -100,7 +103,7 @@ if goneAfter and wants > 0 and most > 0 then
   end
   local live = {}
   for _, row in ipairs(others) do
-    local silent = row[WATCHED] == 1 and isDead[row[INBOX]]
+    local silent = row[WATCHED] == witnessed and isDead[row[INBOX] .. suffix]
     if silent and row[SUSPECT] > 0 and now - row[SUSPECT] >= goneAfter then
       redis.call('HDEL', key, row.who)
     else
@@ -194,9 +197,8 @@ if held > 0 or wants > 0 or keep > 0 then
   -- A user that was granted permits goes to the end of the queue.
   if grant > 0 or wants == 0 then since = now end
   -- The inbox stands for its process only if this server itself sees it subscribed.
-  local watched = 0
-  if goneAfter and inbox ~= '' and (subscribed({inbox})[2] or 0) > 0 then watched = 1 end
-  local row = {seq, held, wants, urgency, number(7), now, since, ttl, keep, inbox, watched, 0, now - number(15), loads, per}
+  local watched = goneAfter and inbox ~= '' and (subscribed({inbox .. suffix})[2] or 0) > 0 and witness(suffix)
+  local row = {seq, held, wants, urgency, number(7), now, since, ttl, keep, inbox, watched or '', 0, now - number(15), loads, per}
   redis.call('HSET', key, me, cmsgpack.pack(row))
 elseif mine then
   redis.call('HDEL', key, me)

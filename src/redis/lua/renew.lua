@@ -1,22 +1,24 @@
 -- Extend leases by another lease ttl.
 -- KEYS  the leases
 -- ARGV  1 inbox of this process, '' if no process may judge by it whether this one lives
---       2.. for each key: token, lease ttl in ms
+--       2 suffix of the channel by which this process is seen, behind its inbox; '' outside a cluster
+--       3.. for each key: token, lease ttl in ms
 -- Returns  for each key 1 if the lease is ours and renewed, 0 if not
 -- include shared/is-heard.lua
-local inbox = ARGV[1]
-local watched = inbox ~= '' and isHeard(inbox)
+-- include shared/witness.lua
+local inbox, suffix = ARGV[1], ARGV[2]
+local seenBy = inbox ~= '' and isHeard(inbox .. suffix) and witness(suffix)
 local replies = {}
 for index, key in ipairs(KEYS) do
-  local token, ttl = ARGV[2 * index], ARGV[2 * index + 1]
+  local token, ttl = ARGV[2 * index + 1], ARGV[2 * index + 2]
   local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals', 'suspect')
   if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     redis.call('PEXPIRE', key, ttl)
     redis.call('HSET', key, 'renewals', (tonumber(lease[4]) or 0) + 1)
     if lease[5] then redis.call('HDEL', key, 'suspect') end
-    if watched and not lease[3] then redis.call('HSET', key, 'inbox', inbox, 'watched', '1') end
-    if lease[3] and not watched then redis.call('HDEL', key, 'watched') end
+    if seenBy and lease[3] ~= seenBy then redis.call('HSET', key, 'inbox', inbox, 'watched', seenBy) end
+    if lease[3] and not seenBy then redis.call('HDEL', key, 'watched') end
     replies[index] = 1
   else
     replies[index] = 0

@@ -1,9 +1,10 @@
-import { systemClock, timers } from '../../core/time/clock.ts'
+import { timers } from '../../core/time/clock.ts'
 import { randomBytes } from 'node:crypto'
 import { tokenLength } from '../../core/lease/token.ts'
 import type { RedisPort, RedisSubscriber } from '../connection/port.ts'
 import type { ConnectionTrouble } from '../connection/connection-trouble.ts'
 import { listen } from '../connection/listeners.ts'
+import { keepSubscribed } from './heartbeat.ts'
 
 /**
  * A message of a script. To waiters: `v` a value with its header, `r` read the value, `f` an error, `p` do not queue,
@@ -53,12 +54,6 @@ const mostEarly = 256
 /** The longest message that is kept, in bytes; the waiter for a longer one asks again. */
 const longestEarly = 65_536
 
-/**
- * How often the subscription is checked, in milliseconds: a half-open connection delivers nothing, and the system takes
- * a quarter of an hour to notice.
- */
-const heartbeat = 1_000
-
 const again: Message = { kind: 'a', body: Buffer.alloc(0) }
 
 /** How long the first claim waits for the subscription, in milliseconds; without it, waiters poll. */
@@ -90,12 +85,17 @@ export class Inbox {
   #name = ''
   #firstTry: Promise<void> = Promise.resolve()
   #told = true
-  #beat: NodeJS.Timeout | undefined
+  #stopBeat = (): void => undefined
   #leaveClient = (): void => undefined
 
   constructor(client: RedisPort, owner: InboxOwner) {
     this.#client = client
     this.#owner = owner
+  }
+
+  /** The channel, subscribed or not. */
+  get channel(): string {
+    return this.#name
   }
 
   /** The channel while it is subscribed; `''` otherwise. */
@@ -148,13 +148,13 @@ export class Inbox {
       },
     })
     this.#subscriber = subscriber
-    this.#makeSure(subscriber, subscribe)
+    this.#stopBeat = keepSubscribed(subscriber, subscribe, () => this.#lost())
     this.#leaveClient = this.#endWithClient(subscriber)
   }
 
   close(): void {
     this.#state = 'closed'
-    timers.clearInterval(this.#beat)
+    this.#stopBeat()
     this.#leaveClient()
     this.#subscriber?.close()
     this.#subscriber = null
@@ -206,28 +206,6 @@ export class Inbox {
 
   letGo(token: string): void {
     this.#holders.delete(token)
-  }
-
-  /** Subscribes again from time to time, which is idempotent, and reconnects if that is not answered. */
-  #makeSure(subscriber: RedisSubscriber, subscribe: () => Promise<void>): void {
-    let answered = true
-    let last = systemClock.now()
-    this.#beat = timers.setInterval(() => {
-      const now = systemClock.now()
-      // This process itself was paused or busy: the reply may have arrived unread.
-      const late = now - last > 1.5 * heartbeat
-      last = now
-      if (!subscriber.isOpen || late) return
-      if (answered) {
-        answered = false
-        void subscribe().then(() => (answered = true))
-      } else {
-        answered = true
-        this.#lost()
-        subscriber.reconnect()
-      }
-    }, heartbeat)
-    this.#beat.unref()
   }
 
   /**

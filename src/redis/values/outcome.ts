@@ -2,10 +2,13 @@ import type { Outcome } from '../../core/contract/store.ts'
 import { entryIn, type RedisEntry } from './entry.ts'
 import { failureIn } from '../../core/codec/load-failures.ts'
 import type { Inbox, Message } from '../push/inbox.ts'
-import type { RedisPort } from '../connection/port.ts'
+import { isYes, type RedisPort } from '../connection/port.ts'
+import { runScript } from '../connection/run-script.ts'
 import type { ServerClock } from '../connection/server-clock.ts'
 import type { Voidable } from './tags.ts'
 import { leaseKey } from './keys.ts'
+import { presenceSuffix } from '../push/presence.ts'
+import { stillLoads } from '../scripts.ts'
 
 /** An error in stored bytes; its tags are not checked yet. */
 export type Failed = Extract<Outcome, { state: 'failed' }> & Voidable
@@ -67,21 +70,13 @@ export function listening(
 }
 
 /**
- * Whether a load is still under way, its holder alive, and this process enlisted as a waiter.
- * @param held the lease of the load; its inbox is `''` if the holder has none
+ * Whether a load is still under way, its holder alive as far as Redis can tell, and this process enlisted as a waiter.
  * @param inbox the inbox of this process
  */
 export async function isUnderWay(
   client: RedisPort,
-  { key, token, inbox: holder }: { key: string; token: string; inbox: string },
+  { key, token }: { readonly key: string; readonly token: string },
   inbox: string,
 ): Promise<boolean> {
-  const lease = leaseKey(key)
-  // The holder releases the lease if its load has ended. The reply tells whether the holder's inbox has a subscriber; in
-  // a cluster it counts those of one node only.
-  const told = holder === '' ? 1 : client.call('publish', null, [holder, `w${token}${client.keyPrefix}${lease}`])
-  const fields = client.call('hmget', lease, ['state', 'token', `>${inbox}`])
-  const [listeners, [state, heldBy, enlisted]] = (await Promise.all([told, fields])) as [unknown, unknown[]]
-  const isAlive = client.isCluster || Number(listeners) > 0
-  return isAlive && String(state) === 'held' && String(heldBy) === token && enlisted !== null
+  return isYes(await runScript(client, stillLoads, [leaseKey(key)], [token, inbox, presenceSuffix(client)]))
 }

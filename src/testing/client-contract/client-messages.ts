@@ -38,6 +38,28 @@ export const messages: readonly ClientTest[] = [
     },
   },
   {
+    title: 'each node of a cluster counts its own subscriber, and no other',
+    async run(scene) {
+      const nodes = scene.port.nodes()
+      const [first, ...others] = nodes
+      if (!scene.port.isCluster || first?.subscriber === undefined) return
+      const channel = scene.channel()
+      const counts = (): Promise<number[]> =>
+        Promise.all(
+          nodes.map(async ({ call }) => Number(((await call('pubsub', ['NUMSUB', channel])) as unknown[])[1])),
+        )
+      let opened!: () => void
+      const open = new Promise<void>((resolve) => (opened = resolve))
+      const ignore = (): void => undefined
+      const subscriber = first.subscriber(channel, { opened, lost: ignore, failed: ignore, message: ignore })
+      await open
+      await subscriber.subscribe()
+      assert.deepEqual(await counts(), [1, ...others.map(() => 0)])
+      subscriber.close()
+      await scene.until('it is not counted any more', async () => (await counts()).every((count) => count === 0))
+    },
+  },
+  {
     title: 'to subscribe again is answered, and a message still arrives once',
     async run(scene) {
       const channel = scene.channel()

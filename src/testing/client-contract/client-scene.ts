@@ -95,8 +95,8 @@ export class ClientScene {
     return this.port.call('publish', null, [channel, message])
   }
 
-  async until(what: string, isSo: () => boolean): Promise<void> {
-    await until(what, () => isSo() || undefined, this.#timeout)
+  async until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+    await until(what, async () => (await isSo()) || undefined, this.#timeout)
   }
 
   /** The error with which the server refuses a command. */

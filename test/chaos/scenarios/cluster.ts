@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Failover, RedisServer } from '../../support/servers.ts'
-import { endedMeanwhile, tooMany } from '../figures.ts'
+import { endedMeanwhile, gapsAfterDeath, tooLong, tooMany } from '../figures.ts'
 import { scenario, untilLeaseEnds, type Scenario } from '../scenario.ts'
 import { manyLoads } from '../settings.ts'
 import type { Stage } from '../stage.ts'
@@ -62,16 +62,18 @@ export const cluster = [
   scenario({
     name: 'cluster_process_killed',
     on: 'cluster',
-    what: 'A process is killed while it loads, and no node can tell: its lease is taken over when its time is over.',
+    what: 'A process is killed while it loads: nobody else notices but by waiting, and its lease is taken over soon.',
     hits: 'nobody',
-    work: { slow: 0.3, leaseTtl: 600 },
+    work: { slow: 0.3 },
+    quick: { leaseTtl: 5_000 },
     async fault(stage) {
       const { victim } = stage
       while (!victim.loads) await pause(5)
       await victim.kill()
       return () => stage.replace(victim)
     },
-    bites: ({ history }) => history.happenings.some(({ what }) => what === 'killed'),
+    bites: ({ history }) => gapsAfterDeath(history).length > 0,
+    holdsInTime: ({ history }) => tooLong(gapsAfterDeath(history), 1_000),
   }),
   scenario({
     name: 'cluster_process_partitioned',

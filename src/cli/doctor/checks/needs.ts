@@ -10,7 +10,7 @@ export interface Need {
   readonly word: string
   readonly call: readonly [command: string, ...args: string[]]
   /** The setups that need it. */
-  readonly where: 'everywhere' | 'push' | 'push on node-redis' | 'cluster' | 'database'
+  readonly where: 'everywhere' | 'push' | 'push on node-redis' | 'push on a cluster' | 'cluster' | 'database'
   /** The term of an ACL rule for its keys, if they are not those of the cache. */
   readonly keys?: string
   /** Whether the library can do without it, with a loss. */
@@ -55,6 +55,8 @@ export function needs(key: string, channel: string): readonly Need[] {
     { word: '+info', call: ['INFO', 'server'], where: everywhere, dispensable: true },
     // The connection for messages is checked with it.
     { word: '+ping', call: ['PING'], where: 'push on node-redis' },
+    // By it a node knows which leases it may judge.
+    { word: '+cluster|myid', call: ['CLUSTER', 'MYID'], where: 'push on a cluster', dispensable: true },
     { word: '+cluster|slots', call: ['CLUSTER', 'SLOTS'], where: 'cluster' },
     { word: '+cluster|info', call: ['CLUSTER', 'INFO'], where: 'cluster' },
     { word: '+client|setname', call: ['CLIENT', 'SETNAME', 'herdless-doctor'], where: 'cluster', dispensable: true },

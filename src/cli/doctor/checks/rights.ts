@@ -93,6 +93,8 @@ function isNeeded(where: Need['where'], { settings, library, kind, database }: S
       return settings.wakeUp === 'push'
     case 'push on node-redis':
       return settings.wakeUp === 'push' && library === 'node-redis'
+    case 'push on a cluster':
+      return settings.wakeUp === 'push' && kind === 'cluster'
     case 'cluster':
       return kind === 'cluster'
     case 'database':
