@@ -330,6 +330,15 @@ notices(
     happenings: [call('c', 10), load('l', [400, 410], alone), got('c', 410, 'l')],
   }),
 )
+notices<Story>(
+  'who waits for another process in a silence waits until that asks again',
+  '12: load l of k in process 1 at 400.0 had waited since 10.0, for no place',
+  [[], [call('d', 0, there), load('m', [1, 5], { by: 'd', ...there }), got('d', 5, 'm', there)]],
+  (elsewhere) => ({
+    schedule: away,
+    happenings: [elsewhere, call('c', 10), load('l', [400, 410], alone), got('c', 410, 'l')],
+  }),
+)
 notices<'read' | 'ping'>(
   'nothing but pings is sent into a silence',
   '12: process 1 sent 1 commands into a silence that it knew of since 161.5',

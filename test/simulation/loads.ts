@@ -2,7 +2,7 @@ import { endOfBelief, type Load } from '../support/history.ts'
 import { said, type Facts } from './facts.ts'
 import type { Notes } from './notes.ts'
 import type { Fault, Schedule } from './schedule.ts'
-import { instant, late, mayBeUnstored } from './surroundings.ts'
+import { instant, late, longestSleep, mayBeUnstored } from './surroundings.ts'
 
 /** 1, 5, 11: what a load has brought is not loaded again as long as it holds. */
 export function noLoadForNothing(facts: Facts): string[] {
@@ -204,8 +204,8 @@ export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
   const loads = [...history.loads.values()]
   return loads.flatMap((load) => {
     const { key, process, asked, at, fence } = load
-    const silent = silences.some((fault) => fault.at + instant < asked && at < fault.at + fault.lasts)
-    if (fence !== null || !silent || history.stops(process).length > 0) return []
+    const silence = silences.find((fault) => fault.at + instant < asked && at < fault.at + fault.lasts)
+    if (fence !== null || silence === undefined || history.stops(process).length > 0) return []
     const others = loads.filter(
       (other) =>
         other !== load &&
@@ -216,8 +216,17 @@ export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
     )
     // One with a lease may go on for as long as that lasts, and two without one are all that there may be.
     if (others.length > 1 || others.some((other) => other.fence !== null)) return []
+    // It may have joined a wait for another process, whose end was not heard in the silence, until that asks again.
+    const isAwaited = loads.some(
+      (other) =>
+        other.key === key &&
+        other.process !== process &&
+        other.fence !== null &&
+        other.at < asked &&
+        endOfBelief(history, other) > silence.at - late,
+    )
     // It may have had to find out itself that the store is away, and have joined a claim that had yet to.
-    const longest = (2 + others.length) * (commandTimeout + late)
+    const longest = (2 + others.length) * (commandTimeout + late) + (isAwaited ? longestSleep : 0)
     return at <= asked + longest ? [] : [`12: ${said(load)} had waited since ${asked.toFixed(1)}, for no place`]
   })
 }
