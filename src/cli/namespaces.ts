@@ -8,10 +8,10 @@ import { planned } from './target.ts'
 const mostNamed = 20
 
 /**
- * A value or a lease as `redisStore` names it, or the list of the processes with near copies. The keys of tags, which
+ * A value or a lease as `redisStore` names it, the list of the processes with near copies, or the mode of the fleet. The keys of tags, which
  * outlive their values, and those beside a lock have other endings.
  */
-const ours = /^\{([^:{}]+:)(?:[^]+\}(?::lease)?|\}copies)$/
+const ours = /^\{([^:{}]+:)(?:[^]+\}(?::lease)?|\}(?:copies|mode))$/
 
 /** The search for a namespace among the keys of a server. */
 export interface NamespaceSearch {

@@ -165,6 +165,7 @@ export class ResponseCache {
   /** The reason why a request bypasses the cache; `null` for none. */
   #passes(request: IncomingMessage, response: ServerResponse): string | null {
     const { method = 'GET', headers } = request
+    if (this.#sibling.mode === 'off') return 'off'
     if (!this.#plan.methods(request).includes(method)) return 'method'
     if (hasBody(request, response)) return 'body'
     if (headers.upgrade !== undefined) return 'upgrade'

@@ -6,6 +6,7 @@ import type {
   ClaimRequest,
   Copies,
   Entry,
+  FleetMode,
   Invalidation,
   Lease,
   LeaseName,
@@ -18,6 +19,7 @@ import { Batch } from './connection/batch.ts'
 import { type RedisPort, isYes } from './connection/port.ts'
 import { Coherence } from './values/coherence.ts'
 import { flagsOf, payloadOf, tokenIn } from './values/entry.ts'
+import { fleetMode } from './values/fleet-mode.ts'
 import { HeldLeases } from './values/held-leases.ts'
 import { Inbox, type InboxOwner } from './push/inbox.ts'
 import { Presence, presenceSuffix } from './push/presence.ts'
@@ -102,6 +104,9 @@ export class RedisStore implements Store {
         for (const user of this.#users) user.pushed(up)
       },
       resubscribed: mayHaveForgotten,
+      modeChanged: () => {
+        for (const user of this.#users) user.modeChanged()
+      },
       awaited: (token, lease) => {
         for (const user of this.#users) user.awaited({ token, key: keyOfLease(lease, keyPrefix) })
       },
@@ -328,6 +333,10 @@ export class RedisStore implements Store {
     )
   }
 
+  fleetMode(namespace: string): Promise<FleetMode | null> {
+    return fleetMode(this.#client, namespace)
+  }
+
   async ping(): Promise<void> {
     await this.#clock.ask()
   }
@@ -354,6 +363,6 @@ export class RedisStore implements Store {
 }
 
 /** A user of the store that is not a cache. */
-const nobody: StoreUser = { pushed: ignore, mayHaveForgotten: ignore, awaited: ignore }
+const nobody: StoreUser = { pushed: ignore, mayHaveForgotten: ignore, awaited: ignore, modeChanged: ignore }
 
 function ignore(): void {}

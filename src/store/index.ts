@@ -5,6 +5,7 @@ export type {
   ClaimRequest,
   Copies,
   Entry,
+  FleetMode,
   Inspection,
   Invalidation,
   Lease,

@@ -25,7 +25,8 @@ export class CommandCounter {
     monitor.on('monitor', (_time: string, [name = '', argument = '']: string[], source: string) => {
       const markerSeen = this.#markers.get(argument)
       if (markerSeen) markerSeen()
-      else if (source !== 'lua') this.#count(name.toLowerCase())
+      // Each process looks at the mode of its fleet from time to time.
+      else if (source !== 'lua' && !argument.endsWith('}mode')) this.#count(name.toLowerCase())
     })
   }
 

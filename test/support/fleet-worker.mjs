@@ -116,6 +116,11 @@ const actions = {
   set: ({ key, value }, { cache }) => cache.set(key, value),
   /** @param {{ key: string }} details @param {Member} member */
   peek: ({ key }, { cache }) => cache.peek(key),
+  /** @param {{ mode?: 'cache' | 'observe' | 'off' }} details @param {Member} member */
+  mode: ({ mode }, { cache }) => {
+    if (mode !== undefined) cache.mode = mode
+    return cache.mode
+  },
   /** @param {{}} _ @param {Member} member */
   events: (_, { events }) => events,
   /** @param {{ timeout?: number }} options @param {Member} member */

@@ -5,7 +5,7 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll } from 'vitest'
 import { until } from '../../tools/until.mjs'
-import type { CacheEvents, CacheOptions, CallOptions, Peeked } from '../../src/index.ts'
+import type { CacheEvents, CacheOptions, CallOptions, Mode, Peeked } from '../../src/index.ts'
 import type { RedisStoreOptions } from '../../src/redis/index.ts'
 import type { ConnectOptions } from './clients.ts'
 import { ProcessStarter, type FleetProcess } from './fleet-process.ts'
@@ -313,6 +313,11 @@ export class Member {
 
   async peek(key: string): Promise<Peeked<string>> {
     return (await this.#tell('peek', { key })) as Peeked<string>
+  }
+
+  /** The mode in force; first set for this process, if one is given. */
+  async mode(mode?: Mode): Promise<Mode> {
+    return (await this.#tell('mode', { mode })) as Mode
   }
 
   /** How often each event was heard. */

@@ -40,7 +40,7 @@ export const commandMutations = [
     name: 'a tag that outlives its values counts as a value of its namespace',
     rule: null,
     file: 'src/cli/namespaces.ts',
-    from: '(?:[^]+\\}(?::lease)?|\\}copies)$',
+    from: '(?:[^]+\\}(?::lease)?|\\}(?:copies|mode))$',
     to: '(?:[^]*)$',
     tests: ['test/integration/purge.test.ts'],
   },

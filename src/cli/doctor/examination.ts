@@ -17,7 +17,7 @@ import { replicas } from './checks/replication.ts'
 import type { Found } from './report.ts'
 import { rights } from './checks/rights.ts'
 import { sentinel } from './checks/sentinel.ts'
-import { canBeExamined, neighbours, server, view } from './checks/server.ts'
+import { canBeExamined, neighbours, server, switched, view } from './checks/server.ts'
 import { slow } from './checks/slow.ts'
 import type { DoctorCheck, Subject } from './checks/subject.ts'
 import { clock, clocks, roundTrip, timingOf, type Timing } from './checks/timing.ts'
@@ -121,6 +121,7 @@ async function examined({ question, connections, database }: Examination, addres
     ...roundTrip(subject, timing),
     ...clock(timing),
     ...(await neighbours(subject)),
+    ...(await switched(subject)),
   ]
   findings.push(...(await tried(subject)))
   for (const look of looks) findings.push(...(await look(subject)))

@@ -1,7 +1,7 @@
 import { withErrorAnswers } from '../codec/error-answer.ts'
 import { LoadFailures } from '../codec/load-failures.ts'
-import type { Lease, Store, Watch } from '../contract/store.ts'
-import { Keyspace } from '../entry/key.ts'
+import type { Lease, Mode, Store, Watch } from '../contract/store.ts'
+import { Keyspace, namespacePrefix } from '../entry/key.ts'
 import { Callers } from '../flight/callers.ts'
 import { Flights } from '../flight/flights.ts'
 import { Pacing } from '../flight/pacing.ts'
@@ -11,6 +11,7 @@ import { Semaphore } from '../flight/semaphore.ts'
 import { UnleasedLoads } from '../flight/unleased-loads.ts'
 import { UnstoredValues } from '../flight/unstored-values.ts'
 import { GuardedStore } from '../guard/guarded-store.ts'
+import { Modes } from '../guard/modes.ts'
 import { Watchdog } from '../lease/watchdog.ts'
 import { Near, type NearParts } from '../near/near.ts'
 import { Events } from '../observe/events.ts'
@@ -20,6 +21,7 @@ import { Sources } from '../source/sources.ts'
 import { causalClock } from '../time/clock.ts'
 import { Deadlines } from '../time/deadlines.ts'
 import { describeHolder } from './explain.ts'
+import type { Rehearsal } from './rehearsal.ts'
 
 /** The most claims under way of a cache: ten commands of a hundred keys each. */
 const mostClaims = 1_000
@@ -31,36 +33,47 @@ export interface CacheParts extends FlightParts {
   readonly callers: Callers
   /** The near caches of this cache and of its siblings. */
   readonly copies: Set<Near>
+  /** What the cache would have done, in the mode `observe`; absent from its own parts. */
+  readonly rehearsal?: Rehearsal | undefined
 }
+
+/** Parts that caches share: siblings share all of them. */
+type SharedParts = Pick<CacheParts, 'events' | 'tracing' | 'store' | 'modes' | 'sources' | 'copies' | 'rehearsal'>
 
 /**
  * Creates the parts of a cache.
- * @param elder the parts of the cache whose sibling this one is
+ * @param given those that there are already
  */
-export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | null = null): CacheParts {
+export function assemble(plan: CachePlan, backing: Store, given: Partial<SharedParts> = {}): CacheParts {
   const { clock, commandTimeout, maxConcurrentLoads: most, maxQueuedLoads: mostQueued } = plan
   const keyspace = new Keyspace(plan.namespace, plan.prefixes)
-  const events = elder?.events ?? new Events(plan.namespace)
+  const {
+    events = new Events(plan.namespace, plan.mode),
+    tracing = new Tracing(),
+    copies = new Set(),
+    rehearsal,
+  } = given
   const keepsInvalidations = plan.onInvalidateFailure === 'replay'
+  const modes = given.modes ?? modesOf(plan, backing, { events, copies, rehearsal })
   const store =
-    elder?.store ?? new GuardedStore(backing, { timeout: commandTimeout, keepsInvalidations, clock, events })
+    given.store ?? new GuardedStore(backing, { timeout: commandTimeout, keepsInvalidations, clock, events, modes })
 
   const holder = describeHolder()
   const failures = new LoadFailures(plan.errors, holder, clock)
   const codec = withErrorAnswers(plan.codec, failures)
   const near = nearOf(plan, backing, { keyspace, clock, codec, events })
-  const copies = elder?.copies ?? new Set()
   const spare = near ?? bridgeOf(plan, { keyspace, clock, codec, events })
   if (spare !== null) copies.add(spare)
 
   const parts: FlightParts = {
     store,
+    modes,
     keyspace,
     codec,
     events,
     clock,
     causalNow: causalClock(),
-    tracing: elder?.tracing ?? new Tracing(),
+    tracing,
     near,
     spare,
     failures,
@@ -72,7 +85,7 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
     // With keys on several servers, the silence of one must not hold up the claims of the others.
     claims: new Semaphore(backing.sharded ? Number.POSITIVE_INFINITY : mostClaims),
     sources:
-      elder?.sources ??
+      given.sources ??
       new Sources(plan.sources, backing, {
         clock,
         timeout: commandTimeout,
@@ -83,7 +96,44 @@ export function assemble(plan: CachePlan, backing: Store, elder: CacheParts | nu
   }
   const reads = new Reads(parts, backing.sharded)
   const flights = new Flights(parts)
-  return { ...parts, copies, reads, flights, callers: new Callers(parts, flights, reads, commandTimeout) }
+  return { ...parts, copies, rehearsal, reads, flights, callers: new Callers(parts, flights, reads, commandTimeout) }
+}
+
+/**
+ * Resolves when no call, flight or write of a cache is under way, including those that began meanwhile.
+ * @param writes those under way
+ */
+export async function idleParts(
+  { callers, flights, rehearsal }: CacheParts,
+  writes: ReadonlySet<Promise<void>>,
+): Promise<void> {
+  do {
+    await Promise.allSettled([flights.settled(), callers.settled(), rehearsal?.settled(), ...writes])
+  } while (!callers.areIdle || writes.size > 0)
+}
+
+/** Ends the calls under way of a cache, and what its parts keep. */
+export async function endParts({ callers, unleased, flights, watchdog, spare }: CacheParts): Promise<void> {
+  callers.close()
+  unleased.giveUp()
+  await flights.close()
+  watchdog.close()
+  spare?.close()
+}
+
+/** The mode of a cache: at each change, its copies go, for an invalidation may be missed before they are used again. */
+function modesOf(
+  { mode: own, namespace, clock }: CachePlan,
+  backing: Store,
+  { events, copies, rehearsal }: Pick<CacheParts, 'events' | 'copies' | 'rehearsal'>,
+): Modes {
+  const ask = backing.fleetMode?.bind(backing, namespacePrefix(namespace)) ?? null
+  const changed = (mode: Mode): void => {
+    for (const near of copies) near.dropAll()
+    if (mode !== 'observe') void rehearsal?.end()
+    events.emit('mode', { mode })
+  }
+  return new Modes({ own, ask, clock, changed })
 }
 
 /** The most values, and bytes, that a cache without near copies keeps of its loads while the store is away. */

@@ -1,6 +1,7 @@
 import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
 import type { CacheEvents } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
+import type { Mode } from '../contract/store.ts'
 import type { AnswerFacts } from '../entry/freshness.ts'
 import type { LoadContext, Loader } from '../flight/loader.ts'
 import type { BatchLoader } from './many.ts'
@@ -116,6 +117,15 @@ export interface WrappedMethods<Args extends unknown[], T, This = unknown> {
 
 /** A cache with single flight across the fleet: a missing value is loaded once. Made by `createCache`. */
 export interface Cache extends AsyncDisposable {
+  /**
+   * The mode in force: that of this process, which is set here, or that of the fleet, which `herdless mode` sets, whichever
+   * is further from `'cache'`. `'observe'`: each call runs its loader, and `stats` counts what a cache would have saved.
+   * `'off'`: the calls of this process for one key join one load. In both, nothing is read from the store or stored there;
+   * invalidations are carried out, and `set` is one.
+   * @throws TypeError for another mode
+   */
+  mode: Mode
+
   /**
    * Returns the value of a key: from the store, or loaded once for all callers in the fleet.
    * @param key 1 to 65 536 characters

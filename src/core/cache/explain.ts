@@ -2,7 +2,7 @@ import { CacheError, quoted, withKey, ignoreRejection } from '../errors.ts'
 import { freshnessOf } from '../entry/freshness.ts'
 import { keyNamed } from '../entry/key.ts'
 import { decodeEntry } from '../codec/payload.ts'
-import type { Entry, Seen, SeenLease } from '../contract/store.ts'
+import type { Entry, Mode, Seen, SeenLease } from '../contract/store.ts'
 import { checkToken } from '../lease/token.ts'
 import { hostname } from 'node:os'
 import type { CacheParts } from './assembly.ts'
@@ -58,6 +58,8 @@ export interface ExplainedHere {
   readonly storeAway: CacheError | null
   /** Whether an invalidation is kept for replay: until it is carried out, this process does not read the key. */
   readonly keptInvalidation: boolean
+  /** The mode in force, as `cache.mode`. */
+  readonly mode: Mode
 }
 
 /**
@@ -70,7 +72,7 @@ export async function explainKey(
   parts: CacheParts,
 ): Promise<Explanation> {
   const name = parts.keyspace.keyOf(key, version)
-  const seen = await look(name, parts)
+  const [seen] = await Promise.all([look(name, parts), parts.modes.look()])
   const here = hereOf(key, name, parts)
   if (seen instanceof CacheError) {
     return { key, state: 'unknown', because: [seen.message], value: null, load: null, rest: null, here }
@@ -81,8 +83,9 @@ export async function explainKey(
   const left = rest?.left ?? 0
   const error = rest?.failure ? parts.failures.revive(rest.failure, key, rest.left) : null
   const found = verdict({ key, grace, entry, value }, parts)
-  const state = here.keptInvalidation ? 'missing' : found.state
+  const state = here.keptInvalidation || here.mode !== 'cache' ? 'missing' : found.state
   const because = [
+    ...modeSaid(parts),
     here.keptInvalidation
       ? 'It was invalidated here, and the store has yet to be told: until then this process does not read it'
       : found.because,
@@ -114,14 +117,25 @@ async function look(name: string, { store }: CacheParts): Promise<Seen | CacheEr
     .catch((error: CacheError) => error)
 }
 
-function hereOf(key: string, name: string, { store, flights, unleased }: CacheParts): ExplainedHere {
+function hereOf(key: string, name: string, { store, flights, unleased, modes }: CacheParts): ExplainedHere {
   return {
     flight: flights.stateOf(key),
     callers: flights.callersOf(key),
     loadsWithoutLease: unleased.count(key),
     storeAway: store.outage,
     keptInvalidation: store.hasPendingInvalidation(name),
+    mode: modes.current,
   }
+}
+
+/** What the mode means, if it is not `cache`. */
+function modeSaid({ modes }: CacheParts): string[] {
+  const { current: mode, fleet } = modes
+  if (mode === 'cache') return []
+  const left = fleet?.mode === mode && fleet.left < Number.POSITIVE_INFINITY ? `, for another ${ms(fleet.left)}` : ''
+  const who = `The ${fleet?.mode === mode ? 'namespace' : 'cache'} is ${{ observe: 'in observe mode', off: 'off' }[mode]}${left}`
+  const loads = { observe: 'each call runs its loader', off: 'calls of this process load for themselves' }[mode]
+  return [`${who}: ${loads}, and what is stored is not read`]
 }
 
 function valueOf(entry: Entry, seen: Seen, grace: number, { keyspace }: CacheParts): ExplainedValue {

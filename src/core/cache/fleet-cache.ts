@@ -3,8 +3,8 @@
  *
  * Reading order: cache.ts (the public interface), fleet-cache.ts (near hits; what a call asks for), then the flights of
  * core/flight; writes.ts (set and invalidate), assembly.ts (how the parts fit together). Then the extras: many.ts,
- * wrap.ts, explain.ts, sibling.ts (a cache for responses beside a cache of the user), observing-cache.ts (`mode:
- * 'observe'`) and open-cache.ts (which cache is opened).
+ * wrap.ts, explain.ts, sibling.ts (a cache for responses beside a cache of the user), rehearsal.ts (`mode: 'observe'`)
+ * and open-cache.ts (how a cache is opened).
  */
 import type { DefinedBy, Definition, KeyMaker, Loaded, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { currentLoad } from '../flight/circular-load.ts'
@@ -34,19 +34,19 @@ import type {
   VersionOptions,
 } from '../options/options.ts'
 import { CallPlans } from '../options/call-plans.ts'
-import { closeTimeout, expiryOf, invalidationOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
+import { checkedMode, closeTimeout, expiryOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
 import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
-import type { Invalidation, Store } from '../contract/store.ts'
-import { checkedTags } from '../entry/tags.ts'
+import type { Invalidation, Mode, Store } from '../contract/store.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import type { Tracer } from '../observe/tracing.ts'
-import { assemble, type CacheParts } from './assembly.ts'
-import { softness, Writes } from './writes.ts'
+import { assemble, endParts, idleParts, type CacheParts } from './assembly.ts'
+import { placeholderOf } from './rehearsal.ts'
+import { Writes } from './writes.ts'
 import { Wraps } from './wrap.ts'
 
 /** The cache with single flight across the fleet. */
 export class FleetCache implements Elder {
-  protected readonly plan: CachePlan
+  readonly #plan: CachePlan
   readonly #backing: Store
   readonly #parts: CacheParts
   /** The near cache for hits that need no further check; `null` with refresh-ahead and once closing. */
@@ -60,7 +60,7 @@ export class FleetCache implements Elder {
 
   /** @param isSibling whether another cache opens and closes the store */
   constructor(plan: CachePlan, backing: Store, parts: CacheParts, isSibling = false) {
-    this.plan = plan
+    this.#plan = plan
     this.#backing = backing
     this.#parts = parts
     this.#plans = new CallPlans(plan, isSibling ? undefined : (ttl) => this.events.ttlGiven(ttl))
@@ -76,7 +76,8 @@ export class FleetCache implements Elder {
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
     try {
-      const answer = this.#nearAnswer(key, loader, options) ?? this.#ask(this.caller('getOrLoad', key, loader, options))
+      const answer =
+        this.#nearAnswer(key, loader, options) ?? this.#ask(this.#caller('getOrLoad', key, loader, options))
       return answer as Promise<Given<S, T>>
     } catch (error) {
       return Promise.reject(error)
@@ -90,12 +91,12 @@ export class FleetCache implements Elder {
   ): Promise<(Given<S, T> | Error)[]> {
     return await loadTogether(keys, loadMany, async (loader) => {
       // A closed cache, and one that observes, answers for each key.
-      if (!this.#isOpen || this.plan.mode === 'observe') {
+      if (!this.#isOpen || this.mode === 'observe') {
         return await Promise.allSettled(keys.map((key) => this.getOrLoad(key, loader, options)))
       }
       const batch = {}
       const callerOf = (key: string): Caller => {
-        const caller = this.caller('getOrLoad', key, loader, options)
+        const caller = this.#caller('getOrLoad', key, loader, options)
         caller.batch = batch
         return caller
       }
@@ -110,7 +111,7 @@ export class FleetCache implements Elder {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Loaded<Given<S, T>>> {
-    const caller = this.caller('getOrLoad', key, loader, options)
+    const caller = this.#caller('getOrLoad', key, loader, options)
     caller.wantsFacts = true
     const { tags, ...entry } = (await this.#ask(caller)) as Loaded<Given<S, T>>
     const { keyspace } = this.#parts
@@ -124,7 +125,7 @@ export class FleetCache implements Elder {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
-    return (await this.#parts.callers.ask(this.caller('refresh', key, loader, options))) as Given<S, T>
+    return (await this.#answer(this.#caller('refresh', key, loader, options))) as Given<S, T>
   }
 
   /** As `getOrLoad`, for a key that was just read without success. */
@@ -133,8 +134,8 @@ export class FleetCache implements Elder {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
-    const caller = this.caller('getOrLoad', key, loader, options)
-    return (await this.#parts.callers.ask(caller, { state: 'nothing' })) as Given<S, T>
+    const caller = this.#caller('getOrLoad', key, loader, options)
+    return (await this.#answer(caller, { state: 'nothing' })) as Given<S, T>
   }
 
   wrap<F extends Wrappable, S extends MaybeSchema = undefined>(
@@ -158,11 +159,14 @@ export class FleetCache implements Elder {
   /** As `peek`, with a `ttl` below zero for a stale value. */
   async look<T>(key: string, options?: PeekOptions<T>): Promise<Peeked<T>> {
     this.#checkOpen(checkedKey(key))
-    const plan = refineKind(this.plan, options, 'peek')
-    const found = await this.#parts.reads.read({ key, plan, tags: this.plan.tags }).found.catch((error: CacheError) => {
-      throw withKey(key, error)
-    })
-    return peeked(found, this.plan.grace)
+    const plan = refineKind(this.#plan, options, 'peek')
+    if (this.mode !== 'cache') return { state: 'missing' }
+    const found = await this.#parts.reads
+      .read({ key, plan, tags: this.#plan.tags })
+      .found.catch((error: CacheError) => {
+        throw withKey(key, error)
+      })
+    return peeked(found, this.#plan.grace)
   }
 
   async peekMany<T = unknown>(keys: readonly string[], options?: PeekOptions<T>): Promise<(Peeked<T> | Error)[]> {
@@ -172,8 +176,11 @@ export class FleetCache implements Elder {
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
-    this.#checkOpen(checkedKey(key))
-    await ledToCaller(this.#writes.set(key, value, options))
+    const set = (writes: Writes): Promise<void> =>
+      writes === this.#writes
+        ? writes.set(key, value, options)
+        : writes.set(key, placeholderOf(value), { ...options, schema: undefined })
+    await this.#write(set, checkedKey(key))
   }
 
   async invalidate(keys: string | readonly string[], options?: VersionOptions): Promise<void> {
@@ -185,37 +192,21 @@ export class FleetCache implements Elder {
   }
 
   async invalidateTags(tags: readonly string[], options?: InvalidateOptions): Promise<void> {
-    const checked = checkedTags('tags', tags)
-    const how = invalidationOf('invalidateTags', options)
-    this.#checkOpen()
-    if (checked.length === 0) return
-    const { keyspace, events } = this.#parts
-    await ledToCaller(this.#writes.invalidateTags(keyspace.tagKeys(checked), how))
-    events.emit('invalidateTags', { tags: checked, ...softness(how) })
+    await this.#write((writes) => writes.invalidateTags(tags, options))
   }
 
   async invalidatePrefix(prefix: string, options?: InvalidateOptions): Promise<void> {
-    const { keyspace, events } = this.#parts
-    const tag = keyspace.prefixTag(prefix)
-    const how = invalidationOf('invalidatePrefix', options)
-    this.#checkOpen()
-    await ledToCaller(this.#writes.invalidateTags([tag], how))
-    events.emit('invalidatePrefix', { prefix, ...softness(how) })
+    await this.#write((writes) => writes.invalidatePrefix(prefix, options))
   }
 
   async clear(options?: InvalidateOptions): Promise<void> {
-    const { keyspace, events } = this.#parts
-    if (keyspace.hasPrefixes) return await this.invalidatePrefix('', options)
-    const how = invalidationOf('clear', options)
-    this.#checkOpen()
-    await ledToCaller(this.#writes.clear(how, (keys) => events.emit('clearing', { keys })))
-    events.emit('invalidatePrefix', { prefix: '', ...softness(how) })
+    await this.#write((writes) => writes.clear(options))
   }
 
   async explain(key: string, options?: VersionOptions): Promise<Explanation> {
     this.#checkOpen(checkedKey(key))
-    const { version } = refineKind(this.plan, options, 'explain')
-    return await explainKey(key, { version, grace: this.plan.grace }, this.#parts)
+    const { version } = refineKind(this.#plan, options, 'explain')
+    return await explainKey(key, { version, grace: this.#plan.grace }, this.#parts)
   }
 
   leases(): AsyncIterable<HeldLease> {
@@ -225,7 +216,7 @@ export class FleetCache implements Elder {
 
   async breakLease(key: string, token: string, options?: VersionOptions): Promise<boolean> {
     this.#checkOpen(checkedKey(key))
-    const { version } = refineKind(this.plan, options, 'breakLease')
+    const { version } = refineKind(this.#plan, options, 'breakLease')
     return await breakLease(key, token, version, this.#parts)
   }
 
@@ -245,13 +236,21 @@ export class FleetCache implements Elder {
     return this.#parts.events.stats()
   }
 
+  get mode(): Mode {
+    return this.#parts.modes.current
+  }
+
+  set mode(mode: Mode) {
+    this.#parts.modes.own = checkedMode('cache.mode', mode) as Mode
+  }
+
   /** A cache for values of another kind; see `siblingOf`. */
   sibling(changes: SiblingChanges): Sibling {
     this.#checkOpen()
-    const plan = siblingPlan(this.plan, changes)
+    const plan = siblingPlan(this.#plan, changes)
     const cache = new FleetCache(plan, this.#backing, assemble(plan, this.#backing, this.#parts), true)
     this.#siblings.push(cache)
-    return new Sibling(cache, cache.#parts, this.plan)
+    return new Sibling(cache, cache.#parts, this.#plan)
   }
 
   async close(options: CloseOptions = {}): Promise<void> {
@@ -265,8 +264,14 @@ export class FleetCache implements Elder {
 
   async #invalidate(keys: string | readonly string[], how: Invalidation, options?: VersionOptions): Promise<void> {
     const all = Array.isArray(keys) ? keys.map(checkedKey) : [checkedKey(keys)]
-    this.#checkOpen(all.length === 1 ? all[0] : undefined)
-    await ledToCaller(this.#writes.invalidate(all, how, options))
+    await this.#write((writes) => writes.invalidate(all, how, options), all.length === 1 ? all[0] : undefined)
+  }
+
+  /** Writes; in a rehearsal as well, if there is one. */
+  async #write(run: (writes: Writes) => Promise<void>, key?: string): Promise<void> {
+    this.#checkOpen(key)
+    const rehearsed = this.mode === 'observe' ? this.#parts.rehearsal?.write(run) : undefined
+    await ledToCaller(Promise.all([run(this.#writes), rehearsed]).then(() => undefined))
   }
 
   /** The shortest path: a near hit of a call that needs no check; `undefined` for any other. */
@@ -279,17 +284,23 @@ export class FleetCache implements Elder {
   }
 
   #ask(caller: Caller): Promise<unknown> {
-    const { callers, flights, events, near } = this.#parts
+    const { flights, events, near } = this.#parts
     const copy = near?.get(caller.key, caller.plan)
-    if (copy === undefined || near === null) return callers.ask(caller)
+    if (copy === undefined || near === null) return this.#answer(caller)
     events.nearHit(caller.key)
     flights.refreshAhead(caller, near.aged(copy), copy.value)
     const answer = answerOf(copy.value)
     return Promise.resolve(caller.wantsFacts ? { value: answer, ...near.factsOf(copy) } : answer)
   }
 
+  /** @param read what it has read already */
+  #answer(caller: Caller, read?: ReadResult): Promise<unknown> {
+    const { callers, rehearsal } = this.#parts
+    return this.mode === 'observe' && rehearsal !== undefined ? rehearsal.ask(caller) : callers.ask(caller, read)
+  }
+
   /** The caller of a checked call. */
-  protected caller<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Caller {
+  #caller<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Caller {
     checkKey(key)
     checkLoader(key, loader)
     const call = this.#plans.planOf(options, who)
@@ -302,9 +313,10 @@ export class FleetCache implements Elder {
   }
 
   async #closeAll(timeout: number): Promise<void> {
-    const { store, events, sources } = this.#parts
+    const { store, events, sources, rehearsal } = this.#parts
     events.endWatch()
     await Promise.all([this, ...this.#siblings].map((cache) => cache.#end(timeout)))
+    await rehearsal?.end()
     await sources.close()
     await store.drain()
     await store.close()
@@ -313,22 +325,9 @@ export class FleetCache implements Elder {
   async #end(timeout: number): Promise<void> {
     this.#state = 'closing'
     this.#near = null
-    await waitAtMost(timeout, this.#idle(), this.#parts.clock)
+    await waitAtMost(timeout, idleParts(this.#parts, this.#writes.open), this.#parts.clock)
     this.#state = 'closed'
-    const { callers, flights, unleased, watchdog, spare } = this.#parts
-    callers.close()
-    unleased.giveUp()
-    await flights.close()
-    watchdog.close()
-    spare?.close()
-  }
-
-  /** Resolves when no call, flight or write is under way, including those that began meanwhile. */
-  async #idle(): Promise<void> {
-    const { callers, flights } = this.#parts
-    do {
-      await Promise.allSettled([flights.settled(), callers.settled(), ...this.#writes.open])
-    } while (!callers.areIdle || this.#writes.open.size > 0)
+    await endParts(this.#parts)
   }
 
   /** Whether a call may begin; while the cache closes, one of a loader: a loader that may end may also call the cache. */

@@ -1,13 +1,14 @@
 import { jsonCodec } from '../codec/codec.ts'
 import type { Store } from '../contract/store.ts'
-import type { Events } from '../observe/events.ts'
+import { Events } from '../observe/events.ts'
+import { Tracing } from '../observe/tracing.ts'
 import type { CacheOptions } from '../options/options.ts'
 import { planOf, type CachePlan } from '../options/plan.ts'
 import type { Clock } from '../time/clock.ts'
-import { assemble } from './assembly.ts'
+import { assemble, type CacheParts } from './assembly.ts'
 import type { Cache } from './cache.ts'
 import { FleetCache } from './fleet-cache.ts'
-import { ObservingCache } from './observing-cache.ts'
+import { Rehearsal } from './rehearsal.ts'
 
 /**
  * Creates a cache.
@@ -22,13 +23,15 @@ export function openCache(
   watch?: (events: Events, options: CacheOptions, plan: CachePlan) => void,
 ): Cache {
   const plan = planOf(options)
-  const isReal = plan.mode === 'cache'
-  const store = (isReal ? plan.store : undefined) ?? defaultStore(plan.clock)
-  const its = isReal
-    ? { ...plan, near: plan.near ?? store.near ?? null }
-    : // Placeholders need no more.
-      { ...plan, codec: jsonCodec(), near: null }
-  const cache = new (isReal ? FleetCache : ObservingCache)(its, store, assemble(its, store))
+  const { clock, namespace } = plan
+  const store = plan.store ?? defaultStore(clock)
+  const its = { ...plan, near: plan.near ?? store.near ?? null }
+  const [events, tracing] = [new Events(namespace, plan.mode), new Tracing()]
+  // Placeholders need no more.
+  const placeholders: CachePlan = { ...plan, mode: 'cache', codec: jsonCodec(), near: null, bridge: 0, schema: null }
+  const rehearse = (): CacheParts => assemble(placeholders, defaultStore(clock), { events, tracing })
+  const rehearsal = new Rehearsal(placeholders, rehearse)
+  const cache = new FleetCache(its, store, assemble(its, store, { events, tracing, rehearsal }))
   if (plan.warnings) watch?.(cache.events, options, plan)
   return cache
 }

@@ -1,7 +1,9 @@
+import type { CacheParts } from './assembly.ts'
 import type { Cache, Peeked } from './cache.ts'
 import type { Codec } from '../codec/codec.ts'
 import type { Kind } from '../codec/schema.ts'
 import { formatValue } from '../time/duration.ts'
+import type { Mode } from '../contract/store.ts'
 import type { Events } from '../observe/events.ts'
 import type { Near } from '../near/near.ts'
 import type { CachePlan } from '../options/plan.ts'
@@ -35,10 +37,11 @@ export class Sibling {
   readonly #near: Near | null
   readonly #kind: Kind
   readonly #store: { readonly unavailable: boolean }
+  readonly #modes: { readonly current: Mode }
 
   constructor(
     cache: SiblingCache,
-    { events, near, store }: { events: Events; near: Near | null; store: { readonly unavailable: boolean } },
+    { events, near, store, modes }: Pick<CacheParts, 'events' | 'near' | 'store' | 'modes'>,
     plan: CachePlan,
   ) {
     const { ttl, waitTimeout, hardTimeout, sources } = plan
@@ -50,12 +53,17 @@ export class Sibling {
     this.defaultWaitTimeout = waitTimeout
     this.defaultHardTimeout = hardTimeout
     this.#store = store
+    this.#modes = modes
     this.#near = near
   }
 
-  /** Whether the circuit breaker is open, so that loads have no lease. */
+  get mode(): Mode {
+    return this.#modes.current
+  }
+
+  /** Whether the circuit breaker is open, or the cache is switched off, so that loads have no lease. */
   get isStoreUnavailable(): boolean {
-    return this.#store.unavailable
+    return this.#store.unavailable || this.mode !== 'cache'
   }
 
   /**

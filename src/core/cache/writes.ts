@@ -3,15 +3,16 @@ import { withKey, CacheError } from '../errors.ts'
 import { applyJitter, ttlOf } from '../entry/freshness.ts'
 import { checkedValue } from '../codec/schema.ts'
 import { errorForCallers } from '../codec/load-failures.ts'
-import type { SetOptions, VersionOptions } from '../options/options.ts'
+import type { InvalidateOptions, SetOptions, VersionOptions } from '../options/options.ts'
 import type { Invalidation } from '../contract/store.ts'
 import { encodeValue } from '../codec/payload.ts'
-import { refineKind, refineSetPlan, type CachePlan } from '../options/plan.ts'
+import { checkedTags } from '../entry/tags.ts'
+import { invalidationOf, refineKind, refineSetPlan, type CachePlan } from '../options/plan.ts'
 import type { CacheParts } from './assembly.ts'
 import { eachOf, namesIn } from './clearing.ts'
 
 /** The part of an event that a soft invalidation adds. */
-export function softness(how: Invalidation): { soft?: true } {
+function softness(how: Invalidation): { soft?: true } {
   return how === 'hard' ? {} : { soft: true }
 }
 
@@ -63,12 +64,13 @@ export class Writes {
   }
 
   /**
-   * Invalidates all that there is in the namespace, as the store lists it.
-   * @param progress called with the number of keys so far
+   * Invalidates all that there is in the namespace, as the store lists it if it has no prefixes.
    * @throws TypeError if the store cannot list its keys; the first error of a key, when the others are invalidated
    */
-  async clear(how: Invalidation, progress: (keys: number) => void): Promise<void> {
-    const { store, keyspace, copies } = this.#parts
+  async clear(options?: InvalidateOptions): Promise<void> {
+    const { store, keyspace, copies, events } = this.#parts
+    if (keyspace.hasPrefixes) return await this.invalidatePrefix('', options)
+    const how = invalidationOf('clear', options)
     const steps = await namesIn(keyspace.prefix, (run) => store.ask(run))
     if (steps === null) {
       throw new TypeError('Expected a cache with the option `prefixes`, or a store that can list its keys')
@@ -78,8 +80,9 @@ export class Writes {
     let keys = 0
     for await (const names of steps) {
       await eachOf(names, (name) => this.#invalidateName(name, how))
-      progress((keys += names.length))
+      events.emit('clearing', { keys: (keys += names.length) })
     }
+    events.emit('invalidatePrefix', { prefix: '', ...softness(how) })
   }
 
   async #invalidateName(name: string, how: Invalidation): Promise<void> {
@@ -91,8 +94,25 @@ export class Writes {
     await this.#written(store.invalidate(name, how))
   }
 
+  async invalidateTags(tags: readonly string[], options?: InvalidateOptions): Promise<void> {
+    const checked = checkedTags('tags', tags)
+    const how = invalidationOf('invalidateTags', options)
+    if (checked.length === 0) return
+    const { keyspace, events } = this.#parts
+    await this.#invalidateTags(keyspace.tagKeys(checked), how)
+    events.emit('invalidateTags', { tags: checked, ...softness(how) })
+  }
+
+  async invalidatePrefix(prefix: string, options?: InvalidateOptions): Promise<void> {
+    const { keyspace, events } = this.#parts
+    const tag = keyspace.prefixTag(prefix)
+    const how = invalidationOf('invalidatePrefix', options)
+    await this.#invalidateTags([tag], how)
+    events.emit('invalidatePrefix', { prefix, ...softness(how) })
+  }
+
   /** @param tags as the store names them */
-  async invalidateTags(tags: readonly string[], how: Invalidation): Promise<void> {
+  async #invalidateTags(tags: readonly string[], how: Invalidation): Promise<void> {
     const { store, copies } = this.#parts
     for (const near of copies) near.dropTags(tags)
     await this.#written(store.invalidateTags(tags, how))

@@ -117,6 +117,12 @@ export interface Store {
    */
   watch?(namespace: string, copies: Copies): Watch
 
+  /**
+   * The mode that an operator has set for all caches of a namespace; `null` for none. Absent if the store can hold none.
+   * @param namespace the common prefix of its keys, including its colon
+   */
+  fleetMode?(namespace: string): Promise<FleetMode | null>
+
   /** Resolves when the store answers. */
   ping(): Promise<void>
 
@@ -139,6 +145,18 @@ export interface Store {
  */
 export type Invalidation = 'hard' | 'soft' | number
 
+/**
+ * What a cache does: it caches; or each call runs its loader, and it counts what it would have saved; or it only joins the
+ * calls of this process.
+ */
+export type Mode = 'cache' | 'observe' | 'off'
+
+/** A mode of all processes, and how many milliseconds it has left. */
+export interface FleetMode {
+  readonly mode: Mode
+  readonly left: number
+}
+
 /** A cache, as the receiver of a store's notifications. */
 export interface StoreUser {
   /** Outcomes are pushed to this process from now on, or no longer. */
@@ -152,6 +170,9 @@ export interface StoreUser {
 
   /** Another process waits for a lease which, according to the store, this process holds. */
   awaited(lease: LeaseName): void
+
+  /** The mode of the fleet may be another one. */
+  modeChanged(): void
 }
 
 /** Copies of values in this process, and the reads that may become copies; the store says which of them must go. */

@@ -115,7 +115,7 @@ export class Callers {
 
   /** Joins a flight that has no stale value at once, for a read would find nothing; else reads. */
   #begin(caller: Caller): Promise<unknown> {
-    const flight = caller.refresh !== null ? null : this.#flights.joinable(caller)
+    const flight = caller.refresh !== null || this.#isOff ? null : this.#flights.joinable(caller)
     if (flight === null || flight.hasStale) return this.#read(caller)
     this.#countMiss(caller)
     this.#checkCircle(caller)
@@ -267,13 +267,13 @@ export class Callers {
     return this.#readAgain(caller)
   }
 
-  /** Answers a caller while the store is away. */
+  /** Answers a caller while the store is away, or is not asked. */
   #findInOutage(caller: Caller, error: CacheError): unknown {
     if (caller.state === 'over') return undefined
     const { key, plan, refresh } = caller
     if (this.#isClosed || error.code === 'CLOSED') return this.#fail(caller, closedError(key))
     this.#countMiss(caller)
-    if (plan.onStoreFailure === 'throw') {
+    if (plan.onStoreFailure === 'throw' && !this.#isOff) {
       const { message, cause, reason } = error
       return this.#fail(caller, new CacheError('STORE_UNAVAILABLE', message, { key, cause, reason }))
     }
@@ -363,6 +363,11 @@ export class Callers {
     const { parent, key } = caller
     const circle = parent === null ? null : circleAbove(parent, this.#parts.store, key)
     if (circle !== null) this.#fail(caller, circle)
+  }
+
+  /** Whether the cache is switched off, so that the store is not asked. */
+  get #isOff(): boolean {
+    return this.#parts.modes.current !== 'cache'
   }
 
   /** Whether neither its signal nor its deadline can end the wait of a caller while it reads. */

@@ -3,6 +3,7 @@ import type { LoadFailures } from '../codec/load-failures.ts'
 import type { Lease } from '../contract/store.ts'
 import type { Keyspace } from '../entry/key.ts'
 import type { GuardedStore } from '../guard/guarded-store.ts'
+import type { Modes } from '../guard/modes.ts'
 import type { Watchdog } from '../lease/watchdog.ts'
 import type { Near } from '../near/near.ts'
 import type { Events } from '../observe/events.ts'
@@ -18,6 +19,7 @@ import type { UnstoredValues } from './unstored-values.ts'
 /** The parts of one cache that its flights use. */
 export interface FlightParts {
   readonly store: GuardedStore
+  readonly modes: Modes
   readonly keyspace: Keyspace
   readonly codec: Codec
   readonly events: Events

@@ -162,8 +162,8 @@ export class Reads {
   }
 
   #send({ key, kind, tags, resolve, reject }: SharedRead, now: number): void {
-    const { store, keyspace, spare } = this.#parts
-    const expected = spare?.expect(key) ?? null
+    const { store, keyspace, spare, modes } = this.#parts
+    const expected = modes.current === 'cache' ? (spare?.expect(key) ?? null) : null
     store.readInto(keyspace.keyOf(key, kind.version), tags, now, {
       resolve: (entry) => {
         const result = this.#found(key, entry, now, kind)

@@ -98,12 +98,14 @@ export class UnleasedFlight extends KeyFlight {
 
   /** Runs the loader. What becomes of a value that cannot be stored does not depend on the store. */
   async #load(): Promise<LoadRun> {
-    const { clock, codec, events, spare, keyspace, tracing, unstored, failures, hardDeadlines: deadlines } = this.parts
+    const { clock, codec, events, spare, keyspace, tracing, unstored, failures, modes } = this.parts
+    const { hardDeadlines: deadlines } = this.parts
     const { key, lead } = this
     const { loader, plan, tags } = lead
     const began = clock.now()
     events.emit('load', { key, leased: false })
-    const expected = spare?.expectAlone(key) ?? null
+    // A cache that is switched off keeps no copies.
+    const expected = modes.current === 'cache' ? (spare?.expectAlone(key) ?? null) : null
     const trace = tracing.begin('load', key)
     const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss, permit: this.permit }
     const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, deadlines, ...own }))

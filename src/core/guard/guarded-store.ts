@@ -3,13 +3,14 @@
  * loses nothing: deadlines, a circuit breaker, and commands that are repeated until the store has answered.
  *
  * Reading order: guarded-store.ts (what must not be lost), store-commands.ts (every command passes here: its deadline),
- * circuit-breaker.ts (silence), own-leases.ts (leases that outlive their loads), pending-invalidations.ts (invalidations
- * to replay), backlog.ts (the repetition both share).
+ * circuit-breaker.ts (silence), modes.ts (what an operator has switched off), own-leases.ts (leases that outlive their
+ * loads), pending-invalidations.ts (invalidations to replay), backlog.ts (the repetition both share).
  */
 import type { Clock } from '../time/clock.ts'
 import { CacheError, type Failure, ignoreRejection } from '../errors.ts'
 import type { Events } from '../observe/events.ts'
 import { PendingInvalidations, stricter, type InvalidationTarget } from './pending-invalidations.ts'
+import type { Modes } from './modes.ts'
 import { OwnLeases } from './own-leases.ts'
 import type {
   Claim,
@@ -26,6 +27,9 @@ import type {
 } from '../contract/store.ts'
 import { StoreCommands, type Settle } from './store-commands.ts'
 
+/** Why the store is not asked while the cache is not in the mode `cache`; no caller is given it. */
+const switchedOff = new CacheError('STORE_UNAVAILABLE', 'The cache is switched off')
+
 /**
  * A store that answers in time or rejects with STORE_UNAVAILABLE, and that loses nothing: releases of ended leases are
  * repeated until answered, and so are failed invalidations, if the options ask for it.
@@ -39,6 +43,7 @@ export class GuardedStore {
   readonly #pending: PendingInvalidations
   readonly #keepsInvalidations: boolean
   readonly #leases: OwnLeases
+  readonly #modes: Modes
   /** The ends of loads that are on their way to the store. */
   readonly #endsUnderWay = new Set<Promise<unknown>>()
   #closed = false
@@ -46,9 +51,14 @@ export class GuardedStore {
   /**
    * @param options.timeout the deadline of a command, in milliseconds
    * @param options.keepsInvalidations whether a failed invalidation is kept for replay instead of rejected
+   * @param options.modes in any other mode than `cache`, nothing is read, claimed or filled
    */
-  constructor(store: Store, options: { timeout: number; keepsInvalidations: boolean; clock: Clock; events: Events }) {
-    const { timeout, keepsInvalidations, clock, events } = options
+  constructor(
+    store: Store,
+    options: { timeout: number; keepsInvalidations: boolean; clock: Clock; events: Events; modes: Modes },
+  ) {
+    const { timeout, keepsInvalidations, clock, events, modes } = options
+    this.#modes = modes
     this.#store = store
     this.#timeout = timeout
     this.#clock = clock
@@ -93,13 +103,17 @@ export class GuardedStore {
   readInto(key: string, tags: readonly string[], since: number, caller: Settle<Entry | null>): void {
     const { moment } = this.#pending
     const settle = moment === null ? caller : this.#filtering(moment, caller)
-    this.#commands.send(() => this.#store.read(key, tags), settle, { refusal: this.#pending.reasonFor(key), since })
+    this.#commands.send(() => this.#store.read(key, tags), settle, {
+      refusal: this.#refusal(this.#pending.reasonFor(key)),
+      since,
+    })
   }
 
   /** As `read` of each key, with one deadline; `null` if the store has no such command, or some key must not be read. */
   readMany(keys: readonly string[]): Promise<readonly (Entry | null)[]> | null {
     const readMany = this.#store.readMany?.bind(this.#store)
-    return readMany === undefined || this.#pending.count > 0 ? null : this.#commands.call(() => readMany(keys))
+    const isPossible = this.#pending.count === 0 && this.#modes.current === 'cache'
+    return readMany === undefined || !isPossible ? null : this.#commands.call(() => readMany(keys))
   }
 
   /** A token for a new load or value. */
@@ -142,6 +156,7 @@ export class GuardedStore {
   }
 
   async set(key: string, token: string, value: NewValue): Promise<void> {
+    if (this.#modes.current !== 'cache') return await this.invalidate(key)
     const before = this.#pending.of({ of: 'key', name: key })
     await this.#commands.call(() => this.#store.set(key, token, value, this.#timeout))
     this.#pending.forget(before)
@@ -178,6 +193,7 @@ export class GuardedStore {
   open(): void {
     this.#store.open(this.#user)
     this.#commands.open()
+    this.#modes.open()
   }
 
   /** Waits for the ends of loads, then sends the backlogs once more, because a closed cache sends nothing. */
@@ -195,6 +211,7 @@ export class GuardedStore {
     const { reason = 'other' } = this.#commands.outage ?? {}
     this.#pending.stop()
     this.#leases.close()
+    this.#modes.close()
     this.#commands.close()
     await this.#store.close(this.#user)
     const { count } = this.#pending
@@ -240,13 +257,15 @@ export class GuardedStore {
       if (claim.state === 'lease') ignoreRejection(this.release(claim.lease))
       if (claim.state === 'wait') claim.leave()
     }
-    this.#commands.send(send, { resolve, reject: refuse }, { refusal: this.#pending.reasonFor(key), late })
+    const refusal = this.#refusal(this.#pending.reasonFor(key))
+    this.#commands.send(send, { resolve, reject: refuse }, { refusal, late })
   }
 
   /** A claim whose further command has the deadline, too. */
   #guarded(claim: Claim): Claim {
     if (claim.state !== 'wait' || claim.stillLoads === undefined) return claim
-    return { ...claim, stillLoads: () => this.#commands.call(async () => (await claim.stillLoads?.()) ?? false) }
+    const stillLoads = async (): Promise<boolean> => (await claim.stillLoads?.()) ?? false
+    return { ...claim, stillLoads: () => this.#commands.call(stillLoads, this.#refusal()) }
   }
 
   /** Settles the promise of a caller that has asked at a moment at which invalidations were kept. */
@@ -292,7 +311,8 @@ export class GuardedStore {
         reject(error)
       }
       // The load may have begun before an invalidation of which the store has not been told.
-      this.#commands.send(run, { resolve: answer, reject: release }, { refusal: this.#pending.reasonForTags(tags) })
+      const refusal = this.#refusal(this.#pending.reasonForTags(tags))
+      this.#commands.send(run, { resolve: answer, reject: release }, { refusal })
     })
     return this.#track(end)
   }
@@ -304,13 +324,23 @@ export class GuardedStore {
     return end
   }
 
+  /** Why a command about values or leases must not be sent now, besides this reason. */
+  #refusal(other?: CacheError): CacheError | undefined {
+    return this.#modes.current === 'cache' ? other : switchedOff
+  }
+
   /** A late answer may bring a lease after the close, and that lease must still be released. */
   #sendRelease(lease: LeaseName): Promise<boolean> {
     return this.#closed ? this.#store.release(lease) : this.#commands.call(() => this.#store.release(lease))
   }
 
   readonly #user: StoreUser = {
-    pushed: (up) => this.#events.emit('push', { up }),
+    pushed: (up) => {
+      this.#events.emit('push', { up })
+      // A message may have been lost.
+      if (up) void this.#modes.look()
+    },
+    modeChanged: () => void this.#modes.look(),
     mayHaveForgotten: () => this.#leases.giveBackAgain(),
     awaited: (lease) => {
       if (this.#leases.isOver(lease.token)) void this.#leases.cameBack(lease)
@@ -319,6 +349,7 @@ export class GuardedStore {
 
   /** After an outage: send the backlogs, and release the ended leases that the store may have forgotten to drop. */
   #catchUp(): void {
+    void this.#modes.look()
     this.#leases.giveBackAgain()
     void this.#pending.replay()
   }

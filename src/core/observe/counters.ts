@@ -1,6 +1,10 @@
+import type { Mode } from '../contract/store.ts'
+
 /** The statistics of a cache in this process since it was opened. */
 export interface CacheStats {
   readonly namespace: string
+  /** The mode that is in force now. */
+  readonly mode: Mode
   /** Calls that were served a fresh value at once. */
   readonly hits: number
   /** The hits that were served from a copy in this process. */
@@ -34,11 +38,17 @@ export class Counters {
   hits = 0
   nearHits = 0
   stale = 0
+  mode: Mode
   readonly #told: Record<string, number> = { miss: 0, load: 0, wait: 0, failure: 0, fill: 0, garbage: 0 }
   #loadTime = 0
 
+  constructor(mode: Mode) {
+    this.mode = mode
+  }
+
   /** Counts an event other than `hit` and `stale`. */
-  told(name: string, event: { readonly loadTime?: number }): void {
+  told(name: string, event: { readonly loadTime?: number; readonly mode?: Mode }): void {
+    this.mode = event.mode ?? this.mode
     const before = this.#told[name]
     if (before === undefined) return
     this.#told[name] = before + 1
@@ -46,7 +56,7 @@ export class Counters {
   }
 
   stats(namespace: string): CacheStats {
-    const { nearHits, stale } = this
+    const { nearHits, stale, mode } = this
     const hits = this.hits + nearHits
     const { miss: misses = 0, load: loads = 0, wait: waits = 0, failure: failures = 0 } = this.#told
     const { fill: fills = 0, garbage = 0 } = this.#told
@@ -54,6 +64,7 @@ export class Counters {
     const loadsSaved = Math.max(0, calls - loads)
     return {
       namespace,
+      mode,
       hits,
       nearHits,
       stale,

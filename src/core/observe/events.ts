@@ -5,6 +5,7 @@
  * (spans).
  */
 import { channel, type Channel } from 'node:diagnostics_channel'
+import type { Mode } from '../contract/store.ts'
 import { formatValue } from '../time/duration.ts'
 import { warnOfThrown, type CacheError } from '../errors.ts'
 import { Counters, type CacheStats } from './counters.ts'
@@ -81,6 +82,8 @@ export interface CacheEvents {
    * its `source`.
    */
   overloaded: { key: string; queued: number; source?: string }
+  /** Another mode is in force. */
+  mode: { mode: Mode }
   /** An address had too many responses that differ by request fields: the oldest one was voided. */
   crowdedOut: { key: string; variants: number }
 }
@@ -114,6 +117,7 @@ const names: Record<keyof CacheEvents, true> = {
   permitted: true,
   permits: true,
   overloaded: true,
+  mode: true,
   crowdedOut: true,
 }
 
@@ -147,11 +151,13 @@ export class Events {
   // Held here because Node.js forgets a channel without references.
   readonly #channels: Record<keyof CacheEvents, Channel>
 
-  readonly #tally = new Counters()
+  readonly #tally: Counters
   #watch: EventWatch | null = null
 
-  constructor(namespace = 'herdless') {
+  /** @param mode that of the cache at first */
+  constructor(namespace = 'herdless', mode: Mode = 'cache') {
     this.#namespace = namespace
+    this.#tally = new Counters(mode)
     const channels = eventNames.map((name) => [name, channel(`herdless:${name}`)])
     this.#channels = Object.fromEntries(channels) as Record<keyof CacheEvents, Channel>
   }
@@ -208,7 +214,7 @@ export class Events {
 
   /** Reports an event other than `hit` and `stale`. */
   emit<Name extends Exclude<keyof CacheEvents, 'hit' | 'stale'>>(name: Name, event: CacheEvents[Name]): void {
-    this.#tally.told(name, event as { loadTime?: number })
+    this.#tally.told(name, event as { loadTime?: number; mode?: Mode })
     this.#publish(name, event)
     this.#watch?.at[name]?.(event)
   }

@@ -1,3 +1,4 @@
+import type { Mode } from '../contract/store.ts'
 import type { CacheErrorCode } from '../errors.ts'
 import type { CacheEvents, Events } from './events.ts'
 
@@ -47,7 +48,7 @@ const invalidations = [
 ] as const
 
 /** Feeds the metrics of a cache from now on; returns a function that stops it. No metric names a key. */
-export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
+export function metered(cache: Pick<Events, 'on' | 'stats'>, meters: Meters): () => void {
   const offs: (() => void)[] = []
   const on = <Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): void => {
     offs.push(cache.on(name, listener))
@@ -104,6 +105,7 @@ export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
   degraded(0)
   on('degraded', () => degraded(1))
   on('recovered', () => degraded(0))
+  on('mode', modesOf(meters, cache.stats()))
   // Unknown until the store reports it; a store without push never does.
   const push = meters.gauge('push_up', 'Whether outcomes are pushed to this process')
   on('push', ({ up }) => push(up ? 1 : 0))
@@ -115,6 +117,14 @@ export function metered(cache: Pick<Events, 'on'>, meters: Meters): () => void {
   return () => {
     for (const off of offs.splice(0)) off()
   }
+}
+
+/** Notes the mode in force. */
+function modesOf(meters: Meters, first: { readonly mode: Mode }): (now: { readonly mode: Mode }) => void {
+  const gauge = meters.gauge('mode', 'The mode in force: 0 for cache, 1 for observe, 2 for off')
+  const note = ({ mode }: { readonly mode: Mode }): void => gauge(['cache', 'observe', 'off'].indexOf(mode))
+  note(first)
+  return note
 }
 
 /** Notes what this process holds of a source. */

@@ -10,7 +10,7 @@ import type { Codec } from '../codec/codec.ts'
 import type { MaybeSchema, Schema, Taken } from '../codec/schema.ts'
 import type { ErrorOptions } from '../codec/portable-error.ts'
 import type { Duration } from '../time/duration.ts'
-import type { Store } from '../contract/store.ts'
+import type { Mode, Store } from '../contract/store.ts'
 import type { SourceOptions } from './source-plan.ts'
 
 /** The options of a cache that a call may override. */
@@ -166,10 +166,10 @@ export interface CacheOptions extends LoadOptions {
    */
   readonly bridge?: Duration | undefined
   /**
-   * `'observe'` changes nothing: each call runs its loader without the store, and `stats` counts the hits that a cache
-   * would have had. Default `'cache'`.
+   * The mode at first, which `cache.mode` changes: `'observe'` runs the loader of each call, and `stats` counts the hits
+   * that a cache would have had; `'off'` only joins the calls of this process. Default `'cache'`.
    */
-  readonly mode?: 'cache' | 'observe' | undefined
+  readonly mode?: Mode | undefined
   /** The limits of sources, by name; those of one name on one Redis hold for the whole fleet. Default: none. */
   readonly sources?: Readonly<Record<string, SourceOptions>> | undefined
   /** How many loads this process runs at once while the store is away; further loads queue. Default 64. */

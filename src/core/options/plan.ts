@@ -38,7 +38,7 @@ import type {
   SetOptions,
   ValueOptions,
 } from './options.ts'
-import type { Invalidation, NearPlan, Store } from '../contract/store.ts'
+import type { Invalidation, Mode, NearPlan, Store } from '../contract/store.ts'
 import { checkedSource, checkedSources, checkKnownSource, type SourcePlan } from './source-plan.ts'
 import { checkedTags } from '../entry/tags.ts'
 
@@ -76,7 +76,7 @@ export interface CachePlan extends Plan {
   readonly prefixes: string | null
   readonly near: NearPlan | null
   readonly bridge: number
-  readonly mode: 'cache' | 'observe'
+  readonly mode: Mode
   readonly maxConcurrentLoads: number
   readonly maxQueuedLoads: number
   readonly onInvalidateFailure: 'throw' | 'replay'
@@ -159,6 +159,9 @@ const storeMethods: readonly (keyof Store)[] = [
   ...(['invalidateTags', 'ping', 'open', 'close'] as const),
 ]
 
+/** A mode of a cache, checked. */
+export const checkedMode: Check = oneOf('cache', 'observe', 'off')
+
 const cacheChecks: Record<keyof CacheOptions, Check> = {
   ...loadChecks,
   store: shape('a store such as memoryStore() or redisStore(client)', storeMethods, wrapped),
@@ -166,7 +169,7 @@ const cacheChecks: Record<keyof CacheOptions, Check> = {
   prefixes: checkedSeparator,
   near: checkedNear,
   bridge: lifetime(0),
-  mode: oneOf('cache', 'observe'),
+  mode: checkedMode,
   sources: checkedSources,
   maxConcurrentLoads: integer(1),
   maxQueuedLoads: integer(0),

@@ -9,10 +9,11 @@ import { keepSubscribed } from './heartbeat.ts'
 /**
  * A message of a script. To waiters: `v` a value with its header, `r` read the value, `f` an error, `p` do not queue,
  * `a` ask again. To holders: `a` the lease is void, `w` another process waits for it. To waiters for locks: `t` it is
- * your turn. About near copies: `d` drop, `k` dropped, `s` a sign that all earlier drops were sent.
+ * your turn. About near copies: `d` drop, `k` dropped, `s` a sign that all earlier drops were sent. To all: `m` the mode
+ * of the fleet may be another one.
  */
 export interface Message {
-  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 'w' | 't' | 'd' | 'k' | 's'
+  readonly kind: 'v' | 'r' | 'f' | 'p' | 'a' | 'w' | 't' | 'd' | 'k' | 's' | 'm'
   readonly body: Buffer
 }
 
@@ -43,6 +44,8 @@ export interface InboxOwner {
    * @param lease the key of the lease in Redis
    */
   awaited?(token: string, lease: string): void
+  /** The mode of the fleet may be another one. */
+  modeChanged?(): void
 }
 
 /** The common prefix of all channels. */
@@ -240,11 +243,12 @@ export class Inbox {
   #received(bytes: Buffer): void {
     // Any client of the server can publish here: ignore other forms.
     const kind = String.fromCharCode(bytes[0] ?? 0) as Message['kind']
-    if (!'vrfpawtdks'.includes(kind) || bytes.length < 1 + tokenLength) return
+    if (!'vrfpawtdksm'.includes(kind) || bytes.length < 1 + tokenLength) return
     const token = bytes.toString('latin1', 1, 1 + tokenLength)
     // A copy: the message is a slice of the connection's larger buffer, which a kept message would keep alive.
     const message = { kind, body: Buffer.from(bytes.subarray(1 + tokenLength)) }
     if ('dks'.includes(kind)) return this.#owner.copies?.received(token, message)
+    if (kind === 'm') return this.#owner.modeChanged?.()
     if (kind === 'w') return this.#owner.awaited?.(token, message.body.toString())
     if (kind === 'a') this.#holders.get(token)?.()
     const listeners = this.#listeners.get(token)

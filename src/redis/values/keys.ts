@@ -17,6 +17,11 @@ export function copiesKey(name: string): string {
   return `${epochKey(name)}copies`
 }
 
+/** The key of the mode that an operator has set for a namespace, in the slot of its epoch. */
+export function modeKey(name: string): string {
+  return `${epochKey(name)}mode`
+}
+
 /** The key of a tag's epoch, in the slot of the namespace's epoch. */
 export function tagKey(tag: string): string {
   const namespace = namespaceOf(tag)

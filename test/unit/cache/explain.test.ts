@@ -22,7 +22,14 @@ describe('explain tells', () => {
       value: null,
       load: null,
       rest: null,
-      here: { flight: 'none', callers: 0, loadsWithoutLease: 0, storeAway: null, keptInvalidation: false },
+      here: {
+        flight: 'none',
+        callers: 0,
+        loadsWithoutLease: 0,
+        storeAway: null,
+        keptInvalidation: false,
+        mode: 'cache',
+      },
     })
   })
 

@@ -12,7 +12,7 @@ function observing(options: CacheOptions = {}): { cache: Cache; clock: FakeClock
 }
 
 describe('a cache that observes', () => {
-  test('runs the loader of each call, and asks no store', async () => {
+  test('runs the loader of each call, and tells its store of invalidations alone', async () => {
     const { cache, store } = observing()
     let loads = 0
     for (let call = 1; call <= 3; call++) expect(await cache.getOrLoad('k', () => ++loads)).toBe(call)
@@ -25,7 +25,7 @@ describe('a cache that observes', () => {
     await cache.invalidate('k')
     await cache.invalidateTags(['t'])
     await cache.close()
-    expect([store.sent, store.opened]).toEqual([[], 0])
+    expect(store.sent).toEqual(['invalidate', 'invalidate', 'invalidateTags'])
   })
 
   test('counts what would have been', async () => {
@@ -89,7 +89,9 @@ describe('a cache that observes', () => {
     await expect(cache.getOrLoad('', () => 1)).rejects.toThrow(TypeError)
     await expect(cache.getOrLoad('k', 7 as never)).rejects.toThrow('Expected a loader function for "k", got 7 (number)')
     await expect(cache.getOrLoad('k', () => 1, { tll: 1 } as object)).rejects.toThrow(TypeError)
-    expect(() => createCache({ mode: 'watch' as 'observe' })).toThrow("Expected `mode` to be 'cache' or 'observe'")
+    expect(() => createCache({ mode: 'watch' as 'observe' })).toThrow(
+      "Expected `mode` to be 'cache' or 'observe' or 'off'",
+    )
     await cache.close({ timeout: 0 })
     await expect(cache.getOrLoad('k', () => 1)).rejects.toMatchObject({ code: 'CLOSED' })
   })

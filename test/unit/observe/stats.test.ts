@@ -9,6 +9,7 @@ describe('stats', () => {
   test('of a cache that was just opened are zeros, and nothing where there is nothing to divide by', () => {
     expect(createCache({ namespace: 'shop' }).stats()).toEqual({
       namespace: 'shop',
+      mode: 'cache',
       hits: 0,
       nearHits: 0,
       stale: 0,

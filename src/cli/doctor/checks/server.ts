@@ -1,3 +1,7 @@
+import type { FleetMode } from '../../../core/contract/store.ts'
+import { namespacePrefix } from '../../../core/entry/key.ts'
+import { portOf } from '../../../redis/clients/redis-client.ts'
+import { fleetMode } from '../../../redis/values/fleet-mode.ts'
 import { nothingIn, searchNamespace, type NamespaceSearch } from '../../namespaces.ts'
 import { about, type Finding } from '../finding.ts'
 import type { Facts } from '../facts.ts'
@@ -64,6 +68,19 @@ export function view({ facts }: Subject): Finding[] {
   if (facts.hidden.length === 0) return []
   const what = `Not allowed to look: ${facts.hidden.join('; ')}`
   return [about('view', 'docs/production.md#the-doctor').note(what, 'What depends on it was not examined.')]
+}
+
+/** The mode of the namespace, if it is not that of every day. */
+export async function switched({ connection, settings }: Subject): Promise<Finding[]> {
+  const prefix = namespacePrefix(settings.namespace)
+  // In a cluster, another node may have the key.
+  const answer = await connection.attempt(() => fleetMode(portOf(connection.client), prefix))
+  if ('refused' in answer || answer.reply === null) return []
+  const { mode, left } = answer.reply as FleetMode
+  if (mode === 'cache') return []
+  const until = left < Number.POSITIVE_INFINITY ? `, for another ${time(left)}` : ''
+  const todo = 'Nothing is read from Redis or stored there. `herdless mode cache` ends it.'
+  return [about('mode', 'docs/modes.md').warning(`Namespace ${settings.namespace} is ${mode}${until}`, todo)]
 }
 
 const voiceOfNamespace = about('namespace', 'docs/options.md#createcache')

@@ -1,0 +1,108 @@
+import { answerOf } from '../codec/error-answer.ts'
+import { errorForCallers } from '../codec/load-failures.ts'
+import { ignoreRejection } from '../errors.ts'
+import { unstoredFacts } from '../entry/freshness.ts'
+import { Caller } from '../flight/caller.ts'
+import { runLoader, type LoadContext, type LoadRun } from '../flight/loader.ts'
+import { Loss } from '../flight/loss.ts'
+import { Events } from '../observe/events.ts'
+import type { CachePlan } from '../options/plan.ts'
+import { endParts, type CacheParts } from './assembly.ts'
+import { Writes } from './writes.ts'
+
+/** A cache of placeholders, on a store of its own in the memory of this process. */
+interface Stage {
+  readonly parts: CacheParts
+  /** They report nothing, for those of the cache do. */
+  readonly writes: Writes
+}
+
+/**
+ * What a cache would have done that only observes: each call runs its loader, and is given what that returns. A cache of
+ * placeholders receives the same calls, and counts hits and loads as they would have been.
+ */
+export class Rehearsal {
+  readonly #plan: CachePlan
+  readonly #open: () => CacheParts
+  #stage: Stage | null = null
+
+  /** @param open makes the parts of the cache of placeholders */
+  constructor(plan: CachePlan, open: () => CacheParts) {
+    this.#plan = plan
+    this.#open = open
+  }
+
+  /** Answers a caller by its own loader. */
+  async ask(caller: Caller): Promise<unknown> {
+    const { key, loader, plan, tags, signal, parent, refresh, askedAtMs: ms } = caller
+    const { causalNow, clock, callers, hardDeadlines: deadlines } = this.#staged.parts
+    const node = { key, cache: this, parent, waitsFor: new Set<never>(), running: true, permit: null }
+    const its = { key, loader, plan, tags, node, clock, deadlines }
+    const loaded = runLoader({ ...its, fence: null, stale: null, permit: null, loss: new Loss() })
+    // Placeholders pass no schema.
+    const call = { plan: { ...plan, schema: null, migrate: [] }, tags, signal: undefined }
+    const repeated = (context: LoadContext): Promise<unknown> => repeat(loaded, context)
+    // The caller's own load reports its error.
+    ignoreRejection(callers.ask(new Caller(key, repeated, call, { refresh: refresh !== null, at: causalNow(), ms })))
+    const aborted = new Promise<never>((_never, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+    })
+    try {
+      const answer = answerOf(await Promise.race([loaded.then(valueOf), aborted]))
+      return caller.wantsFacts ? { value: answer, ...unstoredFacts } : answer
+    } catch (error) {
+      throw errorForCallers(error)
+    }
+  }
+
+  /** Writes as the cache does; a value becomes a placeholder. */
+  async write(run: (writes: Writes) => Promise<void>): Promise<void> {
+    await run(this.#staged.writes)
+  }
+
+  /** Resolves when all that was rehearsed until now has ended. */
+  async settled(): Promise<void> {
+    const { callers, flights } = this.#stage?.parts ?? {}
+    await Promise.allSettled([callers?.settled(), flights?.settled()])
+  }
+
+  /** Ends it, and forgets what would have been stored. */
+  async end(): Promise<void> {
+    const { parts } = this.#stage ?? {}
+    this.#stage = null
+    if (parts === undefined) return
+    await endParts(parts)
+    await parts.sources.close()
+    await parts.store.close()
+  }
+
+  get #staged(): Stage {
+    if (this.#stage !== null) return this.#stage
+    const parts = this.#open()
+    parts.store.open()
+    return (this.#stage = { parts, writes: new Writes(this.#plan, { ...parts, events: new Events() }) })
+  }
+}
+
+/** Repeats the end of a load with a placeholder for its value. */
+async function repeat(loaded: Promise<LoadRun>, context: LoadContext): Promise<unknown> {
+  const ended = await loaded
+  if (ended.state === 'pass') context.doNotStore(ended.passFor)
+  if (ended.state === 'value') {
+    context.ttl(ended.ttl)
+    context.grace(ended.grace)
+    context.tags(...ended.tags)
+  }
+  return placeholderOf(valueOf(ended))
+}
+
+/** `null` and `undefined` stay themselves, because they may have their own ttls. */
+export function placeholderOf(value: unknown): unknown {
+  return value === null || value === undefined ? value : true
+}
+
+/** The value of a load; throws its error if it has none. */
+function valueOf(loaded: LoadRun): unknown {
+  if (loaded.state === 'failed' || loaded.state === 'lost') throw loaded.error
+  return loaded.value
+}

@@ -1,0 +1,45 @@
+import type { FleetMode, Mode } from '../../core/contract/store.ts'
+import { tokens } from '../../core/lease/token.ts'
+import type { RedisPort } from '../connection/port.ts'
+import { inboxPrefix } from '../push/inbox.ts'
+import { modeKey } from './keys.ts'
+
+const modes: readonly string[] = ['cache', 'observe', 'off'] satisfies readonly Mode[]
+
+/** The mode that an operator has set for the caches of a namespace; `null` for none, or for one of a later version. */
+export async function fleetMode(client: RedisPort, namespace: string): Promise<FleetMode | null> {
+  const key = modeKey(namespace)
+  const mode = (await client.get(key))?.toString()
+  if (mode === undefined || !modes.includes(mode)) return null
+  const left = Number(await client.call('pttl', key, []))
+  // It has just ended; or it was set by hand, and has no end.
+  if (left === -2) return null
+  return { mode: mode as Mode, left: left === -1 ? Number.POSITIVE_INFINITY : left }
+}
+
+/**
+ * Sets the mode for the caches of a namespace, and tells all processes that listen, of other namespaces as well, to look.
+ * @param ms how long it holds; with `cache`, what was set ends
+ * @returns how many processes were told; `null` if the user has no right to know who listens
+ */
+export async function setFleetMode(
+  client: RedisPort,
+  namespace: string,
+  { mode, ms }: { readonly mode: Mode; readonly ms: number },
+): Promise<number | null> {
+  const key = modeKey(namespace)
+  await (mode === 'cache' ? client.call('del', key, []) : client.call('set', key, [mode, 'PX', Math.ceil(ms)]))
+  const inboxes = new Set<string>()
+  try {
+    for (const server of client.nodes()) {
+      const listening = (await server.call('pubsub', ['CHANNELS', `${inboxPrefix}*`])) as unknown[]
+      for (const inbox of listening) inboxes.add(String(inbox))
+    }
+    const token = tokens()
+    await Promise.all([...inboxes].map((inbox) => client.call('publish', null, [inbox, `m${token()}`])))
+  } catch (error) {
+    if (client.isReply(error)) return null
+    throw error
+  }
+  return inboxes.size
+}
