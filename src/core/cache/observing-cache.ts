@@ -1,12 +1,14 @@
 import { answerOf } from '../codec/error-answer.ts'
 import { errorForCallers } from '../codec/load-failures.ts'
 import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
-import { ignoreRejection } from '../errors.ts'
+import { CacheError, ignoreRejection, isError } from '../errors.ts'
 import { unstoredFacts } from '../entry/freshness.ts'
+import { always } from '../flight/answer.ts'
 import { runLoader, type LoadContext, type LoadRun, type Loader } from '../flight/loader.ts'
 import { Loss } from '../flight/loss.ts'
 import type { CallOptions, PeekOptions, SetOptions, ValueOptions } from '../options/options.ts'
 import { Deadlines } from '../time/deadlines.ts'
+import { LeadQuestion, type Begun } from './begin.ts'
 import type { Loaded, Peeked } from './cache.ts'
 import { FleetCache } from './fleet-cache.ts'
 import { Sibling } from './sibling.ts'
@@ -30,6 +32,30 @@ export class ObservingCache extends FleetCache {
     ...call: Call<T, S>
   ): Promise<Loaded<Given<S, T>>> {
     return { value: await this.#ask('getOrLoad', ...call), ...unstoredFacts }
+  }
+
+  /** Always leads. */
+  override async begin<T = unknown, S extends MaybeSchema = undefined>(
+    key: string,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Begun<Given<S, T>, S extends undefined ? T : Taken<S>>> {
+    const question = new LeadQuestion(
+      () => true,
+      () => undefined,
+    )
+    const end = { value: null, currentAsOf: always, freshUntil: always, token: '', facts: unstoredFacts }
+    const ask = (): Promise<never> => {
+      const ended = this.#ask('getOrLoad', key, question.loader, options)
+      ended.then(
+        () => question.ended({ state: 'value', ...end }),
+        (error: unknown) => {
+          const isOwn = isError(error) && error instanceof CacheError
+          question.ended(isOwn ? { state: 'failed', error, currentAsOf: always } : { state: 'pass' })
+        },
+      )
+      return ended as Promise<never>
+    }
+    return (await question.answer(ask)) as Begun<never, never>
   }
 
   override refresh<T extends Taken<S>, S extends MaybeSchema>(...call: Call<T, S>): Promise<Given<S, T>> {
