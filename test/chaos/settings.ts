@@ -53,6 +53,7 @@ const traffic = {
   tagInvalidations: 0,
   tags: 0,
   limit: 0,
+  halves: 0,
 } as const
 
 /** What every scenario begins with. */

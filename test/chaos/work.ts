@@ -48,6 +48,8 @@ export interface Work {
   readonly tags: number
   /** How many loads the source of all allows at a time in the whole fleet; 0 for no limit. */
   readonly limit: number
+  /** How many calls are of loads in two halves: who leads does what a loader would, and one that hangs never calls. */
+  readonly halves: number
 }
 
 /**

@@ -211,25 +211,48 @@ async function ask(key) {
     tags: tagsOf(key),
   }
   const plan = planOf(key)
-  const { ttl, grace, waitTimeout: within = otherwise.waitTimeout } = options
+  const { ttl, grace, waitTimeout = otherwise.waitTimeout } = options
+  const inHalves = work.halves > 0 && random.next() < work.halves
+  // A leader loads for itself when it has waited.
+  const within = waitTimeout + (inHalves ? (work.hardTimeout ?? 30_000) : 0)
+  const its = { ...plan, ttl, grace }
   note({ what: 'call', at: now(), process: processIndex, call, key, within, grace })
-  const answered = cache
-    .getOrLoad(key, (context) => load(context, call, { ...plan, ttl, grace }), options)
-    .then(
-      (value) => {
-        const { key: ofKey, by } = value ?? {}
-        note({ what: 'answer', at: now(), process: processIndex, call, value: { key: ofKey, by } })
-        return value
-      },
-      (error) => {
-        const told =
-          loadFailure(error) === undefined
-            ? { error: error.code ?? String(error) }
-            : { error: 'LOAD_FAILED', by: error.message }
-        note({ what: 'answer', at: now(), process: processIndex, call, ...told })
-      },
-    )
+  const asked = inHalves
+    ? begin(key, call, its, options)
+    : cache.getOrLoad(key, (context) => load(context, call, its), options)
+  const answered = asked.then(
+    (value) => {
+      const { key: ofKey, by } = value ?? {}
+      note({ what: 'answer', at: now(), process: processIndex, call, value: { key: ofKey, by } })
+      return value
+    },
+    (error) => {
+      const told =
+        loadFailure(error) === undefined
+          ? { error: error.code ?? String(error) }
+          : { error: 'LOAD_FAILED', by: error.message }
+      note({ what: 'answer', at: now(), process: processIndex, call, ...told })
+    },
+  )
   return await kept(answered)
+}
+
+/**
+ * The same in two halves. A leader that hangs never calls.
+ * @param {string} key
+ * @param {string} call
+ * @param {Parameters<typeof load>[2]} plan
+ * @param {import('../../src/index.ts').CallOptions} options
+ * @returns {Promise<any>}
+ */
+async function begin(key, call, plan, options) {
+  const begun = await cache.begin(key, options)
+  if (begun.state !== 'lead') return begun.value
+  const { signal, fence } = begun
+  const late = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+  const made = await Promise.race([load({ key, signal, fence, doNotStore: () => {} }, call, plan), late])
+  await begun.fill(made)
+  return made
 }
 
 /**
@@ -256,7 +279,7 @@ function planOf(key) {
 
 /**
  * The loader. It notes its beginning before anything else and its end after everything else.
- * @param {LoadContext} context
+ * @param {Pick<LoadContext, 'key' | 'signal' | 'fence' | 'doNotStore'>} context
  * @param {string} call
  * @param {ReturnType<typeof planOf> & { ttl: number, grace: number }} plan
  */
@@ -268,7 +291,12 @@ function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, more
   note({ what: 'load', at, ...ofLoad, call, key, fence: fence === null ? null : String(fence), ttl, grace, ...why })
   flush()
   signal.addEventListener('abort', () => note({ what: 'lost', at: now(), ...ofLoad, code: signal.reason.code }))
+  let isOver = false
+  // Then everybody leads.
+  if (work.halves > 0) signal.addEventListener('abort', () => signal.reason.code === 'LOAD_TIMEOUT' && ended('pass'))
   const ended = (/** @type {'value' | 'error' | 'pass'} */ ends) => {
+    if (isOver) return
+    isOver = true
     note({ what: 'loaded', at: now(), ...ofLoad, ends })
     flush()
   }

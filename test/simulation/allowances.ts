@@ -11,7 +11,7 @@ export function allowancesOf(schedule: Schedule): Allowances {
   return {
     // Each of them must have its reason: see answers.ts.
     errors: (
-      'CIRCULAR_LOAD CLOSED KEPT LEFT LOAD_TIMEOUT NOTHING OVERLOADED STORE_UNAVAILABLE ' +
+      'CIRCULAR_LOAD CLOSED KEPT LEADS LEFT LOAD_TIMEOUT NOTHING OVERLOADED STORE_UNAVAILABLE ' +
       'VALUE_NOT_SERIALIZABLE WAIT_TIMEOUT'
     ).split(' '),
     overlap: (forgets ? missed : 0) + instant,

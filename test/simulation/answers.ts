@@ -22,6 +22,7 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, ba
     const reasons: Record<string, () => boolean> = {
       LOAD_FAILED: () => true,
       NOTHING: () => asked.peek,
+      LEADS: () => [...history.loads.values()].some((load) => load.call === call.call),
       LEFT: () => asked.leaves !== null && took >= asked.leaves - instant && took <= asked.leaves + stood + instant,
       // A caller who has all the time in the world must get more than that; a loader waits for another process for half of
       // its time, and then loads, once what its own process has under way has ended, if that was voided, too.

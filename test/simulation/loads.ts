@@ -26,10 +26,17 @@ export function noLoadForNothing(facts: Facts): string[] {
   })
 }
 
+/** Whether a load ended with "do not store". */
+function isPassed({ load, lostFor }: Load, notes: Notes): boolean {
+  const { ends, leads } = notes.loading.get(load)?.plan ?? {}
+  return ends === 'pass' || (leads === true && lostFor === 'LOAD_TIMEOUT')
+}
+
 /** How long what came of a load holds, and by which rule. */
 function outcomeOf({ load, ends, lostAt, loadedAt, lostFor }: Load, notes: Notes): { rule: number; holds: number } {
   const { plan, ttl = 0, failureCooldown = 0 } = notes.loading.get(load) ?? {}
-  if (lostFor === 'LOAD_TIMEOUT') return { rule: 5, holds: failureCooldown }
+  if (lostFor === 'LOAD_TIMEOUT')
+    return plan?.leads === true ? { rule: 11, holds: 1_000 } : { rule: 5, holds: failureCooldown }
   if (lostAt < loadedAt) return { rule: 1, holds: 0 }
   if (ends === 'error' || plan?.ends === 'unfit') return { rule: 5, holds: failureCooldown }
   return ends === 'pass' ? { rule: 11, holds: 1_000 } : { rule: 1, holds: ttl }
@@ -104,9 +111,7 @@ export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Fa
     // It may have waited for its permit since then.
     const since = schedule.limits === null ? at : asked
     if (fence !== null || hit(process, since)) return []
-    const passed = loads.some(
-      (other) => other.key === key && other.at < at && notes.loading.get(other.load)?.plan.ends === 'pass',
-    )
+    const passed = loads.some((other) => other.key === key && other.at < at && isPassed(other, notes))
     const nested = notes.asked.get(load.call)?.by != null
     const writes = [...history.writes.values()].filter(
       (write) => write.key === key && write.at < at && write.writtenAt > asked,

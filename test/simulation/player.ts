@@ -1,4 +1,12 @@
-import { CacheError, loadFailure, type Cache, type CallOptions, type SetOptions } from '../../src/index.ts'
+import {
+  CacheError,
+  loadFailure,
+  type Cache,
+  type CallOptions,
+  type Duration,
+  type Lead,
+  type SetOptions,
+} from '../../src/index.ts'
 import type { LoadContext } from '../../src/core/flight/loader.ts'
 import { refinePlan, type CachePlan } from '../../src/core/options/plan.ts'
 import type { Happening, Made } from '../support/history.ts'
@@ -108,9 +116,12 @@ export class Player implements Notes {
     this.asked.set(call, { options, by, peek: false, leaves })
     return await this.#answer(member, call, key, plan.waitTimeout, () => {
       const load = (context: LoadContext): unknown => this.#load(member, call, key, loader, context, options)
-      if (leaves === null) return member.cache.getOrLoad(key, load, options)
+      // The error of a leader has the tags that it asked with.
+      const tags = this.#tagged ? { tags: [key] } : {}
+      const asked = loader.leads === true ? begin(member.cache, load, tags) : getOrLoad(member.cache, load)
+      if (leaves === null) return asked(key, options)
       const controller = new AbortController()
-      const answer = member.cache.getOrLoad(key, load, { ...options, signal: controller.signal })
+      const answer = asked(key, { ...options, signal: controller.signal })
       void member.pause(leaves).then(() => controller.abort(new Left('had enough')))
       return answer
     })
@@ -189,9 +200,12 @@ export class Player implements Notes {
       key,
       fence: fence === null ? null : String(fence),
     })
-    signal.addEventListener('abort', () => {
+    const lost = (): void => {
       this.happenings.push({ what: 'lost', at: this.at(), process, load, code: codeOf(signal.reason) })
-    })
+    }
+    // A leader may be told so when its lease is gone.
+    if (signal.aborted) lost()
+    else signal.addEventListener('abort', lost)
     const ends = (how: 'value' | 'error' | 'pass'): void =>
       void this.happenings.push({ what: 'loaded', at: this.at(), process, load, ends: how })
     // Before it can throw, so that its error has the tag as well.
@@ -219,7 +233,8 @@ export class Player implements Notes {
   async #run(member: Member, load: string, plan: LoaderPlan, { signal }: LoadContext): Promise<void> {
     const { takes, nested, heeds = false } = plan
     const aborted = new Promise<never>((_, reject) => {
-      if (heeds) signal.addEventListener('abort', () => reject(signal.reason as Error))
+      if (heeds && signal.aborted) reject(signal.reason as Error)
+      else if (heeds) signal.addEventListener('abort', () => reject(signal.reason as Error))
     })
     aborted.catch(() => undefined)
     if (takes > 0) await Promise.race([member.pause(takes), aborted])
@@ -278,6 +293,45 @@ export class Player implements Notes {
 
   #id({ number }: Member, of: string): string {
     return `${number}.${of}${++this.#count}`
+  }
+}
+
+/** How a caller asks. */
+type Asking = (key: string, options: CallOptions) => Promise<unknown>
+
+function getOrLoad(cache: Cache, load: (context: LoadContext) => unknown): Asking {
+  return (key, options) => cache.getOrLoad(key, load, options)
+}
+
+/** In two halves: a leader is told so at once, and then does what a loader would. */
+function begin(cache: Cache, load: (context: LoadContext) => unknown, tags: CallOptions): Asking {
+  return async (key, options) => {
+    const begun = await cache.begin(key, { ...options, ...tags })
+    if (begun.state !== 'lead') return begun.value
+    void lead(begun, load)
+    throw Object.assign(new Error('It leads'), { code: 'LEADS' })
+  }
+}
+
+async function lead(its: Lead<unknown>, load: (context: LoadContext) => unknown): Promise<void> {
+  const { key, signal, fence, stale } = its
+  const said: { ttl?: Duration; tags?: readonly string[] } = {}
+  let skips = false
+  const context = {
+    key,
+    signal,
+    fence,
+    stale,
+    ttl: (ttl: Duration) => void (said.ttl = ttl),
+    tags: (...tags: string[]) => void (said.tags = tags),
+    doNotStore: () => void (skips = true),
+  } as LoadContext
+  try {
+    const made = await load(context)
+    if (skips) its.skip()
+    else await its.fill(made, said)
+  } catch (error) {
+    await its.fail(error)
   }
 }
 

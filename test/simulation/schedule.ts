@@ -11,6 +11,8 @@ export interface LoaderPlan {
   readonly ttl?: number
   /** Whether it ends when its signal is aborted. */
   readonly heeds?: boolean
+  /** Whether it is a leader: the load is in two halves, and one that hangs never calls. */
+  readonly leads?: boolean
   /** What it asks the cache for meanwhile. */
   readonly nested?: { readonly key: string; readonly loader: LoaderPlan; readonly options: CallOptions }
 }
@@ -143,7 +145,10 @@ export function scheduleOf(seed: number): Schedule {
   const tagged = new Random(seed, 'tags').percent(30)
   const scene = { processes, keys, length, longest, circles: random.percent(10), hangs: true, closes: true, tagged }
   // As that option.
-  const some = someSoft(operationsOf(random, scene, random.between(3, 60)), new Random(seed, 'soft'))
+  const some = someBegun(
+    someSoft(operationsOf(random, scene, random.between(3, 60)), new Random(seed, 'soft')),
+    new Random(seed, 'begin'),
+  )
   // As that option.
   const apart = new Random(seed, 'source')
   const limits = apart.percent(25) ? limitsOf(apart) : null
@@ -199,6 +204,16 @@ export function operationsOf(random: Random, scene: Scene, many: number): Operat
 export function someSoft(operations: readonly Operation[], random: Random): Operation[] {
   return operations.map((operation) =>
     operation.what === 'invalidate' ? { ...operation, soft: random.percent(40) } : operation,
+  )
+}
+
+/** The same, in half of all schedules with some of the loads in two halves: those that ask for nothing meanwhile. */
+export function someBegun(operations: readonly Operation[], random: Random): Operation[] {
+  const many = random.pick(0, 30, 100)
+  return operations.map((operation) =>
+    operation.what === 'ask' && operation.loader.nested === undefined && random.percent(many)
+      ? { ...operation, loader: { ...operation.loader, leads: true } }
+      : operation,
   )
 }
 

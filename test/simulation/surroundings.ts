@@ -87,7 +87,9 @@ export function some(loader: LoaderPlan, ends: LoaderPlan['ends']): boolean {
 
 /** Whether a loader, or one within it, may bring what is not stored, which each loads for itself. */
 export function mayBeUnstored(loader: LoaderPlan, { options }: Schedule): boolean {
-  return some(loader, 'pass') || (some(loader, 'unfit') && options.unstorable === 'pass')
+  // A leader that is too slow lets everybody lead.
+  const isTooSlow = loader.leads === true && (loader.ends === 'hang' || loader.takes >= options.hardTimeout)
+  return isTooSlow || some(loader, 'pass') || (some(loader, 'unfit') && options.unstorable === 'pass')
 }
 
 /** Whether loaders of this schedule may wait for each other in a circle. */

@@ -4,6 +4,7 @@ import type { Explanation, HeldLease } from './explain.ts'
 import type { Mode } from '../contract/store.ts'
 import type { AnswerFacts } from '../entry/freshness.ts'
 import type { LoadContext, Loader } from '../flight/loader.ts'
+import type { Begun } from './begin.ts'
 import type { BatchLoader } from './many.ts'
 import type {
   CallOptions,
@@ -182,6 +183,25 @@ export interface Cache extends AsyncDisposable {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>>
+
+  /**
+   * As `getOrLoadEntry`, for a load in two halves: where that would run a loader, the caller is given the lead, and loads
+   * the value itself. Everybody else in the fleet waits for it, or is served the stale value, until it calls `fill`,
+   * `fail` or `skip`. A leader that calls none of them is skipped after `hardTimeout`; if its process dies, another
+   * caller leads. There is no `refreshAhead`.
+   * @param options as for `getOrLoad`; `signal` ends the wait, and not a lead
+   * @returns the value and what is known of it, or the lead with `state: 'lead'`
+   * @throws as `getOrLoad`
+   * @example
+   * const begun = await cache.begin<Product>('product:7')
+   * if (begun.state !== 'lead') return begun.value
+   * const product = await db.product(7) // in try, with begun.fail(error) in catch
+   * await begun.fill(product, { ttl: '5m' })
+   */
+  begin<T = unknown, S extends MaybeSchema = undefined>(
+    key: string,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Begun<Given<S, T>, S extends undefined ? T : Taken<S>>>
 
   /**
    * Wraps a function: the result has the same signature and caches. Its callers are thrown the errors of `fn`.

@@ -4,7 +4,7 @@
  * Reading order: cache.ts (the public interface), fleet-cache.ts (near hits; what a call asks for), then the flights of
  * core/flight; writes.ts (set and invalidate), assembly.ts (how the parts fit together). Then the extras: many.ts,
  * wrap.ts, explain.ts, sibling.ts (a cache for responses beside a cache of the user), rehearsal.ts (`mode: 'observe'`)
- * and open-cache.ts (how a cache is opened).
+ * shown.ts (what calls return), begin.ts (a load in two halves) and open-cache.ts.
  */
 import type { DefinedBy, Definition, KeyMaker, Loaded, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { currentLoad } from '../flight/circular-load.ts'
@@ -19,8 +19,8 @@ import { ledToCaller } from '../codec/load-failures.ts'
 import { Caller } from '../flight/caller.ts'
 import { checkLoader, type Loader } from '../flight/loader.ts'
 import { migrating } from '../flight/migration.ts'
-import type { ReadResult } from '../flight/reads.ts'
-import { freshnessOf } from '../entry/freshness.ts'
+import type { AnswerFacts } from '../entry/freshness.ts'
+import { LeadQuestion, type Begun } from './begin.ts'
 import { loadTogether, type BatchLoader } from './many.ts'
 import type { Near } from '../near/near.ts'
 import type {
@@ -33,8 +33,10 @@ import type {
   ValueOptions,
   VersionOptions,
 } from '../options/options.ts'
-import { CallPlans } from '../options/call-plans.ts'
+import type { ReadResult } from '../flight/reads.ts'
+import { CallPlans, type Verb } from '../options/call-plans.ts'
 import { checkedMode, closeTimeout, expiryOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
+import { loadedOf, peeked } from './shown.ts'
 import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
 import type { Invalidation, Mode, Store } from '../contract/store.ts'
 import type { CacheStats } from '../observe/counters.ts'
@@ -111,13 +113,21 @@ export class FleetCache implements Elder {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Loaded<Given<S, T>>> {
-    const caller = this.#caller('getOrLoad', key, loader, options)
-    caller.wantsFacts = true
-    const { tags, ...entry } = (await this.#ask(caller)) as Loaded<Given<S, T>>
-    const { keyspace } = this.#parts
-    // Without those that this library has added: of prefixes, and of versions.
-    const own = tags.map((tag) => keyspace.describeTag(tag)).filter(({ by }) => by === 'tag')
-    return { ...entry, tags: own.map(({ name }) => name) }
+    return await this.#askForEntry(this.#caller('getOrLoad', key, loader, options))
+  }
+
+  async begin<T = unknown, S extends MaybeSchema = undefined>(
+    key: string,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<Begun<Given<S, T>, S extends undefined ? T : Taken<S>>> {
+    const { callers, events, clock } = this.#parts
+    const question = new LeadQuestion(
+      () => this.mode === 'observe' || callers.lead(caller),
+      (error) => events.emit('failure', { key, error, duration: clock.now() - caller.askedAtMs }),
+    )
+    const caller = this.#caller('begin', key, question.loader, options)
+    caller.beginning = question
+    return (await question.answer(() => this.#askForEntry(caller))) as Begun<Given<S, T>, never>
   }
 
   async refresh<T extends Taken<S>, S extends MaybeSchema = undefined>(
@@ -299,8 +309,13 @@ export class FleetCache implements Elder {
     return this.mode === 'observe' && rehearsal !== undefined ? rehearsal.ask(caller) : callers.ask(caller, read)
   }
 
+  async #askForEntry<T>(caller: Caller): Promise<Loaded<T>> {
+    caller.wantsFacts = true
+    return loadedOf((await this.#ask(caller)) as AnswerFacts & { value: T }, this.#parts.keyspace)
+  }
+
   /** The caller of a checked call. */
-  #caller<T>(who: 'getOrLoad' | 'refresh', key: string, loader: Loader<T>, options?: CallOptions): Caller {
+  #caller<T>(who: Verb, key: string, loader: Loader<T>, options?: CallOptions): Caller {
     checkKey(key)
     checkLoader(key, loader)
     const call = this.#plans.planOf(options, who)
@@ -339,17 +354,4 @@ export class FleetCache implements Elder {
   #checkOpen(key?: string): void {
     if (!this.#isOpen) throw closedError(key)
   }
-}
-
-/**
- * The answer of `peek` for a read; the `ttl` of a stale value is below zero.
- * @param grace the grace of the cache, in milliseconds
- * @throws what the loader threw, if that is the answer
- */
-function peeked<T>(found: ReadResult, grace: number): Peeked<T> {
-  if (!('value' in found)) return { state: 'missing' }
-  const { entry, value } = found
-  const state = freshnessOf(entry, grace)
-  if (state === 'expired') return { state: 'missing' }
-  return { state, value: answerOf(value) as T, age: entry.age, ttl: entry.freshFor }
 }

@@ -1,7 +1,8 @@
 import { answerOf } from '../codec/error-answer.ts'
 import { errorForCallers } from '../codec/load-failures.ts'
-import { ignoreRejection } from '../errors.ts'
+import { CacheError, ignoreRejection, isError } from '../errors.ts'
 import { unstoredFacts } from '../entry/freshness.ts'
+import { always, type Answer } from '../flight/answer.ts'
 import { Caller } from '../flight/caller.ts'
 import { runLoader, type LoadContext, type LoadRun } from '../flight/loader.ts'
 import { Loss } from '../flight/loss.ts'
@@ -39,6 +40,7 @@ export class Rehearsal {
     const node = { key, cache: this, parent, waitsFor: new Set<never>(), running: true, permit: null }
     const its = { key, loader, plan, tags, node, clock, deadlines }
     const loaded = runLoader({ ...its, fence: null, stale: null, permit: null, loss: new Loss() })
+    if (caller.beginning !== null) void loaded.then((ended) => caller.beginning?.ended(endOfLead(ended)))
     // Placeholders pass no schema.
     const call = { plan: { ...plan, schema: null, migrate: [] }, tags, signal: undefined }
     const repeated = (context: LoadContext): Promise<unknown> => repeat(loaded, context)
@@ -94,6 +96,14 @@ async function repeat(loaded: Promise<LoadRun>, context: LoadContext): Promise<u
     context.tags(...ended.tags)
   }
   return placeholderOf(valueOf(ended))
+}
+
+/** What a leader is told of its load, whose value is stored nowhere. */
+function endOfLead(ended: LoadRun): Answer {
+  const end = { currentAsOf: always, freshUntil: always, token: '', facts: unstoredFacts }
+  if (ended.state === 'value') return { state: 'value', value: null, ...end }
+  const isOwn = ended.state !== 'pass' && isError(ended.error) && ended.error instanceof CacheError
+  return isOwn ? { state: 'failed', error: ended.error, currentAsOf: always } : { state: 'pass' }
 }
 
 /** `null` and `undefined` stay themselves, because they may have their own ttls. */

@@ -4,8 +4,8 @@ import { freshnessOf } from '../entry/freshness.ts'
 import type { CallPlan } from '../options/call-plans.ts'
 import type { Plan } from '../options/plan.ts'
 import type { CausalTime, Clock } from '../time/clock.ts'
-import { clockTolerance } from './answer.ts'
-import type { Moment } from './key-flight.ts'
+import { clockTolerance, type Answer } from './answer.ts'
+import type { Moment, WaitEnd } from './key-flight.ts'
 import type { Loader } from './loader.ts'
 import type { FoundEntry, ReadResult } from './reads.ts'
 
@@ -28,6 +28,12 @@ export interface Past {
 
 const newcomer: Past = { flights: 0, voided: 0, awaited: null }
 
+/** What a caller has for whom "you lead" is an answer: its loader is entered to tell it so. */
+export interface Beginning {
+  /** Receives the end of each flight that was started for the caller. */
+  ended(answer: Answer): void
+}
+
 /** A caller that has no answer yet: its question, and what it has seen of its key. */
 export class Caller {
   readonly key: string
@@ -43,6 +49,8 @@ export class Caller {
   wantsFacts = false
   /** The call for many keys that it is part of. */
   batch: object | null = null
+  /** Set for a caller that may be told to lead. */
+  beginning: Beginning | null = null
   /** What it has read last; `null` before. */
   read: ReadResult | null = null
   past: Past = newcomer
@@ -85,6 +93,11 @@ export class Caller {
 
   get signal(): AbortSignal | undefined {
     return this.#call.signal
+  }
+
+  /** Whether its loader must not be entered any more: there is nobody to lead. */
+  get cannotLead(): boolean {
+    return this.beginning !== null && this.state === 'over'
   }
 
   /** The value that a load for it would replace; `null` if it has found none. */
@@ -149,6 +162,19 @@ export class Caller {
     this.moment = null
     this.onLeave?.()
   }
+}
+
+/** Callers of one key that read in the same tick and want the same: all but the first of them wait as one. */
+export interface Crowd {
+  readonly lead: Caller
+  size: number
+  readonly ended: Promise<CrowdEnd>
+}
+
+/** The read of a crowd, and the end of its wait; `null` if the read was enough. */
+export interface CrowdEnd {
+  readonly read: ReadResult
+  readonly wait: { readonly moment: Moment | null; readonly end: WaitEnd } | null
 }
 
 function staleOf({ entry, value }: FoundEntry): Stale {

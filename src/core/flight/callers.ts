@@ -18,7 +18,7 @@ import { factsOf, unstoredFacts, type AnswerFacts } from '../entry/freshness.ts'
 import { askedBefore, clockTolerance } from './answer.ts'
 import { Answers } from './answers.ts'
 import { bounded, settled } from './bounded.ts'
-import type { Caller } from './caller.ts'
+import type { Caller, Crowd, CrowdEnd } from './caller.ts'
 import { circleAbove, circleThrough, waitNested, type LoadNode } from './circular-load.ts'
 import type { KeyFlight, Moment, WaitEnd } from './key-flight.ts'
 import type { Flights } from './flights.ts'
@@ -33,19 +33,6 @@ const mostVoidedSlowly = 2
 
 /** A timer may ring this much too early, in milliseconds. */
 const early = 1
-
-/** Callers of one key that read in the same tick and want the same: all but the first of them wait as one. */
-export interface Crowd {
-  readonly lead: Caller
-  size: number
-  readonly ended: Promise<CrowdEnd>
-}
-
-/** The read of a crowd, and the end of its wait; `null` if the read was enough. */
-interface CrowdEnd {
-  readonly read: ReadResult
-  readonly wait: { readonly moment: Moment | null; readonly end: WaitEnd } | null
-}
 
 /** The callers of one cache, each from its question to its answer. */
 export class Callers {
@@ -98,6 +85,14 @@ export class Callers {
     return this.#reads.readMany(keys, { plan, tags, until: askedAtMs + plan.waitTimeout - this.#commandTimeout }, found)
   }
 
+  /** Takes leave of a caller that is told to lead; returns `false` if it has left before. */
+  lead(caller: Caller): boolean {
+    if (caller.state === 'over') return false
+    caller.leave()
+    this.#done(caller)
+    return true
+  }
+
   /** Whether no caller waits for an answer. */
   get areIdle(): boolean {
     return this.#open === 0
@@ -143,7 +138,8 @@ export class Callers {
    * one that may want something else than the others: a refresh, a loader, one with a signal, a trace or a past.
    */
   #crowdFor(caller: Caller, read: SharedRead): Crowd | null {
-    const isPlain = caller.refresh === null && caller.parent === null && caller.past.flights === 0
+    const isOrdinary = caller.refresh === null && caller.beginning === null
+    const isPlain = isOrdinary && caller.parent === null && caller.past.flights === 0
     if (read.readers === 1 || !isPlain || !this.#hasTimeToRead(caller) || this.#parts.tracing.isFollowed) return null
     if (read.crowd !== null) return read.crowd.lead.plan === caller.plan ? read.crowd : null
     const crowd: Crowd = { lead: caller, size: 0, ended: read.found.then((found) => this.#seekTogether(crowd, found)) }
@@ -189,8 +185,9 @@ export class Callers {
     const now = this.#parts.clock.now()
     const stale = caller.staleAt(now)
     if (stale !== null && caller.isSoftOver(now)) {
-      this.#flights.refresh(caller, caller.existing)
-      return this.#giveStale(caller, stale)
+      const flight = this.#flights.refresh(caller, caller.existing)
+      if (caller.beginning === null || flight === null) return this.#giveStale(caller, stale)
+      return flight.joinToLead(caller, caller.waitsUntil(this.#parts.clock)).then((end) => this.#take(caller, end))
     }
     const awaited = caller.awaitedIn(read, now)
     return awaited === null

@@ -28,9 +28,9 @@ export class Flights {
     return this.#launch(lead, existing, false)
   }
 
-  /** Refreshes a stored value in the background, unless the key has a flight, or its source rests. */
-  refresh(caller: Caller, existing: Existing | null): void {
-    if (!this.#isBusy(caller.key)) this.#launch(caller, existing, true)
+  /** Refreshes a stored value in the background; `null` if the key has a flight, or its source rests. */
+  refresh(caller: Caller, existing: Existing | null): LeasedFlight | null {
+    return this.#isBusy(caller.key) ? null : this.#launch(caller, existing, true)
   }
 
   /** Refreshes a fresh value in the background, if that is due. */
@@ -38,7 +38,8 @@ export class Flights {
     const { key, plan } = caller
     const { clock, events } = this.#parts
     if (plan.refreshAhead === null || !isRefreshDue(entry, plan.refreshAhead, 1 - drawRandom(clock))) return
-    if (this.#isBusy(key)) return
+    // A caller that may lead has its answer.
+    if (caller.beginning !== null || this.#isBusy(key)) return
     events.emit('refreshAhead', { key })
     const { token, age, validators } = entry
     this.refresh(caller, { token, value: { value, age, ...validators }, replace: true })

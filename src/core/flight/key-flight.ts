@@ -83,6 +83,7 @@ export abstract class KeyFlight implements LoadNode {
     return this.fly().then((answer) => {
       if (answer.state === 'value') this.parts.near?.freezeLoaded(answer.value)
       ended(answer)
+      this.lead.beginning?.ended(answer)
       this.state = 'over'
       this.#end(answer)
     })

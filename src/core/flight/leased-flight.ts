@@ -6,7 +6,7 @@ import type { CausalTime } from '../time/clock.ts'
 import { factsOf } from '../entry/freshness.ts'
 import type { Answer } from './answer.ts'
 import type { Caller, Existing } from './caller.ts'
-import { KeyFlight } from './key-flight.ts'
+import { KeyFlight, type WaitEnd } from './key-flight.ts'
 import { loadWithLease } from './leased-load.ts'
 import { Loss } from './loss.ts'
 import type { FlightParts } from './parts.ts'
@@ -35,6 +35,8 @@ export class LeasedFlight extends KeyFlight {
   /** Why the flight was given up. */
   givenUp: CacheError | null = null
   declare protected readonly trace: FlightTrace
+  /** Called when another process turns out to load. */
+  #onWait: (() => void) | null = null
   /** The token of a value that is of no use here, and that of the load that it waits for. */
   #unwanted: string | undefined
   #awaited: string | undefined
@@ -50,6 +52,17 @@ export class LeasedFlight extends KeyFlight {
     // Replace the value even if the store calls it fresh: it is of no use here, its tags have ended its ttl, or it is
     // refreshed ahead of its end.
     this.#unwanted = existing !== null && (existing.value === null || existing.replace) ? existing.token : undefined
+  }
+
+  /** As `join`, for a caller that waits to lead, and not for a value: it is late as soon as another process loads. */
+  joinToLead(caller: Caller, until: number): Promise<WaitEnd> {
+    const othersLead = new Promise<WaitEnd>((resolve) => {
+      this.#onWait = () => {
+        caller.moment?.leave()
+        resolve({ state: 'late' })
+      }
+    })
+    return Promise.race([this.join(caller, until), othersLead])
   }
 
   protected async fly(): Promise<Answer> {
@@ -120,7 +133,7 @@ export class LeasedFlight extends KeyFlight {
 
   /** Whether its load is still of use. */
   get isWanted(): boolean {
-    return this.callers > 0 || this.isRefresh
+    return (this.callers > 0 || this.isRefresh) && !this.lead.cannotLead
   }
 
   /** Whether to end after so many voided loads, because callers load without a lease after some, or half of their time. */
@@ -195,6 +208,7 @@ export class LeasedFlight extends KeyFlight {
     this.#awaited = claim.token
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
+    this.#onWait?.()
     this.waitingSince ??= clock.now()
     this.hasStale ||= claim.stale !== null
     const outcome = await awaitOutcome(claim, { asked, clock, loss: this.loss, isWanted: () => this.callers > 0 })

@@ -62,6 +62,10 @@ class LeasedLoad {
       }
       this.#flight.permit = entrance
     }
+    if (this.#flight.lead.cannotLead) {
+      watch.end()
+      return await this.#stayOut('unwanted')
+    }
     const replaced = this.#begin()
     const beganAt = this.#parts.causalNow()
     const loaded = await this.#runLoader(replaced)
@@ -168,7 +172,8 @@ class LeasedLoad {
     const { clock, hardDeadlines: deadlines } = this.#parts
     const { fence } = this.#lease
     const { permit } = this.#flight
-    const load = { key, loader, plan, tags, clock, deadlines, node: this.#flight, fence, stale, loss, permit }
+    const isLead = lead.beginning !== null
+    const load = { key, loader, plan, tags, clock, deadlines, node: this.#flight, fence, stale, loss, permit, isLead }
     return this.#trace.run(() => runLoader(load))
   }
 

@@ -110,6 +110,8 @@ interface RunnableLoad {
   readonly loss: Loss
   /** The right to run now; given back when the loader has settled. */
   readonly permit: Permit | null
+  /** Whether the loader only tells a caller to lead: if that is too slow, nobody else is to wait. */
+  readonly isLead?: boolean
 }
 
 /** The loader's statements about its result. */
@@ -243,7 +245,8 @@ class LoaderRun implements Due {
     const { key, plan } = this.#load
     const message = `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`
     const error = new CacheError('LOAD_TIMEOUT', message, { key })
-    this.#end({ state: 'failed', error, cooldown: plan.failureCooldown, tags: this.#context.said.tags })
+    if (this.#load.isLead === true) this.#end({ state: 'pass', value: undefined, passFor: defaultPassFor })
+    else this.#end({ state: 'failed', error, cooldown: plan.failureCooldown, tags: this.#context.said.tags })
     this.#context.abort(error)
     this.#permit?.source.ended(plan.hardTimeout, error)
     // The loader still loads. A source that never answers must not keep its permits for ever.

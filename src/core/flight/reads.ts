@@ -3,7 +3,7 @@ import { isSameKind, type Kind } from '../codec/schema.ts'
 import { decodeEntry } from '../codec/payload.ts'
 import type { CacheError } from '../errors.ts'
 import type { Entry } from '../contract/store.ts'
-import type { Crowd } from './callers.ts'
+import type { Crowd } from './caller.ts'
 import type { FlightParts } from './parts.ts'
 
 /**

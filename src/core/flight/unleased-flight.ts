@@ -71,6 +71,7 @@ export class UnleasedFlight extends KeyFlight {
 
   /** Its load may begin. */
   begin(): void {
+    if (this.lead.cannotLead) return this.refuse({ state: 'again' })
     this.state = 'loading'
     this.currentAsOf = this.parts.causalNow()
     this.#take(null)
@@ -107,7 +108,8 @@ export class UnleasedFlight extends KeyFlight {
     // A cache that is switched off keeps no copies.
     const expected = modes.current === 'cache' ? (spare?.expectAlone(key) ?? null) : null
     const trace = tracing.begin('load', key)
-    const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss, permit: this.permit }
+    const isLead = lead.beginning !== null
+    const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss, permit: this.permit, isLead }
     const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, deadlines, ...own }))
     const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
     const isRefused = kept instanceof CacheError && plan.unstorable === 'throw'

@@ -15,6 +15,9 @@ export interface CallPlan {
   readonly signal: AbortSignal | undefined
 }
 
+/** The methods that take the options of a call. */
+export type Verb = 'getOrLoad' | 'refresh' | 'begin'
+
 /** The options of an earlier call, without `tags` and `signal`. */
 interface KnownOptions {
   readonly names: readonly string[]
@@ -45,7 +48,7 @@ export class CallPlans {
    * The plan of a call: its options over those of the cache.
    * @throws TypeError for an unknown option or a wrong value
    */
-  planOf(options: CallOptions | undefined, who: 'getOrLoad' | 'refresh'): CallPlan {
+  planOf(options: CallOptions | undefined, who: Verb): CallPlan {
     if (options === undefined) return this.#plain
     const call = this.#find(options) ?? this.#private.get(options) ?? this.#check(options, who)
     const [tags, signal] = [own(options, 'tags'), own(options, 'signal')]
@@ -85,7 +88,7 @@ export class CallPlans {
   }
 
   /** Checks options that no earlier call had, and remembers them. */
-  #check(options: CallOptions, who: 'getOrLoad' | 'refresh'): CallPlan {
+  #check(options: CallOptions, who: Verb): CallPlan {
     const { tags: _tags, signal: _signal, ...rest } = checkObject(who, options)
     const call = callOf(refinePlan(this.#base, rest, who))
     this.#heedTtl(rest.ttl)

@@ -232,7 +232,7 @@ export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec })
 export function refinePlan(
   plan: Plan,
   options: CallOptions,
-  who: 'getOrLoad' | 'refresh' | 'wrap' | 'define' | 'warmUp' = 'getOrLoad',
+  who: 'getOrLoad' | 'refresh' | 'begin' | 'wrap' | 'define' | 'warmUp' = 'getOrLoad',
 ): Plan {
   const { signal: _, ...given }: Partial<Plan> & { signal?: AbortSignal } = checkOptions(who, options, callChecks)
   if (given.migrate !== undefined && (given.version ?? plan.version) === null) {

@@ -71,6 +71,33 @@ export const caches: readonly ContractTest[] = [
     },
   },
   {
+    title: 'caches on it have one leader of a load in two halves, and void what it fills after an invalidation',
+    async run(scene) {
+      await withCaches(scene, {}, async (all) => {
+        const key = scene.key()
+        for (const outcome of ['stored', 'voided'] as const) {
+          const asked = all.flatMap((cache) => Array.from({ length: 5 }, () => cache.begin<string>(key)))
+          const first = await scene.inTime(Promise.race(asked), 'one is told to lead')
+          assert(first.state === 'lead')
+          if (outcome === 'voided') await all.at(-1)?.invalidate(key)
+          assert.equal(await first.fill(outcome), outcome)
+          // After an invalidation another leads, for all the others.
+          const rest = asked.map(async (answer) => {
+            const begun = await answer
+            if (begun === first) return 'the leader'
+            if (begun.state !== 'lead') return begun.value
+            assert.equal(await begun.fill('new'), 'stored')
+            return 'new'
+          })
+          const answers = await scene.inTime(Promise.all(rest), 'all are answered')
+          const expected = outcome === 'stored' ? 'stored' : 'new'
+          assert.deepEqual(new Set(answers), new Set(['the leader', expected]))
+          await all[0]?.invalidate(key)
+        }
+      })
+    },
+  },
+  {
     title: 'caches on it share a failure with all their callers, loaded once (rule 5)',
     async run(scene) {
       await withCaches(scene, { failureCooldown: '1m' }, async (all) => {

@@ -50,6 +50,26 @@ export const processes = [
     holdsInTime: ({ history }) => tooLong(gapsAfterDeath(history), 1_000),
   }),
   scenario({
+    name: 'leader_gone',
+    on: 'node',
+    what: 'All loads are in two halves. A leader dies, and another leads soon; others never call, are skipped, and then everybody leads.',
+    allowed: { errors: ['LOAD_TIMEOUT'], healsWithin: 3_500 },
+    work: { ...manySlowLoads, halves: 1, nested: 0, hardTimeout: 1_500, source: {}, invalidations: 0, sets: 0 },
+    quick: { leaseTtl: 5_000 },
+    async fault(stage) {
+      const { victim } = stage
+      await stage.adjust({ source: { hangs: 0.1 } })
+      await until('the victim leads', () => victim.loads)
+      await victim.kill()
+      return async () => {
+        await stage.replace(victim)
+        await stage.adjust({ source: {} })
+      }
+    },
+    bites: ({ history, figures }) => gapsAfterDeath(history).length > 0 && (figures.answers['LOAD_TIMEOUT'] ?? 0) > 0,
+    holdsInTime: ({ history }) => tooLong(gapsAfterDeath(history), 1_000),
+  }),
+  scenario({
     name: 'process_paused',
     on: 'node',
     what: 'A process stands still for longer than its leases live: others load, and what it does when it goes on is void.',
