@@ -52,6 +52,7 @@ const files = {
 /** The suites of `http` that ask nothing but what is answered over the wire, and so can be run in each frame. */
 const overTheWire = 'attacks behaviour collapsing conditions freshness invalidation per-request streaming variants'
 const frames = ['koa', 'fastify', 'hono'] as const
+const conformingFrames = [...frames, 'fetch'] as const
 
 /** The suites that run once more on node-redis, by the same files. `npm run chaos -- --client node-redis` plays all scenarios. */
 const onNodeRedis = {
@@ -96,7 +97,7 @@ const projects: TestProjectInlineConfiguration[] = [
     ...oneByOne,
     provide: { frame: 'express' },
   }),
-  ...frames.map((frame) =>
+  ...conformingFrames.map((frame) =>
     withRedis(`conformance-${frame}`, 'http', ['conformance/conformance'], { ...oneByOne, provide: { frame } }),
   ),
   ...folder('docs'),

@@ -15,7 +15,7 @@ import { writeOrCheck } from '../tools/written.mjs'
  */
 
 const sections = await allSections()
-const frameworks = new Set(['fastify', 'hono', 'koa'])
+const frameworks = new Set(['fastify', 'fetch', 'hono', 'koa'])
 const lists = new Set(['Types', 'Benchmarks'])
 /** @type {string[]} */
 const missing = []

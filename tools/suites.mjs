@@ -149,6 +149,7 @@ export const suites = {
   'conformance-koa': { ring: 'nightly', proves: 'RFC 9111 on Koa', rooms: [...responses, 'src/koa/'] },
   'conformance-fastify': { ring: 'nightly', proves: 'RFC 9111 on Fastify', rooms: [...responses, 'src/fastify/'] },
   'conformance-hono': { ring: 'nightly', proves: 'RFC 9111 on Hono', rooms: [...responses, 'src/hono/'] },
+  'conformance-fetch': { ring: 'nightly', proves: 'RFC 9111 on fetch', rooms: [...responses, 'src/fetch/'] },
   'docs-run-all': {
     ring: 'nightly',
     proves: 'what pages and examples say where real time decides it, and that an example can be run once more',
@@ -173,8 +174,8 @@ export const suites = {
   },
   runtimes: {
     ring: 'nightly',
-    proves: 'the core on Bun and Deno, with the packed package',
-    rooms: ['src/core/', 'src/redis/', 'src/memory/'],
+    proves: 'the core and responses on Bun and Deno, with the packed package',
+    rooms: ['src/core/', 'src/redis/', 'src/memory/', 'src/http/', 'src/fetch/'],
     packages: ['test/runtimes'],
   },
   pages: {

@@ -3,7 +3,7 @@ import { messagePart, responsePart } from '../http/server/express-surroundings.t
 import { changedParams, changedQuery, textsAmong } from '../http/inputs/changed-values.ts'
 import { own } from '../http/inputs/harmless.ts'
 import { Overrides } from '../http/message/overrides.ts'
-import type { Surroundings } from '../http/inputs/surroundings.ts'
+import { isPlainObject, type Surroundings } from '../http/inputs/surroundings.ts'
 
 /** The members of a context of Hono 4 that the cache uses or that options usually read. */
 export interface HonoContext {
@@ -17,38 +17,53 @@ export interface HonoContext {
   readonly var: object
   header(name: string, value?: string): void
   newResponse(body: null): Response
+  res: Response
+  finalized: boolean
 }
 
 /**
  * The surroundings of a request of Hono.
+ * @param about.outgoing the response of node:http; `null` if the server has none
+ * @param about.isEnvShared whether the bindings tell no clients apart, where they are none of node:http
  * @param about.status the status that earlier middleware has set
  * @param about.said the names of the fields that earlier middleware has set
  */
 export function honoSurroundings(
   context: HonoContext,
   incoming: IncomingMessage,
-  about: { readonly outgoing: ServerResponse; readonly status: number; readonly said: ReadonlySet<string> },
+  about: {
+    readonly outgoing: ServerResponse | null
+    readonly isEnvShared: boolean
+    readonly status: number
+    readonly said: ReadonlySet<string>
+  },
 ): Surroundings {
-  const { outgoing, status, said } = about
+  const { outgoing, isEnvShared, status, said } = about
   const variables = context.var as Record<PropertyKey, unknown>
   const parts = [
     { name: 'c.var', object: variables, isOwn: own.nothing, kind: 'variables' } as const,
     { name: 'c', object: context, isOwn: own.honoContext },
     { name: 'c.req', object: context.req, isOwn: own.honoRequest },
+  ]
+  const bindings = [
     { name: 'c.env', object: context.env as object, isOwn: own.honoEnv },
     messagePart('c.env.incoming', incoming),
   ]
   return {
-    parts,
-    others: () => [
-      responsePart('c.env.outgoing', outgoing),
-      { name: 'c.req.raw', object: context.req.raw, isOwn: own.honoRaw },
-    ],
+    parts: outgoing === null ? parts : [...parts, ...bindings],
+    others: () =>
+      outgoing === null
+        ? []
+        : [
+            responsePart('c.env.outgoing', outgoing),
+            { name: 'c.req.raw', object: context.req.raw, isOwn: own.honoRaw },
+          ],
     changed: () => changedOf(context, incoming.url, status),
     asker: context,
     path: pathOf(context.req.path, incoming.url),
     lend: (onRead) => {
       lend(context, variables)
+      if (outgoing === null && !isEnvShared) watchBindings(context, onRead)
       watchValidated(context, onRead)
       watchResponseFields(context, said, onRead)
     },
@@ -92,6 +107,18 @@ function watchResponseFields(context: HonoContext, said: ReadonlySet<string>, on
     },
     set: (response) => void Reflect.set(prototype, 'res', response, context),
   })
+}
+
+/** Records reads of the bindings: with the server that they may hold, a handler can look at the connection. */
+function watchBindings(context: HonoContext, onRead: (name: string) => void): void {
+  const { env } = context
+  if (typeof env !== 'object' || env === null || (isPlainObject(env) && Reflect.ownKeys(env).length === 0)) return
+  const overrides = new Overrides(context)
+  const get = (): unknown => {
+    onRead(':c.env')
+    return env
+  }
+  overrides.set('env', { get, set: (value) => overrides.value('env', value) })
 }
 
 /** Inputs of a client, as validators take them. */

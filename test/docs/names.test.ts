@@ -297,6 +297,7 @@ test.for([
   'codecs/index.ts',
   'express/index.ts',
   'fastify/index.ts',
+  'fetch/index.ts',
   'hono/index.ts',
   'koa/index.ts',
   'otel/index.ts',

@@ -8,18 +8,20 @@ import { unpackInto } from '../../tools/pack.mjs'
 const folder = join(checkout, 'test/runtimes')
 const bin = join(folder, 'node_modules/.bin')
 
-/** What the smoke says on a runtime, which must then end by itself. */
-async function outcomes(command: string, ...args: string[]): Promise<unknown> {
-  const given = [...args, join(folder, 'smoke.mjs'), inject('redisUrl')]
+/** What a program says on a runtime, which must then end by itself. */
+async function outcomes(program: string, command: string, ...args: string[]): Promise<unknown> {
+  const given = [...args, join(folder, program), inject('redisUrl')]
   const { stdout } = await promisify(execFile)(command, given, { timeout: 120_000 })
   return JSON.parse(stdout)
 }
 
 let onNode: unknown
+let responses: unknown
 
 beforeAll(async () => {
   await unpackInto(folder)
-  onNode = await outcomes(process.execPath)
+  onNode = await outcomes('smoke.mjs', process.execPath)
+  responses = await outcomes('responses.mjs', process.execPath)
 })
 
 test('the smoke says what is expected', () => {
@@ -44,9 +46,47 @@ test('the smoke says what is expected', () => {
   expect(onNode).toEqual({ unanswered, memory: cache, memoryLock: lock, ...on('ioredis'), ...on('node-redis') })
 })
 
+test('responses are what is expected', () => {
+  const [missed, passed, hit] = [
+    'herdless; fwd=uri-miss; stored',
+    'herdless; fwd=uri-miss; detail=pass',
+    'herdless; hit; ttl',
+  ]
+  const same = (text: string): unknown => [
+    [200, text, missed],
+    [200, text, hit],
+  ]
+  const all = [
+    [200, '1', 'herdless; fwd=uri-miss; detail=undeclared:*'],
+    [200, '2', passed],
+  ]
+  const varied = 'herdless; fwd=vary-miss; stored'
+  expect(responses).toEqual({
+    page: same('page'),
+    field: [
+      [200, '1', missed],
+      [200, '2', varied],
+    ],
+    cookie: same('null'),
+    clone: all,
+    copy: all,
+    moved: all,
+    classed: all,
+    fields: all,
+    query: same('GET http://site/'),
+    error: 'RangeError: no',
+    crowd: ['run 1'],
+    stale: [200, 'old', hit],
+    fresh: [200, 'new', hit],
+    stream: ['run 1', 'herdless; fwd=uri-miss; collapsed'],
+    served: ['run 1 de', missed, 'run 2 en', varied, 'run 1 de', hit, 200, '8'],
+  })
+})
+
 test.each([
   ['Bun', 'bun', []],
   ['Deno', 'deno', ['run', '--allow-all']],
-])('on %s the core says the same as on Node.js', async (_, command, args) => {
-  expect(await outcomes(join(bin, command), ...args)).toEqual(onNode)
+])('on %s the core and responses say the same as on Node.js', async (_, command, args) => {
+  expect(await outcomes('smoke.mjs', join(bin, command), ...args)).toEqual(onNode)
+  expect(await outcomes('responses.mjs', join(bin, command), ...args)).toEqual(responses)
 })

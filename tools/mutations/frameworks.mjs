@@ -4,59 +4,125 @@
  * @type {import('./core.mjs').Mutation[]}
  */
 export const adapterMutations = [
-  ...breaks('koa/index', [
-    ['what is run behind an answer begins with 200', 'res.statusCode = statusCode', ''],
-    ['Koa answers once more what the cache has answered', 'context.respond = false', 'void context'],
-    ['a mounted app has the addresses that it sees', 'req.originalUrl ??= context.originalUrl', ''],
-    ['nobody waits for the handler', 'await next()', 'void next()'],
-  ]),
-  ...breaks('fastify/index', [
-    ['what hooks have said is not said by the cache', 'raw.setHeader(name, value)', 'void value'],
-    ['what hooks have said cannot be taken back', 'raw.removeHeader(name)', 'void name'],
-    ['what hooks have said is stored behind an answer', 'else reply.removeHeader(name)', ''],
+  ...breaks(
+    'koa/index',
+    ['test/http/koa.test.ts'],
     [
-      'the cache hijacks the reply',
-      'void responses.handle(',
-      ';(reply as never as { hijack(): void }).hijack(); void responses.handle(',
+      ['what is run behind an answer begins with 200', 'res.statusCode = statusCode', ''],
+      ['Koa answers once more what the cache has answered', 'context.respond = false', 'void context'],
+      ['a mounted app has the addresses that it sees', 'req.originalUrl ??= context.originalUrl', ''],
+      ['nobody waits for the handler', 'await next()', 'void next()'],
     ],
-  ]),
-  ...breaks('hono/index', [
-    ['what middleware has said is not said by the cache', 'outgoing.appendHeader(name, value)', 'void value'],
-    ['what middleware has said cannot be taken back', 'outgoing.removeHeader(name)', 'void name'],
-    ['what middleware has said is stored behind an answer', 'else context.header(name)', ''],
+  ),
+  ...breaks(
+    'fastify/index',
+    ['test/http/fastify.test.ts'],
     [
-      'what is read through Hono is not seen',
-      'context.req.raw = seenThrough(context.req.raw, incoming, sent)',
-      'void seenThrough',
+      ['what hooks have said is not said by the cache', 'raw.setHeader(name, value)', 'void value'],
+      ['what hooks have said cannot be taken back', 'raw.removeHeader(name)', 'void name'],
+      ['what hooks have said is stored behind an answer', 'else reply.removeHeader(name)', ''],
+      [
+        'the cache hijacks the reply',
+        'void responses.handle(',
+        ';(reply as never as { hijack(): void }).hijack(); void responses.handle(',
+      ],
     ],
-    ['that it has been sent is not heeded', 'void response.body', ''],
+  ),
+  ...breaks(
+    'hono/index',
+    ['test/http/hono.test.ts'],
     [
-      'what has been sent is a 200',
-      'new Response(null, { status, headers',
-      'new Response(null, { status: status && 200, headers',
+      ['what middleware has said is not said by the cache', 'outgoing.appendHeader(name, value)', 'void value'],
+      ['what middleware has said cannot be taken back', 'outgoing.removeHeader(name)', 'void name'],
+      ['what middleware has said is stored behind an answer', 'else context.header(name)', ''],
+      [
+        'what is read through Hono is not seen',
+        'context.req.raw = seenThrough(raw, incoming, sent)',
+        'void seenThrough',
+      ],
+      ['that it has been sent is not heeded', 'void response.body', ''],
+      [
+        'what has been sent is a 200',
+        'new Response(null, { status, headers',
+        'new Response(null, { status: status && 200, headers',
+      ],
+      ['nobody waits for the handler', 'sent)\n      await next()', 'sent)\n      void next()'],
     ],
-    ['nobody waits for the handler', '      await next()', '      void next()'],
-  ]),
-  ...breaks('hono/request', [
+  ),
+  ...breaks(
+    'hono/request',
+    ['test/http/hono.test.ts'],
     [
-      'a request that is a true one keeps its fields',
-      'return new Request(new Request(urlSeen(raw, incoming), raw), { headers: own })',
-      'return raw',
+      [
+        'a request that is a true one keeps its fields',
+        'return new Request(new Request(urlSeen(raw.url, incoming), raw), { headers: own })',
+        'return raw',
+      ],
+      ['what was made of the request before is there', 'copies.has(name) ? undefined : ', ''],
+      ['the body of a request is read twice', "if (raw.method !== 'GET' && raw.method !== 'HEAD') return raw", ''],
     ],
-    ['what was made of the request before is there', 'copies.has(name) ? undefined : ', ''],
-    ['the body of a request is read twice', "if (raw.method !== 'GET' && raw.method !== 'HEAD') return raw", ''],
-    ['each field that is read is all of them', "name === 'get') return", "name === 'gets') return"],
-    ['what is set is not there', 'changed = all', 'void all'],
-  ]),
+  ),
+  ...breaks(
+    'http/server/fetch-shown',
+    ['test/http/fetch.test.ts', 'test/http/hono.test.ts'],
+    [
+      ['each field that is read is all of them', "name === 'get') return", "name === 'gets') return"],
+      ['what is set is not there', 'changed = all', 'void all'],
+      ['a copy of a request is not seen', 'if (!isOwn) onRead()', ''],
+      ['every read of a request is one of its state', 'if (!isKept) return', 'return'],
+      [
+        'fields that somebody has taken before are not seen',
+        "if (name !== 'constructor')",
+        "if (name === 'constructor')",
+      ],
+      ['an ignored parameter is shown', "accessor(request, 'url', () => urlSeen(url, incoming))", ''],
+      ['the handler learns that its client has gone', "accessor(request, 'signal', () => signal)", ''],
+    ],
+  ),
+  ...breaks(
+    'http/server/fetch-answer',
+    ['test/http/fetch.test.ts', 'test/http/inject.test.ts'],
+    [
+      ['who waits has the error of another client', 'this.#isFailed = this.#isFailing', ''],
+      ['a lost error is not told', 'return isAwaited', 'return true'],
+      [
+        'a client that cancels cuts the others off',
+        'cancel: () => void this.#connection.destroy()',
+        'cancel: () => void this.destroy()',
+      ],
+      [
+        'an aborted request is awaited',
+        "request.signal.addEventListener('abort'",
+        "request.signal.addEventListener('none'",
+      ],
+      ['a slow client slows no handler down', 'return (this.#body?.desiredSize ?? 1) > 0', 'return true'],
+      ['who follows waits for the first chunk', 'timers.setImmediate(() => void (this.#isOver || this.#begin()))', ''],
+      [
+        'an answer of Hono is forgotten before it is sent',
+        'if (!this.#isUntilRead || this.#body !== null) this.#close()',
+        'this.#close()',
+      ],
+    ],
+  ),
+  ...breaks(
+    'http/server/fetch-request',
+    ['test/http/fetch.test.ts'],
+    [['another host has the same answer', 'host === incomingOf(request).headers.host', 'true']],
+  ),
+  ...breaks(
+    'fetch/index',
+    ['test/http/fetch.test.ts'],
+    [['what was given is not watched', 'parts: Object.entries(given)', 'parts: Object.entries({ ...(given && {}) })']],
+  ),
 ]
 
 /**
  * @param {string} file
+ * @param {string[]} tests
  * @param {string[][]} list what is so then, and the text that becomes another
  * @returns {import('./core.mjs').Mutation[]}
  */
-function breaks(file, list) {
-  const tests = [`test/http/${file.split('/')[0]}.test.ts`]
+function breaks(file, tests, list) {
   return list.map(([name = '', from = '', to = '']) => {
     return { name: `${file}: ${name}`, rule: null, file: `src/${file}.ts`, from, to, tests }
   })

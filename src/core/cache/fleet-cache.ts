@@ -3,7 +3,7 @@
  *
  * Reading order: cache.ts (the public interface), fleet-cache.ts (near hits; what a call asks for), then the flights of
  * core/flight; writes.ts (set and invalidate), assembly.ts (how the parts fit together). Then the extras: many.ts,
- * wrap.ts, explain.ts, sibling.ts (a cache for responses beside a cache of the user), rehearsal.ts (`mode: 'observe'`)
+ * wrap.ts, explain.ts, sibling.ts (a cache for responses beside a cache of the user), rehearsal.ts (`mode: 'observe'`),
  * shown.ts (what calls return), begin.ts (a load in two halves) and open-cache.ts.
  */
 import type { DefinedBy, Definition, KeyMaker, Loaded, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'

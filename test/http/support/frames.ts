@@ -1,17 +1,29 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import {
+  createServer,
+  request as askOf,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import { fastify } from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
 import { inject } from 'vitest'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
+import { cacheResponses as ofFetch, type FetchAsker } from '../../../src/fetch/index.ts'
 import { cacheResponses as ofHono } from '../../../src/hono/index.ts'
 import { cacheResponses as ofKoa } from '../../../src/koa/index.ts'
 import type { CacheResponsesOptions } from '../../../src/express/index.ts'
 import type { Cache } from '../../../src/index.ts'
+import { fetchServer } from './fetch-server.ts'
 
 /** Whose middleware stands before the handlers of a test. */
-export type FrameName = 'express' | 'koa' | 'fastify' | 'hono'
+export type FrameName = 'express' | 'koa' | 'fastify' | 'hono' | 'fetch'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -66,6 +78,39 @@ const frames: Record<Exclude<FrameName, 'express'>, Frame> = {
     })
     return createAdaptorServer({ fetch: app.fetch }) as Server
   },
+
+  async fetch(listener, cache, options) {
+    const cached = ofFetch(cache, options as unknown as CacheResponsesOptions<Request, FetchAsker>)
+    const behind = createServer(listener)
+    await once(behind.listen(0, '127.0.0.1'), 'listening')
+    const { port } = behind.address() as AddressInfo
+    const server = fetchServer(async (request) => await cached(request, () => forwarded(request, port)))
+    server.once('close', () => behind.close())
+    return server
+  },
+}
+
+/** Has a request answered by a server of node:http; `fetch` would add fields of its own, and decode the body. */
+async function forwarded({ url, method, headers, body }: Request, port: number): Promise<Response> {
+  const { pathname, search } = new URL(url)
+  const fields = Object.fromEntries(headers)
+  const asked = askOf({ port, path: pathname + search, method, headers: fields, agent: false })
+  if (body === null) asked.end()
+  else Readable.fromWeb(body as never).pipe(asked)
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  const { statusCode: status = 200, statusMessage: statusText = '', rawHeaders } = answer
+  const said = new Headers()
+  rawHeaders.forEach((name, index) => {
+    const isOfConnection = ['connection', 'keep-alive', 'transfer-encoding'].includes(name.toLowerCase())
+    if (index % 2 === 0 && !isOfConnection) said.append(name, rawHeaders[index + 1] ?? '')
+  })
+  const isBodiless = method === 'HEAD' || [204, 205, 304].includes(status)
+  if (isBodiless) answer.resume()
+  return new Response(isBodiless ? null : (Readable.toWeb(answer) as ReadableStream), {
+    status,
+    statusText,
+    headers: said,
+  })
 }
 
 /** Those of the framework, of the frame and of a stream that is piped are more than ten. */
