@@ -126,6 +126,7 @@ const projects: TestProjectInlineConfiguration[] = [
   // Apps that use the packed package as their users do.
   suite('apps', 'apps', ['*'], { globalSetup: 'test/apps/given-package.ts' }),
   withRedis('runtimes', 'runtimes', ['*']),
+  withRedis('clients', 'clients', ['*']),
   // The page of the lab and the site, in a browser, which the first run fetches.
   suite('pages', 'pages', ['*'], { hookTimeout: 300_000 }),
   suite('deployment', 'deployment', ['*']),

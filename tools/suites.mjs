@@ -178,6 +178,12 @@ export const suites = {
     rooms: ['src/core/', 'src/redis/', 'src/memory/', 'src/http/', 'src/fetch/'],
     packages: ['test/runtimes'],
   },
+  clients: {
+    ring: 'nightly',
+    proves: 'the contracts on Valkey GLIDE and iovalkey',
+    rooms: ['src/redis/', 'src/testing/'],
+    packages: ['test/clients'],
+  },
   pages: {
     ring: 'nightly',
     proves: 'the page of the lab and the site, in headless Chromium',

@@ -5,6 +5,30 @@
  */
 export const clientMutations = [
   {
+    name: 'a batch that GLIDE refuses fails for all of its keys',
+    rule: null,
+    file: 'src/redis/connection/batch.ts',
+    from: 'this.#client.refusesWhole === true &&',
+    to: 'false &&',
+    tests: ['test/clients/clients.test.ts'],
+  },
+  {
+    name: 'a lost connection of GLIDE is not noticed',
+    rule: null,
+    file: 'src/redis/clients/glide-subscriber.ts',
+    from: 'if (connection !== opened.connection) {',
+    to: 'if (connection === null) {',
+    tests: ['test/clients/clients.test.ts'],
+  },
+  {
+    name: 'a replaced connection of GLIDE is not told',
+    rule: null,
+    file: 'src/redis/clients/glide.ts',
+    from: 'if (before !== null) for (const tell',
+    to: 'if (before === connection) for (const tell',
+    tests: ['test/clients/clients.test.ts'],
+  },
+  {
     name: 'a client without an offline queue that connects counts as away',
     rule: null,
     file: 'src/redis/clients/ioredis.ts',

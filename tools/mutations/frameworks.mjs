@@ -68,7 +68,7 @@ export const adapterMutations = [
     [
       ['each field that is read is all of them', "name === 'get') return", "name === 'gets') return"],
       ['what is set is not there', 'changed = all', 'void all'],
-      ['a copy of a request is not seen', 'if (!isOwn) onRead()', ''],
+      ['a copy of a request is not seen', 'void allOf(incoming)', 'void 0'],
       ['every read of a request is one of its state', 'if (!isKept) return', 'return'],
       [
         'fields that somebody has taken before are not seen',

@@ -67,8 +67,10 @@ export class Batch {
         }
       },
       (error: unknown) => {
-        // One item made the server refuse the whole command: a forbidden key, or a key of another slot.
-        const refused = /^(NOPERM|CROSSSLOT)/.test((error as Error).message)
+        // One item made the server refuse the whole command, a forbidden key or a key of another slot; or the client.
+        const refused =
+          /^(NOPERM|CROSSSLOT)/.test((error as Error).message) ||
+          (this.#client.refusesWhole === true && this.#client.isReply(error))
         if (refused && items.length > 1) for (const item of items) this.#send([item])
         else for (const { reject } of items) reject(error)
       },

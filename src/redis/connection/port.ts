@@ -42,6 +42,11 @@ export interface RedisPort {
    * function that stops it. Absent if the client does not report errors.
    */
   onError?(listener: (error: unknown) => void): () => void
+  /**
+   * Whether a reply that has an error within it rejects, and hides the rest. What was sent for several keys at once is
+   * then sent again for each. Default `false`.
+   */
+  readonly refusesWhole?: boolean
   /** Whether a rejection is an error reply: the server has received the command and refused it. */
   isReply(error: unknown): boolean
 }

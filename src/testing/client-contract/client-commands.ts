@@ -124,6 +124,11 @@ export const commands: readonly ClientTest[] = [
     async run(scene) {
       const { port } = scene
       const name = scene.key()
+      if (port.refusesWhole === true) {
+        const whole = port.evaluate('eval', everyReply, [name], [allBytes, 12_345])
+        assert.equal((await scene.refusal(whole)).message, 'ERR inside')
+        return
+      }
       const reply = await port.evaluate('eval', everyReply, [name], [allBytes, 12_345])
       assert(Array.isArray(reply))
       const [bytes, number, nothing, list, status, error] = reply as unknown[]

@@ -51,7 +51,7 @@ describe('a client of Redis', () => {
   test.for(Object.entries(others))('is refused if it is another thing: %s', ([, value]) => {
     const client = value as RedisClient
     const message =
-      /^Expected a client of ioredis 5 or 6 \(Redis or Cluster\), of node-redis 5\.9 or newer \(createClient, createCluster or createSentinel\), or an adapter \(RedisPort\), got (?!.*secret)/
+      /^Expected a client of ioredis 5 or 6 \(Redis or Cluster\), of node-redis 5\.9 or newer \(createClient, createCluster or createSentinel\), of Valkey GLIDE 2\.3 or newer \(GlideClient\), or an adapter \(RedisPort\), got (?!.*secret)/
     for (const make of [
       () => redisStore(client),
       () => redisLock(client),
