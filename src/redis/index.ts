@@ -12,4 +12,5 @@ export type {
   RedisPort,
   RedisSubscriber,
   SubscriberEvents,
+  TrackingEvents,
 } from './connection/port.ts'

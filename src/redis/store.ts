@@ -13,6 +13,7 @@ import type {
   NewValue,
   Store,
   StoreUser,
+  TrackedCopies,
   Watch,
 } from '../core/contract/store.ts'
 import { Batch } from './connection/batch.ts'
@@ -84,7 +85,6 @@ export class RedisStore implements Store {
     this.#tags = new Tags(client, reader)
     this.inspection = new RedisInspection(client, this.#tags)
     this.#values = new Values(reader, this.#tags, this.#clock)
-    const { keyPrefix } = client
     const mayHaveForgotten = (): void => {
       for (const user of this.#users) user.mayHaveForgotten()
       this.permits.confirmAll()
@@ -108,7 +108,7 @@ export class RedisStore implements Store {
         for (const user of this.#users) user.modeChanged()
       },
       awaited: (token, lease) => {
-        for (const user of this.#users) user.awaited({ token, key: keyOfLease(lease, keyPrefix) })
+        for (const user of this.#users) user.awaited({ token, key: keyOfLease(lease, client.keyPrefix) })
       },
     }
     this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
@@ -182,9 +182,8 @@ export class RedisStore implements Store {
   #sendClaim(request: ClaimRequest, unwanted: readonly string[], inbox: string): Promise<unknown[]> {
     const { key, token, leaseTtl, known = '', awaited = '', holder = '', context = '' } = request
     const takeover = this.#inbox === null ? '' : goneAfter
-    const ttl = Math.ceil(leaseTtl)
-    const suffix = presenceSuffix(this.#client)
-    const args = [token, inbox, ttl, known, unwanted.join(' '), awaited, takeover, holder, context, suffix]
+    const about = [takeover, holder, context, presenceSuffix(this.#client)]
+    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted.join(' '), awaited, ...about]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
     return this.#claims.run(keys, args) as Promise<unknown[]>
   }
@@ -216,14 +215,13 @@ export class RedisStore implements Store {
   async #wait(key: string, inbox: string, reply: readonly unknown[]): Promise<Claim> {
     const [, , holderToken, leaseLeft, stale, holderContext] = reply
     const { outcome, ...wait } = listening(String(holderToken), this.#inbox, this.#clock)
-    const held = { key, token: wait.token }
     return {
       state: 'wait',
       ...wait,
       outcome: outcome.then((heard) => this.#values.waited(key, heard)),
       context: Buffer.isBuffer(holderContext) && holderContext.length > 0 ? holderContext.toString() : undefined,
       pushed: inbox !== '',
-      ...(inbox !== '' && { stillLoads: () => isUnderWay(this.#client, held, inbox) }),
+      ...(inbox !== '' && { stillLoads: () => isUnderWay(this.#client, { key, token: wait.token }, inbox) }),
       leaseLeft: Math.max(0, Number(leaseLeft)),
       stale: await this.#values.replied(key, stale),
     }
@@ -327,7 +325,15 @@ export class RedisStore implements Store {
   }
 
   watch(namespace: string, copies: Copies): Watch {
-    if (this.#inbox !== null) return this.#coherence.watch(namespace, copies)
+    return this.#watching().watch(namespace, copies)
+  }
+
+  watchForeign(namespace: string, copies: TrackedCopies): Watch {
+    return this.#watching().watchForeign(namespace, copies)
+  }
+
+  #watching(): Coherence {
+    if (this.#inbox !== null) return this.#coherence
     throw new TypeError(
       "Expected a redisStore with wakeUp 'push' for `near`: copies must be told what goes, got 'poll'",
     )
@@ -344,7 +350,7 @@ export class RedisStore implements Store {
   async #overwrite(key: string, args: readonly (string | Buffer | number)[]): Promise<boolean> {
     const askedAt = systemClock.now()
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [copiesKey(key)])]
-    const [written, micros, copied] = (await this.#run(scripts.overwrite, keys, args)) as unknown[]
+    const [written, micros, copied] = (await runScript(this.#client, scripts.overwrite, keys, args)) as unknown[]
     this.#clock.sample(Number(micros), askedAt)
     // Only after the write: a copy could be made of the old value before it.
     if (isYes(copied)) await this.#coherence.drop({ keys: [key], tags: [] })
@@ -353,12 +359,8 @@ export class RedisStore implements Store {
 
   async #settle({ key, token }: Lease, state: 'failed' | 'pass', error: string, keep: number): Promise<boolean> {
     const args = [token, state, error, Math.ceil(keep)]
-    const [ours] = (await this.#run(scripts.settle, [leaseKey(key)], args)) as unknown[]
+    const [ours] = (await runScript(this.#client, scripts.settle, [leaseKey(key)], args)) as unknown[]
     return isYes(ours)
-  }
-
-  #run(script: scripts.Script, keys: readonly string[], args: readonly (string | Buffer | number)[]): Promise<unknown> {
-    return runScript(this.#client, script, keys, args)
   }
 }
 
