@@ -26,7 +26,7 @@ import { Inbox, type InboxOwner } from './push/inbox.ts'
 import { Presence, presenceSuffix } from './push/presence.ts'
 import { RedisInspection } from './values/inspection.ts'
 import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/keys.ts'
-import { failedIn, isUnderWay, listening } from './values/outcome.ts'
+import { failedIn } from './values/outcome.ts'
 import { RedisPermits, sourcePrefix } from './locks/permits.ts'
 import { Reader } from './values/reader.ts'
 import { renewEach } from './connection/renewal.ts'
@@ -36,12 +36,13 @@ import { ServerClock } from './connection/server-clock.ts'
 import { ConnectionTrouble } from './connection/connection-trouble.ts'
 import { epochIn, Tags } from './values/tags.ts'
 import { Values } from './values/values.ts'
+import { Waits } from './values/waits.ts'
 
 /*
  * The store on Redis. Every decision is made by a script in lua/, by the clock of Redis.
  *
  * Reading order: store.ts (the protocol), values/keys.ts and values/entry.ts (the data), lua/claim.lua and lua/fill.lua
- * (the scripts of a load), push/inbox.ts and values/outcome.ts (messages), values/values.ts and values/tags.ts (reads),
+ * (the scripts of a load), push/inbox.ts, values/waits.ts and values/outcome.ts (messages), values/values.ts and values/tags.ts (reads),
  * values/held-leases.ts, values/coherence.ts and push/watcher.ts (near copies). Then connection/ (commands),
  * values/inspection.ts (operators), and locks/: redis-lock.ts, locks.ts, redlock.ts and majority.ts.
  */
@@ -69,6 +70,7 @@ export class RedisStore implements Store {
   readonly #inbox: Inbox | null
   readonly #presence: Presence | null
   readonly #held: HeldLeases
+  readonly #waits: Waits
   readonly #serverChange: ServerChange
   readonly #trouble: ConnectionTrouble
   /** One per cache that uses the store. */
@@ -114,6 +116,7 @@ export class RedisStore implements Store {
     this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
     this.#presence = wakeUp === 'push' && client.isCluster ? new Presence(client, confirmLeases) : null
     this.permits = new RedisPermits(client, this.#inbox, { prefix: sourcePrefix, replacesDead: true })
+    this.#waits = new Waits(client, this.#inbox, { clock: this.#clock, values: this.#values })
     this.#held = new HeldLeases(this.#inbox, (leases) => this.renew(leases))
   }
 
@@ -171,7 +174,7 @@ export class RedisStore implements Store {
       case 'lease':
         return await this.#granted(request, unwanted.length > 0, inbox, reply)
       case 'wait':
-        return await this.#wait(request.key, inbox, reply)
+        return await this.#waits.of(request.key, inbox, reply)
       case 'failed':
         return await this.#failed(request, unwanted, reply)
       default:
@@ -210,21 +213,6 @@ export class RedisStore implements Store {
     // The subscription by which other processes judge this one may have come or gone while the claim was under way.
     if (inbox !== (this.#inbox?.name ?? '')) this.#held.confirm(lease)
     return { state: 'lease', lease, stale: stale === null ? null : await this.#values.replied(key, stale) }
-  }
-
-  async #wait(key: string, inbox: string, reply: readonly unknown[]): Promise<Claim> {
-    const [, , holderToken, leaseLeft, stale, holderContext] = reply
-    const { outcome, ...wait } = listening(String(holderToken), this.#inbox, this.#clock)
-    return {
-      state: 'wait',
-      ...wait,
-      outcome: outcome.then((heard) => this.#values.waited(key, heard)),
-      context: Buffer.isBuffer(holderContext) && holderContext.length > 0 ? holderContext.toString() : undefined,
-      pushed: inbox !== '',
-      ...(inbox !== '' && { stillLoads: () => isUnderWay(this.#client, { key, token: wait.token }, inbox) }),
-      leaseLeft: Math.max(0, Number(leaseLeft)),
-      stale: await this.#values.replied(key, stale),
-    }
   }
 
   async #failed(request: ClaimRequest, unwanted: readonly string[], reply: readonly unknown[]): Promise<Claim> {
