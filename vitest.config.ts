@@ -35,7 +35,7 @@ const files = {
       'clock command dead-source explain invalidation listed-sources lock-time lost-copies monitoring node-redis otel purge secrets shutdown sources strangers unavailable watch',
     // Faults by the minute, crowds, what starts servers, what the doctor says of each, and other backends.
     'integration-all':
-      'after-commit cluster-holder crowd doctor doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired holder invalidation-storm ' +
+      'after-commit cluster-holder crowd doctor doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm ' +
       'network outage postgres-lock production redlock servers servers-failover servers-faults servers-network topology wake-up warnings zookeeper-ensemble ' +
       'zookeeper-lock',
   },

@@ -14,6 +14,7 @@ const short = new Map([
   ['src/create-cache.ts', 'chooses the store of a cache without one, which no room of core may know'],
   ['src/http/policy/message.ts', 'the messages that all rules of RFC 9111 are about'],
   ['src/codecs/returned.ts', 'is shared by the codecs, which do not import each other'],
+  ['src/redis/clients/track.ts', 'is shared by the adapters, which do not import each other'],
   ['src/cli/main.ts', 'is the program that npm installs; everything else can be imported without running it'],
 ])
 

@@ -6,10 +6,13 @@ import { connected } from './connected.ts'
 import { ending } from './ending.ts'
 import { asJson } from './lines.ts'
 import { scan } from './scan.ts'
-import { takingUrls, targetIn, type TargetOptions } from './target.ts'
+import { durationIn, takingUrls, targetIn, type TargetOptions } from './target.ts'
 import { many, time } from './units.ts'
+import { leastInterval, lookAgain } from './watch/rounds.ts'
 
 interface SourcesOptions extends TargetOptions {
+  readonly watch?: true
+  readonly interval: string
   readonly json?: true
 }
 
@@ -22,8 +25,10 @@ export function addSources(program: Command): void {
       'Lists the sources with limits: the loads that run and how long the oldest has run, and the processes that wait. ' +
         'It goes through all keys of the server, a thousand at a time, and changes nothing.',
     )
+    .option('--watch', 'again and again, until it is interrupted')
+    .option('--interval <time>', 'with --watch, the time from one look to the next', '1s')
     .option('--json', 'each as one line of JSON')
-    .addHelpText('after', '\nEnds with 0, or with 2 if nobody could be asked.')
+    .addHelpText('after', '\nEnds with 0, with --watch by Ctrl+C, or with 2 if nobody could be asked.')
     .action(ending(sources))
   takingUrls(command)
 }
@@ -31,10 +36,25 @@ export function addSources(program: Command): void {
 /** Resolves with the exit code. */
 async function sources(urls: readonly string[], options: SourcesOptions): Promise<number> {
   const target = targetIn(options, urls)
-  const found = await connected(target, usedSources)
-  for (const state of found) console.log(options.json === true ? asJson(state) : asText(state))
-  if (found.length === 0 && options.json !== true) console.log('No source is in use')
+  const isJson = options.json === true
+  if (options.watch !== true) {
+    print(await connected(target, usedSources), isJson)
+    return 0
+  }
+  const interval = durationIn('--interval', options.interval, leastInterval)
+  await lookAgain(target, interval, async (client) => {
+    const found = await usedSources(client)
+    return () => {
+      if (!isJson) console.log(new Date().toISOString())
+      print(found, isJson)
+    }
+  })
   return 0
+}
+
+function print(found: readonly SourceState[], isJson: boolean): void {
+  for (const state of found) console.log(isJson ? asJson(state) : asText(state))
+  if (found.length === 0 && !isJson) console.log('No source is in use')
 }
 
 /** The sources in use, by name. */

@@ -13,4 +13,5 @@ export type {
   RedisPort,
   RedisSubscriber,
   SubscriberEvents,
+  TrackingEvents,
 } from './connection/port.ts'

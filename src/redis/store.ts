@@ -13,6 +13,7 @@ import type {
   NewValue,
   Store,
   StoreUser,
+  TrackedCopies,
   Watch,
 } from '../core/contract/store.ts'
 import { Batch } from './connection/batch.ts'
@@ -25,7 +26,7 @@ import { Inbox, type InboxOwner } from './push/inbox.ts'
 import { Presence, presenceSuffix } from './push/presence.ts'
 import { RedisInspection } from './values/inspection.ts'
 import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/keys.ts'
-import { failedIn, isUnderWay, listening } from './values/outcome.ts'
+import { failedIn } from './values/outcome.ts'
 import { RedisPermits, sourcePrefix } from './locks/permits.ts'
 import { Reader } from './values/reader.ts'
 import { renewEach } from './connection/renewal.ts'
@@ -35,12 +36,13 @@ import { ServerClock } from './connection/server-clock.ts'
 import { ConnectionTrouble } from './connection/connection-trouble.ts'
 import { epochIn, Tags } from './values/tags.ts'
 import { Values } from './values/values.ts'
+import { Waits } from './values/waits.ts'
 
 /*
  * The store on Redis. Every decision is made by a script in lua/, by the clock of Redis.
  *
  * Reading order: store.ts (the protocol), values/keys.ts and values/entry.ts (the data), lua/claim.lua and lua/fill.lua
- * (the scripts of a load), push/inbox.ts and values/outcome.ts (messages), values/values.ts and values/tags.ts (reads),
+ * (the scripts of a load), push/inbox.ts, values/waits.ts and values/outcome.ts (messages), values/values.ts and values/tags.ts (reads),
  * values/held-leases.ts, values/coherence.ts and push/watcher.ts (near copies). Then connection/ (commands),
  * values/inspection.ts (operators), and locks/: redis-lock.ts, locks.ts, redlock.ts and majority.ts.
  */
@@ -68,6 +70,7 @@ export class RedisStore implements Store {
   readonly #inbox: Inbox | null
   readonly #presence: Presence | null
   readonly #held: HeldLeases
+  readonly #waits: Waits
   readonly #serverChange: ServerChange
   readonly #trouble: ConnectionTrouble
   /** One per cache that uses the store. */
@@ -84,7 +87,6 @@ export class RedisStore implements Store {
     this.#tags = new Tags(client, reader)
     this.inspection = new RedisInspection(client, this.#tags)
     this.#values = new Values(reader, this.#tags, this.#clock)
-    const { keyPrefix } = client
     const mayHaveForgotten = (): void => {
       for (const user of this.#users) user.mayHaveForgotten()
       this.permits.confirmAll()
@@ -108,12 +110,13 @@ export class RedisStore implements Store {
         for (const user of this.#users) user.modeChanged()
       },
       awaited: (token, lease) => {
-        for (const user of this.#users) user.awaited({ token, key: keyOfLease(lease, keyPrefix) })
+        for (const user of this.#users) user.awaited({ token, key: keyOfLease(lease, client.keyPrefix) })
       },
     }
     this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
     this.#presence = wakeUp === 'push' && client.isCluster ? new Presence(client, confirmLeases) : null
     this.permits = new RedisPermits(client, this.#inbox, { prefix: sourcePrefix, replacesDead: true })
+    this.#waits = new Waits(client, this.#inbox, { clock: this.#clock, values: this.#values })
     this.#held = new HeldLeases(this.#inbox, (leases) => this.renew(leases))
   }
 
@@ -171,7 +174,7 @@ export class RedisStore implements Store {
       case 'lease':
         return await this.#granted(request, unwanted.length > 0, inbox, reply)
       case 'wait':
-        return await this.#wait(request.key, inbox, reply)
+        return await this.#waits.of(request.key, inbox, reply)
       case 'failed':
         return await this.#failed(request, unwanted, reply)
       default:
@@ -182,9 +185,8 @@ export class RedisStore implements Store {
   #sendClaim(request: ClaimRequest, unwanted: readonly string[], inbox: string): Promise<unknown[]> {
     const { key, token, leaseTtl, known = '', awaited = '', holder = '', context = '' } = request
     const takeover = this.#inbox === null ? '' : goneAfter
-    const ttl = Math.ceil(leaseTtl)
-    const suffix = presenceSuffix(this.#client)
-    const args = [token, inbox, ttl, known, unwanted.join(' '), awaited, takeover, holder, context, suffix]
+    const about = [takeover, holder, context, presenceSuffix(this.#client)]
+    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted.join(' '), awaited, ...about]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
     return this.#claims.run(keys, args) as Promise<unknown[]>
   }
@@ -211,22 +213,6 @@ export class RedisStore implements Store {
     // The subscription by which other processes judge this one may have come or gone while the claim was under way.
     if (inbox !== (this.#inbox?.name ?? '')) this.#held.confirm(lease)
     return { state: 'lease', lease, stale: stale === null ? null : await this.#values.replied(key, stale) }
-  }
-
-  async #wait(key: string, inbox: string, reply: readonly unknown[]): Promise<Claim> {
-    const [, , holderToken, leaseLeft, stale, holderContext] = reply
-    const { outcome, ...wait } = listening(String(holderToken), this.#inbox, this.#clock)
-    const held = { key, token: wait.token }
-    return {
-      state: 'wait',
-      ...wait,
-      outcome: outcome.then((heard) => this.#values.waited(key, heard)),
-      context: Buffer.isBuffer(holderContext) && holderContext.length > 0 ? holderContext.toString() : undefined,
-      pushed: inbox !== '',
-      ...(inbox !== '' && { stillLoads: () => isUnderWay(this.#client, held, inbox) }),
-      leaseLeft: Math.max(0, Number(leaseLeft)),
-      stale: await this.#values.replied(key, stale),
-    }
   }
 
   async #failed(request: ClaimRequest, unwanted: readonly string[], reply: readonly unknown[]): Promise<Claim> {
@@ -327,7 +313,15 @@ export class RedisStore implements Store {
   }
 
   watch(namespace: string, copies: Copies): Watch {
-    if (this.#inbox !== null) return this.#coherence.watch(namespace, copies)
+    return this.#watching().watch(namespace, copies)
+  }
+
+  watchForeign(namespace: string, copies: TrackedCopies): Watch {
+    return this.#watching().watchForeign(namespace, copies)
+  }
+
+  #watching(): Coherence {
+    if (this.#inbox !== null) return this.#coherence
     throw new TypeError(
       "Expected a redisStore with wakeUp 'push' for `near`: copies must be told what goes, got 'poll'",
     )
@@ -344,7 +338,7 @@ export class RedisStore implements Store {
   async #overwrite(key: string, args: readonly (string | Buffer | number)[]): Promise<boolean> {
     const askedAt = systemClock.now()
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [copiesKey(key)])]
-    const [written, micros, copied] = (await this.#run(scripts.overwrite, keys, args)) as unknown[]
+    const [written, micros, copied] = (await runScript(this.#client, scripts.overwrite, keys, args)) as unknown[]
     this.#clock.sample(Number(micros), askedAt)
     // Only after the write: a copy could be made of the old value before it.
     if (isYes(copied)) await this.#coherence.drop({ keys: [key], tags: [] })
@@ -353,12 +347,8 @@ export class RedisStore implements Store {
 
   async #settle({ key, token }: Lease, state: 'failed' | 'pass', error: string, keep: number): Promise<boolean> {
     const args = [token, state, error, Math.ceil(keep)]
-    const [ours] = (await this.#run(scripts.settle, [leaseKey(key)], args)) as unknown[]
+    const [ours] = (await runScript(this.#client, scripts.settle, [leaseKey(key)], args)) as unknown[]
     return isYes(ours)
-  }
-
-  #run(script: scripts.Script, keys: readonly string[], args: readonly (string | Buffer | number)[]): Promise<unknown> {
-    return runScript(this.#client, script, keys, args)
   }
 }
 

@@ -16,6 +16,7 @@ export type {
   SeenLease,
   Store,
   StoreUser,
+  TrackedCopies,
   Validators,
   Wait,
   Watch,

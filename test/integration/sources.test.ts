@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { provisionPostgres } from '../../tools/servers/provision-postgres.mjs'
 import { startPostgres, type PostgresProcess } from '../../tools/servers/start-postgres.mjs'
 import { until } from '../../tools/until.mjs'
+import { CommandCounter, withoutCare } from '../support/command-counts.ts'
 import { patient, startFleet, type Fleet, type Flooded } from '../support/fleet.ts'
 import { missing } from '../support/provided.ts'
 import { startRedis } from '../support/servers.ts'
@@ -47,6 +48,20 @@ describe.skipIf(reason !== undefined)(`a source with a limit${reason === undefin
     expect(mostOf(floods)).toBeGreaterThan(limit / 2)
     expect(mostOf(floods)).toBeLessThanOrEqual(limit)
     expect(await fleet.heard('queued')).toBe(1_000)
+  })
+
+  test('costs at most two commands a load more than one without a limit, as the server counts them', async () => {
+    const perLoad = async (cache: object): Promise<number> => {
+      await using redis = await startRedis()
+      await using fleet = await open(redis, cache)
+      const counter = await CommandCounter.start(redis.client)
+      const floods = await Promise.all(flood(fleet, 'counted', 250, 10))
+      expect(floods.map(({ loads }) => loads)).toEqual(floods.map(() => 250))
+      const counts = Object.values(withoutCare(await counter.counts()))
+      return counts.reduce((sum, count) => sum + count, 0) / 1_000
+    }
+    const without = await perLoad({ source: undefined, sources: undefined })
+    expect((await perLoad({})) - without).toBeLessThanOrEqual(2)
   })
 
   test('gets no more than twice as many while processes die and stand still and Redis is flushed, and then the limit again', async () => {

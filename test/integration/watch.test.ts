@@ -103,6 +103,23 @@ async function inTerminal(url: string): Promise<Watching> {
   return new Watching('script', ['-qefc', command, '/dev/null'])
 }
 
+test('sources --watch looks again and again, until it is interrupted', async () => {
+  const store = redisStore(server.connect())
+  await using cache = createCache({ store, sources: { pg: { concurrency: 2 } }, source: 'pg', ...patient })
+  const args = ['sources', server.url, '--watch', '--interval', '100ms']
+  await using watching = new Watching(process.execPath, [join(await builtPackage(), 'cli/main.js'), ...args])
+  await watching.shows(/^\d{4}-\d\d-\d\dT\S+Z\nNo source is in use\n/)
+  let end = (): void => undefined
+  const loading = cache.getOrLoad('key', () => new Promise<string>((resolve) => (end = () => resolve('value'))))
+  await watching.shows(/\d{4}-\d\d-\d\dT\S+Z\n"pg" {2}1 of 2 loads running/)
+  end()
+  await loading
+  await watching.shows(/"pg" {2}0 of 2 loads running/)
+  watching.child.kill('SIGINT')
+  expect(await watching.ended).toEqual([0, null])
+  expect(watching.err).toBe('')
+})
+
 test('watch tells programs of a stampede with its waiters, and of its end', async () => {
   await using hot = await Stampede.on('user:1', [cacheOf('shop'), cacheOf('shop'), cacheOf('shop')])
   await using cold = await Stampede.on('lonely', [cacheOf('other')])

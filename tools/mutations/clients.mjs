@@ -40,8 +40,8 @@ export const clientMutations = [
     name: 'node-redis is not asked for binary replies',
     rule: null,
     file: 'src/redis/clients/node-redis-kinds.ts',
-    from: 'client.sendCommand(words, binary)\n  holdWritesOnLoss',
-    to: 'client.sendCommand(words)\n  holdWritesOnLoss',
+    from: 'client.sendCommand(words, binary)\n  const duplicate: Node',
+    to: 'client.sendCommand(words)\n  const duplicate: Node',
     tests: ['test/contract/redis-clients.test.ts'],
   },
   {

@@ -103,7 +103,7 @@ export const commandMutations = [
   {
     name: 'watch waits for the server when it is interrupted',
     rule: null,
-    file: 'src/cli/watch/watch.ts',
+    file: 'src/cli/watch/rounds.ts',
     from: '      client.disconnect()\n',
     to: '',
     tests: ['test/integration/outage.test.ts'],

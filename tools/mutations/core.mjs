@@ -599,17 +599,17 @@ export const mutations = [
   {
     name: 'in a cluster, a holder that is seen no more keeps its name on its leases',
     rule: 10,
-    file: 'src/redis/push/presence.ts',
-    from: 'isSeen = now',
-    to: 'if (!(isSeen = now)) return',
+    file: 'src/redis/push/each-node.ts',
+    from: 'subscribed.isUp = isUp\n',
+    to: 'if (!(subscribed.isUp = isUp)) return\n',
     tests: ['test/integration/cluster-holder.test.ts'],
   },
   {
     name: 'the nodes of a cluster do not see who holds their leases',
     rule: 10,
     file: 'src/redis/push/presence.ts',
-    from: 'if (node.subscriber === undefined) return',
-    to: 'if (node.subscriber !== null) return',
+    from: 'node.subscriber?.(inbox + suffix',
+    to: 'node.subscriber?.(inbox',
     tests: ['test/integration/cluster-holder.test.ts'],
   },
   {

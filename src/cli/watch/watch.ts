@@ -1,21 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import type { RedisClient } from '../../redis/index.ts'
-import { connected } from '../connected.ts'
 import { ending } from '../ending.ts'
 import { heldLeases, type NamedLease } from '../held.ts'
 import { durationIn, namespaceAsked, takingUrls, targetIn, type TargetOptions } from '../target.ts'
 import { jsonDisplay, terminalDisplay, type Display } from './display.ts'
-import { pauseAfter, snapshotOf, type Snapshot } from './snapshot.ts'
+import { leastInterval, lookAgain } from './rounds.ts'
+import { snapshotOf, type Snapshot } from './snapshot.ts'
 
 interface WatchOptions extends TargetOptions {
   readonly namespace?: string
   readonly interval: string
   readonly json?: true
 }
-
-/** The shortest interval between two looks, in milliseconds. */
-const leastInterval = 100
 
 /** Adds `herdless watch`. */
 export function addWatch(program: Command): void {
@@ -40,50 +35,24 @@ async function watch(urls: readonly string[], options: WatchOptions): Promise<nu
   const target = targetIn(options, urls)
   const namespace = namespaceAsked(options.namespace)
   const interval = durationIn('--interval', options.interval, leastInterval)
-  await connected(target, async (client) => {
-    const interrupted = new AbortController()
-    const stop = (): void => {
-      interrupted.abort()
-      // A command may be under way that is not answered for a while.
-      client.disconnect()
-    }
-    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-    for (const signal of signals) process.on(signal, stop)
-    // The reader of a pipe may go away.
-    process.stdout.on('error', stop)
-    const display = options.json !== true && process.stdout.isTTY ? terminalDisplay(process.stdout) : jsonDisplay
-    try {
-      await showRounds({ client, namespace, interval, display, signal: interrupted.signal })
-    } catch (error) {
-      if (!interrupted.signal.aborted) throw error
-    } finally {
-      display.close()
-      for (const signal of signals) process.off(signal, stop)
-    }
-  })
-  return 0
-}
-
-interface Watched {
-  readonly client: RedisClient
-  readonly namespace: string | null
-  readonly interval: number
-  readonly display: Display
-  readonly signal: AbortSignal
-}
-
-/** Looks again and again, until the signal is aborted. */
-async function showRounds({ client, namespace, interval, display, signal }: Watched): Promise<void> {
+  const isTable = options.json !== true && process.stdout.isTTY
+  let display: Display | undefined
   let before: Snapshot | null = null
-  while (!signal.aborted) {
-    const startedAt = performance.now()
-    const found = await all(heldLeases(client, namespace))
-    const took = performance.now() - startedAt
-    before = snapshotOf(found, before, { time: new Date().toISOString(), took })
-    const pause = pauseAfter(took, interval)
-    display.show(before, pause)
-    await sleep(pause, undefined, { signal })
+  try {
+    await lookAgain(target, interval, async (client) => {
+      const startedAt = performance.now()
+      const found = await all(heldLeases(client, namespace))
+      const seen = (before = snapshotOf(found, before, {
+        time: new Date().toISOString(),
+        took: performance.now() - startedAt,
+      }))
+      const shown = (display ??= isTable ? terminalDisplay(process.stdout) : jsonDisplay)
+      return (pause) => shown.show(seen, pause)
+    })
+  } finally {
+    display?.close()
   }
+  return 0
 }
 
 async function all(leases: AsyncIterable<NamedLease>): Promise<readonly NamedLease[]> {

@@ -153,5 +153,12 @@ function nearOf({ near }: CachePlan, store: Store, parts: NearParts): Near | nul
       'Expected a store that tells what goes, such as redisStore(client), for `near`; got one without watch()',
     )
   }
-  return new Near(near, watch, parts)
+  if (near.foreign !== true) return new Near(near, watch, parts)
+  const watchForeign = store.watchForeign?.bind(store)
+  if (watchForeign === undefined) {
+    throw new TypeError(
+      'Expected a store that hears of changes by others, such as redisStore(client), for `near.foreign`; got one without watchForeign()',
+    )
+  }
+  return new Near(near, watchForeign, parts)
 }

@@ -116,6 +116,11 @@ export interface Store {
    * @param namespace the common prefix of the keys and tags, including its colon
    */
   watch?(namespace: string, copies: Copies): Watch
+  /**
+   * As `watch`; and the copies are told of changes by others, soon after them: by hand, by other programs, by eviction.
+   * While the store could not hear of such a change, the promise is over.
+   */
+  watchForeign?(namespace: string, copies: TrackedCopies): Watch
 
   /**
    * The mode that an operator has set for all caches of a namespace; `null` for none. Absent if the store can hold none.
@@ -181,6 +186,15 @@ export interface Copies {
   dropTags(tags: readonly string[]): void
   /** A notification may have been missed. */
   dropAll(): void
+}
+
+/** Copies that are also told of changes by others than the library. */
+export interface TrackedCopies extends Copies {
+  /**
+   * The value of a key may have changed: a read under way becomes no copy. Returns the token of the copy; `null` if there
+   * is none.
+   */
+  doubt(key: string): string | null
 }
 
 /** A store's promise to notify copies. */
@@ -304,6 +318,8 @@ export interface NearPlan {
   readonly maxSize: number
   readonly ttl: number
   readonly values: 'frozen' | 'cloned' | 'shared'
+  /** Whether changes by others than the library reach copies. */
+  readonly foreign?: boolean | undefined
 }
 
 /** The right to load a key. */

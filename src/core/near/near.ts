@@ -14,7 +14,7 @@ import type { Keyspace } from '../entry/key.ts'
 import { answerOf } from '../codec/error-answer.ts'
 import { decodeEntry, type Stale } from '../codec/payload.ts'
 import { attempt } from '../errors.ts'
-import type { Copies, Entry, NearPlan, Store, Watch } from '../contract/store.ts'
+import type { Entry, NearPlan, TrackedCopies, Watch } from '../contract/store.ts'
 
 /** A copy that may be served, with the metadata of its value. */
 export interface Copy {
@@ -68,7 +68,7 @@ export type Expected = symbol
  *
  * Without the mark, A would keep the old value in step 5 and serve it after B's set has resolved.
  */
-export class Near implements Copies {
+export class Near implements TrackedCopies {
   readonly #plan: NearPlan
   readonly #freezesLoaded: boolean
   readonly #keyIn: (name: string) => string | null
@@ -83,7 +83,11 @@ export class Near implements Copies {
   /**
    * @param watch begins the store's promise
    */
-  constructor(plan: NearPlan, watch: NonNullable<Store['watch']>, { keyspace, clock, codec, events }: NearParts) {
+  constructor(
+    plan: NearPlan,
+    watch: (namespace: string, copies: TrackedCopies) => Watch,
+    { keyspace, clock, codec, events }: NearParts,
+  ) {
     this.#plan = plan
     this.#freezesLoaded = plan.values === 'frozen' && process.env['NODE_ENV'] !== 'production'
     this.#keyIn = (name) => keyspace.keyIn(name)
@@ -196,6 +200,13 @@ export class Near implements Copies {
   forget(key: string): void {
     this.#expected.delete(key)
     this.#copies.delete(key)
+  }
+
+  doubt(name: string): string | null {
+    const key = this.#keyIn(name)
+    if (key === null) return null
+    this.#expected.delete(key)
+    return this.#copies.peek(key)?.seen.token ?? null
   }
 
   drop(names: readonly string[]): void {

@@ -177,6 +177,7 @@ export function checkedNear(name: string, value: unknown): NearPlan {
     maxSize: integer(1),
     ttl: lifetime(1),
     values: oneOf('frozen', 'cloned', 'shared'),
+    foreign: boolean,
   })
   return { ...nearDefaults, ...given }
 }

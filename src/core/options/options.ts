@@ -218,4 +218,9 @@ export interface NearOptions {
    * it is, and callers must not change it.
    */
   readonly values?: 'frozen' | 'cloned' | 'shared' | undefined
+  /**
+   * Whether changes in Redis that the library does not make reach copies soon, too: a DEL by hand or by another program,
+   * an eviction, FLUSHALL. It needs one more connection (in a Cluster, one to each master). Default `false`.
+   */
+  readonly foreign?: boolean | undefined
 }

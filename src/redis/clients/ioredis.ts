@@ -6,15 +6,17 @@ import type {
   RedisPort,
   RedisSubscriber,
   SubscriberEvents,
+  TrackingEvents,
 } from '../connection/port.ts'
 import { formatValue } from '../../core/time/duration.ts'
+import { invalidateChannel, track } from './track.ts'
 
 /** The required methods of `Redis` and `Cluster` of ioredis 5 and 6. */
 export interface IoredisClient extends IoredisCommands {
   getBuffer(key: string): Promise<Buffer | null>
   mgetBuffer(keys: string[]): Promise<(Buffer | null)[]>
   /** Another connection with the same settings, for the subscription. */
-  duplicate(): IoredisSubscriber
+  duplicate(overrides?: object): IoredisSubscriber
   readonly isCluster: boolean
   /** The nodes of a cluster. */
   nodes?(role: 'master'): readonly IoredisNode[]
@@ -41,7 +43,7 @@ interface IoredisNode extends IoredisCommands {
 }
 
 /** The duplicate of an ioredis client. */
-interface IoredisSubscriber {
+interface IoredisSubscriber extends IoredisCommands {
   readonly status: string
   connect(): Promise<unknown>
   subscribe(channel: string): Promise<unknown>
@@ -131,6 +133,7 @@ export class IoredisPort implements RedisPort {
       name: `${node.options?.host}:${node.options?.port}`,
       call: (command, args) => sent(node, command, [...args]),
       subscriber: (channel, events) => subscribing(node.duplicate(connectsAgain), channel, events),
+      tracker: (prefix, events) => tracking(node.duplicate({ ...connectsAgain, protocol: 2 }), prefix, events),
     }))
   }
 
@@ -169,6 +172,26 @@ export class IoredisPort implements RedisPort {
 
 /** The options in which a subscriber differs from the connection to a node: that one is replaced when it breaks. */
 const connectsAgain = { retryStrategy: (attempt: number): number => Math.min(50 * attempt, 2_000) }
+
+/** Reports changed keys on a connection that speaks RESP2: ioredis drops the reports of RESP3. */
+function tracking(
+  connection: IoredisSubscriber,
+  prefix: string,
+  { changed, ...events }: TrackingEvents,
+): RedisSubscriber {
+  let isTracked = false
+  connection.on('ready', () => (isTracked = false))
+  // The message of this channel is a list of names, or nothing.
+  const message = (names: unknown): void => changed(names as Buffer[] | null)
+  const subscriber = subscribing(connection, invalidateChannel, { ...events, message })
+  return Object.assign(subscriber, {
+    async subscribe() {
+      if (!isTracked) await track((words) => sent(connection, words[0] as string, words.slice(1)), prefix)
+      isTracked = true
+      return await connection.subscribe(invalidateChannel)
+    },
+  })
+}
 
 function subscribing(
   connection: IoredisSubscriber,

@@ -1,6 +1,6 @@
 import { messageOf } from '../../core/errors.ts'
 import { timers } from '../../core/time/clock.ts'
-import { duplicateOf, type NodeRedisConnection, type Opened } from './node-redis-subscriber.ts'
+import { duplicateOf, type NodeRedisConnection, type Opened, type Protocol } from './node-redis-subscriber.ts'
 import { holdWritesOnLoss, type PausableWrites } from './node-redis-writes.ts'
 
 /**
@@ -60,8 +60,8 @@ export interface NodeRedisSentinel extends NodeRedisBase {
 interface Node {
   readonly name: string
   readonly send: (words: Words) => Promise<unknown>
-  /** Makes a connection to it for a subscription; rejects if it is no master any more. Only of a cluster. */
-  readonly duplicate?: () => Promise<Opened>
+  /** Makes a connection to it for a subscription; rejects while the client is not connected to it. */
+  readonly duplicate: (protocol?: Protocol) => Promise<Opened>
 }
 
 /** The differences between the kinds of clients. */
@@ -78,7 +78,7 @@ export interface NodeRedisKind {
   readonly send: (key: string | undefined, words: Words) => Promise<unknown>
   readonly nodes: () => readonly Node[]
   /** Makes a connection for the subscription; rejects while the client is not connected. */
-  readonly duplicate: () => Promise<Opened>
+  readonly duplicate: Node['duplicate']
 }
 
 /** The kind of a client; `null` for another value. */
@@ -95,6 +95,10 @@ export function kindOf(value: object): NodeRedisKind | null {
 
 function standalone(client: NodeRedisClient): NodeRedisKind {
   const send = (_key: string | undefined, words: Words): Promise<unknown> => client.sendCommand(words, binary)
+  const duplicate: Node['duplicate'] = async (protocol = {}) => ({
+    connection: duplicateOf(client, protocol),
+    isCurrent: () => true,
+  })
   holdWritesOnLoss(client)
   return {
     client,
@@ -102,8 +106,8 @@ function standalone(client: NodeRedisClient): NodeRedisKind {
     ready: ['ready'],
     hasConnected: () => client.socketEpoch > 0,
     send,
-    nodes: () => [{ name: '', send: (words) => send(undefined, words) }],
-    duplicate: async () => ({ connection: duplicateOf(client), isCurrent: () => true }),
+    nodes: () => [{ name: '', send: (words) => send(undefined, words), duplicate }],
+    duplicate,
   }
 }
 
@@ -132,17 +136,17 @@ function cluster(client: NodeRedisCluster): NodeRedisKind {
       client.masters.map((node) => ({
         name: node.address,
         send: async (words) => (await client.nodeClient(node)).sendCommand(words, binary),
-        duplicate: async () => {
+        duplicate: async (protocol = {}) => {
           // For a node that it has forgotten, the client would make a connection that nothing ends.
           const now = client.masters.find(({ address }) => address === node.address)
           if (now === undefined) throw new Error(`${node.address} is no master of the cluster`)
-          return { connection: duplicateOf(await client.nodeClient(now)), isCurrent: () => true }
+          return { connection: duplicateOf(await client.nodeClient(now), protocol), isCurrent: () => true }
         },
       })),
-    duplicate: async () => {
+    duplicate: async (protocol = {}) => {
       const node = client.masters[Math.floor(Math.random() * client.masters.length)]
       if (node === undefined) throw new Error('The cluster is not connected')
-      const connection = duplicateOf(await client.nodeClient(node))
+      const connection = duplicateOf(await client.nodeClient(node), protocol)
       return { connection, isCurrent: () => client.nodeByAddress.has(node.address) }
     },
   }
@@ -154,6 +158,11 @@ function sentinel(client: NodeRedisSentinel): NodeRedisKind {
     const { host, port } = client.getMasterNode() ?? {}
     return `${host}:${port}`
   }
+  const duplicate: Node['duplicate'] = async (protocol = {}) => {
+    const connection = await client._execute(false, async (own) => duplicateOf(own, protocol))
+    const its = master()
+    return { connection, isCurrent: () => master() === its }
+  }
   const hold = (): void => void client._execute(false, async (own) => holdWritesOnLoss(own)).catch(() => undefined)
   client.on('topology-change', hold)
   if (client.isReady) hold()
@@ -164,12 +173,8 @@ function sentinel(client: NodeRedisSentinel): NodeRedisKind {
     follow: (listener) => followMaster(client, listener),
     hasConnected: () => client.isReady,
     send,
-    nodes: () => [{ name: '', send: (words) => send(undefined, words) }],
-    duplicate: async () => {
-      const connection = await client._execute(false, async (own) => duplicateOf(own))
-      const its = master()
-      return { connection, isCurrent: () => master() === its }
-    },
+    nodes: () => [{ name: '', send: (words) => send(undefined, words), duplicate }],
+    duplicate,
   }
 }
 

@@ -22,10 +22,15 @@ export interface NodeRedisConnection extends PausableWrites {
 }
 
 /** The options in which the duplicate differs from the connection of the user. */
-interface OwnOptions {
+interface OwnOptions extends Protocol {
   readonly socket: { readonly reconnectStrategy: false }
   readonly emitInvalidate: false
   readonly maintNotifications: 'disabled'
+}
+
+/** The protocol of a connection, if not that of the user's. */
+export interface Protocol {
+  readonly RESP?: 2
 }
 
 /** A connection that is not open yet, and whether its server is still one whose messages count. */
@@ -34,9 +39,10 @@ export interface Opened {
   readonly isCurrent: () => boolean
 }
 
-/** A connection with the settings of another one that gives up when it breaks. */
-export function duplicateOf(connection: NodeRedisConnection): NodeRedisConnection {
+/** A connection with the settings of another one, but for the protocol, that gives up when it breaks. */
+export function duplicateOf(connection: NodeRedisConnection, protocol: Protocol): NodeRedisConnection {
   const own = {
+    ...protocol,
     socket: { ...connection.options?.socket, reconnectStrategy: false as const },
     // It reads nothing.
     clientSideCache: undefined,
@@ -58,6 +64,8 @@ export class NodeRedisSubscriber implements RedisSubscriber {
   readonly #channel: string
   readonly #events: SubscriberEvents
   readonly #connect: () => Promise<Opened>
+  readonly #prepare: (connection: NodeRedisConnection) => Promise<void>
+  #prepared: Opened | null = null
   /** The connection that is open, or about to open. */
   #opened: Opened | null = null
   #isClosed = false
@@ -66,11 +74,20 @@ export class NodeRedisSubscriber implements RedisSubscriber {
   #failures = 0
   #pause: NodeJS.Timeout | undefined
 
-  /** @param connect makes a connection that is not open yet; may reject */
-  constructor(channel: string, events: SubscriberEvents, connect: () => Promise<Opened>) {
+  /**
+   * @param connect makes a connection that is not open yet; may reject
+   * @param prepare what each connection is sent before it subscribes
+   */
+  constructor(
+    channel: string,
+    events: SubscriberEvents,
+    connect: () => Promise<Opened>,
+    prepare: (connection: NodeRedisConnection) => Promise<void> = async () => undefined,
+  ) {
     this.#channel = channel
     this.#events = events
     this.#connect = connect
+    this.#prepare = prepare
     void this.#open()
   }
 
@@ -85,6 +102,8 @@ export class NodeRedisSubscriber implements RedisSubscriber {
       this.#lose(opened)
       throw new Error('Another server has taken the place of the server of this connection')
     }
+    if (this.#prepared !== opened) await this.#prepare(opened.connection)
+    this.#prepared = opened
     // The first sends nothing if the channel is subscribed.
     await Promise.all([
       opened.connection.subscribe(this.#channel, this.#events.message, true),

@@ -9,6 +9,7 @@ import type {
 } from '../connection/port.ts'
 import { once, type NodeRedisKind, type Words } from './node-redis-kinds.ts'
 import { NodeRedisSubscriber } from './node-redis-subscriber.ts'
+import { invalidateChannel, track } from './track.ts'
 
 /** The events of a client that has ended, of a cluster in version 5, and of one that has given up. */
 const ended = ['end', 'disconnect', 'terminated'] as const
@@ -68,9 +69,15 @@ export class NodeRedisPort implements RedisPort {
     return this.#kind.nodes().map(({ name, send, duplicate }) => ({
       name,
       call: (command, args) => send([command, ...wordsOf(args)]),
-      ...(duplicate !== undefined && {
-        subscriber: (channel, events) => new NodeRedisSubscriber(channel, events, duplicate),
-      }),
+      subscriber: (channel, events) => new NodeRedisSubscriber(channel, events, duplicate),
+      tracker: (prefix, { changed, ...events }) =>
+        new NodeRedisSubscriber(
+          invalidateChannel,
+          // The message of this channel is a list of names, or nothing.
+          { ...events, message: (names: unknown) => changed(names as Buffer[] | null) },
+          () => duplicate({ RESP: 2 }),
+          (connection) => track((words) => connection.sendCommand(words), prefix),
+        ),
     }))
   }
 

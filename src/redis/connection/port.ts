@@ -65,6 +65,18 @@ export interface RedisNode {
    * where it is missing, a dead holder is replaced when its lease is over.
    */
   subscriber?(channel: string, events: SubscriberEvents): RedisSubscriber
+  /**
+   * Tells of changes of keys in this node, whoever makes them (CLIENT TRACKING in BCAST mode), on a connection to it, as
+   * {@link RedisPort.subscriber}. Where it is missing, `near.foreign` is refused.
+   * @param prefix of the keys as they are in Redis, with {@link RedisPort.keyPrefix}
+   */
+  tracker?(prefix: string, events: TrackingEvents): RedisSubscriber
+}
+
+/** The reports of a tracker. None is made before it is returned. */
+export interface TrackingEvents extends Omit<SubscriberEvents, 'message'> {
+  /** These keys have changed, or are gone; `null`: the server was flushed. */
+  readonly changed: (names: readonly Buffer[] | null) => void
 }
 
 /** The reports of a subscriber. None is made before the subscriber is returned. */

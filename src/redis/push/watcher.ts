@@ -1,6 +1,20 @@
 import { systemClock, type Clock, type Timer } from '../../core/time/clock.ts'
-import type { Copies, Watch } from '../../core/contract/store.ts'
+import type { Copies, TrackedCopies, Watch } from '../../core/contract/store.ts'
 import type { Gone } from './gone.ts'
+
+/** The reports of changes by others than the library. */
+export interface ForeignChanges {
+  /** Whether every change is reported. */
+  readonly isWhole: boolean
+  close(): void
+}
+
+/** Who is told of them. */
+export interface ToldOfForeign {
+  readonly copies: () => Iterable<TrackedCopies>
+  /** Called when changes are reported again, or no longer. */
+  readonly changed: () => void
+}
 
 /**
  * The promise that the copies of one namespace in this process are told of changes, renewed while there are copies.
@@ -11,9 +25,15 @@ import type { Gone } from './gone.ts'
 export class Watcher {
   readonly #window: number
   readonly #ask: () => string | null
+  readonly #track: (told: ToldOfForeign) => ForeignChanges
   readonly #onEnd: () => void
   readonly #clock: Clock
   readonly #watches = new Set<CopiesWatch>()
+  /** The copies that hear of changes by others, by their watch. */
+  readonly #tracked = new Map<CopiesWatch, TrackedCopies>()
+  #tracking: ForeignChanges | null = null
+  /** Whether such changes are reported. */
+  #hearsForeign = false
   /** When the signs under way were requested, by token. */
   readonly #asked = new Map<string, number>()
   /** The token of the last drop. */
@@ -26,12 +46,22 @@ export class Watcher {
    * @param options.window how long a sign is valid, in milliseconds
    * @param options.ask puts this process on the list and requests a sign; returns its token, or `null` if none will
    *   come
+   * @param options.track begins to report changes by others than the library
    * @param options.onEnd called when the last watch has closed
    * @param clock real time by default, because the other processes and the server go by it
    */
-  constructor(options: { window: number; ask: () => string | null; onEnd: () => void }, clock: Clock = systemClock) {
+  constructor(
+    options: {
+      readonly window: number
+      readonly ask: () => string | null
+      readonly track: (told: ToldOfForeign) => ForeignChanges
+      readonly onEnd: () => void
+    },
+    clock: Clock = systemClock,
+  ) {
     this.#window = options.window
     this.#ask = options.ask
+    this.#track = options.track
     this.#onEnd = options.onEnd
     this.#clock = clock
   }
@@ -40,6 +70,16 @@ export class Watcher {
   watch(copies: Copies): Watch {
     const watch = new CopiesWatch(this, copies, this.#until)
     this.#watches.add(watch)
+    return watch
+  }
+
+  /** As `watch`; and they hear of changes by others than the library, else they are not served. */
+  watchForeign(copies: TrackedCopies): Watch {
+    const watch = new CopiesWatch(this, copies, 0)
+    this.#watches.add(watch)
+    this.#tracked.set(watch, copies)
+    this.#tracking ??= this.#track({ copies: () => this.#tracked.values(), changed: () => this.#reported() })
+    if (this.#hearsForeign) watch.until = this.#until
     return watch
   }
 
@@ -52,6 +92,12 @@ export class Watcher {
   }
 
   leave(watch: CopiesWatch): void {
+    this.#tracked.delete(watch)
+    if (this.#tracked.size === 0) {
+      this.#tracking?.close()
+      this.#tracking = null
+      this.#hearsForeign = false
+    }
     if (!this.#watches.delete(watch) || this.#watches.size > 0) return
     this.#stop()
     this.#onEnd()
@@ -77,13 +123,25 @@ export class Watcher {
     this.#asked.delete(token)
     this.#follow(last)
     this.#until = Math.max(this.#until, askedAt + this.#window)
-    for (const watch of this.#watches) watch.until = this.#until
+    for (const watch of this.#watches) if (this.#hearsForeign || !this.#tracked.has(watch)) watch.until = this.#until
   }
 
   #follow(last: string): void {
     if (last === this.#last) return
     this.#last = last
     for (const { copies } of this.#watches) copies.dropAll()
+  }
+
+  /** Changes by others are reported again, or no longer. */
+  #reported(): void {
+    const hears = this.#tracking?.isWhole ?? false
+    if (hears === this.#hearsForeign) return
+    this.#hearsForeign = hears
+    for (const [watch, copies] of this.#tracked) {
+      // Something may have changed unheard. Until now the copies have served nobody but while the store was away.
+      if (hears) copies.dropAll()
+      watch.until = hears ? this.#until : 0
+    }
   }
 
   readonly #renew = (): void => {

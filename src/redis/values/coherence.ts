@@ -1,6 +1,6 @@
 import { systemClock, timers } from '../../core/time/clock.ts'
 import { atMost } from '../../core/time/deadline.ts'
-import type { Copies, Watch } from '../../core/contract/store.ts'
+import type { Copies, TrackedCopies, Watch } from '../../core/contract/store.ts'
 import { ignoreRejection } from '../../core/errors.ts'
 import { namespaceOf } from '../../core/entry/tags.ts'
 import { tokens } from '../../core/lease/token.ts'
@@ -10,6 +10,7 @@ import type { Message } from '../push/inbox.ts'
 import { copiesKey } from './keys.ts'
 import { runScript } from '../connection/run-script.ts'
 import * as scripts from '../scripts.ts'
+import { Tracking } from './tracking.ts'
 import { Watcher } from '../push/watcher.ts'
 
 /**
@@ -46,13 +47,35 @@ export class Coherence {
   }
 
   watch(namespace: string, copies: Copies): Watch {
+    return this.#watcherOf(namespace).watch(copies)
+  }
+
+  /**
+   * As `watch`; and the copies are told of changes by others than the library.
+   * @throws TypeError for a client that cannot tell
+   */
+  watchForeign(namespace: string, copies: TrackedCopies): Watch {
+    const [node] = this.#client.nodes()
+    if (node !== undefined && node.tracker === undefined) {
+      throw new TypeError(
+        'Expected a client that tells of changed keys for `near.foreign`; the nodes of this adapter have no tracker()',
+      )
+    }
+    return this.#watcherOf(namespace).watchForeign(copies)
+  }
+
+  #watcherOf(namespace: string): Watcher {
     let watcher = this.#watchers.get(namespace)
     if (watcher === undefined) {
-      const ask = (): string | null => this.#askForSign(namespace)
-      watcher = new Watcher({ window, ask, onEnd: () => void this.#watchers.delete(namespace) })
+      watcher = new Watcher({
+        window,
+        ask: () => this.#askForSign(namespace),
+        track: (told) => new Tracking(this.#client, namespace, told),
+        onEnd: () => void this.#watchers.delete(namespace),
+      })
       this.#watchers.set(namespace, watcher)
     }
-    return watcher.watch(copies)
+    return watcher
   }
 
   /** Drops copies in every process; resolves when none of them is served any more. */

@@ -1,14 +1,8 @@
 import type { Outcome } from '../../core/contract/store.ts'
 import { entryIn, type RedisEntry } from './entry.ts'
 import { failureIn } from '../../core/codec/load-failures.ts'
-import type { Inbox, Message } from '../push/inbox.ts'
-import { isYes, type RedisPort } from '../connection/port.ts'
-import { runScript } from '../connection/run-script.ts'
-import type { ServerClock } from '../connection/server-clock.ts'
+import type { Message } from '../push/inbox.ts'
 import type { Voidable } from './tags.ts'
-import { leaseKey } from './keys.ts'
-import { presenceSuffix } from '../push/presence.ts'
-import { stillLoads } from '../scripts.ts'
 
 /** An error in stored bytes; its tags are not checked yet. */
 export type Failed = Extract<Outcome, { state: 'failed' }> & Voidable
@@ -54,29 +48,4 @@ export function outcomeIn({ kind, body }: Message, serverNow: number): Heard {
     default:
       return { state: 'again' }
   }
-}
-
-/** Listens for the outcome of a load from now on. */
-export function listening(
-  token: string,
-  inbox: Inbox | null,
-  clock: ServerClock,
-): { token: string; outcome: Promise<Heard>; leave: () => void } {
-  let leave = (): void => undefined
-  const outcome = new Promise<Heard>((resolve) => {
-    if (inbox !== null) leave = inbox.listen(token, (message) => resolve(outcomeIn(message, clock.now())))
-  })
-  return { token, outcome, leave }
-}
-
-/**
- * Whether a load is still under way, its holder alive as far as Redis can tell, and this process enlisted as a waiter.
- * @param inbox the inbox of this process
- */
-export async function isUnderWay(
-  client: RedisPort,
-  { key, token }: { readonly key: string; readonly token: string },
-  inbox: string,
-): Promise<boolean> {
-  return isYes(await runScript(client, stillLoads, [leaseKey(key)], [token, inbox, presenceSuffix(client)]))
 }

@@ -46,7 +46,7 @@ export const messages: readonly ClientTest[] = [
       const channel = scene.channel()
       const counts = (): Promise<number[]> =>
         Promise.all(
-          nodes.map(async ({ call }) => Number(((await call('pubsub', ['NUMSUB', channel])) as unknown[])[1])),
+          nodes.map(async (node) => Number(((await node.call('pubsub', ['NUMSUB', channel])) as unknown[])[1])),
         )
       let opened!: () => void
       const open = new Promise<void>((resolve) => (opened = resolve))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../../src/core/contract/store.ts'
 import { createCache, type Cache, type CacheOptions } from '../../../src/index.ts'
-import type { Copies, Watch } from '../../../src/store/index.ts'
+import type { Copies, TrackedCopies, Watch } from '../../../src/store/index.ts'
 import { MemoryStore } from '../../../src/memory/store.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { answerOf } from '../support/answer.ts'
@@ -50,6 +50,10 @@ class WatchedStore extends MemoryStore {
       keep: (ms) => void this.keptFor.push(ms),
       close: () => watch.close(),
     }
+  }
+
+  watchForeign(namespace: string, copies: TrackedCopies): Watch {
+    return this.watch(namespace, copies)
   }
 
   /** Holds answers up; returns what lets them go. */
@@ -157,6 +161,22 @@ describe('the near tier', () => {
       expect(await asked).toBe('old')
       expect(await near.getOrLoad('k', () => 'new')).toBe('new')
     }
+  })
+
+  test('keeps nothing that is on its way when others may have changed it, and names the load of a copy', async () => {
+    const { store, near, far } = opened({ near: { foreign: true } })
+    await far.set('k', 'old')
+    const go = store.hold()
+    const reading = near.getOrLoad('k', () => 'loaded')
+    await settled()
+    const [copies] = store.watching as [TrackedCopies]
+    expect(copies.doubt('herdless:k')).toBeNull()
+    go()
+    expect(await reading).toBe('old')
+    expect(copies.doubt('herdless:k')).toBeNull()
+    await near.getOrLoad('k', () => 'loaded')
+    expect(copies.doubt('herdless:k')).toBe((await store.read('herdless:k'))?.token)
+    expect(copies.doubt('another:k')).toBeNull()
   })
 
   test('keeps nothing that is on its way when something may have been missed', async () => {

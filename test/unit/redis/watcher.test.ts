@@ -24,7 +24,14 @@ function watched(keep = 10_000, deaf = false) {
   const state = { asked: 0, deaf, ended: false }
   const clock = new FakeClock()
   const ask = (): string | null => (state.deaf ? null : `sign ${state.asked++}`)
-  const watcher = new Watcher({ window, ask, onEnd: () => void (state.ended = true) }, clock)
+  const tracking = {
+    isWhole: false,
+    closed: false,
+    changed: (): void => undefined,
+    close: () => void (tracking.closed = true),
+  }
+  const track = ({ changed }: { changed: () => void }): typeof tracking => Object.assign(tracking, { changed })
+  const watcher = new Watcher({ window, ask, track, onEnd: () => void (state.ended = true) }, clock)
   const watch = watcher.watch(copies)
   const askedAt = clock.now()
   watch.keep(keep)
@@ -34,7 +41,7 @@ function watched(keep = 10_000, deaf = false) {
   const told = (token: string, previous: string): void => {
     watcher.told(token, { previous, from: '', keys: [`of ${token}`], tags: [] })
   }
-  return { clock, watcher, watch, askedAt, gone: copies.gone, state, sign, told }
+  return { clock, watcher, watch, askedAt, gone: copies.gone, state, sign, told, tracking }
 }
 
 describe('the promise that copies are told what goes', () => {
@@ -130,6 +137,28 @@ describe('the promise that copies are told what goes', () => {
     state.deaf = false
     await clock.advance(100)
     expect(state.asked).toBe(1)
+  })
+
+  test('is none, for copies that hear of changes by others, while those are not reported', async () => {
+    const { clock, watcher, watch: plain, askedAt, sign, tracking } = watched()
+    const copies = { ...someCopies(), doubt: () => null }
+    const watch = watcher.watchForeign(copies)
+    sign(0)
+    expect([plain.until, watch.until]).toEqual([askedAt + window, 0])
+    copies.gone.length = 0
+    tracking.isWhole = true
+    tracking.changed()
+    expect(watch.until).toBe(askedAt + window)
+    expect(copies.gone, 'something may have changed before').toEqual(['all'])
+    tracking.isWhole = false
+    tracking.changed()
+    await clock.advance(100)
+    sign(1)
+    expect([plain.until, watch.until]).toEqual([askedAt + 100 + window, 0])
+    watch.close()
+    expect(tracking.closed).toBe(true)
+    sign(2)
+    expect(watcher.watchForeign(copies).until).toBe(0)
   })
 
   test('ends with the last cache, and is not begun again by a read of a closed one that was on its way', async () => {
