@@ -124,7 +124,8 @@ const projects: TestProjectInlineConfiguration[] = [
     env: { REDIS_CLIENT: 'node-redis', EVERY_CLIENT: 'yes' },
   }),
   // Apps that use the packed package as their users do.
-  suite('apps', 'apps', ['*'], { globalSetup: 'test/apps/given-package.ts' }),
+  suite('apps', 'apps', ['!(next)'], { globalSetup: 'test/apps/given-package.ts' }),
+  suite('apps-next', 'apps', ['next'], { hookTimeout: 600_000 }),
   withRedis('runtimes', 'runtimes', ['*']),
   // The page of the lab and the site, in a browser, which the first run fetches.
   suite('pages', 'pages', ['*'], { hookTimeout: 300_000 }),

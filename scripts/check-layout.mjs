@@ -12,6 +12,7 @@ const fewestLines = 15
 /** Shorter files, each with its reason. */
 const short = new Map([
   ['src/create-cache.ts', 'chooses the store of a cache without one, which no room of core may know'],
+  ['src/next/next-cache.ts', 'puts the two handlers of Next into one'],
   ['src/http/policy/message.ts', 'the messages that all rules of RFC 9111 are about'],
   ['src/codecs/returned.ts', 'is shared by the codecs, which do not import each other'],
   ['src/cli/main.ts', 'is the program that npm installs; everything else can be imported without running it'],

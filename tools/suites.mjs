@@ -172,6 +172,12 @@ export const suites = {
     rooms: ['src/', 'scripts/build.mjs', 'package.json'],
     packages: ['test/apps'],
   },
+  'apps-next': {
+    ring: 'nightly',
+    proves: 'an app of Next in three processes, with the packed package',
+    rooms: ['src/next/', 'src/core/', 'src/redis/', 'scripts/build.mjs', 'package.json'],
+    packages: ['test/apps/next16'],
+  },
   runtimes: {
     ring: 'nightly',
     proves: 'the core and responses on Bun and Deno, with the packed package',

@@ -4,6 +4,30 @@
  * @type {import('./core.mjs').Mutation[]}
  */
 export const adapterMutations = [
+  {
+    name: 'what Next has rendered before its tags were updated is stored if nobody had asked for it',
+    rule: 3,
+    file: 'src/next/shared-cache.ts',
+    from: 'if (updates.some(',
+    to: 'if ([].some(',
+    tests: ['test/unit/next'],
+  },
+  {
+    name: 'a rendering of Next that has ended without a result keeps others waiting',
+    rule: null,
+    file: 'src/next/shared-cache.ts',
+    from: 'if (open?.stale === null) this.#take(key)?.skip()',
+    to: 'if (open?.stale === undefined && open !== undefined) this.#take(key)?.skip()',
+    tests: ['test/unit/next'],
+  },
+  {
+    name: 'an entry that others render anew is shown to Next as stale',
+    rule: null,
+    file: 'src/next/use-cache.ts',
+    from: 'return isStale ?',
+    to: 'return isStale && renders ?',
+    tests: ['test/unit/next'],
+  },
   ...breaks(
     'koa/index',
     ['test/http/koa.test.ts'],

@@ -1,0 +1,168 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { Begun, Lead } from '../core/cache/begin.ts'
+import type { Cache } from '../core/cache/cache.ts'
+import { CacheError, isError, warnOfThrown } from '../core/errors.ts'
+import { longestLife } from '../core/time/duration.ts'
+
+/** How long something is fresh, and how long it may be served stale after that, in seconds. */
+export interface Life {
+  readonly fresh: number
+  readonly stale: number
+}
+
+/** What is stored of something that Next has rendered. */
+export interface Rendered {
+  readonly what: unknown
+  /** How long before it was stored its rendering began, in milliseconds: at most, if that is not known. */
+  readonly took: number
+}
+
+/** What Next is given: nothing and the task to render, or something that was rendered, and whether to render it anew. */
+export interface Lookup {
+  readonly rendered: Rendered | null
+  readonly renders: boolean
+  /** How long ago its rendering began, in milliseconds. */
+  readonly age: number
+}
+
+export const nothing: Lookup = { rendered: null, renders: true, age: 0 }
+
+/** Others wait for what one renders for ten seconds, then they render as well. How long it is served, Next says of each. */
+const reading = { hardTimeout: 10_000, grace: longestLife }
+
+/** The tags of paths, which Next checks on every read, whoever has rendered the entry. */
+const ofPaths = '_N_T_'
+
+/**
+ * The cache of a process, behind all handlers that Next makes. Next asks for a key only while it renders nothing for it in
+ * this process: whoever is told that there is nothing leads, until Next hands in what it has rendered.
+ */
+export class SharedCache {
+  readonly #cache: Cache
+  readonly #leads = new Map<string, Lead<Rendered>>()
+  /** The updates of this tick: Next tells each of its handlers. */
+  readonly #updates = new Map<string, Promise<void>>()
+
+  constructor(cache: Cache) {
+    this.#cache = cache
+  }
+
+  /** Finds what was rendered for a key; never rejects, because Next can always render. */
+  async find(key: string, pathTags: readonly string[] = []): Promise<Lookup> {
+    const open = this.#leads.get(key)
+    // Then its rendering has ended without a result, and nobody is to wait for it.
+    if (open?.stale === null) this.#take(key)?.skip()
+    try {
+      return this.#told(key, await this.#cache.begin<Rendered>(storedKey(key, await this.#since(pathTags)), reading))
+    } catch (error) {
+      warn(error)
+      return nothing
+    }
+  }
+
+  /** Takes in what was rendered for a key; `null` if nothing came of it. Never rejects. */
+  async store(key: string, rendered: Rendered | null, life: Life, tags: readonly string[]): Promise<void> {
+    const lead = this.#take(key)
+    if (rendered === null) return lead?.skip()
+    const seconds = (given: number): number => Math.min(Math.max(given * 1_000, 1), longestLife)
+    const options = { ttl: seconds(life.fresh), grace: seconds(life.stale), tags }
+    try {
+      if (lead !== undefined && (await lead.fill(rendered, options)) !== 'over') return
+      await this.#storeUnasked(key, rendered, options)
+    } catch (error) {
+      warn(error)
+      // Next has what it has rendered; the next request renders it again.
+      lead?.skip()
+    }
+  }
+
+  /** Invalidates everything with one of these tags; with `expire`, ends its time, and its life so many seconds from now. */
+  async update(tags: readonly string[], durations?: { readonly expire?: number | undefined }): Promise<void> {
+    const name = JSON.stringify([tags, durations])
+    const update = this.#updates.get(name) ?? this.#update(tags, durations)
+    this.#updates.set(name, update)
+    queueMicrotask(() => this.#updates.delete(name))
+    await update
+  }
+
+  async #update(tags: readonly string[], durations?: { readonly expire?: number | undefined }): Promise<void> {
+    const expire = durations?.expire ?? Number.POSITIVE_INFINITY
+    const isHard = durations === undefined || expire <= 0
+    const within = Number.isFinite(expire) ? { within: Math.min(expire * 1_000, 2_147_483_647) } : {}
+    await Promise.all(tags.map((tag) => this.#cache.set(updateKey(tag), randomUUID(), { ttl: longestLife })))
+    await this.#cache.invalidateTags(tags, isHard ? {} : { soft: true, ...within })
+  }
+
+  /** The last updates of the tags of paths: what was rendered before them is not found any more. */
+  async #since(tags: readonly string[]): Promise<string> {
+    const ofThem = tags.filter((tag) => tag.startsWith(ofPaths)).map(updateKey)
+    if (ofThem.length === 0) return ''
+    const updates = await this.#cache.peekMany<string>(ofThem)
+    return updates.map((update) => ('value' in update ? update.value : '')).join('')
+  }
+
+  #told(key: string, begun: Begun<Rendered>): Lookup {
+    if (begun.state !== 'lead') return found(begun, begun.age, false)
+    this.#leads.set(key, begun)
+    return begun.stale === null ? nothing : found({ value: begun.stale.value as Rendered }, begun.stale.age, true)
+  }
+
+  #take(key: string): Lead<Rendered> | undefined {
+    const lead = this.#leads.get(key)
+    this.#leads.delete(key)
+    return lead
+  }
+
+  /**
+   * Stores what Next has rendered without asking before, or for so long that others were told to render. What its tags
+   * were updated for since it began is not stored: an update before the lease is noted, and one after it voids the load.
+   */
+  async #storeUnasked(key: string, rendered: Rendered, options: StoreOptions): Promise<void> {
+    const calledAt = performance.now()
+    await this.#cache.expire(storedKey(key, ''))
+    const begun = await this.#cache.begin<Rendered>(storedKey(key, ''), reading)
+    if (begun.state !== 'lead') return
+    const updates = await this.#cache.peekMany(options.tags.map(updateKey))
+    const took = rendered.took + performance.now() - calledAt
+    if (updates.some((update) => update instanceof Error || ('age' in update && update.age <= took))) begun.skip()
+    else await begun.fill(rendered, options)
+  }
+}
+
+interface StoreOptions {
+  readonly ttl: number
+  readonly grace: number
+  readonly tags: readonly string[]
+}
+
+/** The cache itself tells of what is its own. */
+function warn(error: unknown): void {
+  if (!(isError(error) && error instanceof CacheError)) warnOfThrown('A cache handler of Next', error)
+}
+
+function found({ value }: { readonly value: Rendered }, age: number, renders: boolean): Lookup {
+  return { rendered: value, renders, age: age + value.took }
+}
+
+function storedKey(key: string, since: string): string {
+  return createHash('sha256').update(since).update('\0').update(key).digest('base64url')
+}
+
+function updateKey(tag: string): string {
+  return `update:${tag}`
+}
+
+const caches = Symbol.for('herdless.next')
+
+/**
+ * The cache of this process that a function makes, however often Next loads the module with that function; `null` while
+ * Next builds: then the function is not called.
+ */
+export function sharedCache(make: () => Cache): SharedCache | null {
+  if (process.env['NEXT_PHASE'] === 'phase-production-build') return null
+  const known = ((globalThis as { [caches]?: Map<string, SharedCache> })[caches] ??= new Map())
+  const name = String(make)
+  const cache = known.get(name) ?? new SharedCache(make())
+  known.set(name, cache)
+  return cache
+}
