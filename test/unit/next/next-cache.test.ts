@@ -96,7 +96,8 @@ describe('an entry of `use cache`', () => {
     const waiting = b.get('l', [])
     expect(await a.get('l', [])).toBeUndefined()
     expect(await waiting).toBeUndefined()
-  })
+    // Whoever waited for one that never calls would wait for ten seconds.
+  }, 8_000)
 
   test('that nobody had asked for is stored, unless its tags were updated since it was rendered', async () => {
     await a.set('k', entry('v'))
