@@ -294,7 +294,7 @@ export class RedisStore implements Store {
     const askedAt = systemClock.now()
     const since = tags.length === 0 ? 0 : await this.#tags.markNow(tags, ttl + grace)
     const overwrite = async (): Promise<boolean> => {
-      const sentAt = this.#clock.known ? Math.floor(this.#clock.at(askedAt)) : ''
+      const sentAt = this.#clock.known ? Math.floor(this.#clock.earliestAt(askedAt)) : ''
       const life = [Math.ceil(ttl), Math.ceil(grace)]
       return this.#overwrite(key, [token, payloadOf(value, since), ...life, sentAt, within ?? '', flagsOf(value)])
     }

@@ -589,6 +589,14 @@ export const mutations = [
     tests: ['test/integration', 'test/contract'],
   },
   {
+    name: 'a write that was kept back passes for one in time once its reply has come',
+    rule: null,
+    file: 'src/redis/connection/server-clock.ts',
+    from: 'return ours + this.#least',
+    to: 'return this.at(ours)',
+    tests: ['test/unit/redis/server-clock.test.ts'],
+  },
+  {
     name: 'a node of a cluster takes a holder for dead that another node has seen',
     rule: 10,
     file: 'src/redis/lua/claim.lua',
@@ -1064,7 +1072,7 @@ export const mutations = [
     name: 'a set that is sent again counts as sent just then',
     rule: 4,
     file: 'src/redis/store.ts',
-    from: 'Math.floor(this.#clock.at(askedAt))',
+    from: 'Math.floor(this.#clock.earliestAt(askedAt))',
     to: 'Math.floor(this.#clock.now())',
     tests: ['test/integration/network.test.ts'],
   },

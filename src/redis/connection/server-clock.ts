@@ -78,6 +78,14 @@ export class ServerClock {
   }
 
   /**
+   * The earliest that the server's time may have been at a moment by our clock. The estimate of `at` follows a reply that
+   * came seconds late, and would let a write that came as late pass for one in time.
+   */
+  earliestAt(ours: number): number {
+    return ours + this.#least
+  }
+
+  /**
    * Adds a sample.
    * @param serverMicros the server's time in a reply, in microseconds
    * @param sentAt when the command was sent, by our clock
