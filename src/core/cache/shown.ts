@@ -19,6 +19,5 @@ export function peeked<T>(found: ReadResult, grace: number): Peeked<T> {
 
 /** The answer of `getOrLoadEntry`, without the tags that this library has added: of prefixes, and of versions. */
 export function loadedOf<T>(answer: AnswerFacts & { readonly value: unknown }, keyspace: Keyspace): Loaded<T> {
-  const own = answer.tags.map((tag) => keyspace.describeTag(tag)).filter(({ by }) => by === 'tag')
-  return { ...answer, value: answer.value as T, tags: own.map(({ name }) => name) }
+  return { ...answer, value: answer.value as T, tags: keyspace.ownTags(answer.tags) }
 }
