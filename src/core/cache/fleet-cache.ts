@@ -4,7 +4,7 @@
  * Reading order: cache.ts (the public interface), fleet-cache.ts (near hits; what a call asks for), then the flights of
  * core/flight; writes.ts (set and invalidate), assembly.ts (how the parts fit together). Then the extras: many.ts,
  * wrap.ts, explain.ts, sibling.ts (a cache for responses beside a cache of the user), rehearsal.ts (`mode: 'observe'`),
- * shown.ts (what calls return), begin.ts (a load in two halves) and open-cache.ts.
+ * begin.ts (a load in two halves) and open-cache.ts.
  */
 import type { DefinedBy, Definition, KeyMaker, Loaded, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { currentLoad } from '../flight/circular-load.ts'
@@ -22,7 +22,7 @@ import { checkLoader, type Loader } from '../flight/loader.ts'
 import { migrating } from '../flight/migration.ts'
 import type { AnswerFacts } from '../entry/freshness.ts'
 import { LeadQuestion, type Begun } from './begin.ts'
-import { loadTogether, type BatchLoader } from './many.ts'
+import { loadedOf, loadTogether, type BatchLoader } from './many.ts'
 import type { Near } from '../near/near.ts'
 import type {
   CallOptions,
@@ -37,13 +37,11 @@ import type {
 import type { ReadResult } from '../flight/reads.ts'
 import { CallPlans, type Verb } from '../options/call-plans.ts'
 import { checkedMode, closeTimeout, expiryOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
-import { loadedOf, peeked } from './shown.ts'
 import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
 import type { Invalidation, Mode, Store } from '../contract/store.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import type { Tracer } from '../observe/tracing.ts'
 import { assemble, endParts, idleParts, type CacheParts } from './assembly.ts'
-import { placeholderOf } from './rehearsal.ts'
 import { Writes } from './writes.ts'
 import { Wraps } from './wrap.ts'
 
@@ -179,11 +177,7 @@ export class FleetCache implements Elder {
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
-    const set = (writes: Writes): Promise<void> =>
-      writes === this.#writes
-        ? writes.set(key, value, options)
-        : writes.set(key, placeholderOf(value), { ...options, schema: undefined })
-    await this.#write(set, checkedKey(key))
+    await this.#write((writes) => writes.set(key, value, options), checkedKey(key))
   }
 
   async invalidate(keys: string | readonly string[], options?: VersionOptions): Promise<void> {
