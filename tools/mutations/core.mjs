@@ -493,6 +493,14 @@ export const mutations = [
     tests: ['test/http/mode.test.ts'],
   },
   {
+    name: 'of many entries, those that were copies come without what is known of them',
+    rule: null,
+    file: 'src/core/cache/fleet-cache.ts',
+    from: '(wantsFacts ? undefined : this.#nearAnswer(key, loader, options)) ?? this.#ask(callerOf(key))',
+    to: 'this.#nearAnswer(key, loader, options) ?? this.#ask(callerOf(key))',
+    tests: ['test/unit/cache/entry.test.ts'],
+  },
+  {
     name: 'callers with other options go on with those that read with them',
     rule: null,
     file: 'src/core/flight/callers.ts',
@@ -1512,8 +1520,8 @@ export const mutations = [
     name: 'a migrated value has not the tags of the old one',
     rule: 4,
     file: 'src/core/flight/migration.ts',
-    from: '    context.tags(...its.map(({ name }) => name))\n',
-    to: '    void its\n',
+    from: '    context.tags(...keyspace.ownTags(entry.tags))\n',
+    to: '',
     tests: ['test/unit/cache/versions.test.ts'],
   },
   {

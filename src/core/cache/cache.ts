@@ -173,6 +173,19 @@ export interface Cache extends AsyncDisposable {
   ): Promise<(Given<S, T> | Error)[]>
 
   /**
+   * As `getOrLoadMany`, with what is known of each value.
+   * @param loadMany as for `getOrLoadMany`
+   * @param options as for `getOrLoad`, for each key
+   * @returns for each key what `getOrLoadEntry` would have resolved to, or the error that it would have thrown
+   * @throws as `getOrLoadMany`
+   */
+  getOrLoadEntries<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    keys: readonly string[],
+    loadMany: BatchLoader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<(Loaded<Given<S, T>> | Error)[]>
+
+  /**
    * Loads a value anew, once in the fleet, even if there is one; other callers are served the old value meanwhile. A
    * load that is under way is joined. After a change of the source, `invalidate` the key instead.
    * @returns as `getOrLoad`

@@ -146,7 +146,7 @@ function valueOf(entry: Entry, seen: Seen, grace: number, { keyspace }: CachePar
     grace: Math.max(0, Math.min(staleFor - Math.max(0, freshFor), grace + Math.min(0, freshFor))),
     size: payload.byteLength,
     loadTime,
-    tags: tags.map((tag) => keyspace.describeTag(tag)).flatMap(({ by, name }) => (by === 'tag' ? [name] : [])),
+    tags: keyspace.ownTags(tags),
     voidedBy: seen.voidedBy.map((tag) => keyspace.describeTag(tag)),
     softenedBy: seen.softenedBy.map((tag) => keyspace.describeTag(tag)),
   }

@@ -4,12 +4,12 @@
  * Reading order: cache.ts (the public interface), fleet-cache.ts (near hits; what a call asks for), then the flights of
  * core/flight; writes.ts (set and invalidate), assembly.ts (how the parts fit together). Then the extras: many.ts,
  * wrap.ts, explain.ts, sibling.ts (a cache for responses beside a cache of the user), rehearsal.ts (`mode: 'observe'`),
- * shown.ts (what calls return), begin.ts (a load in two halves) and open-cache.ts.
+ * begin.ts (a load in two halves) and open-cache.ts.
  */
 import type { DefinedBy, Definition, KeyMaker, Loaded, Peeked, Wrappable, Wrapped, WrapOptions } from './cache.ts'
 import { currentLoad } from '../flight/circular-load.ts'
 import { waitAtMost } from '../time/deadline.ts'
-import { withKey, closedError, type CacheError } from '../errors.ts'
+import { closedError, isError } from '../errors.ts'
 import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
 import type { CacheEvents, Events } from '../observe/events.ts'
 import { explainKey, type Explanation, breakLease, listLeases, type HeldLease } from './explain.ts'
@@ -17,11 +17,12 @@ import { checkedKey, checkKey, checkKeys } from '../entry/key.ts'
 import { answerOf } from '../codec/error-answer.ts'
 import { ledToCaller } from '../codec/load-failures.ts'
 import { Caller } from '../flight/caller.ts'
+import type { Callers } from '../flight/callers.ts'
 import { checkLoader, type Loader } from '../flight/loader.ts'
 import { migrating } from '../flight/migration.ts'
 import type { AnswerFacts } from '../entry/freshness.ts'
 import { LeadQuestion, type Begun } from './begin.ts'
-import { loadTogether, type BatchLoader } from './many.ts'
+import { loadedOf, loadTogether, type BatchLoader } from './many.ts'
 import type { Near } from '../near/near.ts'
 import type {
   CallOptions,
@@ -36,13 +37,11 @@ import type {
 import type { ReadResult } from '../flight/reads.ts'
 import { CallPlans, type Verb } from '../options/call-plans.ts'
 import { checkedMode, closeTimeout, expiryOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
-import { loadedOf, peeked } from './shown.ts'
 import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
 import type { Invalidation, Mode, Store } from '../contract/store.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import type { Tracer } from '../observe/tracing.ts'
 import { assemble, endParts, idleParts, type CacheParts } from './assembly.ts'
-import { placeholderOf } from './rehearsal.ts'
 import { Writes } from './writes.ts'
 import { Wraps } from './wrap.ts'
 
@@ -91,21 +90,7 @@ export class FleetCache implements Elder {
     loadMany: BatchLoader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<(Given<S, T> | Error)[]> {
-    return await loadTogether(keys, loadMany, async (loader) => {
-      // A closed cache, and one that observes, answers for each key.
-      if (!this.#isOpen || this.mode === 'observe') {
-        return await Promise.allSettled(keys.map((key) => this.getOrLoad(key, loader, options)))
-      }
-      const batch = {}
-      const callerOf = (key: string): Caller => {
-        const caller = this.#caller('getOrLoad', key, loader, options)
-        caller.batch = batch
-        return caller
-      }
-      if (this.#parts.near === null) return await this.#parts.callers.askMany(keys.map(callerOf))
-      const answers = keys.map((key) => this.#nearAnswer(key, loader, options) ?? this.#ask(callerOf(key)))
-      return await Promise.allSettled(answers)
-    })
+    return await loadTogether(keys, loadMany, (loader) => this.#askMany(keys, loader, options, false))
   }
 
   async getOrLoadEntry<T extends Taken<S>, S extends MaybeSchema = undefined>(
@@ -128,6 +113,16 @@ export class FleetCache implements Elder {
     const caller = this.#caller('begin', key, question.loader, options)
     caller.beginning = question
     return (await question.answer(() => this.#askForEntry(caller))) as Begun<Given<S, T>, never>
+  }
+
+  async getOrLoadEntries<T extends Taken<S>, S extends MaybeSchema = undefined>(
+    keys: readonly string[],
+    loadMany: BatchLoader<T>,
+    options?: CallOptions & ValueOptions<S>,
+  ): Promise<(Loaded<Given<S, T>> | Error)[]> {
+    const ask = (loader: Loader<T>): ReturnType<Callers['askMany']> => this.#askMany(keys, loader, options, true)
+    const answers = await loadTogether<T, Loaded<Given<S, T>>>(keys, loadMany, ask)
+    return answers.map((answer) => (isError(answer) ? answer : loadedOf(answer, this.#parts.keyspace)))
   }
 
   async refresh<T extends Taken<S>, S extends MaybeSchema = undefined>(
@@ -171,12 +166,8 @@ export class FleetCache implements Elder {
     this.#checkOpen(checkedKey(key))
     const plan = refineKind(this.#plan, options, 'peek')
     if (this.mode !== 'cache') return { state: 'missing' }
-    const found = await this.#parts.reads
-      .read({ key, plan, tags: this.#plan.tags })
-      .found.catch((error: CacheError) => {
-        throw withKey(key, error)
-      })
-    return peeked(found, this.#plan.grace)
+    const { tags, grace } = this.#plan
+    return (await this.#parts.reads.peek({ key, plan, tags }, grace)) as Peeked<T>
   }
 
   async peekMany<T = unknown>(keys: readonly string[], options?: PeekOptions<T>): Promise<(Peeked<T> | Error)[]> {
@@ -186,11 +177,7 @@ export class FleetCache implements Elder {
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
-    const set = (writes: Writes): Promise<void> =>
-      writes === this.#writes
-        ? writes.set(key, value, options)
-        : writes.set(key, placeholderOf(value), { ...options, schema: undefined })
-    await this.#write(set, checkedKey(key))
+    await this.#write((writes) => writes.set(key, value, options), checkedKey(key))
   }
 
   async invalidate(keys: string | readonly string[], options?: VersionOptions): Promise<void> {
@@ -303,6 +290,27 @@ export class FleetCache implements Elder {
     return Promise.resolve(caller.wantsFacts ? { value: answer, ...near.factsOf(copy) } : answer)
   }
 
+  /** @param wantsFacts whether the answers are entries */
+  async #askMany<T>(
+    keys: readonly string[],
+    loader: Loader<T>,
+    options: CallOptions | undefined,
+    wantsFacts: boolean,
+  ): Promise<PromiseSettledResult<unknown>[]> {
+    const batch = {}
+    const callerOf = (key: string): Caller => {
+      const caller = this.#caller('getOrLoad', key, loader, options)
+      caller.batch = batch
+      caller.wantsFacts = wantsFacts
+      return caller
+    }
+    const ask = (key: string): Promise<unknown> =>
+      (wantsFacts ? undefined : this.#nearAnswer(key, loader, options)) ?? this.#ask(callerOf(key))
+    // A closed cache answers for each key.
+    if (!this.#isOpen) return await Promise.allSettled(keys.map(async (key) => await ask(key)))
+    if (this.#parts.near !== null || this.mode === 'observe') return await Promise.allSettled(keys.map(ask))
+    return await this.#parts.callers.askMany(keys.map(callerOf))
+  }
   /** @param read what it has read already */
   #answer(caller: Caller, read?: ReadResult): Promise<unknown> {
     const { callers, rehearsal } = this.#parts

@@ -2,9 +2,11 @@ import { loadContexts, type LoadNode } from '../flight/circular-load.ts'
 import { TickBatch } from '../time/clock.ts'
 import { formatValue } from '../time/duration.ts'
 import { CacheError, isError } from '../errors.ts'
-import { checkKeys } from '../entry/key.ts'
+import type { AnswerFacts } from '../entry/freshness.ts'
+import { checkKeys, type Keyspace } from '../entry/key.ts'
 import { loadFailure } from '../codec/load-failures.ts'
 import type { LoadContext, Loader } from '../flight/loader.ts'
+import type { Loaded } from './cache.ts'
 
 /**
  * Gets the values of several keys from the source, in their order. An `Error` in place of a value is the failure of
@@ -89,4 +91,9 @@ export async function loadTogether<In, Out>(
     if (answer.reason instanceof CacheError || loadFailure(answer.reason) !== undefined) return answer.reason as Error
     throw answer.reason
   })
+}
+
+/** An entry without the tags that this library has added: of prefixes, and of versions. */
+export function loadedOf<T>(answer: AnswerFacts & { readonly value: unknown }, keyspace: Keyspace): Loaded<T> {
+  return { ...answer, value: answer.value as T, tags: keyspace.ownTags(answer.tags) }
 }

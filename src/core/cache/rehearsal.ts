@@ -7,6 +7,7 @@ import { Caller } from '../flight/caller.ts'
 import { runLoader, type LoadContext, type LoadRun } from '../flight/loader.ts'
 import { Loss } from '../flight/loss.ts'
 import { Events } from '../observe/events.ts'
+import type { SetOptions } from '../options/options.ts'
 import type { CachePlan } from '../options/plan.ts'
 import { endParts, type CacheParts } from './assembly.ts'
 import { Writes } from './writes.ts'
@@ -16,6 +17,13 @@ interface Stage {
   readonly parts: CacheParts
   /** They report nothing, for those of the cache do. */
   readonly writes: Writes
+}
+
+/** Writes of placeholders, which pass no schema. */
+class PlaceholderWrites extends Writes {
+  override set(key: string, value: unknown, options?: SetOptions): Promise<void> {
+    return super.set(key, placeholderOf(value), { ...options, schema: undefined })
+  }
 }
 
 /**
@@ -57,7 +65,7 @@ export class Rehearsal {
     }
   }
 
-  /** Writes as the cache does; a value becomes a placeholder. */
+  /** Writes as the cache does. */
   async write(run: (writes: Writes) => Promise<void>): Promise<void> {
     await run(this.#staged.writes)
   }
@@ -82,7 +90,7 @@ export class Rehearsal {
     if (this.#stage !== null) return this.#stage
     const parts = this.#open()
     parts.store.open()
-    return (this.#stage = { parts, writes: new Writes(this.#plan, { ...parts, events: new Events() }) })
+    return (this.#stage = { parts, writes: new PlaceholderWrites(this.#plan, { ...parts, events: new Events() }) })
   }
 }
 
@@ -107,7 +115,7 @@ function endOfLead(ended: LoadRun): Answer {
 }
 
 /** `null` and `undefined` stay themselves, because they may have their own ttls. */
-export function placeholderOf(value: unknown): unknown {
+function placeholderOf(value: unknown): unknown {
   return value === null || value === undefined ? value : true
 }
 

@@ -112,6 +112,11 @@ export class Keyspace {
     return `${this.prefix}^@${shortName(key)}`
   }
 
+  /** The tags of the user among those of a value, without those that this library has added: of prefixes, of versions. */
+  ownTags(tags: readonly string[]): string[] {
+    return tags.map((tag) => this.describeTag(tag)).flatMap(({ by, name }) => (by === 'tag' ? [name] : []))
+  }
+
   /** The user's name for a tag of the store. */
   describeTag(tag: string): { readonly by: 'tag' | 'prefix' | 'key'; readonly name: string } {
     const name = tag.slice(this.prefix.length)

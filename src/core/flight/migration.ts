@@ -44,8 +44,7 @@ async function migrated(
     if (checked instanceof CacheError) throw checked
     context.ttl(entry.freshFor)
     context.grace(entry.staleFor - entry.freshFor)
-    const its = entry.tags.map((tag) => keyspace.describeTag(tag)).filter(({ by }) => by === 'tag')
-    context.tags(...its.map(({ name }) => name))
+    context.tags(...keyspace.ownTags(entry.tags))
     if (entry.validators !== null) context.validators(entry.validators)
     return { value }
   } catch (cause) {

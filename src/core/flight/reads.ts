@@ -1,7 +1,9 @@
 import { timers } from '../time/clock.ts'
 import { isSameKind, type Kind } from '../codec/schema.ts'
+import { answerOf } from '../codec/error-answer.ts'
 import { decodeEntry } from '../codec/payload.ts'
-import type { CacheError } from '../errors.ts'
+import { freshnessOf } from '../entry/freshness.ts'
+import { withKey, type CacheError } from '../errors.ts'
 import type { Entry } from '../contract/store.ts'
 import type { Crowd } from './caller.ts'
 import type { FlightParts } from './parts.ts'
@@ -54,6 +56,11 @@ interface Wanted {
   readonly tags: readonly string[]
 }
 
+/** What there is of a key; times are milliseconds. */
+type Seen =
+  | { readonly state: 'missing' }
+  | { readonly state: 'fresh' | 'stale'; readonly value: unknown; readonly age: number; readonly ttl: number }
+
 /** The most reads under way of a cache: a burst of keys then goes on in waves, and what a wave has allocated dies young. */
 const mostUnderWay = 128
 
@@ -101,6 +108,23 @@ export class Reads {
     this.#joinable.set(key, read)
     this.#sendSoon()
     return read
+  }
+
+  /**
+   * Reads a key for nobody who would load it. The `ttl` of a stale value is below zero.
+   * @param grace that of the cache, in milliseconds
+   * @throws what the loader threw, if that is the answer; `CacheError` STORE_UNAVAILABLE
+   */
+  async peek(wanted: Wanted & { readonly key: string }, grace: number): Promise<Seen> {
+    const found = await this.read(wanted).found.catch((error: CacheError) => {
+      throw withKey(wanted.key, error)
+    })
+    if (!('value' in found)) return { state: 'missing' }
+    const { entry, value } = found
+    const state = freshnessOf(entry, grace)
+    return state === 'expired'
+      ? { state: 'missing' }
+      : { state, value: answerOf(value), age: entry.age, ttl: entry.freshFor }
   }
 
   /**

@@ -86,6 +86,44 @@ describe('getOrLoadEntry says of a value', () => {
   })
 })
 
+describe('getOrLoadEntries says of each value', () => {
+  test.each([{}, { near: {} }])(
+    'what getOrLoadEntry says, with %j, and loads the missing ones together',
+    async (near) => {
+      const { a, b, clock } = fleet({ ttl: '10s', grace: '1m', ...near })
+      await b.set('old', 'o', { tags: ['t'] })
+      await clock.advance(12_000)
+      await b.set('new', 'n')
+      await a.peek('new')
+      await clock.advance(100)
+      const asked: (readonly string[])[] = []
+      const answers = await a.getOrLoadEntries(['new', 'old', 'x', 'y'], (keys) => {
+        asked.push(keys)
+        return keys.map((key) => (key === 'y' ? new RangeError('none') : `loaded ${key}`))
+      })
+      expect(answers).toEqual([
+        { value: 'n', state: 'fresh', age: 100, ttl: 9_900, tags: [] },
+        { value: 'o', state: 'stale', age: 12_100, ttl: 0, tags: ['t'] },
+        { value: 'loaded x', state: 'loaded', age: 0, ttl: 10_000, tags: [] },
+        new RangeError('none'),
+      ])
+      expect(asked.flat().filter((key) => key !== 'old')).toEqual(['x', 'y'])
+    },
+  )
+
+  test('in every mode, and for a closed cache that it is closed', async () => {
+    const cache = createCache()
+    const all = (): Promise<unknown> => cache.getOrLoadEntries(['k'], () => ['v'])
+    const unstored = { value: 'v', state: 'loaded', age: 0, ttl: 0, tags: [] }
+    cache.mode = 'observe'
+    expect(await all()).toEqual([unstored])
+    cache.mode = 'off'
+    expect(await all()).toEqual([unstored])
+    await cache.close()
+    expect(await all()).toMatchObject([{ code: 'CLOSED' }])
+  })
+})
+
 describe('peekMany', () => {
   test('gives what peek gives, in the order of the keys, and reads each key once', async () => {
     const { a, ways } = fleet({ ttl: '10s' })
