@@ -2,7 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
 import { CacheError } from '../core/errors.ts'
-import { formatValue } from '../core/time/duration.ts'
+import { invalidationOf } from '../core/options/plan.ts'
+import { formatValue, type Duration } from '../core/time/duration.ts'
 import { responseKey } from './stored/request-key.ts'
 
 /** The responses to invalidate: by address, by tag, or by the prefix of addresses. */
@@ -17,6 +18,8 @@ export interface Purge {
   readonly prefix?: string | undefined
   /** Whether to make the responses stale instead of voiding them. Default `false`. */
   readonly soft?: boolean | undefined
+  /** How long they may be served stale at most, with `soft`. Default: as long as they themselves allow. */
+  readonly within?: Duration | undefined
 }
 
 /**
@@ -24,19 +27,20 @@ export interface Purge {
  * handler began before the purge. With `soft`, such a response is stale: it is served as `stale-while-revalidate` and
  * `stale-if-error` allow, or validated. Responses that vary are voided by a soft purge too, unless it is by tag.
  * @param cache the cache that `cacheResponses` was given
- * @throws TypeError if there is nothing to purge, or for an invalid address, tag or prefix
+ * @throws TypeError if there is nothing to purge, for an invalid address, tag or prefix, or for `within` without `soft`
  * @throws CacheError STORE_UNAVAILABLE, CLOSED
  */
-export async function purge(cache: Cache, { urls = [], tags = [], prefix, soft = false }: Purge): Promise<void> {
+export async function purge(cache: Cache, { urls = [], tags = [], prefix, soft, within }: Purge): Promise<void> {
   if (urls.length === 0 && tags.length === 0 && prefix === undefined) {
     throw new TypeError('Expected `urls`, `tags` or `prefix` to say what is to be purged, got nothing')
   }
-  if (typeof soft !== 'boolean') throw new TypeError(`Expected \`soft\` to be a boolean, got ${formatValue(soft)}`)
+  const how = { soft, within }
+  const isHard = invalidationOf('purge', how) === 'hard'
   for (const url of prefix === undefined ? urls : [...urls, prefix]) checkAddress(url)
   await Promise.all([
-    ...urls.map((url) => (soft ? cache.expire(responseKey(url)) : cache.invalidate(responseKey(url)))),
-    ...(tags.length === 0 ? [] : [cache.invalidateTags(tags, { soft })]),
-    ...(prefix === undefined ? [] : [cache.invalidatePrefix(responseKey(prefix), { soft })]),
+    ...urls.map((url) => (isHard ? cache.invalidate(responseKey(url)) : cache.expire(responseKey(url), { within }))),
+    ...(tags.length === 0 ? [] : [cache.invalidateTags(tags, how)]),
+    ...(prefix === undefined ? [] : [cache.invalidatePrefix(responseKey(prefix), how)]),
   ])
 }
 
@@ -49,8 +53,7 @@ export interface PurgeRouterOptions {
 /**
  * A middleware that invalidates responses on request. A POST with `Authorization: Bearer` and the token purges the
  * responses named by its query, `?url=…&tag=…&prefix=…`; `url` and `tag` may be repeated, and with `soft=1` the purge is
- * soft. It answers 204, or 400, 401,
- * 405 or 503 with the reason as text.
+ * soft, with `within=1m` for no longer. It answers 204, or 400, 401, 405 or 503 with the reason as text.
  * @param cache the cache that `cacheResponses` was given
  * @param options.token at least 16 characters
  * @throws TypeError for a token that is too short
@@ -93,7 +96,8 @@ function askedIn(target: string): Purge {
   const soft = query.get('soft') ?? '0'
   if (soft !== '0' && soft !== '1') throw new TypeError(`Expected \`soft\` to be 0 or 1, got ${formatValue(soft)}`)
   const prefix = query.get('prefix') ?? undefined
-  return { urls: query.getAll('url'), tags: query.getAll('tag'), prefix, soft: soft === '1' }
+  const within = (query.get('within') ?? undefined) as Duration | undefined
+  return { urls: query.getAll('url'), tags: query.getAll('tag'), prefix, soft: soft === '1', within }
 }
 
 /**

@@ -4,6 +4,7 @@ import express from 'express'
 import { describe, expect, test } from 'vitest'
 import { cacheResponses, purge, purgeRouter, type Purge } from '../../src/express/index.ts'
 import { createCache, memoryStore, type Store } from '../../src/index.ts'
+import { until } from '../../tools/until.mjs'
 
 const token = 'a token of some length'
 
@@ -137,6 +138,30 @@ describe('what is softly purged', () => {
       text: expect.stringMatching(/^Expected `soft` to be 0 or 1, got "yes"/),
     })
     await expect(purge(shop.cache, { tags: ['t'], soft: 1 as never })).rejects.toThrow(TypeError)
+  })
+
+  test.for<[string, Purge, string]>([
+    ['its address', { urls: ['/swr/plain-tagged'] }, 'url=BASE/swr/plain-tagged'],
+    ['a tag', { tags: ['t'] }, 'tag=t'],
+    ['a prefix', { prefix: '/swr/' }, 'prefix=BASE/swr/'],
+  ])('by %s is gone after `within`, whatever its grace', async ([, { urls, tags, prefix }, query]) => {
+    await using shop = await site()
+    const { base, cache } = shop
+    const path = '/swr/plain-tagged'
+    const isGone = async (): Promise<boolean> => (await cache.peek(`response ${base}${path}`)).state === 'missing'
+    await shop.get(path)
+    expect(await isGone()).toBe(false)
+    const at = (place: string): string => base + place
+    const what = { urls: urls?.map(at), tags, prefix: prefix === undefined ? undefined : at(prefix) }
+    await purge(cache, { ...what, soft: true, within: 1 })
+    await until('it is gone', isGone)
+    expect(await shop.get(path)).toBe('2')
+    expect((await shop.ask(`${query.replace('BASE', base)}&soft=1&within=1ms`)).status).toBe(204)
+    await until('it is gone again', isGone)
+    expect(await shop.ask(`${query.replace('BASE', base)}&within=1ms`)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('Expected `soft: true` beside `within`'),
+    })
   })
 })
 

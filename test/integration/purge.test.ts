@@ -102,6 +102,14 @@ describe.for([
   })
 })
 
+test.for([['--key', 'k'], ['--tag', 't'], ['--all']])('%s --soft --within bounds the grace', async (what) => {
+  const cache = open({ grace: '1h' })
+  await cache.set('k', 'value', { tags: ['t'] })
+  expect(await purge(...what, '--within', '1ms')).toMatchObject({ code: 2, err: expect.stringContaining('--soft') })
+  expect(await purge(...what, '--soft', '--within', '1ms')).toMatchObject({ code: 0 })
+  await until('it is gone', async () => (await cache.peek('k')).state === 'missing')
+})
+
 test('a key is purged in all its versions, and without one', async () => {
   const caches = [undefined, '1', '2'].map((version) => open({ version, grace: '1h' }))
   const stateOf = (key: string): Promise<string[]> =>

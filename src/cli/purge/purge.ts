@@ -13,7 +13,7 @@ import { ending, UsageError } from '../ending.ts'
 import { asJson } from '../lines.ts'
 import { namespaceFound, nothingIn } from '../namespaces.ts'
 import { painted, wrapped } from '../terminal.ts'
-import { planned, takingUrls, targetIn, understood, type TargetOptions } from '../target.ts'
+import { durationIn, planned, takingUrls, targetIn, understood, type TargetOptions } from '../target.ts'
 import { many } from '../units.ts'
 import { countReached, type Count, type Reach } from './count.ts'
 
@@ -25,6 +25,7 @@ interface PurgeOptions extends TargetOptions {
   readonly prefix?: readonly string[]
   readonly all?: true
   readonly soft?: true
+  readonly within?: string
   readonly dryRun?: true
   readonly json?: true
 }
@@ -56,6 +57,7 @@ export function addPurge(program: Command): void {
     )
     .option('--all', 'all values of the namespace; one after the other, unless the caches have `prefixes`')
     .option('--soft', 'end the ttl instead: values are served within their grace while they are refreshed')
+    .option('--within <time>', 'with --soft, serve them for no longer than this: 1m')
     .option('--dry-run', 'void nothing, and say how many values there are')
     .option('--json', 'each as one line of JSON')
     .addHelpText(
@@ -75,7 +77,7 @@ async function purge(urls: readonly string[], options: PurgeOptions): Promise<nu
   const target = targetIn(options, urls)
   planned({ namespace: options.namespace })
   const asked = askedIn(options)
-  const how = options.soft === true ? 'soft' : 'hard'
+  const how = howIn(options)
   const dryRun = options.dryRun === true
   return await connected(target, async (client) => {
     const { namespace, search } = await namespaceFound(client, options.namespace)
@@ -92,13 +94,21 @@ async function purge(urls: readonly string[], options: PurgeOptions): Promise<nu
       if (!dryRun) await voided(reach, namespace, store, how)
       // The values of an address are its variants, whose number is not known.
       const count = each.by === 'url' ? null : (counts?.[index] ?? null)
-      const told = { namespace, ...each, soft: how === 'soft', dryRun, known, values: count?.values ?? null }
+      const told = { namespace, ...each, soft: how !== 'hard', dryRun, known, values: count?.values ?? null }
       console.log(
         options.json === true ? asJson(told) : asText(each, namespace, said({ ...each, how, dryRun, known, count })),
       )
     }
     return 0
   })
+}
+
+/** @throws UsageError */
+function howIn({ soft, within }: PurgeOptions): Invalidation {
+  const ms = durationIn('--within', within)
+  if (soft === true) return ms ?? 'soft'
+  if (ms === undefined) return 'hard'
+  throw new UsageError('Expected --soft beside --within')
 }
 
 /** @throws UsageError */
@@ -186,7 +196,7 @@ function asText({ by, name }: Purged, namespace: string, outcome: string): strin
 }
 
 interface Outcome extends Purged {
-  readonly how: 'hard' | 'soft'
+  readonly how: Invalidation
   readonly dryRun: boolean
   readonly known: boolean
   readonly count: Count | null
@@ -195,7 +205,8 @@ interface Outcome extends Purged {
 function said({ by, how, dryRun, known, count }: Outcome): string {
   const isNothing = count?.values === 0 && count.isComplete && by !== 'key'
   if (!known || isNothing) return painted('yellow', nothingKnown[by])
-  const done = dryRun ? `would ${{ hard: 'void', soft: 'expire' }[how]}` : { hard: 'voided', soft: 'expired' }[how]
+  const verb = how === 'hard' ? 'void' : 'expire'
+  const done = dryRun ? `would ${verb}` : `${verb}${how === 'hard' ? 'ed' : 'd'}`
   if (count === null || count.values === 0) return dryRun ? `${done} what there is` : done
   return `${done} ${count.isComplete ? '' : 'at least '}${many(count.values, 'value')}`
 }
