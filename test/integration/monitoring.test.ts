@@ -112,8 +112,13 @@ describe.skipIf(reason !== undefined)(`in Prometheus${reason ? ` (${reason})` : 
     const told = queries.filter(([, query]) => !query.includes('herdless_push_up'))
     for (const [title, query] of told) {
       const filled = query.replaceAll('$namespace', '.*').replaceAll('$__rate_interval', '5m')
-      const { status, data } = await ask(filled)
-      expect({ title, status, found: data.result.length > 0 }).toEqual({ title, status: 'success', found: true })
+      const isAnswered = async (): Promise<boolean> => {
+        const { status, data } = await ask(filled)
+        expect({ title, status }).toEqual({ title, status: 'success' })
+        return data.result.length > 0
+      }
+      // One scrape that a busy machine has missed hides what has one value.
+      await until(`${title} is answered`, isAnswered, patience)
     }
   })
 
