@@ -38,9 +38,12 @@ try {
  */
 async function install(tarball, project) {
   const { devDependencies } = JSON.parse(await readFile(join(checkout, 'package.json'), 'utf8'))
+  const { dependencies: ofNest } = JSON.parse(
+    await readFile(join(checkout, 'test/apps/nest/on12/package.json'), 'utf8'),
+  )
   // What an export imports by itself, and what the command needs.
   const peers = Object.fromEntries(['@opentelemetry/api', 'ioredis'].map((name) => [name, devDependencies[name]]))
-  const dependencies = { herdless: `file:${tarball}`, ...peers }
+  const dependencies = { herdless: `file:${tarball}`, ...peers, ...ofNest }
   await mkdir(project)
   await writeFile(join(project, 'package.json'), JSON.stringify({ private: true, dependencies }))
   await command('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefer-offline'], { cwd: project })

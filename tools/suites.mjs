@@ -178,6 +178,12 @@ export const suites = {
     rooms: ['src/next/', 'src/core/', 'src/redis/', 'scripts/build.mjs', 'package.json'],
     packages: ['test/apps/next16'],
   },
+  'apps-nest': {
+    ring: 'nightly',
+    proves: 'an app of Nest 11 and 12 in two processes, on Express and Fastify, with the packed package',
+    rooms: ['src/nest/', 'src/core/', 'src/redis/', 'scripts/build.mjs', 'package.json'],
+    packages: ['test/apps/nest/on11', 'test/apps/nest/on12'],
+  },
   runtimes: {
     ring: 'nightly',
     proves: 'the core and responses on Bun and Deno, with the packed package',

@@ -5,6 +5,38 @@
  */
 export const adapterMutations = [
   {
+    name: 'the interceptor of Nest stores an answer for a request on which a guard has put a user',
+    rule: 3,
+    file: 'src/nest/answer.ts',
+    from: 'const personal = put ?? field',
+    to: 'const personal = field ?? (put && undefined)',
+    tests: ['test/unit/nest'],
+  },
+  {
+    name: 'the interceptor of Nest stores an answer whose handler has set a field',
+    rule: 3,
+    file: 'src/nest/answer.ts',
+    from: ' || headOf() !== head)',
+    to: ')',
+    tests: ['test/unit/nest'],
+  },
+  {
+    name: 'the interceptor of Nest has one key for all users',
+    rule: 3,
+    file: 'src/nest/answer.ts',
+    from: ': `${key} for ${JSON.stringify(who)}`',
+    to: ': key',
+    tests: ['test/unit/nest'],
+  },
+  {
+    name: 'the cache manager of Nest gets stale values',
+    rule: 3,
+    file: 'src/nest/cache-manager.ts',
+    from: "'state' in each && each.state === 'fresh' ? each.value",
+    to: "'value' in each ? each.value",
+    tests: ['test/unit/nest'],
+  },
+  {
     name: 'what Next has rendered before its tags were updated is stored if nobody had asked for it',
     rule: 3,
     file: 'src/next/shared-cache.ts',

@@ -1,0 +1,48 @@
+import { Inject, SetMetadata } from '@nestjs/common'
+import type { Cache } from '../core/cache/cache.ts'
+import type { Duration } from '../core/time/duration.ts'
+import { answer, metadata, type Context, type Handling } from './answer.ts'
+import { cacheToken } from './decorators.ts'
+
+/** A value, or a function of the execution context that makes one. */
+export type OfContext<T> = T | ((context: never) => T | Promise<T>)
+
+type HandlerDecorator = ClassDecorator & MethodDecorator
+
+/** Names the key of the answers of a handler, for all urls that it has. Without one the key is made of the url. */
+export function CacheKey(key: OfContext<string | undefined>): HandlerDecorator {
+  return SetMetadata(metadata.key, key)
+}
+
+/** How long the answers of a handler or a controller are fresh. Default: the `ttl` of the cache. */
+export function CacheTTL(ttl: OfContext<Duration>): HandlerDecorator {
+  return SetMetadata(metadata.ttl, ttl)
+}
+
+/**
+ * Whose the answer to a request is: a part of its key. Only with it are answers stored for requests on which a guard has
+ * put something, or which have cookies or credentials.
+ * @param who receives the request, as the guards have left it; with `undefined` its answer is not stored
+ */
+export function CacheFor(who: (request: never) => string | number | undefined): HandlerDecorator {
+  return SetMetadata(metadata.who, who)
+}
+
+/**
+ * An interceptor for the answers of handlers of GET: after the guards, it takes what a handler returns from the cache
+ * without a name, where one handler in the fleet makes it for all.
+ */
+export class CacheInterceptor {
+  readonly #cache: Cache
+
+  constructor(cache: Cache) {
+    this.#cache = cache
+  }
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- an observable of RxJS, or what Nest makes one of.
+  async intercept(context: Context, next: Handling): Promise<any> {
+    return answer(this.#cache, context, next)
+  }
+}
+
+Inject(cacheToken())(CacheInterceptor, undefined, 0)
