@@ -2,6 +2,7 @@ import { slowLoader, stampede } from './fleet.mjs'
 import { entryInRedis, loopPause, nearHeap, nearKeys, tags, valueOf, waiters } from './growth.mjs'
 import { memory, near, secondTier } from './hits.mjs'
 import { joins, waiting } from './joins.mjs'
+import { limit } from './limit.mjs'
 import { distinctKeys, loadHeap, uncacheable } from './loads.mjs'
 import { uncontended } from './locks.mjs'
 import { bundle, importTime } from './weight.mjs'
@@ -22,6 +23,7 @@ export const lines = {
   'stampede-warm': stampede('warm'),
   'slow-loader': slowLoader,
   uncacheable,
+  limit,
   lock: uncontended,
   'near-keys': nearKeys,
   'near-heap': nearHeap,

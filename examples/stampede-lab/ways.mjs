@@ -12,6 +12,7 @@ import { redisStore } from 'herdless/redis'
  * @property {string} namespace  what every key in Redis begins with
  * @property {number} lockTtl  milliseconds after which Redis forgets a lock, or a lease, that is not renewed
  * @property {number} [valueTtl]  milliseconds, a minute by default
+ * @property {number} [limit]  loads at a time in all processes, of which herdless alone takes notice; none by default
  *
  * @typedef {object} Way
  * @property {(key: string, load: () => Promise<unknown>, signal: AbortSignal) => Promise<unknown>} get
@@ -97,8 +98,10 @@ function lock({ redis, namespace, lockTtl, valueTtl = minute }) {
  * @param {Setup} setup
  * @returns {Way}
  */
-function herdless({ redis, namespace, lockTtl, valueTtl = minute }) {
-  const cache = createCache({ store: redisStore(redis), namespace, ttl: valueTtl, leaseTtl: lockTtl })
+function herdless({ redis, namespace, lockTtl, valueTtl = minute, limit }) {
+  // The source is named like the namespace: the limit is not that of anybody else on this Redis.
+  const limited = limit && { sources: { [namespace]: { concurrency: limit, throttle: false } }, source: namespace }
+  const cache = createCache({ store: redisStore(redis), namespace, ttl: valueTtl, leaseTtl: lockTtl, ...limited })
   return {
     get: (key, load, signal) => cache.getOrLoad(key, load, { signal }),
     invalidate: (key) => cache.invalidate(key),

@@ -84,6 +84,9 @@ describe.skipIf(reason !== undefined)(`the page of the lab${reason ? ` (${reason
     return Number(text?.replaceAll(/\D/g, ''))
   }
 
+  /** The other big figure. */
+  const felt = async (side: Side): Promise<number> => count((await page.locator(`#${side} .felt`).textContent()) ?? '')
+
   /** Lets all keys be in Redis on both sides, and all counts begin. */
   async function settle(way = 'nothing'): Promise<void> {
     await press('way', way)
@@ -177,6 +180,33 @@ describe.skipIf(reason !== undefined)(`the page of the lab${reason ? ` (${reason
     await since('Redis was emptied')
     await expect.poll(() => figure('with', 'queries'), patient).toBe(3)
   })
+
+  test.for(['nothing', 'herdless'])(
+    '"Flush, 1,000 keys" is a herd with %s on the left, and keeps to the limit on the right',
+    async (way) => {
+      await settle(way)
+      await press('slow', 'on')
+      // What is said during the herd does not stay.
+      const during = { without: 'Nothing limits the source', with: 'a limit of 20 loads at a time' }
+      await Promise.all([
+        ...Object.entries(during).map(([side, hasText]) => page.locator(`#${side} .now`, { hasText }).waitFor()),
+        click('Flush, 1,000 keys'),
+      ])
+      await since('1,000 keys were asked for')
+      expect(await said()).toContain('1,000 keys are asked for at once, each by one caller.')
+      for (const side of ['without', 'with'] as const) {
+        await page.locator(`#${side} .felt-name`, { hasText: 'loads at a time, at most' }).waitFor()
+        await expect.poll(() => now(side), { timeout: 60_000 }).toBe('All requests are answered from Redis.')
+      }
+      expect(await felt('with')).toBeGreaterThan(0)
+      expect(await felt('with'), 'the limit').toBeLessThanOrEqual(20)
+      expect(await felt('without'), 'a herd').toBeGreaterThan(100)
+      expect(await figure('without', 'queries')).toBeGreaterThanOrEqual(1_000)
+      await expect
+        .poll(() => page.locator('#tape').textContent(), patient)
+        .toMatch(/Right: [\d,]+ queries, \d+ at a time/)
+    },
+  )
 
   test('"Kill it in mid-load" is outlived: another process loads, and a new one starts', async () => {
     await settle()

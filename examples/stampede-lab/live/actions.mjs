@@ -30,6 +30,7 @@ export function actionsOn(fleet, scene) {
     scene.addLoad(news)
     for (const listener of listeners) listener(news)
   }
+  fleet.onEnd = (news) => scene.addEnd(news)
 
   /** Resolves with the process that begins the next load of a key on a side. @param {Side} side @param {Key} key */
   function nextLoad(side, key) {
@@ -158,6 +159,16 @@ export function actionsOn(fleet, scene) {
       await begin('flush')
       tell('flush')
       await fleet.flush()
+    },
+    /** A herd of different keys, which is what a flushed Redis brings. */
+    async crawl() {
+      needRedis()
+      // The wait of a slow source costs it nothing, however many wait: here, what makes it slow is to be the herd.
+      await fleet.behave({ delay: 0 })
+      await begin('crawl')
+      tell('crawl')
+      await fleet.flush()
+      await fleet.crawl()
     },
     /** All is well, and herdless has nothing beside it on the left: how the tour begins. */
     async calm() {

@@ -4,7 +4,7 @@ import { provisionRedis } from '../../../tools/servers/provision-redis.mjs'
 import { startServer, urlOf } from '../../../tools/servers/start-redis.mjs'
 import { startChild } from '../children.mjs'
 import { startRedis } from '../redis.mjs'
-import { allKeys, processNames, sides } from './settings.mjs'
+import { allKeys, processNames, products, sides } from './settings.mjs'
 
 /**
  * What the live lab runs: a Redis, a database for each side, and four processes of the shop under steady load.
@@ -13,7 +13,8 @@ import { allKeys, processNames, sides } from './settings.mjs'
  * @typedef {import('./settings.mjs').Side} Side
  * @typedef {import('../ways.mjs').WayName} WayName
  * @typedef {{ name: string, child: import('../children.mjs').Child, state: 'running' | 'paused' | 'starting' }} Shop
- * @typedef {{ shop: string, side: Side, key: Key }} LoadNews
+ * @typedef {{ shop: string, side: Side, key: Key | 'product', underWay: number }} LoadNews  `underWay` with it, in its process
+ * @typedef {Omit<LoadNews, 'key'>} EndNews
  * @typedef {{ event: number } & Record<Side, import('./shop.mjs').SideReport>} Report
  * @typedef {{ shop: string, life: number, report: Report }} ReportNews  a process that was started anew has another life
  */
@@ -33,6 +34,8 @@ export class Fleet {
   shops = []
   /** @type {(news: LoadNews) => void} */
   onLoad = () => {}
+  /** @type {(news: EndNews) => void} */
+  onEnd = () => {}
   /** @type {(news: ReportNews) => void} */
   onReport = () => {}
 
@@ -63,9 +66,14 @@ export class Fleet {
   async #open(name) {
     const child = startChild('live/shop.mjs', [this.redis.url, this.redis.namespace, ...this.ports])
     const life = ++this.#lives
-    child.onNews(({ loads, report }) => {
+    child.onNews(({ loads, ended, report }) => {
       if (loads !== undefined) this.onLoad({ shop: name, ...loads })
-      else this.onReport({ shop: name, life, report })
+      else if (report !== undefined) this.onReport({ shop: name, life, report })
+      else {
+        this.onEnd({ shop: name, ...ended })
+        // A process that is killed meanwhile needs no answer.
+        child.ask('know', { id: ended.id }).catch(() => {})
+      }
     })
     await this.#tellAll(child)
     await child.ask('start')
@@ -115,8 +123,17 @@ export class Fleet {
 
   /** Removes what the lab has stored. */
   async flush() {
-    const all = this.#names().flatMap(({ side, key }) => [this.valueName(side, key), this.leaseName(side, key)])
+    const all = [...allKeys, ...products].flatMap((key) =>
+      sides.flatMap((side) => [this.valueName(side, key), this.leaseName(side, key)]),
+    )
     await this.client.unlink(all)
+  }
+
+  /** Lets the processes ask for all products at once, each for its part, on both sides. */
+  async crawl() {
+    const running = this.#running()
+    const partOf = (/** @type {number} */ part) => products.filter((_, index) => index % running.length === part)
+    await Promise.all(running.map(({ child }, index) => child.ask('crawl', { names: partOf(index) })))
   }
 
   /** Changes the source, then invalidates a key as the process does that has changed it. @param {Side} side @param {Key} key */

@@ -8,6 +8,7 @@ import { allKeys, lockTtl, processNames, reportEvery, sides } from './settings.m
  * @typedef {import('./shop.mjs').Counts} Counts
  * @typedef {import('./fleet.mjs').Report} Report
  *
+ * @typedef {Counts & { most: number }} Totals  with the most loads that were under way at a time
  * @typedef {Counts & { loading: Record<string, number>, waiting: number }} Doing  of a process since the last event
  * @typedef {{ left: number, holder: string | null }} Lease  with the process that took it, and milliseconds
  * @typedef {{ kind: string, number: number, at: number }} Event  `number` grows; `at` is the time of day
@@ -28,6 +29,10 @@ export class Scene {
   #leases = { without: {}, with: {} }
   /** Where a load has begun since Redis was asked for leases: what lasts longer there is new, not renewed. @type {Set<string>} */
   #taken = new Set()
+  /** The loads that are under way in each process. @type {Record<Side, Map<string, number>>} */
+  #underWay = { without: new Map(), with: new Map() }
+  /** The most at a time in all of them since the last event. @type {Record<Side, number>} */
+  #most = { without: 0, with: 0 }
   /** Whether the tape tells what the last event has cost. */
   #isConcluded = true
   #idleSince = Date.now()
@@ -44,6 +49,7 @@ export class Scene {
     this.event = { kind, number, at: Date.now() }
     this.#idleSince = Date.now()
     this.#isConcluded = kind === 'way'
+    for (const side of sides) this.#most[side] = this.#loads(side)
     for (const [life, { shop }] of this.#reports) if (shop === gone) this.#reports.delete(life)
   }
 
@@ -74,6 +80,7 @@ export class Scene {
 
   /** What a process does that is no longer there is over; what it did remains counted. @param {string} shop */
   remove(shop) {
+    for (const side of sides) this.#underWay[side].delete(shop)
     for (const [life, each] of this.#reports) {
       if (each.shop !== shop) continue
       const ended = (/** @type {Side} */ side) => ({ ...each.report[side], loading: {}, waiting: 0 })
@@ -83,10 +90,22 @@ export class Scene {
   }
 
   /** @param {import('./fleet.mjs').LoadNews} news */
-  addLoad({ shop, side, key }) {
+  addLoad({ shop, side, key, underWay }) {
+    this.addEnd({ shop, side, underWay })
+    this.#most[side] = Math.max(this.#most[side], this.#loads(side))
     this.#leases[side][key] = { left: this.#leases[side][key]?.left ?? 0, holder: shop }
     this.#taken.add(`${side}:${key}`)
     this.tape.add({ kind: 'load', side, key, shop })
+  }
+
+  /** @param {import('./fleet.mjs').EndNews} news */
+  addEnd({ shop, side, underWay }) {
+    this.#underWay[side].set(shop, underWay)
+  }
+
+  /** How many loads are under way in all processes. @param {Side} side */
+  #loads(side) {
+    return [...this.#underWay[side].values()].reduce((sum, loads) => sum + loads, 0)
   }
 
   /**
@@ -115,12 +134,12 @@ export class Scene {
     )
   }
 
-  /** What all processes did since the last event. @param {Side} side @returns {Counts} */
+  /** What all processes did since the last event. @param {Side} side @returns {Totals} */
   counts(side) {
     const since = [...this.#reports.values()]
       .map(({ report }) => report)
       .filter(({ event }) => event === this.event.number)
-    return since.reduce((sum, report) => total(sum, report[side].counts), zero())
+    return { ...since.reduce((sum, report) => total(sum, report[side].counts), zero()), most: this.#most[side] }
   }
 
   /** @param {import('./fleet.mjs').Fleet} fleet */

@@ -5,6 +5,12 @@ export const allKeys = /** @type {const} */ (['home', 'top-ten', 'prices'])
 
 /** @typedef {typeof allKeys[number]} Key */
 
+/** What a crawler asks for: one caller for each. */
+export const products = Array.from({ length: 1_000 }, (_, id) => `product-${id}`)
+
+/** On the side with herdless, so many loads run at a time, at most. */
+export const sourceLimit = 20
+
 /** The two sides, which get the same load, and have a database each. */
 export const sides = /** @type {const} */ (['without', 'with'])
 

@@ -5,13 +5,23 @@ import pg from 'pg'
 
 import { serveParent, tellParent } from '../children.mjs'
 import { ways } from '../ways.mjs'
-import { allKeys, everyCaller, lockTtl, patience, redisTimeout, reportEvery, sides, valueTtl } from './settings.mjs'
+import {
+  allKeys,
+  everyCaller,
+  lockTtl,
+  patience,
+  redisTimeout,
+  reportEvery,
+  sides,
+  sourceLimit,
+  valueTtl,
+} from './settings.mjs'
 
 /**
  * One process of the shop under steady load. Each caller asks twice at the same moment: once on the side without
  * herdless, once on the side with it. Each side has a database, a connection to Redis and a namespace of its own.
  *
- * @typedef {import('./settings.mjs').Key} Key
+ * @typedef {import('./settings.mjs').Key | 'product'} Key  all products are counted as one
  * @typedef {import('./settings.mjs').Side} Side
  *
  * @typedef {object} Counts  of the callers that have asked since the last event
@@ -24,7 +34,7 @@ import { allKeys, everyCaller, lockTtl, patience, redisTimeout, reportEvery, sid
  *
  * @typedef {object} SideReport
  * @property {Counts} counts
- * @property {Record<string, number>} loading  loads under way, by key
+ * @property {Record<string, number>} loading  loads under way, by key; those of all products are one
  * @property {number} waiting  callers without an answer
  */
 
@@ -32,6 +42,10 @@ const [redisUrl = '', namespace = '', ...databasePorts] = process.argv.slice(2)
 
 /** What the source does at the moment. */
 let source = { delay: 0, isBroken: false }
+
+/** Loads that have ended, and end for those who wait once the lab knows of it. @type {Map<number, () => void>} */
+const ended = new Map()
+let loads = 0
 
 /** One side of this process. */
 class ShopSide {
@@ -62,7 +76,8 @@ class ShopSide {
   /** @param {import('../ways.mjs').WayName} name */
   setUp(name) {
     this.name = name
-    return ways[name].setUp({ redis: this.redis, namespace: `${namespace}-${this.side}`, lockTtl, valueTtl })
+    const limit = this.side === 'with' ? { limit: sourceLimit } : {}
+    return ways[name].setUp({ redis: this.redis, namespace: `${namespace}-${this.side}`, lockTtl, valueTtl, ...limit })
   }
 
   /** @param {import('../ways.mjs').WayName} name */
@@ -73,15 +88,15 @@ class ShopSide {
     await before.close?.()
   }
 
-  /** One caller. What it meets counts for the event before which it asked. @param {Key} key */
-  async ask(key) {
+  /** One caller. What it meets counts for the event before which it asked. @param {Key} key @param {string} [name] of a product */
+  async ask(key, name = key) {
     const { counts } = this
     const expected = this.editions[key] ?? 1
     const caller = { askedAt: performance.now(), counts }
     this.waiting.add(caller)
     counts.requests++
     try {
-      const answer = await this.way.get(key, () => this.load(key), AbortSignal.timeout(patience))
+      const answer = await this.way.get(name, () => this.load(key), AbortSignal.timeout(patience))
       counts.answered++
       if (/** @type {{ edition: number }} */ (answer).edition < expected) counts.outdated++
     } catch {
@@ -96,20 +111,30 @@ class ShopSide {
   async load(key) {
     this.counts.queries++
     this.loading[key] = (this.loading[key] ?? 0) + 1
-    tellParent({ loads: { side: this.side, key } })
+    tellParent({ loads: { side: this.side, key, underWay: this.underWay } })
     try {
       const { delay, isBroken } = source
       if (isBroken) await this.database.query('select report(broken => true)')
-      const { rows } = await this.database.query('select number as edition, report() from edition')
+      const report = key === 'product' ? '' : ', report()'
+      const { rows } = await this.database.query(`select number as edition${report} from edition`)
       await sleep(delay)
       return rows[0]
     } finally {
       this.loading[key]--
+      // The next load may begin in another process, whose word could overtake this one.
+      const id = ++loads
+      const isKnown = new Promise((/** @type {(value?: undefined) => void} */ resolve) => ended.set(id, resolve))
+      tellParent({ ended: { id, side: this.side, underWay: this.underWay } })
+      await isKnown
     }
   }
 
+  get underWay() {
+    return Object.values(this.loading).reduce((sum, count) => sum + count, 0)
+  }
+
   get isBusy() {
-    return this.waiting.size > 0 || Object.values(this.loading).some((loads) => loads > 0)
+    return this.waiting.size > 0 || this.underWay > 0
   }
 
   /** @returns {SideReport} */
@@ -170,6 +195,17 @@ serveParent({
   begin(details) {
     event = details.event
     for (const side of sides) shop[side].counts = zero()
+  },
+
+  /** The lab knows that a load has ended. @param {{ id: number }} details */
+  know({ id }) {
+    ended.get(id)?.()
+    ended.delete(id)
+  },
+
+  /** A crawler asks for products, all at once, on both sides. @param {{ names: string[] }} details */
+  crawl({ names }) {
+    for (const name of names) for (const side of sides) void shop[side].ask('product', name)
   },
 
   /** Nobody asks any more. Resolves when nothing is under way. */

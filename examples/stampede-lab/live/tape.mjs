@@ -2,16 +2,16 @@
  * What happened, the latest last: what was done to the fleet, and what it did. The page puts it into words.
  *
  * @typedef {import('./settings.mjs').Side} Side
- * @typedef {import('./settings.mjs').Key} Key
+ * @typedef {import('./shop.mjs').Key} Key
  * @typedef {import('../ways.mjs').WayName} WayName
- * @typedef {import('./shop.mjs').Counts} Counts
+ * @typedef {import('./scene.mjs').Totals} Totals
  *
  * @typedef {(
  *   | { kind: 'soon', action: string }
  *   | { kind: 'act', action: string, value?: string, shops?: string[] }
  *   | { kind: 'load', side: Side, key: Key, shop: string }
  *   | { kind: 'renewed', side: Side, key: Key }
- *   | { kind: 'cost', event: string, without: Counts, with: Counts }
+ *   | { kind: 'cost', event: string, without: Totals, with: Totals }
  *   | { kind: 'trouble', message: string }
  * )} Happening
  *

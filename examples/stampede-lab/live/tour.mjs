@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
  * The tour, of a minute: acts that are played by themselves, the most telling one first. The page has their words.
  *
  * @typedef {import('./settings.mjs').Side} Side
- * @typedef {import('./shop.mjs').Counts} Counts
+ * @typedef {import('./scene.mjs').Totals} Totals
  * @typedef {{ name: string, seconds: number, does: [after: number, action: string, value?: string][] }} Act
- * @typedef {{ act: string } & Record<Side, Counts>} Result
+ * @typedef {{ act: string } & Record<Side, Totals>} Result
  */
 
 /** @type {Act[]} */
@@ -69,7 +69,7 @@ export class Tour {
   /**
    * @param {object} lab
    * @param {(action: string, value?: string) => Promise<unknown>} lab.act
-   * @param {(side: Side) => Counts} lab.counts
+   * @param {(side: Side) => Totals} lab.counts
    * @param {boolean} lab.mayStopRedis
    */
   constructor({ act, counts, mayStopRedis }) {

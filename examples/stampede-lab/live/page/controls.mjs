@@ -6,7 +6,7 @@ const all = () =>
   /** @type {NodeListOf<HTMLButtonElement | HTMLInputElement>} */ (document.querySelectorAll('main button, main input'))
 
 /** These need a Redis that answers. */
-const needRedis = ['expire', 'invalidate', 'flush', 'kill', 'pause']
+const needRedis = ['expire', 'invalidate', 'flush', 'crawl', 'kill', 'pause']
 
 /** Does it in the lab. What was done comes back in the tape. @param {string} name @param {string} [value] */
 export async function act(name, value = '') {

@@ -34,6 +34,7 @@ function draw(snapshot) {
 
 /** What users felt of an event: the worst that happened on either side, so that both can be compared. @param {Snapshot} snapshot */
 function feltIn({ sides: { without, with: withIt }, event }) {
+  if (event.kind === 'crawl') return 'most'
   if (event.kind === 'invalidate' || without.outdated + withIt.outdated > 0) return 'outdated'
   const isAboutErrors = event.kind === 'redisDown' || event.kind === 'failing'
   return isAboutErrors || without.errors + withIt.errors > 0 ? 'errors' : 'slowest'

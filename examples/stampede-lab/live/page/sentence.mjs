@@ -22,6 +22,7 @@ export function sentenceOf(snapshot, side) {
     return isOutdated ? now.outdated : now.serves
   }
   if (isHerdless && event.kind === 'invalidate' && sides[side].queries > 1) return now.refused
+  if (event.kind === 'crawl') return side === 'with' ? now.limited(moment) : now.unlimited(moment)
   return loading(wayOf(snapshot, side), moment)
 }
 

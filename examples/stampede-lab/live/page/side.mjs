@@ -26,7 +26,7 @@ export class SideView {
     this.#stage = new Stage(find('.scene', this.#root), side)
   }
 
-  /** @param {Snapshot} snapshot @param {'slowest' | 'errors' | 'outdated'} felt @param {number} mostQueries */
+  /** @param {Snapshot} snapshot @param {'slowest' | 'errors' | 'outdated' | 'most'} felt @param {number} mostQueries */
   draw(snapshot, felt, mostQueries) {
     const { sides, event } = snapshot
     const counts = sides[this.side]
@@ -42,7 +42,7 @@ export class SideView {
     this.#say('.felt-name', words.felt[felt])
     // None, where nothing got as far as the database, is no merit.
     find('.queries', this.#root).classList.toggle('none', counts.queries === 0 && counts.errors > 0)
-    find('.felt', this.#root).classList.toggle('bad', felt !== 'slowest' && counts[felt] > 0)
+    find('.felt', this.#root).classList.toggle('bad', (felt === 'errors' || felt === 'outdated') && counts[felt] > 0)
     this.#drawAnswers(counts)
     this.#say('.now', sentenceOf(snapshot, this.side))
     const { isUp } = snapshot.redis

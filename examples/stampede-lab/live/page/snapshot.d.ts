@@ -15,9 +15,14 @@ export interface Counts {
   queries: number
 }
 
+export interface Totals extends Counts {
+  /** The most loads that were under way at a time. */
+  most: number
+}
+
 export interface Doing extends Counts {
   /** Loads under way. */
-  loading: Partial<Record<Key, number>>
+  loading: Partial<Record<Key | 'product', number>>
   /** Callers without an answer. */
   waiting: number
 }
@@ -42,11 +47,11 @@ export interface Entry {
   value?: string
   shops?: string[]
   side?: Side
-  key?: Key
+  key?: Key | 'product'
   shop?: string
   event?: string
-  without?: Counts
-  with?: Counts
+  without?: Totals
+  with?: Totals
   message?: string
 }
 
@@ -56,10 +61,10 @@ export interface Snapshot {
   source: { delay: number; isBroken: boolean }
   redis: { isUp: boolean; isOwn: boolean }
   event: { kind: string; number: number; at: number }
-  sides: Record<Side, Counts>
+  sides: Record<Side, Totals>
   leases: Record<Side, Record<Key, Lease>>
   processes: Process[]
   tape: Entry[]
   tour: { act: Act; number: number; of: number } | null
-  results: ({ act: Act } & Record<Side, Counts>)[] | null
+  results: ({ act: Act } & Record<Side, Totals>)[] | null
 }

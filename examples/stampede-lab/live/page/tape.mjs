@@ -46,9 +46,10 @@ function costOf({ without, with: withIt }) {
     { side: words.tape.sides.without, counts: without },
     { side: words.tape.sides.with, counts: withIt },
   ].map(({ side, counts }) => {
-    const { queries = 0, errors = 0, outdated = 0, slowest = 0 } = counts ?? {}
+    const { queries = 0, most = 0, errors = 0, outdated = 0, slowest = 0 } = counts ?? {}
     const cost = {
       queries: counted(queries),
+      most: counted(most),
       errors: counted(errors),
       outdated: counted(outdated),
       slowest: lasted(slowest),

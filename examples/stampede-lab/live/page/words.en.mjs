@@ -33,6 +33,7 @@ export const en = {
     doExpire: 'Expire the keys',
     doInvalidate: 'Change one in mid-load',
     doFlush: 'Flush',
+    doCrawl: 'Flush, 1,000 keys',
     doKill: 'Kill it in mid-load',
     doPause: 'Pause it',
     doSlow: 'Slow',
@@ -51,7 +52,7 @@ export const en = {
 
   link: { live: 'Live', ended: 'The lab has ended' },
   titleToo: 'With herdless, too',
-  keys: { home: 'Home', 'top-ten': 'Top ten', prices: 'Prices' },
+  keys: { home: 'Home', 'top-ten': 'Top ten', prices: 'Prices', product: 'a product' },
   initials: { home: 'H', 'top-ten': 'T', prices: 'P' },
 
   tour: {
@@ -109,6 +110,7 @@ export const en = {
     kill: 'Since Prices expired, and its leader was killed',
     pause: 'Since Prices expired, and its leader was paused',
     flush: 'Since Redis was emptied',
+    crawl: 'Since Redis was emptied, and 1,000 keys were asked for',
     failing: 'Since the source fails',
     healed: 'Since the source works again',
     redisDown: 'Since Redis went down',
@@ -119,6 +121,7 @@ export const en = {
     slowest: 'longest wait of a request',
     errors: 'requests ended in an error',
     outdated: 'answers were outdated',
+    most: 'loads at a time, at most',
   },
   /** @param {{ answered: string, errors: string, outdated: string, slowest: string }} all */
   answers: ({ answered, errors, outdated, slowest }) => [
@@ -171,6 +174,12 @@ export const en = {
       `${listed(holders)} ${holders.length === 1 ? 'holds' : 'hold'} ${of(leases, 'lease')}: one query per key. ${of(parked, 'request')} wait.`,
     /** @param {{ loads: number, parked: number }} _ */
     begun: ({ loads, parked }) => `${of(loads, 'query', 'queries')} under way, ${of(parked, 'request')} wait.`,
+    /** @param {{ loads: number, parked: number }} _ */
+    unlimited: ({ loads, parked }) =>
+      `Nothing limits the source: ${of(loads, 'load')} at the same time. ${of(parked, 'request')} wait.`,
+    /** @param {{ loads: number, parked: number }} _ */
+    limited: ({ loads, parked }) =>
+      `The source has a limit of 20 loads at a time in all processes: ${loads} now. ${of(parked, 'request')} wait.`,
     /** @param {{ gone: string, parked: number }} _ */
     lockOfGone: ({ gone, parked }) =>
       `${gone} is gone and its lock is not: ${of(parked, 'request')} look again until it expires.`,
@@ -213,6 +222,7 @@ export const en = {
     redisDown: () => 'Redis is down.',
     redisUp: () => 'Redis is back, and empty.',
     flush: () => 'All values, leases and locks were removed from Redis.',
+    crawl: () => 'Redis was emptied, and 1,000 keys are asked for at once, each by one caller.',
   },
   /** What is about to be done. */
   soon: {
@@ -229,9 +239,9 @@ export const en = {
     loads: (key, times) => `${key} is loaded ${times} times`,
     /** @param {string} key @param {number} times */
     renewed: (key, times) => `the lease of ${key} is renewed${times > 1 ? `, ${times} times` : ''}`,
-    /** @param {{ queries: string, errors: string, outdated: string, slowest: string }} cost */
-    cost: ({ queries, errors, outdated, slowest }) =>
-      `${queries} queries, ${errors} errors, ${outdated} outdated answers, longest wait ${slowest}`,
+    /** @param {{ queries: string, most: string, errors: string, outdated: string, slowest: string }} cost */
+    cost: ({ queries, most, errors, outdated, slowest }) =>
+      `${queries} queries, ${most} at a time, ${errors} errors, ${outdated} outdated answers, longest wait ${slowest}`,
     /** @param {string} message */
     trouble: (message) => `That did not work: ${message}.`,
   },

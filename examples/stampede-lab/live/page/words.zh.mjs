@@ -34,6 +34,7 @@ export const zh = {
     doExpire: '让键过期',
     doInvalidate: '加载途中修改',
     doFlush: '清空',
+    doCrawl: '清空，一千个键',
     doKill: '加载途中杀死',
     doPause: '暂停',
     doSlow: '变慢',
@@ -51,7 +52,7 @@ export const zh = {
 
   link: { live: '实时', ended: '实验室已结束' },
   titleToo: '同样使用 herdless',
-  keys: { home: '首页', 'top-ten': '热销', prices: '价格' },
+  keys: { home: '首页', 'top-ten': '热销', prices: '价格', product: '商品' },
   initials: { home: '首', 'top-ten': '热', prices: '价' },
 
   tour: {
@@ -104,13 +105,14 @@ export const zh = {
     kill: '自“价格”过期、领头进程被杀死以来',
     pause: '自“价格”过期、领头进程被暂停以来',
     flush: '自 Redis 被清空以来',
+    crawl: '自 Redis 被清空、一千个键被请求以来',
     failing: '自数据源出错以来',
     healed: '自数据源恢复以来',
     redisDown: '自 Redis 停机以来',
     redisUp: '自 Redis 恢复（内容为空）以来',
   },
 
-  felt: { slowest: '请求的最长等待', errors: '个请求以错误告终', outdated: '个过时的回答' },
+  felt: { slowest: '请求的最长等待', errors: '个请求以错误告终', outdated: '个过时的回答', most: '同时加载的最大数量' },
   answers: ({ answered, errors, outdated, slowest }) => [
     `已回答 ${answered}`,
     `错误 ${errors}`,
@@ -146,6 +148,9 @@ export const zh = {
     leased: ({ holders, leases, parked }) =>
       `${listed(holders)} 持有 ${leases} 个租约：每个键一个查询，${parked} 个请求等待结果。`,
     begun: ({ loads, parked }) => `${loads} 个查询正在进行，${parked} 个请求等待结果。`,
+    unlimited: ({ loads, parked }) => `数据源没有上限：同时有 ${loads} 次加载，${parked} 个请求等待结果。`,
+    limited: ({ loads, parked }) =>
+      `数据源的上限是所有进程同时 20 次加载：当前 ${loads} 次，${parked} 个请求等待结果。`,
     lockOfGone: ({ gone, parked }) => `${gone} 已不在，它的锁还在：${parked} 个请求一直等到锁过期。`,
     leaseOfGone: ({ gone, parked }) => `${gone} 不再续期。租约到期后，${parked} 个等待者中的一个会去加载。`,
     waitForRedis: ({ parked }) => `Redis 没有回答。${parked} 个请求最多等它 2 s，然后以错误告终；没有人去查数据库。`,
@@ -173,6 +178,7 @@ export const zh = {
     redisDown: () => 'Redis 已停机。',
     redisUp: () => 'Redis 已恢复，内容为空。',
     flush: () => 'Redis 中的值、租约和锁都已删除。',
+    crawl: () => 'Redis 已清空，一千个键同时被请求，每个键一个请求。',
   },
   soon: {
     invalidate: '“价格”过期；它的加载途中，数据将被修改。',
@@ -185,8 +191,8 @@ export const zh = {
     load: (shop, key) => `${shop} 加载${key}`,
     loads: (key, times) => `${key}被加载 ${times} 次`,
     renewed: (key, times) => `${key}的租约续期${times > 1 ? ` ${times} 次` : ''}`,
-    cost: ({ queries, errors, outdated, slowest }) =>
-      `${queries} 次查询，${errors} 个错误，${outdated} 个过时的回答，最长等待 ${slowest}`,
+    cost: ({ queries, most, errors, outdated, slowest }) =>
+      `${queries} 次查询，同时最多 ${most} 次，${errors} 个错误，${outdated} 个过时的回答，最长等待 ${slowest}`,
     trouble: (message) => `没有成功：${message}。`,
   },
   noAnswer: '实验室没有回答。',
