@@ -24,8 +24,8 @@ export const commandMutations = [
     name: 'a soft purge is a hard one',
     rule: null,
     file: 'src/cli/purge/purge.ts',
-    from: "options.soft === true ? 'soft' : 'hard'",
-    to: "options.soft === null ? 'soft' : 'hard'",
+    from: "if (soft === true) return ms ?? 'soft'",
+    to: "if (soft === true) return 'hard'",
     tests: ['test/integration/purge.test.ts'],
   },
   {
