@@ -32,8 +32,8 @@ export const mutations = [
     name: 'a leader that never calls fails the load for all who wait',
     rule: null,
     file: 'src/core/flight/loader.ts',
-    from: 'if (this.#load.isLead === true) this.#end(',
-    to: 'if (this.#load.isLead === null) this.#end(',
+    from: 'if (isLead) this.#end(',
+    to: 'if (isLead === null) this.#end(',
     tests: ['test/unit/cache/begin.test.ts'],
   },
   {
@@ -563,6 +563,14 @@ export const mutations = [
     from: 'ofMisses: 2',
     to: 'ofMisses: 100_000',
     tests: ['test/unit/cache/many-keys.test.ts'],
+  },
+  {
+    name: 'a leader whose load was voided leaves its place at the source to another, and goes on',
+    rule: 15,
+    file: 'src/core/cache/begin.ts',
+    from: "    this.#refusal = answer.state === 'again' ? 'voided' : 'over'",
+    to: "    this.#refusal = answer.state === 'again' ? 'voided' : 'over'\n    this.endLoad()",
+    tests: ['test/unit/cache/begin.test.ts'],
   },
   {
     name: 'a key is claimed whose callers have left before its turn',

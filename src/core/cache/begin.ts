@@ -105,6 +105,10 @@ export class LeadQuestion implements Beginning {
   ended(answer: Answer): void {
     this.#lead?.ended(answer)
   }
+
+  overdue(): void {
+    this.#lead?.endLoad()
+  }
 }
 
 /** The lead in a load that is under way: what its leader calls settles the promise that its loader has returned. */
@@ -138,7 +142,10 @@ class OpenLead implements Lead<unknown> {
   }
 
   async fill(value: unknown, options: FillOptions = {}): Promise<FillOutcome> {
-    if (this.#refusal !== null) return this.#refusal
+    if (this.#refusal !== null) {
+      this.endLoad()
+      return this.#refusal
+    }
     const { ttl, grace, tags, validators }: FillOptions = checkOptions('fill', options, fillChecks)
     const context = this.#context
     if (ttl !== undefined) context.ttl(ttl)
@@ -152,16 +159,24 @@ class OpenLead implements Lead<unknown> {
   }
 
   async fail(error: unknown): Promise<void> {
-    if (this.#refusal !== null) return
+    if (this.#refusal !== null) return this.endLoad()
     this.#refusal = 'over'
     this.#reject(error)
     await this.#outcome
   }
 
   skip(passFor?: Duration): void {
-    if (this.#refusal !== null) return
+    if (this.#refusal !== null) return this.endLoad()
     this.#context.doNotStore(passFor)
     this.#refusal = 'over'
+    this.#resolve(undefined)
+  }
+
+  /**
+   * The leader has ended its work. Until then it counts as a load that runs: its source has no place for another, though
+   * the value is not wanted any more.
+   */
+  endLoad(): void {
     this.#resolve(undefined)
   }
 
@@ -170,7 +185,6 @@ class OpenLead implements Lead<unknown> {
     this.#tell(outcomeOf(answer))
     if (this.#refusal !== null || answer.state === 'away') return
     this.#refusal = answer.state === 'again' ? 'voided' : 'over'
-    this.#resolve(undefined)
     if (answer.state !== 'pass') return
     const message = `The lead in loading ${quoted(this.key)} was never filled, failed or skipped, and has expired`
     this.#expired(new CacheError('LOAD_TIMEOUT', message, { key: this.key }))

@@ -32,6 +32,8 @@ const newcomer: Past = { flights: 0, voided: 0, awaited: null }
 export interface Beginning {
   /** Receives the end of each flight that was started for the caller. */
   ended(answer: Answer): void
+  /** Its load counts as ended, though it has not said so. */
+  overdue(): void
 }
 
 /** A caller that has no answer yet: its question, and what it has seen of its key. */

@@ -172,8 +172,8 @@ class LeasedLoad {
     const { clock, hardDeadlines: deadlines } = this.#parts
     const { fence } = this.#lease
     const { permit } = this.#flight
-    const isLead = lead.beginning !== null
-    const load = { key, loader, plan, tags, clock, deadlines, node: this.#flight, fence, stale, loss, permit, isLead }
+    const own = { node: this.#flight, fence, stale, loss, permit, beginning: lead.beginning }
+    const load = { key, loader, plan, tags, clock, deadlines, ...own }
     return this.#trace.run(() => runLoader(load))
   }
 

@@ -11,6 +11,7 @@ import type { ErrorKind } from '../options/options.ts'
 import type { Plan } from '../options/plan.ts'
 import type { Validators } from '../contract/store.ts'
 import { checkedTags } from '../entry/tags.ts'
+import type { Beginning } from './caller.ts'
 import { checkedValidators, validatorsOf } from '../entry/validators.ts'
 import type { Permit } from '../source/permit.ts'
 import type { Loss } from './loss.ts'
@@ -110,8 +111,8 @@ interface RunnableLoad {
   readonly loss: Loss
   /** The right to run now; given back when the loader has settled. */
   readonly permit: Permit | null
-  /** Whether the loader only tells a caller to lead: if that is too slow, nobody else is to wait. */
-  readonly isLead?: boolean
+  /** The loader only tells its caller to lead: if that is too slow, nobody else is to wait. */
+  readonly beginning?: Beginning | null
 }
 
 /** The loader's statements about its result. */
@@ -245,15 +246,21 @@ class LoaderRun implements Due {
     const { key, plan } = this.#load
     const message = `Loading ${quoted(key)} took longer than ${plan.hardTimeout} ms`
     const error = new CacheError('LOAD_TIMEOUT', message, { key })
-    if (this.#load.isLead === true) this.#end({ state: 'pass', value: undefined, passFor: defaultPassFor })
+    const isLead = this.#load.beginning != null
+    if (isLead) this.#end({ state: 'pass', value: undefined, passFor: defaultPassFor })
     else this.#end({ state: 'failed', error, cooldown: plan.failureCooldown, tags: this.#context.said.tags })
     this.#context.abort(error)
     this.#permit?.source.ended(plan.hardTimeout, error)
     // The loader still loads. A source that never answers must not keep its permits for ever.
-    if (this.#permit !== null) this.#load.deadlines.add(this.#startedAt + 2 * plan.hardTimeout, this.#overdue)
+    if (this.#permit !== null || isLead) this.#load.deadlines.add(this.#startedAt + 2 * plan.hardTimeout, this.#overdue)
   }
 
-  readonly #overdue: Due = { expire: () => this.#giveBack() }
+  readonly #overdue: Due = {
+    expire: () => {
+      this.#giveBack()
+      this.#load.beginning?.overdue()
+    },
+  }
 
   readonly #lose = (error: CacheError): void => {
     this.#context.abort(error)

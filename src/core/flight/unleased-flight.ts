@@ -108,8 +108,8 @@ export class UnleasedFlight extends KeyFlight {
     // A cache that is switched off keeps no copies.
     const expected = modes.current === 'cache' ? (spare?.expectAlone(key) ?? null) : null
     const trace = tracing.begin('load', key)
-    const isLead = lead.beginning !== null
-    const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss, permit: this.permit, isLead }
+    const { beginning } = lead
+    const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss, permit: this.permit, beginning }
     const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, deadlines, ...own }))
     const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
     const isRefused = kept instanceof CacheError && plan.unstorable === 'throw'

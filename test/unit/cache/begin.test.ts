@@ -283,9 +283,13 @@ describe('without the store', () => {
   })
 })
 
-test('a source with one place is held by the leader until it calls', async () => {
+test.for([
+  ['until it calls', 'nothing'],
+  ['until it calls, though its load was voided', 'invalidate'],
+])('a source with one place is held by the leader %s', async ([, what]) => {
   const { a, b, clock } = fleet({ sources: { db: { concurrency: 1 } }, source: 'db' })
   const leader = await lead(a)
+  if (what === 'invalidate') await b.invalidate('k')
   const source = new Source<string>()
   const other = answerOf(b.getOrLoad('l', source.loader))
   await clock.advance(400)
