@@ -2,23 +2,16 @@ import type { Lead } from '../core/cache/begin.ts'
 import type { Cache } from '../core/cache/cache.ts'
 import { own } from '../http/inputs/harmless.ts'
 import { EarlierProperties } from '../http/inputs/earlier-properties.ts'
+import { recordReads, type NestRequest } from './reads.ts'
 
-/** What is used of a request of Express or Fastify. */
-interface NestRequest {
-  readonly method: string
-  readonly url: string
-  readonly originalUrl?: string
-  readonly headers: Readonly<Record<string, unknown>>
-}
-
-/** What is used of a response of Express or a reply of Fastify. */
+/** A response of Express or a reply of Fastify, as far as the interceptor uses it. */
 interface NestResponse {
   readonly statusCode: number
   header(name: string, value: string): unknown
   getHeaders(): object
 }
 
-/** What is used of the execution context of Nest. */
+/** The execution context of Nest, as far as the interceptor uses it. */
 export interface Context {
   getType(): string
   getHandler(): object
@@ -27,23 +20,23 @@ export interface Context {
   switchToHttp(): { getRequest(): any; getResponse(): any }
 }
 
-/** What is used of the handler behind an interceptor. */
+/** The handler behind an interceptor, as far as the interceptor uses it. */
 export interface Handling {
   handle(): {
     subscribe(observer: { next(value: unknown): void; error(thrown: unknown): void; complete(): void }): unknown
   }
 }
 
-/** The names of what decorators note on handlers. The first two are those of @nestjs/cache-manager. */
+/** The names of the metadata that decorators set on handlers. The first two are those of @nestjs/cache-manager. */
 export const metadata = {
   key: 'cache_module:cache_key',
   ttl: 'cache_module:cache_ttl',
-  who: 'herdless:cache_for',
+  user: 'herdless:cache_for',
 } as const
 
 const sent = '__sse__'
 
-/** What a handler returns, from the cache or by the handler; in a list of one, of which Nest makes an observable. */
+/** Returns the result of a handler, cached or by a run of it, in a list of one, of which Nest makes an observable. */
 export async function answer(cache: Cache, context: Context, next: Handling): Promise<unknown> {
   if (context.getType() !== 'http' || Reflect.getMetadata(sent, context.getHandler())) return next.handle()
   const [request, response] = [context.switchToHttp().getRequest(), context.switchToHttp().getResponse()] as [
@@ -52,7 +45,7 @@ export async function answer(cache: Cache, context: Context, next: Handling): Pr
   ]
   if (request.method !== 'GET') return next.handle()
   const tell = (what: string): unknown => response.header('Cache-Status', `herdless; ${what}`)
-  const key = await keyOf(context, request)
+  const { result: key, reads: declared } = await recordReads(request, () => keyOf(context, request))
   if (typeof key !== 'string') {
     tell(`fwd=bypass; detail="${key.personal}"`)
     return next.handle()
@@ -64,22 +57,37 @@ export async function answer(cache: Cache, context: Context, next: Handling): Pr
     return [begun.value]
   }
   tell('fwd=uri-miss')
-  return [await led(begun, response, next)]
+  const isUndeclared = (name: string): boolean => !declared.has(name) && !isFor(context)
+  const onUndeclared = (name: string): unknown => tell(`fwd=uri-miss; detail="undeclared:${name}"`)
+  return [await led(begun, [request, response], next, { isUndeclared, onUndeclared })]
 }
 
-/** What the handler returns; stored, if that is all that makes its answer. */
-async function led(lead: Lead<unknown>, response: NestResponse, next: Handling): Promise<unknown> {
+/** The reads of a handler that keep its answer from being stored. */
+interface Undeclared {
+  readonly isUndeclared: (name: string) => boolean
+  readonly onUndeclared: (name: string) => void
+}
+
+/** Runs the handler, and stores its result if the answer consists of nothing else, and depends on nothing but its key. */
+async function led(
+  lead: Lead<unknown>,
+  [request, response]: readonly [NestRequest, NestResponse],
+  next: Handling,
+  { isUndeclared, onUndeclared }: Undeclared,
+): Promise<unknown> {
   const headOf = (): string => JSON.stringify([response.statusCode, response.getHeaders()])
   const head = headOf()
   try {
-    const value = await new Promise((resolve, reject) => {
-      let last: unknown
-      next.handle().subscribe({ next: (each) => (last = each), error: reject, complete: () => resolve(last) })
-    })
+    const { result, reads } = await recordReads(request, () => resultOf(next))
+    const undeclared = [...reads].find(isUndeclared)
     // A stream is for one client.
-    if (value === undefined || isStream(value) || headOf() !== head) lead.skip()
-    else await lead.fill(value)
-    return value
+    if (result === undefined || isStream(result) || headOf() !== head) lead.skip()
+    else if (undeclared === undefined) await lead.fill(result)
+    else {
+      lead.skip()
+      onUndeclared(undeclared)
+    }
+    return result
   } catch (error) {
     // An exception of Nest is an answer to this request.
     if (typeof (error as { getStatus?: unknown } | undefined)?.getStatus === 'function') lead.skip()
@@ -88,17 +96,27 @@ async function led(lead: Lead<unknown>, response: NestResponse, next: Handling):
   }
 }
 
-/** The key of a request; or, if its answer may be for one client alone, by what. */
+/** Resolves with the last value of the observable of a handler. */
+function resultOf(next: Handling): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let last: unknown
+    next.handle().subscribe({ next: (each) => (last = each), error: reject, complete: () => resolve(last) })
+  })
+}
+
+/** Whether a handler, or its controller, says for whom its answers are. */
+function isFor(context: Context): boolean {
+  return [context.getHandler(), context.getClass()].some((on) => Reflect.getMetadata(metadata.user, on) !== undefined)
+}
+
+/** Makes the key of a request; without one, `personal` names what may make its answer that of one client. */
 async function keyOf(context: Context, request: NestRequest): Promise<string | { personal: string }> {
   const named = await said(context, 'key', context)
   const { host } = request.headers
   const key = typeof named === 'string' ? named : JSON.stringify([host, request.originalUrl ?? request.url])
-  if (
-    Reflect.getMetadata(metadata.who, context.getHandler()) ??
-    Reflect.getMetadata(metadata.who, context.getClass())
-  ) {
-    const who = await said(context, 'who', request)
-    return who === undefined || who === null ? { personal: 'CacheFor' } : `${key} for ${JSON.stringify(who)}`
+  if (isFor(context)) {
+    const user = await said(context, 'user', request)
+    return user === undefined || user === null ? { personal: 'CacheFor' } : `${key} for ${JSON.stringify(user)}`
   }
   const isOwn = 'raw' in request ? own.fastifyRequest : own.expressRequest
   const [put] = new EarlierProperties([]).names([{ name: 'request', object: request, isOwn, kind: 'request' }])
@@ -107,7 +125,7 @@ async function keyOf(context: Context, request: NestRequest): Promise<string | {
   return personal === undefined ? key : { personal }
 }
 
-/** What a decorator says of a handler, or of its controller. */
+/** The value that a decorator gives for a handler, or for its controller. */
 async function said(context: Context, name: keyof typeof metadata, given: object): Promise<unknown> {
   const [ofHandler, ofClass] = [context.getHandler(), context.getClass()].map((on) =>
     Reflect.getMetadata(metadata[name], on),

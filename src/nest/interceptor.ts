@@ -20,12 +20,12 @@ export function CacheTTL(ttl: OfContext<Duration>): HandlerDecorator {
 }
 
 /**
- * Whose the answer to a request is: a part of its key. Only with it are answers stored for requests on which a guard has
- * put something, or which have cookies or credentials.
- * @param who receives the request, as the guards have left it; with `undefined` its answer is not stored
+ * Says for which user the answer to a request is; the user becomes a part of the key. Required for requests on which a
+ * guard has set a property, or which have cookies or credentials, and for handlers that read request fields.
+ * @param user receives the request, as the guards have left it; with `undefined` the answer is not stored
  */
-export function CacheFor(who: (request: never) => string | number | undefined): HandlerDecorator {
-  return SetMetadata(metadata.who, who)
+export function CacheFor(user: (request: never) => string | number | undefined): HandlerDecorator {
+  return SetMetadata(metadata.user, user)
 }
 
 /**

@@ -15,7 +15,12 @@ afterEach(() => cache.close())
 interface Asked {
   readonly request?: object
   readonly notes?: Record<string, unknown>
-  readonly onHandle?: (response: FakeResponse) => unknown
+  readonly onHandle?: (response: FakeResponse, request: AskedRequest) => unknown
+}
+
+interface AskedRequest {
+  readonly headers: Record<string, string | undefined>
+  readonly socket: { readonly remoteAddress?: string }
 }
 
 class FakeResponse {
@@ -32,7 +37,7 @@ class FakeResponse {
 /** What a request is answered with, and the field that says whether the cache had it. */
 async function ask({ request = {}, notes = {}, onHandle }: Asked = {}): Promise<[unknown, string | undefined]> {
   const response = new FakeResponse()
-  const asked = { method: 'GET', url: '/a', headers: { host: 'shop' }, ...request }
+  const asked = { method: 'GET', url: '/a', headers: { host: 'shop' }, socket: {}, ...request }
   const handler = (): void => {}
   noted.set(handler, notes)
   const context: Context = {
@@ -45,7 +50,7 @@ async function ask({ request = {}, notes = {}, onHandle }: Asked = {}): Promise<
   const next: Handling = {
     handle: () => ({
       subscribe: (observer) => {
-        const given = Promise.resolve(response).then(value)
+        const given = Promise.resolve(response).then((it) => value(it, asked))
         void given
           .then((each) => observer.next(each))
           .then(
@@ -78,7 +83,7 @@ describe('an answer', () => {
   })
 
   test('is stored for each user apart if the handler says whose it is, and for nobody if it does not know', async () => {
-    const notes = { [metadata.who]: (request: { user?: { id: number } }) => request.user?.id }
+    const notes = { [metadata.user]: (request: { user?: { id: number } }) => request.user?.id }
     for (const id of [1, 2]) {
       expect((await ask({ notes, request: { user: { id } }, onHandle: () => `for ${id}` }))[0]).toBe(`for ${id}`)
     }
@@ -94,6 +99,39 @@ describe('an answer', () => {
   ] as const)('is not stored if it %s', async ([, onHandle]) => {
     await ask({ onHandle })
     expect(await ask()).toEqual(['own', 'herdless; fwd=uri-miss'])
+  })
+
+  test.for<[string, (request: AskedRequest) => unknown]>([
+    ['reads a request field', ({ headers }) => headers['accept-language']],
+    ['lists the request fields', ({ headers }) => Object.keys(headers)],
+    ['reads the address of its client', ({ socket }) => socket.remoteAddress],
+  ])('is not stored if its handler %s, unless the handler says for whom it is', async ([, onHandle]) => {
+    const request = { headers: { host: 'shop', 'accept-language': 'de' }, socket: { remoteAddress: '::1' } }
+    const read = {
+      request,
+      onHandle: (_response: FakeResponse, asked: AskedRequest): unknown => {
+        onHandle(asked)
+        return 'for one'
+      },
+    }
+    expect((await ask(read))[1]).toMatch(/^herdless; fwd=uri-miss; detail="undeclared:/)
+    expect(await ask({ request })).toEqual(['own', 'herdless; fwd=uri-miss'])
+    expect(request.headers['accept-language']).toBe('de')
+    const notes = { [metadata.user]: () => 'all' }
+    await ask({ ...read, notes })
+    expect(await ask({ notes })).toEqual(['for one', 'herdless; hit'])
+  })
+
+  test('is stored if its handler reads a field that the function of its key has read', async () => {
+    const request = { headers: { host: 'shop', 'accept-language': 'de' } }
+    const key = (context: Context): string => {
+      const asked = context.switchToHttp().getRequest() as AskedRequest
+      return `page in ${asked.headers['accept-language']}`
+    }
+    const notes = { [metadata.key]: key }
+    const onHandle = (_response: FakeResponse, { headers }: AskedRequest): unknown => headers['accept-language']
+    await ask({ request, notes, onHandle })
+    expect(await ask({ request, notes })).toEqual(['de', 'herdless; hit'])
   })
 
   test('is not stored if it is an exception of Nest; another error is that of those who wait', async () => {
