@@ -7,6 +7,7 @@ import { Caller } from '../flight/caller.ts'
 import { runLoader, type LoadContext, type LoadRun } from '../flight/loader.ts'
 import { Loss } from '../flight/loss.ts'
 import { Events } from '../observe/events.ts'
+import { onAbort } from '../time/abort.ts'
 import type { SetOptions } from '../options/options.ts'
 import type { CachePlan } from '../options/plan.ts'
 import { endParts, type CacheParts } from './assembly.ts'
@@ -54,14 +55,17 @@ export class Rehearsal {
     const repeated = (context: LoadContext): Promise<unknown> => repeat(loaded, context)
     // The caller's own load reports its error.
     ignoreRejection(callers.ask(new Caller(key, repeated, call, { refresh: refresh !== null, at: causalNow(), ms })))
+    let unheard: (() => void) | undefined
     const aborted = new Promise<never>((_never, reject) => {
-      signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+      unheard = signal && onAbort(signal, () => reject(signal.reason as Error))
     })
     try {
       const answer = answerOf(await Promise.race([loaded.then(valueOf), aborted]))
       return caller.wantsFacts ? { value: answer, ...unstoredFacts } : answer
     } catch (error) {
       throw errorForCallers(error)
+    } finally {
+      unheard?.()
     }
   }
 

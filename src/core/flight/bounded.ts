@@ -1,3 +1,4 @@
+import { onAbort } from '../time/abort.ts'
 import type { Deadlines } from '../time/deadlines.ts'
 import type { Caller } from './caller.ts'
 
@@ -34,10 +35,10 @@ export function bounded(caller: Caller, answer: Promise<unknown>, { deadlines, l
       },
     }
     const end = (): void => {
-      signal?.removeEventListener('abort', abort)
+      unheard?.()
       deadlines.delete(at, due)
     }
-    signal?.addEventListener('abort', abort)
+    const unheard = signal && onAbort(signal, abort)
     deadlines.add(at, due)
     answer.finally(end).then(resolve, reject)
   })

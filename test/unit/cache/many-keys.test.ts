@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import type { BatchLoader, CacheOptions, LoadContext } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
@@ -127,6 +128,21 @@ describe('getOrLoadMany', () => {
     await settled()
     expect(await b.getOrLoadMany(['a', 'b'], source.loadMany)).toEqual([1, 2])
   })
+
+  test.for(['cache', 'observe', 'off'] as const)(
+    'adds one listener to a signal for all keys, and removes it (%s)',
+    async (mode) => {
+      const { a, source } = open({ mode })
+      const { signal } = new AbortController()
+      const keys = Array.from({ length: 30 }, (_, index) => `k${index}`)
+      const answer = await asked(a.getOrLoadMany(keys, source.loadMany, { signal }))
+      expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+      for (const each of source.asked) each.resolve([...each.keys])
+      await settled()
+      expect(answer).toEqual(valued(keys))
+      expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+    },
+  )
 
   test('answers no keys with no values, and asks nobody', async () => {
     const { a, ways, source } = open()
