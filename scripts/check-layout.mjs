@@ -12,6 +12,7 @@ const fewestLines = 15
 /** Shorter files, each with its reason. */
 const short = new Map([
   ['src/create-cache.ts', 'chooses the store of a cache without one, which no room of core may know'],
+  ['src/core/contract/mode.ts', 'is shared by the contract of stores, the guard, the options and the command'],
   ['src/next/next-cache.ts', 'puts the two handlers of Next into one'],
   ['src/http/policy/message.ts', 'the messages that all rules of RFC 9111 are about'],
   ['src/codecs/returned.ts', 'is shared by the codecs, which do not import each other'],

@@ -48,7 +48,7 @@ export type { ExplainedHere, ExplainedValue, Explanation } from './core/cache/ex
 export type { Holder } from './core/cache/explain.ts'
 export type { HeldLease } from './core/cache/explain.ts'
 export type { CacheEvents } from './core/observe/events.ts'
-export type { Mode } from './core/contract/store.ts'
+export type { Mode } from './core/contract/mode.ts'
 export type { CacheStats } from './core/observe/counters.ts'
 export type { Trace, TraceOutcome, Tracer } from './core/observe/tracing.ts'
 export type { Begun, FillOptions, FillOutcome, Lead } from './core/cache/begin.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { FleetMode, Mode } from '../core/contract/store.ts'
+import { modes, type FleetMode } from '../core/contract/mode.ts'
 import { namespacePrefix } from '../core/entry/key.ts'
 import { portOf } from '../redis/clients/redis-client.ts'
 import { fleetMode, setFleetMode } from '../redis/values/fleet-mode.ts'
@@ -16,8 +16,6 @@ interface ModeOptions extends TargetOptions {
   readonly for?: string
   readonly json?: true
 }
-
-const modes: readonly string[] = ['cache', 'observe', 'off'] satisfies readonly Mode[]
 
 /** How long a mode holds, unless the command line says so. */
 const defaultTime = '10m'
@@ -44,7 +42,7 @@ export function addMode(program: Command): void {
 
 /** Resolves with the exit code. */
 async function mode(words: readonly string[], options: ModeOptions): Promise<number> {
-  const asked = modes.find((each) => each === words[0]) as Mode | undefined
+  const asked = modes.find((each) => each === words[0])
   // No URL, and no address.
   if (asked === undefined && /^\w+$/.test(words[0] ?? '')) {
     throw new UsageError(`Expected one of the modes ${modes.join(', ')}, got ${words[0]}`)

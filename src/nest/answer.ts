@@ -1,8 +1,21 @@
+import type { IncomingMessage } from 'node:http'
 import type { Lead } from '../core/cache/begin.ts'
 import type { Cache } from '../core/cache/cache.ts'
 import { own } from '../http/inputs/harmless.ts'
 import { EarlierProperties } from '../http/inputs/earlier-properties.ts'
-import { recordReads, type NestRequest } from './reads.ts'
+import { recordReads } from '../http/inputs/recorded-reads.ts'
+
+/** The inputs of a request that the interceptor watches. */
+type Inputs = Pick<IncomingMessage, 'headers' | 'socket'>
+
+/** A request of Express or Fastify, as far as the interceptor uses it. */
+interface NestRequest extends Inputs {
+  readonly method: string
+  readonly url: string
+  readonly originalUrl?: string
+  /** The request of node:http, in Fastify. */
+  readonly raw?: Inputs
+}
 
 /** A response of Express or a reply of Fastify, as far as the interceptor uses it. */
 interface NestResponse {
@@ -45,7 +58,8 @@ export async function answer(cache: Cache, context: Context, next: Handling): Pr
   ]
   if (request.method !== 'GET') return next.handle()
   const tell = (what: string): unknown => response.header('Cache-Status', `herdless; ${what}`)
-  const { result: key, reads: declared } = await recordReads(request, () => keyOf(context, request))
+  const message = request.raw ?? request
+  const { result: key, reads: declared } = await recordReads(message, () => keyOf(context, request))
   if (typeof key !== 'string') {
     tell(`fwd=bypass; detail="${key.personal}"`)
     return next.handle()
@@ -59,7 +73,7 @@ export async function answer(cache: Cache, context: Context, next: Handling): Pr
   tell('fwd=uri-miss')
   const isUndeclared = (name: string): boolean => !declared.has(name) && !isFor(context)
   const onUndeclared = (name: string): unknown => tell(`fwd=uri-miss; detail="undeclared:${name}"`)
-  return [await led(begun, [request, response], next, { isUndeclared, onUndeclared })]
+  return [await led(begun, [message, response], next, { isUndeclared, onUndeclared })]
 }
 
 /** The reads of a handler that keep its answer from being stored. */
@@ -71,14 +85,14 @@ interface Undeclared {
 /** Runs the handler, and stores its result if the answer consists of nothing else, and depends on nothing but its key. */
 async function led(
   lead: Lead<unknown>,
-  [request, response]: readonly [NestRequest, NestResponse],
+  [message, response]: readonly [Inputs, NestResponse],
   next: Handling,
   { isUndeclared, onUndeclared }: Undeclared,
 ): Promise<unknown> {
   const headOf = (): string => JSON.stringify([response.statusCode, response.getHeaders()])
   const head = headOf()
   try {
-    const { result, reads } = await recordReads(request, () => resultOf(next))
+    const { result, reads } = await recordReads(message, () => resultOf(next))
     const undeclared = [...reads].find(isUndeclared)
     // A stream is for one client.
     if (result === undefined || isStream(result) || headOf() !== head) lead.skip()

@@ -6,7 +6,6 @@ import type {
   ClaimRequest,
   Copies,
   Entry,
-  FleetMode,
   Invalidation,
   Lease,
   LeaseName,
@@ -16,6 +15,7 @@ import type {
   TrackedCopies,
   Watch,
 } from '../core/contract/store.ts'
+import type { FleetMode } from '../core/contract/mode.ts'
 import { Batch } from './connection/batch.ts'
 import { type RedisPort, isYes } from './connection/port.ts'
 import { Coherence } from './values/coherence.ts'

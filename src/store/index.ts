@@ -5,7 +5,6 @@ export type {
   ClaimRequest,
   Copies,
   Entry,
-  FleetMode,
   Inspection,
   Invalidation,
   Lease,
@@ -21,3 +20,4 @@ export type {
   Wait,
   Watch,
 } from '../core/contract/store.ts'
+export type { FleetMode } from '../core/contract/mode.ts'

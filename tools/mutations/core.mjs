@@ -472,7 +472,7 @@ export const mutations = [
     name: 'a process caches although its fleet is off',
     rule: null,
     file: 'src/core/guard/modes.ts',
-    from: 'order.indexOf(fleet) > order.indexOf(this.#own) ? fleet : this.#own',
+    from: 'modes.indexOf(fleet) > modes.indexOf(this.#own) ? fleet : this.#own',
     to: 'this.#own',
     tests: ['test/unit/cache/mode.test.ts'],
   },

@@ -1,6 +1,7 @@
 import { withErrorAnswers } from '../codec/error-answer.ts'
 import { LoadFailures } from '../codec/load-failures.ts'
-import type { Lease, Mode, Store, Watch } from '../contract/store.ts'
+import type { Lease, Store, Watch } from '../contract/store.ts'
+import type { Mode } from '../contract/mode.ts'
 import { Keyspace, namespacePrefix } from '../entry/key.ts'
 import { Callers } from '../flight/callers.ts'
 import { Flights } from '../flight/flights.ts'
@@ -47,12 +48,7 @@ type SharedParts = Pick<CacheParts, 'events' | 'tracing' | 'store' | 'modes' | '
 export function assemble(plan: CachePlan, backing: Store, given: Partial<SharedParts> = {}): CacheParts {
   const { clock, commandTimeout, maxConcurrentLoads: most, maxQueuedLoads: mostQueued } = plan
   const keyspace = new Keyspace(plan.namespace, plan.prefixes)
-  const {
-    events = new Events(plan.namespace, plan.mode),
-    tracing = new Tracing(),
-    copies = new Set(),
-    rehearsal,
-  } = given
+  const { events = new Events(plan.namespace), tracing = new Tracing(), copies = new Set(), rehearsal } = given
   const keepsInvalidations = plan.onInvalidateFailure === 'replay'
   const modes = given.modes ?? modesOf(plan, backing, { events, copies, rehearsal })
   const store =

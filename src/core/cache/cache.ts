@@ -1,7 +1,7 @@
 import type { Given, MaybeSchema, Taken } from '../codec/schema.ts'
 import type { CacheEvents } from '../observe/events.ts'
 import type { Explanation, HeldLease } from './explain.ts'
-import type { Mode } from '../contract/store.ts'
+import type { Mode } from '../contract/mode.ts'
 import type { AnswerFacts } from '../entry/freshness.ts'
 import type { LoadContext, Loader } from '../flight/loader.ts'
 import type { Begun } from './begin.ts'

@@ -17,7 +17,6 @@ import { checkedKey, checkKey, checkKeys } from '../entry/key.ts'
 import { answerOf } from '../codec/error-answer.ts'
 import { ledToCaller } from '../codec/load-failures.ts'
 import { Caller } from '../flight/caller.ts'
-import type { Callers } from '../flight/callers.ts'
 import { checkLoader, type Loader } from '../flight/loader.ts'
 import { migrating } from '../flight/migration.ts'
 import type { AnswerFacts } from '../entry/freshness.ts'
@@ -38,7 +37,8 @@ import type { ReadResult } from '../flight/reads.ts'
 import { CallPlans, type Verb } from '../options/call-plans.ts'
 import { checkedMode, closeTimeout, expiryOf, refineKind, siblingPlan, type CachePlan } from '../options/plan.ts'
 import { Sibling, type Elder, type SiblingChanges } from './sibling.ts'
-import type { Invalidation, Mode, Store } from '../contract/store.ts'
+import type { Invalidation, Store } from '../contract/store.ts'
+import type { Mode } from '../contract/mode.ts'
 import type { CacheStats } from '../observe/counters.ts'
 import type { Tracer } from '../observe/tracing.ts'
 import { assemble, endParts, idleParts, type CacheParts } from './assembly.ts'
@@ -120,8 +120,9 @@ export class FleetCache implements Elder {
     loadMany: BatchLoader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<(Loaded<Given<S, T>> | Error)[]> {
-    const ask = (loader: Loader<T>): ReturnType<Callers['askMany']> => this.#askMany(keys, loader, options, true)
-    const answers = await loadTogether<T, Loaded<Given<S, T>>>(keys, loadMany, ask)
+    const answers = await loadTogether<T, Loaded<Given<S, T>>>(keys, loadMany, (loader) => {
+      return this.#askMany(keys, loader, options, true)
+    })
     return answers.map((answer) => (isError(answer) ? answer : loadedOf(answer, this.#parts.keyspace)))
   }
 
@@ -172,8 +173,7 @@ export class FleetCache implements Elder {
 
   async peekMany<T = unknown>(keys: readonly string[], options?: PeekOptions<T>): Promise<(Peeked<T> | Error)[]> {
     checkKeys(keys)
-    const peeks = await Promise.allSettled(keys.map((key) => this.peek<T>(key, options)))
-    return peeks.map((peek) => (peek.status === 'fulfilled' ? peek.value : (peek.reason as Error)))
+    return await Promise.all(keys.map((key) => this.peek<T>(key, options).catch((error: Error) => error)))
   }
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
@@ -230,7 +230,7 @@ export class FleetCache implements Elder {
   }
 
   stats(): CacheStats {
-    return this.#parts.events.stats()
+    return this.#parts.events.stats(this.mode)
   }
 
   get mode(): Mode {
@@ -311,6 +311,7 @@ export class FleetCache implements Elder {
     if (this.#parts.near !== null || this.mode === 'observe') return await Promise.allSettled(keys.map(ask))
     return await this.#parts.callers.askMany(keys.map(callerOf))
   }
+
   /** @param read what it has read already */
   #answer(caller: Caller, read?: ReadResult): Promise<unknown> {
     const { callers, rehearsal } = this.#parts

@@ -26,7 +26,7 @@ export function openCache(
   const { clock, namespace } = plan
   const store = plan.store ?? defaultStore(clock)
   const its = { ...plan, near: plan.near ?? store.near ?? null }
-  const [events, tracing] = [new Events(namespace, plan.mode), new Tracing()]
+  const [events, tracing] = [new Events(namespace), new Tracing()]
   // Placeholders need no more.
   const placeholders: CachePlan = { ...plan, mode: 'cache', codec: jsonCodec(), near: null, bridge: 0, schema: null }
   const rehearse = (): CacheParts => assemble(placeholders, defaultStore(clock), { events, tracing })

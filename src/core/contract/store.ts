@@ -2,9 +2,10 @@
  * Room: contract. The interfaces behind which values, leases and locks are stored, and the public interface of locks.
  *
  * Reading order: store.ts (values and leases), claim-decision.ts (which answer a claim gets), permits.ts (the permits of
- * sources), then for locks lock.ts (the interface of users) and lock-backend.ts (the
+ * sources), mode.ts (the modes of a cache), then for locks lock.ts (the interface of users) and lock-backend.ts (the
  * interface of backends).
  */
+import type { FleetMode } from './mode.ts'
 import type { Diagnosis, Failure } from '../errors.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Permits } from './permits.ts'
@@ -149,18 +150,6 @@ export interface Store {
  * after so many milliseconds it must not be served any more.
  */
 export type Invalidation = 'hard' | 'soft' | number
-
-/**
- * What a cache does: it caches; or each call runs its loader, and it counts what it would have saved; or it only joins the
- * calls of this process.
- */
-export type Mode = 'cache' | 'observe' | 'off'
-
-/** A mode of all processes, and how many milliseconds it has left. */
-export interface FleetMode {
-  readonly mode: Mode
-  readonly left: number
-}
 
 /** A cache, as the receiver of a store's notifications. */
 export interface StoreUser {

@@ -78,7 +78,6 @@ const mostWaves = { ofHits: 8, ofMisses: 2 }
 export class Reads {
   readonly #parts: FlightParts
   readonly #isSharded: boolean
-  readonly #most: number
   #underWay = 0
   /** The oldest first. */
   readonly #unsent = new Set<SharedRead>()
@@ -89,7 +88,6 @@ export class Reads {
   constructor(parts: FlightParts, isSharded: boolean) {
     this.#parts = parts
     this.#isSharded = isSharded
-    this.#most = isSharded ? Number.POSITIVE_INFINITY : mostUnderWay
   }
 
   /** Reads a key. */
@@ -158,17 +156,21 @@ export class Reads {
           isMissed ||= entry == null
           found(from + at, entry === undefined ? undefined : this.#found(key, entry, now, kind))
         }
-        if (isMissed && !this.#isSharded && waves > mostWaves.ofMisses) break
+        if (isMissed && waves > this.#atMost(mostWaves.ofMisses)) break
       }
       waves--
     }
     const all: Promise<void>[] = []
-    while (next < keys.length && (this.#isSharded || waves < mostWaves.ofHits)) all.push(readOn())
+    while (next < keys.length && waves < this.#atMost(mostWaves.ofHits)) all.push(readOn())
     return Promise.all(all)
   }
 
+  #atMost(bound: number): number {
+    return this.#isSharded ? Number.POSITIVE_INFINITY : bound
+  }
+
   #sendSoon(): void {
-    if (this.#willSend || this.#underWay >= this.#most) return
+    if (this.#willSend || this.#underWay >= this.#atMost(mostUnderWay)) return
     this.#willSend = true
     timers.nextTick(this.#sendOldest)
   }
@@ -177,7 +179,7 @@ export class Reads {
     this.#willSend = false
     const now = this.#parts.clock.now()
     for (const read of this.#unsent) {
-      if (this.#underWay >= this.#most) break
+      if (this.#underWay >= this.#atMost(mostUnderWay)) break
       this.#underWay++
       this.#unsent.delete(read)
       if (this.#joinable.get(read.key) === read) this.#joinable.delete(read.key)
@@ -190,8 +192,8 @@ export class Reads {
     const expected = modes.current === 'cache' ? (spare?.expect(key) ?? null) : null
     store.readInto(keyspace.keyOf(key, kind.version), tags, now, {
       resolve: (entry) => {
-        const result = this.#found(key, entry, now, kind)
         this.#answered()
+        const result = this.#found(key, entry, now, kind)
         spare?.found(key, expected, result.state === 'entry' ? { ...result, kind } : null)
         resolve(result)
       },

@@ -1,12 +1,9 @@
-import type { FleetMode, Mode } from '../contract/store.ts'
+import { modes, type FleetMode, type Mode } from '../contract/mode.ts'
 import type { Clock, Timer } from '../time/clock.ts'
 import { longestTimer } from '../time/duration.ts'
 
 /** How often the mode of the fleet is looked at, in milliseconds: a message about it may have been lost. */
 const lookEvery = 5_000
-
-/** The later one of two modes holds. */
-const order: readonly Mode[] = ['cache', 'observe', 'off']
 
 /** The arguments of `Modes`. */
 interface ModesAbout {
@@ -96,7 +93,7 @@ export class Modes {
 
   #judge(): void {
     const fleet = this.#fleet?.mode ?? 'cache'
-    const mode = order.indexOf(fleet) > order.indexOf(this.#own) ? fleet : this.#own
+    const mode = modes.indexOf(fleet) > modes.indexOf(this.#own) ? fleet : this.#own
     if (mode === this.current) return
     this.current = mode
     this.#about.changed(mode)

@@ -1,4 +1,4 @@
-import type { Mode } from '../contract/store.ts'
+import type { Mode } from '../contract/mode.ts'
 
 /** The statistics of a cache in this process since it was opened. */
 export interface CacheStats {
@@ -38,25 +38,19 @@ export class Counters {
   hits = 0
   nearHits = 0
   stale = 0
-  mode: Mode
   readonly #told: Record<string, number> = { miss: 0, load: 0, wait: 0, failure: 0, fill: 0, garbage: 0 }
   #loadTime = 0
 
-  constructor(mode: Mode) {
-    this.mode = mode
-  }
-
   /** Counts an event other than `hit` and `stale`. */
-  told(name: string, event: { readonly loadTime?: number; readonly mode?: Mode }): void {
-    this.mode = event.mode ?? this.mode
+  told(name: string, event: { readonly loadTime?: number }): void {
     const before = this.#told[name]
     if (before === undefined) return
     this.#told[name] = before + 1
     if (name === 'fill') this.#loadTime += event.loadTime ?? 0
   }
 
-  stats(namespace: string): CacheStats {
-    const { nearHits, stale, mode } = this
+  stats(namespace: string, mode: Mode): CacheStats {
+    const { nearHits, stale } = this
     const hits = this.hits + nearHits
     const { miss: misses = 0, load: loads = 0, wait: waits = 0, failure: failures = 0 } = this.#told
     const { fill: fills = 0, garbage = 0 } = this.#told

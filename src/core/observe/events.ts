@@ -5,7 +5,7 @@
  * (spans).
  */
 import { channel, type Channel } from 'node:diagnostics_channel'
-import type { Mode } from '../contract/store.ts'
+import type { Mode } from '../contract/mode.ts'
 import { formatValue } from '../time/duration.ts'
 import { warnOfThrown, type CacheError } from '../errors.ts'
 import { Counters, type CacheStats } from './counters.ts'
@@ -151,13 +151,11 @@ export class Events {
   // Held here because Node.js forgets a channel without references.
   readonly #channels: Record<keyof CacheEvents, Channel>
 
-  readonly #tally: Counters
+  readonly #tally = new Counters()
   #watch: EventWatch | null = null
 
-  /** @param mode that of the cache at first */
-  constructor(namespace = 'herdless', mode: Mode = 'cache') {
+  constructor(namespace = 'herdless') {
     this.#namespace = namespace
-    this.#tally = new Counters(mode)
     const channels = eventNames.map((name) => [name, channel(`herdless:${name}`)])
     this.#channels = Object.fromEntries(channels) as Record<keyof CacheEvents, Channel>
   }
@@ -187,8 +185,8 @@ export class Events {
   }
 
   /** The statistics, which are counted with or without listeners. */
-  stats(): CacheStats {
-    return this.#tally.stats(this.#namespace)
+  stats(mode: Mode): CacheStats {
+    return this.#tally.stats(this.#namespace, mode)
   }
 
   /** @param missed whether the caller had found no value to serve at once */
@@ -214,7 +212,7 @@ export class Events {
 
   /** Reports an event other than `hit` and `stale`. */
   emit<Name extends Exclude<keyof CacheEvents, 'hit' | 'stale'>>(name: Name, event: CacheEvents[Name]): void {
-    this.#tally.told(name, event as { loadTime?: number; mode?: Mode })
+    this.#tally.told(name, event as { loadTime?: number })
     this.#publish(name, event)
     this.#watch?.at[name]?.(event)
   }

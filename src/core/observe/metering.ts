@@ -1,4 +1,4 @@
-import type { Mode } from '../contract/store.ts'
+import { modes, type Mode } from '../contract/mode.ts'
 import type { CacheErrorCode } from '../errors.ts'
 import type { CacheEvents, Events } from './events.ts'
 
@@ -48,7 +48,7 @@ const invalidations = [
 ] as const
 
 /** Feeds the metrics of a cache from now on; returns a function that stops it. No metric names a key. */
-export function metered(cache: Pick<Events, 'on' | 'stats'>, meters: Meters): () => void {
+export function metered(cache: Pick<Events, 'on'> & { stats(): { readonly mode: Mode } }, meters: Meters): () => void {
   const offs: (() => void)[] = []
   const on = <Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): void => {
     offs.push(cache.on(name, listener))
@@ -122,7 +122,7 @@ export function metered(cache: Pick<Events, 'on' | 'stats'>, meters: Meters): ()
 /** Notes the mode in force. */
 function modesOf(meters: Meters, first: { readonly mode: Mode }): (now: { readonly mode: Mode }) => void {
   const gauge = meters.gauge('mode', 'The mode in force: 0 for cache, 1 for observe, 2 for off')
-  const note = ({ mode }: { readonly mode: Mode }): void => gauge(['cache', 'observe', 'off'].indexOf(mode))
+  const note = ({ mode }: { readonly mode: Mode }): void => gauge(modes.indexOf(mode))
   note(first)
   return note
 }

@@ -10,7 +10,8 @@ import type { Codec } from '../codec/codec.ts'
 import type { MaybeSchema, Schema, Taken } from '../codec/schema.ts'
 import type { ErrorOptions } from '../codec/portable-error.ts'
 import type { Duration } from '../time/duration.ts'
-import type { Mode, Store } from '../contract/store.ts'
+import type { Store } from '../contract/store.ts'
+import type { Mode } from '../contract/mode.ts'
 import type { SourceOptions } from './source-plan.ts'
 
 /** The options of a cache that a call may override. */

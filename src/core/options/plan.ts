@@ -38,7 +38,8 @@ import type {
   SetOptions,
   ValueOptions,
 } from './options.ts'
-import type { Invalidation, Mode, NearPlan, Store } from '../contract/store.ts'
+import type { Invalidation, NearPlan, Store } from '../contract/store.ts'
+import { modes, type Mode } from '../contract/mode.ts'
 import { checkedSource, checkedSources, checkKnownSource, type SourcePlan } from './source-plan.ts'
 import { checkedTags } from '../entry/tags.ts'
 
@@ -160,7 +161,7 @@ const storeMethods: readonly (keyof Store)[] = [
 ]
 
 /** A mode of a cache, checked. */
-export const checkedMode: Check = oneOf('cache', 'observe', 'off')
+export const checkedMode: Check = oneOf(...modes)
 
 const cacheChecks: Record<keyof CacheOptions, Check> = {
   ...loadChecks,

@@ -10,7 +10,7 @@
  * watched-request.ts (everything that is watched while a handler runs), watched-fields.ts, watched-collections.ts and
  * kept-headers.ts (the fields), shown-target.ts (the address), async-stores.ts (stores of AsyncLocalStorage),
  * watched-surroundings.ts, watched-properties.ts, watched-computed.ts, watched-lines.ts and watched-socket.ts (the
- * rest), visit.ts (several caches before one handler).
+ * rest), recorded-reads.ts (fields and address alone), visit.ts (several caches before one handler).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asyncName, AsyncStores, type Entered } from './async-stores.ts'

@@ -1,20 +1,19 @@
-import type { FleetMode, Mode } from '../../core/contract/store.ts'
+import { modes, type FleetMode, type Mode } from '../../core/contract/mode.ts'
 import { tokens } from '../../core/lease/token.ts'
 import type { RedisPort } from '../connection/port.ts'
 import { inboxPrefix } from '../push/inbox.ts'
 import { modeKey } from './keys.ts'
 
-const modes: readonly string[] = ['cache', 'observe', 'off'] satisfies readonly Mode[]
-
 /** The mode that an operator has set for the caches of a namespace; `null` for none, or for one of a later version. */
 export async function fleetMode(client: RedisPort, namespace: string): Promise<FleetMode | null> {
   const key = modeKey(namespace)
-  const mode = (await client.get(key))?.toString()
-  if (mode === undefined || !modes.includes(mode)) return null
+  const set = (await client.get(key))?.toString()
+  const mode = modes.find((each) => each === set)
+  if (mode === undefined) return null
   const left = Number(await client.call('pttl', key, []))
   // It has just ended; or it was set by hand, and has no end.
   if (left === -2) return null
-  return { mode: mode as Mode, left: left === -1 ? Number.POSITIVE_INFINITY : left }
+  return { mode, left: left === -1 ? Number.POSITIVE_INFINITY : left }
 }
 
 /**

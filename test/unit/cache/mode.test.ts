@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Cache, type CacheOptions } from '../../../src/index.ts'
-import type { FleetMode, Mode, StoreUser } from '../../../src/core/contract/store.ts'
+import type { FleetMode, Mode } from '../../../src/core/contract/mode.ts'
+import type { StoreUser } from '../../../src/core/contract/store.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { allAsked } from '../support/answer.ts'
 import { Source } from '../support/source.ts'

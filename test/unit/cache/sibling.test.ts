@@ -20,7 +20,7 @@ describe('a cache for values of another kind, beside one of the user', () => {
     expect(await beside.getOrLoad('k', ({ tags }) => (tags('t'), 'v'))).toBe('v')
     expect(await beside.getOrLoad('k', () => 'other')).toBe('V')
     expect(heard).toEqual(['k'])
-    expect(events.stats()).toEqual(cache.stats())
+    expect(events.stats('cache')).toEqual(cache.stats())
     expect(cache.stats()).toMatchObject({ loads: 1, hits: 1 })
     expect(defaultTtl).toBe(420_000)
     await cache.invalidateTags(['t'])

@@ -174,7 +174,8 @@ describe('prom-client collects', () => {
   test('whether outcomes are pushed, once the store has said so', async () => {
     const events = new Events('shop')
     const register = new client.Registry()
-    collectMetrics(events, { client, register })
+    const on: Events['on'] = (name, listener) => events.on(name, listener)
+    collectMetrics({ on, stats: () => events.stats('cache') }, { client, register })
     events.emit('push', { up: true })
     expect(await scraped(register)).toEqual({ 'herdless_push_up{namespace="shop"}': 1 })
     events.emit('push', { up: false })

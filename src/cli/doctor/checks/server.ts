@@ -1,4 +1,4 @@
-import type { FleetMode } from '../../../core/contract/store.ts'
+import type { FleetMode } from '../../../core/contract/mode.ts'
 import { namespacePrefix } from '../../../core/entry/key.ts'
 import { portOf } from '../../../redis/clients/redis-client.ts'
 import { fleetMode } from '../../../redis/values/fleet-mode.ts'
