@@ -8,8 +8,8 @@ import { planned } from './target.ts'
 const mostNamed = 20
 
 /**
- * A value or a lease as `redisStore` names it, the list of the processes with near copies, or the mode of the fleet. The keys of tags, which
- * outlive their values, and those beside a lock have other endings.
+ * A value or a lease as `redisStore` names it, the list of the processes with near copies, or the mode of the fleet. The
+ * keys of tags, which outlive their values, and those beside a lock have other endings.
  */
 const ours = /^\{([^:{}]+:)(?:[^]+\}(?::lease)?|\}(?:copies|mode))$/
 

@@ -10,7 +10,7 @@ import { hostsOf, incomingOf, originOf } from '../http/server/fetch-request.ts'
 export { purge, type Purge } from '../http/purge.ts'
 export type { CacheResponsesOptions, PerRequest } from '../http/options/response-options.ts'
 
-/** What earlier code has put together for the handler, by the name that `Cache-Status` has for it: `{ locals }`. */
+/** Objects that earlier code has filled for the handler, by their names in `Cache-Status`: `{ locals }`. */
 export type GivenObjects = Readonly<Record<string, object>>
 
 /** A request, and what was given to its handler: the argument of the option `user`. */

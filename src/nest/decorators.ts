@@ -18,7 +18,7 @@ export interface CachedOptions<Args extends unknown[]> extends WrapOptions<Args>
   readonly cache?: string | undefined
 }
 
-/** What a change invalidates. */
+/** The keys and tags that a change invalidates. */
 export interface InvalidatesOptions<Args extends unknown[]> {
   /** Makes the key or the keys of the arguments. Default: none. */
   readonly keys?: ((...args: Args) => string | readonly string[]) | undefined
@@ -93,7 +93,7 @@ function cacheIn(self: object, name: string | undefined): Cache {
   throw new TypeError(`Expected Nest to have injected ${String(cacheToken(name))} into ${self.constructor.name}`)
 }
 
-/** A method keeps what decorators below have noted on it, such as its route. */
+/** Copies the metadata that inner decorators have set on a method, such as its route. */
 function withMetadata<F>(to: TypedPropertyDescriptor<F>, { value }: TypedPropertyDescriptor<F>): typeof to {
   const [target, from] = [to.value as object, value as object]
   for (const key of Reflect.getMetadataKeys(from)) {

@@ -1,7 +1,7 @@
 import type { Cache } from '../core/cache/cache.ts'
 import { CacheError } from '../core/errors.ts'
 
-/** What a health indicator of Terminus returns: the state of what it examines, under its key. */
+/** The result of a health indicator of Terminus: the state, under its key. */
 export type HealthOf<Key extends string> = Record<Key, { status: 'up' | 'down'; message?: string }>
 
 /** A health indicator for Terminus of Nest: whether the store of a cache answers. */

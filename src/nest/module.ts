@@ -12,7 +12,7 @@ export interface HerdlessModuleOptions extends CacheOptions {
   readonly afterClose?: (() => unknown) | undefined
 }
 
-/** What gives the options of a cache of Nest, or a cache that the app closes itself. */
+/** The options of `forRootAsync`: a factory of options, or of a cache that the app closes itself. */
 export interface HerdlessModuleAsyncOptions<Args extends unknown[] = never[]> {
   /** The name of the cache. Default: that of the default cache. */
   readonly name?: string | undefined

@@ -1,4 +1,4 @@
-/** What is used of Nest, which brings its types itself: the checkout is compiled without it. */
+/** The types of Nest that are used here: the checkout is compiled without Nest. */
 declare module '@nestjs/common' {
   export function Inject(token: unknown): (target: object, key: string | symbol | undefined, index?: number) => void
   export function SetMetadata(key: string, value: unknown): ClassDecorator & MethodDecorator

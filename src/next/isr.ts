@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nothing, type SharedCache } from './shared-cache.ts'
 
-/** What Next stores of a page, a route, a fetch or an image; `null` for a page that was not found. */
+/** A page, a route, a fetch or an image, as Next stores it; `null` for a page that was not found. */
 export type IsrValue = {
   readonly kind: string
   readonly headers?: Readonly<Record<string, unknown>>
@@ -10,7 +10,7 @@ export type IsrValue = {
   readonly revalidate?: number
 } | null
 
-/** What Next says of a value when it asks for it or stores it; times are seconds. */
+/** The arguments of Next about a value that it gets or sets; times are seconds. */
 export interface IsrContext {
   readonly kind?: string
   readonly fetchCache?: boolean
@@ -20,7 +20,7 @@ export interface IsrContext {
   readonly cacheControl?: { readonly revalidate: number | false; readonly expire?: number | undefined } | undefined
 }
 
-/** What Next asks of `cacheHandler`. */
+/** The interface of `cacheHandler` of Next. */
 export interface IsrHandler {
   get(
     cacheKey: string,
@@ -43,7 +43,7 @@ interface Kept {
 /** How long Next renders a page at most, in milliseconds. */
 const longestRender = 60_000
 
-/** What Next takes for "for ever", in seconds. */
+/** The longest life that Next gives, in seconds. */
 const forEver = 3_155_760_000
 
 /** The handler of pages, routes and fetches, above the cache of the process. */
@@ -56,9 +56,9 @@ export function isrHandler(shared: () => SharedCache | null, directory: string |
       const { rendered, renders } = (await shared()?.find(keyOf(cacheKey, kind === 'FETCH'), softTags)) ?? nothing
       if (rendered === null) return null
       const { value, control } = rendered.what as Kept
-      // What others render anew is passed off as fresh.
+      // Another process renders it anew: it passes for fresh, so that Next does not.
       if (!renders) return { value, lastModified: Date.now(), cacheControl: control }
-      // Of what has no end of its own Next would not find out that it is stale.
+      // Next does not notice that an entry without an end is stale, so it gets none.
       if (control.revalidate === false) return null
       return { value, lastModified: Date.now() - (control.revalidate + 1) * 1_000, cacheControl: control }
     },

@@ -10,14 +10,14 @@ export interface Life {
   readonly stale: number
 }
 
-/** What is stored of something that Next has rendered. */
+/** A rendered entry, as it is stored. */
 export interface Rendered {
   readonly what: unknown
   /** How long before it was stored its rendering began, in milliseconds: at most, if that is not known. */
   readonly took: number
 }
 
-/** What Next is given: nothing and the task to render, or something that was rendered, and whether to render it anew. */
+/** The result of a lookup: nothing, so that Next renders; or an entry, and whether to render it anew. */
 export interface Lookup {
   readonly rendered: Rendered | null
   readonly renders: boolean
@@ -27,15 +27,15 @@ export interface Lookup {
 
 export const nothing: Lookup = { rendered: null, renders: true, age: 0 }
 
-/** Others wait for what one renders for ten seconds, then they render as well. How long it is served, Next says of each. */
+/** Other requests wait ten seconds for a rendering, then they render as well. Next gives the life of each entry. */
 const reading = { hardTimeout: 10_000, grace: longestLife }
 
-/** The tags of paths, which Next checks on every read, whoever has rendered the entry. */
+/** The prefix of the tags of paths, which Next checks on every read. */
 const ofPaths = '_N_T_'
 
 /**
  * The cache of a process, behind all handlers that Next makes. Next asks for a key only while it renders nothing for it in
- * this process: whoever is told that there is nothing leads, until Next hands in what it has rendered.
+ * this process: the request that finds nothing leads, until Next stores its rendering.
  */
 export class SharedCache {
   readonly #cache: Cache
@@ -50,7 +50,7 @@ export class SharedCache {
   /** Finds what was rendered for a key; never rejects, because Next can always render. */
   async find(key: string, pathTags: readonly string[] = []): Promise<Lookup> {
     const open = this.#leads.get(key)
-    // Then its rendering has ended without a result, and nobody is to wait for it.
+    // Its rendering has ended without a result, so that no request should wait for it.
     if (open?.stale === null) this.#take(key)?.skip()
     try {
       return this.#told(key, await this.#cache.begin<Rendered>(storedKey(key, await this.#since(pathTags)), reading))
@@ -93,7 +93,7 @@ export class SharedCache {
     await this.#cache.invalidateTags(tags, isHard ? {} : { soft: true, ...within })
   }
 
-  /** The last updates of the tags of paths: what was rendered before them is not found any more. */
+  /** The last updates of the tags of paths: they are part of the key, so that older entries are not found. */
   async #since(tags: readonly string[]): Promise<string> {
     const ofThem = tags.filter((tag) => tag.startsWith(ofPaths)).map(updateKey)
     if (ofThem.length === 0) return ''
@@ -135,7 +135,7 @@ interface StoreOptions {
   readonly tags: readonly string[]
 }
 
-/** The cache itself tells of what is its own. */
+/** Warns of an error, unless the cache has reported it itself. */
 function warn(error: unknown): void {
   if (!(isError(error) && error instanceof CacheError)) warnOfThrown('A cache handler of Next', error)
 }

@@ -11,7 +11,7 @@ export interface CacheEntry {
   revalidate: number
 }
 
-/** What Next asks of `cacheHandlers`. */
+/** The interface of `cacheHandlers` of Next. */
 export interface UseCacheHandler {
   get(cacheKey: string, softTags: string[]): Promise<CacheEntry | undefined>
   set(cacheKey: string, pendingEntry: Promise<CacheEntry>): Promise<void>
@@ -42,7 +42,7 @@ export function useCacheHandler(shared: () => SharedCache | null): UseCacheHandl
     async set(cacheKey, pendingEntry) {
       const entry = await read(pendingEntry)
       const [rendered, { revalidate, expire, tags }] = entry ?? [null, { revalidate: 0, expire: 0, tags: [] }]
-      // Next renders anew at every read what has no life.
+      // An entry without a life is rendered at every read.
       const its = expire > 0 ? rendered : null
       await shared()?.store(`use:${cacheKey}`, its, { fresh: revalidate, stale: expire - revalidate }, tags)
     },

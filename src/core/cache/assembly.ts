@@ -34,7 +34,7 @@ export interface CacheParts extends FlightParts {
   readonly callers: Callers
   /** The near caches of this cache and of its siblings. */
   readonly copies: Set<Near>
-  /** What the cache would have done, in the mode `observe`; absent from its own parts. */
+  /** The mode `observe`; absent from the parts of the rehearsal itself. */
   readonly rehearsal?: Rehearsal | undefined
 }
 
@@ -108,7 +108,7 @@ export async function idleParts(
   } while (!callers.areIdle || writes.size > 0)
 }
 
-/** Ends the calls under way of a cache, and what its parts keep. */
+/** Ends the calls under way of a cache, and drops its copies. */
 export async function endParts({ callers, unleased, flights, watchdog, spare }: CacheParts): Promise<void> {
   callers.close()
   unleased.giveUp()

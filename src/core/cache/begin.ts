@@ -12,21 +12,21 @@ import type { Loaded } from './cache.ts'
 
 /** The options of `fill`, over those of `begin`. */
 export interface FillOptions {
-  /** The ttl of this value. */
+  /** The ttl of this value, in milliseconds or as `'5m'`. Default: that of `begin`. */
   readonly ttl?: Duration | undefined
-  /** The grace of this value. */
+  /** How long it may be served stale after its ttl. Default: that of `begin`. */
   readonly grace?: Duration | undefined
-  /** Tags besides those of `begin`. */
+  /** Tags besides those of `begin`. Default: none. */
   readonly tags?: readonly string[] | undefined
-  /** The validators of this value, which the next leader gets with the stale value. */
+  /** `etag` and `lastModified` of this value, which the next leader gets with the stale value. Default: none. */
   readonly validators?: Validators | undefined
 }
 
 /**
- * What became of a value. `stored`: it is the value of the key. `voided`: it came too late, because the key or a tag
- * was invalidated since `begin`, or the lease was lost; nobody is given it. `unstored`: the store is away or the value
- * cannot be stored; the callers of this process that wait are given it. `over`: the load had ended before, by another
- * call, its `hardTimeout` or `close`; nobody is given it.
+ * The outcome of `fill`. `stored`: the value is that of the key. `voided`: it came too late, because the key or a tag
+ * was invalidated since `begin`, or the lease was lost; no caller gets it. `unstored`: the store is away or the value
+ * cannot be stored; the waiting callers of this process get it. `over`: the load had ended before, by another call, its
+ * `hardTimeout` or `close`; no caller gets it.
  */
 export type FillOutcome = 'stored' | 'voided' | 'unstored' | 'over'
 
@@ -46,18 +46,19 @@ export interface Lead<T> {
 
   /**
    * Ends the load with a value.
-   * @returns what became of it
+   * @returns the outcome
    * @throws TypeError for a wrong option, which does not end the load; `CacheError` VALUE_INVALID, and with
    *   `unstorable: 'throw'` VALUE_TOO_LARGE and VALUE_NOT_SERIALIZABLE
    */
   fill(value: T, options?: FillOptions): Promise<FillOutcome>
 
-  /** Ends the load with an error, which becomes that of those who wait, as if a loader had thrown it. Never rejects. */
+  /** Ends the load with an error, which all waiting callers get, as if a loader had thrown it. Never rejects. */
   fail(error: unknown): Promise<void>
 
   /**
-   * Ends the load without an outcome, as `doNotStore` of a loader does: those who wait lead a load of their own each,
-   * and for `passFor` (default 1 s) nobody waits for another. Throws TypeError unless `passFor` is a duration.
+   * Ends the load without an outcome, as `doNotStore` of a loader does: each waiting caller leads a load of its own.
+   * @param passFor how long no caller waits for another. Default 1 s
+   * @throws TypeError unless `passFor` is a duration
    */
   skip(passFor?: Duration): void
 }
@@ -69,7 +70,7 @@ const fillChecks = Object.fromEntries(
   ['ttl', 'grace', 'tags', 'validators'].map((name) => [name, (_: string, value: unknown) => value]),
 )
 
-/** A question that may be answered with the lead. */
+/** A call of `begin`, which may be answered with the lead. */
 export class LeadQuestion implements Beginning {
   readonly #takesLeave: () => boolean
   readonly #expired: (error: CacheError) => void
@@ -77,7 +78,7 @@ export class LeadQuestion implements Beginning {
   #give!: (answer: Begun<unknown>) => void
 
   /**
-   * @param takesLeave takes the question from those that wait for a value; returns `false` if it has been answered
+   * @param takesLeave takes the caller out of the wait; returns `false` if it has been answered
    * @param expired called with LOAD_TIMEOUT if a leader has called none of its methods
    */
   constructor(takesLeave: () => boolean, expired: (error: CacheError) => void) {
@@ -87,6 +88,7 @@ export class LeadQuestion implements Beginning {
 
   /** The loader of the load that it may lead. */
   readonly loader: Loader<unknown> = (context) => {
+    // Answered or gone since the load was granted: the shortest pass there is, so that no other caller waits in vain.
     if (!this.#takesLeave()) return context.doNotStore(1)
     this.#lead = new OpenLead(context, this.#expired)
     this.#give(this.#lead)
@@ -191,7 +193,7 @@ class OpenLead implements Lead<unknown> {
   }
 }
 
-/** What became of the value of a load. */
+/** The outcome that the end of a load means for its leader. */
 function outcomeOf(answer: Answer): FillOutcome | CacheError {
   switch (answer.state) {
     case 'value':

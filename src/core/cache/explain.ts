@@ -129,14 +129,14 @@ function hereOf(key: string, name: string, { store, flights, unleased, modes }: 
   }
 }
 
-/** What the mode means, if it is not `cache`. */
+/** Explains the mode, unless it is `cache`. */
 function modeSaid({ modes }: CacheParts): string[] {
   const { current: mode, fleet } = modes
   if (mode === 'cache') return []
   const left = fleet?.mode === mode && fleet.left < Number.POSITIVE_INFINITY ? `, for another ${ms(fleet.left)}` : ''
-  const who = `The ${fleet?.mode === mode ? 'namespace' : 'cache'} is ${{ observe: 'in observe mode', off: 'off' }[mode]}${left}`
+  const subject = `The ${fleet?.mode === mode ? 'namespace' : 'cache'} is ${{ observe: 'in observe mode', off: 'off' }[mode]}${left}`
   const loads = { observe: 'each call runs its loader', off: 'calls of this process load for themselves' }[mode]
-  return [`${who}: ${loads}, and what is stored is not read`]
+  return [`${subject}: ${loads}, and the store is not read`]
 }
 
 function valueOf(entry: Entry, seen: Seen, grace: number, { keyspace }: CacheParts): ExplainedValue {

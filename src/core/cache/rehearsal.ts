@@ -28,8 +28,8 @@ class PlaceholderWrites extends Writes {
 }
 
 /**
- * What a cache would have done that only observes: each call runs its loader, and is given what that returns. A cache of
- * placeholders receives the same calls, and counts hits and loads as they would have been.
+ * The mode `observe`: each call runs its loader, and returns its result. A cache of placeholders receives the same calls,
+ * and counts hits and loads as a cache would have had them.
  */
 export class Rehearsal {
   readonly #plan: CachePlan
@@ -110,7 +110,7 @@ async function repeat(loaded: Promise<LoadRun>, context: LoadContext): Promise<u
   return placeholderOf(valueOf(ended))
 }
 
-/** What a leader is told of its load, whose value is stored nowhere. */
+/** The end of a load for its leader, whose value is not stored. */
 function endOfLead(ended: LoadRun): Answer {
   const end = { currentAsOf: always, freshUntil: always, token: '', facts: unstoredFacts }
   if (ended.state === 'value') return { state: 'value', value: null, ...end }

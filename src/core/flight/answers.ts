@@ -9,7 +9,7 @@ export class Answers {
     const reject = (reason: unknown): void => void (this.#settled[at] = { status: 'rejected', reason })
     try {
       const answered = answer()
-      // A hit needs no promise. A rejection may come before all are awaited, and is nobody's unhandled one.
+      // A hit needs no promise. A rejection may come before all are awaited: it is handled at once.
       if (answered instanceof Promise) this.#pending.push(answered.then(fulfil, reject))
       else fulfil(answered)
     } catch (reason) {

@@ -28,7 +28,7 @@ export interface Past {
 
 const newcomer: Past = { flights: 0, voided: 0, awaited: null }
 
-/** What a caller has for whom "you lead" is an answer: its loader is entered to tell it so. */
+/** The call of `begin` behind a caller: its loader is entered only to tell it that it leads. */
 export interface Beginning {
   /** Receives the end of each flight that was started for the caller. */
   ended(answer: Answer): void
@@ -47,7 +47,7 @@ export class Caller {
   readonly askedAtMs: number
   /** The load whose loader is the caller. */
   readonly parent: LoadNode | null = currentLoad()
-  /** Whether it wants to know more of its answer than the value. */
+  /** Whether it wants the metadata of its answer, too. */
   wantsFacts = false
   /** The call for many keys that it is part of. */
   batch: object | null = null
@@ -97,7 +97,7 @@ export class Caller {
     return this.#call.signal
   }
 
-  /** Whether its loader must not be entered any more: there is nobody to lead. */
+  /** Whether its loader must not be entered any more: its caller has left or was answered, so it has no leader. */
   get cannotLead(): boolean {
     return this.beginning !== null && this.state === 'over'
   }

@@ -111,7 +111,7 @@ interface RunnableLoad {
   readonly loss: Loss
   /** The right to run now; given back when the loader has settled. */
   readonly permit: Permit | null
-  /** The loader only tells its caller to lead: if that is too slow, nobody else is to wait. */
+  /** Set if the loader only tells its caller that it leads: if the leader is too slow, no other caller waits for it. */
   readonly beginning?: Beginning | null
 }
 

@@ -109,7 +109,7 @@ export class Reads {
   }
 
   /**
-   * Reads a key for nobody who would load it. The `ttl` of a stale value is below zero.
+   * Reads a key without loading it. The `ttl` of a stale value is below zero.
    * @param grace that of the cache, in milliseconds
    * @throws what the loader threw, if that is the answer; `CacheError` STORE_UNAVAILABLE
    */

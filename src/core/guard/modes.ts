@@ -34,7 +34,7 @@ export class Modes {
     this.#own = this.current = about.own
   }
 
-  /** That of the fleet, with what was left when it was heard of. */
+  /** That of the fleet, with the time that was left when it was read. */
   get fleet(): FleetMode | null {
     return this.#fleet
   }
@@ -50,7 +50,7 @@ export class Modes {
     this.#lookLater()
   }
 
-  /** Asks for the mode of the fleet; what is known stays if there is no answer. */
+  /** Asks for the mode of the fleet; without an answer, the last one stays. */
   async look(): Promise<void> {
     const { ask } = this.#about
     if (ask === null) return

@@ -5,7 +5,7 @@ import { applyHead, argumentsOf, linesOf } from '../message/response-arguments.t
 import { originOf } from './fetch-request.ts'
 import { showThrough } from './fetch-shown.ts'
 
-/** What the handler has answered, if it cannot be sent as a whole: a switch of protocols, or nothing at all. */
+/** The answer of a handler; no `Response` if the handler has returned none. */
 type Odd = Response | undefined
 
 /** The response of node:http that the cache writes to in place of a `Response`, which is made of it. */
@@ -15,7 +15,7 @@ export class FetchAnswer extends ServerResponse {
   #settle!: { resolve(answer: Odd): void; reject(error: unknown): void }
   #body: ReadableStreamDefaultController<Uint8Array> | null = null
   #isOver = false
-  /** Tells the handler that its client has gone away, and nobody else needs the answer. */
+  /** Tells the handler that its client has gone away, and no other client needs the answer. */
   #departed: AbortController | null = null
   /** The error with which the answer ends. */
   #error: { readonly error: unknown } | null = null
@@ -68,7 +68,7 @@ export class FetchAnswer extends ServerResponse {
     }
   }
 
-  /** Ends with an answer that nobody records, and adds the lines that were said so far. */
+  /** Ends with an answer that is not recorded, and adds the header lines that were set so far. */
   #pass(answer: Odd): void {
     const lines = linesOf(this)
     if (answer instanceof Response && answer.status >= 200 && lines.length > 0) {
@@ -218,7 +218,7 @@ function bytesOf([chunk, encoding]: readonly unknown[]): Uint8Array {
   return typeof chunk === 'string' ? Buffer.from(chunk, encoding as BufferEncoding) : (chunk as Uint8Array)
 }
 
-/** Writes what a handler has answered to the response that the cache sees. */
+/** Writes the answer of a handler to the response that the cache sees. */
 export async function sendTo(outgoing: ServerResponse, answer: Response): Promise<void> {
   outgoing.statusCode = answer.status
   if (answer.statusText !== '') outgoing.statusMessage = answer.statusText

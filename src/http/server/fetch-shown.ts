@@ -28,7 +28,7 @@ export function showThrough(request: Request, incoming: IncomingMessage, signal:
   accessor(request, 'method', () => method)
   accessor(request, 'signal', () => signal)
   accessor(request, 'clone', () => () => new Request(urlSeen(url, incoming), { method, headers, signal }))
-  // Of those that somebody has taken before, too.
+  // Also the methods of the headers object that earlier code has kept.
   const methods = [...Object.getOwnPropertyNames(Headers.prototype), Symbol.iterator] as const
   for (const name of methods) if (name !== 'constructor') accessor(kept, name, () => Reflect.get(headers, name))
   accessor(real, 'aborted', () => {

@@ -7,7 +7,7 @@ export interface GlideClient {
   close(): void
 }
 
-/** What we look at of the configuration of a client, which is not part of its interface. */
+/** The configuration of a client, as far as it is used here; it is not part of the interface. */
 export interface GlideConfig {
   readonly readFrom?: unknown
   readonly clientSideCache?: unknown
@@ -17,7 +17,7 @@ export interface GlideConfig {
 /** `Decoder.Bytes` of GLIDE. */
 export const bytes: { readonly decoder: 0 } = { decoder: 0 }
 
-/** What tells a connection from those before it, on the same server or another one. */
+/** Identifies the connection of a client, which GLIDE replaces without a word when it breaks. */
 export async function connectionOf(client: GlideClient): Promise<string> {
   const info = String(await client.customCommand(['client', 'info'], bytes))
   return /^id=\d+ addr=\S+/.exec(info)?.[0] ?? info
@@ -28,6 +28,7 @@ export function configOf(client: GlideClient): GlideConfig {
   return (client as { config?: GlideConfig }).config ?? {}
 }
 
+/** Whether the user has closed a client. */
 export function isClosed(client: GlideClient): boolean {
   return (client as { isClosed?: unknown }).isClosed === true
 }

@@ -2,7 +2,7 @@ import { timers } from '../../core/time/clock.ts'
 import type { RedisSubscriber, SubscriberEvents } from '../connection/port.ts'
 import { configOf, connectionOf, type GlideClient } from './glide-client.ts'
 
-/** What makes a client: its class. */
+/** The class of a client. */
 interface GlideClass {
   createClient(config: object): Promise<GlideClient>
 }

@@ -9,8 +9,8 @@ import { NodeRedisPort } from './node-redis.ts'
 
 /**
  * A client of Redis: `Redis` or `Cluster` of ioredis 5 or 6 or of iovalkey, a client, cluster or sentinel of node-redis
- * 5.9 or newer, `GlideClient` of Valkey GLIDE 2.3 or newer, or an adapter for another client. It belongs to the user: it is never configured or closed. While a connection of
- * node-redis is lost, its writes are held back.
+ * 5.9 or newer, `GlideClient` of Valkey GLIDE 2.3 or newer, or an adapter for another client. It belongs to the user: it
+ * is never configured or closed. While a connection of node-redis is lost, its writes are held back.
  */
 export type RedisClient =
   | IoredisClient

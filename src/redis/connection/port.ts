@@ -66,7 +66,7 @@ export interface RedisNode {
    */
   subscriber?(channel: string, events: SubscriberEvents): RedisSubscriber
   /**
-   * Tells of changes of keys in this node, whoever makes them (CLIENT TRACKING in BCAST mode), on a connection to it, as
+   * Reports changes of keys in this node by any client (CLIENT TRACKING in BCAST mode), on a connection to it, as
    * {@link RedisPort.subscriber}. Where it is missing, `near.foreign` is refused.
    * @param prefix of the keys as they are in Redis, with {@link RedisPort.keyPrefix}
    */

@@ -4,7 +4,7 @@ import { EachNode } from './each-node.ts'
 /** Behind an inbox, the channel by which the nodes of a cluster see its process. Nothing is published there. */
 const suffix = ':here'
 
-/** What the scripts put behind an inbox to find the channel by which its process is seen: `''` for the inbox itself. */
+/** The suffix that makes of an inbox the channel by which its process is seen: `''` for the inbox itself. */
 export function presenceSuffix({ isCluster }: RedisPort): string {
   return isCluster ? suffix : ''
 }
@@ -16,7 +16,7 @@ export function presenceSuffix({ isCluster }: RedisPort): string {
 export class Presence {
   readonly #nodes: EachNode
 
-  /** @param confirm called when a node sees this process again, or no longer: it renews what this process holds */
+  /** @param confirm called when a node sees this process again, or no longer: it renews the leases of this process */
   constructor(client: RedisPort, confirm: () => void) {
     this.#nodes = new EachNode(client, confirm)
   }

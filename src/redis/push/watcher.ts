@@ -9,7 +9,7 @@ export interface ForeignChanges {
   close(): void
 }
 
-/** Who is told of them. */
+/** The receivers of such reports. */
 export interface ToldOfForeign {
   readonly copies: () => Iterable<TrackedCopies>
   /** Called when changes are reported again, or no longer. */
@@ -138,7 +138,7 @@ export class Watcher {
     if (hears === this.#hearsForeign) return
     this.#hearsForeign = hears
     for (const [watch, copies] of this.#tracked) {
-      // Something may have changed unheard. Until now the copies have served nobody but while the store was away.
+      // A change may have gone unreported. Until now the copies were served only while the store was away.
       if (hears) copies.dropAll()
       watch.until = hears ? this.#until : 0
     }

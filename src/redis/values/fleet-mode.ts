@@ -18,8 +18,8 @@ export async function fleetMode(client: RedisPort, namespace: string): Promise<F
 
 /**
  * Sets the mode for the caches of a namespace, and tells all processes that listen, of other namespaces as well, to look.
- * @param ms how long it holds; with `cache`, what was set ends
- * @returns how many processes were told; `null` if the user has no right to know who listens
+ * @param ms how long it holds; ignored with `cache`, which ends the mode that was set
+ * @returns how many processes were told; `null` if the user of Redis has no right to list the channels
  */
 export async function setFleetMode(
   client: RedisPort,

@@ -132,7 +132,7 @@ describe('a cache that is off', () => {
     const { state, because, value, here } = await cache.explain('k')
     expect([state, here.mode, value !== null]).toEqual(['missing', 'off', true])
     expect(because[0]).toBe(
-      'The cache is off: calls of this process load for themselves, and what is stored is not read',
+      'The cache is off: calls of this process load for themselves, and the store is not read',
     )
   })
 
