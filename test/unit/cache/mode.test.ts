@@ -131,9 +131,7 @@ describe('a cache that is off', () => {
     cache.mode = 'off'
     const { state, because, value, here } = await cache.explain('k')
     expect([state, here.mode, value !== null]).toEqual(['missing', 'off', true])
-    expect(because[0]).toBe(
-      'The cache is off: calls of this process load for themselves, and the store is not read',
-    )
+    expect(because[0]).toBe('The cache is off: calls of this process load for themselves, and the store is not read')
   })
 
   test('refuses what is no mode', () => {
