@@ -1,13 +1,4 @@
-/**
- * Measures the cost of a call against a floor, in the same process and by turns, and herdless beside its peers.
- *
- * npm run bench [-- joins near … peers] [-- --rounds 5] [-- --json <folder>] [-- --write] [-- --check <folder of another build>]
- *
- * `peers` stands for the comparison with other packages, which it installs, and `peers:cold` for one case of it. With `--json`, the results are written to
- * performance.json and peers.json in that folder. With `--write` that folder is bench/results, and the pages and the
- * picture in docs/ are written from it. With `--check`, the other build is measured beside this one, and the command
- * fails if a line of this build is worse by more than its own spread.
- */
+/** `npm run bench`: measures the cost of a call against a floor, and herdless beside its peers. */
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -24,9 +15,24 @@ import { resultsFolder, writePages } from './pages/files.mjs'
 import { peerCases } from './peers/cases.mjs'
 import { measurePeers } from './peers/measure.mjs'
 
+const usage = `npm run bench -- [lines] [options]
+
+Measures the cost of a call against a floor, in the same process and by turns, and herdless beside its peers. Without
+names, all lines. peers stands for the comparison with other packages, which it installs, and peers:cold for one case of it.
+
+  --rounds <n>      how often each way takes its turn (default 5)
+  --json <folder>   writes the results to performance.json and peers.json in that folder
+  --write           the same in bench/results, and writes the pages and the picture in docs/ from them
+  --check <folder>  measures another build beside this one, and fails if a line of this build is worse by more than its
+                    own spread: the folder with its index.js, such as ../other/dist/esm
+  --list            says which lines there are
+  --help            says this
+`
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    help: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '5' },
     json: { type: 'string' },
     write: { type: 'boolean', default: false },
@@ -35,6 +41,10 @@ const { values: options, positionals } = parseArgs({
 })
 const everything = [...Object.keys(lines), 'peers']
 const single = peerCases.map((name) => `peers:${name}`)
+if (options.help || options.list) {
+  console.log(options.help ? usage : [...everything, ...single].join('\n'))
+  process.exit()
+}
 const unknown = positionals.filter((name) => ![...everything, ...single].includes(name))
 if (unknown.length > 0) {
   console.error(`Unknown line ${unknown.join(', ')}; expected some of ${[...everything, ...single].join(', ')}`)

@@ -1,15 +1,17 @@
 /**
  * One server that answers each request with the same 2 kB of JSON: bare node:http, or an app of Express, in one of several ways,
- * with whole responses cached or not; a hit is a copy in the process.
+ * with whole responses cached or not, by herdless or by apicache; a hit is a copy in the process, or in Redis.
  * Says what processor time it has used when it is asked.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createCache } from 'herdless'
 import { cachedServer, cacheResponses } from 'herdless/express'
+import { redisStore } from 'herdless/redis'
+import { Redis } from 'ioredis'
 import { requirePeer } from './peers/packages.mjs'
 
-const [, , way = '', version = ''] = process.argv
+const [, , way = '', version = '', redisUrl = ''] = process.argv
 const product = { id: 7, name: 'a product', tags: ['one', 'two'], text: 'x'.repeat(1_940) }
 
 /** @returns {import('node:http').Server} */
@@ -22,26 +24,34 @@ function bare() {
   }).listen(0, '127.0.0.1')
 }
 
-const cache = createCache({ near: {}, ttl: '1h' })
+const near = () => createCache({ near: {}, ttl: '1h' })
+const inRedis = () => createCache({ store: redisStore(new Redis(redisUrl)), ttl: '1h' })
 
-/** @param {(app: import('express').Express) => import('node:http').Server} open @param {boolean} [cached] */
-async function withExpress(open, cached = false) {
+/** @typedef {import('express').Express} Express */
+
+/** @param {(app: Express) => import('node:http').Server} open @param {import('express').RequestHandler} [middleware] */
+async function withExpress(open, middleware) {
   /** @type {typeof import('express')} */
   const express = version === 'express4' ? requirePeer(version) : (await import('express')).default
   const app = express()
-  if (cached) app.use(cacheResponses(cache))
+  if (middleware) app.use(middleware)
   app.get('/product', (_request, response) => {
     response.json(product)
   })
   return open(app)
 }
 
+/** @param {Express} app */
+const listen = (app) => app.listen(0, '127.0.0.1')
+
 /** @type {Record<string, () => import('node:http').Server | Promise<import('node:http').Server>>} */
 const ways = {
   'node:http': bare,
-  'app.listen': () => withExpress((app) => app.listen(0, '127.0.0.1')),
-  'app.listen, cacheResponses': () => withExpress((app) => app.listen(0, '127.0.0.1'), true),
-  cachedServer: () => withExpress((app) => cachedServer(app, cache).listen(0, '127.0.0.1')),
+  'app.listen': () => withExpress(listen),
+  'app.listen, apicache': () => withExpress(listen, requirePeer('apicache').middleware('1 hour')),
+  'app.listen, cacheResponses': () => withExpress(listen, cacheResponses(near())),
+  'app.listen, cacheResponses in Redis': () => withExpress(listen, cacheResponses(inRedis())),
+  cachedServer: () => withExpress((app) => cachedServer(app, near()).listen(0, '127.0.0.1')),
 }
 const server = await ways[way]?.()
 if (server === undefined) throw new Error(`There is no way ${way}`)

@@ -1,8 +1,9 @@
 /**
- * What an Express app answers a second, with Express 5 and 4, with whole responses cached in the app, before it and not at
- * all, and what bare node:http does: `res.json` of 2 kB over connections that are kept alive. Each server is a process of its own, and rounds are
- * interleaved; ratios are to `app.listen` of the same Express, above 1 where herdless is faster. Who asks needs a processor too:
- * where that is busy, the processor time of an answer is the fairer figure.
+ * What an Express app answers a second, with Express 5 and 4: with whole responses cached in the app, by herdless and by
+ * apicache, before it, and not at all; and what bare node:http does. Each answer is `res.json` of 2 kB over connections that
+ * are kept alive. Each server is a process of its own, and rounds are interleaved; ratios are to `app.listen` of the same
+ * Express, above 1 where a way is faster. Who asks needs a processor too: where that is busy, the processor time of an answer
+ * is the fairer figure.
  *
  * node bench/express-server.mjs [--rounds 7] [--seconds 2] [--connections 20]
  */
@@ -10,6 +11,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { openRedis } from '../tools/servers/start-redis.mjs'
 import { median, spread } from './median.mjs'
 import { installPeers, requirePeer } from './peers/packages.mjs'
 
@@ -26,9 +28,11 @@ const { values: options } = parseArgs({
 })
 const worker = fileURLToPath(new URL('express-server-worker.mjs', import.meta.url))
 
+const redis = await openRedis()
+
 /** @param {string} way @param {string} [version] */
 async function open(way, version = '') {
-  const child = fork(worker, [way, version])
+  const child = fork(worker, [way, version, redis.url])
   const [{ port }] = await once(child, 'message')
   /** @type {Figures[]} */
   const rounds = []
@@ -57,10 +61,10 @@ async function measured({ url, child }, seconds) {
   return { rate: answers / result.duration, cost: ((await used(child)) - before) / answers }
 }
 
-const cached = ['app.listen, cacheResponses', 'cachedServer']
+const cached = ['apicache', 'cacheResponses', 'cacheResponses in Redis'].map((way) => `app.listen, ${way}`)
 const servers = [await open('node:http')]
-for (const way of ['app.listen', ...cached]) servers.push(await open(way, 'express'))
-for (const way of ['app.listen', ...cached]) servers.push(await open(way, 'express4'))
+for (const version of ['express', 'express4'])
+  for (const way of ['app.listen', ...cached, 'cachedServer']) servers.push(await open(way, version))
 // The first is for the just-in-time compiler: a server has been running for a while.
 for (const server of servers) await measured(server, 2)
 for (let round = 0; round < Number(options.rounds); round++) {
@@ -89,3 +93,4 @@ console.table(
   }),
 )
 for (const { child } of servers) child.disconnect()
+await redis.stop()
