@@ -28,6 +28,14 @@ export const permitProofs = [
   proof('permits_messages', 'states', 'permits, of which waiters hear by messages alone, that all arrive', {
     MESSAGES_ALONE: 1,
   }),
+  {
+    ...proof('permits_three', 'states', 'permits of three processes, one of which may crash', { CRASHES: 1 }),
+    ...ofThree({ CRASHES: 1 }),
+  },
+  {
+    ...proof('permits_three_served', 'cycles', 'permits of three processes: nobody starves', {}),
+    ...ofThree({}),
+  },
   proof('permits_served', 'cycles', 'permits of two processes, one of which may crash: nobody starves', { CRASHES: 1 }),
 ]
 
@@ -46,6 +54,11 @@ export const permitBreaks = [
   taken('NO_PLACE_SET_ASIDE', 'cycles', shows.endlessRun, 'no permit is set aside for who has waited longer'),
   taken('KEPT_SHARE_ROUNDED_UP', 'cycles', shows.endlessRun, 'a process keeps its last permit while another has none'),
 ]
+
+/** @param {Record<string, number>} happens */
+function ofThree(happens) {
+  return { short: false, depth: 1_500_000, settings: { PROCESSES: 3, ...happens } }
+}
 
 /**
  * @param {string} name

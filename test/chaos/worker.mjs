@@ -229,7 +229,7 @@ async function ask(key) {
     (error) => {
       const told =
         loadFailure(error) === undefined
-          ? { error: error.code ?? String(error) }
+          ? { error: error.code ?? String(error), by: error.message }
           : { error: 'LOAD_FAILED', by: error.message }
       note({ what: 'answer', at: now(), process: processIndex, call, ...told })
     },

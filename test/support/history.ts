@@ -15,6 +15,7 @@ export type Happening =
   /** A caller asks. `within`: how long it is ready to wait, `grace`: how old a value it takes, in milliseconds. */
   | { what: 'call'; at: number; process: number; call: string; key: string; within: number; grace?: number }
   /** It is answered: with a value, or with the code of an error and, if that says so, the load that failed. */
+  /** `by`: the load that failed; of another error, its words. */
   | { what: 'answer'; at: number; process: number; call: string; value?: unknown; error?: string; by?: string }
   /**
    * A loader begins to run, for the call that brought it; `fence` is `null` without a lease, and then `trouble` is the

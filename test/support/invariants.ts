@@ -203,7 +203,8 @@ export function everybodyIsAnswered(
       wrong.push(`4: ${said(call)} has no answer at the end`)
     }
     if (answer?.error !== undefined && answer.error !== 'LOAD_FAILED' && !errors.includes(answer.error)) {
-      wrong.push(`4: ${said(call)} got ${answer.error} after ${took.toFixed(0)} ms`)
+      const why = answer.by === undefined ? '' : `: ${answer.by}`
+      wrong.push(`4: ${said(call)} got ${answer.error} after ${took.toFixed(0)} ms${why}`)
     }
     if (answer?.error === 'LOAD_FAILED' && !((failures.get(answer.by ?? call.key) ?? Infinity) < answer.at)) {
       wrong.push(`4: ${said(call)} got LOAD_FAILED, and ${answer.by ?? 'no load of its key'} had not failed`)

@@ -288,8 +288,8 @@ export const mutations = [
     name: 'no wait ends by itself',
     rule: 8,
     file: 'src/core/flight/caller.ts',
-    from: 'softTimeout >= waitTimeout) return this.askedAtMs + waitTimeout',
-    to: 'softTimeout >= waitTimeout) return this.askedAtMs + waitTimeout + 1e6',
+    from: 'softTimeout >= waitTimeout) return this.deadline',
+    to: 'softTimeout >= waitTimeout) return this.deadline + 1e6',
     tests: ['test/unit/load/timeouts.test.ts'],
   },
   {

@@ -97,6 +97,22 @@ export const sourceMutations = [
     tests: unit,
   },
   {
+    name: 'a key that needs the permit of its call no more gives it back for the others',
+    rule: null,
+    file: 'src/core/flight/queueing.ts',
+    from: 'if (isGranted) void this.#giveBackUntaken(end)',
+    to: 'void this.#giveBackUntaken(end)',
+    tests: unit,
+  },
+  {
+    name: 'a load in the queue is too late when a caller that joined it is served its stale value',
+    rule: null,
+    file: 'src/core/flight/queueing.ts',
+    from: 'this.#load.joined(caller.deadline)',
+    to: 'this.#load.joined(caller.askedAtMs + (caller.plan.softTimeout || caller.plan.waitTimeout))',
+    tests: unit,
+  },
+  {
     name: 'a load is queued although its turn comes too late for its caller',
     rule: null,
     file: 'src/core/source/source.ts',

@@ -128,13 +128,18 @@ export class Caller {
     return softTimeout === 0 || now >= this.askedAtMs + softTimeout
   }
 
+  /** When its whole time is over, by the clock. */
+  get deadline(): number {
+    return this.askedAtMs + this.plan.waitTimeout
+  }
+
   /** Until when it waits, by the clock: for its soft timeout if it has a stale value, else for its whole time. */
   waitsUntil(clock: Clock): number {
     const { softTimeout, waitTimeout } = this.plan
-    if (softTimeout === 0 || softTimeout >= waitTimeout) return this.askedAtMs + waitTimeout
+    if (softTimeout === 0 || softTimeout >= waitTimeout) return this.deadline
     const now = clock.now()
     const isSoft = !this.isSoftOver(now) && this.staleAt(now) !== null
-    return this.askedAtMs + (isSoft ? softTimeout : waitTimeout)
+    return isSoft ? this.askedAtMs + softTimeout : this.deadline
   }
 
   /** Whether a read has found a fresh value that it may have. */

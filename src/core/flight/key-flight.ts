@@ -97,9 +97,9 @@ export abstract class KeyFlight implements LoadNode {
 
   /** How urgent its load is, and until when it is of use, by the clock. */
   get need(): { readonly urgency: Urgency; readonly until: number } {
-    const { isLow, askedAtMs, plan } = this.lead
+    const { isLow, deadline } = this.lead
     if (this.callers === 0) return { urgency: 1, until: Number.POSITIVE_INFINITY }
-    return { urgency: isLow ? 2 : 0, until: askedAtMs + plan.waitTimeout }
+    return { urgency: isLow ? 2 : 0, until: deadline }
   }
 
   /** Whether its loader runs. */
@@ -124,7 +124,7 @@ export abstract class KeyFlight implements LoadNode {
     if (this.#answer !== null) return Promise.resolve(this.#answer)
     const { clock, deadlines } = this.parts
     this.callers += size
-    this.queueing?.joined(caller, until)
+    this.queueing?.joined(caller)
     const at = Math.ceil(until)
     // Most callers join when they ask.
     const since = caller.past.flights === 0 ? caller.askedAtMs : clock.now()

@@ -64,6 +64,7 @@ class LeasedLoad {
     }
     if (this.#flight.lead.cannotLead) {
       watch.end()
+      this.#flight.permit?.giveBack()
       return await this.#stayOut('unwanted')
     }
     const replaced = this.#begin()

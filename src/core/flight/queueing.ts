@@ -26,8 +26,9 @@ export class Queueing {
   }
 
   /** A caller joins: the load is as urgent as the caller, and may use the permit of the loader that the caller is. */
-  joined(caller: Caller, until: number): void {
-    if (!caller.isLow) this.#load.joined(until)
+  joined(caller: Caller): void {
+    // One that has a stale value waits for less, but the load is of use for as long as for others.
+    if (!caller.isLow) this.#load.joined(caller.deadline)
     if (holdsAbove(caller.parent, this.#source)) this.stop(null)
   }
 
@@ -36,12 +37,17 @@ export class Queueing {
     // Two loaders may bring their permits in one tick.
     if (this.#isStopped) return
     this.#isStopped = true
+    const isGranted = this.#load.isOver
     this.#load.leave()
     this.#stop(end)
-    // The permit may have come in the same moment.
-    void this.ended.then((entry) => {
-      if (entry === end) void this.#load.ended.then((late) => late instanceof Permit && late.giveBack())
-    })
+    // The permit has come in the same moment, and nobody takes it.
+    if (isGranted) void this.#giveBackUntaken(end)
+  }
+
+  async #giveBackUntaken(end: CacheError | null): Promise<void> {
+    if ((await this.ended) !== end) return
+    const late = await this.#load.ended
+    if (late instanceof Permit) late.giveBack()
   }
 }
 

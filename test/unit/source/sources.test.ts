@@ -284,6 +284,29 @@ describe('a load that cannot begin in time', () => {
     expect(stale).toEqual(valued('old'))
   })
 
+  test('is not refused because a caller with a stale value waits for a short time only', async () => {
+    const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
+    const source = new Source()
+    const overloaded: unknown[] = []
+    a.on('overloaded', (event) => overloaded.push(event))
+    await a.set('stale', 'old')
+    await clock.advance(2_000)
+    void answerOf(a.getOrLoad('first', source.loader, pg))
+    await settled()
+    await clock.advance(100)
+    await source.resolve(0, 'v')
+    void answerOf(a.getOrLoad('busy', source.loader, pg))
+    expect(await asked(a.getOrLoad('stale', source.loader, pg))).toEqual(valued('old'))
+    const soft = await asked(a.getOrLoad('stale', source.loader, { ...pg, softTimeout: 240 }))
+    await clock.advance(239)
+    expect([soft, overloaded]).toEqual([pending, []])
+    await clock.advance(1)
+    expect(soft).toEqual(valued('old'))
+    await source.resolve(1, 'v')
+    await source.resolve(2, 'new')
+    expect(await asked(a.getOrLoad('stale', source.loader, pg))).toEqual(valued('new'))
+  })
+
   test('is refused while it waits, once the source has become too slow', async () => {
     const { a, clock } = limited({ concurrency: 1 }, { waitTimeout: 5_000 })
     const source = new Source()
@@ -432,6 +455,29 @@ describe('many keys of one call', () => {
     }
     expect(queries.map(({ keys }) => keys)).toEqual([['a', 'b'], ['c', 'd', 'e'], ['f']])
     expect([first, second]).toEqual([valued(['v a', 'v b']), valued(['v c', 'v d', 'v e', 'v f'])])
+  })
+
+  test('leave their permit to each other when one of them needs it no more', async () => {
+    const { a } = limited({ concurrency: 1 })
+    const other = new Source()
+    const ends: (() => void)[] = []
+    const end = (): Promise<void> => new Promise((resolve) => ends.push(resolve))
+    const outer = (): Promise<unknown> => end().then(() => a.getOrLoad('k1', () => 'v', pg))
+    void answerOf(a.getOrLoad('outer', outer, pg))
+    await settled()
+    const answer = answerOf(a.getOrLoadMany(['k1', 'k2'], (keys) => end().then(() => keys), pg))
+    await settled()
+    // The loader brings its own permit along for the one, and then gives it to the other.
+    for (const ended of [0, 1]) {
+      ends[ended]?.()
+      await settled()
+    }
+    void ask(a, 'other', 1, other)
+    await settled()
+    expect([ends.length, other.runs.length]).toEqual([3, 0])
+    ends[2]?.()
+    await settled()
+    expect([answer, other.runs.length]).toEqual([valued(['k1', 'k2']), 1])
   })
 })
 
