@@ -174,9 +174,9 @@ export const suites = {
   },
   'apps-next': {
     ring: 'nightly',
-    proves: 'an app of Next in three processes, with the packed package',
+    proves: 'an app of Next 15 and 16 in three processes, with the packed package',
     rooms: ['src/next/', 'src/core/', 'src/redis/', 'scripts/build.mjs', 'package.json'],
-    packages: ['test/apps/next16'],
+    packages: ['test/apps/next/on15', 'test/apps/next/on16'],
   },
   'apps-nest': {
     ring: 'nightly',

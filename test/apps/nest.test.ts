@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { cp, rm } from 'node:fs/promises'
-import { createServer, get, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { get, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -11,43 +10,11 @@ import { unpackInto } from '../../tools/pack.mjs'
 import { until } from '../../tools/until.mjs'
 import { startRedis, type RedisServer } from '../support/redis-server.ts'
 import { AppProcess } from './app-process.ts'
+import { CountingSource } from './counting-source.ts'
 import { apps } from './given-package.ts'
 
 const folder = join(apps, 'nest')
 const majors = ['on11', 'on12'] as const
-
-/** What handlers and providers ask: it counts how often it is asked for what, and answers when it is let. */
-class Source {
-  readonly asked = new Map<string, number>()
-  readonly #server: Server
-  #held: Promise<void> = Promise.resolve()
-
-  constructor() {
-    this.#server = createServer(async (request, response) => {
-      const name = request.url?.slice(1) ?? ''
-      const times = (this.asked.get(name) ?? 0) + 1
-      this.asked.set(name, times)
-      await this.#held
-      response.end(`${name}#${times}`)
-    }).listen(0)
-  }
-
-  async url(): Promise<string> {
-    if (!this.#server.listening) await once(this.#server, 'listening')
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
-  }
-
-  hold(): () => void {
-    let release!: () => void
-    this.#held = new Promise((resolve) => (release = resolve))
-    return release
-  }
-
-  close(): void {
-    this.#server.close()
-    this.#server.closeAllConnections()
-  }
-}
 
 /** The status and the text of an answer, of one host for all processes, as behind a proxy. */
 async function answerOf({ port }: AppProcess, path: string, fields: Record<string, string> = {}): Promise<string> {
@@ -75,12 +42,12 @@ const platforms = ['express', 'fastify'] as const
 const kinds = majors.flatMap((major) => platforms.map((platform) => ({ major, platform })))
 
 describe.each(kinds)('two processes of Nest $major, $platform', ({ major, platform }) => {
-  let source: Source
+  let source: CountingSource
   let fleet: AppProcess[] = []
   let env: Record<string, string>
 
   beforeEach(async () => {
-    source = new Source()
+    source = new CountingSource()
     env = { PLATFORM: platform, REDIS_URL: redis.url, NAMESPACE: randomUUID(), SOURCE_URL: await source.url() }
     fleet = await Promise.all([1, 2].map(() => AppProcess.start(`nest/${major}/dist/main.js`, env)))
   }, 120_000)

@@ -1,7 +1,7 @@
+import { unstable_cache } from 'next/cache'
 import { rendered } from '../../../lib/source.mjs'
 
 export const revalidate = 5
-export const dynamic = 'force-static'
 
 export function generateStaticParams() {
   return []
@@ -9,5 +9,7 @@ export function generateStaticParams() {
 
 export default async function Page({ params }) {
   const { slug } = await params
+  // It gives the page its tag.
+  await unstable_cache(async () => slug, [slug], { tags: [slug] })()
   return <p>{await rendered(slug)}</p>
 }
