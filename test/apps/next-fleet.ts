@@ -25,8 +25,17 @@ export async function prepare(major: Build['major']): Promise<void> {
   await cp(join(folder, 'app'), join(home, 'src'), { recursive: true })
 }
 
-/** Runs `next build`, with no Redis. */
+const built = new Map<string, Promise<void>>()
+
+/** Runs `next build`, with no Redis, once for a build. */
 export async function build(of: Build): Promise<void> {
+  const name = Object.values(of).join('-')
+  const building = built.get(name) ?? runBuild(of)
+  built.set(name, building)
+  await building
+}
+
+async function runBuild(of: Build): Promise<void> {
   const home = join(folder, `on${of.major}`)
   const env = { ...envOf(of), NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1', REDIS_URL: 'redis://127.0.0.1:1' }
   const next = join(home, 'node_modules/next/dist/bin/next')
@@ -56,10 +65,15 @@ export class NextFleet {
     return new NextFleet(source, await Promise.all([start(), start(), start()]), of.mode)
   }
 
-  /** The page of a name, as a process shows it: `200 a#1`, or what went wrong instead. */
-  async page(of: AppProcess, name: string): Promise<string> {
-    const answer = await of.ask(`/${this.#mode}/${name}`).catch(() => undefined)
-    return answer === undefined ? 'no answer' : `${answer.status} ${shownIn(String(answer.body))}`
+  /** The page of a name, as a process shows it: `200 a#1`, or `no answer` if there is none within a minute. */
+  async page({ port }: AppProcess, name: string): Promise<string> {
+    try {
+      const url = `http://127.0.0.1:${port}/${this.#mode}/${name}`
+      const response = await fetch(url, { signal: AbortSignal.timeout(60_000) })
+      return `${response.status} ${shownIn(await response.text())}`
+    } catch {
+      return 'no answer'
+    }
   }
 
   /** What all processes show of a page, to several who ask at once. */

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { until } from '../../tools/until.mjs'
 import { startRedis, type RedisServer } from '../support/redis-server.ts'
 import type { AppProcess } from './app-process.ts'
+import { figuresOf, figuresOfPage, writeFigures } from './next-figures.ts'
 import { build, NextFleet, prepare, shownIn, type Build } from './next-fleet.ts'
 
 let redis: RedisServer
@@ -98,6 +99,26 @@ describe.each(builds)('three processes of Next $major, $mode', (of) => {
       redis.thaw()
     }
   }, 120_000)
+})
+
+describe('beside @fortedigital/nextjs-cache-handler', () => {
+  const ours = { major: 16, handler: 'herdless', mode: 'isr' } as const
+  const theirs = { ...ours, handler: 'fortedigital' } as const
+  beforeAll(async () => {
+    await build(ours)
+    await build(theirs)
+  }, 900_000)
+
+  // WRITE=yes writes the figures of both into the page; else those of herdless must be the ones that are there.
+  test('the same processes and requests render as often as the page about Next says', async () => {
+    const figures = await figuresOf(ours, redis)
+    const renders = { cold: 1, stale: 1, tag: 1, softTag: 1, killed: 2, frozen: 3 }
+    expect(figures).toEqual({ ...renders, overtaken: 'new', failed: 0, failedFrozen: 0 })
+    const others = await figuresOf(theirs, redis)
+    if (process.env['WRITE'] === 'yes') await writeFigures(figures, others)
+    const texts = Object.entries(figures).map(([name, figure]) => [name, String(figure)])
+    expect(await figuresOfPage()).toEqual(Object.fromEntries(texts))
+  }, 900_000)
 })
 
 /** What a browser without JavaScript shows after it has sent the form of a page. */
