@@ -180,9 +180,10 @@ export const suites = {
   },
   'apps-nest': {
     ring: 'nightly',
-    proves: 'an app of Nest 11 and 12 in two processes, on Express and Fastify, with the packed package',
+    proves:
+      'an app of Nest 11 and 12 in two processes, on Express and Fastify, and one before and after its move from cache-manager',
     rooms: ['src/nest/', 'src/core/', 'src/redis/', 'scripts/build.mjs', 'package.json'],
-    packages: ['test/apps/nest/on11', 'test/apps/nest/on12'],
+    packages: ['test/apps/nest/on11', 'test/apps/nest/on12', 'test/apps/nest/manager'],
   },
   runtimes: {
     ring: 'nightly',
