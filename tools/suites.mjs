@@ -185,6 +185,12 @@ export const suites = {
     rooms: ['src/nest/', 'src/core/', 'src/redis/', 'scripts/build.mjs', 'package.json'],
     packages: ['test/apps/nest/on11', 'test/apps/nest/on12', 'test/apps/nest/manager'],
   },
+  'apps-sveltekit': {
+    ring: 'nightly',
+    proves: 'an app of SvelteKit in two processes, with the packed package',
+    rooms: ['src/fetch/', 'src/http/', 'src/core/', 'src/redis/', 'scripts/build.mjs', 'package.json'],
+    packages: ['test/apps/sveltekit'],
+  },
   runtimes: {
     ring: 'nightly',
     proves: 'the core and responses on Bun and Deno, with the packed package',

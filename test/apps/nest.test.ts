@@ -1,8 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { cp, rm } from 'node:fs/promises'
-import { get, type IncomingMessage } from 'node:http'
-import { text } from 'node:stream/consumers'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command } from '../../tools/command.mjs'
@@ -16,12 +13,10 @@ import { apps } from './given-package.ts'
 const folder = join(apps, 'nest')
 const majors = ['on11', 'on12'] as const
 
-/** The status and the text of an answer, of one host for all processes, as behind a proxy. */
-async function answerOf({ port }: AppProcess, path: string, fields: Record<string, string> = {}): Promise<string> {
-  const headers = { host: 'shop', ...fields }
-  const asked = get({ host: '127.0.0.1', port, path: `/${path}`, headers, agent: false })
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  return `${response.statusCode} ${await text(response)}`
+/** The status and the text of an answer. */
+async function answerOf(each: AppProcess, path: string, fields: Record<string, string> = {}): Promise<string> {
+  const { status, body } = await each.answer(`/${path}`, fields)
+  return `${status} ${body}`
 }
 
 let redis: RedisServer
