@@ -8,7 +8,9 @@ import { until } from '../../tools/until.mjs'
 import { startRedis, type RedisServer } from '../support/redis-server.ts'
 import { AppProcess } from './app-process.ts'
 import { CountingSource } from './counting-source.ts'
+import type { Door } from './doors.ts'
 import { apps } from './given-package.ts'
+import { keepsPromises } from './promises.ts'
 
 const folder = join(apps, 'nest')
 const majors = ['on11', 'on12'] as const
@@ -142,3 +144,18 @@ describe.each(kinds)('two processes of Nest $major, $platform', ({ major, platfo
     await expect(started).rejects.toThrow('Expected Catalogue not to be request-scoped')
   }, 60_000)
 })
+
+const behind = {
+  'Nest: @Cached': 'cached',
+  'Nest: CACHE_MANAGER': 'managed',
+  'Nest: CacheInterceptor': 'answers',
+} as const
+for (const [door, path] of Object.entries(behind) as [Door, string][]) {
+  const app = {
+    door,
+    start: async (env: Record<string, string>) => AppProcess.start('nest/on12/dist/main.js', env),
+    path: (id: string) => `/doors/${path}/${id}`,
+    change: (id: string) => `/doors/change/${id}`,
+  }
+  keepsPromises(app, () => redis)
+}

@@ -1,34 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { checkout, command } from '../../tools/command.mjs'
+import { command } from '../../tools/command.mjs'
 import { unpackInto } from '../../tools/pack.mjs'
 import { until } from '../../tools/until.mjs'
 import { startRedis, type RedisServer } from '../support/redis-server.ts'
 import { AppProcess } from './app-process.ts'
 import { CountingSource } from './counting-source.ts'
 import { apps } from './given-package.ts'
+import { codeOfPage } from './page-code.ts'
+import { keepsPromises } from './promises.ts'
 
 const app = join(apps, 'sveltekit')
 const node = join(app, 'node_modules/node/bin/node')
-
-/** The hook as the page has it, beside `hooks.server.ts`, which has another one before it. */
-async function hookOfPage(): Promise<string> {
-  const page = await readFile(join(checkout, 'docs/fetch.md'), 'utf8')
-  const [, section = ''] = page.split('\n**SvelteKit**')
-  const [, lines = ''] = /```diff\n([^]*?)```/.exec(section) ?? []
-  return lines.replaceAll(/^./gm, '')
-}
 
 let redis: RedisServer
 
 beforeAll(async () => {
   await unpackInto(app)
   await rm(join(app, 'build'), { recursive: true, force: true })
-  await writeFile(join(app, 'src/cached.ts'), await hookOfPage())
+  // Beside `hooks.server.ts`, which has another hook before it.
+  await writeFile(join(app, 'src/cached.ts'), await codeOfPage('SvelteKit'))
   await command('tsc', ['-p', join(app, 'types.json')])
   // No Redis is there when it builds.
   const env = { REDIS_URL: 'redis://127.0.0.1:1', NODE_DISABLE_COMPILE_CACHE: '1' }
@@ -129,3 +124,13 @@ describe('two processes of SvelteKit', () => {
     }
   }, 60_000)
 })
+
+const behind = {
+  door: 'SvelteKit',
+  start: async (env: Record<string, string>) => {
+    return AppProcess.start('sveltekit/build/index.js', { ...env, HOST: '127.0.0.1', PORT: '0' }, node)
+  },
+  path: (id: string) => `/doors/${id}`,
+  change: (id: string) => `/doors/${id}`,
+} as const
+keepsPromises(behind, () => redis)
