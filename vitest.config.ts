@@ -124,9 +124,14 @@ const projects: TestProjectInlineConfiguration[] = [
     env: { REDIS_CLIENT: 'node-redis', EVERY_CLIENT: 'yes' },
   }),
   // Apps that use the packed package as their users do.
-  suite('apps', 'apps', ['!(next|nest)'], { globalSetup: 'test/apps/given-package.ts' }),
+  suite('apps', 'apps', ['!(next|nest|nest-manager|sveltekit|h3|doors)'], {
+    globalSetup: 'test/apps/given-package.ts',
+  }),
+  suite('apps-doors', 'apps', ['doors'], { globalSetup: 'test/apps/given-package.ts' }),
   suite('apps-next', 'apps', ['next'], { hookTimeout: 600_000 }),
-  suite('apps-nest', 'apps', ['nest'], { hookTimeout: 300_000 }),
+  suite('apps-nest', 'apps', ['nest', 'nest-manager'], { hookTimeout: 300_000 }),
+  suite('apps-h3', 'apps', ['h3']),
+  suite('apps-sveltekit', 'apps', ['sveltekit'], { hookTimeout: 300_000 }),
   withRedis('runtimes', 'runtimes', ['*']),
   withRedis('clients', 'clients', ['*']),
   // The page of the lab and the site, in a browser, which the first run fetches.

@@ -15,7 +15,7 @@ import { writeOrCheck } from '../tools/written.mjs'
  */
 
 const sections = await allSections()
-const frameworks = new Set(['fastify', 'fetch', 'hono', 'koa'])
+const frameworks = new Set(['fastify', 'fetch', 'hono', 'koa', 'nest', 'next'])
 const lists = new Set(['Types', 'Benchmarks'])
 /** @type {string[]} */
 const missing = []
@@ -97,7 +97,7 @@ async function allSections() {
   const index = await readFile(join(checkout, 'docs/README.md'), 'utf8')
   const pages = [...new Set([...index.matchAll(/\]\(([\w-]+\.md)\)/g)].map((match) => String(match[1])))]
   // Pages that introduce others, and this one.
-  const explain = pages.filter((page) => !/^(start|steps|do-you|hot-key|penetration|avalanche|api)/.test(page))
+  const explain = pages.filter((page) => !/^(start|steps|do-you|doors|hot-key|penetration|avalanche|api)/.test(page))
   const texts = await Promise.all(explain.map((page) => readFile(join(checkout, 'docs', page), 'utf8')))
   return explain.flatMap((page, index) =>
     /** @type {string} */ (texts[index])

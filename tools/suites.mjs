@@ -172,6 +172,21 @@ export const suites = {
     rooms: ['src/', 'scripts/build.mjs', 'package.json'],
     packages: ['test/apps'],
   },
+  'apps-doors': {
+    ring: 'nightly',
+    proves: 'the promises behind each door that needs no packages of its own, in three processes',
+    rooms: [
+      'src/http/',
+      'src/core/',
+      'src/redis/',
+      'src/express/',
+      'src/koa/',
+      'src/fastify/',
+      'src/hono/',
+      'src/fetch/',
+    ],
+    packages: ['test/apps'],
+  },
   'apps-next': {
     ring: 'nightly',
     proves: 'an app of Next 15 and 16 in three processes, with the packed package',
@@ -180,9 +195,22 @@ export const suites = {
   },
   'apps-nest': {
     ring: 'nightly',
-    proves: 'an app of Nest 11 and 12 in two processes, on Express and Fastify, with the packed package',
+    proves:
+      'an app of Nest 11 and 12 in two processes, on Express and Fastify, and one before and after its move from cache-manager',
     rooms: ['src/nest/', 'src/core/', 'src/redis/', 'scripts/build.mjs', 'package.json'],
-    packages: ['test/apps/nest/on11', 'test/apps/nest/on12'],
+    packages: ['test/apps/nest/on11', 'test/apps/nest/on12', 'test/apps/nest/manager'],
+  },
+  'apps-h3': {
+    ring: 'nightly',
+    proves: 'an app of H3 in three processes, with the packed package',
+    rooms: ['src/fetch/', 'src/http/', 'src/core/', 'src/redis/', 'scripts/build.mjs', 'package.json'],
+    packages: ['test/apps/h3'],
+  },
+  'apps-sveltekit': {
+    ring: 'nightly',
+    proves: 'an app of SvelteKit in two processes, with the packed package',
+    rooms: ['src/fetch/', 'src/http/', 'src/core/', 'src/redis/', 'scripts/build.mjs', 'package.json'],
+    packages: ['test/apps/sveltekit'],
   },
   runtimes: {
     ring: 'nightly',

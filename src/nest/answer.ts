@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Lead } from '../core/cache/begin.ts'
 import type { Cache } from '../core/cache/cache.ts'
+import type { Duration } from '../core/time/duration.ts'
 import { own } from '../http/inputs/harmless.ts'
 import { EarlierProperties } from '../http/inputs/earlier-properties.ts'
 import { recordReads } from '../http/inputs/recorded-reads.ts'
+import { lifeOf } from './cache-manager.ts'
 
 /** The inputs of a request that the interceptor watches. */
 type Inputs = Pick<IncomingMessage, 'headers' | 'socket'>
@@ -49,8 +51,16 @@ export const metadata = {
 
 const sent = '__sse__'
 
+/** Makes the key of the answers to a request of its execution context; without one they are not stored. */
+export type KeyOfContext = (context: Context) => string | undefined | Promise<string | undefined>
+
 /** Returns the result of a handler, cached or by a run of it, in a list of one, of which Nest makes an observable. */
-export async function answer(cache: Cache, context: Context, next: Handling): Promise<unknown> {
+export async function answer(
+  cache: Cache,
+  context: Context,
+  next: Handling,
+  trackBy: KeyOfContext = keyOf,
+): Promise<unknown> {
   if (context.getType() !== 'http' || Reflect.getMetadata(sent, context.getHandler())) return next.handle()
   const [request, response] = [context.switchToHttp().getRequest(), context.switchToHttp().getResponse()] as [
     NestRequest,
@@ -59,13 +69,13 @@ export async function answer(cache: Cache, context: Context, next: Handling): Pr
   if (request.method !== 'GET') return next.handle()
   const tell = (what: string): unknown => response.header('Cache-Status', `herdless; ${what}`)
   const message = request.raw ?? request
-  const { result: key, reads: declared } = await recordReads(message, () => keyOf(context, request))
+  const { result: key, reads: declared } = await recordReads(message, () => ownKeyOf(context, request, trackBy))
   if (typeof key !== 'string') {
     tell(`fwd=bypass; detail="${key.personal}"`)
     return next.handle()
   }
-  const ttl = (await said(context, 'ttl', context)) as number | undefined
-  const begun = await cache.begin(key, ttl === undefined ? {} : { ttl })
+  const ttl = (await said(context, 'ttl', context)) as Duration | undefined
+  const begun = await cache.begin(key, lifeOf(ttl))
   if (begun.state !== 'lead') {
     tell(begun.state === 'loaded' ? 'fwd=uri-miss; collapsed' : begun.state === 'stale' ? 'hit; fwd=stale' : 'hit')
     return [begun.value]
@@ -123,11 +133,23 @@ function isFor(context: Context): boolean {
   return [context.getHandler(), context.getClass()].some((on) => Reflect.getMetadata(metadata.user, on) !== undefined)
 }
 
+/** The key that `CacheKey` says, or that is made of the host and the url. */
+export async function keyOf(context: Context): Promise<string | undefined> {
+  if (Reflect.getMetadata(metadata.key, context.getHandler()) !== undefined) {
+    return (await said(context, 'key', context)) as string | undefined
+  }
+  const { headers, originalUrl, url } = context.switchToHttp().getRequest() as NestRequest
+  return JSON.stringify([headers.host, originalUrl ?? url])
+}
+
 /** Makes the key of a request; without one, `personal` names what may make its answer that of one client. */
-async function keyOf(context: Context, request: NestRequest): Promise<string | { personal: string }> {
-  const named = await said(context, 'key', context)
-  const { host } = request.headers
-  const key = typeof named === 'string' ? named : JSON.stringify([host, request.originalUrl ?? request.url])
+async function ownKeyOf(
+  context: Context,
+  request: NestRequest,
+  trackBy: KeyOfContext,
+): Promise<string | { personal: string }> {
+  const key = await trackBy(context)
+  if (typeof key !== 'string') return { personal: 'CacheKey' }
   if (isFor(context)) {
     const user = await said(context, 'user', request)
     return user === undefined || user === null ? { personal: 'CacheFor' } : `${key} for ${JSON.stringify(user)}`

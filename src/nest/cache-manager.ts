@@ -1,6 +1,6 @@
 import type { Cache } from '../core/cache/cache.ts'
 import type { LoadContext } from '../core/flight/loader.ts'
-import { longestLife } from '../core/time/duration.ts'
+import { longestLife, type Duration } from '../core/time/duration.ts'
 
 /** The token of the cache manager, the same as that of the package cache-manager of Nest. */
 export const CACHE_MANAGER = 'CACHE_MANAGER'
@@ -106,6 +106,7 @@ function of<T>(given: OfValue<T> | undefined, value: T): number | undefined {
   return typeof given === 'function' ? given(value) : given
 }
 
-function lifeOf(ttl: number | undefined): { ttl?: number } {
+/** A ttl of cache-manager, where 0 is for ever, as an option of a call. */
+export function lifeOf<T extends Duration>(ttl: T | undefined): { ttl?: T | number } {
   return ttl === undefined ? {} : { ttl: ttl === 0 ? longestLife : ttl }
 }

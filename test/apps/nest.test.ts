@@ -1,8 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { cp, rm } from 'node:fs/promises'
-import { get, type IncomingMessage } from 'node:http'
-import { text } from 'node:stream/consumers'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command } from '../../tools/command.mjs'
@@ -11,17 +8,17 @@ import { until } from '../../tools/until.mjs'
 import { startRedis, type RedisServer } from '../support/redis-server.ts'
 import { AppProcess } from './app-process.ts'
 import { CountingSource } from './counting-source.ts'
+import type { Door } from './doors.ts'
 import { apps } from './given-package.ts'
+import { keepsPromises } from './promises.ts'
 
 const folder = join(apps, 'nest')
 const majors = ['on11', 'on12'] as const
 
-/** The status and the text of an answer, of one host for all processes, as behind a proxy. */
-async function answerOf({ port }: AppProcess, path: string, fields: Record<string, string> = {}): Promise<string> {
-  const headers = { host: 'shop', ...fields }
-  const asked = get({ host: '127.0.0.1', port, path: `/${path}`, headers, agent: false })
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  return `${response.statusCode} ${await text(response)}`
+/** The status and the text of an answer. */
+async function answerOf(each: AppProcess, path: string, fields: Record<string, string> = {}): Promise<string> {
+  const { status, body } = await each.answer(`/${path}`, fields)
+  return `${status} ${body}`
 }
 
 let redis: RedisServer
@@ -147,3 +144,18 @@ describe.each(kinds)('two processes of Nest $major, $platform', ({ major, platfo
     await expect(started).rejects.toThrow('Expected Catalogue not to be request-scoped')
   }, 60_000)
 })
+
+const behind = {
+  'Nest: @Cached': 'cached',
+  'Nest: CACHE_MANAGER': 'managed',
+  'Nest: CacheInterceptor': 'answers',
+} as const
+for (const [door, path] of Object.entries(behind) as [Door, string][]) {
+  const app = {
+    door,
+    start: async (env: Record<string, string>) => AppProcess.start('nest/on12/dist/main.js', env),
+    path: (id: string) => `/doors/${path}/${id}`,
+    change: (id: string) => `/doors/change/${id}`,
+  }
+  keepsPromises(app, () => redis)
+}

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { until } from '../../tools/until.mjs'
 import { startRedis, type RedisServer } from '../support/redis-server.ts'
 import type { AppProcess } from './app-process.ts'
+import { keeps, type Door } from './doors.ts'
 import { figuresOf, figuresOfPage, writeFigures } from './next-figures.ts'
 import { build, NextFleet, prepare, shownIn, type Build } from './next-fleet.ts'
 
@@ -20,6 +21,11 @@ const builds: Build[] = [
   { major: 16, handler: 'herdless', mode: 'isr' },
   { major: 16, handler: 'herdless', mode: 'use-cache' },
 ]
+
+const doorOf = ({ major, mode }: Build): Door => {
+  if (mode === 'use-cache') return 'Next 16: use cache'
+  return major === 15 ? 'Next 15: ISR' : 'Next 16: ISR'
+}
 
 describe.each(builds)('three processes of Next $major, $mode', (of) => {
   beforeAll(async () => build(of), 600_000)
@@ -56,6 +62,7 @@ describe.each(builds)('three processes of Next $major, $mode', (of) => {
     await fleet.revalidate({ tag: 'a' })
     await served('a#5')
     expect(source.asked.get('a')).toBe(5)
+    for (const promise of ['cold', 'stale', 'invalidated'] as const) keeps(doorOf(of), promise)
   }, 120_000)
 
   test.runIf(of.mode === 'use-cache')(
@@ -86,6 +93,7 @@ describe.each(builds)('three processes of Next $major, $mode', (of) => {
     release()
     expect(await Promise.all(waiting)).toEqual(['200 b#2', '200 b#2'])
     expect(fleet.source.asked.get('b')).toBe(2)
+    keeps(doorOf(of), 'killed')
   }, 120_000)
 
   test('answer every page while Redis is frozen, and render one each', async () => {
@@ -98,6 +106,7 @@ describe.each(builds)('three processes of Next $major, $mode', (of) => {
     } finally {
       redis.thaw()
     }
+    keeps(doorOf(of), 'frozen')
   }, 120_000)
 })
 

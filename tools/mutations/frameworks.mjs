@@ -37,6 +37,14 @@ export const adapterMutations = [
     tests: ['test/unit/nest'],
   },
   {
+    name: 'the interceptor of Nest makes a key of the url where CacheKey says that there is none',
+    rule: 3,
+    file: 'src/nest/answer.ts',
+    from: 'if (Reflect.getMetadata(metadata.key, context.getHandler()) !== undefined) {',
+    to: "if ((await said(context, 'key', context)) !== undefined) {",
+    tests: ['test/unit/nest'],
+  },
+  {
     name: 'the cache manager of Nest gets stale values',
     rule: 3,
     file: 'src/nest/cache-manager.ts',

@@ -153,4 +153,14 @@ describe('an answer', () => {
     expect(await cache.peek('named')).toMatchObject({ state: 'fresh', value: 'own' })
     expect(((await cache.peek('named')) as { ttl: number }).ttl).toBeLessThanOrEqual(5_000)
   })
+
+  test('is not stored if the function of its key says undefined', async () => {
+    const none = { notes: { [metadata.key]: () => undefined } }
+    expect(await ask(none)).toEqual(['passed on', 'herdless; fwd=bypass; detail="CacheKey"'])
+  })
+
+  test('is stored for ever with a ttl of 0, as by cache-manager', async () => {
+    await ask({ notes: { [metadata.key]: 'named', [metadata.ttl]: 0 } })
+    expect(((await cache.peek('named')) as { ttl: number }).ttl).toBeGreaterThan(365 * 86_400_000)
+  })
 })

@@ -1,6 +1,6 @@
 import { Controller, Delete, Get, Inject, Injectable, Module } from '@nestjs/common'
 import type { CanActivate, ExecutionContext } from '@nestjs/common'
-import { NotFoundException, Param, Req, Res, Scope, UseGuards, UseInterceptors } from '@nestjs/common'
+import { NotFoundException, Param, Post, Req, Res, Scope, UseGuards, UseInterceptors } from '@nestjs/common'
 import type { HerdlessCache } from 'herdless'
 import { CACHE_MANAGER, type Cache, Cached, CacheFor, CacheInterceptor, CacheKey, CacheTTL } from 'herdless/nest'
 import { HerdlessHealth, HerdlessModule, InjectCache, Invalidates } from 'herdless/nest'
@@ -149,6 +149,56 @@ class Answers {
   }
 }
 
+const [ttl, grace] = [Number(process.env.TTL ?? 60_000), Number(process.env.GRACE ?? 0)]
+
+@Injectable()
+class Behind {
+  constructor(@Inject(CACHE_MANAGER) private readonly manager: Cache) {}
+
+  @Cached({ key: (id: string) => `cached:${id}`, ttl, grace })
+  async cached(id: string): Promise<string> {
+    return await ask(id)
+  }
+
+  @Invalidates({ keys: (id: string) => [`cached:${id}`, `answer:${id}`] })
+  async change(id: string): Promise<void> {
+    await this.manager.del(`managed:${id}`)
+  }
+
+  async managed(id: string): Promise<string> {
+    return await this.manager.wrap(`managed:${id}`, () => ask(id), ttl)
+  }
+}
+
+/** A value behind each door. */
+@Controller('doors')
+class Doors {
+  constructor(private readonly behind: Behind) {}
+
+  @Get('cached/:id')
+  cached(@Param('id') id: string): Promise<string> {
+    return this.behind.cached(id)
+  }
+
+  @Get('managed/:id')
+  managed(@Param('id') id: string): Promise<string> {
+    return this.behind.managed(id)
+  }
+
+  @Get('answers/:id')
+  @UseInterceptors(CacheInterceptor)
+  @CacheKey((context: ExecutionContext) => `answer:${context.switchToHttp().getRequest().params.id}`)
+  @CacheTTL(ttl)
+  answers(@Param('id') id: string): Promise<string> {
+    return ask(id)
+  }
+
+  @Post('change/:id')
+  async change(@Param('id') id: string): Promise<void> {
+    await this.behind.change(id)
+  }
+}
+
 const open = () => {
   const redis = new Redis(process.env.REDIS_URL ?? '')
   redis.on('error', () => {})
@@ -157,10 +207,10 @@ const open = () => {
 
 @Module({
   imports: [
-    HerdlessModule.forRootAsync({ useFactory: async () => ({ ...open(), errors: [NotFoundException] }) }),
+    HerdlessModule.forRootAsync({ useFactory: async () => ({ ...open(), grace, errors: [NotFoundException] }) }),
     HerdlessModule.forRoot({ name: 'prices', ...open() }),
   ],
-  controllers: [Pages, Answers],
-  providers: [Catalogue, { provide: Stock, useFactory: () => new Stock() }],
+  controllers: [Pages, Answers, Doors],
+  providers: [Catalogue, Behind, { provide: Stock, useFactory: () => new Stock() }],
 })
 export class AppModule {}
