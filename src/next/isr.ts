@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { nothing, type SharedCache } from './shared-cache.ts'
+import { nothing, seconds, type SharedCache } from './shared-cache.ts'
 
 /** A page, a route, a fetch or an image, as Next stores it; `null` for a page that was not found. */
 export type IsrValue = {
@@ -22,14 +22,7 @@ export interface IsrContext {
 
 /** The interface of `cacheHandler` of Next. */
 export interface IsrHandler {
-  get(
-    cacheKey: string,
-    context: IsrContext,
-  ): Promise<{
-    lastModified: number
-    value: IsrValue
-    cacheControl?: NonNullable<IsrContext['cacheControl']>
-  } | null>
+  get(cacheKey: string, context: IsrContext): Promise<(Kept & { readonly lastModified: number }) | null>
   set(cacheKey: string, value: IsrValue, context: IsrContext): Promise<void>
   revalidateTag(tags: string | string[], durations?: { expire?: number }): Promise<void>
   resetRequestCache(): void
@@ -37,7 +30,7 @@ export interface IsrHandler {
 
 interface Kept {
   readonly value: IsrValue
-  readonly control: NonNullable<IsrContext['cacheControl']>
+  readonly cacheControl: NonNullable<IsrContext['cacheControl']>
 }
 
 /** How long Next renders a page at most, in milliseconds. */
@@ -55,21 +48,22 @@ export function isrHandler(shared: () => SharedCache | null, directory: string |
     async get(cacheKey, { kind, softTags }) {
       const { rendered, renders } = (await shared()?.find(keyOf(cacheKey, kind === 'FETCH'), softTags)) ?? nothing
       if (rendered === null) return null
-      const { value, control } = rendered.what as Kept
+      const kept = rendered.what as Kept
       // Another process renders it anew: it passes for fresh, so that Next does not.
-      if (!renders) return { value, lastModified: Date.now(), cacheControl: control }
+      if (!renders) return { ...kept, lastModified: Date.now() }
+      const { revalidate } = kept.cacheControl
       // Next does not notice that an entry without an end is stale, so it gets none.
-      if (control.revalidate === false) return null
-      return { value, lastModified: Date.now() - (control.revalidate + 1) * 1_000, cacheControl: control }
+      return revalidate === false ? null : { ...kept, lastModified: Date.now() - (revalidate + 1) * 1_000 }
     },
 
     async set(cacheKey, value, context) {
-      const { cacheControl, revalidate: given = value?.revalidate, fetchCache } = context
-      const control = cacheControl ?? { revalidate: given ?? false }
-      const fresh = control.revalidate === false ? forEver : control.revalidate
-      const its = fresh > 0 ? { what: { value, control }, took: longestRender } : null
-      const life = { fresh, stale: (control.expire ?? forEver) - fresh }
-      await shared()?.store(keyOf(cacheKey, fetchCache === true), its, life, tagsOf(value, context))
+      const { revalidate: given = value?.revalidate ?? false, fetchCache } = context
+      const { cacheControl = { revalidate: given } } = context
+      const { revalidate, expire = forEver } = cacheControl
+      const fresh = revalidate === false ? forEver : revalidate
+      const its = fresh > 0 ? { what: { value, cacheControl }, took: longestRender } : null
+      const options = { ttl: seconds(fresh), grace: seconds(expire - fresh), tags: tagsOf(value, context) }
+      await shared()?.store(keyOf(cacheKey, fetchCache === true), its, options)
     },
 
     async revalidateTag(tags, durations) {

@@ -1,14 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
-import type { Begun, Lead } from '../core/cache/begin.ts'
+import type { Begun, FillOptions, Lead } from '../core/cache/begin.ts'
 import type { Cache } from '../core/cache/cache.ts'
 import { CacheError, isError, warnOfThrown } from '../core/errors.ts'
 import { longestLife } from '../core/time/duration.ts'
-
-/** How long something is fresh, and how long it may be served stale after that, in seconds. */
-export interface Life {
-  readonly fresh: number
-  readonly stale: number
-}
 
 /** A rendered entry, as it is stored. */
 export interface Rendered {
@@ -61,11 +55,9 @@ export class SharedCache {
   }
 
   /** Takes in what was rendered for a key; `null` if nothing came of it. Never rejects. */
-  async store(key: string, rendered: Rendered | null, life: Life, tags: readonly string[]): Promise<void> {
+  async store(key: string, rendered: Rendered | null, options: FillOptions): Promise<void> {
     const lead = this.#take(key)
     if (rendered === null) return lead?.skip()
-    const seconds = (given: number): number => Math.min(Math.max(given * 1_000, 1), longestLife)
-    const options = { ttl: seconds(life.fresh), grace: seconds(life.stale), tags }
     try {
       if (lead !== undefined && (await lead.fill(rendered, options)) !== 'over') return
       await this.#storeUnasked(key, rendered, options)
@@ -117,22 +109,16 @@ export class SharedCache {
    * Stores what Next has rendered without asking before, or for so long that others were told to render. What its tags
    * were updated for since it began is not stored: an update before the lease is noted, and one after it voids the load.
    */
-  async #storeUnasked(key: string, rendered: Rendered, options: StoreOptions): Promise<void> {
+  async #storeUnasked(key: string, rendered: Rendered, options: FillOptions): Promise<void> {
     const calledAt = performance.now()
     await this.#cache.expire(storedKey(key, ''))
     const begun = await this.#cache.begin<Rendered>(storedKey(key, ''), reading)
     if (begun.state !== 'lead') return
-    const updates = await this.#cache.peekMany(options.tags.map(updateKey))
+    const updates = await this.#cache.peekMany((options.tags ?? []).map(updateKey))
     const took = rendered.took + performance.now() - calledAt
     if (updates.some((update) => update instanceof Error || ('age' in update && update.age <= took))) begun.skip()
     else await begun.fill(rendered, options)
   }
-}
-
-interface StoreOptions {
-  readonly ttl: number
-  readonly grace: number
-  readonly tags: readonly string[]
 }
 
 /** Warns of an error, unless the cache has reported it itself. */
@@ -142,6 +128,11 @@ function warn(error: unknown): void {
 
 function found({ value }: { readonly value: Rendered }, age: number, renders: boolean): Lookup {
   return { rendered: value, renders, age: age + value.took }
+}
+
+/** The milliseconds of a life that Next gives in seconds, as far as a cache keeps something. */
+export function seconds(given: number): number {
+  return Math.min(Math.max(given * 1_000, 1), longestLife)
 }
 
 function storedKey(key: string, since: string): string {

@@ -1,4 +1,4 @@
-import { nothing, type SharedCache } from './shared-cache.ts'
+import { nothing, seconds, type SharedCache } from './shared-cache.ts'
 
 /** An entry of `use cache`, as Next defines it; `stale`, `expire` and `revalidate` are seconds. */
 export interface CacheEntry {
@@ -32,7 +32,8 @@ export function useCacheHandler(shared: () => SharedCache | null): UseCacheHandl
       const { rendered, renders, age } = (await shared()?.find(`use:${cacheKey}`, softTags)) ?? nothing
       if (rendered === null) return undefined
       const { bytes, ...kept } = rendered.what as Kept
-      const entry = { ...kept, value: streamOf(bytes), timestamp: now() - age }
+      const value = new Response(bytes).body as CacheEntry['value']
+      const entry = { ...kept, value, timestamp: now() - age }
       // A negative `revalidate` has Next render in the background.
       if (renders) return { ...entry, revalidate: -1 }
       const isStale = age > kept.revalidate * 1_000
@@ -40,11 +41,12 @@ export function useCacheHandler(shared: () => SharedCache | null): UseCacheHandl
     },
 
     async set(cacheKey, pendingEntry) {
-      const entry = await read(pendingEntry)
-      const [rendered, { revalidate, expire, tags }] = entry ?? [null, { revalidate: 0, expire: 0, tags: [] }]
+      const rendered = await read(pendingEntry).catch(() => null)
+      const { revalidate, expire, tags } = rendered?.what ?? { revalidate: 0, expire: 0, tags: [] }
       // An entry without a life is rendered at every read.
       const its = expire > 0 ? rendered : null
-      await shared()?.store(`use:${cacheKey}`, its, { fresh: revalidate, stale: expire - revalidate }, tags)
+      const options = { ttl: seconds(revalidate), grace: seconds(expire - revalidate), tags }
+      await shared()?.store(`use:${cacheKey}`, its, options)
     },
 
     async refreshTags() {},
@@ -60,25 +62,11 @@ export function useCacheHandler(shared: () => SharedCache | null): UseCacheHandl
   }
 }
 
-/** The bytes of an entry, and what is known of it; `null` if its rendering fails. */
-async function read(pending: Promise<CacheEntry>): Promise<[{ what: Kept; took: number }, CacheEntry] | null> {
-  try {
-    const entry = await pending
-    const { value, timestamp, ...rest } = entry
-    const bytes = new Uint8Array(await new Response(value).arrayBuffer())
-    return [{ what: { ...rest, bytes }, took: Math.max(0, now() - timestamp) }, entry]
-  } catch {
-    return null
-  }
-}
-
-function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    start(controller) {
-      controller.enqueue(bytes)
-      controller.close()
-    },
-  })
+/** The bytes of an entry, and what is known of it. Rejects if its rendering fails. */
+async function read(pending: Promise<CacheEntry>): Promise<{ what: Kept; took: number }> {
+  const { value, timestamp, ...rest } = await pending
+  const bytes = new Uint8Array(await new Response(value).arrayBuffer())
+  return { what: { ...rest, bytes }, took: Math.max(0, now() - timestamp) }
 }
 
 /** As Next takes the time. */
