@@ -202,7 +202,7 @@ export function placesAreKept({ history, schedule }: Facts): string[] {
  * 12: while nothing is heard of the store, a load waits for another of its key as long as a command may take, and for a
  * place only where it may queue.
  */
-export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
+export function nobodyQueuesUnasked({ history, notes, schedule }: Facts): string[] {
   const { maxQueuedLoads, maxConcurrentLoads = 64, commandTimeout } = schedule.options
   if (schedule.limits !== null || (maxQueuedLoads !== 0 && maxConcurrentLoads < 64)) return []
   const silences = schedule.faults.filter((fault) => fault.what === 'store away' && fault.how !== 'refuse')
@@ -232,7 +232,9 @@ export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
     )
     // It may have had to find out itself that the store is away, and have joined a claim that had yet to.
     const longest = (2 + others.length) * (commandTimeout + late) + (isAwaited ? longestSleep : 0)
-    return at <= asked + longest ? [] : [`12: ${said(load)} had waited since ${asked.toFixed(1)}, for no place`]
+    // Who has waited for an answer that turns out not to be shared, such as that of a leader that is too slow, loads then.
+    const unshared = others.filter((other) => isPassed(other, notes)).map((other) => endOfBelief(history, other))
+    return at <= Math.max(asked, ...unshared) + longest ? [] : [`12: ${said(load)} had waited since ${asked.toFixed(1)}, for no place`]
   })
 }
 
