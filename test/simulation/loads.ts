@@ -234,7 +234,9 @@ export function nobodyQueuesUnasked({ history, notes, schedule }: Facts): string
     const longest = (2 + others.length) * (commandTimeout + late) + (isAwaited ? longestSleep : 0)
     // Who has waited for an answer that turns out not to be shared, such as that of a leader that is too slow, loads then.
     const unshared = others.filter((other) => isPassed(other, notes)).map((other) => endOfBelief(history, other))
-    return at <= Math.max(asked, ...unshared) + longest ? [] : [`12: ${said(load)} had waited since ${asked.toFixed(1)}, for no place`]
+    return at <= Math.max(asked, ...unshared) + longest
+      ? []
+      : [`12: ${said(load)} had waited since ${asked.toFixed(1)}, for no place`]
   })
 }
 
