@@ -463,6 +463,9 @@ describe('of a run that is only simulated', () => {
       '15: in the end 1 loads ran at a time, and 2 might have',
     ])
     expect(wrongWith({ schedule, happenings: ask(100_010) })).toEqual([])
+    // The load of a key that was invalidated again and again pauses first.
+    const voids = [write('v', [85_000, 85_001]), write('w', [86_000, 86_001])]
+    expect(wrongWith({ schedule, happenings: [voids, ask(100_030)] })).toEqual([])
   })
 
   test('it is noticed whether all is normal in the end', () => {
