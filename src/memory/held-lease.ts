@@ -12,6 +12,8 @@ export interface MemoryLease {
   readonly grantedAt: number
   renewals: number
   until: number
+  /** Whether an urgent claim waits for it. */
+  isUrgent: boolean
   readonly waiters: Set<(outcome: Outcome) => void>
   readonly tellHolder: () => void
 }

@@ -21,6 +21,7 @@ import type {
   NearPlan,
   NewValue,
   Outcome,
+  Renewed,
   Store,
   Watch,
 } from '../core/contract/store.ts'
@@ -80,7 +81,10 @@ export class MemoryStore implements Store {
     const decision = decideClaim({ value, held, rest }, request, now)
     if (decision === 'fresh' && value !== undefined) return { state: 'fresh', entry: seen(value, now) }
     const stale = value !== undefined && value.staleUntil > now ? seen(value, now) : null
-    if (decision === 'wait' && held !== undefined) return this.#wait(held, now, stale)
+    if (decision === 'wait' && held !== undefined) {
+      held.isUrgent ||= request.urgent === true
+      return this.#wait(held, now, stale)
+    }
     if (decision === 'rest' && rest !== undefined) {
       return rest.outcome.state === 'pass' ? rest.outcome : { ...rest.outcome, stale }
     }
@@ -90,9 +94,10 @@ export class MemoryStore implements Store {
     const lost = new Promise<void>((resolve) => (tellHolder = resolve))
     const since = held?.since ?? this.#tags.now
     const waiters = held?.waiters ?? new Set()
-    const { grantedAt, renewals } = held ?? { grantedAt: now, renewals: 0 }
+    const { grantedAt, renewals, isUrgent } = held ?? { grantedAt: now, renewals: 0, isUrgent: false }
     const until = now + leaseTtl
-    this.#held.set(key, { token, version, since, holder, context, grantedAt, renewals, until, waiters, tellHolder })
+    const lease = { token, version, since, holder, context, grantedAt, renewals, until, isUrgent, waiters, tellHolder }
+    this.#held.set(key, lease)
     return { state: 'lease', lease: { key, token, ttl: leaseTtl, fence: BigInt(version), lost }, stale }
   }
 
@@ -124,13 +129,13 @@ export class MemoryStore implements Store {
     return held !== null
   }
 
-  renew(leases: readonly Lease[]): Promise<boolean>[] {
+  renew(leases: readonly Lease[]): Promise<Renewed>[] {
     return leases.map(async (lease) => {
       const held = this.#ours(lease)
       if (held === null) return false
       held.until = this.clock.now() + lease.ttl
       held.renewals++
-      return true
+      return held.isUrgent ? 'urgent' : true
     })
   }
 

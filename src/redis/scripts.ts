@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '2558c9d86a6053c04b0f1cca6fa92a5d6d3038a5',
+  sha1: 'eed6b87c88d5456e4effc6221e126c2cbbb0f387',
   lua: `local function eachKey(work)
   local many = tonumber(ARGV[1])
   local keys, args = #KEYS / many, (#ARGV - 1) / many
@@ -108,6 +108,7 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
+      if ARGV[11] ~= '' then redis.call('HSET', leaseKey, 'urgent', 1) end
       if inbox ~= '' and heldToken == awaited and holderInbox and holderInbox ~= '' then
         redis.pcall('PUBLISH', holderInbox, 'w' .. awaited .. leaseKey)
       end
@@ -706,7 +707,7 @@ return replies
 
 export const renew: Script = {
   name: 'renew',
-  sha1: 'd162fab2639c7dfe55113e1a9f410de1e02f055c',
+  sha1: '4a48adc8675b9bab5b728912b1a275db304da6cb',
   lua: `local function isHeard(channel)
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
   if not listeners.err then return listeners[2] > 0 end
@@ -721,7 +722,7 @@ local seenBy = inbox ~= '' and isHeard(inbox .. suffix) and witness(suffix)
 local replies = {}
 for index, key in ipairs(KEYS) do
   local token, ttl = ARGV[2 * index + 1], ARGV[2 * index + 2]
-  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals', 'suspect')
+  local lease = redis.pcall('HMGET', key, 'state', 'token', 'watched', 'renewals', 'suspect', 'urgent')
   if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   if not lease.err and lease[1] == 'held' and lease[2] == token then
     redis.call('PEXPIRE', key, ttl)
@@ -729,7 +730,7 @@ for index, key in ipairs(KEYS) do
     if lease[5] then redis.call('HDEL', key, 'suspect') end
     if seenBy and lease[3] ~= seenBy then redis.call('HSET', key, 'inbox', inbox, 'watched', seenBy) end
     if lease[3] and not seenBy then redis.call('HDEL', key, 'watched') end
-    replies[index] = 1
+    replies[index] = lease[6] and 2 or 1
   else
     replies[index] = 0
   end

@@ -10,6 +10,7 @@ import type {
   Lease,
   LeaseName,
   NewValue,
+  Renewed,
   Store,
   StoreUser,
   TrackedCopies,
@@ -183,9 +184,9 @@ export class RedisStore implements Store {
   }
 
   #sendClaim(request: ClaimRequest, unwanted: readonly string[], inbox: string): Promise<unknown[]> {
-    const { key, token, leaseTtl, known = '', awaited = '', holder = '', context = '' } = request
+    const { key, token, leaseTtl, known = '', awaited = '', holder = '', context = '', urgent } = request
     const takeover = this.#inbox === null ? '' : goneAfter
-    const about = [takeover, holder, context, presenceSuffix(this.#client)]
+    const about = [takeover, holder, context, presenceSuffix(this.#client), urgent === true ? 1 : '']
     const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted.join(' '), awaited, ...about]
     const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
     return this.#claims.run(keys, args) as Promise<unknown[]>
@@ -284,9 +285,11 @@ export class RedisStore implements Store {
     return isYes(await this.#releases.run([leaseKey(key)], [token, '']))
   }
 
-  renew(leases: readonly Lease[]): Promise<boolean>[] {
+  renew(leases: readonly Lease[]): Promise<Renewed>[] {
     const held = leases.map(({ key, token, ttl }) => ({ key: leaseKey(key), token, ttl }))
-    return renewEach(this.#client, scripts.renew, held, [this.#inbox?.name ?? '', presenceSuffix(this.#client)])
+    const seenBy = [this.#inbox?.name ?? '', presenceSuffix(this.#client)]
+    const said = renewEach(this.#client, scripts.renew, held, seenBy)
+    return said.map((reply) => reply.then((ours) => (Number(ours) === 2 ? 'urgent' : isYes(ours))))
   }
 
   async set(key: string, token: string, value: NewValue, within?: number): Promise<void> {

@@ -11,6 +11,7 @@ export type {
   LeaseName,
   NewValue,
   Outcome,
+  Renewed,
   Seen,
   SeenLease,
   Store,

@@ -339,6 +339,19 @@ notices<Story>(
     happenings: [elsewhere, call('c', 10), load('l', [400, 410], alone), got('c', 410, 'l')],
   }),
 )
+notices<'value' | 'pass'>(
+  'who waits in a silence for an answer that is not shared may load when it is there',
+  '12: load l of k in process 1 at 700.0 had waited since 10.0, for no place',
+  ['value', 'pass'],
+  (ends) => ({
+    schedule: { ...away, faults: [{ at: 0, lasts: 900, what: 'store away', how: 'stall' }] },
+    happenings: [
+      [call('d', 9), load('m', [160, 690], { by: 'd', ends, ...alone }), got('d', 690, 'm')],
+      [call('c', 10), load('l', [700, 710], { by: 'c', ...alone }), got('c', 710, 'l')],
+    ],
+    loading: { m: { plan: { takes: 530, ends } } },
+  }),
+)
 notices<'read' | 'ping'>(
   'nothing but pings is sent into a silence',
   '12: process 1 sent 1 commands into a silence that it knew of since 161.5',
@@ -450,6 +463,9 @@ describe('of a run that is only simulated', () => {
       '15: in the end 1 loads ran at a time, and 2 might have',
     ])
     expect(wrongWith({ schedule, happenings: ask(100_010) })).toEqual([])
+    // The load of a key that was invalidated again and again pauses first.
+    const voids = [write('v', [85_000, 85_001]), write('w', [86_000, 86_001])]
+    expect(wrongWith({ schedule, happenings: [voids, ask(100_030)] })).toEqual([])
   })
 
   test('it is noticed whether all is normal in the end', () => {

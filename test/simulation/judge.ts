@@ -2,7 +2,7 @@
  * What must hold in every simulated run. What holds on real servers too is in support/invariants.ts; here is what takes
  * virtual time, which is exact, and a schedule, which says what can have gone wrong.
  */
-import { within } from '../support/history.ts'
+import { within, type Call } from '../support/history.ts'
 import { violations } from '../support/invariants.ts'
 import { allowancesOf } from './allowances.ts'
 import {
@@ -103,7 +103,9 @@ function lastRoundIsNormal({ history, lastRound, schedule }: Facts): string[] {
   if (isCrowded(schedule)) return []
   const keepsAll = schedule.most >= schedule.keys.length
   return schedule.keys.flatMap((key) => {
-    const calls = history.calls.filter((call) => call.key === key && lastRound.has(call.call))
+    // A source that was slow may refuse some of them, as far as its load times so far tell.
+    const isRefused = ({ answer }: Call): boolean => schedule.limits !== null && answer?.error === 'OVERLOADED'
+    const calls = history.calls.filter((call) => call.key === key && lastRound.has(call.call) && !isRefused(call))
     const loads = [...history.loads.values()].filter((load) => load.key === key && lastRound.has(load.call))
     const values = new Set(calls.map(({ answer }) => (answer?.value as { by?: unknown } | undefined)?.by))
     const leased = loads.length > 0 && loads.every(({ fence }) => fence !== null)

@@ -1,6 +1,6 @@
 /** What must hold of the source that all loads of a schedule use. */
 import { endOfBelief, type Load } from '../support/history.ts'
-import { said, type Facts } from './facts.ts'
+import { said, voidedInARow, type Facts } from './facts.ts'
 import { instant, isCrowded, longestSleep } from './surroundings.ts'
 
 /** 15: no more loads run at a time than the source allows, except for what a fault may cost. */
@@ -65,7 +65,9 @@ export function permitsComeBack(facts: Facts): string[] {
   if (concurrency === undefined || rate !== undefined || adaptive === true || isCrowded(schedule)) return []
   const uses = usersOf(facts).filter(({ from }) => from > settledAt)
   const running = Math.max(0, ...uses.map(({ from }) => uses.filter((use) => use.from <= from && use.to > from).length))
-  const wanted = Math.min(concurrency, schedule.keys.length)
+  // A load that pauses, because its key was invalidated again and again, begins later than the others.
+  const prompt = schedule.keys.filter((key) => voidedInARow(facts, key, settledAt) < 2)
+  const wanted = Math.min(concurrency, prompt.length)
   return running >= wanted ? [] : [`15: in the end ${running} loads ran at a time, and ${wanted} might have`]
 }
 

@@ -120,7 +120,11 @@ export function nobodyLoadsAloneForNothing({ history, notes, hit, schedule }: Fa
     const closed = [...notes.closing.values()].filter((closing) => closing.at < at && closing.closedAt > asked)
     // A write that is sent twice voids twice.
     const voids = writes.length * (schedule.network.resent > 0 ? 2 : 1)
-    const losses = voids + closed.length + schedule.faults.length
+    // It may have joined the wait for a load that had begun before it asked, whose error was not for it.
+    const older = loads.some(
+      (other) => other.key === key && other.fence !== null && other.at < asked && endOfBelief(history, other) > asked,
+    )
+    const losses = voids + closed.length + schedule.faults.length + (older ? 1 : 0)
     const isLate = at - asked >= within / 2
     return passed || nested || losses >= (isLate ? 2 : 5) ? [] : [`1: ${said(load)} had no lease, for no reason`]
   })
@@ -202,8 +206,8 @@ export function placesAreKept({ history, schedule }: Facts): string[] {
  * 12: while nothing is heard of the store, a load waits for another of its key as long as a command may take, and for a
  * place only where it may queue.
  */
-export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
-  const { maxQueuedLoads, maxConcurrentLoads = 64, commandTimeout } = schedule.options
+export function nobodyQueuesUnasked({ history, notes, sent, schedule }: Facts): string[] {
+  const { maxQueuedLoads, maxConcurrentLoads = 64, commandTimeout, leaseTtl } = schedule.options
   if (schedule.limits !== null || (maxQueuedLoads !== 0 && maxConcurrentLoads < 64)) return []
   const silences = schedule.faults.filter((fault) => fault.what === 'store away' && fault.how !== 'refuse')
   const loads = [...history.loads.values()]
@@ -222,6 +226,12 @@ export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
     // One with a lease may go on for as long as that lasts, and two without one are all that there may be.
     if (others.length > 1 || others.some((other) => other.fence !== null)) return []
     // It may have joined a wait for another process, whose end was not heard in the silence, until that asks again.
+    // That one may have been granted a lease and not have heard of it, so that it loads nothing.
+    const isClaimed = [...sent].some(
+      ([other, all]) =>
+        other !== process &&
+        all.some(({ at: sentAt, command }) => command === 'claim' && sentAt < asked && sentAt > silence.at - leaseTtl),
+    )
     const isAwaited = loads.some(
       (other) =>
         other.key === key &&
@@ -231,8 +241,12 @@ export function nobodyQueuesUnasked({ history, schedule }: Facts): string[] {
         endOfBelief(history, other) > silence.at - late,
     )
     // It may have had to find out itself that the store is away, and have joined a claim that had yet to.
-    const longest = (2 + others.length) * (commandTimeout + late) + (isAwaited ? longestSleep : 0)
-    return at <= asked + longest ? [] : [`12: ${said(load)} had waited since ${asked.toFixed(1)}, for no place`]
+    const longest = (2 + others.length) * (commandTimeout + late) + (isAwaited || isClaimed ? longestSleep : 0)
+    // Who has waited for an answer that turns out not to be shared, such as that of a leader that is too slow, loads then.
+    const unshared = others.filter((other) => isPassed(other, notes)).map((other) => endOfBelief(history, other))
+    return at <= Math.max(asked, ...unshared) + longest
+      ? []
+      : [`12: ${said(load)} had waited since ${asked.toFixed(1)}, for no place`]
   })
 }
 

@@ -1,5 +1,5 @@
 import type { Permits } from '../../src/core/contract/permits.ts'
-import type { Claim, ClaimRequest, Lease, Outcome, Store } from '../../src/core/contract/store.ts'
+import type { Claim, ClaimRequest, Lease, Outcome, Renewed, Store } from '../../src/core/contract/store.ts'
 import { FarStore, type FarCommand } from '../../src/testing/virtual-fleet/far-store.ts'
 import type { Random } from '../../src/testing/virtual-fleet/random.ts'
 import type { Network } from './schedule.ts'
@@ -64,11 +64,11 @@ export class Witness extends FarStore {
     return { ...claim, leave }
   }
 
-  override renew(leases: readonly Lease[]): Promise<boolean>[] {
+  override renew(leases: readonly Lease[]): Promise<Renewed>[] {
     const sentAt = this.#now()
     return super.renew(leases).map(async (answer, index) => {
       const ours = await answer
-      if (ours) this.#confirm(leases[index] as Lease, sentAt)
+      if (ours !== false) this.#confirm(leases[index] as Lease, sentAt)
       return ours
     })
   }

@@ -85,10 +85,10 @@ export interface Store {
   diagnose?(rejection?: unknown): Diagnosis | null
 
   /**
-   * Extends leases by another lease ttl, in as few commands as possible. Resolves with `false` for each lease that is
-   * lost. One result per lease, because leases may live on different servers.
+   * Extends leases by another lease ttl, in as few commands as possible. One result per lease, because leases may live
+   * on different servers.
    */
-  renew(leases: readonly Lease[]): Promise<boolean>[]
+  renew(leases: readonly Lease[]): Promise<Renewed>[]
 
   /**
    * Writes a value and voids any load of the key that is under way.
@@ -252,9 +252,17 @@ export interface ClaimRequest {
   readonly awaited?: string | undefined
   /** A description of the claiming process for operators: up to 256 characters, kept with the lease. */
   readonly holder?: string | undefined
+  /** Whether callers wait that go before others at a source; the holder is told when it renews its lease. */
+  readonly urgent?: boolean | undefined
   /** An opaque string for the waiters, such as a trace context: up to 256 characters, kept with the lease. */
   readonly context?: string | undefined
 }
+
+/**
+ * The result of a renewal. `false`: the lease is lost. `'urgent'`: it is extended, and an urgent claim waits for it; a
+ * store without permits need not say so.
+ */
+export type Renewed = boolean | 'urgent'
 
 /** The result of a claim. `stale` is the value that may be served meanwhile, if there is one. */
 export type Claim =

@@ -41,6 +41,9 @@ export abstract class KeyFlight implements LoadNode {
   currentAsOf: CausalTime = always
   protected readonly parts: FlightParts
   protected readonly trace: FlightTrace | null
+  /** Whether one of its callers goes before refreshes and warm-up at a source, and one of another process does. */
+  #isUrgent = false
+  #isUrgentElsewhere = false
   readonly #moments: Moment[] = []
   #answer: Answer | null = null
   #waitsFor: Set<{ readonly to: LoadNode }> | null = null
@@ -95,11 +98,22 @@ export abstract class KeyFlight implements LoadNode {
     this.abandon(error)
   }
 
-  /** How urgent its load is, and until when it is of use, by the clock. */
-  get need(): { readonly urgency: Urgency; readonly until: number } {
-    const { isLow, deadline } = this.lead
-    if (this.callers === 0) return { urgency: 1, until: Number.POSITIVE_INFINITY }
-    return { urgency: isLow ? 2 : 0, until: deadline }
+  /** How urgent its load is, until when it is of use, by the clock, and whether it may wait. */
+  get need(): { readonly urgency: Urgency; readonly until: number; readonly mayWait: boolean } {
+    const until = this.callers === 0 ? Number.POSITIVE_INFINITY : this.lead.deadline
+    const isUrgent = this.#isUrgentElsewhere || (this.callers > 0 && this.#isUrgent)
+    return { urgency: isUrgent ? 0 : this.callers === 0 ? 1 : 2, until, mayWait: this.mayWait }
+  }
+
+  /** Whether its load may wait for its source. */
+  protected get mayWait(): boolean {
+    return true
+  }
+
+  /** A caller of another process waits for its load, which is then as urgent as for one of this process. */
+  hurry(): void {
+    this.#isUrgentElsewhere = true
+    this.queueing?.hurry()
   }
 
   /** Whether its loader runs. */
@@ -124,6 +138,7 @@ export abstract class KeyFlight implements LoadNode {
     if (this.#answer !== null) return Promise.resolve(this.#answer)
     const { clock, deadlines } = this.parts
     this.callers += size
+    this.#isUrgent ||= !caller.isLow
     this.queueing?.joined(caller)
     const at = Math.ceil(until)
     // Most callers join when they ask.

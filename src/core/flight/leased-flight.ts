@@ -35,8 +35,8 @@ export class LeasedFlight extends KeyFlight {
   /** Why the flight was given up. */
   givenUp: CacheError | null = null
   declare protected readonly trace: FlightTrace
-  /** Called when another process turns out to load. */
-  #onWait: (() => void) | null = null
+  /** Gives its stale value to the caller that waits to lead. */
+  #letGo: (() => void) | null = null
   /** The token of a value that is of no use here, and that of the load that it waits for. */
   #unwanted: string | undefined
   #awaited: string | undefined
@@ -54,15 +54,28 @@ export class LeasedFlight extends KeyFlight {
     this.#unwanted = existing !== null && (existing.value === null || existing.replace) ? existing.token : undefined
   }
 
-  /** As `join`, for a caller that waits to lead, and not for a value: it is late as soon as another process loads. */
+  /**
+   * As `join`, for a caller that waits to lead, and not for a value: it is late as soon as another process loads, or its
+   * source has no room.
+   */
   joinToLead(caller: Caller, until: number): Promise<WaitEnd> {
     const othersLead = new Promise<WaitEnd>((resolve) => {
-      this.#onWait = () => {
+      this.#letGo = () => {
         caller.moment?.leave()
         resolve({ state: 'late' })
       }
     })
     return Promise.race([this.join(caller, until), othersLead])
+  }
+
+  /** There is no room for its load: lets go a caller that waits to lead; returns whether there is one. */
+  letGoOfLead(): boolean {
+    this.#letGo?.()
+    return this.#letGo !== null
+  }
+
+  protected override get mayWait(): boolean {
+    return this.#letGo === null
   }
 
   protected async fly(): Promise<Answer> {
@@ -152,6 +165,7 @@ export class LeasedFlight extends KeyFlight {
       known: this.existing?.token,
       unwanted: this.#unwanted,
       awaited: this.#awaited,
+      urgent: plan.source !== null && this.need.urgency === 0,
       holder,
       context: boundContext(this.trace.context),
     }
@@ -208,7 +222,7 @@ export class LeasedFlight extends KeyFlight {
     this.#awaited = claim.token
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
-    this.#onWait?.()
+    this.#letGo?.()
     this.waitingSince ??= clock.now()
     this.hasStale ||= claim.stale !== null
     const outcome = await awaitOutcome(claim, { asked, clock, loss: this.loss, isWanted: () => this.callers > 0 })

@@ -86,11 +86,13 @@ class LeasedLoad {
   }
 
   #watch(): WatchedLease<Lease> {
-    const { key, loss } = this.#flight
-    return this.#parts.watchdog.watch(this.#lease, this.#granted.claimedAt, (why, blocked) => {
+    const { key, lead, loss } = this.#flight
+    const watch = this.#parts.watchdog.watch(this.#lease, this.#granted.claimedAt, (why, blocked) => {
       this.#stoodStill = blocked
       loss.lose(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
     })
+    if (lead.plan.source !== null) watch.hurry = () => this.#flight.hurry()
+    return watch
   }
 
   /** Holds the lease while its load has to wait; `null` if the load can begin, else as `#outlast`. */
@@ -140,11 +142,15 @@ class LeasedLoad {
 
   /** The load does not begin. */
   async #stayOut(why: CacheError | 'unwanted'): Promise<Answer> {
-    if (why === 'unwanted') {
+    const { key, lead } = this.#flight
+    const isRefused = why !== 'unwanted' && why.code === 'OVERLOADED'
+    const isLeft = isRefused && this.#flight.letGoOfLead()
+    if (isLeft) this.#parts.pacing.rest(key, lead.plan.failureCooldown)
+    if (why === 'unwanted' || isLeft) {
       ignoreRejection(this.#parts.store.release(this.#lease))
       return { state: 'again' }
     }
-    return why.code === 'OVERLOADED' ? await this.#surrender(why) : await this.#loseLease(why)
+    return isRefused ? await this.#surrender(why) : await this.#loseLease(why)
   }
 
   /** Reports that the load begins; returns the value that it will replace. */

@@ -32,6 +32,11 @@ export class Queueing {
     if (holdsAbove(caller.parent, this.#source)) this.stop(null)
   }
 
+  /** A caller of another process waits for the load. */
+  hurry(): void {
+    this.#load.hurry()
+  }
+
   /** Ends the wait. */
   stop(end: CacheError | null): void {
     // Two loaders may bring their permits in one tick.

@@ -177,10 +177,19 @@ export class UnleasedLoads {
 
   #over(flight: KeyFlight): void {
     this.#open.delete(flight)
-    if (!this.#begun.delete(flight)) return
+    if (!this.#begun.delete(flight)) return this.#forget(flight)
     if (!(flight as UnleasedFlight).isLimited) this.#places--
     this.#ended(flight.key, this.#line(flight.key), flight)
     this.#fillPlaces()
+  }
+
+  /** One that was given up must not begin when its turn comes. */
+  #forget(flight: KeyFlight): void {
+    const line = this.#lines.get(flight.key)
+    if (line === undefined || line.next !== flight) return
+    this.#queue.delete(line.next)
+    this.#leaveNext(line)
+    this.#freeKey(flight.key, line)
   }
 
   #refuse(line: Line, flight: UnleasedFlight): void {

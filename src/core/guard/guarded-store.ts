@@ -21,6 +21,7 @@ import type {
   LeaseName,
   NewValue,
   Outcome,
+  Renewed,
   Store,
   StoreUser,
   Wait,
@@ -150,8 +151,8 @@ export class GuardedStore {
     return this.#track(this.#leases.giveBack(lease))
   }
 
-  renew(leases: readonly Lease[]): Promise<boolean>[] {
-    if (this.unavailable) return leases.map(() => this.#commands.call(() => Promise.resolve(false)))
+  renew(leases: readonly Lease[]): Promise<Renewed>[] {
+    if (this.unavailable) return leases.map(() => this.#commands.call(() => Promise.resolve<Renewed>(false)))
     return this.#store.renew(leases).map((answer) => this.#commands.call(() => answer))
   }
 

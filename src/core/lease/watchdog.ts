@@ -3,6 +3,7 @@
  *
  * Reading order: watchdog.ts (renewal, and the moment at which a lease counts as lost), token.ts (the names of leases).
  */
+import type { Renewed } from '../contract/store.ts'
 import { type Clock, type Timer, timers } from '../time/clock.ts'
 
 /** A lease with a ttl. */
@@ -26,6 +27,8 @@ export interface WatchedLease<Lease extends Leased> {
   changes(lease: Lease, sentAt: number): void
   /** The extension that was sent at `sentAt` was confirmed. */
   renewed(lease: Lease, sentAt: number): void
+  /** Called when a renewal says that an urgent claim waits for the lease. */
+  hurry: (() => void) | null
   /** Ends the watch. */
   end(): void
 }
@@ -51,6 +54,7 @@ class Held<Lease extends Leased> implements WatchedLease<Lease> {
   deadline: number
   renewAt: number
   readonly lose: Lose
+  hurry: (() => void) | null = null
   readonly #care: Care<Lease>
   readonly #at: number
   readonly #until: number
@@ -108,7 +112,7 @@ class Held<Lease extends Leased> implements WatchedLease<Lease> {
  *    reply changes nothing. If A was blocked, its next round reports the loss.
  */
 export class Watchdog<Lease extends Leased> {
-  readonly #renew: (leases: readonly Lease[]) => Promise<boolean>[]
+  readonly #renew: (leases: readonly Lease[]) => Promise<Renewed>[]
   readonly #clock: Clock
   readonly #held = new Set<Held<Lease>>()
   readonly #care: Care<Lease> = {
@@ -118,7 +122,7 @@ export class Watchdog<Lease extends Leased> {
   #timer: Timer | null = null
   #wakeAt = Number.POSITIVE_INFINITY
 
-  constructor(renew: (leases: readonly Lease[]) => Promise<boolean>[], clock: Clock) {
+  constructor(renew: (leases: readonly Lease[]) => Promise<Renewed>[], clock: Clock) {
     this.#renew = renew
     this.#clock = clock
   }
@@ -189,7 +193,8 @@ export class Watchdog<Lease extends Leased> {
       const { lease } = held
       renewals[index]?.then(
         (ours) => {
-          if (!ours) return this.#lost(held, 'it expired, was evicted or belongs to somebody else now')
+          if (ours === false) return this.#lost(held, 'it expired, was evicted or belongs to somebody else now')
+          if (ours === 'urgent') held.hurry?.()
           // The ttl has changed since: this reply says nothing about the new lease.
           if (held.lease !== lease) return
           // The reply to a later renewal may have overtaken this one.

@@ -8,6 +8,8 @@ export interface Wanted {
   readonly urgency: Urgency
   /** When the last of its callers has no time left, by the clock; infinite if nobody waits. */
   readonly until: number
+  /** Whether it may wait; else it is refused if it is granted none at once. */
+  readonly mayWait: boolean
 }
 
 /** A load that waits for its permit. */
@@ -20,14 +22,18 @@ export class QueuedLoad {
   /** The loads that share its permit. */
   loads = 1
   isOver = false
+  readonly mayWait: boolean
+  /** Whether a report has asked for its permit. */
+  isReported = false
   readonly #queue: LoadQueue
   readonly #end: (end: Permit | CacheError) => void
 
-  constructor(queue: LoadQueue, { key, urgency, until }: Wanted) {
+  constructor(queue: LoadQueue, { key, urgency, until, mayWait }: Wanted) {
     this.#queue = queue
     this.key = key
     this.urgency = urgency
     this.until = until
+    this.mayWait = mayWait
     let end!: (end: Permit | CacheError) => void
     this.ended = new Promise((resolve) => (end = resolve))
     this.#end = end
@@ -36,6 +42,11 @@ export class QueuedLoad {
   /** A caller waits for it from now on. */
   joined(until: number): void {
     this.until = this.until === Number.POSITIVE_INFINITY ? until : Math.max(this.until, until)
+    this.hurry()
+  }
+
+  /** It goes before those for which nobody waits. */
+  hurry(): void {
     if (this.urgency > 0) this.#queue.promote(this)
   }
 
@@ -68,8 +79,12 @@ export class LoadQueue {
   }
 
   get first(): QueuedLoad | undefined {
-    for (const queued of this.#byUrgency) for (const first of queued) return first
+    for (const first of this.all()) return first
     return undefined
+  }
+
+  *all(): Iterable<QueuedLoad> {
+    for (const queued of this.#byUrgency) yield* queued
   }
 
   /** Those for which callers wait, in their order. */

@@ -71,9 +71,14 @@ export class Source {
       ...options,
       source: name,
       need: () => this.#need,
-      grant: (count) => this.#grant(count),
+      grant: (count) => {
+        const left = this.#grant(count)
+        this.#refuseHasty()
+        return left
+      },
       back: () => this.#whenBack.forEach((run) => run()),
       reported: ({ held, oldest }) => {
+        for (const load of this.#queue.all()) load.isReported = true
         const use = { source: name, held, oldest, queued: this.#queue.length }
         for (const listener of this.#listeners) listener(use)
       },
@@ -215,6 +220,13 @@ export class Source {
     }[why]
     const cause = why === 'failing' ? { cause: this.#lastError } : {}
     return new CacheError('OVERLOADED', message, { key, retryAfter, ...cause })
+  }
+
+  /** Ends the waits of those that may not wait, and have been asked for. */
+  #refuseHasty(): void {
+    for (const load of this.#queue.all()) {
+      if (!load.mayWait && load.isReported) load.end(this.#refused('full', load.key))
+    }
   }
 
   /** Gives permits to the first in the queue; returns how many are left. */

@@ -1,7 +1,7 @@
 import type { Busy, Hold, LockBackend, TakeResult, TakeRequest } from '../../core/contract/lock-backend.ts'
 import { type Diagnosis, ignoreRejection } from '../../core/errors.ts'
 import { tokenLength } from '../../core/lease/token.ts'
-import type { RedisPort } from '../connection/port.ts'
+import { isYes, type RedisPort } from '../connection/port.ts'
 import { Inbox } from '../push/inbox.ts'
 import { lockKey, lockKeys, type LockKeys } from './lock-keys.ts'
 import { renewEach } from '../connection/renewal.ts'
@@ -92,7 +92,7 @@ export class RedisLocks implements LockBackend {
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
     const locks = holds.map(({ name, token, ttl }) => ({ key: lockKey(this.#options.prefix + name), token, ttl }))
-    return renewEach(this.#client, scripts.prolong, locks)
+    return renewEach(this.#client, scripts.prolong, locks).map((renewed) => renewed.then(isYes))
   }
 
   release({ name, token }: Hold): Promise<boolean> {

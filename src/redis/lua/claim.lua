@@ -12,6 +12,7 @@
 --       8 description of the holder, '' if none
 --       9 context for the waiters, '' if none
 --      10 suffix of the channel by which a holder is seen, behind its inbox; '' outside a cluster
+--      11 1 if callers wait that go before others at a source, else ''
 -- Returns  for each {state, now in microseconds, ...} or an error; V is the value with its header, '' if the caller has
 --          it, false if there is none
 --       'fresh',  now, V
@@ -107,6 +108,7 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
+      if ARGV[11] ~= '' then redis.call('HSET', leaseKey, 'urgent', 1) end
       -- The claimer has waited for this load before. Ask the holder, which releases the lease if its load has ended.
       if inbox ~= '' and heldToken == awaited and holderInbox and holderInbox ~= '' then
         redis.pcall('PUBLISH', holderInbox, 'w' .. awaited .. leaseKey)

@@ -1,5 +1,5 @@
 import { systemClock, TickBatch } from '../../core/time/clock.ts'
-import type { Lease } from '../../core/contract/store.ts'
+import type { Lease, Renewed } from '../../core/contract/store.ts'
 import type { Inbox } from '../push/inbox.ts'
 
 interface Held {
@@ -17,11 +17,11 @@ interface Held {
 /** The leases of this process, by token. */
 export class HeldLeases {
   readonly #inbox: Inbox | null
-  readonly #renew: (leases: readonly Lease[]) => Promise<boolean>[]
+  readonly #renew: (leases: readonly Lease[]) => Promise<Renewed>[]
   readonly #held = new Map<string, Held>()
   readonly #unconfirmed = new TickBatch<string>((tokens) => this.#confirmHeld(tokens))
 
-  constructor(inbox: Inbox | null, renew: (leases: readonly Lease[]) => Promise<boolean>[]) {
+  constructor(inbox: Inbox | null, renew: (leases: readonly Lease[]) => Promise<Renewed>[]) {
     this.#inbox = inbox
     this.#renew = renew
   }

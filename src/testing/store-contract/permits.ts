@@ -46,6 +46,20 @@ function users(scene: Scene, usual: Partial<PermitReport> = {}): readonly [User,
 /** The permits of sources. */
 export const permits: readonly ContractTest[] = [
   {
+    title: 'a renewal says whether an urgent claim waits for the lease, and that of the next lease does not',
+    async run(scene) {
+      const key = scene.key()
+      const lease = await scene.lease(scene.a, key)
+      await scene.wait(scene.b, key)
+      assert.deepEqual(await Promise.all(scene.a.renew([lease])), [true])
+      await scene.wait(scene.b, key, { urgent: true })
+      assert.deepEqual(await Promise.all(scene.a.renew([lease])), ['urgent'])
+      assert.equal(await scene.a.release(lease), true)
+      const next = await scene.lease(scene.a, key, { urgent: true })
+      assert.deepEqual(await Promise.all(scene.a.renew([next])), [true])
+    },
+  },
+  {
     title: 'no more permits of a source are granted than it has, and those that are given back are granted again',
     async run(scene) {
       const [one, two, three] = users(scene)

@@ -10,6 +10,7 @@ import type {
   Lease,
   LeaseName,
   NewValue,
+  Renewed,
   Store,
   StoreUser,
   Watch,
@@ -112,10 +113,10 @@ export abstract class FarStore implements Store {
     return this.carry('release', lease.key, () => this.store.release(lease))
   }
 
-  renew(leases: readonly Lease[]): Promise<boolean>[] {
+  renew(leases: readonly Lease[]): Promise<Renewed>[] {
     const keys = leases.map(({ key }) => key).join(' ')
     const answers = this.carry('renew', keys, () => Promise.all(this.store.renew(leases)))
-    return leases.map((_, index) => answers.then((ours) => ours[index] === true))
+    return leases.map((_, index) => answers.then((renewed) => renewed[index] ?? false))
   }
 
   set(key: string, token: string, value: NewValue, within?: number): Promise<void> {

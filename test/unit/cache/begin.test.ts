@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, type Begun, type Cache, type CallOptions, type Lead } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, asked, pending, valued, type Answer } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf, asked, pending, valued, type Answer } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -298,6 +298,24 @@ test.for([
   await clock.advance(400)
   expect(source.runs).toHaveLength(1)
   expect(other).toEqual(pending)
+})
+
+test('a leader of a refresh does not wait for its source: it is given the stale value, and later another leads', async () => {
+  const { a, b, clock } = fleet({ sources: { db: { concurrency: 1 } }, source: 'db', ttl: '1s', grace: '1h' })
+  await a.set('k', 'old')
+  await clock.advance(1_500)
+  const busy = await lead(b, {}, 'busy')
+  const source = new Source<string>()
+  const [answer] = answersOf([a.begin('k')])
+  const waiting = answerOf(a.getOrLoad('k', source.loader, { grace: 0 }))
+  await settled()
+  expect(answer).toMatchObject({ value: { state: 'stale', value: 'old' } })
+  await clock.advance(1_500)
+  expect([waiting, source.runs.length]).toEqual([pending, 0])
+  busy.skip()
+  await clock.advance(500)
+  await source.resolve(0, 'new')
+  expect(waiting).toEqual(valued('new'))
 })
 
 test('a cache that observes has each caller lead, and stores nothing', async () => {

@@ -233,6 +233,43 @@ describe('who goes first', () => {
     await source.resolve(0, 'v')
     expect(source.runs[1]?.context.key).toBe('stale1')
   })
+
+  test('a load that nobody waited for is urgent once a caller of another process waits for it', async () => {
+    const { a, b, c, clock } = limited({ concurrency: 1 }, { leaseTtl: 3_000 })
+    const source = new Source()
+    void answerOf(a.getOrLoad('busy', source.loader, pg))
+    await settled()
+    void answersOf(ask(b, 'low', 3, source, { ...pg, priority: 'low' }))
+    await settled()
+    void answerOf(c.getOrLoad('low1', source.loader, { ...pg, priority: 'low' }))
+    void answerOf(c.getOrLoad('low2', source.loader, pg))
+    void answersOf(ask(a, 'caller', 2, source))
+    await settled()
+    await clock.advance(1_500)
+    for (let ended = 0; ended < 6; ended++) {
+      await source.resolve(ended, 'v')
+      await clock.advance(500)
+    }
+    const order = source.runs.map(({ context }) => context.key)
+    expect(order.slice(-2)).toEqual(['low0', 'low1'])
+    expect(order.slice(1, -2).toSorted()).toEqual(['caller0', 'caller1', 'low2'])
+  })
+
+  test('a load is urgent if the caller that it began for was not, and a later one is', async () => {
+    const { a, b, c, clock } = limited({ concurrency: 1 })
+    const source = new Source()
+    void answerOf(b.getOrLoad('k', source.loader))
+    void answerOf(c.getOrLoad('busy', source.loader, pg))
+    await settled()
+    void answerOf(a.getOrLoad('k', source.loader, { ...pg, priority: 'low' }))
+    void answerOf(c.getOrLoad('low', source.loader, { ...pg, priority: 'low' }))
+    await settled()
+    void answerOf(a.getOrLoad('k', source.loader, pg))
+    void b.close({ timeout: 0 })
+    await clock.advance(1_000)
+    await source.resolve(1, 'v')
+    expect(source.runs.map(({ context }) => context.key)).toEqual(['k', 'busy', 'k'])
+  })
 })
 
 describe('a load that cannot begin in time', () => {
