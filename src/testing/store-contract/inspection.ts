@@ -52,7 +52,10 @@ export const inspection: readonly ContractTest[] = [
     async run(scene) {
       const key = scene.key()
       await scene.load(scene.a, key, value('v', { ttl: 1, grace: 0 }))
-      await scene.until('its ttl ends', async () => (await scene.a.read(key)) === null || undefined).catch(() => null)
+      await scene.until('its ttl ends', async () => {
+        const read = await scene.a.read(key)
+        return read === null || read.freshFor <= 0 || undefined
+      })
       const { entry } = await of(scene.b).look(key)
       if (entry !== null) assert(entry.freshFor <= 0 && entry.staleFor <= 0, 'it has expired')
     },
