@@ -117,10 +117,16 @@ export class MemoryPermits implements Permits {
     return [...users.values()].filter((user) => user.who !== who)
   }
 
-  /** Tells the first waiting users that there is room for them. */
+  /**
+   * Tells the first waiting users that there is room for them: what more urgent ones want is set aside. Else two users
+   * for which there is none would tell each other of it, again and again.
+   */
   #tell(others: readonly User[], free: number, share: number): void {
     const line = others
-      .filter(({ wants, held }) => wants > 0 && held < share)
+      .filter(({ wants, held, urgency }) => {
+        const before = others.filter((each) => each.urgency < urgency)
+        return wants > 0 && held < share && free > sum(before, 'wants')
+      })
       .toSorted((one, other) => one.urgency - other.urgency || one.place - other.place)
     for (const { who } of line.slice(0, Math.max(0, free))) this.#told.get(who)?.()
   }

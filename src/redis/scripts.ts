@@ -467,7 +467,7 @@ return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and
 
 export const permits: Script = {
   name: 'permits',
-  sha1: '57f29d81978936bff470f34b48dedd3184135ddf',
+  sha1: 'd23bf72edb7ad58e969375ec3fd5ae1fc5f26e90',
   lua: `local function witness(suffix)
   if suffix == '' then return '1' end
   local id = redis.pcall('CLUSTER', 'MYID')
@@ -649,10 +649,17 @@ if wants > 0 and isNew then
   end
 end
 local free = room - grant
+local function hasRoom(urgency)
+  local before = 0
+  for _, row in ipairs(others) do
+    if row[URGENCY] < urgency then before = before + row[WANTS] end
+  end
+  return free > before
+end
 if recovering <= now and free > 0 then
   local line = {}
   for _, row in ipairs(others) do
-    if row[WANTS] > 0 and row[HELD] < share then line[#line + 1] = row end
+    if row[WANTS] > 0 and row[HELD] < share and hasRoom(row[URGENCY]) then line[#line + 1] = row end
   end
   table.sort(line, function(one, other)
     if one[URGENCY] ~= other[URGENCY] then return one[URGENCY] < other[URGENCY] end

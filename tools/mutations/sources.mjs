@@ -81,6 +81,14 @@ export const sourceMutations = [
     tests: simulation,
   },
   {
+    name: 'who must leave room to the more urgent is told of it',
+    rule: null,
+    file: 'src/memory/permits.ts',
+    from: "return wants > 0 && held < share && free > sum(before, 'wants')",
+    to: 'return wants > 0 && held < share && before.length >= 0',
+    tests: ['test/contract/memory-store.test.ts'],
+  },
+  {
     name: 'a rate is not counted',
     rule: null,
     file: 'src/redis/lua/permits.lua',

@@ -217,12 +217,20 @@ if wants > 0 and isNew then
     if row[HELD] > share then tell(row) end
   end
 end
--- Tell the first waiting users that there is room for them.
+-- Tell the first waiting users that there is room for them: what more urgent ones want is set aside. Else two users for
+-- which there is none would tell each other of it, again and again.
 local free = room - grant
+local function hasRoom(urgency)
+  local before = 0
+  for _, row in ipairs(others) do
+    if row[URGENCY] < urgency then before = before + row[WANTS] end
+  end
+  return free > before
+end
 if recovering <= now and free > 0 then
   local line = {}
   for _, row in ipairs(others) do
-    if row[WANTS] > 0 and row[HELD] < share then line[#line + 1] = row end
+    if row[WANTS] > 0 and row[HELD] < share and hasRoom(row[URGENCY]) then line[#line + 1] = row end
   end
   table.sort(line, function(one, other)
     if one[URGENCY] ~= other[URGENCY] then return one[URGENCY] < other[URGENCY] end

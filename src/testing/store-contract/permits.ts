@@ -98,6 +98,19 @@ export const permits: readonly ContractTest[] = [
     },
   },
   {
+    title: 'the less urgent are not told of room that is set aside for the more urgent',
+    async run(scene) {
+      const [one, two, three] = users(scene)
+      await one.report({ wants: 3 })
+      await two.report({ wants: 3, urgency: 0 })
+      await three.report({ wants: 1, urgency: 1 })
+      const { pushed } = await one.report({ held: 0 })
+      if (pushed) await scene.until('the more urgent is told', async () => two.told > 0 || undefined)
+      assert.equal(three.told, 0)
+      assert.equal(await three.granted({ wants: 1, urgency: 1 }), 0)
+    },
+  },
+  {
     title: 'among those that wait none is granted more than its share, and who holds more is told',
     async run(scene) {
       const [one, two] = users(scene, { concurrency: 4 })
