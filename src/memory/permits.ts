@@ -123,12 +123,17 @@ export class MemoryPermits implements Permits {
    */
   #tell(others: readonly User[], free: number, share: number): void {
     const line = others
-      .filter(({ wants, held, urgency }) => {
-        const before = others.filter((each) => each.urgency < urgency)
-        return wants > 0 && held < share && free > sum(before, 'wants')
-      })
+      .filter(({ wants }) => wants > 0)
       .toSorted((one, other) => one.urgency - other.urgency || one.place - other.place)
-    for (const { who } of line.slice(0, Math.max(0, free))) this.#told.get(who)?.()
+    let [told, before, urgency, alike] = [0, 0, 0, 0]
+    for (const user of line) {
+      if (user.urgency > urgency) [before, urgency, alike] = [before + alike, user.urgency, 0]
+      if (told >= free || before >= free) return
+      alike += user.wants
+      if (user.held >= share) continue
+      this.#told.get(user.who)?.()
+      told++
+    }
   }
 }
 

@@ -84,8 +84,8 @@ export const sourceMutations = [
     name: 'who must leave room to the more urgent is told of it',
     rule: null,
     file: 'src/memory/permits.ts',
-    from: "return wants > 0 && held < share && free > sum(before, 'wants')",
-    to: 'return wants > 0 && held < share && before.length >= 0',
+    from: 'if (told >= free || before >= free) return',
+    to: 'if (told >= free) return',
     tests: ['test/contract/memory-store.test.ts'],
   },
   {

@@ -220,23 +220,25 @@ end
 -- Tell the first waiting users that there is room for them: what more urgent ones want is set aside. Else two users for
 -- which there is none would tell each other of it, again and again.
 local free = room - grant
-local function hasRoom(urgency)
-  local before = 0
-  for _, row in ipairs(others) do
-    if row[URGENCY] < urgency then before = before + row[WANTS] end
-  end
-  return free > before
-end
 if recovering <= now and free > 0 then
   local line = {}
   for _, row in ipairs(others) do
-    if row[WANTS] > 0 and row[HELD] < share and hasRoom(row[URGENCY]) then line[#line + 1] = row end
+    if row[WANTS] > 0 then line[#line + 1] = row end
   end
   table.sort(line, function(one, other)
     if one[URGENCY] ~= other[URGENCY] then return one[URGENCY] < other[URGENCY] end
     if one[SINCE] ~= other[SINCE] then return one[SINCE] < other[SINCE] end
     return one.who < other.who
   end)
-  for index = 1, math.min(free, #line) do tell(line[index]) end
+  local told, before, urgency, alike = 0, 0, 0, 0
+  for _, row in ipairs(line) do
+    if row[URGENCY] > urgency then before, urgency, alike = before + alike, row[URGENCY], 0 end
+    if told >= free or before >= free then break end
+    alike = alike + row[WANTS]
+    if row[HELD] < share then
+      tell(row)
+      told = told + 1
+    end
+  end
 end
 return {grant, holds, #others + 1, waiting, permits, again, inbox ~= '' and 1 or 0, most}
