@@ -145,5 +145,10 @@ describe('where time is not judged', () => {
     expect(wrong(both)).toEqual([expect.stringMatching(/^1: load 1 .* and load 2 .* both had the lease/)])
     expect(wrong(both, [{ from: 500, to: 600 }])).toEqual([])
     expect(wrong(both, [{ from: 5_500, to: 6_000 }])).toHaveLength(1)
+    // A load that waits for its source has its lease long before it begins.
+    const queued = both.map((each) => (each.what === 'load' && each.fence === '1' ? { ...each, call: 'at 0' } : each))
+    const asked = [call(0), answer(5_000, { value: { key: 'k', by: '1' } })]
+    const later = [...asked, ...queued].map((each) => (each.what === 'load' ? { ...each, at: each.at + 700 } : each))
+    expect(wrong(later, [{ from: 500, to: 600 }])).toEqual([])
   })
 })

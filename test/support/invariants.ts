@@ -116,7 +116,8 @@ export function oneLoad(
     const ends = new Map(leased.map((load) => [load, endOfBelief(history, load)]))
     for (const [index, first] of leased.entries()) {
       const end = ends.get(first) as number
-      if (takenAway.some(({ from, to }) => first.at <= to && from <= end)) continue
+      // Its lease is older than the load, which may have waited for its source.
+      if (takenAway.some(({ from, to }) => first.asked <= to && from <= end)) continue
       for (const second of leased.slice(index + 1)) {
         if (second.at >= end) break
         const until = Math.min(end, ends.get(second) as number)
