@@ -64,8 +64,8 @@ export const mutations = [
     name: 'a second call of a leader counts',
     rule: null,
     file: 'src/core/cache/begin.ts',
-    from: 'async fail(error: unknown): Promise<void> {\n    if (this.#refusal !== null) return',
-    to: 'async fail(error: unknown): Promise<void> {\n    if (this.#refusal === null) await this.#outcome\n    this.#tell("over")',
+    from: 'if (this.#refusal !== null) {',
+    to: "if (this.#refusal === 'voided') {",
     tests: ['test/unit/cache/begin.test.ts'],
   },
   {

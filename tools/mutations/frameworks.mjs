@@ -8,8 +8,8 @@ export const adapterMutations = [
     name: 'the interceptor of Nest stores an answer for a request on which a guard has put a user',
     rule: 3,
     file: 'src/nest/answer.ts',
-    from: 'const personal = put ?? field',
-    to: 'const personal = field ?? (put && undefined)',
+    from: 'const personal = property ?? field',
+    to: 'const personal = field ?? (property && undefined)',
     tests: ['test/unit/nest'],
   },
   {

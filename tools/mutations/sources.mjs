@@ -68,8 +68,8 @@ export const sourceMutations = [
     name: 'a leader of a refresh waits for its source',
     rule: null,
     file: 'src/core/flight/leased-flight.ts',
-    from: 'return this.#letGo === null\n',
-    to: 'return true\n',
+    from: 'this.mayWait = false',
+    to: '',
     tests: ['test/unit/cache/begin.test.ts'],
   },
   {

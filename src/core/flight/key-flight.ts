@@ -44,6 +44,8 @@ export abstract class KeyFlight implements LoadNode {
   /** Whether one of its callers goes before refreshes and warm-up at a source, and one of another process does. */
   #isUrgent = false
   #isUrgentElsewhere = false
+  /** Whether its load may wait for its source. */
+  protected mayWait = true
   readonly #moments: Moment[] = []
   #answer: Answer | null = null
   #waitsFor: Set<{ readonly to: LoadNode }> | null = null
@@ -103,11 +105,6 @@ export abstract class KeyFlight implements LoadNode {
     const until = this.callers === 0 ? Number.POSITIVE_INFINITY : this.lead.deadline
     const isUrgent = this.#isUrgentElsewhere || (this.callers > 0 && this.#isUrgent)
     return { urgency: isUrgent ? 0 : this.callers === 0 ? 1 : 2, until, mayWait: this.mayWait }
-  }
-
-  /** Whether its load may wait for its source. */
-  protected get mayWait(): boolean {
-    return true
   }
 
   /** A caller of another process waits for its load, which is then as urgent as for one of this process. */

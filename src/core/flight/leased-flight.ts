@@ -59,6 +59,7 @@ export class LeasedFlight extends KeyFlight {
    * source has no room.
    */
   joinToLead(caller: Caller, until: number): Promise<WaitEnd> {
+    this.mayWait = false
     const othersLead = new Promise<WaitEnd>((resolve) => {
       this.#letGo = () => {
         caller.moment?.leave()
@@ -72,10 +73,6 @@ export class LeasedFlight extends KeyFlight {
   letGoOfLead(): boolean {
     this.#letGo?.()
     return this.#letGo !== null
-  }
-
-  protected override get mayWait(): boolean {
-    return this.#letGo === null
   }
 
   protected async fly(): Promise<Answer> {

@@ -2,7 +2,7 @@ import { CacheError, ignoreRejection, quoted } from '../errors.ts'
 import { decodeEntry, encodeValue, type Stale } from '../codec/payload.ts'
 import type { Entry, Lease } from '../contract/store.ts'
 import { applyJitter, unstoredFacts } from '../entry/freshness.ts'
-import type { WatchedLease } from '../lease/watchdog.ts'
+import { always as everyThird, type Lose, type WatchedLease } from '../lease/watchdog.ts'
 import type { FlightTrace } from '../observe/tracing.ts'
 import { Permit } from '../source/permit.ts'
 import { drawRandom, type CausalTime } from '../time/clock.ts'
@@ -87,12 +87,12 @@ class LeasedLoad {
 
   #watch(): WatchedLease<Lease> {
     const { key, lead, loss } = this.#flight
-    const watch = this.#parts.watchdog.watch(this.#lease, this.#granted.claimedAt, (why, blocked) => {
+    const lose: Lose = (why, blocked) => {
       this.#stoodStill = blocked
       loss.lose(new CacheError('LEASE_LOST', `The lease for loading ${quoted(key)} was lost: ${why}`, { key }))
-    })
-    if (lead.plan.source !== null) watch.hurry = () => this.#flight.hurry()
-    return watch
+    }
+    const renewal = lead.plan.source === null ? everyThird : { ...everyThird, hurry: () => this.#flight.hurry() }
+    return this.#parts.watchdog.watch(this.#lease, this.#granted.claimedAt, lose, renewal)
   }
 
   /** Holds the lease while its load has to wait; `null` if the load can begin, else as `#outlast`. */
@@ -142,15 +142,15 @@ class LeasedLoad {
 
   /** The load does not begin. */
   async #stayOut(why: CacheError | 'unwanted'): Promise<Answer> {
-    const { key, lead } = this.#flight
-    const isRefused = why !== 'unwanted' && why.code === 'OVERLOADED'
-    const isLeft = isRefused && this.#flight.letGoOfLead()
-    if (isLeft) this.#parts.pacing.rest(key, lead.plan.failureCooldown)
-    if (why === 'unwanted' || isLeft) {
-      ignoreRejection(this.#parts.store.release(this.#lease))
-      return { state: 'again' }
+    if (why !== 'unwanted') {
+      if (why.code !== 'OVERLOADED') return await this.#loseLease(why)
+      if (!this.#flight.letGoOfLead()) return await this.#surrender(why)
+      // Its caller has the stale value. The next one would only ask the source again.
+      const { key, lead } = this.#flight
+      this.#parts.pacing.rest(key, lead.plan.failureCooldown)
     }
-    return isRefused ? await this.#surrender(why) : await this.#loseLease(why)
+    ignoreRejection(this.#parts.store.release(this.#lease))
+    return { state: 'again' }
   }
 
   /** Reports that the load begins; returns the value that it will replace. */

@@ -17,6 +17,8 @@ export interface Leased {
 export interface Renewal {
   readonly at: number
   readonly maxHold: number
+  /** Called when a renewal says that an urgent claim waits for the lease. */
+  readonly hurry?: (() => void) | undefined
 }
 
 /** A lease in the care of a watchdog. */
@@ -27,8 +29,6 @@ export interface WatchedLease<Lease extends Leased> {
   changes(lease: Lease, sentAt: number): void
   /** The extension that was sent at `sentAt` was confirmed. */
   renewed(lease: Lease, sentAt: number): void
-  /** Called when a renewal says that an urgent claim waits for the lease. */
-  hurry: (() => void) | null
   /** Ends the watch. */
   end(): void
 }
@@ -54,14 +54,15 @@ class Held<Lease extends Leased> implements WatchedLease<Lease> {
   deadline: number
   renewAt: number
   readonly lose: Lose
-  hurry: (() => void) | null = null
+  readonly hurry: Renewal['hurry']
   readonly #care: Care<Lease>
   readonly #at: number
   readonly #until: number
 
-  constructor(care: Care<Lease>, lease: Lease, askedAt: number, { lose, at, maxHold }: Renewal & Losing) {
+  constructor(care: Care<Lease>, lease: Lease, askedAt: number, { lose, at, maxHold, hurry }: Renewal & Losing) {
     this.lease = lease
     this.lose = lose
+    this.hurry = hurry
     this.#care = care
     this.#at = at
     this.#until = askedAt + maxHold

@@ -22,18 +22,14 @@ export class QueuedLoad {
   /** The loads that share its permit. */
   loads = 1
   isOver = false
-  readonly mayWait: boolean
-  /** Whether a report has asked for its permit. */
-  isReported = false
   readonly #queue: LoadQueue
   readonly #end: (end: Permit | CacheError) => void
 
-  constructor(queue: LoadQueue, { key, urgency, until, mayWait }: Wanted) {
+  constructor(queue: LoadQueue, { key, urgency, until }: Wanted) {
     this.#queue = queue
     this.key = key
     this.urgency = urgency
     this.until = until
-    this.mayWait = mayWait
     let end!: (end: Permit | CacheError) => void
     this.ended = new Promise((resolve) => (end = resolve))
     this.#end = end
@@ -79,12 +75,8 @@ export class LoadQueue {
   }
 
   get first(): QueuedLoad | undefined {
-    for (const first of this.all()) return first
+    for (const queued of this.#byUrgency) for (const first of queued) return first
     return undefined
-  }
-
-  *all(): Iterable<QueuedLoad> {
-    for (const queued of this.#byUrgency) yield* queued
   }
 
   /** Those for which callers wait, in their order. */

@@ -38,6 +38,9 @@ export class Source {
   readonly #throttle: Throttle
   readonly #adaptive: AdaptiveLimit | null
   readonly #running = new Set<Permit>()
+  /** The loads that may not wait, and for how many of them the report under way asks. */
+  readonly #hasty: QueuedLoad[] = []
+  #askedHasty = 0
   /** The load in the queue with which others of its call for many keys may share a permit. */
   readonly #batches = new WeakMap<object, QueuedLoad>()
   readonly #permits: FleetPermits
@@ -78,7 +81,7 @@ export class Source {
       },
       back: () => this.#whenBack.forEach((run) => run()),
       reported: ({ held, oldest }) => {
-        for (const load of this.#queue.all()) load.isReported = true
+        this.#askedHasty = this.#hasty.length
         const use = { source: name, held, oldest, queued: this.#queue.length }
         for (const listener of this.#listeners) listener(use)
       },
@@ -137,6 +140,7 @@ export class Source {
     if (now + this.#waitOf(this.#queue.before(urgency), urgency) > wanted.until) return this.#refused('late', key)
     const load = new QueuedLoad(this.#queue, wanted)
     this.#queue.add(load)
+    if (!wanted.mayWait) this.#hasty.push(load)
     if (batch !== null) this.#batches.set(batch, load)
     this.#judging ??= this.#clock.after(judgeEvery, this.#judge, 'background')
     this.#permits.changed()
@@ -222,11 +226,12 @@ export class Source {
     return new CacheError('OVERLOADED', message, { key, retryAfter, ...cause })
   }
 
-  /** Ends the waits of those that may not wait, and have been asked for. */
+  /** Ends the waits of those that may not wait, and were asked for in vain. */
   #refuseHasty(): void {
-    for (const load of this.#queue.all()) {
-      if (!load.mayWait && load.isReported) load.end(this.#refused('full', load.key))
+    for (const load of this.#hasty.splice(0, this.#askedHasty)) {
+      if (!load.isOver) load.end(this.#refused('full', load.key))
     }
+    this.#askedHasty = 0
   }
 
   /** Gives permits to the first in the queue; returns how many are left. */
