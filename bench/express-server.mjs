@@ -2,8 +2,8 @@
  * What an Express app answers a second, with Express 5 and 4: with whole responses cached in the app, by herdless and by
  * apicache, before it, and not at all; and what bare node:http does. Each answer is `res.json` of 2 kB over connections that
  * are kept alive. Each server is a process of its own, and rounds are interleaved; ratios are to `app.listen` of the same
- * Express, above 1 where a way is faster. Who asks needs a processor too: where that is busy, the processor time of an answer
- * is the fairer figure.
+ * Express, above 1 where a way is faster. The load generator needs a processor too: where that is
+ * busy, the processor time of an answer is the fairer figure.
  *
  * node bench/express-server.mjs [--rounds 7] [--seconds 2] [--connections 20]
  */

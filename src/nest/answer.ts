@@ -49,7 +49,8 @@ export const metadata = {
   user: 'herdless:cache_for',
 } as const
 
-const sent = '__sse__'
+/** The metadata of Nest on handlers of server-sent events. */
+const serverSent = '__sse__'
 
 /** Makes the key of the answers to a request of its execution context; without one they are not stored. */
 export type KeyOfContext = (context: Context) => string | undefined | Promise<string | undefined>
@@ -61,7 +62,7 @@ export async function answer(
   next: Handling,
   trackBy: KeyOfContext = keyOf,
 ): Promise<unknown> {
-  if (context.getType() !== 'http' || Reflect.getMetadata(sent, context.getHandler())) return next.handle()
+  if (context.getType() !== 'http' || Reflect.getMetadata(serverSent, context.getHandler())) return next.handle()
   const [request, response] = [context.switchToHttp().getRequest(), context.switchToHttp().getResponse()] as [
     NestRequest,
     NestResponse,
@@ -155,9 +156,9 @@ async function ownKeyOf(
     return user === undefined || user === null ? { personal: 'CacheFor' } : `${key} for ${JSON.stringify(user)}`
   }
   const isOwn = 'raw' in request ? own.fastifyRequest : own.expressRequest
-  const [put] = new EarlierProperties([]).names([{ name: 'request', object: request, isOwn, kind: 'request' }])
+  const [property] = new EarlierProperties([]).names([{ name: 'request', object: request, isOwn, kind: 'request' }])
   const field = ['authorization', 'cookie'].find((name) => request.headers[name] !== undefined)
-  const personal = put ?? field
+  const personal = property ?? field
   return personal === undefined ? key : { personal }
 }
 

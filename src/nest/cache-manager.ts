@@ -18,7 +18,10 @@ export interface ManagerWrapOptions<T> {
   readonly raw?: boolean | undefined
 }
 
-/** A cache in the shape of that of cache-manager 6 and 7; times are milliseconds. A store that is away has no values. */
+/**
+ * A cache in the shape of that of cache-manager 6 and 7; times are milliseconds. While its store is away, it finds no
+ * values, `wrap` loads, and changes reject with `CacheError` STORE_UNAVAILABLE.
+ */
 export class CacheManager {
   readonly #cache: Cache
 
@@ -31,6 +34,7 @@ export class CacheManager {
     return (await this.mget<T>([key]))[0]
   }
 
+  /** The values of several keys, in their order, as `get` finds them. */
   async mget<T>(keys: readonly string[]): Promise<(T | undefined)[]> {
     const found = await this.#cache.peekMany<T>(keys)
     return found.map((each) => ('state' in each && each.state === 'fresh' ? each.value : undefined))
@@ -42,25 +46,34 @@ export class CacheManager {
     return found !== undefined && 'state' in found && found.state === 'fresh' ? Date.now() + found.ttl : undefined
   }
 
+  /**
+   * Stores a value, for all processes.
+   * @param ttl in milliseconds; 0 for ever. Default: the `ttl` of the cache
+   * @returns the value
+   */
   async set<T>(key: string, value: T, ttl?: number): Promise<T> {
     await this.#cache.set(key, value, lifeOf(ttl))
     return value
   }
 
+  /** Stores several values, each as `set` does; resolves with the list. */
   async mset<T>(list: { key: string; value: T; ttl?: number }[]): Promise<typeof list> {
     await Promise.all(list.map(({ key, value, ttl }) => this.set(key, value, ttl)))
     return list
   }
 
+  /** Invalidates a key, for all processes. */
   async del(key: string): Promise<true> {
     return this.mdel([key])
   }
 
+  /** Invalidates several keys. */
   async mdel(keys: readonly string[]): Promise<true> {
     await this.#cache.invalidate(keys)
     return true
   }
 
+  /** Invalidates all values of the cache. */
   async clear(): Promise<true> {
     await this.#cache.clear()
     return true

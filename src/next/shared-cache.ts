@@ -115,7 +115,7 @@ export class SharedCache {
     const begun = await this.#cache.begin<Rendered>(storedKey(key, ''), reading)
     if (begun.state !== 'lead') return
     const updates = await this.#cache.peekMany((options.tags ?? []).map(updateKey))
-    // Ages are whole milliseconds.
+    // The age of an update is known to the millisecond only.
     const took = rendered.took + performance.now() - calledAt + 1
     if (updates.some((update) => update instanceof Error || ('age' in update && update.age <= took))) begun.skip()
     else await begun.fill(rendered, options)

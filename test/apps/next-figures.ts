@@ -28,7 +28,7 @@ const words: Record<keyof Figures, string> = {
   tag: 'renders after `revalidateTag(tag, { expire: 0 })`',
   softTag: "renders after `revalidateTag(tag, 'max')`",
   killed: 'renders of a page whose first renderer is killed',
-  overtaken: 'what is shown of a page whose tag was revalidated during its rendering',
+  overtaken: 'the page that is shown after its tag was revalidated during its rendering',
   failed: 'requests without a page, in all cases above',
   frozen: 'renders of a page while Redis is frozen',
   failedFrozen: 'requests without a page for a minute then, of 30',

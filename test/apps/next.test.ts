@@ -65,6 +65,7 @@ describe.each(builds)('three processes of Next $major, $mode', (of) => {
     for (const promise of ['cold', 'stale', 'invalidated'] as const) keeps(doorOf(of), promise)
   }, 120_000)
 
+  // The form is a page of `use cache`: `updateTag` is made for it.
   test.runIf(of.mode === 'use-cache')(
     'show what was changed by an action at once, to the one who did it and to all',
     async () => {

@@ -205,8 +205,8 @@ interface Outcome extends Purged {
 function said({ by, how, dryRun, known, count }: Outcome): string {
   const isNothing = count?.values === 0 && count.isComplete && by !== 'key'
   if (!known || isNothing) return painted('yellow', nothingKnown[by])
-  const verb = how === 'hard' ? 'void' : 'expire'
-  const done = dryRun ? `would ${verb}` : `${verb}${how === 'hard' ? 'ed' : 'd'}`
+  const [verb, past] = how === 'hard' ? ['void', 'voided'] : ['expire', 'expired']
+  const done = dryRun ? `would ${verb}` : past
   if (count === null || count.values === 0) return dryRun ? `${done} what there is` : done
   return `${done} ${count.isComplete ? '' : 'at least '}${many(count.values, 'value')}`
 }
