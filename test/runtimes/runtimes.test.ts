@@ -17,9 +17,11 @@ async function outcomes(program: string, command: string, ...args: string[]): Pr
 
 let onNode: unknown
 let responses: unknown
+let contracts: { readonly passed: readonly string[]; readonly failed: object }
 
 beforeAll(async () => {
   await unpackInto(folder)
+  contracts = (await outcomes('contracts.mjs', process.execPath)) as typeof contracts
   onNode = await outcomes('smoke.mjs', process.execPath)
   responses = await outcomes('responses.mjs', process.execPath)
 })
@@ -44,6 +46,13 @@ test('the smoke says what is expected', () => {
   })
   const unanswered = 'STORE_UNAVAILABLE, timeout'
   expect(onNode).toEqual({ unanswered, memory: cache, memoryLock: lock, ...on('ioredis'), ...on('node-redis') })
+})
+
+test('the contracts of stores and locks hold', () => {
+  expect(contracts.failed).toEqual({})
+  for (const kind of ['memory', 'ioredis', 'node-redis', 'lock, ioredis', 'lock, node-redis']) {
+    expect(contracts.passed.some((name) => name.startsWith(kind))).toBe(true)
+  }
 })
 
 test('responses are what is expected', () => {
@@ -86,7 +95,8 @@ test('responses are what is expected', () => {
 test.each([
   ['Bun', 'bun', []],
   ['Deno', 'deno', ['run', '--allow-all']],
-])('on %s the core and responses say the same as on Node.js', async (_, command, args) => {
+])('on %s the core, responses and contracts say the same as on Node.js', async (_, command, args) => {
   expect(await outcomes('smoke.mjs', join(bin, command), ...args)).toEqual(onNode)
   expect(await outcomes('responses.mjs', join(bin, command), ...args)).toEqual(responses)
+  expect(await outcomes('contracts.mjs', join(bin, command), ...args)).toEqual(contracts)
 })
