@@ -192,6 +192,18 @@ test('in a cluster, every master reports', async () => {
     for (const key of keys) await copied(cache, key)
     for (const key of keys) await (await cluster.masterOf(keyOf(key))).client.del(keyOf(key))
     for (const key of keys) expect(await valueAfter(cache, key)).toBe('loaded')
+    // The list of those who have copies tells of its own loss. The other masters have nothing but values.
+    const list = await cluster.masterOf(keyOf(''))
+    for (let index = 0, flushed = new Set([list]); flushed.size < cluster.masters.length; index++) {
+      const key = `k${index}`
+      const master = await cluster.masterOf(keyOf(key))
+      if (flushed.has(master)) continue
+      await cache.set(key, 'old')
+      await copied(cache, key)
+      await master.client.flushall()
+      expect(await valueAfter(cache, key)).toBe('loaded')
+      flushed.add(master)
+    }
     await cache.close()
   }
   for (const { client } of opened.splice(0)) disconnect(client)
