@@ -343,6 +343,8 @@ export class Callers {
     const { key, state, askedAtMs } = caller
     if (state === 'over') return
     caller.state = 'over'
+    // A call for many keys keeps its callers until the last is answered, and would keep all of their flights.
+    caller.moment = null
     const { events, clock } = this.#parts
     if (state === 'missed' && events.heard('answer')) events.emit('answer', { key, duration: clock.now() - askedAtMs })
     this.#open--

@@ -75,12 +75,8 @@ export class LeasedFlight extends KeyFlight {
     return this.#letGo !== null
   }
 
-  protected async fly(): Promise<Answer> {
-    try {
-      return await this.#claim()
-    } catch (error) {
-      return { state: 'away', error: error as CacheError }
-    }
+  protected fly(): Promise<Answer> {
+    return this.#claim().catch((error: CacheError) => ({ state: 'away', error }))
   }
 
   protected abandon(error: CacheError): void {
@@ -106,7 +102,12 @@ export class LeasedFlight extends KeyFlight {
       }
       const currentAsOf = causalNow()
       const claimedAt = clock.now()
-      const claim = await this.#sendClaim()
+      let claim: Claim
+      try {
+        claim = await this.#sendClaim()
+      } finally {
+        claims.release()
+      }
       switch (claim.state) {
         case 'lease':
           return this.#load(claim, claimedAt)
@@ -152,10 +153,10 @@ export class LeasedFlight extends KeyFlight {
     return voided === mostVoided || this.parts.clock.now() >= askedAtMs + plan.waitTimeout / 2
   }
 
-  async #sendClaim(): Promise<Claim> {
-    const { store, keyspace, holder, claims } = this.parts
+  #sendClaim(): Promise<Claim> {
+    const { store, keyspace, holder } = this.parts
     const { plan } = this.lead
-    const request = {
+    return store.claim({
       key: keyspace.keyOf(this.key, plan.version),
       token: store.newToken(),
       leaseTtl: plan.leaseTtl,
@@ -165,12 +166,7 @@ export class LeasedFlight extends KeyFlight {
       urgent: plan.source !== null && this.need.urgency === 0,
       holder,
       context: boundContext(this.trace.context),
-    }
-    try {
-      return await store.claim(request)
-    } finally {
-      claims.release()
-    }
+    })
   }
 
   /** Loads under the lease, unless it may have run out on its way here: another process may load already. */

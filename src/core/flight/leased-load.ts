@@ -200,38 +200,41 @@ class LeasedLoad {
    * If the callers were answered in step 4, the caller of step 3 would get a value that is older than the invalidation,
    * although it asked after the invalidation.
    */
-  async #fill(result: LoadResult & { state: 'value' }, beganAt: CausalTime): Promise<Answer> {
-    const { store, codec, events, keyspace, clock, causalNow, unstored } = this.#parts
+  #fill(result: LoadResult & { state: 'value' }, beganAt: CausalTime): Promise<Answer> {
+    const { store, codec, events, keyspace, clock, pacing, unstored } = this.#parts
     const { key, lead } = this.#flight
     const { plan } = lead
     const { value, grace, loadTime, validators } = result
-    const { token } = this.#lease
-    const endedAt = causalNow()
+    const endedAt = this.#parts.causalNow()
     const payload = encodeValue(value, key, plan.maxValueSize, codec)
     if (payload instanceof CacheError) {
       return plan.unstorable === 'throw'
-        ? await this.#fail({ error: payload, cooldown: plan.failureCooldown, tags: result.tags }, beganAt)
-        : await this.#handOut(result, payload, { beganAt, endedAt })
+        ? this.#fail({ error: payload, cooldown: plan.failureCooldown, tags: result.tags }, beganAt)
+        : this.#handOut(result, payload, { beganAt, endedAt })
     }
     const tags = keyspace.tagsOf(key, result.tags, plan.version)
     const ttl = applyJitter(result.ttl, plan.jitter, drawRandom(clock))
     const { inlineLimit } = plan
-    try {
-      const filled = await store.fill(this.#lease, { payload, ttl, grace, loadTime, inlineLimit, tags, validators })
-      if (!filled) {
-        events.emit('refused', { key })
-        return this.#voided()
-      }
-      events.emit('fill', { key, bytes: payload.byteLength, loadTime })
-      this.#parts.pacing.endStreak(key)
-      const facts = { state: 'loaded', age: 0, ttl, tags } as const
-      return { state: 'value', value, currentAsOf: endedAt, freshUntil: always, token, facts }
-    } catch (error) {
-      unstored.add(key, clock.now() - loadTime, payload)
-      if (plan.onStoreFailure === 'throw') return { state: 'away', error: error as CacheError }
-      // Without the store's acceptance, the value is current only as of the beginning of the load.
-      return { state: 'value', value, currentAsOf: beganAt, freshUntil: always, token, facts: unstoredFacts }
-    }
+    const { token } = this.#lease
+    const filling = store.fill(this.#lease, { payload, ttl, grace, loadTime, inlineLimit, tags, validators })
+    return filling.then(
+      (filled) => {
+        if (!filled) {
+          events.emit('refused', { key })
+          return this.#voided()
+        }
+        events.emit('fill', { key, bytes: payload.byteLength, loadTime })
+        pacing.endStreak(key)
+        const facts = { state: 'loaded', age: 0, ttl, tags } as const
+        return { state: 'value', value, currentAsOf: endedAt, freshUntil: always, token, facts }
+      },
+      (error: CacheError) => {
+        unstored.add(key, clock.now() - loadTime, payload)
+        if (plan.onStoreFailure === 'throw') return { state: 'away', error }
+        // Without the store's acceptance, the value is current only as of the beginning of the load.
+        return { state: 'value', value, currentAsOf: beganAt, freshUntil: always, token, facts: unstoredFacts }
+      },
+    )
   }
 
   /**
