@@ -9,17 +9,17 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: 'eed6b87c88d5456e4effc6221e126c2cbbb0f387',
-  lua: `local function eachKey(work)
+  sha1: '3884c2edb21d2b0c2856d6335aadc523b56d96c8',
+  lua: `local function eachKey(work, keys, args)
   local many = tonumber(ARGV[1])
-  local keys, args = #KEYS / many, (#ARGV - 1) / many
+  local firstKey, firstArg = #KEYS - many * keys, #ARGV - many * args
   local replies = {}
   local bad = 0
   for each = 0, many - 1 do
     local good, reply = pcall(
       work,
-      {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
-      {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
+      {unpack(KEYS, firstKey + each * keys + 1, firstKey + (each + 1) * keys)},
+      {unpack(ARGV, firstArg + each * args + 1, firstArg + (each + 1) * args)}
     )
     if not good then reply = {err = type(reply) == 'table' and reply.err or tostring(reply)} end
     if reply.err then bad = bad + 1 end
@@ -47,15 +47,18 @@ local now = math.floor(micros / 1000)
 local function isRefused(reply)
   return type(reply) == 'table' and reply.err and not string.find(reply.err, 'WRONGTYPE', 1, true)
 end
+local inbox, goneAfter, holder, suffix = unpack(ARGV, 2, 5)
+local epochKey = #KEYS % 2 == 1 and KEYS[1]
 local function claim(KEYS, ARGV)
   local valueKey, leaseKey = KEYS[1], KEYS[2]
-  local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
-  local goneAfter, suffix = ARGV[7], ARGV[10]
+  local token, leaseTtl = ARGV[1], ARGV[2]
+  local about = ARGV[3] == '' and {} or cjson.decode(ARGV[3])
+  local unwanted = about.unwanted or ''
   local function epoch()
-    local found = KEYS[3] and redis.pcall('GET', KEYS[3])
+    local found = epochKey and redis.pcall('GET', epochKey)
     if found == false then
       found = string.format('%.0f', micros - 1)
-      if redis.pcall('SET', KEYS[3], found, 'PX', 2592000000).err then return false end
+      if redis.pcall('SET', epochKey, found, 'PX', 2592000000).err then return false end
     end
     return type(found) == 'string' and found
   end
@@ -71,11 +74,11 @@ local function claim(KEYS, ARGV)
     local freshUntil, staleUntil
     freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
     if not (version >= 0 and version < 9007199254740992) then version = 0 end
-    if not isSoftened and not string.find(unwanted, writer, 1, true) and (writer == awaited or freshUntil > now) then
+    if not isSoftened and not string.find(unwanted, writer, 1, true) and (writer == about.awaited or freshUntil > now) then
       return {'fresh', micros, redis.call('GET', valueKey)}
     end
     if staleUntil > now then
-      value = writer == known and '' or redis.call('GET', valueKey)
+      value = writer == about.known and '' or redis.call('GET', valueKey)
     end
   end
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version', 'inbox', 'watched', 'error', 'ttl', 'answers', 'context', 'suspect')
@@ -108,16 +111,16 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
-      if ARGV[11] ~= '' then redis.call('HSET', leaseKey, 'urgent', 1) end
-      if inbox ~= '' and heldToken == awaited and holderInbox and holderInbox ~= '' then
-        redis.pcall('PUBLISH', holderInbox, 'w' .. awaited .. leaseKey)
+      if about.urgent then redis.call('HSET', leaseKey, 'urgent', 1) end
+      if inbox ~= '' and heldToken == about.awaited and holderInbox and holderInbox ~= '' then
+        redis.pcall('PUBLISH', holderInbox, 'w' .. heldToken .. leaseKey)
       end
       return {'wait', micros, heldToken, left, value, context or ''}
     end
     tellWaiters(redis.call('HKEYS', leaseKey), 'a' .. heldToken)
     if holderInbox ~= '' then redis.pcall('PUBLISH', holderInbox, 'a' .. heldToken) end
   elseif most and not string.find(unwanted, heldToken, 1, true)
-    and (heldToken == awaited or left > most - (tonumber(answers) or most)) then
+    and (heldToken == about.awaited or left > most - (tonumber(answers) or most)) then
     if state == 'failed' then return {'failed', micros, failure, value, heldToken} end
     if state == 'pass' then return {'pass', micros} end
   end
@@ -131,18 +134,18 @@ local function claim(KEYS, ARGV)
   end
   local fence = string.format('%.0f', math.max(micros, version + 1))
   local written = redis.pcall('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox,
-    'ttl', ARGV[3], 'since', now, 'holder', ARGV[8])
-  if type(written) ~= 'table' then written = redis.pcall('PEXPIRE', leaseKey, ARGV[3]) end
+    'ttl', leaseTtl, 'since', now, 'holder', holder)
+  if type(written) ~= 'table' then written = redis.pcall('PEXPIRE', leaseKey, leaseTtl) end
   if type(written) == 'table' then
     redis.call('DEL', leaseKey)
     return written
   end
-  if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
+  if about.context and about.context ~= '' then redis.call('HSET', leaseKey, 'context', about.context) end
   local seenBy = goneAfter ~= '' and inbox ~= '' and isHeard(inbox .. suffix) and witness(suffix)
   if seenBy then redis.call('HSET', leaseKey, 'watched', seenBy) end
   return {'lease', micros, fence, value, epoch()}
 end
-return eachKey(claim)
+return eachKey(claim, 2, 3)
 `,
 }
 
@@ -187,17 +190,17 @@ return epoch
 
 export const fill: Script = {
   name: 'fill',
-  sha1: 'b628a02b19c71f0aeec0bb219ae8f7c6f37b4ea7',
-  lua: `local function eachKey(work)
+  sha1: '6c3c4806a90abd46b82d58a68d590f086cec26fb',
+  lua: `local function eachKey(work, keys, args)
   local many = tonumber(ARGV[1])
-  local keys, args = #KEYS / many, (#ARGV - 1) / many
+  local firstKey, firstArg = #KEYS - many * keys, #ARGV - many * args
   local replies = {}
   local bad = 0
   for each = 0, many - 1 do
     local good, reply = pcall(
       work,
-      {unpack(KEYS, each * keys + 1, (each + 1) * keys)},
-      {unpack(ARGV, each * args + 2, (each + 1) * args + 1)}
+      {unpack(KEYS, firstKey + each * keys + 1, firstKey + (each + 1) * keys)},
+      {unpack(ARGV, firstArg + each * args + 1, firstArg + (each + 1) * args)}
     )
     if not good then reply = {err = type(reply) == 'table' and reply.err or tostring(reply)} end
     if reply.err then bad = bad + 1 end
@@ -214,25 +217,26 @@ local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 local function fill(KEYS, ARGV)
-  local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
+  local valueKey, leaseKey, token, payload = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')
   if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
   if lease.err or lease[1] ~= 'held' or lease[2] ~= token then
     local writer = redis.pcall('GETRANGE', valueKey, 2, 17)
     return {writer == token and 1 or 0, micros}
   end
-  local from = math.min(tonumber(ARGV[5]), now)
-  local freshUntil = from + ARGV[3]
-  local staleUntil = freshUntil + ARGV[4]
-  local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[8], token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
-    .. ARGV[2]
+  local ttl, grace, sentAt, loadTime, longestInline, flags = unpack(cjson.decode(ARGV[3]))
+  local from = math.min(sentAt, now)
+  local freshUntil = from + ttl
+  local staleUntil = freshUntil + grace
+  local version = tonumber(lease[3]) or 0
+  local value = struct.pack('>BBc16I6I6I6dI4', 177, flags, token, from, freshUntil, staleUntil, version, loadTime) .. payload
   redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
   local fields = redis.call('HKEYS', leaseKey)
   redis.call('DEL', leaseKey)
-  tellWaiters(fields, #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token)
+  tellWaiters(fields, #payload <= longestInline and 'v' .. token .. value or 'r' .. token)
   return {1, micros}
 end
-return eachKey(fill)
+return eachKey(fill, 2, 3)
 `,
 }
 

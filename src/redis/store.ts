@@ -19,15 +19,16 @@ import type {
 import type { FleetMode } from '../core/contract/mode.ts'
 import { Batch } from './connection/batch.ts'
 import { type RedisPort, isYes } from './connection/port.ts'
+import { failedIn } from './values/outcome.ts'
+import { Overwrites } from './values/overwrites.ts'
 import { Coherence } from './values/coherence.ts'
 import { flagsOf, payloadOf, tokenIn } from './values/entry.ts'
 import { fleetMode } from './values/fleet-mode.ts'
-import { HeldLeases } from './values/held-leases.ts'
+import { HeldLeases, type Grant } from './values/held-leases.ts'
 import { Inbox, type InboxOwner } from './push/inbox.ts'
 import { Presence, presenceSuffix } from './push/presence.ts'
 import { RedisInspection } from './values/inspection.ts'
-import { copiesKey, epochKey, keyOfLease, leaseKey, valueKey } from './values/keys.ts'
-import { failedIn } from './values/outcome.ts'
+import { epochKey, keyOfLease, leaseKey, valueKey } from './values/keys.ts'
 import { RedisPermits, sourcePrefix } from './locks/permits.ts'
 import { Reader } from './values/reader.ts'
 import { renewEach } from './connection/renewal.ts'
@@ -43,9 +44,10 @@ import { Waits } from './values/waits.ts'
  * The store on Redis. Every decision is made by a script in lua/, by the clock of Redis.
  *
  * Reading order: store.ts (the protocol), values/keys.ts and values/entry.ts (the data), lua/claim.lua and lua/fill.lua
- * (the scripts of a load), push/inbox.ts, values/waits.ts and values/outcome.ts (messages), values/values.ts and values/tags.ts (reads),
- * values/held-leases.ts, values/coherence.ts and push/watcher.ts (near copies). Then connection/ (commands),
- * values/inspection.ts (operators), and locks/: redis-lock.ts, locks.ts, redlock.ts and majority.ts.
+ * (the scripts of a load), push/inbox.ts, values/waits.ts and values/outcome.ts (messages), values/values.ts and
+ * values/tags.ts (reads), values/held-leases.ts, values/overwrites.ts (writes without a lease), values/coherence.ts and
+ * push/watcher.ts (near copies). Then connection/ (commands), values/inspection.ts (operators), and locks/:
+ * redis-lock.ts, locks.ts, redlock.ts and majority.ts.
  */
 
 /**
@@ -54,6 +56,8 @@ import { Waits } from './values/waits.ts'
  * interval a dead holder is replaced within half a second.
  */
 const goneAfter = 50
+
+const none: readonly string[] = []
 
 /** The lease protocol on Redis. */
 export class RedisStore implements Store {
@@ -68,6 +72,7 @@ export class RedisStore implements Store {
   readonly #fills: Batch
   readonly #releases: Batch
   readonly #coherence: Coherence
+  readonly #overwrites: Overwrites
   readonly #inbox: Inbox | null
   readonly #presence: Presence | null
   readonly #held: HeldLeases
@@ -95,6 +100,8 @@ export class RedisStore implements Store {
     const trouble = (this.#trouble = ConnectionTrouble.of(client))
     this.#serverChange = new ServerChange(client, mayHaveForgotten)
     this.#coherence = new Coherence(client, () => this.#inbox?.name ?? '')
+    const concerned = { clock: this.#clock, tags: this.#tags, coherence: this.#coherence }
+    this.#overwrites = new Overwrites(client, concerned)
     const confirmLeases = (): void => {
       this.#held.confirmAll()
       this.permits.confirmAll()
@@ -117,8 +124,8 @@ export class RedisStore implements Store {
     this.#inbox = wakeUp === 'push' ? new Inbox(client, owner) : null
     this.#presence = wakeUp === 'push' && client.isCluster ? new Presence(client, confirmLeases) : null
     this.permits = new RedisPermits(client, this.#inbox, { prefix: sourcePrefix, replacesDead: true })
-    this.#waits = new Waits(client, this.#inbox, { clock: this.#clock, values: this.#values })
     this.#held = new HeldLeases(this.#inbox, (leases) => this.renew(leases))
+    this.#waits = new Waits(client, this.#inbox, { clock: this.#clock, values: this.#values })
   }
 
   get connected(): Promise<void> | undefined {
@@ -161,35 +168,37 @@ export class RedisStore implements Store {
   }
 
   /** @param unwanted the tokens of outcomes that are no answer: that of the request, and those that a tag has voided */
-  async #claim(
+  #claim(
     request: ClaimRequest,
-    unwanted: readonly string[] = request.unwanted === undefined ? [] : [request.unwanted],
+    unwanted: readonly string[] = request.unwanted === undefined ? none : [request.unwanted],
   ): Promise<Claim> {
     const inbox = this.#inbox?.name ?? ''
     const sentAt = systemClock.now()
-    const reply = await this.#sendClaim(request, unwanted, inbox)
-    this.#clock.sample(Number(reply[1]), sentAt)
-    switch (String(reply[0])) {
-      case 'fresh':
-        return await this.#fresh(request, unwanted, reply)
-      case 'lease':
-        return await this.#granted(request, unwanted.length > 0, inbox, reply)
-      case 'wait':
-        return await this.#waits.of(request.key, inbox, reply)
-      case 'failed':
-        return await this.#failed(request, unwanted, reply)
-      default:
-        return { state: 'pass' }
-    }
+    return this.#sendClaim(request, unwanted, inbox).then((reply) => {
+      this.#clock.sample(Number(reply[1]), sentAt)
+      switch (String(reply[0])) {
+        case 'fresh':
+          return this.#fresh(request, unwanted, reply)
+        case 'lease':
+          return this.#granted(request, unwanted.length > 0, inbox, reply)
+        case 'wait':
+          return this.#waits.of(request.key, inbox, reply)
+        case 'failed':
+          return this.#failed(request, unwanted, reply)
+        default:
+          return { state: 'pass' }
+      }
+    })
   }
 
   #sendClaim(request: ClaimRequest, unwanted: readonly string[], inbox: string): Promise<unknown[]> {
-    const { key, token, leaseTtl, known = '', awaited = '', holder = '', context = '', urgent } = request
-    const takeover = this.#inbox === null ? '' : goneAfter
-    const about = [takeover, holder, context, presenceSuffix(this.#client), urgent === true ? 1 : '']
-    const args = [token, inbox, Math.ceil(leaseTtl), known, unwanted.join(' '), awaited, ...about]
-    const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [epochKey(key)])]
-    return this.#claims.run(keys, args) as Promise<unknown[]>
+    const { key, token, leaseTtl, known, awaited, holder = '', context = '', urgent = false } = request
+    const isUsual = known === undefined && awaited === undefined && unwanted.length === 0 && context === '' && !urgent
+    const about = isUsual ? '' : JSON.stringify({ known, awaited, unwanted: unwanted.join(' '), context, urgent })
+    const claimer = [inbox, this.#inbox === null ? '' : goneAfter, holder, presenceSuffix(this.#client)]
+    const inCommon = { keys: this.#client.isCluster ? [] : [epochKey(key)], args: claimer }
+    const args = [token, Math.ceil(leaseTtl), about]
+    return this.#claims.run([valueKey(key), leaseKey(key)], args, inCommon) as Promise<unknown[]>
   }
 
   async #fresh(request: ClaimRequest, unwanted: readonly string[], [, , value]: readonly unknown[]): Promise<Claim> {
@@ -200,20 +209,22 @@ export class RedisStore implements Store {
     return await this.#claim(request, [...unwanted, writer])
   }
 
-  async #granted(
+  #granted(
     { key, token, leaseTtl: ttl }: ClaimRequest,
     replaces: boolean,
     inbox: string,
     [, micros, fence, stale, epoch]: readonly unknown[],
-  ): Promise<Claim> {
-    const since = this.#client.isCluster
-      ? await this.#tags.now(key)
-      : (epochIn(epoch as Buffer | null) ?? Number(micros) - 1)
-    const granted = { key, token, ttl, fence: BigInt(String(fence)) }
-    const lease = this.#held.add(granted, { micros: Number(micros), since, replaces })
-    // The subscription by which other processes judge this one may have come or gone while the claim was under way.
-    if (inbox !== (this.#inbox?.name ?? '')) this.#held.confirm(lease)
-    return { state: 'lease', lease, stale: stale === null ? null : await this.#values.replied(key, stale) }
+  ): Claim | Promise<Claim> {
+    const grant = (since: number): Claim | Promise<Claim> => {
+      const granted = { key, token, ttl, fence: BigInt(String(fence)) }
+      const lease = this.#held.add(granted, { micros: Number(micros), since, replaces })
+      // The subscription by which other processes judge this one may have come or gone while the claim was under way.
+      if (inbox !== (this.#inbox?.name ?? '')) this.#held.confirm(lease)
+      if (stale === null) return { state: 'lease', lease, stale }
+      return this.#values.replied(key, stale).then((entry) => ({ state: 'lease', lease, stale: entry }))
+    }
+    if (this.#client.isCluster) return this.#tags.now(key).then(grant)
+    return grant(epochIn(epoch as Buffer | null) ?? Number(micros) - 1)
   }
 
   async #failed(request: ClaimRequest, unwanted: readonly string[], reply: readonly unknown[]): Promise<Claim> {
@@ -232,23 +243,31 @@ export class RedisStore implements Store {
     return this.#trouble.diagnose(rejection)
   }
 
-  async fill(lease: Lease, value: NewValue): Promise<boolean> {
-    const { ttl, grace, tags = [] } = value
-    const held = this.#held.end(lease.token)
-    const { sentAt, since, replaces } = held ?? { sentAt: this.#clock.now(), since: 0, replaces: false }
-    // All callers that will get the value asked before this check. So the check sees every tag invalidation that they
-    // can know of.
-    if (tags.length > 0 && !(await this.#tags.mark(tags, since, ttl + grace))) {
-      await this.release(lease)
-      return false
-    }
-    const filled = await this.#sendFill(lease, value, { sentAt, since })
-    // The replaced value was still fresh: its copies are dropped, but the fill need not wait for that.
-    if (replaces && filled) ignoreRejection(this.#coherence.drop({ keys: [lease.key], tags: [] }))
-    return filled
+  fill(lease: Lease, value: NewValue): Promise<boolean> {
+    const held = this.#held.end(lease.token) ?? { sentAt: this.#clock.now(), since: 0, replaces: false }
+    return value.tags?.length ? this.#fillTagged(lease, value, held) : this.#fill(lease, value, held)
   }
 
-  async #sendFill(
+  async #fillTagged(lease: Lease, value: NewValue, held: Grant): Promise<boolean> {
+    const { ttl, grace, tags = [] } = value
+    // All callers that will get the value asked before this check. So the check sees every tag invalidation that they
+    // can know of.
+    if (await this.#tags.mark(tags, held.since, ttl + grace)) return await this.#fill(lease, value, held)
+    await this.release(lease)
+    return false
+  }
+
+  #fill(lease: Lease, value: NewValue, held: Grant): Promise<boolean> {
+    const filling = this.#sendFill(lease, value, held)
+    if (!held.replaces) return filling
+    return filling.then((filled) => {
+      // The replaced value was still fresh: its copies are dropped, but the fill need not wait for that.
+      if (filled) ignoreRejection(this.#coherence.drop({ keys: [lease.key], tags: [] }))
+      return filled
+    })
+  }
+
+  #sendFill(
     { key, token }: Lease,
     value: NewValue,
     { sentAt, since }: { readonly sentAt: number; readonly since: number },
@@ -256,9 +275,9 @@ export class RedisStore implements Store {
     const { ttl, grace, loadTime, inlineLimit } = value
     const took = Math.min(Math.round(loadTime), 0xffff_ffff)
     const life = [Math.ceil(ttl), Math.ceil(grace), Math.floor(sentAt)]
-    const args = [token, payloadOf(value, since), ...life, took, inlineLimit, flagsOf(value)]
-    const [filled] = (await this.#fills.run([valueKey(key), leaseKey(key)], args)) as unknown[]
-    return isYes(filled)
+    const about = `[${life.join()},${took},${inlineLimit},${flagsOf(value)}]`
+    const fill = this.#fills.run([valueKey(key), leaseKey(key)], [token, payloadOf(value, since), about])
+    return fill.then((reply) => isYes((reply as unknown[])[0]))
   }
 
   async fail(lease: Lease, failure: Failure, cooldown: number, tags: readonly string[] = []): Promise<boolean> {
@@ -292,23 +311,12 @@ export class RedisStore implements Store {
     return said.map((reply) => reply.then((ours) => (Number(ours) === 2 ? 'urgent' : isYes(ours))))
   }
 
-  async set(key: string, token: string, value: NewValue, within?: number): Promise<void> {
-    const { ttl, grace, tags = [] } = value
-    const askedAt = systemClock.now()
-    const since = tags.length === 0 ? 0 : await this.#tags.markNow(tags, ttl + grace)
-    const overwrite = async (): Promise<boolean> => {
-      const sentAt = this.#clock.known ? Math.floor(this.#clock.earliestAt(askedAt)) : ''
-      const life = [Math.ceil(ttl), Math.ceil(grace)]
-      return this.#overwrite(key, [token, payloadOf(value, since), ...life, sentAt, within ?? '', flagsOf(value)])
-    }
-    // Refused as late although it is in time by our clock: the server's clock may have been set, and the reply has told
-    // us its time. If the write was late indeed, the second attempt is refused as well.
-    if (!(await overwrite()) && !(await overwrite())) throw new Error('The write arrived too late')
+  set(key: string, token: string, value: NewValue, within?: number): Promise<void> {
+    return this.#overwrites.set(key, token, value, within)
   }
 
-  async invalidate(key: string, how: Invalidation = 'hard'): Promise<void> {
-    const within = typeof how === 'number' ? Math.ceil(how) : ''
-    await this.#overwrite(key, ['', '', how === 'hard' ? 0 : 'soft', within, '', '', 0])
+  invalidate(key: string, how?: Invalidation): Promise<void> {
+    return this.#overwrites.invalidate(key, how)
   }
 
   async invalidateTags(tags: readonly string[], how: Invalidation = 'hard'): Promise<void> {
@@ -336,16 +344,6 @@ export class RedisStore implements Store {
 
   async ping(): Promise<void> {
     await this.#clock.ask()
-  }
-
-  async #overwrite(key: string, args: readonly (string | Buffer | number)[]): Promise<boolean> {
-    const askedAt = systemClock.now()
-    const keys = [valueKey(key), leaseKey(key), ...(this.#client.isCluster ? [] : [copiesKey(key)])]
-    const [written, micros, copied] = (await runScript(this.#client, scripts.overwrite, keys, args)) as unknown[]
-    this.#clock.sample(Number(micros), askedAt)
-    // Only after the write: a copy could be made of the old value before it.
-    if (isYes(copied)) await this.#coherence.drop({ keys: [key], tags: [] })
-    return isYes(written)
   }
 
   async #settle({ key, token }: Lease, state: 'failed' | 'pass', error: string, keep: number): Promise<boolean> {

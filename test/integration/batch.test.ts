@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Batch } from '../../src/redis/connection/batch.ts'
+import type { Script } from '../../src/redis/scripts.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { CommandCounter } from '../support/command-counts.ts'
 import { disconnect, nodeRedis, type OpenClient } from '../support/node-redis.ts'
@@ -15,7 +16,19 @@ for each = 1, ARGV[1] do
 end
 return answers
 `
-const script = { name: 'answer', lua, sha1: createHash('sha1').update(lua).digest('hex') }
+const script = scriptOf('answer', lua)
+const shared = scriptOf(
+  'shared',
+  `
+local answers = {}
+for each = 1, ARGV[1] do answers[each] = {KEYS[1], ARGV[2], KEYS[each + 1], ARGV[each + 2]} end
+return answers
+`,
+)
+
+function scriptOf(name: string, text: string): Script {
+  return { name, lua: text, sha1: createHash('sha1').update(text).digest('hex') }
+}
 
 describe('a batch', () => {
   let server: RedisServer
@@ -24,7 +37,7 @@ describe('a batch', () => {
 
   beforeAll(async () => {
     server = await startRedis()
-    await server.client.script('LOAD', lua)
+    for (const each of [script, shared]) await server.client.script('LOAD', each.lua)
     counter = await CommandCounter.start(server.client)
   })
 
@@ -41,12 +54,12 @@ describe('a batch', () => {
     ['node-redis', (login) => nodeRedis({ url: server.url, ...login })],
   ]
 
-  async function open(make: (login: Login) => OpenClient, login: Login = {}): Promise<Batch> {
+  async function open(make: (login: Login) => OpenClient, login: Login = {}, its = script): Promise<Batch> {
     const client = make(login)
     clients.push(client)
     const port = portOf(client)
     await port.call('ping', null, [])
-    return new Batch(port, script)
+    return new Batch(port, its)
   }
 
   function ask(batch: Batch, answers: readonly string[], keys = answers): Promise<unknown[]> {
@@ -76,6 +89,16 @@ describe('a batch', () => {
     const [first, second, third] = await ask(batch, ['a', 'b', 'c'], ['k1', 'not mine', 'k3'])
     expect([first, third]).toEqual(['a', 'c'])
     expect(second).toMatch(/^NOPERM/)
+  })
+
+  test('sends what runs have in common once, and apart where that differs', async () => {
+    const batch = await open(kinds[0]?.[1] as (login: Login) => OpenClient, {}, shared)
+    await counter.reset()
+    const run = (key: string, namespace: string): Promise<unknown> =>
+      batch.run([key], ['mine'], { keys: [namespace], args: [`of ${namespace}`] })
+    const replies = await Promise.all([run('k1', 'n1'), run('k2', 'n2'), run('k3', 'n1')])
+    expect(replies.map(String)).toEqual(['n1,of n1,k1,mine', 'n2,of n2,k2,mine', 'n1,of n1,k3,mine'])
+    expect(await counter.counts()).toEqual({ evalsha: 2 })
   })
 
   test('is split where it is too long', async () => {

@@ -23,7 +23,7 @@ export const nearMutations = [
   {
     name: 'copies are told of a change while it is on its way',
     rule: 4,
-    file: 'src/redis/store.ts',
+    file: 'src/redis/values/overwrites.ts',
     from: 'if (isYes(copied)) await',
     to: 'if (isYes(copied)) void',
     tests: ['test/contract/redis-store.test.ts'],

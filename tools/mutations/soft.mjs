@@ -151,7 +151,7 @@ export const softMutations = [
   {
     name: 'near copies of other processes stay after a soft invalidation',
     rule: 4,
-    file: 'src/redis/store.ts',
+    file: 'src/redis/values/overwrites.ts',
     from: 'if (isYes(copied)) await',
     to: "if (isYes(copied) && args[2] !== 'soft') await",
     tests: ['test/contract/redis-store.test.ts'],

@@ -52,7 +52,7 @@ export const sourceMutations = [
     name: 'a renewal does not say that an urgent claim waits',
     rule: null,
     file: 'src/redis/lua/claim.lua',
-    from: "if ARGV[11] ~= '' then redis.call('HSET', leaseKey, 'urgent', 1) end",
+    from: "if about.urgent then redis.call('HSET', leaseKey, 'urgent', 1) end",
     to: '',
     tests: redis,
   },

@@ -9,17 +9,26 @@ const mostBytes = 1_048_576
 
 type Argument = string | Buffer | number
 
+/** What several items have in common, which is sent once, before them. */
+export interface InCommon {
+  readonly keys: readonly string[]
+  readonly args: readonly Argument[]
+}
+
 interface Item {
   readonly keys: readonly string[]
   readonly args: readonly Argument[]
+  readonly inCommon: InCommon
   readonly bytes: number
   readonly resolve: (reply: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
+const nothing: InCommon = { keys: [], args: [] }
+
 /**
- * Runs of one script for several keys. The runs of one tick go out as one command. In a cluster, where the keys live on
- * several nodes, each goes out on its own.
+ * Runs of one script for several keys. The runs of one tick that have the same in common go out as one command. In a
+ * cluster, where the keys live on several nodes, each goes out on its own.
  */
 export class Batch {
   readonly #client: RedisPort
@@ -32,32 +41,40 @@ export class Batch {
   }
 
   /** Runs the script for one item. All items have the same number of keys and arguments. */
-  run(keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+  run(keys: readonly string[], args: readonly Argument[], inCommon: InCommon = nothing): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const bytes = args.reduce<number>((sum, arg) => sum + (Buffer.isBuffer(arg) ? arg.length : 0), 0)
-      this.#thisTick.add({ keys, args, bytes, resolve, reject })
+      let bytes = 0
+      for (const arg of args) if (Buffer.isBuffer(arg)) bytes += arg.length
+      this.#thisTick.add({ keys, args, inCommon, bytes, resolve, reject })
     })
   }
 
   #sendAll(items: readonly Item[]): void {
     const most = this.#client.isCluster ? 1 : mostItems
-    let some: Item[] = []
-    let bytes = 0
+    const commands: { items: Item[]; bytes: number }[] = []
     for (const item of items) {
-      if (some.length === most || (some.length > 0 && bytes + item.bytes > mostBytes)) {
-        this.#send(some)
-        some = []
-        bytes = 0
+      const at = commands.findIndex((command) => isSame((command.items[0] as Item).inCommon, item.inCommon))
+      const open = commands[at]
+      if (open === undefined) commands.push({ items: [item], bytes: item.bytes })
+      else if (open.items.length < most && open.bytes + item.bytes <= mostBytes) {
+        open.items.push(item)
+        open.bytes += item.bytes
+      } else {
+        this.#send(open.items)
+        commands[at] = { items: [item], bytes: item.bytes }
       }
-      some.push(item)
-      bytes += item.bytes
     }
-    this.#send(some)
+    for (const command of commands) this.#send(command.items)
   }
 
   #send(items: readonly Item[]): void {
-    const keys = items.flatMap((item) => item.keys)
-    const args = [items.length, ...items.flatMap((item) => item.args)]
+    const { inCommon } = items[0] as Item
+    const keys = [...inCommon.keys]
+    const args: Argument[] = [items.length, ...inCommon.args]
+    for (const item of items) {
+      keys.push(...item.keys)
+      args.push(...item.args)
+    }
     runScript(this.#client, this.#script, keys, args).then(
       (replies) => {
         for (const [index, { resolve, reject }] of items.entries()) {
@@ -76,4 +93,9 @@ export class Batch {
       },
     )
   }
+}
+
+function isSame(one: InCommon, other: InCommon): boolean {
+  if (one === other) return true
+  return one.keys.every((key, at) => key === other.keys[at]) && one.args.every((arg, at) => arg === other.args[at])
 }

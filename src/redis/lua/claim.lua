@@ -1,18 +1,21 @@
 -- Claim a key: grant its lease, or enlist the claimer as a waiter if another process holds it. One atomic step per key;
 -- several keys in one command, each for itself.
--- KEYS  for each: 1 value   2 lease   3 epoch of the tags of its namespace, unless that is in another slot of a cluster
--- ARGV  number of keys, then for each:
+-- KEYS  the epoch of the tags of the namespace, unless that is in another slot of a cluster;
+--       then for each: 1 value   2 lease
+-- ARGV  number of keys
+--       inbox of this process, '' if it has none
+--       ms without a subscriber after which the inbox of a holder counts as dead, '' for never
+--       description of the holder, '' if none
+--       suffix of the channel by which a holder is seen, behind its inbox; '' outside a cluster
+--       then for each:
 --       1 token of this claim
---       2 inbox of this process, '' if it has none
---       3 lease ttl, ms
---       4 token of the value that the caller already has, '' if none
---       5 tokens of outcomes that are no answer even if their time is not over, separated by spaces
---       6 token of the load that the caller waited for, '' if none: its outcome is the answer even if it has expired
---       7 ms without a subscriber after which the inbox of a holder counts as dead, '' for never
---       8 description of the holder, '' if none
---       9 context for the waiters, '' if none
---      10 suffix of the channel by which a holder is seen, behind its inbox; '' outside a cluster
---      11 1 if callers wait that go before others at a source, else ''
+--       2 lease ttl, ms
+--       3 what most claims have not, an object in JSON, '' if nothing:
+--         known     token of the value that the caller already has
+--         unwanted  tokens of outcomes that are no answer even if their time is not over, separated by spaces
+--         awaited   token of the load that the caller waited for: its outcome is the answer even if it has expired
+--         context   for the waiters, '' if none
+--         urgent    whether callers wait that go before others at a source
 -- Returns  for each {state, now in microseconds, ...} or an error; V is the value with its header, '' if the caller has
 --          it, false if there is none
 --       'fresh',  now, V
@@ -33,19 +36,23 @@ local function isRefused(reply)
   return type(reply) == 'table' and reply.err and not string.find(reply.err, 'WRONGTYPE', 1, true)
 end
 
+local inbox, goneAfter, holder, suffix = unpack(ARGV, 2, 5)
+local epochKey = #KEYS % 2 == 1 and KEYS[1]
+
 local function claim(KEYS, ARGV)
   local valueKey, leaseKey = KEYS[1], KEYS[2]
-  local token, inbox, known, unwanted, awaited = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
-  local goneAfter, suffix = ARGV[7], ARGV[10]
+  local token, leaseTtl = ARGV[1], ARGV[2]
+  local about = ARGV[3] == '' and {} or cjson.decode(ARGV[3])
+  local unwanted = about.unwanted or ''
 
   -- From before the load: an invalidation of a tag from here on has a greater epoch. The first claim of a namespace
   -- creates it, whether or not there are tags yet, so that loads side by side have the same one: the first value with
   -- a tag voids those of loads with an older epoch.
   local function epoch()
-    local found = KEYS[3] and redis.pcall('GET', KEYS[3])
+    local found = epochKey and redis.pcall('GET', epochKey)
     if found == false then
       found = string.format('%.0f', micros - 1)
-      if redis.pcall('SET', KEYS[3], found, 'PX', 2592000000).err then return false end
+      if redis.pcall('SET', epochKey, found, 'PX', 2592000000).err then return false end
     end
     return type(found) == 'string' and found
   end
@@ -66,11 +73,11 @@ local function claim(KEYS, ARGV)
     freshUntil, staleUntil, version = struct.unpack('>I6I6d', header, 25)
     -- Not a number, or beyond the whole numbers of a double: garbage that begins like a value.
     if not (version >= 0 and version < 9007199254740992) then version = 0 end
-    if not isSoftened and not string.find(unwanted, writer, 1, true) and (writer == awaited or freshUntil > now) then
+    if not isSoftened and not string.find(unwanted, writer, 1, true) and (writer == about.awaited or freshUntil > now) then
       return {'fresh', micros, redis.call('GET', valueKey)}
     end
     if staleUntil > now then
-      value = writer == known and '' or redis.call('GET', valueKey)
+      value = writer == about.known and '' or redis.call('GET', valueKey)
     end
   end
 
@@ -108,10 +115,10 @@ local function claim(KEYS, ARGV)
     end
     if not gone then
       if inbox ~= '' then redis.call('HSET', leaseKey, '>' .. inbox, '') end
-      if ARGV[11] ~= '' then redis.call('HSET', leaseKey, 'urgent', 1) end
+      if about.urgent then redis.call('HSET', leaseKey, 'urgent', 1) end
       -- The claimer has waited for this load before. Ask the holder, which releases the lease if its load has ended.
-      if inbox ~= '' and heldToken == awaited and holderInbox and holderInbox ~= '' then
-        redis.pcall('PUBLISH', holderInbox, 'w' .. awaited .. leaseKey)
+      if inbox ~= '' and heldToken == about.awaited and holderInbox and holderInbox ~= '' then
+        redis.pcall('PUBLISH', holderInbox, 'w' .. heldToken .. leaseKey)
       end
       return {'wait', micros, heldToken, left, value, context or ''}
     end
@@ -120,7 +127,7 @@ local function claim(KEYS, ARGV)
     if holderInbox ~= '' then redis.pcall('PUBLISH', holderInbox, 'a' .. heldToken) end
   -- The outcome of the last load: for callers that waited for it, and for all callers for the first `answers` ms.
   elseif most and not string.find(unwanted, heldToken, 1, true)
-    and (heldToken == awaited or left > most - (tonumber(answers) or most)) then
+    and (heldToken == about.awaited or left > most - (tonumber(answers) or most)) then
     if state == 'failed' then return {'failed', micros, failure, value, heldToken} end
     if state == 'pass' then return {'pass', micros} end
   end
@@ -137,18 +144,18 @@ local function claim(KEYS, ARGV)
   -- 16 digits keep every microsecond until the year 2286.
   local fence = string.format('%.0f', math.max(micros, version + 1))
   local written = redis.pcall('HSET', leaseKey, 'state', 'held', 'token', token, 'version', fence, 'inbox', inbox,
-    'ttl', ARGV[3], 'since', now, 'holder', ARGV[8])
-  if type(written) ~= 'table' then written = redis.pcall('PEXPIRE', leaseKey, ARGV[3]) end
+    'ttl', leaseTtl, 'since', now, 'holder', holder)
+  if type(written) ~= 'table' then written = redis.pcall('PEXPIRE', leaseKey, leaseTtl) end
   if type(written) == 'table' then
     -- Forbidden. Nothing may stay without a token or an expiry.
     redis.call('DEL', leaseKey)
     return written
   end
-  if ARGV[9] ~= '' then redis.call('HSET', leaseKey, 'context', ARGV[9]) end
+  if about.context and about.context ~= '' then redis.call('HSET', leaseKey, 'context', about.context) end
   -- The inbox stands for its process only if this server itself sees it subscribed.
   local seenBy = goneAfter ~= '' and inbox ~= '' and isHeard(inbox .. suffix) and witness(suffix)
   if seenBy then redis.call('HSET', leaseKey, 'watched', seenBy) end
   return {'lease', micros, fence, value, epoch()}
 end
 
-return eachKey(claim)
+return eachKey(claim, 2, 3)

@@ -4,12 +4,9 @@
 -- ARGV  number of keys, then for each:
 --       1 token of the load
 --       2 payload
---       3 ttl, ms
---       4 grace, ms
---       5 when it was sent, by this server's clock, ms: freshness counts from there, however late it arrives
---       6 load time, ms
---       7 largest payload that travels in the message, bytes
---       8 flags of the value
+--       3 the rest, a list in JSON: ttl, ms; grace, ms; when it was sent, by this server's clock, ms (freshness counts
+--         from there, however late it arrives); load time, ms; largest payload that travels in the message, bytes;
+--         flags of the value
 -- Returns  for each {1, now in microseconds} if the value is in place, {0, now} if the lease was lost and nothing was
 --          written, or an error
 -- include shared/each-key.lua
@@ -19,7 +16,7 @@ local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
 local function fill(KEYS, ARGV)
-  local valueKey, leaseKey, token = KEYS[1], KEYS[2], ARGV[1]
+  local valueKey, leaseKey, token, payload = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 
   local lease = redis.pcall('HMGET', leaseKey, 'state', 'token', 'version')
   if lease.err and not string.find(lease.err, 'WRONGTYPE', 1, true) then return lease end
@@ -29,18 +26,19 @@ local function fill(KEYS, ARGV)
     return {writer == token and 1 or 0, micros}
   end
 
-  local from = math.min(tonumber(ARGV[5]), now)
-  local freshUntil = from + ARGV[3]
-  local staleUntil = freshUntil + ARGV[4]
-  local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[8], token, from, freshUntil, staleUntil, tonumber(lease[3]) or 0, ARGV[6])
-    .. ARGV[2]
+  local ttl, grace, sentAt, loadTime, longestInline, flags = unpack(cjson.decode(ARGV[3]))
+  local from = math.min(sentAt, now)
+  local freshUntil = from + ttl
+  local staleUntil = freshUntil + grace
+  local version = tonumber(lease[3]) or 0
+  local value = struct.pack('>BBc16I6I6I6dI4', 177, flags, token, from, freshUntil, staleUntil, version, loadTime) .. payload
   -- Keep it for a second at least, even if it may not be served: a waiter may still be on its way to read it.
   redis.call('SET', valueKey, value, 'PX', math.max(staleUntil - now, 1000))
 
   local fields = redis.call('HKEYS', leaseKey)
   redis.call('DEL', leaseKey)
-  tellWaiters(fields, #ARGV[2] <= tonumber(ARGV[7]) and 'v' .. token .. value or 'r' .. token)
+  tellWaiters(fields, #payload <= longestInline and 'v' .. token .. value or 'r' .. token)
   return {1, micros}
 end
 
-return eachKey(fill)
+return eachKey(fill, 2, 3)

@@ -14,6 +14,16 @@ interface Held {
   readonly learned: number
 }
 
+/**
+ * What a grant has said of a lease that is about to end. `sentAt`: the time by the clock of the server that granted it
+ * (in a cluster each node has its own), in milliseconds.
+ */
+export interface Grant {
+  readonly sentAt: number
+  readonly since: number
+  readonly replaces: boolean
+}
+
 /** The leases of this process, by token. */
 export class HeldLeases {
   readonly #inbox: Inbox | null
@@ -45,11 +55,8 @@ export class HeldLeases {
     return lease
   }
 
-  /**
-   * Removes a lease that is about to end. Returns its data from the grant, and the time by the clock of the server that
-   * granted it (in a cluster each node has its own), in milliseconds; `null` for a lease that is not held.
-   */
-  end(token: string): { sentAt: number; since: number; replaces: boolean } | null {
+  /** Removes a lease that is about to end; returns `null` for one that is not held. */
+  end(token: string): Grant | null {
     const held = this.#held.get(token)
     if (held === undefined) return null
     this.#held.delete(token)
