@@ -104,6 +104,26 @@ describe('getOrLoadMany on Redis', () => {
     expect(atOnce).toEqual({ mget: 1 })
   })
 
+  test('reads what is asked for in several ticks of one turn of the event loop with few commands', async () => {
+    const [cache] = (await open(1)) as [Cache]
+    await Promise.all(keys.map((key) => cache.set(key, `of ${key}`)))
+    const never = (): never => expect.unreachable('all are there')
+    // As requests arrive at a server: each in a tick of its own.
+    const askInTicks = (): Promise<Promise<string>[]> =>
+      new Promise((resolve) => {
+        const asked: Promise<string>[] = []
+        for (const key of keys) {
+          setImmediate(() => {
+            if (asked.push(cache.getOrLoad(key, never)) === keys.length) resolve(asked)
+          })
+        }
+      })
+    const { get = 0, mget = 0 } = await caches.sent(async () => {
+      expect(await Promise.all(await askInTicks())).toEqual(values)
+    })
+    expect(get + mget, 'that of the first tick, and those among which the rest is divided').toBeLessThanOrEqual(8)
+  })
+
   test('fills values of many megabytes in several commands', async () => {
     const [cache, other] = (await open(2)) as [Cache, Cache]
     const large = Array.from({ length: 8 }, (_, index) => `large ${index}`)

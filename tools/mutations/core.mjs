@@ -277,6 +277,14 @@ export const mutations = [
     tests: ['test/unit/load/lost-messages.test.ts'],
   },
   {
+    name: 'each request to a server has a command for its read',
+    rule: null,
+    file: 'src/core/flight/reads.ts',
+    from: 'if (this.#hasSent) timers.setImmediate(this.#sendOldest)',
+    to: 'if (false) timers.setImmediate(this.#sendOldest)',
+    tests: ['test/integration/many-keys.test.ts'],
+  },
+  {
     name: 'a claim is sent with the namespace of another',
     rule: null,
     file: 'src/redis/connection/batch.ts',
@@ -840,8 +848,8 @@ export const mutations = [
     name: 'time is not read anew under fake timers',
     rule: null,
     file: 'src/core/time/clock.ts',
-    from: '(globalThis.performance === performance ? most : 0)',
-    to: 'most',
+    from: '(clock === replaceableClock && globalThis.performance === performance)',
+    to: 'clock === replaceableClock',
     tests: ['test/unit/time/fake-timers.test.ts'],
   },
   {

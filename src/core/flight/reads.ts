@@ -1,4 +1,4 @@
-import { timers } from '../time/clock.ts'
+import { isReal, timers } from '../time/clock.ts'
 import { isSameKind, type Kind } from '../codec/schema.ts'
 import { answerOf } from '../codec/error-answer.ts'
 import { decodeEntry } from '../codec/payload.ts'
@@ -73,7 +73,8 @@ const mostWaves = { ofHits: 8, ofMisses: 2 }
 /**
  * The reads of one cache, one per key and tick: callers of the same tick share the read and its decoded value. A caller
  * never joins a read that was sent before it asked, because an invalidation could lie between the two. So reads are
- * sent at the end of their tick, or when earlier ones have been answered.
+ * sent at the end of their tick, or when earlier ones have been answered. Requests to a server arrive in several ticks of
+ * one turn of the event loop: the reads of all but the first of them are sent at the end of the turn, as one command.
  */
 export class Reads {
   readonly #parts: FlightParts
@@ -83,6 +84,8 @@ export class Reads {
   readonly #unsent = new Set<SharedRead>()
   readonly #joinable = new Map<string, SharedRead>()
   #willSend = false
+  /** Whether reads were sent in this turn of the event loop. */
+  #hasSent = false
 
   /** @param isSharded whether keys are on several servers: the silence of one must not hold up the reads of the others */
   constructor(parts: FlightParts, isSharded: boolean) {
@@ -172,11 +175,21 @@ export class Reads {
   #sendSoon(): void {
     if (this.#willSend || this.#underWay >= this.#atMost(mostUnderWay)) return
     this.#willSend = true
-    timers.nextTick(this.#sendOldest)
+    if (this.#hasSent) timers.setImmediate(this.#sendOldest)
+    else timers.nextTick(this.#sendOldest)
+  }
+
+  readonly #turnEnds = (): void => {
+    this.#hasSent = false
   }
 
   readonly #sendOldest = (): void => {
     this.#willSend = false
+    // Where time is virtual, nothing waits for a turn of the event loop.
+    if (!this.#hasSent && isReal(this.#parts.clock)) {
+      this.#hasSent = true
+      timers.setImmediate(this.#turnEnds)
+    }
     const now = this.#parts.clock.now()
     for (const read of this.#unsent) {
       if (this.#underWay >= this.#atMost(mostUnderWay)) break

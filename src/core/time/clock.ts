@@ -135,14 +135,12 @@ const most = 256
  */
 export class CoarseClock {
   readonly #clock: Clock
-  readonly #most: () => number
   #now = 0.5
   #left = 0
   #armed = false
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#most = mostReadings(clock)
   }
 
   now(): number {
@@ -150,7 +148,7 @@ export class CoarseClock {
   }
 
   #ask(): number {
-    this.#left = this.#most()
+    this.#left = isReal(this.#clock) ? most : 0
     if (!this.#armed && this.#left > 0) {
       this.#armed = true
       // An unreferenced immediate would not run before the next event, and the cached time would stand still until
@@ -166,10 +164,9 @@ export class CoarseClock {
   }
 }
 
-/** How many readings may be made of one: none of a clock that a test may set within a turn. */
-function mostReadings(clock: Clock): () => number {
-  if (clock === systemClock) return () => most
-  return clock === replaceableClock ? () => (globalThis.performance === performance ? most : 0) : () => 0
+/** Whether time passes by itself: a test may set any other clock, within a turn of the event loop, too. */
+export function isReal(clock: Clock): boolean {
+  return clock === systemClock || (clock === replaceableClock && globalThis.performance === performance)
 }
 
 /** Collects the items of one tick, and hands them on together at its end. */
