@@ -2,13 +2,14 @@ import { isCacheInfo } from '../message/cache-info.ts'
 import { nameOf } from './harmless.ts'
 import { isPlainObject, type Part } from './surroundings.ts'
 
-/** The property names of an object, and those among them that belong to no framework. */
+/** The property names and symbols of an object, and those among them that belong to no framework. */
 interface Names {
-  readonly all: readonly PropertyKey[]
+  readonly texts: readonly string[]
+  readonly symbols: readonly symbol[]
   readonly foreign: readonly PropertyKey[]
 }
 
-const none: readonly string[] = []
+const none: readonly never[] = []
 
 /** Finds the properties that earlier middleware has set on the parts of a request. */
 export class EarlierProperties {
@@ -29,11 +30,12 @@ export class EarlierProperties {
    * takes longer than the rest of a hit. `watchable` has them all.
    */
   names(parts: readonly Part[]): readonly string[] {
-    let names = none
+    let names: readonly string[] = none
     for (const part of parts) {
-      const all = part.kind === undefined ? Object.keys(part.object) : enumerableKeys(part.object)
-      if (all.length === 0) continue
-      for (const key of this.#foreignAmong(part, all, this.#last)) {
+      const texts = Object.keys(part.object)
+      const symbols = part.kind === undefined ? none : Object.getOwnPropertySymbols(part.object)
+      if (texts.length + symbols.length === 0) continue
+      for (const key of this.#foreignAmong(part, texts, symbols, this.#last)) {
         if (isSomething(part.object, key)) names = [...names, `${part.name}.${nameOf(key)}`]
       }
     }
@@ -42,16 +44,22 @@ export class EarlierProperties {
 
   /** The non-empty properties of a part that belong to no framework and may differ between clients. */
   watchable(part: Part): PropertyKey[] {
-    const foreign = this.#foreignAmong(part, Reflect.ownKeys(part.object), this.#lastOfAll)
+    const [texts, symbols] = [Object.getOwnPropertyNames(part.object), Object.getOwnPropertySymbols(part.object)]
+    const foreign = this.#foreignAmong(part, texts, symbols, this.#lastOfAll)
     return foreign.filter((key) => isSomething(part.object, key))
   }
 
   /** The result for the last object is kept, because most requests have the same names. */
-  #foreignAmong(part: Part, all: readonly PropertyKey[], known: Map<string, Names>): readonly PropertyKey[] {
+  #foreignAmong(
+    part: Part,
+    texts: readonly string[],
+    symbols: readonly symbol[],
+    known: Map<string, Names>,
+  ): readonly PropertyKey[] {
     const last = known.get(part.name)
-    if (last !== undefined && isSame(last.all, all)) return last.foreign
-    const foreign = all.filter((key) => this.#isForeign(part, key))
-    known.set(part.name, { all, foreign })
+    if (last !== undefined && isSame(last.texts, texts) && isSame(last.symbols, symbols)) return last.foreign
+    const foreign = [...texts, ...symbols].filter((key) => this.#isForeign(part, key))
+    known.set(part.name, { texts, symbols, foreign })
     return foreign
   }
 
@@ -59,12 +67,6 @@ export class EarlierProperties {
     const name = nameOf(key)
     return !isOwn(key) && !this.#shared.has(name) && !this.#shared.has(`${part}.${name}`)
   }
-}
-
-function enumerableKeys(object: object): readonly PropertyKey[] {
-  const names = Object.keys(object)
-  const symbols = Object.getOwnPropertySymbols(object)
-  return symbols.length === 0 ? names : [...names, ...symbols]
 }
 
 function isSame(one: readonly PropertyKey[], other: readonly PropertyKey[]): boolean {
