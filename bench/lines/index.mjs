@@ -3,7 +3,7 @@ import { entryInRedis, loopPause, nearHeap, nearKeys, tags, valueOf, waiters } f
 import { memory, near, secondTier } from './hits.mjs'
 import { joins, waiting } from './joins.mjs'
 import { limit } from './limit.mjs'
-import { distinctKeys, loadHeap, uncacheable } from './loads.mjs'
+import { distinctKeys, loadHeap, manyHits, uncacheable } from './loads.mjs'
 import { uncontended } from './locks.mjs'
 import { bundle, importTime } from './weight.mjs'
 
@@ -13,6 +13,7 @@ export const lines = {
   waiting,
   'distinct-keys': distinctKeys,
   'load-heap': loadHeap,
+  'many-hits': manyHits,
   near,
   memory,
   'hits-1': secondTier(1, 0.95),

@@ -1,17 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { heapUsed, processorTime } from './line.mjs'
+import { heapUsed, never } from './line.mjs'
 
+/** Those of a shop after a restart. */
+const manyKeys = 20_000
 const keys = 2_000
 
 /** Distinct keys that load at once. @type {import('./line.mjs').Line} */
 export const distinctKeys = {
-  title: 'Distinct keys that load at once, processor time of each',
+  title: '20,000 distinct keys that load at once, time of each',
   unit: 'µs',
   better: 'less',
   floor: 'GET, SET and JSON',
-  goals: {},
+  goals: { 'herdless, Redis': 2, 'herdless, Redis, getOrLoadMany': 1.5 },
   async open({ herdless, redis, url }) {
     const client = new Redis(url)
     // Of its own: another build that is measured beside this one must not find its values.
@@ -21,10 +23,15 @@ export const distinctKeys = {
       herdless.createCache(),
     ]
     let round = 0
-    const loads = (/** @type {(key: string) => Promise<unknown>} */ way) => {
+    const timeOfAll = async (/** @type {(keys: string[]) => Promise<unknown>} */ way) => {
       round++
-      return processorTime(keys, () => Promise.all(Array.from({ length: keys }, (_, key) => way(`${round}:${key}`))))
+      const all = Array.from({ length: manyKeys }, (_, key) => `${round}:${key}`)
+      const began = performance.now()
+      await way(all)
+      return ((performance.now() - began) * 1_000) / manyKeys
     }
+    const loads = (/** @type {(key: string) => Promise<unknown>} */ way) =>
+      timeOfAll((all) => Promise.all(all.map(way)))
     const loader = async () => ({ id: 7, name: 'a product' })
     return {
       ways: {
@@ -37,10 +44,52 @@ export const distinctKeys = {
             return value
           }),
         'herdless, Redis': () => loads((key) => stored.getOrLoad(key, loader)),
+        'herdless, Redis, getOrLoadMany': () =>
+          timeOfAll((all) => stored.getOrLoadMany(all, (wanted) => Promise.all(wanted.map(loader)))),
         'herdless, in memory': () => loads((key) => kept.getOrLoad(key, loader)),
       },
       close: async () => {
         await Promise.all([stored.close(), kept.close()])
+        client.disconnect()
+      },
+    }
+  },
+}
+
+/** Many keys that are all there, in one call. @type {import('./line.mjs').Line} */
+export const manyHits = {
+  title: '20,000 hits in Redis in one call, time of each',
+  unit: 'µs',
+  better: 'less',
+  floor: 'MGET of 128 keys each, and JSON',
+  goals: {},
+  async open({ herdless, redis, url }) {
+    const client = new Redis(url)
+    const namespace = `bench-hits-${randomUUID()}`
+    const cache = herdless.createCache({ store: redis.redisStore(client), namespace, ttl: '1h' })
+    const all = Array.from({ length: manyKeys }, (_, key) => `${key}`)
+    const value = { id: 7, name: 'a product' }
+    await cache.getOrLoadMany(all, (wanted) => wanted.map(() => value))
+    for (const key of all) await client.set(`${namespace}-raw:${key}`, JSON.stringify(value), 'PX', 3_600_000)
+    const timeOf = async (/** @type {() => Promise<unknown>} */ way) => {
+      const began = performance.now()
+      await way()
+      return ((performance.now() - began) * 1_000) / manyKeys
+    }
+    const mget = async (/** @type {string[]} */ some) => {
+      const found = await client.mget(some.map((key) => `${namespace}-raw:${key}`))
+      return found.map((text) => JSON.parse(text ?? 'null'))
+    }
+    const parts = Array.from({ length: Math.ceil(manyKeys / 128) }, (_, part) =>
+      all.slice(part * 128, part * 128 + 128),
+    )
+    return {
+      ways: {
+        'MGET of 128 keys each, and JSON': () => timeOf(() => Promise.all(parts.map(mget))),
+        'herdless, getOrLoadMany': () => timeOf(() => cache.getOrLoadMany(all, () => [never()])),
+      },
+      close: async () => {
+        await cache.close()
         client.disconnect()
       },
     }

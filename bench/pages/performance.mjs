@@ -12,7 +12,16 @@ export const sections = {
   'Hits in the process': ['near', 'memory', 'near-keys', 'near-heap'],
   'Hits in Redis': ['hits-1', 'hits-8', 'hits-64', 'hits-1000', 'value-100', 'value-10000', 'value-1000000', 'tags'],
   'Callers that wait': ['joins', 'waiting', 'waiters', 'loop-pause'],
-  Loads: ['distinct-keys', 'load-heap', 'stampede-cold', 'stampede-warm', 'slow-loader', 'uncacheable', 'limit'],
+  Loads: [
+    'distinct-keys',
+    'many-hits',
+    'load-heap',
+    'stampede-cold',
+    'stampede-warm',
+    'slow-loader',
+    'uncacheable',
+    'limit',
+  ],
   'Locks, memory and size': ['lock', 'entry-in-redis', 'bundle', 'import'],
 }
 
