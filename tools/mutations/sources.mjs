@@ -49,6 +49,14 @@ export const sourceMutations = [
     tests: unit,
   },
   {
+    name: 'a load waits for its source although this process has overwritten its key',
+    rule: 4,
+    file: 'src/core/flight/leased-flight.ts',
+    from: "if (this.state !== 'queued') return",
+    to: 'return',
+    tests: ['test/simulation/seeds.test.ts'],
+  },
+  {
     name: 'a renewal does not say that an urgent claim waits',
     rule: null,
     file: 'src/redis/lua/claim.lua',

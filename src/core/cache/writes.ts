@@ -89,9 +89,10 @@ export class Writes {
     const { flights, copies, keyspace, store } = this.#parts
     const key = keyspace.keyIn(name)
     if (key === null) return
-    flights.detach(key)
+    const detached = flights.detach(key)
     for (const near of copies) near.forget(key)
     await this.#written(store.invalidate(name, how))
+    detached?.overwritten()
   }
 
   async invalidateTags(tags: readonly string[], options?: InvalidateOptions): Promise<void> {
@@ -129,11 +130,12 @@ export class Writes {
   async #overwrite(key: string, how: Invalidation, write: () => Promise<void>): Promise<void> {
     const { flights, events, spare } = this.#parts
     // Callers from here on must not join a flight from before the write.
-    flights.detach(key)
+    const detached = flights.detach(key)
     spare?.forget(key)
     await this.#written(write()).catch((error: CacheError) => {
       throw withKey(key, error)
     })
+    detached?.overwritten()
     events.emit('invalidate', { key, ...softness(how) })
   }
 

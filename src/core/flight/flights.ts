@@ -45,10 +45,15 @@ export class Flights {
     this.refresh(caller, { token, value: { value, age, ...validators }, replace: true })
   }
 
-  /** Detaches the flight of a key, so that no caller joins it any more: its answer may be void. */
-  detach(key: string): void {
+  /**
+   * Detaches the flight of a key, so that no caller joins it any more: its answer may be void. Returns it, for the end of
+   * the write that voids it.
+   */
+  detach(key: string): LeasedFlight | undefined {
+    const flight = this.#byKey.get(key)
     this.#byKey.delete(key)
     this.#parts.pacing.endRest(key)
+    return flight
   }
 
   /** The state of a key's flight. `resting`: a load failed, and its stale value is not refreshed yet. */

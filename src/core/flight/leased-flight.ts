@@ -1,4 +1,4 @@
-import { CacheError, ignoreRejection, type Failure } from '../errors.ts'
+import { CacheError, ignoreRejection, quoted, type Failure } from '../errors.ts'
 import type { Claim, Entry, Lease, Wait } from '../contract/store.ts'
 import { decodeEntry } from '../codec/payload.ts'
 import { boundContext, FlightTrace } from '../observe/tracing.ts'
@@ -73,6 +73,16 @@ export class LeasedFlight extends KeyFlight {
   letGoOfLead(): boolean {
     this.#letGo?.()
     return this.#letGo !== null
+  }
+
+  /**
+   * Its key was overwritten by this process. A load that waits for its source waits in vain, and the message that would
+   * say so may be lost.
+   */
+  overwritten(): void {
+    if (this.state !== 'queued') return
+    const message = `The lease for loading ${quoted(this.key)} was lost: its key was overwritten`
+    this.loss.lose(new CacheError('LEASE_LOST', message, { key: this.key }))
   }
 
   protected fly(): Promise<Answer> {
