@@ -41,6 +41,17 @@ export async function processorTime(count, work) {
 }
 
 /**
+ * The time of some work, in microseconds for each of `count`.
+ * @param {number} count
+ * @param {() => Promise<unknown>} work
+ */
+export async function timeOfEach(count, work) {
+  const began = performance.now()
+  await work()
+  return ((performance.now() - began) * 1_000) / count
+}
+
+/**
  * How many a second of something that is done one after the other.
  * @param {number} count
  * @param {(index: number) => unknown} once

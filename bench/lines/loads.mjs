@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { heapUsed, never } from './line.mjs'
+import { heapUsed, never, timeOfEach } from './line.mjs'
 
-/** Those of a shop after a restart. */
+/** The keys of a shop that restarts. */
 const manyKeys = 20_000
 const keys = 2_000
 
@@ -23,12 +23,10 @@ export const distinctKeys = {
       herdless.createCache(),
     ]
     let round = 0
-    const timeOfAll = async (/** @type {(keys: string[]) => Promise<unknown>} */ way) => {
+    const timeOfAll = (/** @type {(keys: string[]) => Promise<unknown>} */ way) => {
       round++
       const all = Array.from({ length: manyKeys }, (_, key) => `${round}:${key}`)
-      const began = performance.now()
-      await way(all)
-      return ((performance.now() - began) * 1_000) / manyKeys
+      return timeOfEach(manyKeys, () => way(all))
     }
     const loads = (/** @type {(key: string) => Promise<unknown>} */ way) =>
       timeOfAll((all) => Promise.all(all.map(way)))
@@ -71,11 +69,6 @@ export const manyHits = {
     const value = { id: 7, name: 'a product' }
     await cache.getOrLoadMany(all, (wanted) => wanted.map(() => value))
     for (const key of all) await client.set(`${namespace}-raw:${key}`, JSON.stringify(value), 'PX', 3_600_000)
-    const timeOf = async (/** @type {() => Promise<unknown>} */ way) => {
-      const began = performance.now()
-      await way()
-      return ((performance.now() - began) * 1_000) / manyKeys
-    }
     const mget = async (/** @type {string[]} */ some) => {
       const found = await client.mget(some.map((key) => `${namespace}-raw:${key}`))
       return found.map((text) => JSON.parse(text ?? 'null'))
@@ -85,8 +78,8 @@ export const manyHits = {
     )
     return {
       ways: {
-        'MGET of 128 keys each, and JSON': () => timeOf(() => Promise.all(parts.map(mget))),
-        'herdless, getOrLoadMany': () => timeOf(() => cache.getOrLoadMany(all, () => [never()])),
+        'MGET of 128 keys each, and JSON': () => timeOfEach(manyKeys, () => Promise.all(parts.map(mget))),
+        'herdless, getOrLoadMany': () => timeOfEach(manyKeys, () => cache.getOrLoadMany(all, () => [never()])),
       },
       close: async () => {
         await cache.close()

@@ -100,8 +100,7 @@ export class RedisStore implements Store {
     const trouble = (this.#trouble = ConnectionTrouble.of(client))
     this.#serverChange = new ServerChange(client, mayHaveForgotten)
     this.#coherence = new Coherence(client, () => this.#inbox?.name ?? '')
-    const concerned = { clock: this.#clock, tags: this.#tags, coherence: this.#coherence }
-    this.#overwrites = new Overwrites(client, concerned)
+    this.#overwrites = new Overwrites(client, this.#clock, this.#tags, this.#coherence)
     const confirmLeases = (): void => {
       this.#held.confirmAll()
       this.permits.confirmAll()
@@ -245,7 +244,7 @@ export class RedisStore implements Store {
 
   fill(lease: Lease, value: NewValue): Promise<boolean> {
     const held = this.#held.end(lease.token) ?? { sentAt: this.#clock.now(), since: 0, replaces: false }
-    return value.tags?.length ? this.#fillTagged(lease, value, held) : this.#fill(lease, value, held)
+    return (value.tags ?? none).length > 0 ? this.#fillTagged(lease, value, held) : this.#fill(lease, value, held)
   }
 
   async #fillTagged(lease: Lease, value: NewValue, held: Grant): Promise<boolean> {

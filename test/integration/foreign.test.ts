@@ -192,7 +192,7 @@ test('in a cluster, every master reports', async () => {
     for (const key of keys) await copied(cache, key)
     for (const key of keys) await (await cluster.masterOf(keyOf(key))).client.del(keyOf(key))
     for (const key of keys) expect(await valueAfter(cache, key)).toBe('loaded')
-    // The list of those who have copies tells of its own loss. The other masters have nothing but values.
+    // The list of processes with copies tells of its own loss. The other masters hold nothing but values.
     const list = await cluster.masterOf(keyOf(''))
     for (let index = 0, flushed = new Set([list]); flushed.size < cluster.masters.length; index++) {
       const key = `k${index}`

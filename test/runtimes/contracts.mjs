@@ -60,7 +60,7 @@ const passed = []
 /** @type {Record<string, string>} */
 const failed = {}
 const left = tests.values()
-const line = async () => {
+const runNext = async () => {
   for (const { name, run } of left) {
     try {
       await run()
@@ -70,7 +70,7 @@ const line = async () => {
     }
   }
 }
-await Promise.all(Array.from({ length: atOnce }, line))
+await Promise.all(Array.from({ length: atOnce }, runNext))
 for (const client of clients) client.disconnect()
 for (const client of others) client.destroy()
 console.log(JSON.stringify({ passed: passed.toSorted(), failed }))

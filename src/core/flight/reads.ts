@@ -175,7 +175,8 @@ export class Reads {
   #sendSoon(): void {
     if (this.#willSend || this.#underWay >= this.#atMost(mostUnderWay)) return
     this.#willSend = true
-    if (this.#hasSent) timers.setImmediate(this.#sendOldest)
+    // Only while a read is under way: a store in memory has answered, and saves nothing by waiting for more.
+    if (this.#hasSent && this.#underWay > 0) timers.setImmediate(this.#sendOldest)
     else timers.nextTick(this.#sendOldest)
   }
 

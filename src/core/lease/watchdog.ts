@@ -34,7 +34,7 @@ export interface WatchedLease<Lease extends Leased> {
 }
 
 /** Renewal every third of the ttl, for as long as the holder lives. */
-export const always: Renewal = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
+export const everyThird: Renewal = { at: 1 / 3, maxHold: Number.POSITIVE_INFINITY }
 
 /** Called when a lease is lost; `blocked` is how long the process was blocked at least, in ms, if that is why. */
 export type Lose = (why: string, blocked?: number) => void
@@ -133,7 +133,7 @@ export class Watchdog<Lease extends Leased> {
    * @param askedAt when the winning claim was sent, by the clock: the ttl counts from there
    * @param lose called once, when the lease is gone or can no longer be relied on
    */
-  watch(lease: Lease, askedAt: number, lose: Lose, renewal: Renewal = always): WatchedLease<Lease> {
+  watch(lease: Lease, askedAt: number, lose: Lose, renewal: Renewal = everyThird): WatchedLease<Lease> {
     const held = new Held(this.#care, lease, askedAt, { lose, ...renewal })
     this.#held.add(held)
     void lease.lost?.then(() => this.#lost(held, 'it was voided, or somebody else has it now'))

@@ -1,7 +1,7 @@
 import { checkOptions, checkedSignal, timeout, boolean, type Check } from './checks.ts'
 import { formatValue, type Duration } from '../time/duration.ts'
 import type { AcquireOptions, HoldOptions } from '../contract/lock.ts'
-import { always, type Renewal } from '../lease/watchdog.ts'
+import { everyThird, type Renewal } from '../lease/watchdog.ts'
 
 /** `AcquireOptions`, complete and checked, in milliseconds. */
 export interface LockPlan {
@@ -16,7 +16,7 @@ export interface LockPlan {
 
 export const lockDefaults: LockPlan = {
   ttl: 60_000,
-  renew: always,
+  renew: everyThird,
   wait: 3_000,
   retryEvery: 10,
   fair: false,
@@ -58,7 +58,7 @@ function checkedRenewal(name: string, value: unknown): Renewal {
   if (value === null || typeof value !== 'object') {
     throw new TypeError(`Expected \`${name}\` to be an object or false, got ${formatValue(value)}`)
   }
-  return { ...always, ...checkOptions(name, value, { at: part, maxHold: timeout(1) }) }
+  return { ...everyThird, ...checkOptions(name, value, { at: part, maxHold: timeout(1) }) }
 }
 
 function part(name: string, value: unknown): unknown {

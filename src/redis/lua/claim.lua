@@ -10,7 +10,7 @@
 --       then for each:
 --       1 token of this claim
 --       2 lease ttl, ms
---       3 what most claims have not, an object in JSON, '' if nothing:
+--       3 the rest, an object in JSON, '' if all of it is missing, as for most claims:
 --         known     token of the value that the caller already has
 --         unwanted  tokens of outcomes that are no answer even if their time is not over, separated by spaces
 --         awaited   token of the load that the caller waited for: its outcome is the answer even if it has expired

@@ -14,13 +14,13 @@ interface Held {
   readonly learned: number
 }
 
-/**
- * What a grant has said of a lease that is about to end. `sentAt`: the time by the clock of the server that granted it
- * (in a cluster each node has its own), in milliseconds.
- */
+/** The facts of a grant that the end of its load needs. */
 export interface Grant {
+  /** Now, by the clock of the server that granted the lease (in a cluster each node has its own), in milliseconds. */
   readonly sentAt: number
+  /** The epoch of tags at the grant. */
   readonly since: number
+  /** Whether the load replaces a value that is still fresh. */
   readonly replaces: boolean
 }
 

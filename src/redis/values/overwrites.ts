@@ -9,21 +9,18 @@ import { flagsOf, payloadOf } from './entry.ts'
 import { copiesKey, leaseKey, valueKey } from './keys.ts'
 import type { Tags } from './tags.ts'
 
-/** Writes without a lease, which void the load of their key: of values, and of nothing. */
+/** Writes and invalidations, which need no lease, and void the load of their key. */
 export class Overwrites {
   readonly #client: RedisPort
   readonly #clock: ServerClock
   readonly #tags: Tags
   readonly #coherence: Coherence
 
-  constructor(
-    client: RedisPort,
-    concerned: { readonly clock: ServerClock; readonly tags: Tags; readonly coherence: Coherence },
-  ) {
+  constructor(client: RedisPort, clock: ServerClock, tags: Tags, coherence: Coherence) {
     this.#client = client
-    this.#clock = concerned.clock
-    this.#tags = concerned.tags
-    this.#coherence = concerned.coherence
+    this.#clock = clock
+    this.#tags = tags
+    this.#coherence = coherence
   }
 
   /** See `Store.set`. */

@@ -19,6 +19,15 @@ describe('a memory store', () => {
     ])
   })
 
+  test('keeps callers that ask one after the other waiting for no turn of the event loop', async () => {
+    await using cache = createCache({ store: memoryStore() })
+    await new Promise((resolve) => setImmediate(resolve))
+    let hasTurned = false
+    setImmediate(() => (hasTurned = true))
+    for (const key of ['a', 'b', 'c']) expect(await cache.getOrLoad(key, () => key)).toBe(key)
+    expect(hasTurned).toBe(false)
+  })
+
   test('drops values when they take too many bytes', async () => {
     const cache = createCache({ store: memoryStore({ maxSize: 10_000 }) })
     await cache.set('a', 'x'.repeat(6_000))
