@@ -471,7 +471,7 @@ return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and
 
 export const permits: Script = {
   name: 'permits',
-  sha1: 'a22b6f349dca5429604ff8948e920810d15b4cc7',
+  sha1: 'a20f20e63e8715f2a9ede649dba8c7918554c3f7',
   lua: `local function witness(suffix)
   if suffix == '' then return '1' end
   local id = redis.pcall('CLUSTER', 'MYID')
@@ -506,7 +506,7 @@ for index = 1, #stored, 2 do
     local good, row = pcall(cmsgpack.unpack, text)
     good = good and type(row) == 'table' and #row == columns
     local age = good and now - row[AT] or 0
-    if good and (age >= row[TTL] or age < -clockSlack) then row[HELD] = 0 end
+    if good and (age > row[TTL] or age < -clockSlack) then row[HELD] = 0 end
     if good and (age >= placeKept or age < -clockSlack) then row[WANTS] = 0 end
     if who == me then
       mine = good and row or nil

@@ -49,7 +49,8 @@ for index = 1, #stored, 2 do
     good = good and type(row) == 'table' and #row == columns
     -- Nothing lasts longer than intended because this server's clock was set back.
     local age = good and now - row[AT] or 0
-    if good and (age >= row[TTL] or age < -clockSlack) then row[HELD] = 0 end
+    -- Not before the holder itself has given up: of two times that are cut to milliseconds, the difference may be one less.
+    if good and (age > row[TTL] or age < -clockSlack) then row[HELD] = 0 end
     if good and (age >= placeKept or age < -clockSlack) then row[WANTS] = 0 end
     if who == me then
       mine = good and row or nil
