@@ -47,6 +47,7 @@ export async function endure(
     ...shape,
     work: alone === undefined ? usualWork[settings] : workIn(alone, settings),
     network: scenarios.some(({ network = false }) => network),
+    sampled: true,
     ...(alone?.client === undefined ? {} : { client: alone.client }),
     note: (happening) => bench.add(happening),
   })

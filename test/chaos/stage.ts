@@ -23,6 +23,8 @@ export interface StageShape {
   readonly work: Work
   /** Whether the victim reaches several servers through a network of its own. */
   readonly network?: boolean
+  /** Whether the memory of its processes is looked at again and again. */
+  readonly sampled?: boolean
   /** What the client of a process is told besides, by the place of the process; not on a cluster. */
   readonly client?: (place: number) => ConnectOptions
   /** Is given all that happens, not quite in its order. */
@@ -181,6 +183,8 @@ export class Stage<On extends Kind = Kind> {
       seed: seed * 1_000 + added.number,
       origin: String(this.#origin),
     })
+    // The first look disturbs a process: it is given a huge reply.
+    if (this.#shape.sampled === true) await added.heap()
     await added.begin()
     this.processes[place] = added
   }
