@@ -215,7 +215,7 @@ async function ask(key) {
   const inHalves = work.halves > 0 && random.next() < work.halves
   // A leader loads for itself when it has waited.
   const within = waitTimeout + (inHalves ? (work.hardTimeout ?? 30_000) : 0)
-  const its = { ...plan, ttl, grace }
+  const its = { ...plan, ttl, grace, inHalves }
   note({ what: 'call', at: now(), process: processIndex, call, key, within, grace })
   const asked = inHalves
     ? begin(key, call, its, options)
@@ -281,9 +281,9 @@ function planOf(key) {
  * The loader. It notes its beginning before anything else and its end after everything else.
  * @param {Pick<LoadContext, 'key' | 'signal' | 'fence' | 'doNotStore'>} context
  * @param {string} call
- * @param {ReturnType<typeof planOf> & { ttl: number, grace: number }} plan
+ * @param {ReturnType<typeof planOf> & { ttl: number, grace: number, inHalves: boolean }} plan
  */
-function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, more, ttl, grace }) {
+function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, more, ttl, grace, inHalves }) {
   const id = newId()
   const ofLoad = { process: processIndex, load: id }
   const at = now()
@@ -292,8 +292,8 @@ function load({ key, signal, fence, doNotStore }, call, { ending, ms, part, more
   flush()
   signal.addEventListener('abort', () => note({ what: 'lost', at: now(), ...ofLoad, code: signal.reason.code }))
   let isOver = false
-  // Then everybody leads.
-  if (work.halves > 0) signal.addEventListener('abort', () => signal.reason.code === 'LOAD_TIMEOUT' && ended('pass'))
+  // Then everybody leads. Its caller has asked in this way, however others ask by now.
+  if (inHalves) signal.addEventListener('abort', () => signal.reason.code === 'LOAD_TIMEOUT' && ended('pass'))
   const ended = (/** @type {'value' | 'error' | 'pass'} */ ends) => {
     if (isOver) return
     isOver = true
