@@ -94,7 +94,7 @@ obey({
     const near = work.nearTtl > 0 ? { ttl: work.nearTtl } : undefined
     const limited = work.limit > 0 ? { sources: { origin: { concurrency: work.limit } }, source: 'origin' } : {}
     cache = createCache({ namespace: 'chaos', store, commandTimeout: work.commandTimeout, near, ...limited })
-    for (const name of /** @type {const} */ ([...eventNames, 'storeFailure', 'overloaded', 'queued']))
+    for (const name of /** @type {const} */ ([...eventNames, 'storeFailure', 'overloaded', 'unstorable']))
       cache.on(name, () => count(name))
     cache.on('storeFailure', ({ error: { message } }) => (trouble = { at: now(), message }))
     cache.on('hit', ({ near }) => near && count('near hit'))

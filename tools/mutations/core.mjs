@@ -626,7 +626,7 @@ export const mutations = [
     file: 'src/redis/store.ts',
     from: "this.#inbox === null ? '' : goneAfter,",
     to: "this.#inbox === null ? '' : goneAfter * 1e6,",
-    tests: ['test/integration', 'test/contract'],
+    tests: ['test/integration/holder.test.ts', 'test/integration/cluster-holder.test.ts'],
   },
   {
     name: 'a write that was kept back passes for one in time once its reply has come',
