@@ -565,6 +565,14 @@ export const mutations = [
     tests: ['test/unit/guard/bridge.test.ts', 'test/unit/near/near.test.ts'],
   },
   {
+    name: 'a bridge keeps what nobody may have any more',
+    rule: null,
+    file: 'src/core/near/near.ts',
+    from: 'if (until !== undefined) this.#ends.add(until,',
+    to: 'if (until === null) this.#ends.add(until,',
+    tests: ['test/unit/guard/bridge.test.ts'],
+  },
+  {
     name: 'a caller that waited is told that it has found a fresh value',
     rule: null,
     file: 'src/core/flight/leased-flight.ts',

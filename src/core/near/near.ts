@@ -6,6 +6,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { type Clock, CoarseClock } from '../time/clock.ts'
+import { Deadlines } from '../time/deadlines.ts'
 import type { Codec } from '../codec/codec.ts'
 import { isSameKind, type Kind } from '../codec/schema.ts'
 import type { Events } from '../observe/events.ts'
@@ -75,6 +76,8 @@ export class Near implements TrackedCopies {
   readonly #codec: Codec
   readonly #events: Events
   readonly #clock: CoarseClock
+  /** Of the copies that the store does not have. */
+  readonly #ends: Deadlines
   readonly #watch: Watch
   readonly #copies: LRUCache<string, Kept>
   readonly #byTag = new Map<string, Set<string>>()
@@ -94,6 +97,7 @@ export class Near implements TrackedCopies {
     this.#codec = codec
     this.#events = events
     this.#clock = new CoarseClock(clock)
+    this.#ends = new Deadlines(clock, 'background')
     this.#copies = new LRUCache({
       max: plan.max,
       maxSize: plan.maxSize,
@@ -187,8 +191,17 @@ export class Near implements TrackedCopies {
     const { payload, ttl: freshFor, loadTime, validators, tags, kind } = loaded
     const found = this.#decoded(key, { payload, age: 0 })
     // The empty token matches no value in the store.
-    if (found !== null)
-      this.#keep(key, { token: '', age: 0, freshFor, loadTime, validators, tags, payload }, { ...found, kind })
+    if (found === null) return
+    this.#keep(key, { token: '', age: 0, freshFor, loadTime, validators, tags, payload }, { ...found, kind })
+    // After an outage no other copy may ever take its place.
+    const until = this.#copies.peek(key)?.until
+    if (until !== undefined) this.#ends.add(until, { expire: () => this.#dropEnded(key, until) })
+  }
+
+  /** Drops the copy of a key if it is of that time or before. */
+  #dropEnded(key: string, until: number): void {
+    const kept = this.#copies.peek(key)
+    if (kept !== undefined && kept.until <= until) this.#copies.delete(key)
   }
 
   /** Withdraws a mark. Returns whether it was still there. */

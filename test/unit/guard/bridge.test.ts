@@ -95,6 +95,21 @@ describe('a process without the store', () => {
     },
   )
 
+  test('lets go of a value when its time is over', async () => {
+    const { a, ways, ask, clock } = away()
+    await ask()
+    ways.a.mode = 'answering'
+    const reads = async (...keys: string[]): Promise<number> => {
+      ways.a.sent.length = 0
+      await a.getOrLoadMany(keys, (wanted) => wanted.map(() => 1))
+      return ways.a.sent.filter((command) => command === 'read').length
+    }
+    // Each key is read for itself while a value is kept.
+    expect(await reads('one', 'two')).toBe(2)
+    await clock.advance(1_000)
+    expect(await reads('three', 'four')).toBe(1)
+  })
+
   test('keeps a thousand values at most', async () => {
     const { ask, loadsSoFar } = away()
     for (let key = 0; key <= 1_000; key++) await ask(`k${key}`)
