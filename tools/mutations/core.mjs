@@ -565,11 +565,19 @@ export const mutations = [
     tests: ['test/unit/guard/bridge.test.ts', 'test/unit/near/near.test.ts'],
   },
   {
-    name: 'a bridge keeps what nobody may have any more',
+    name: 'a bridge keeps values whose time is over',
     rule: null,
     file: 'src/core/near/near.ts',
-    from: 'if (until !== undefined) this.#ends.add(until,',
-    to: 'if (until === null) this.#ends.add(until,',
+    from: 'if (end !== null) this.#ends.add(until, end)',
+    to: '',
+    tests: ['test/unit/guard/bridge.test.ts'],
+  },
+  {
+    name: 'a value that a process has bridged ends with the one before it',
+    rule: null,
+    file: 'src/core/near/near.ts',
+    from: 'if (end !== null) this.#ends.delete(until, end)',
+    to: '',
     tests: ['test/unit/guard/bridge.test.ts'],
   },
   {

@@ -6,7 +6,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { type Clock, CoarseClock } from '../time/clock.ts'
-import { Deadlines } from '../time/deadlines.ts'
+import { Deadlines, type Due } from '../time/deadlines.ts'
 import type { Codec } from '../codec/codec.ts'
 import { isSameKind, type Kind } from '../codec/schema.ts'
 import type { Events } from '../observe/events.ts'
@@ -35,6 +35,8 @@ interface Kept extends Copy {
   readonly payload: Buffer | null
   /** The end of the copy, by the clock. */
   readonly until: number
+  /** Drops it then: after an outage, no other copy may ever take its place. `null` if the store has its value. */
+  readonly end: Due | null
   /** Its share of `maxSize`, in bytes. */
   readonly size: number
 }
@@ -76,7 +78,7 @@ export class Near implements TrackedCopies {
   readonly #codec: Codec
   readonly #events: Events
   readonly #clock: CoarseClock
-  /** Of the copies that the store does not have. */
+  /** The ends of the copies that the store does not have. */
   readonly #ends: Deadlines
   readonly #watch: Watch
   readonly #copies: LRUCache<string, Kept>
@@ -102,7 +104,10 @@ export class Near implements TrackedCopies {
       max: plan.max,
       maxSize: plan.maxSize,
       sizeCalculation: ({ size }) => size,
-      dispose: ({ tags }, key) => this.#untag(key, tags),
+      dispose: ({ tags, until, end }, key) => {
+        this.#untag(key, tags)
+        if (end !== null) this.#ends.delete(until, end)
+      },
     })
     this.#watch = watch(keyspace.prefix, this)
   }
@@ -191,17 +196,8 @@ export class Near implements TrackedCopies {
     const { payload, ttl: freshFor, loadTime, validators, tags, kind } = loaded
     const found = this.#decoded(key, { payload, age: 0 })
     // The empty token matches no value in the store.
-    if (found === null) return
-    this.#keep(key, { token: '', age: 0, freshFor, loadTime, validators, tags, payload }, { ...found, kind })
-    // After an outage no other copy may ever take its place.
-    const until = this.#copies.peek(key)?.until
-    if (until !== undefined) this.#ends.add(until, { expire: () => this.#dropEnded(key, until) })
-  }
-
-  /** Drops the copy of a key if it is of that time or before. */
-  #dropEnded(key: string, until: number): void {
-    const kept = this.#copies.peek(key)
-    if (kept !== undefined && kept.until <= until) this.#copies.delete(key)
+    if (found !== null)
+      this.#keep(key, { token: '', age: 0, freshFor, loadTime, validators, tags, payload }, { ...found, kind })
   }
 
   /** Withdraws a mark. Returns whether it was still there. */
@@ -268,6 +264,8 @@ export class Near implements TrackedCopies {
     if (bytes === undefined) return
     const size = payload.length + 2 * key.length + 1
     const seen = { token, age, freshFor, loadTime, validators }
+    const until = at + Math.min(ttl, freshFor)
+    const end = token === '' ? { expire: () => void this.#copies.delete(key) } : null
     // A copy of the value, which belongs to the caller that has read it.
     this.#copies.set(key, {
       value: given === 'shared' ? value : given === 'copied' ? copyPlain(value) : null,
@@ -277,11 +275,15 @@ export class Near implements TrackedCopies {
       answer: null,
       seen,
       at,
-      until: at + Math.min(ttl, freshFor),
+      until,
+      end,
       size,
       tags,
     })
-    if (tags.length > 0 && this.#copies.has(key)) this.#tag(key, tags)
+    // One that is too large is not kept.
+    if (!this.#copies.has(key)) return
+    if (tags.length > 0) this.#tag(key, tags)
+    if (end !== null) this.#ends.add(until, end)
   }
 
   #give(key: string, kept: Kept): Copy | undefined {

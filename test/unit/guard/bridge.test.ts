@@ -110,6 +110,16 @@ describe('a process without the store', () => {
     expect(await reads('three', 'four')).toBe(1)
   })
 
+  test('keeps the value of a later load for a whole second', async () => {
+    const { a, ask, clock } = away()
+    await ask()
+    await clock.advance(500)
+    await answered(a.invalidate('k'))
+    expect(await ask()).toBe(2)
+    await clock.advance(999)
+    expect(await ask()).toBe(2)
+  })
+
   test('keeps a thousand values at most', async () => {
     const { ask, loadsSoFar } = away()
     for (let key = 0; key <= 1_000; key++) await ask(`k${key}`)
