@@ -1,6 +1,8 @@
-import { fork } from 'node:child_process'
+import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { access } from 'node:fs/promises'
+import { access, mkdtemp, readdir, rmdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { describe, expect, test, vi } from 'vitest'
@@ -135,6 +137,15 @@ describe('a test process', () => {
       )
     },
   )
+
+  test('that ends while its guardian is still loaded leaves no folder behind', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'starter-'))
+    const guarded = new URL('../../tools/servers/guarded-process.mjs', import.meta.url).href
+    const start = `import { guardianOfThisProcess } from '${guarded}'; guardianOfThisProcess(); process.exit()`
+    execFileSync(process.execPath, ['--input-type=module', '-e', start], { env: { ...process.env, TMPDIR: folder } })
+    await until('its folder is gone', async () => (await readdir(folder)).length === 0)
+    await expect(rmdir(folder)).resolves.toBeUndefined()
+  })
 })
 
 function isRunning(pid: number): boolean {

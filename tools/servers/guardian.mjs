@@ -17,11 +17,13 @@ const folderOfAll = /** @type {string} */ (process.argv[2])
 /** @type {Set<import('node:child_process').ChildProcess>} */
 const servers = new Set()
 
-process.on('message', (/** @type {Start} */ request) => start(request))
 process.once('disconnect', () => {
   for (const { pid } of servers) if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   endIfAbandoned()
 })
+// Its starter may have ended while this file was loaded: that event has been before anybody could hear it.
+if (process.connected) process.on('message', (/** @type {Start} */ request) => start(request))
+else endIfAbandoned()
 
 /** @param {Start} request */
 function start({ id, command, args, env, folder }) {
