@@ -9,6 +9,14 @@ const redis = ['test/contract/redis-store.test.ts']
  */
 export const sourceMutations = [
   {
+    name: 'an `isRefusal` that throws leaves its load without an end',
+    rule: 8,
+    file: 'src/core/options/source-plan.ts',
+    from: 'isRefusal: noRefusalIfThrown(isRefusal)',
+    to: 'isRefusal',
+    tests: ['test/unit/source/sources.test.ts'],
+  },
+  {
     name: 'permits of a source are granted whatever others hold',
     rule: null,
     file: 'src/redis/lua/permits.lua',

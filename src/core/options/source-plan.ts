@@ -1,4 +1,4 @@
-import { isError } from '../errors.ts'
+import { isError, warnOfThrown } from '../errors.ts'
 import { formatValue, type Duration } from '../time/duration.ts'
 import { aFunction, boolean, checkOptions, integer, timeout } from './checks.ts'
 
@@ -110,7 +110,19 @@ function checkedAdaptive(name: string, value: unknown): SourcePlan['adaptive'] {
       isRefusal: aFunction,
     },
   )
-  return { least, isRefusal }
+  return { least, isRefusal: noRefusalIfThrown(isRefusal) }
+}
+
+/** As given, but an error that it throws on is no refusal: whoever asks has a load to end. */
+function noRefusalIfThrown(isRefusal: (error: unknown) => boolean): (error: unknown) => boolean {
+  return (error) => {
+    try {
+      return isRefusal(error)
+    } catch (thrown) {
+      warnOfThrown('The option `isRefusal`', thrown)
+      return false
+    }
+  }
 }
 
 /** Whether a source refuses because it has too much to do: too many connections in PostgreSQL, HTTP 429 and 503. */

@@ -582,6 +582,17 @@ describe('without the store', () => {
 })
 
 describe('the option `sources`', () => {
+  test('may have an `isRefusal` that throws: the load ends all the same, with a warning', async () => {
+    const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
+    const isRefusal = (error: unknown): boolean => (error as { response: { status: number } }).response.status === 429
+    const { a, b, clock } = limited({ concurrency: 1, adaptive: { isRefusal }, throttle: false })
+    await clock.advance(1_000)
+    const thrown = new Error('reset')
+    expect(await asked(a.getOrLoad('k', () => Promise.reject(thrown), pg))).toMatchObject({ error: thrown })
+    expect(await asked(b.getOrLoad('other', () => 'v', pg))).toEqual(valued('v'))
+    expect((await warned).message).toContain('The option `isRefusal` threw')
+  })
+
   test.each([
     [{ pg: {} }, 'Expected the source "pg" (string) to have a `concurrency` or a `rate`, got neither'],
     [{ pg: { concurrency: 0 } }, 'Expected `concurrency` to be a whole number of at least 1, got 0 (number)'],
