@@ -16,6 +16,7 @@ import { explainKey, type Explanation, breakLease, listLeases, type HeldLease } 
 import { checkedKey, checkKey, checkKeys } from '../entry/key.ts'
 import { answerOf } from '../codec/error-answer.ts'
 import { ledToCaller } from '../codec/load-failures.ts'
+import { Answers } from '../flight/answers.ts'
 import { Caller } from '../flight/caller.ts'
 import { checkLoader, type Loader } from '../flight/loader.ts'
 import { migrating } from '../flight/migration.ts'
@@ -306,10 +307,12 @@ export class FleetCache implements Elder {
     }
     const ask = (key: string): Promise<unknown> =>
       (wantsFacts ? undefined : this.#nearAnswer(key, loader, options)) ?? this.#ask(callerOf(key))
-    // A closed cache answers for each key.
-    if (!this.#isOpen) return await Promise.allSettled(keys.map(async (key) => await ask(key)))
-    if (this.#parts.near !== null || this.mode === 'observe') return await Promise.allSettled(keys.map(ask))
-    return await this.#parts.callers.askMany(keys.map(callerOf))
+    if (this.#isOpen && this.#parts.near === null && this.mode !== 'observe') {
+      return await this.#parts.callers.askMany(keys.map(callerOf))
+    }
+    const answers = new Answers()
+    keys.forEach((key, at) => answers.take(at, () => ask(key)))
+    return await answers.all()
   }
 
   /** @param read what it has read already */

@@ -71,9 +71,11 @@ export class Callers {
       // What the store does not answer, each caller finds out for itself.
       answers.take(at, () => (read === undefined ? this.#readAgain(caller) : this.#found(caller, read)))
     })
-    if (reading === null) return await Promise.allSettled(all.map((caller) => this.ask(caller)))
-    this.#open += all.length
-    await reading
+    if (reading === null) all.forEach((caller, at) => answers.take(at, () => this.ask(caller)))
+    else {
+      this.#open += all.length
+      await reading
+    }
     return await answers.all()
   }
 

@@ -12,7 +12,7 @@ import { isSameKind, type Kind } from '../codec/schema.ts'
 import type { Events } from '../observe/events.ts'
 import { factsOf, freshnessOf, type AnswerFacts, type EntryFacts } from '../entry/freshness.ts'
 import type { Keyspace } from '../entry/key.ts'
-import { answerOf } from '../codec/error-answer.ts'
+import { answerOf, ErrorAnswer } from '../codec/error-answer.ts'
 import { decodeEntry, type Stale } from '../codec/payload.ts'
 import { attempt } from '../errors.ts'
 import type { Entry, NearPlan, TrackedCopies, Watch } from '../contract/store.ts'
@@ -258,7 +258,8 @@ export class Near implements TrackedCopies {
     const { token, age, freshFor, loadTime, validators, tags, payload } = entry
     const { ttl, values } = this.#plan
     const at = this.#clock.now()
-    const isShared = values === 'shared' || (values === 'frozen' && deepFreeze(value))
+    // The error of an answer is thrown, and each caller has its own.
+    const isShared = !ErrorAnswer.is(value) && (values === 'shared' || (values === 'frozen' && deepFreeze(value)))
     const given = isShared ? 'shared' : isPlainData(value) ? 'copied' : 'decoded'
     const bytes = given === 'decoded' ? this.#bytesOf(value, payload, kind) : null
     if (bytes === undefined) return
@@ -325,18 +326,21 @@ export class Near implements TrackedCopies {
 
 /**
  * Freezes a value deeply.
- * @returns `false`, with nothing frozen, if a part of it could change all the same: a Map, a Date, a Buffer, an
- *   instance of a class
+ * @returns `false` if a part of it could change all the same: a Map, a Date, a Buffer, an instance of a class, or what
+ *   cannot be frozen, such as a module
  */
 export function deepFreeze(value: unknown): boolean {
-  const { objects } = objectsOf(value) ?? {}
-  for (const each of objects ?? []) Object.freeze(each)
-  return objects !== undefined
+  const isFrozen = attempt(() => {
+    const objects = objectsOf(value)?.objects
+    for (const each of objects ?? []) Object.freeze(each)
+    return objects !== undefined
+  })
+  return isFrozen ?? false
 }
 
 /** Whether `copyPlain` gives an equal value: no cycles, and no object in two places. */
 export function isPlainData(value: unknown): boolean {
-  const found = objectsOf(value)
+  const found = attempt(() => objectsOf(value)) ?? null
   return found !== null && found.isTree && [...found.objects].every(isCopyable)
 }
 
@@ -360,7 +364,10 @@ export function copyPlain(value: unknown): unknown {
   return copy
 }
 
-/** The objects and arrays in plain data, and whether each is in one place; `null` if there is anything else in it. */
+/**
+ * The objects and arrays in plain data, and whether each is in one place; `null` if there is anything else in it. Throws
+ * what a getter throws.
+ */
 function objectsOf(value: unknown): { objects: Set<object>; isTree: boolean } | null {
   const objects = new Set<object>()
   let isTree = true

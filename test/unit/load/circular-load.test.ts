@@ -46,6 +46,15 @@ describe('a loader that loads its own key', () => {
     )
   })
 
+  test.for([{}, { near: {} }])('is told so among the answers for many keys, with %o (rule 9)', async (options) => {
+    const { a } = fleet(options)
+    const many = (): Promise<unknown> =>
+      a.getOrLoadMany(['x', 'A'], (keys) => keys.map(() => new Error('down')), { signal: new AbortController().signal })
+    expect(await asked(a.getOrLoad('A', many))).toMatchObject({
+      value: [{ message: 'down' }, { code: 'CIRCULAR_LOAD' }],
+    })
+  })
+
   test('is told so through another cache of the process (rule 9)', async () => {
     const { a, b } = fleet()
     expect(await asked(a.getOrLoad('A', () => b.getOrLoad('B', () => a.getOrLoad('A', () => 'v'))))).toMatchObject(

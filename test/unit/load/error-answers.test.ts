@@ -118,8 +118,16 @@ describe('an error that is an answer', () => {
     await expect(a.getOrLoad('m', never)).rejects.toThrow('no m')
   })
 
-  test('is thrown by near copies, also of other processes', async () => {
-    const { a, b, ways, thrown } = await missing({ near: {} })
+  test('stands among the values of getOrLoadMany also where a near copy throws it', async () => {
+    const { a, thrown } = await missing({ near: {} })
+    await thrownBy(a)
+    const bang = (keys: readonly string[]): string[] => keys.map((key) => `${key}!`)
+    expect(await a.getOrLoadMany(['k', 'l'], bang)).toEqual([thrown, 'l!'])
+    expect(await a.getOrLoadEntries(['k', 'l'], bang)).toMatchObject([{ message: 'no k' }, { value: 'l!' }])
+  })
+
+  test.for(['frozen', 'cloned', 'shared'] as const)('is thrown by near copies that are %s', async (values) => {
+    const { a, b, ways, thrown } = await missing({ near: { values } })
     for (const [cache, way] of [[a, ways.a] as const, [b, ways.b] as const]) {
       await thrownBy(cache)
       const sent = way.sent.length

@@ -39,6 +39,23 @@ describe('outside production, a value is frozen on a miss as on a hit', () => {
     const { a } = fleet(options)
     expect(Object.isFrozen(await a.getOrLoad<object>('k', loader))).toBe(false)
   })
+
+  test.for([
+    ['a module, which cannot be frozen', () => import('data:text/javascript,export const a = 1')],
+    [
+      'an object with a getter that throws',
+      () => ({
+        get part() {
+          throw new Error('no part')
+        },
+      }),
+    ],
+  ] as const)('and %s reaches its caller as it is', async ([, make]) => {
+    const { a } = fleet({ near: {}, warnings: false })
+    const value = await make()
+    expect(await a.getOrLoad<object>('k', () => value)).toBe(value)
+    await expect(a.close()).resolves.toBeUndefined()
+  })
 })
 
 test('in production, the result of a loader is left as it is', async () => {
