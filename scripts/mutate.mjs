@@ -79,6 +79,7 @@ function namesTwice() {
 /** Those of this shard, or as many as were to be drawn. */
 function chosen() {
   const all = allMutations.filter(({ name }, index) => name.includes(options.only) && index % shards === shard - 1)
+  if (all.length === 0) throw new TypeError(`No break has ${JSON.stringify(options.only)} in its name`)
   if (options.sample === undefined) return all
   // The draw is the same wherever it is made: a hash orders them.
   const drawn = all.map((mutation) => ({

@@ -32,8 +32,8 @@ export const nearMutations = [
     name: 'an error that a near copy throws is that of a whole call for many keys',
     rule: null,
     file: 'src/core/cache/fleet-cache.ts',
-    from: 'keys.forEach((key, at) => answers.take(at, () => ask(key)))',
-    to: 'const asked = keys.map(ask)\n    asked.forEach((answer, at) => answers.take(at, () => answer))',
+    from: 'return await Answers.of(keys, ask)',
+    to: 'return await Promise.allSettled(keys.map(ask))',
     tests: ['test/unit/load/error-answers.test.ts'],
   },
   {

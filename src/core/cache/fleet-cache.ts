@@ -141,8 +141,7 @@ export class FleetCache implements Elder {
     loader: Loader<T>,
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
-    const caller = this.#caller('getOrLoad', key, loader, options)
-    return (await this.#answer(caller, { state: 'nothing' })) as Given<S, T>
+    return (await this.#answer(this.#caller('getOrLoad', key, loader, options), { state: 'nothing' })) as Given<S, T>
   }
 
   wrap<F extends Wrappable, S extends MaybeSchema = undefined>(
@@ -168,8 +167,7 @@ export class FleetCache implements Elder {
     this.#checkOpen(checkedKey(key))
     const plan = refineKind(this.#plan, options, 'peek')
     if (this.mode !== 'cache') return { state: 'missing' }
-    const { tags, grace } = this.#plan
-    return (await this.#parts.reads.peek({ key, plan, tags }, grace)) as Peeked<T>
+    return (await this.#parts.reads.peek({ key, plan, tags: this.#plan.tags }, this.#plan.grace)) as Peeked<T>
   }
 
   async peekMany<T = unknown>(keys: readonly string[], options?: PeekOptions<T>): Promise<(Peeked<T> | Error)[]> {
@@ -310,9 +308,7 @@ export class FleetCache implements Elder {
     if (this.#isOpen && this.#parts.near === null && this.mode !== 'observe') {
       return await this.#parts.callers.askMany(keys.map(callerOf))
     }
-    const answers = new Answers()
-    keys.forEach((key, at) => answers.take(at, () => ask(key)))
-    return await answers.all()
+    return await Answers.of(keys, ask)
   }
 
   /** @param read what it has read already */

@@ -3,6 +3,13 @@ export class Answers {
   readonly #settled: PromiseSettledResult<unknown>[] = []
   readonly #pending: Promise<void>[] = []
 
+  /** Resolves with the answers of all that ask. */
+  static async of<T>(all: readonly T[], ask: (one: T) => unknown): Promise<PromiseSettledResult<unknown>[]> {
+    const answers = new Answers()
+    for (const [at, one] of all.entries()) answers.take(at, () => ask(one))
+    return await answers.all()
+  }
+
   /** Takes the answer of a caller: a value, a promise, or what is thrown. */
   take(at: number, answer: () => unknown): void {
     const fulfil = (value: unknown): void => void (this.#settled[at] = { status: 'fulfilled', value })

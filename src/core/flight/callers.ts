@@ -71,11 +71,9 @@ export class Callers {
       // What the store does not answer, each caller finds out for itself.
       answers.take(at, () => (read === undefined ? this.#readAgain(caller) : this.#found(caller, read)))
     })
-    if (reading === null) all.forEach((caller, at) => answers.take(at, () => this.ask(caller)))
-    else {
-      this.#open += all.length
-      await reading
-    }
+    if (reading === null) return await Answers.of(all, (caller) => this.ask(caller))
+    this.#open += all.length
+    await reading
     return await answers.all()
   }
 

@@ -7,6 +7,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
+const aModule = 'data:text/javascript,export const a = 1'
 const made = (): { list: number[] } => ({ list: [1] })
 
 describe('outside production, a value is frozen on a miss as on a hit', () => {
@@ -41,7 +42,7 @@ describe('outside production, a value is frozen on a miss as on a hit', () => {
   })
 
   test.for([
-    ['a module, which cannot be frozen', () => import('data:text/javascript,export const a = 1')],
+    ['a module, which cannot be frozen', (): Promise<object> => import(aModule)],
     [
       'an object with a getter that throws',
       () => ({
