@@ -44,6 +44,8 @@ export abstract class KeyFlight implements LoadNode {
   /** Whether one of its callers goes before refreshes and warm-up at a source, and one of another process does. */
   #isUrgent = false
   #isUrgentElsewhere = false
+  /** When the last of its callers has no time left, by the clock. */
+  #until = 0
   /** Whether its load may wait for its source. */
   protected mayWait = true
   readonly #moments: Moment[] = []
@@ -102,7 +104,7 @@ export abstract class KeyFlight implements LoadNode {
 
   /** How urgent its load is, until when it is of use, by the clock, and whether it may wait. */
   get need(): { readonly urgency: Urgency; readonly until: number; readonly mayWait: boolean } {
-    const until = this.callers === 0 ? Number.POSITIVE_INFINITY : this.lead.deadline
+    const until = this.callers === 0 ? Number.POSITIVE_INFINITY : this.#until
     const isUrgent = this.#isUrgentElsewhere || (this.callers > 0 && this.#isUrgent)
     return { urgency: isUrgent ? 0 : this.callers === 0 ? 1 : 2, until, mayWait: this.mayWait }
   }
@@ -136,6 +138,7 @@ export abstract class KeyFlight implements LoadNode {
     const { clock, deadlines } = this.parts
     this.callers += size
     this.#isUrgent ||= !caller.isLow
+    this.#until = Math.max(this.#until, caller.deadline)
     this.queueing?.joined(caller)
     const at = Math.ceil(until)
     // Most callers join when they ask.

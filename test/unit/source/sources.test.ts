@@ -321,6 +321,24 @@ describe('a load that cannot begin in time', () => {
     expect(stale).toEqual(valued('old'))
   })
 
+  test('is not refused because the caller that began to wait for another process has no time left', async () => {
+    const { a, b, clock, ways } = limited({ concurrency: 1 }, { leaseTtl: 2_000 })
+    const [held, source] = [new Source(), new Source()]
+    void answerOf(a.getOrLoad('k', held.loader))
+    await settled()
+    const first = await asked(b.getOrLoad('k', source.loader, { ...pg, waitTimeout: 1_000 }))
+    await clock.advance(500)
+    const second = await asked(b.getOrLoad('k', source.loader, { ...pg, waitTimeout: 30_000 }))
+    await clock.advance(1_000)
+    expect(first).toMatchObject({ error: { code: 'WAIT_TIMEOUT' } })
+    // Its lease runs out, and nobody tells so.
+    ways.a.mode = 'failing'
+    await clock.advance(4_000)
+    expect(second).toEqual(pending)
+    await source.resolve(0, 'v')
+    expect(second).toEqual(valued('v'))
+  })
+
   test('is not refused because a caller with a stale value waits for a short time only', async () => {
     const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
     const source = new Source()
