@@ -9,6 +9,14 @@ const redis = ['test/contract/redis-store.test.ts']
  */
 export const sourceMutations = [
   {
+    name: 'a load is of use for as long as the caller has time that began its flight',
+    rule: 8,
+    file: 'src/core/flight/key-flight.ts',
+    from: 'Number.POSITIVE_INFINITY : this.#until',
+    to: 'Number.POSITIVE_INFINITY : this.lead.deadline',
+    tests: ['test/unit/source/sources.test.ts'],
+  },
+  {
     name: 'an `isRefusal` that throws leaves its load without an end',
     rule: 8,
     file: 'src/core/options/source-plan.ts',

@@ -5,6 +5,30 @@
  */
 export const troubleMutations = [
   {
+    name: 'a load that began before the store has answered is kept for the time without it',
+    rule: 3,
+    file: 'src/core/near/near.ts',
+    from: '    if (expected === null) this.#expected.delete(key)\n',
+    to: '',
+    tests: ['test/unit/guard/bridge.test.ts'],
+  },
+  {
+    name: 'the value of a load that has lost its lease is forgotten once its callers have it',
+    rule: null,
+    file: 'src/core/flight/unleased-flight.ts',
+    from: 'this.callers > 0 ? rememberUnstored(end, this, this.parts, null) : end',
+    to: 'end',
+    tests: ['test/unit/load/never-older.test.ts'],
+  },
+  {
+    name: 'a fill that was lost ends the use of a stale value though nobody has seen the new one',
+    rule: 6,
+    file: 'src/core/flight/leased-load.ts',
+    from: 'if (callers > 0 || lead.beginning !== null) this.#parts',
+    to: 'if (callers >= 0 || lead.beginning !== null) this.#parts',
+    tests: ['test/unit/load/never-older.test.ts'],
+  },
+  {
     name: 'a warning is given again and again',
     rule: null,
     file: 'src/warnings.ts',

@@ -201,7 +201,7 @@ class LeasedLoad {
    * although it asked after the invalidation.
    */
   #fill(result: LoadResult & { state: 'value' }, beganAt: CausalTime): Promise<Answer> {
-    const { store, codec, events, keyspace, clock, pacing, unstored } = this.#parts
+    const { store, codec, events, keyspace, clock, pacing } = this.#parts
     const { key, lead } = this.#flight
     const { plan } = lead
     const { value, grace, loadTime, validators } = result
@@ -229,8 +229,8 @@ class LeasedLoad {
         return { state: 'value', value, currentAsOf: endedAt, freshUntil: always, token, facts }
       },
       (error: CacheError) => {
-        unstored.add(key, clock.now() - loadTime, payload)
         if (plan.onStoreFailure === 'throw') return { state: 'away', error }
+        this.#remember(clock.now() - loadTime, payload)
         // Without the store's acceptance, the value is current only as of the beginning of the load.
         return { state: 'value', value, currentAsOf: beganAt, freshUntil: always, token, facts: unstoredFacts }
       },
@@ -247,14 +247,13 @@ class LeasedLoad {
     error: CacheError,
     { beganAt, endedAt }: { readonly beganAt: CausalTime; readonly endedAt: CausalTime },
   ): Promise<Answer> {
-    const { store, events, clock, unstored, keyspace } = this.#parts
+    const { store, events, clock, keyspace } = this.#parts
     const { key, lead } = this.#flight
     const isTagged = keyspace.tagsOf(key, tags, lead.plan.version).length > 0
     events.emit('unstorable', { key, error })
     const began = clock.now() - loadTime
     const handedOut = (currentAsOf: CausalTime): Answer => {
-      // What nobody has seen must not end the use of a stale value.
-      if (this.#flight.callers > 0) unstored.add(key, began, null)
+      this.#remember(began, null)
       const { token } = this.#lease
       return { state: 'value', value, currentAsOf, freshUntil: always, token, facts: unstoredFacts }
     }
@@ -268,6 +267,15 @@ class LeasedLoad {
     } catch (away) {
       return lead.plan.onStoreFailure === 'throw' ? { state: 'away', error: away as CacheError } : handedOut(beganAt)
     }
+  }
+
+  /**
+   * Remembers a value that the store may lack, and that callers are given: what nobody has seen must not end the use of a
+   * stale value. A caller that was told to lead has made it.
+   */
+  #remember(began: number, payload: Uint8Array | null): void {
+    const { callers, key, lead } = this.#flight
+    if (callers > 0 || lead.beginning !== null) this.#parts.unstored.add(key, began, payload)
   }
 
   /** Shares an error once the store has accepted it as the outcome, like a value. */

@@ -5,6 +5,7 @@ import { always, type Answer } from './answer.ts'
 import type { Caller } from './caller.ts'
 import { KeyFlight } from './key-flight.ts'
 import { runLoader, type LoadResult, type LoadRun } from './loader.ts'
+import type { Expected } from '../near/near.ts'
 import type { CausalTime } from '../time/clock.ts'
 import { Loss } from './loss.ts'
 import type { FlightParts } from './parts.ts'
@@ -97,9 +98,9 @@ export class UnleasedFlight extends KeyFlight {
     return (await this.#turn) ?? answerOfRun(await this.#load(), this)
   }
 
-  /** Runs the loader. What becomes of a value that cannot be stored does not depend on the store. */
+  /** Runs the loader. */
   async #load(): Promise<LoadRun> {
-    const { clock, codec, events, spare, keyspace, tracing, unstored, failures, modes } = this.parts
+    const { clock, events, spare, tracing, failures, modes } = this.parts
     const { hardDeadlines: deadlines } = this.parts
     const { key, lead } = this
     const { loader, plan, tags } = lead
@@ -111,27 +112,42 @@ export class UnleasedFlight extends KeyFlight {
     const { beginning } = lead
     const own = { node: this, fence: null, stale: this.#stale, loss: this.#loss, permit: this.permit, beginning }
     const loaded = await trace.run(() => runLoader({ key, loader, plan, tags, clock, deadlines, ...own }))
-    const kept = loaded.state === 'value' ? encodeValue(loaded.value, key, plan.maxValueSize, codec) : null
-    const isRefused = kept instanceof CacheError && plan.unstorable === 'throw'
-    const run: LoadRun = isRefused ? { state: 'failed', error: kept, cooldown: 0, tags } : loaded
+    const run = rememberUnstored(loaded, this, this.parts, expected)
     if (run.state === 'failed') {
       failures.noteOwn(run.error, key)
       events.emit('failure', { key, error: run.error, duration: clock.now() - began })
-    }
-    if (run.state === 'value' && kept instanceof CacheError) {
-      events.emit('unstorable', { key, error: kept })
-      unstored.add(key, began, null)
-      spare?.forget(key)
-    } else if (run.state === 'value' && kept !== null) {
-      const payload = Buffer.from(kept as Uint8Array)
-      unstored.add(key, began, payload)
-      const itsTags = keyspace.tagsOf(key, run.tags, plan.version)
-      spare?.loaded(key, expected, { ...run, tags: itsTags, payload })
     }
     spare?.forgo(key, expected)
     trace.end(run.state, 'error' in run ? run.error : undefined)
     return run
   }
+}
+
+/**
+ * Remembers a loaded value that the store is not given: no caller of this process may get an older one afterwards. What
+ * becomes of a value that cannot be stored does not depend on the store.
+ */
+function rememberUnstored(
+  loaded: LoadRun,
+  { key, lead: { plan } }: KeyFlight,
+  { clock, codec, events, keyspace, spare, unstored }: FlightParts,
+  expected: Expected | null,
+): LoadRun {
+  if (loaded.state !== 'value') return loaded
+  const began = clock.now() - loaded.loadTime
+  const kept = encodeValue(loaded.value, key, plan.maxValueSize, codec)
+  if (kept instanceof CacheError) {
+    if (plan.unstorable === 'throw') return { state: 'failed', error: kept, cooldown: 0, tags: loaded.tags }
+    events.emit('unstorable', { key, error: kept })
+    unstored.add(key, began, null)
+    spare?.forget(key)
+  } else {
+    const payload = Buffer.from(kept)
+    unstored.add(key, began, payload)
+    const tags = keyspace.tagsOf(key, loaded.tags, plan.version)
+    spare?.loaded(key, expected, { ...loaded, tags, payload })
+  }
+  return loaded
 }
 
 function answerOfRun(run: LoadRun, { currentAsOf, lead }: KeyFlight): Answer {
@@ -163,6 +179,7 @@ export class LostFlight extends KeyFlight {
   protected async fly(): Promise<Answer> {
     const end = await Promise.race([this.#load, this.#loss.promise()])
     if (end instanceof CacheError) return { state: 'failed', error: end, currentAsOf: always }
-    return end.state === 'value' ? answerOfRun(end, this) : { state: 'again' }
+    if (end.state !== 'value') return { state: 'again' }
+    return answerOfRun(this.callers > 0 ? rememberUnstored(end, this, this.parts, null) : end, this)
   }
 }

@@ -112,8 +112,9 @@ export class Near implements TrackedCopies {
     this.#watch = watch(keyspace.prefix, this)
   }
 
+  /** Whether there is no copy, and none is under way. */
   get isEmpty(): boolean {
-    return this.#copies.size === 0
+    return this.#copies.size === 0 && this.#expected.size === 0
   }
 
   /**
@@ -186,7 +187,9 @@ export class Near implements TrackedCopies {
     found: { readonly entry: Entry; readonly value: unknown; readonly kind: Kind } | null,
   ): void {
     const wanted = this.forgo(key, expected)
-    if (!this.isEmpty) this.#copies.delete(key)
+    // Of a load that began without the store, before the store answered.
+    if (expected === null) this.#expected.delete(key)
+    if (this.#copies.size > 0) this.#copies.delete(key)
     if (wanted && found !== null && freshnessOf(found.entry, 0) === 'fresh') this.#keep(key, found.entry, found)
   }
 

@@ -85,6 +85,22 @@ describe('a process without the store', () => {
     expect(await ask()).toBe(2)
   })
 
+  test.for([
+    ['a call', async (cache: Cache) => [await cache.getOrLoad('k', () => 'none')]],
+    ['a call for many keys', (cache: Cache) => cache.getOrLoadMany(['k'], () => ['none'])],
+  ] as const)('keeps no load that began before the store has answered %s', async ([, found]) => {
+    const { a, b, ways, ask } = away()
+    const source = new Source<string>()
+    void answerOf(a.getOrLoad('k', source.loader))
+    await settled()
+    ways.a.mode = 'answering'
+    await b.set('k', 'new')
+    expect(await found(a)).toEqual(['new'])
+    await source.resolve(0, 'old')
+    ways.a.mode = 'failing'
+    expect(await ask()).toBe(1)
+  })
+
   test.for([[{ bridge: 0 }], [{ ttl: 1 }]] as const)(
     'keeps nothing, or not beyond its ttl, with %j',
     async ([options]) => {

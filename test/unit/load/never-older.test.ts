@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
+import { answerOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
+import { Source } from '../support/source.ts'
 
 /** The store has a value; `a` is cut off, and loads for itself meanwhile; then it is connected again. */
 async function afterOutage(loaded: unknown) {
@@ -63,4 +65,32 @@ test('a caller that was given a value whose fill was lost is not given the older
   const asked = a.getOrLoad('k', () => 'newer')
   await clock.advance(100)
   expect(await asked).toBe('newer')
+})
+
+test('a caller that was given the value of a load that had lost its lease is not given the older one after it', async () => {
+  const { a, b, ways, clock } = fleet({ ttl: '1m', leaseTtl: '2s', commandTimeout: 100 })
+  await b.getOrLoad('k', () => 'old')
+  await clock.advance(1)
+  const source = new Source()
+  const refreshed = answerOf(a.refresh('k', source.loader))
+  await settled()
+  ways.a.mode = 'silent'
+  await clock.advance(3_000)
+  await source.resolve(0, 'new')
+  expect(refreshed).toEqual(valued('new'))
+  ways.a.thaw()
+  await clock.advance(300)
+  expect(await b.peek('k')).toMatchObject({ value: 'old' })
+  expect(await a.getOrLoad('k', () => 'newer')).toBe('newer')
+})
+
+test('a fill that was lost does not end the use of a stale value if nobody was given the new one', async () => {
+  const { a, ways, clock } = fleet({ ttl: '1s', grace: '1m', commandTimeout: 100 })
+  await a.set('k', 'old')
+  await clock.advance(2_000)
+  ways.a.hold('fill', 'before')
+  expect(await a.getOrLoad('k', () => 'new')).toBe('old')
+  await clock.advance(100)
+  const loads = new Source()
+  expect(await asked(a.getOrLoad('k', loads.loader))).toEqual(valued('old'))
 })
