@@ -5,6 +5,14 @@
  */
 export const troubleMutations = [
   {
+    name: 'a key has as many loads without a lease as a loader once had it have',
+    rule: 12,
+    file: 'src/core/flight/unleased-loads.ts',
+    from: "impatience === 'over' && (count - lost < 2 || next.isUrgent)",
+    to: "impatience === 'over'",
+    tests: ['test/unit/guard/loads-without-lease.test.ts'],
+  },
+  {
     name: 'a load that began before the store has answered is kept for the time without it',
     rule: 3,
     file: 'src/core/near/near.ts',

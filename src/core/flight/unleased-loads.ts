@@ -6,7 +6,10 @@ import type { Caller } from './caller.ts'
 import type { KeyFlight, WaitEnd } from './key-flight.ts'
 import type { LostFlight, UnleasedFlight } from './unleased-flight.ts'
 
-/** The loads of one key: at most two run unless loaders wait for more, and one has yet to begin. */
+/**
+ * The loads of one key: at most two run, beside those that have lost a lease, unless loaders wait for more; and one has
+ * yet to begin.
+ */
 interface Line {
   /** The newest load that runs. */
   running: KeyFlight | null
@@ -25,9 +28,9 @@ const nothing = Promise.resolve(null)
  * The loads without a lease of one cache: the fallback while the store is away. This is the only place that bounds them.
  *
  * A caller that asked after a load began cannot have its answer. It joins the next load, which begins when the running
- * one ends, or beside it after `patience`. A key never has more than two loads, so every caller is answered within
- * `patience`, or half a load if that is longer, plus one load. Over all keys, at most `most` loads run and `mostQueued`
- * wait for a place; a further caller gets OVERLOADED at once, which is better than an answer too late.
+ * one ends, or beside it after `patience`. So every caller is answered within `patience`, or half a load if that is
+ * longer, plus one load. Over all keys, at most `most` loads run and `mostQueued` wait for a place; a further caller gets
+ * OVERLOADED at once, which is better than an answer too late.
  *
  * A caller that is itself a loader waits for `patience` at most: loads that wait for each other could occupy all places,
  * or both loads of their key.
@@ -69,12 +72,11 @@ export class UnleasedLoads {
     const ended = flight.join(caller, until)
     flight.isUrgent ||= caller.parent !== null
     flight.isRefresh ||= caller.refresh !== null
-    const isItsTurn = line.count === 0 || (flight.isUrgent && line.impatience === 'over')
-    if (isItsTurn && (isNew || flight.isUrgent)) this.#start(line, flight)
+    if (mayBegin(line, flight) && (isNew || flight.isUrgent)) this.#start(line, flight)
     else if (isNew) {
       line.impatience = this.#clock.after(this.#patience, () => {
         line.impatience = 'over'
-        if (line.count - line.lost < 2 || flight.isUrgent) this.#start(line, flight)
+        if (mayBegin(line, flight)) this.#start(line, flight)
       })
     }
     return ended
@@ -229,8 +231,9 @@ export class UnleasedLoads {
   }
 
   #freeKey(key: string, line: Line): void {
-    if (line.next !== null && (line.count === 0 || line.impatience === 'over')) this.#start(line, line.next)
-    else if (line.next === null && line.count === 0) this.#lines.delete(key)
+    const { next, count } = line
+    if (next === null && count === 0) this.#lines.delete(key)
+    else if (next !== null && mayBegin(line, next)) this.#start(line, next)
   }
 
   #fillPlaces(): void {
@@ -239,4 +242,9 @@ export class UnleasedLoads {
       this.#begin(this.#line(flight.key), flight)
     }
   }
+}
+
+/** Whether the next load of a key may begin: alone, or beside another that its callers have waited for. */
+function mayBegin({ count, lost, impatience }: Line, next: UnleasedFlight): boolean {
+  return count === 0 || (impatience === 'over' && (count - lost < 2 || next.isUrgent))
 }

@@ -218,6 +218,21 @@ describe('the queue of loads without a lease', () => {
     expect(began).toEqual(['first', 'second', 'third'])
   })
 
+  test('begins a third load of a key for a loader alone, and two at most when that is over', async () => {
+    const { ask, askNested, end, clock, began } = leaseless()
+    for (const name of ['first', 'second', 'third']) {
+      await ask('k', name)
+      await clock.advance(500)
+    }
+    await askNested('k', 'nested')
+    await ask('k', 'fourth')
+    await clock.advance(500)
+    await end('first')
+    expect(began).toEqual(['first', 'second', 'third'])
+    await end('second')
+    expect(began).toEqual(['first', 'second', 'third', 'fourth'])
+  })
+
   test('does not hold up a loader that waits for a load which is queued behind it (rule 9)', async () => {
     const { a, load, ask, end, running } = leaseless({ maxConcurrentLoads: 1 })
     const outer = async (): Promise<string> => {
