@@ -92,7 +92,7 @@ export function assemble(plan: CachePlan, backing: Store, given: Partial<SharedP
   }
   const reads = new Reads(parts, backing.sharded)
   const flights = new Flights(parts)
-  return { ...parts, copies, rehearsal, reads, flights, callers: new Callers(parts, flights, reads, commandTimeout) }
+  return { ...parts, copies, rehearsal, reads, flights, callers: new Callers(parts, flights, reads) }
 }
 
 /**

@@ -39,18 +39,15 @@ export class Callers {
   readonly #parts: FlightParts
   readonly #flights: Flights
   readonly #reads: Reads
-  readonly #commandTimeout: number
   /** How many callers have no answer yet. */
   #open = 0
   #isClosed = false
   #whenIdle: () => void = () => undefined
 
-  /** @param commandTimeout the deadline of a read, in milliseconds */
-  constructor(parts: FlightParts, flights: Flights, reads: Reads, commandTimeout: number) {
+  constructor(parts: FlightParts, flights: Flights, reads: Reads) {
     this.#parts = parts
     this.#flights = flights
     this.#reads = reads
-    this.#commandTimeout = commandTimeout
   }
 
   /**
@@ -80,9 +77,9 @@ export class Callers {
   #readMany(all: readonly Caller[], found: FoundOfMany): Promise<unknown> | null {
     const [first] = all
     if (first === undefined || !this.#hasTimeToRead(first)) return null
-    const { plan, tags, askedAtMs } = first
+    const { plan, tags, deadline } = first
     const keys = all.map(({ key }) => key)
-    return this.#reads.readMany(keys, { plan, tags, until: askedAtMs + plan.waitTimeout - this.#commandTimeout }, found)
+    return this.#reads.readMany(keys, { plan, tags, until: deadline - this.#parts.store.longestCommand }, found)
   }
 
   /** Takes leave of a caller that is told to lead; returns `false` if it has left before. */
@@ -169,9 +166,10 @@ export class Callers {
   }
 
   #readAgain(caller: Caller): Promise<unknown> {
-    const left = caller.askedAtMs + caller.plan.waitTimeout - this.#parts.clock.now()
+    const { clock, store } = this.#parts
+    const left = caller.deadline - clock.now()
     const answer = this.#read(caller)
-    return left > this.#commandTimeout ? answer : this.#bounded(caller, answer)
+    return left > store.longestCommand ? answer : this.#bounded(caller, answer)
   }
 
   /** Goes on from a read: with its value, or with a flight. */
@@ -371,7 +369,7 @@ export class Callers {
 
   /** Whether neither its signal nor its deadline can end the wait of a caller while it reads. */
   #hasTimeToRead({ signal, plan }: Caller): boolean {
-    return signal === undefined && plan.waitTimeout > this.#commandTimeout
+    return signal === undefined && plan.waitTimeout > this.#parts.store.longestCommand
   }
 
   #bounded(caller: Caller, answer: Promise<unknown>): Promise<unknown> {

@@ -83,6 +83,11 @@ export class GuardedStore {
     return this.#commands.outage
   }
 
+  /** How long a command that is sent now may take, in milliseconds. */
+  get longestCommand(): number {
+    return this.#commands.longest
+  }
+
   /** Whether an invalidation of the key has yet to reach the store. */
   hasPendingInvalidation(key: string): boolean {
     return this.#pending.reasonFor(key) !== undefined

@@ -53,6 +53,11 @@ export class StoreCommands {
     return this.#breaker.open
   }
 
+  /** How long one that is sent now may take, in milliseconds. */
+  get longest(): number {
+    return this.#inFlight.longest
+  }
+
   /** Sends a command; resolves with its answer. */
   call<T>(run: () => Promise<T>, refusal?: CacheError): Promise<T> {
     return new Promise<T>((resolve, reject) => this.send(run, { resolve, reject }, { refusal }))

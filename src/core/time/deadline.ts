@@ -9,15 +9,12 @@ const busy = 20
  * it reads the replies that arrived meanwhile, so those replies get their turn first.
  */
 export function startDeadline(clock: Clock, ms: number, expire: () => void, kind?: 'background'): Timer {
-  const after = (delay: number): Timer => {
-    const due = clock.now() + delay
-    const ring = (): void => {
-      if (clock.now() - due > busy) timer = after(1)
-      else expire()
-    }
-    return clock.after(delay, ring, kind)
+  const due = clock.now() + ms
+  const ring = (): void => {
+    if (clock.now() - due > busy) timer = clock.after(1, expire, kind)
+    else expire()
   }
-  let timer = after(ms)
+  let timer = clock.after(ms, ring, kind)
   return { cancel: () => timer.cancel() }
 }
 
@@ -155,6 +152,11 @@ export class InFlightCommands {
         },
       )
     })
+  }
+
+  /** How long a command that begins now may take, in milliseconds. */
+  get longest(): number {
+    return this.#connecting ? (whileConnecting + 1) * this.#timeout : this.#timeout
   }
 
   begin(command: InFlightCommand): void {

@@ -3,7 +3,7 @@ import { CacheError, createCache, memoryStore, type CacheEvents } from '../../..
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { loading } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 import { UnreliableStore } from '../support/unreliable-store.ts'
 
 interface Scene extends Fleet {
@@ -77,6 +77,20 @@ describe('the deadline of a command', () => {
     const last = answerOf(a.peek('k'))
     await clock.advance(500)
     expect(last).toMatchObject(tooLate)
+  })
+
+  test('does not keep a caller for longer than it waits, also during the first connection (rule 8)', async () => {
+    const clock = new FakeClock()
+    const connected = new Promise<void>(() => undefined)
+    const store = Object.assign(new UnreliableStore(memoryStore({ clock })), { connected, sharded: true })
+    store.mode = 'silent'
+    const a = createCache({ store, clock, commandTimeout: 500, warnings: false })
+    const source = new Source()
+    const answer = answerOf(a.getOrLoad('k', source.loader, { waitTimeout: 1_000 }))
+    await clock.advance(1_000)
+    expect(answer).toMatchObject({ error: { code: 'WAIT_TIMEOUT' } })
+    await clock.advance(2_000)
+    expect(source.runs).toEqual([])
   })
 
   test('has one timer for all commands under way', async () => {

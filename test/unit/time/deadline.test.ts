@@ -3,12 +3,19 @@ import type { Clock } from '../../../src/index.ts'
 import { InFlightCommands } from '../../../src/core/time/deadline.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
-/** Commands with a deadline of 500 ms in a process that waits for events only while `waits`. */
-function inFlight() {
+/**
+ * Commands with a deadline of 500 ms in a process that waits for events only while `waits`.
+ * @param lateBy by how much its timers are late, in milliseconds
+ */
+function inFlight(lateBy = 0) {
   const time = new FakeClock()
   const process = { waits: true }
   let idle = 0
-  const clock: Clock = { now: () => time.now(), after: (...given) => time.after(...given), idle: () => idle }
+  const clock: Clock = {
+    now: () => time.now(),
+    after: (ms, ...given) => time.after(ms + lateBy, ...given),
+    idle: () => idle,
+  }
   const late: number[] = []
   const commands = new InFlightCommands(500, clock, (_reject, waited) => void late.push(waited))
   const begin = () => {
@@ -57,6 +64,14 @@ describe('the deadline of a command', () => {
     begin()
     await pass(500, 'silence')
     expect(late).toEqual([500])
+  })
+
+  test('is over though each turn of the event loop makes its timers late', async () => {
+    const { late, begin, pass, process } = inFlight(30)
+    process.waits = false
+    begin()
+    await pass(1_000, 'silence')
+    expect(late).toHaveLength(1)
   })
 
   test('is not judged by the moment between two deadlines, which is too short for an answer', async () => {
