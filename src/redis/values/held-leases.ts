@@ -83,9 +83,16 @@ export class HeldLeases {
     for (const [index, renewal] of this.#renew(held.map(({ lease }) => lease)).entries()) {
       // Without a reply, the watchdog's next renewal or its deadline decides.
       renewal.then(
-        (ours) => ours || held[index]?.lose(),
+        (ours) => ours || this.#lose(held[index]),
         () => undefined,
       )
     }
+  }
+
+  /** Its load may have ended long ago, while Redis could not be told. */
+  #lose(held: Held | undefined): void {
+    if (held === undefined) return
+    held.lose()
+    this.end(held.lease.token)
   }
 }

@@ -35,6 +35,10 @@ export class Waits {
     const [, , holderToken, leaseLeft, stale, holderContext] = reply
     const token = String(holderToken)
     const { outcome, leave } = this.#listen(token)
+    const entry = await this.#values.replied(key, stale).catch((error: unknown) => {
+      leave()
+      throw error
+    })
     return {
       state: 'wait',
       token,
@@ -44,7 +48,7 @@ export class Waits {
       pushed: inbox !== '',
       ...(inbox !== '' && { stillLoads: () => this.#isUnderWay(key, token, inbox) }),
       leaseLeft: Math.max(0, Number(leaseLeft)),
-      stale: await this.#values.replied(key, stale),
+      stale: entry,
     }
   }
 
