@@ -61,7 +61,7 @@ export class Segments {
 
 /** What is said of something, however long that has lasted by then, and whatever is still known of it. */
 function untimed(words: string): string {
-  return words.replace(/ for [\d.]+ ms.*/, '').replaceAll(/\d+ (ms|more)/g, '')
+  return words.replace(/ for [\d.]+ ms.*|: the last was .*/, '').replaceAll(/\d+ (ms|more)/g, '')
 }
 
 function memoryOf({ what }: Happening): number {

@@ -131,8 +131,9 @@ export function oneLoad(
   }
   for (const [key, alone] of byKey(history.alone())) {
     for (const [process, own] of grouped(alone, (load) => load.process)) {
-      const most = mostAtOnce(history, own)
-      if (most > unleasedAtOnce) wrong.push(`1: process ${process} ran ${most} loads of ${key} at once without a lease`)
+      const { most, last } = mostAtOnce(history, own)
+      if (most > unleasedAtOnce)
+        wrong.push(`1: process ${process} ran ${most} loads of ${key} at once without a lease: the last was ${last}`)
     }
   }
   return wrong
@@ -509,18 +510,22 @@ function mayVoid({ at, writtenAt, error }: Write, first: Load, second: Load): bo
   return at < second.at && (error === undefined ? writtenAt : Infinity) > Math.min(first.asked, second.asked)
 }
 
-function mostAtOnce(history: History, loads: readonly Load[]): number {
+/** How many of them ran at once at most, and the last of these in words. */
+function mostAtOnce(history: History, loads: readonly Load[]): { most: number; last: string } {
   const changes = loads.flatMap((load) => [
-    { at: load.at, by: 1 },
-    { at: Math.min(load.loadedAt, endOfBelief(history, load)), by: -1 },
+    { at: load.at, by: 1, load },
+    { at: Math.min(load.loadedAt, endOfBelief(history, load)), by: -1, load },
   ])
   let most = 0
   let running = 0
-  for (const { by } of changes.toSorted((one, other) => one.at - other.at || one.by - other.by)) {
+  let last = ''
+  for (const { by, load } of changes.toSorted((one, other) => one.at - other.at || one.by - other.by)) {
     running += by
-    most = Math.max(most, running)
+    if (running <= most) continue
+    most = running
+    last = `${said(load)}${load.trouble === undefined ? '' : ` (${load.trouble})`}`
   }
-  return most
+  return { most, last }
 }
 
 function byKey<T extends { readonly key: string }>(all: readonly T[]): Map<string, T[]> {
