@@ -5,7 +5,7 @@ import type { Response } from 'express'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
-import { counted, Gate, siteOf, siteWith, type Site } from './support/site.ts'
+import { counted, Gate, siteOf, siteWith, type Reply, type Site } from './support/site.ts'
 
 async function saying(headers: Record<string, string>, options: CacheResponsesOptions = {}): Promise<Site> {
   const source = counted((run, _req, res) => res.set(headers).end(`${run}`))
@@ -328,6 +328,46 @@ describe('validation', () => {
     expect(second.text).toBe(first.text)
     expect(second.headers['content-type']).toBe(first.headers['content-type'])
     expect(second.cache).toContain('fwd-status=304')
+  })
+
+  describe('a load that is given up while its handler runs', () => {
+    const giveUps: Record<string, (site: Site) => Promise<unknown>> = {
+      'by its hard timeout': (site) => until('it is given up', () => site.heard('failure') === 1),
+      'by a purge': async (site) => {
+        await site.caches[0]?.invalidate('response http://site/')
+        await until('it is given up', () => site.heard('failure') === 1)
+      },
+      'by close()': (site) => site.caches[0]?.close({ timeout: 0 }) ?? Promise.resolve(),
+    }
+    const answers: Record<string, [(res: Response) => unknown, RegExp]> = {
+      304: [(res) => res.status(304).end(), /fwd-status=304/],
+      503: [(res) => res.sendStatus(503), /fwd-status=503; detail=error/],
+    }
+    test.for(
+      Object.keys(giveUps).flatMap((how) => Object.keys(answers).map((status) => [how, status] as [string, string])),
+    )('%s and ends with a %s serves its client what is stored', async ([how, status]) => {
+      const [answer, told] = answers[status] ?? []
+      const gate = new Gate()
+      const source = counted(async (run, _req, res) => {
+        res.set({ 'Cache-Control': 'max-age=0, stale-if-error=60', ETag: '"one"' })
+        if (run === 1) return res.end('page')
+        await gate.opened
+        return answer?.(res)
+      })
+      const hardTimeout = how === 'by its hard timeout' ? 100 : '1m'
+      await using site = await siteOf(source.handler, { cache: { hardTimeout } })
+      await site.get()
+      await site.stored()
+      let reply: Reply | undefined
+      void site.get().then((answered) => (reply = answered))
+      await until('the handler is asked', () => source.runs === 2)
+      await giveUps[how]?.(site)
+      gate.open()
+      const { status: said, text, cache } = await until('its client is answered', () => reply, 60_000)
+      expect([said, text]).toEqual([200, 'page'])
+      expect(cache).toMatch(told ?? '')
+      expect(source.runs).toBe(2)
+    })
   })
 
   test('20 who ask at once are one question', async () => {

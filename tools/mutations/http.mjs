@@ -868,4 +868,12 @@ export const httpMutations = [
     to: "'content-length content-type content-encoding'",
     tests: ['test/http/request-fields.test.ts'],
   },
+  {
+    name: 'the client of a load that is given up is not answered',
+    rule: null,
+    file: 'src/http/exchange/exchange.ts',
+    from: 'if (run.recording !== null) await run.decided',
+    to: '',
+    tests: ['test/http/freshness.test.ts'],
+  },
 ]

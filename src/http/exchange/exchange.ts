@@ -56,6 +56,9 @@ interface Miss {
  */
 type Turn = Kept | 'answered' | 'again' | 'failed'
 
+/** The result of a load; `'begun'`: the own handler has begun, and no other answer may be given for it. */
+type Loaded = Turn | 'begun'
+
 /** One request on its way to an answer: stored, of another request, or of its own handler. */
 export class Exchange {
   readonly #shared: Shared
@@ -167,16 +170,20 @@ export class Exchange {
     const { plan, waiters } = this.#shared
     const leave = waiters.enter(slot.key, this.#client, plan.maxWaiters)
     if (leave === null) return this.#withoutLoad(miss, 'OVERLOADED')
+    const run = this.#newRun(miss)
     try {
       // A response that is fresh for the store may still need a validation (`no-cache`, or `max-age` of the request).
       const isRefresh = found.state === 'fresh' || old?.stored.rules.noCache === true
       const verb = isRefresh ? 'refresh' : found.state === 'missing' ? 'load' : 'getOrLoad'
-      const run = this.#newRun(miss)
       const loaded = this.#load(verb, miss, run)
-      return old === null && !wantsPart(this.#client.request) ? await this.#orFollowed(miss, run, loaded) : await loaded
+      const mayFollow = old === null && !wantsPart(this.#client.request)
+      const turned = mayFollow ? await this.#orFollowed(miss, run, loaded) : await loaded
+      if (turned !== 'begun') return turned
     } finally {
       leave()
     }
+    await this.#answerInstead(miss, run)
+    return 'answered'
   }
 
   #missOf(slot: VariantSlot, old: Old | null, isOfOthers = false): Miss {
@@ -228,7 +235,7 @@ export class Exchange {
    * Has the handler run for this request, or waits for the run of another.
    * @param verb `refresh` to replace a response that is fresh for the store, too; `load` if the slot is empty
    */
-  async #load(verb: 'getOrLoad' | 'refresh' | 'load', miss: Miss, run: Run): Promise<Turn> {
+  async #load(verb: 'getOrLoad' | 'refresh' | 'load', miss: Miss, run: Run): Promise<Loaded> {
     let isOwn = false
     try {
       const work = this.#work(miss, run)
@@ -247,15 +254,14 @@ export class Exchange {
     } finally {
       run.settle()
     }
-    await this.#answerInstead(miss, run)
-    return 'answered'
+    return 'begun'
   }
 
   /** Follows the answer to another request of this process if one grows meanwhile. */
-  async #orFollowed({ slot }: Miss, own: Run, loaded: Promise<Turn>): Promise<Turn> {
+  async #orFollowed({ slot }: Miss, own: Run, loaded: Promise<Loaded>): Promise<Loaded> {
     const { response, inputs, askedAt } = this.#client
     let leave = (): void => undefined
-    const answered = new Promise<Turn>((resolve, reject) => {
+    const answered = new Promise<Loaded>((resolve, reject) => {
       const join = (run: Run, head: StoredHead): void => {
         // A request that differs in any input waits for the whole: a late read may tell the two apart.
         const { recording } = run
@@ -318,6 +324,8 @@ export class Exchange {
 
   /** Answers the client from the store, after the handler has confirmed the stored response or has failed. */
   async #answerInstead({ old, lines }: Miss, run: Run): Promise<void> {
+    // A load may be given up before its handler answers, and the client still waits for that answer.
+    if (run.recording !== null) await run.decided
     const { decision } = run
     if (decision?.to !== 'store again' && decision?.to !== 'drop') return
     await run.ended()

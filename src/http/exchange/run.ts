@@ -42,7 +42,7 @@ export interface RunAbout {
 
 /** One run of the handler whose answer may be stored and shared. */
 export class Run {
-  /** Resolves when the treatment of the answer is decided. */
+  /** Resolves when the treatment of the answer is decided, or if the answer ends without a head. */
   readonly decided: Promise<void>
   /** Resolves when the storing of the answer is over, with or without a result. */
   readonly settled: Promise<void>
@@ -107,6 +107,10 @@ export class Run {
     const redirect = this.#watch()
     // From here on nothing throws without the client getting an answer.
     this.#state = 'begun'
+    void redirect.decided.then(() => {
+      this.#onTold = () => undefined
+      this.#onDecided()
+    })
     if (this.#isBehind)
       void redirect.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
     try {
@@ -116,8 +120,6 @@ export class Run {
       throw error
     }
     await redirect.decided
-    this.#onTold = () => undefined
-    this.#onDecided()
     if (this.#error !== null) throw this.#error
     return this.#decision
   }
