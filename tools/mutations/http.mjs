@@ -876,4 +876,12 @@ export const httpMutations = [
     to: '',
     tests: ['test/http/freshness.test.ts'],
   },
+  {
+    name: 'a refresh that was voided runs its handler again',
+    rule: null,
+    file: 'src/http/exchange/exchange.ts',
+    from: 'const load = once((context) => {',
+    to: 'const load = ((call) => call)((context) => {',
+    tests: ['test/http/refresh.test.ts'],
+  },
 ]

@@ -25,7 +25,7 @@ import { reuse, usableOnError } from '../policy/reuse.ts'
 import { Run } from './run.ts'
 import { follow, wantsPart } from './serve.ts'
 import type { Shared } from './shared.ts'
-import { firstSlot, slotOfVariant, Storing, variantsTtl, type Kept, type VariantSlot } from './store.ts'
+import { firstSlot, once, slotOfVariant, Storing, variantsTtl, type Kept, type VariantSlot } from './store.ts'
 import { enteredStores } from '../inputs/async-stores.ts'
 import { ageNow, type Old, type StoredHead, type StoredResponse } from '../stored/stored-response.ts'
 
@@ -290,11 +290,11 @@ export class Exchange {
       await new Promise<unknown>((resolve) => response.once('close', resolve))
     if (refreshing.has(key)) return
     refreshing.add(key)
-    const load = (context: LoadContext): Promise<Kept | null> => {
+    const load = once((context) => {
       const behind = detached(request, response, miss.lines)
       behind.statusCode = miss.status
       return this.#work(miss, this.#newRun(miss, behind))(context)
-    }
+    })
     try {
       await sibling.cache.getOrLoad(key, load, this.#optionsFor(miss.old))
     } catch {

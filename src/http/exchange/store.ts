@@ -67,6 +67,24 @@ export function slotOfVariant(key: string, { names, generation }: Variants, inpu
   return { key: variantKey(key, `${generation} ${inputs.by(names)}`), names, forwarded: 'vary-miss' }
 }
 
+/**
+ * A loader that runs once. The load of an answer that an invalidation has voided is repeated, and its new lease would
+ * accept the old answer:
+ *
+ * 1. The handler reads the old row, and is slow.
+ * 2. The row changes, and its page is invalidated, which voids the load.
+ * 3. The caller of the load claims the key anew, and its loader is called again, under a lease that is newer than the
+ *    invalidation. The handler cannot run a second time for one request, and what it says is the old row.
+ */
+export function once<T>(load: (context: LoadContext) => Promise<T>): (context: LoadContext) => Promise<T> {
+  let hasBegun = false
+  return async (context) => {
+    if (hasBegun) throw new Error('The handler began before this load')
+    hasBegun = true
+    return await load(context)
+  }
+}
+
 /** A load under a lease: its slot and its context. */
 interface Load {
   readonly context: LoadContext

@@ -1,0 +1,42 @@
+import { createServer, type Server } from 'node:http'
+import express, { type RequestHandler } from 'express'
+import { describe, expect, test } from 'vitest'
+import { until } from '../../tools/until.mjs'
+import { cachedServer, cacheResponses } from '../../src/express/index.ts'
+import type { Cache } from '../../src/index.ts'
+import { counted, Gate, siteOn } from './support/site.ts'
+
+/** Old at once, and good for a minute more. */
+const stale = 'max-age=0, stale-while-revalidate=60'
+
+/** A page in front of a catch-all, behind a cache. */
+const places: Record<string, (cache: Cache, page: RequestHandler, rest: RequestHandler) => Server> = {
+  'in front of a route': (cache, page, rest) => createServer(express().get('/', cacheResponses(cache), page).use(rest)),
+  'in front of an app': (cache, page, rest) => cachedServer(express().get('/', page).use(rest), cache),
+}
+
+describe('a refresh whose page is purged meanwhile', () => {
+  test.for(Object.keys(places))('runs its handler once and stores nothing, %s', async (place) => {
+    const gate = new Gate()
+    const ended = new Gate()
+    const source = counted(async (run, _req, res) => {
+      res.set('Cache-Control', run === 1 ? stale : 'max-age=60').once('finish', () => run === 2 && ended.open())
+      if (run === 2) await gate.opened
+      res.send(`row ${run}`)
+    })
+    const rest = counted((_run, _req, res) => res.set('Cache-Control', 'max-age=60').send('home'))
+    await using site = await siteOn(async (cache) => places[place]?.(cache, source.handler, rest.handler) as Server)
+    await site.get()
+    await site.stored()
+    expect((await site.get()).text).toBe('row 1')
+    await until('the handler runs behind it', () => source.runs === 2)
+    await site.caches[0]?.invalidate('response http://site/')
+    await until('its load is repeated', () => site.heard('load') === 3)
+    await site.stored()
+    expect([source.runs, rest.runs]).toEqual([2, 0])
+    gate.open()
+    await ended.opened
+    expect((await site.get()).text).toBe('row 3')
+    expect((await site.get()).cache).toContain('hit')
+  })
+})
