@@ -229,4 +229,28 @@ describe('a load that is under way', () => {
     for (const reply of await late) expect(reply.text).toBe('new')
     for (const app of [0, 1]) expect(await get(site, '/', app)).toBe('new')
   })
+
+  test('is stored for no variant after the invalidation of its tag', async () => {
+    const gate = new Gate()
+    let text = 'old'
+    let runs = 0
+    await using site = await siteOf(
+      async (req, res) => {
+        const said = `${text} in ${req.get('x-lang')}`
+        if (++runs === 1) await gate.opened
+        res.set('Cache-Tag', 'page').send(said)
+      },
+      { apps: 2 },
+    )
+    const asked = { 'x-lang': 'en' }
+    const early = site.get('/', asked)
+    await until('it has moved to its variant', () => site.heard('load') === 2)
+    text = 'new'
+    await site.caches[1]?.invalidateTags(['page'])
+    gate.open()
+    expect((await early).text).toBe('old in en')
+    await site.stored()
+    for (const app of [0, 1]) expect((await site.get('/', asked, { app })).text).toBe('new in en')
+    expect(runs).toBe(2)
+  })
 })

@@ -884,4 +884,12 @@ export const httpMutations = [
     to: 'const load = ((call) => call)((context) => {',
     tests: ['test/http/refresh.test.ts'],
   },
+  {
+    name: 'a variant of before an invalidation is stored after it',
+    rule: null,
+    file: 'src/http/exchange/store.ts',
+    from: 'const loader = once((inner) => {',
+    to: 'const loader = ((call) => call)((inner) => {',
+    tests: ['test/http/invalidation.test.ts'],
+  },
 ]

@@ -216,11 +216,11 @@ export class Storing {
     const slot = slotOfVariant(key, variants, client.inputs)
     // Step 3: resolves as soon as the inner loader runs, which it does under the lease of the slot.
     await new Promise<void>((resolve) => {
-      const loader = (inner: LoadContext): Promise<Kept | null> => {
+      const loader = once((inner) => {
         resolve()
         const variant = { context: inner, slot }
         return this.#streamed(variant, () => work(variant))
-      }
+      })
       ignoreRejection(sibling.cache.getOrLoad(slot.key, loader, options).finally(resolve))
     })
     context.grace(0)
