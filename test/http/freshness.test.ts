@@ -370,6 +370,47 @@ describe('validation', () => {
     })
   })
 
+  test.for<[string, (res: Response) => unknown]>([
+    ['which it declares', (res) => res.vary('X-Lang')],
+    ['which it does not declare', () => undefined],
+  ])('a 304 renews what a handler has made of a field %s', async ([, declare]) => {
+    const source = counted((run, req, res) => {
+      declare(res)
+      res.set({ 'Cache-Control': 'no-cache', 'X-Run': `${run}` }).send(`in ${req.get('x-lang')}`)
+    })
+    await using site = await siteOf(source.handler)
+    const asked = async (lang: string): Promise<unknown> => {
+      const { text, headers, cache } = await site.get('/', { 'x-lang': lang })
+      await site.stored()
+      return [text, headers['x-run'], cache.slice('herdless; '.length)]
+    }
+    const renewed = 'fwd=stale; fwd-status=304; stored'
+    expect(await asked('en')).toEqual(['in en', '1', 'fwd=uri-miss; stored'])
+    expect(await asked('de')).toEqual(['in de', '2', 'fwd=vary-miss; stored'])
+    expect(await asked('en')).toEqual(['in en', '3', renewed])
+    expect(await asked('en')).toEqual(['in en', '4', renewed])
+    expect(await asked('de')).toEqual(['in de', '5', renewed])
+    expect(await asked('de')).toEqual(['in de', '6', renewed])
+  })
+
+  test('a 304 that reads another field renews what is stored for those alike', async () => {
+    const source = counted((run, req, res) => {
+      res.set({ 'Cache-Control': 'no-cache', ETag: '"one"', 'X-Run': `${run}` })
+      if (req.get('if-none-match') === undefined) return res.send('page')
+      return res.status(304).set('X-Lang', req.get('x-lang')).end()
+    })
+    await using site = await siteOf(source.handler)
+    const asked = async (lang: string): Promise<unknown> => {
+      const { text, headers, cache } = await site.get('/', { 'x-lang': lang })
+      await site.stored()
+      return [text, headers['x-lang'], headers['x-run'], cache.slice('herdless; '.length)]
+    }
+    expect(await asked('en')).toEqual(['page', undefined, '1', 'fwd=uri-miss; stored'])
+    expect(await asked('en')).toEqual(['page', 'en', '2', 'fwd=stale; fwd-status=304; stored'])
+    expect(await asked('de')).toEqual(['page', undefined, '3', 'fwd=vary-miss; stored'])
+    expect(await asked('en')).toEqual(['page', 'en', '4', 'fwd=stale; fwd-status=304; stored'])
+  })
+
   test('20 who ask at once are one question', async () => {
     const gate = new Gate()
     const source = counted(async (run, req, res) => {

@@ -892,4 +892,12 @@ export const httpMutations = [
     to: 'const loader = ((call) => call)((inner) => {',
     tests: ['test/http/invalidation.test.ts'],
   },
+  {
+    name: 'a 304 does not renew what was made of a field',
+    rule: null,
+    file: 'src/http/exchange/decide.ts',
+    from: '[...new Set([...stored.vary, ...read])].sort()',
+    to: '[]',
+    tests: ['test/http/freshness.test.ts'],
+  },
 ]

@@ -18,9 +18,9 @@ import type { ResponsePlan } from '../options/response-options.ts'
 import { givenName } from '../inputs/inputs.ts'
 import type { Old, StoredHead, StoredResponse } from '../stored/stored-response.ts'
 
-/** The treatment of a handler's answer, decided when its head is complete. */
+/** The treatment of a handler's answer, decided when its head is complete. `names`: the inputs that select the answer. */
 export type Decision =
-  /** Stored once it is complete. `names`: the inputs that select it. */
+  /** Stored once it is complete. */
   | {
       readonly to: 'store'
       readonly head: StoredHead
@@ -28,11 +28,16 @@ export type Decision =
       readonly tags: readonly string[]
     }
   /** A 304: the stored response holds for another lifetime. `tags`: `null` if it must not be stored any longer. */
-  | { readonly to: 'store again'; readonly stored: StoredResponse; readonly tags: readonly string[] | null }
+  | {
+      readonly to: 'store again'
+      readonly stored: StoredResponse
+      readonly names: readonly string[]
+      readonly tags: readonly string[] | null
+    }
   /** A server error: for its own client and the requests that wait by now, not for later ones. */
   | { readonly to: 'share'; readonly head: StoredHead; readonly names: readonly string[] }
   /** A server error that is replaced by the stored response. */
-  | { readonly to: 'drop'; readonly status: number }
+  | { readonly to: 'drop'; readonly status: number; readonly names: readonly [] }
   /** For its own client alone. */
   | { readonly to: 'pass'; readonly why: string; readonly names: readonly string[] }
 
@@ -74,8 +79,8 @@ export class Decider {
     const fields = fieldsOf(inner)
     const response = responseOf(status, fields)
     const now = Date.now()
-    if (old !== null && status === 304) return this.#again(old, inner, now)
-    if (old !== null && isServerError(status) && this.#isUsableOnError(old)) return { to: 'drop', status }
+    if (old !== null && status === 304) return this.#again(old, inner, seen)
+    if (old !== null && isServerError(status) && this.#isUsableOnError(old)) return { to: 'drop', status, names: [] }
     const names = this.#names(fields, seen)
     const rules = this.#rules()
     const verdict = storable(this.#answered, response, rules, now)
@@ -128,15 +133,20 @@ export class Decider {
   }
 
   /** The treatment of a 304. */
-  #again({ stored }: Old, inner: readonly FieldLine[], now: number): Decision {
+  #again({ stored }: Old, inner: readonly FieldLine[], seen: SeenFields): Decision {
+    const now = Date.now()
     // A 304 with another ETag confirms the stored response, too, but its lines describe another one.
     const update = isAbout(fieldsOf(stored.lines), fieldsOf(inner)) ? inner : []
     const lines = freshen(stored.lines, dated(update, now), { setCookie: 'drop' })
     const fields = fieldsOf(lines)
     const response = responseOf(stored.status, fields)
-    const again = { ...stored, ...this.#said(response, now), lines }
+    const read = this.#names(fields, seen)
+    // A handler may say that nothing has changed before it reads all that has made the response.
+    const names = read === '*' ? stored.vary : [...new Set([...stored.vary, ...read])].sort()
+    const selected = this.#client.inputs.by(names)
+    const again = { ...stored, ...this.#said(response, now), lines, vary: names, selected }
     const { store } = storable(this.#answered, response, this.#rules(), now)
-    return { to: 'store again', stored: again, tags: store ? this.#tags(fields) : null }
+    return { to: 'store again', stored: again, names, tags: store && read !== '*' ? this.#tags(fields) : null }
   }
 
   /** The request as the handler saw it: middleware behind the cache may have changed the method. */

@@ -263,7 +263,7 @@ export class Run {
     const { recording } = this
     if (recording === null) return { state: 'broken', why: 'it never began' }
     const ended = await recording.ended
-    const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
+    const names = this.#decision?.names ?? []
     const late = [...this.#seen].filter((name) => !names.includes(name))
     // A body that is too large to be kept is watched as long as it has followers.
     void recording.over.then(() => this.#watched?.release())
@@ -294,7 +294,7 @@ export class Run {
   }
 
   #passed(why: string): Decision {
-    const names = this.#decision !== null && 'names' in this.#decision ? this.#decision.names : []
+    const names = this.#decision?.names ?? []
     const isAlike = this.#client.inputs.isUsual && !this.#isLeft
     return { to: 'pass', why, names: isAlike || names.includes(givenName) ? names : [...names, givenName] }
   }

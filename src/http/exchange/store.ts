@@ -156,7 +156,7 @@ export class Storing {
 
   async #keep(load: Load, decision: Decision): Promise<Kept | null> {
     const { context, slot } = load
-    if ('names' in decision && decision.names.some((name) => !slot.names.includes(name))) {
+    if (decision.names.some((name) => !slot.names.includes(name))) {
       const declared = 'head' in decision ? varyOf(fieldsOf(decision.head.lines)) : '*'
       const isDeclared = declared !== '*' && declared.some((name) => !slot.names.includes(name))
       const more = { names: decision.names, isDeclared }
