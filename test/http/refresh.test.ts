@@ -1,10 +1,12 @@
 import { createServer, type Server } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import express, { type RequestHandler } from 'express'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { cachedServer, cacheResponses } from '../../src/express/index.ts'
 import type { Cache } from '../../src/index.ts'
-import { counted, Gate, siteOn } from './support/site.ts'
+import { counted, Gate, siteOf, siteOn } from './support/site.ts'
 
 /** Old at once, and good for a minute more. */
 const stale = 'max-age=0, stale-while-revalidate=60'
@@ -40,3 +42,37 @@ describe('a refresh whose page is purged meanwhile', () => {
     expect((await site.get()).cache).toContain('hit')
   })
 })
+
+test('a page that may no longer be stored is refreshed for nobody while its address is passed', async () => {
+  const source = counted((run, _req, res) => res.set('Cache-Control', run === 1 ? stale : 'private').send(`${run}`))
+  await using site = await siteOf(source.handler, { options: { passFor: '1h' } })
+  await site.get()
+  await site.stored()
+  const before = site.heard('load')
+  for (let round = 1; round <= 5; round++) {
+    expect((await site.get()).text).toBe('1')
+    await until('it would be refreshed', () => site.heard('load') === before + round)
+    await site.stored()
+  }
+  expect(source.runs).toBe(2)
+})
+
+test.for(['private', 'max-age=60'])(
+  'a refresh that finds %s and a long body ends as any other run',
+  async (control) => {
+    const ends: string[] = []
+    const source = counted(async (run, _req, res) => {
+      res.set('Cache-Control', run === 1 ? stale : control)
+      for (const event of ['finish', 'close']) res.on(event, () => ends.push(`${run} ${event}`))
+      await pipeline(Readable.from(['x'.repeat(run === 1 ? 1 : 200_000), 'y'.repeat(run === 1 ? 1 : 200_000)]), res)
+      ends.push(`${run} over`)
+    })
+    await using site = await siteOf(source.handler, { options: { maxBody: 100_000 } })
+    await site.get()
+    await site.stored()
+    expect((await site.get()).text).toBe('xy')
+    await until('both are over', () => ends.length === 6)
+    expect(new Set(ends)).toEqual(new Set(['1 finish', '1 close', '1 over', '2 finish', '2 close', '2 over']))
+    expect(ends.indexOf('2 finish')).toBeLessThan(ends.indexOf('2 close'))
+  },
+)

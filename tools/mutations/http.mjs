@@ -880,8 +880,8 @@ export const httpMutations = [
     name: 'a refresh that was voided runs its handler again',
     rule: null,
     file: 'src/http/exchange/exchange.ts',
-    from: 'const load = once((context) => {',
-    to: 'const load = ((call) => call)((context) => {',
+    from: 'const load = once(async (context) => {',
+    to: 'const load = ((call) => call)(async (context) => {',
     tests: ['test/http/refresh.test.ts'],
   },
   {
@@ -899,5 +899,21 @@ export const httpMutations = [
     from: '[...new Set([...stored.vary, ...read])].sort()',
     to: '[]',
     tests: ['test/http/freshness.test.ts'],
+  },
+  {
+    name: 'a refresh runs its handler though its address is passed',
+    rule: null,
+    file: 'src/http/exchange/exchange.ts',
+    from: 'if (isPassing(context, sibling)) return (context.doNotStore(), null)',
+    to: '',
+    tests: ['test/http/refresh.test.ts'],
+  },
+  {
+    name: 'a refresh whose answer is not stored does not end',
+    rule: null,
+    file: 'src/http/exchange/redirect.ts',
+    from: 'this.#onWritten()',
+    to: '',
+    tests: ['test/http/refresh.test.ts'],
   },
 ]

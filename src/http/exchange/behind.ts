@@ -49,7 +49,7 @@ export function detached(
   }
   // `destroy` ends this run only: the client may already use the connection for another request.
   behind.destroy = () => {
-    if (!behind.destroyed) finished(behind, ['close'])
+    finished(behind, ['close'])
     return behind
   }
   const properties = Object.entries({ ...present, destroy: () => behind.destroy() })
@@ -68,8 +68,9 @@ export function isOfTheAnswer(name: string): boolean {
   return ofTheAnswer.has(name.toLowerCase())
 }
 
-/** Emits the final events of a response without a connection. */
+/** Emits the final events of a response without a connection, once. */
 export function finished(behind: ServerResponse, events: readonly string[] = ['finish', 'close']): void {
+  if (behind.destroyed) return
   behind.destroyed = true
   for (const event of events) behind.emit(event)
 }

@@ -25,7 +25,16 @@ import { reuse, usableOnError } from '../policy/reuse.ts'
 import { Run } from './run.ts'
 import { follow, wantsPart } from './serve.ts'
 import type { Shared } from './shared.ts'
-import { firstSlot, once, slotOfVariant, Storing, variantsTtl, type Kept, type VariantSlot } from './store.ts'
+import {
+  firstSlot,
+  isPassing,
+  once,
+  slotOfVariant,
+  Storing,
+  variantsTtl,
+  type Kept,
+  type VariantSlot,
+} from './store.ts'
 import { enteredStores } from '../inputs/async-stores.ts'
 import { ageNow, type Old, type StoredHead, type StoredResponse } from '../stored/stored-response.ts'
 
@@ -290,10 +299,12 @@ export class Exchange {
       await new Promise<unknown>((resolve) => response.once('close', resolve))
     if (refreshing.has(key)) return
     refreshing.add(key)
-    const load = once((context) => {
+    const load = once(async (context) => {
+      // The answers of its address are passed: nothing would be stored, and its client has an answer.
+      if (isPassing(context, sibling)) return (context.doNotStore(), null)
       const behind = detached(request, response, miss.lines)
       behind.statusCode = miss.status
-      return this.#work(miss, this.#newRun(miss, behind))(context)
+      return await this.#work(miss, this.#newRun(miss, behind))(context)
     })
     try {
       await sibling.cache.getOrLoad(key, load, this.#optionsFor(miss.old))

@@ -49,6 +49,8 @@ type Original = (args: Arguments) => unknown
 export class Redirect {
   /** Resolves when the course of the answer is decided, or if the answer ends without a head. */
   readonly decided: Promise<void>
+  /** Resolves when the handler has ended the answer. */
+  readonly written: Promise<void>
   readonly recording: Recording
   readonly #response: ServerResponse
   readonly #about: RedirectAbout
@@ -56,6 +58,7 @@ export class Redirect {
   readonly #departure: Departure | null
   #client!: BodyReader
   #onDecided!: () => void
+  #onWritten!: () => void
   /** The course of the answer; `undefined` before its head. */
   #course: Course | null | undefined
   /** The value of `Content-Length`; `null` if it is absent. */
@@ -68,6 +71,7 @@ export class Redirect {
     this.#about = about
     this.#overrides = new Overrides(response)
     this.decided = new Promise((resolve) => (this.#onDecided = resolve))
+    this.written = new Promise((resolve) => (this.#onWritten = resolve))
     this.recording = new Recording({
       ...about,
       onReady: () => void response.emit('drain'),
@@ -186,6 +190,7 @@ export class Redirect {
     if (this.#isUnsent) this.#pretendEnded(done)
     else if (!isHeard) this.#sent('the end', () => end(this.#partOf(args) ?? [done]))
     this.#about.watched.endReads()
+    this.#onWritten()
     return this.#response
   }
 

@@ -111,8 +111,7 @@ export class Run {
       this.#onTold = () => undefined
       this.#onDecided()
     })
-    if (this.#isBehind)
-      void redirect.recording.ended.then(({ state }) => state === 'broken' || finished(this.#response))
+    if (this.#isBehind) void redirect.written.then(() => finished(this.#response))
     try {
       this.#runHandler()
     } catch (error) {
@@ -251,7 +250,7 @@ export class Run {
   pass(): void {
     this.#state = 'passed'
     const { forwarded } = this.#about
-    tellPassed(this.#request, this.#response, { forwarded, detail: 'pass', background: this.#isBehind })
+    tellPassed(this.#request, this.#response, { forwarded, detail: 'pass' })
     this.#runHandler()
   }
 

@@ -85,6 +85,14 @@ export function once<T>(load: (context: LoadContext) => Promise<T>): (context: L
   }
 }
 
+/**
+ * Whether a load has no lease although the store answers: nothing of it would be stored, and no other request waits for
+ * it.
+ */
+export function isPassing({ fence }: LoadContext, { isStoreUnavailable }: Shared['sibling']): boolean {
+  return fence === null && !isStoreUnavailable
+}
+
 /** A load under a lease: its slot and its context. */
 interface Load {
   readonly context: LoadContext
@@ -113,9 +121,7 @@ export class Storing {
     // Its load was invalidated and is repeated, or it got its turn too late. Its client is answered, so another request
     // must run the handler.
     if (!this.#run.isOpen) throw new Error('Its client is answered already')
-    // A load without a lease, although the store answers: nothing of it would be stored, and no other request waits for
-    // it.
-    if (context.fence === null && !this.#shared.sibling.isStoreUnavailable) {
+    if (isPassing(context, this.#shared.sibling)) {
       this.#run.pass()
       return this.#pass(context)
     }

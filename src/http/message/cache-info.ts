@@ -26,10 +26,10 @@ export function tellHandler(request: IncomingMessage & { cache?: unknown }, info
 export function tellPassed(
   request: IncomingMessage,
   response: ServerResponse,
-  why: { readonly forwarded: Forwarded; readonly detail: string; readonly background?: boolean },
+  why: { readonly forwarded: Forwarded; readonly detail: string },
 ): void {
   response.setHeader('Cache-Status', cacheStatusText({ forwarded: why.forwarded, detail: why.detail }))
-  tellHandler(request, { background: false, ...why })
+  tellHandler(request, { ...why, background: false })
 }
 
 /** Whether a value was set by `tellHandler`, and not by the app. */
