@@ -105,3 +105,20 @@ test('the same middleware twice is one', async () => {
   await site.stored()
   expect((await site.get()).text).toBe('run 1')
 })
+
+test('one behind another that lets a cookie pass stores all the same', async () => {
+  await using app = await stacked({}, { cookies: 'hide' })
+  const headers = { cookie: 'visitor=ada' }
+  expect(await get(app.site, headers)).toBe('run 1 for nobody')
+  const { text, cache } = await app.site.get('/', headers)
+  expect([text, cache]).toEqual(['run 1 for nobody', expect.stringContaining('hit')])
+})
+
+test('one behind another that passes all addresses stores all the same', async () => {
+  await using app = await stacked({ key: () => 'all', passFor: '1h' }, {})
+  await app.site.get('/?other')
+  await app.site.stored()
+  expect(await get(app.site)).toBe('run 2 for nobody')
+  const { text, cache } = await app.site.get('/')
+  expect([text, cache]).toEqual(['run 2 for nobody', expect.stringContaining('hit')])
+})

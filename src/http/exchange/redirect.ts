@@ -239,7 +239,9 @@ export class Redirect {
   /** Sends the head to the handler's own client. If that throws, the course is undecided again. */
   #lead(course: Course, writeHead: Original): void {
     try {
-      sendHead(this.#response, course, () => writeHead([this.#response.statusCode]))
+      const send = (): unknown => writeHead([this.#response.statusCode])
+      // A cache before this one has set `Cache-Status`, to which a line is added here.
+      this.#about.watched.unwatched(() => sendHead(this.#response, course, send))
     } catch (error) {
       this.#course = undefined
       throw error
