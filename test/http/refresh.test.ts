@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { cachedServer, cacheResponses } from '../../src/express/index.ts'
 import type { Cache } from '../../src/index.ts'
-import { counted, Gate, siteOf, siteOn } from './support/site.ts'
+import { counted, Gate, siteOf, siteOn, siteWith } from './support/site.ts'
 
 /** Old at once, and good for a minute more. */
 const stale = 'max-age=0, stale-while-revalidate=60'
@@ -76,3 +76,22 @@ test.for(['private', 'max-age=60'])(
     expect(ends.indexOf('2 finish')).toBeLessThan(ends.indexOf('2 close'))
   },
 )
+
+test('a refresh keeps in mind what its handler has taken back of earlier middleware', async () => {
+  const source = counted((run, _req, res) => {
+    res.removeHeader('X-Frame-Options')
+    res.set('Cache-Control', run === 1 ? stale : 'max-age=60').send(`${run}`)
+  })
+  await using site = await siteWith((app, cache) => {
+    app.use((_req, res, next) => (res.set('X-Frame-Options', 'DENY'), next()))
+    app.use(cacheResponses(cache), source.handler)
+  })
+  expect((await site.get()).headers).not.toHaveProperty('x-frame-options')
+  await site.stored()
+  const refreshed = await until('there is a new one', async () => {
+    const reply = await site.get()
+    return reply.text === '2' && reply
+  })
+  expect(refreshed.cache).toContain('hit')
+  expect(refreshed.headers).not.toHaveProperty('x-frame-options')
+})

@@ -25,10 +25,11 @@ export class EarlierLines {
    *   middleware, so those that are removed are known from the last time
    */
   ownOf(head: Head, refreshed: Pick<StoredHead, 'removed'> | null): Head & Pick<StoredHead, 'removed'> {
+    if (refreshed !== null) return refreshed.removed === undefined ? head : { ...head, removed: refreshed.removed }
     if (this.names.length === 0) return head
     const lines = head.lines.filter((line) => !this.#again.has(String(line)) || this.#setByHandler.has(fieldName(line)))
     const names = new Set(head.lines.map(fieldName))
-    const removed = refreshed === null ? this.names.filter((name) => !names.has(name)) : (refreshed.removed ?? [])
+    const removed = this.names.filter((name) => !names.has(name))
     return removed.length === 0 ? { ...head, lines } : { ...head, lines, removed }
   }
 }
