@@ -17,7 +17,7 @@ import { Client } from './exchange/client.ts'
 import { Exchange } from './exchange/exchange.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
-import { hasBody } from './message/http2.ts'
+import { cutOff, hasBody } from './message/http2.ts'
 import { applyHead, linesOf } from './message/response-arguments.ts'
 import { Overrides } from './message/overrides.ts'
 import { withoutIgnored } from './options/query-rule.ts'
@@ -202,10 +202,12 @@ export class ResponseCache {
       const ended = new Overrides(response)
       const shown = { writableEnded: true, finished: true, write: () => false, end: () => response }
       for (const [name, value] of Object.entries(shown)) ended.value(name, value)
-      void invalidated().then(() => {
-        ended.undo()
-        end(args)
-      })
+      invalidated()
+        .then(() => {
+          ended.undo()
+          end(args)
+        })
+        .catch((error: unknown) => cutOff(response, error as Error))
       return response
     })
   }

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import express, { type RequestHandler } from 'express'
 import { describe, expect, test } from 'vitest'
 import { cacheResponses } from '../../src/express/index.ts'
-import { siteOn, siteWith } from './support/site.ts'
+import { Gate, siteOn, siteWith } from './support/site.ts'
 
 /** Replaces `end` by one that writes what it is given, and then ends with nothing. */
 const writesAndEnds: RequestHandler = (_req, res, next) => {
@@ -144,5 +144,51 @@ describe('req.cache', () => {
       app.use(cacheResponses(cache), inner)
     })
     expect(JSON.parse((await site.get('/')).text)).toMatchObject({ forwarded: expect.any(String) as string })
+  })
+})
+
+describe('what throws while an answer is sent', () => {
+  const failing = (): never => {
+    throw new Error('no answer')
+  }
+
+  test('to a POST cuts off its client, and nothing else', async () => {
+    await using site = await siteWith((app, cache) => {
+      app.use(cacheResponses(cache))
+      app.post('/', (_req, res) => void res.end(42))
+      app.get('/', (_req, res) => void res.send('page'))
+    })
+    await expect(site.ask('/', { method: 'POST' })).rejects.toThrow('socket hang up')
+    expect((await site.get()).text).toBe('page')
+  })
+
+  test('of a growing answer cuts off its client, and no other that waits for it', async () => {
+    const [head, end] = [new Gate(), new Gate()]
+    let requests = 0
+    await using site = await siteWith((app, cache) => {
+      app.use((_req, res, next) => {
+        const isFailing = ++requests === 2
+        const writeHead = res.writeHead.bind(res) as (...args: unknown[]) => ServerResponse
+        res.writeHead = ((...args: unknown[]) => (isFailing ? failing() : writeHead(...args))) as typeof res.writeHead
+        next()
+      })
+      app.get('/', cacheResponses(cache), async (_req, res) => {
+        await head.opened
+        res.write('pa')
+        await end.opened
+        res.end('ge')
+      })
+    })
+    const replies: Promise<unknown>[] = []
+    for (let count = 1; count <= 3; count++) {
+      replies.push(site.get().then(({ text, cache }) => [text, cache.slice('herdless; fwd=uri-miss; '.length)]))
+      await site.missed(count)
+    }
+    const [first, second, third] = replies
+    head.open()
+    await expect(second).rejects.toThrow('socket hang up')
+    end.open()
+    expect(await first).toEqual(['page', 'stored'])
+    expect(await third).toEqual(['page', 'collapsed'])
   })
 })

@@ -275,8 +275,13 @@ export class Exchange {
         // A request that differs in any input waits for the whole: a late read may tell the two apart.
         const { recording } = run
         if (recording === null || this.#client.isDone || !run.mayFollow(inputs, head) || !own.forgo()) return
-        follow(response, recording, { head, status: { forwarded: slot.forwarded, collapsed: true } })
-        resolve('answered')
+        try {
+          follow(response, recording, { head, status: { forwarded: slot.forwarded, collapsed: true } })
+          resolve('answered')
+        } catch (error) {
+          // Earlier middleware has thrown. Others are yet to be sent the answer.
+          reject(error as Error)
+        }
       }
       leave = this.#shared.streams.join(slot.key, { askedAt, follow: join })
       loaded.then(resolve, reject)
