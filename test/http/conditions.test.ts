@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import { describe, expect, test } from 'vitest'
+import { until } from '../../tools/until.mjs'
 import { siteOf, type Asked } from './support/site.ts'
 
 const digits = '0123456789'
@@ -201,6 +202,20 @@ describe('what a request asks of caches', () => {
     expect(asked).toHaveLength(4)
     await site.get('/', { pragma: 'no-cache' })
     expect(asked).toHaveLength(5)
+  })
+
+  test('only-if-cached finds a variant whose address has a copy in the process', async () => {
+    await using site = await siteOf((req, res) => void res.vary('X-Lang').send(`in ${req.get('x-lang')}`), {
+      cache: { near: {} },
+      options: { honorRequestDirectives: true },
+    })
+    const asked = { 'x-lang': 'en' }
+    await until('copies are served', async () => {
+      await site.get('/', asked)
+      return (site.caches[0]?.stats().nearHits ?? 0) > 1
+    })
+    const { status, text } = await site.get('/', { ...asked, 'cache-control': 'only-if-cached' })
+    expect([status, text]).toEqual([200, 'in en'])
   })
 })
 

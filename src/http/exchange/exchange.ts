@@ -36,7 +36,7 @@ import {
   type VariantSlot,
 } from './store.ts'
 import { enteredStores } from '../inputs/async-stores.ts'
-import { ageNow, type Old, type StoredHead, type StoredResponse } from '../stored/stored-response.ts'
+import { ageNow, type Old, type StoredHead, type StoredResponse, type Variants } from '../stored/stored-response.ts'
 
 /**
  * The most turns of a request. A turn ends without an answer if the awaited answer was that of another variant or was
@@ -94,7 +94,8 @@ export class Exchange {
     const slot = firstSlot(this.#key)
     const looked = this.#look(slot)
     // A near copy is served within the same turn of the event loop.
-    if (!(looked instanceof Promise) && this.#serveFound(looked, slot, true)) return this.#behind
+    if (!(looked instanceof Promise) && variantsIn(looked) === null && this.#serveFound(looked, slot, true))
+      return this.#behind
     return this.#seek(slot, looked).then(
       () => this.#behind,
       (error: unknown) => cutOff(this.#client.response, error as Error),
@@ -106,8 +107,9 @@ export class Exchange {
     for (let turn = 0; turn < mostTurns; turn++) {
       const isNear = !(looked instanceof Promise)
       const found = await looked
-      if (found.state !== 'missing' && found.value.kind === 'variants') {
-        slot = slotOfVariant(this.#key, found.value, this.#client.inputs)
+      const variants = variantsIn(found)
+      if (variants !== null) {
+        slot = slotOfVariant(this.#key, variants, this.#client.inputs)
         looked = this.#look(slot)
         continue
       }
@@ -372,6 +374,11 @@ export class Exchange {
     const age = found.value.initialAge + found.age
     return { stored: found.state === 'stale' ? endedBy(found.value, age + found.ttl) : found.value, age }
   }
+}
+
+/** The record of the variants of an address, if that was found. */
+function variantsIn(found: Peeked<Kept>): Variants | null {
+  return found.state !== 'missing' && found.value.kind === 'variants' ? found.value : null
 }
 
 /** A response whose lifetime ended at an age, because it was softly purged, unless it had ended before. */
