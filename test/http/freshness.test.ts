@@ -251,6 +251,20 @@ describe('stale-if-error', () => {
     expect(source.runs).toBeLessThanOrEqual(4)
   })
 
+  test.for([503, 304])('the reason of a %i is not that of what is served instead', async (status) => {
+    const source = counted((run, _req, res) => {
+      res.set({ 'Cache-Control': 'max-age=0, stale-if-error=60', ETag: '"one"' })
+      if (run === 1) res.end('page')
+      else res.writeHead(status, 'Out of order').end()
+    })
+    await using site = await siteOf(source.handler)
+    await site.get()
+    await site.stored()
+    const reply = await site.get()
+    expect([reply.status, reply.reason, reply.text]).toEqual([200, 'OK', 'page'])
+    expect(reply.cache).toContain(`fwd-status=${status}`)
+  })
+
   test('it is served instead of what a handler throws, and not of a 404', async () => {
     const source = counted((run, _req, res) => {
       if (run === 2) throw new Error('no')

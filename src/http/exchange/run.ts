@@ -9,6 +9,7 @@ import { Decider, type Decision } from './decide.ts'
 import { finished } from './behind.ts'
 import { EarlierLines } from './earlier-lines.ts'
 import { cutOff, isHttp2, streamOf } from '../message/http2.ts'
+import { sayReason } from '../message/response-arguments.ts'
 import type { FieldLine } from '../policy/fields.ts'
 import { cutting, partOfPassed, sayPart } from './part.ts'
 import type { Ended, Recording } from './recording.ts'
@@ -274,6 +275,7 @@ export class Run {
   reset(before: readonly FieldLine[]): void {
     this.#redirect?.release()
     this.#watched?.release()
+    sayReason(this.#response, '')
     for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name)
     for (const [name, value] of before) this.#response.appendHeader(name, value)
   }
