@@ -128,7 +128,7 @@ describe('options', () => {
     await until('the handler has failed', async () => ((await site.get()).text === '1' ? source.runs > 1 : false))
     const { status, text, cache } = await site.get()
     expect([status, text]).toEqual([200, '1'])
-    expect(cache).toMatch(/hit; ttl=-.*detail=error/)
+    expect(cache).toMatch(/^herdless; (hit|fwd=stale; fwd-status=503); ttl=-\d+; detail=error$/)
   })
 })
 
@@ -354,8 +354,8 @@ describe('validation', () => {
       'by close()': (site) => site.caches[0]?.close({ timeout: 0 }) ?? Promise.resolve(),
     }
     const answers: Record<string, [(res: Response) => unknown, RegExp]> = {
-      304: [(res) => res.status(304).end(), /fwd-status=304/],
-      503: [(res) => res.sendStatus(503), /fwd-status=503; detail=error/],
+      304: [(res) => res.status(304).end(), /^herdless; fwd=stale; fwd-status=304/],
+      503: [(res) => res.sendStatus(503), /^herdless; fwd=stale; fwd-status=503; ttl=-\d+; detail=error$/],
     }
     test.for(
       Object.keys(giveUps).flatMap((how) => Object.keys(answers).map((status) => [how, status] as [string, string])),

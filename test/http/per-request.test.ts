@@ -48,7 +48,7 @@ describe('an option that is a function of the request', () => {
       'herdless; fwd=vary-miss; detail=authorization',
       'herdless; fwd=bypass; detail=authorization',
     ])
-    expect(await second('/directives', { 'cache-control': 'no-cache' })).toEqual(['herdless; fwd=stale; stored', hit])
+    expect(await second('/directives', { 'cache-control': 'no-cache' })).toEqual(['herdless; fwd=request; stored', hit])
     expect(await second('/query', {}, ['?ignored=1', '?ignored=2'])).toEqual([hit, 'herdless; fwd=uri-miss; stored'])
     const lost = ['?status=404', '?status=404']
     expect(await second('/statuses', {}, lost)).toEqual([hit, 'herdless; fwd=vary-miss; detail=pass'])

@@ -91,7 +91,7 @@ export class Client {
   }
 
   serveOld({ stored, age }: Old, status: CacheStatus = {}): void {
-    this.serve(stored, age, { hit: { ttl: stored.lifetime - age }, ...status })
+    this.serve(stored, age, { ttl: stored.lifetime - age, ...status })
   }
 
   /** Runs the handler as if there were no cache. */

@@ -204,7 +204,7 @@ export class Exchange {
     rememberConnection(request, response)
     const lines = linesOf(response)
     return {
-      slot: old === null ? slot : { ...slot, forwarded: 'stale' },
+      slot: old === null ? slot : { ...slot, forwarded: isFresh(old) ? 'request' : 'stale' },
       old,
       isOfOthers,
       lines,
@@ -341,7 +341,7 @@ export class Exchange {
   }
 
   /** Answers the client from the store, after the handler has confirmed the stored response or has failed. */
-  async #answerInstead({ old, lines }: Miss, run: Run): Promise<void> {
+  async #answerInstead({ slot: { forwarded }, old, lines }: Miss, run: Run): Promise<void> {
     // A load may be given up before its handler answers, and the client still waits for that answer.
     if (run.recording !== null) await run.decided
     const { decision } = run
@@ -350,10 +350,10 @@ export class Exchange {
     run.reset(lines)
     if (decision.to === 'store again') {
       const { stored, tags } = decision
-      const status = { forwarded: 'stale', forwardedStatus: 304, stored: tags !== null } as const
+      const status = { forwarded, forwardedStatus: 304, stored: tags !== null }
       this.#client.serve(stored, stored.initialAge, status)
     } else if (old !== null) {
-      this.#client.serveOld(old, { forwardedStatus: decision.status, detail: 'error' })
+      this.#client.serveOld(old, { forwarded, forwardedStatus: decision.status, detail: 'error' })
     }
   }
 
@@ -374,6 +374,11 @@ export class Exchange {
     const age = found.value.initialAge + found.age
     return { stored: found.state === 'stale' ? endedBy(found.value, age + found.ttl) : found.value, age }
   }
+}
+
+/** Whether a response might be served if the request did not ask for another one. */
+function isFresh({ stored, age }: Old): boolean {
+  return stored.lifetime > age && !stored.rules.noCache
 }
 
 /** The record of the variants of an address, if that was found. */

@@ -1,10 +1,13 @@
 /** The reason why a request was forwarded to the handler (RFC 9211 section 2.2). */
-export type Forwarded = 'bypass' | 'method' | 'uri-miss' | 'vary-miss' | 'request' | 'stale'
+export type Forwarded = 'bypass' | 'uri-miss' | 'vary-miss' | 'request' | 'stale'
 
 /** The parameters of `Cache-Status` for one request (RFC 9211 section 2). */
 export interface CacheStatus {
-  /** Answered from the store; `ttl` is the rest of the lifetime in milliseconds, negative for a stale response. */
-  readonly hit?: { readonly ttl: number }
+  /**
+   * The rest of the lifetime of the stored response that the client is sent, in milliseconds; negative for a stale one.
+   * It is a hit unless the request was forwarded.
+   */
+  readonly ttl?: number
   readonly forwarded?: Forwarded
   /** The status of the handler, if the client was sent another one. */
   readonly forwardedStatus?: number
@@ -17,11 +20,12 @@ export interface CacheStatus {
 
 /** Formats the member of the list that describes this cache. */
 export function cacheStatusText(status: CacheStatus): string {
-  const { hit, forwarded, forwardedStatus, stored, collapsed, detail } = status
+  const { ttl, forwarded, forwardedStatus, stored, collapsed, detail } = status
   const parts = ['herdless']
-  if (hit !== undefined) parts.push('hit', `ttl=${Math.floor(hit.ttl / 1_000)}`)
+  if (ttl !== undefined && forwarded === undefined) parts.push('hit')
   if (forwarded !== undefined) parts.push(`fwd=${forwarded}`)
   if (forwardedStatus !== undefined) parts.push(`fwd-status=${forwardedStatus}`)
+  if (ttl !== undefined) parts.push(`ttl=${Math.floor(ttl / 1_000)}`)
   if (stored === true) parts.push('stored')
   if (collapsed === true) parts.push('collapsed')
   if (detail !== undefined) parts.push(`detail=${detail}`)
