@@ -2,6 +2,7 @@ import { inspect } from 'node:util'
 import type { Request } from 'express'
 import { describe, expect, test } from 'vitest'
 import { cacheResponses } from '../../src/express/index.ts'
+import { until } from '../../tools/until.mjs'
 import { siteOf, siteWith } from './support/site.ts'
 
 describe('Content-Type of a GET', () => {
@@ -78,4 +79,20 @@ describe('a copy of all fields', () => {
       expect([way, cache]).toEqual([way, 'herdless; fwd=uri-miss; detail=undeclared:*'])
     }
   })
+})
+
+test.for(['max-age=60', 'private'])('who logs a request with %s finds what it asked for', async (control) => {
+  const logged: unknown[] = []
+  await using site = await siteWith((app, cache) => {
+    app.use((req, res, next) => {
+      res.once('finish', () => logged.push([req.url, req.get('cookie'), req.get('if-none-match')]))
+      next()
+    })
+    app.use(cacheResponses(cache, { ignoreQuery: ['utm'], cookies: 'hide' }))
+    app.use((req, res) => void res.set('Cache-Control', control).end(`${req.url} ${req.get('cookie')}`))
+  })
+  const reply = await site.get('/?utm=1', { cookie: 'a=b', 'if-none-match': '"none"' })
+  expect(reply.text).toBe('/ undefined')
+  await until('it is logged', () => logged.length === 1)
+  expect(logged).toEqual([['/?utm=1', 'a=b', '"none"']])
 })

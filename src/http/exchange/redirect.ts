@@ -49,7 +49,7 @@ type Original = (args: Arguments) => unknown
 export class Redirect {
   /** Resolves when the course of the answer is decided, or if the answer ends without a head. */
   readonly decided: Promise<void>
-  /** Resolves when the handler has ended the answer. */
+  /** Resolves when the handler has ended the answer, or it was cut off. */
   readonly written: Promise<void>
   readonly recording: Recording
   readonly #response: ServerResponse
@@ -91,6 +91,7 @@ export class Redirect {
   readonly #onClose = (): void => {
     // An injected response may emit `close` before the end of the body is recorded.
     if (this.#sending !== 'the end') this.recording.break('it was cut off')
+    this.#onWritten()
   }
 
   #over(): void {

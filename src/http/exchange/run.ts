@@ -304,6 +304,8 @@ export class Run {
   #pass(): void {
     this.recording?.break('it is for its own client alone')
     this.#watched?.releaseSurroundings()
+    // The handler goes on with the fields and the address that it has seen before.
+    void this.#redirect?.written.then(() => this.#watched?.release())
   }
 
   #courseOf(head: Head): Course | null {
