@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { RequestHandler } from 'express'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
@@ -157,4 +159,32 @@ describe('no input', () => {
     for (let round = 0; round < 3; round++) expect((await site.get('/other', bob)).text).toBe('bob')
     expect((await first).cache).toContain('stored')
   })
+})
+
+test('a refresh that never answers keeps nothing of its client once it is given up', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const storage = new AsyncLocalStorage<Who>()
+  let runs = 0
+  let refreshed: WeakRef<object> | undefined
+  await using site = await siteWith(
+    (app, cache) => {
+      app.use((_req, _res, next) => storage.run(storeOf('ada'), next))
+      app.use(cacheResponses(cache), (req, res) => {
+        if (++runs === 2) refreshed = new WeakRef(req)
+        else res.set('Cache-Control', 'max-age=0, stale-while-revalidate=60').send('page')
+      })
+    },
+    { cache: { hardTimeout: 200 } },
+  )
+  await site.get()
+  await site.stored()
+  await site.get()
+  await until('it is given up', () => site.heard('failure') === 1)
+  const isGone = (): boolean => {
+    collect()
+    return refreshed !== undefined && refreshed.deref() === undefined
+  }
+  await until('nothing keeps its request', isGone)
+  expect(runs).toBe(2)
 })

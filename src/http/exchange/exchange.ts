@@ -306,18 +306,21 @@ export class Exchange {
       await new Promise<unknown>((resolve) => response.once('close', resolve))
     if (refreshing.has(key)) return
     refreshing.add(key)
+    let run: Run | undefined
     const load = once(async (context) => {
       // The answers of its address are passed: nothing would be stored, and its client has an answer.
       if (isPassing(context, sibling)) return (context.doNotStore(), null)
       const behind = detached(request, response, miss.lines)
       behind.statusCode = miss.status
-      return await this.#work(miss, this.#newRun(miss, behind))(context)
+      run = this.#newRun(miss, behind)
+      return await this.#work(miss, run)(context)
     })
     try {
       await sibling.cache.getOrLoad(key, load, this.#optionsFor(miss.old))
     } catch {
       // The error was reported as an event.
     } finally {
+      run?.settle()
       refreshing.delete(key)
     }
   }

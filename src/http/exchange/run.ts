@@ -207,9 +207,10 @@ export class Run {
     return true
   }
 
-  /** Ends the storing of the answer. */
+  /** Ends the storing of the answer, and the run of a refresh, which no client ends by its departure. */
   settle(): void {
     this.#onSettled()
+    if (this.#isBehind) this.recording?.break('its load has ended')
   }
 
   /**
