@@ -1,7 +1,7 @@
 /*
  * Response caching, for no framework in particular. The rooms, from the ground up: policy (the rules of RFC 9111),
- * message (the messages of node:http), options, stored (stored responses and their keys), watch (the inputs of a
- * handler), exchange (the course of a request), server (a node:http server with a cache).
+ * message (the messages of node:http), options, stored (stored responses and their keys), inputs (what an answer may
+ * depend on), exchange (the course of a request), server (a node:http server with a cache).
  *
  * Reading order: response-cache.ts (which requests the cache takes, and the invalidation by unsafe methods),
  * exchange/exchange.ts (a request that it takes), then the head comment of each room. purge.ts invalidates on demand.
@@ -28,6 +28,7 @@ import { responseCodec } from './stored/stored-response.ts'
 import { Streams } from './exchange/streams.ts'
 import { EarlierProperties } from './inputs/earlier-properties.ts'
 import { givenOf } from './inputs/given.ts'
+import { isComparable } from './inputs/changed-values.ts'
 import type { Surroundings } from './inputs/surroundings.ts'
 import { watchStorages } from './inputs/async-stores.ts'
 import { VariantLimit } from './exchange/variant-limit.ts'
@@ -102,6 +103,11 @@ export class ResponseCache {
     const user = this.#plan.user?.(surroundings.asker) ?? null
     const about = { request, response, surroundings, user, visit }
     const given = givenOf(about, this.#plan, this.#shared.earlierProperties)
+    if (!given.changed.every(isComparable)) {
+      tellPassed(request, response, { forwarded: 'bypass', detail: 'changed' })
+      run()
+      return undefined
+    }
     const client = new Client({ request, response, run, honor, surroundings, given, user, visit })
     const exchange = new Exchange(this.#shared, client, key)
     // A cache before this one holds the lease of the same address until then.

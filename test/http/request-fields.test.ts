@@ -96,3 +96,19 @@ test.for(['max-age=60', 'private'])('who logs a request with %s finds what it as
   await until('it is logged', () => logged.length === 1)
   expect(logged).toEqual([['/?utm=1', 'a=b', '"none"']])
 })
+
+test('a request whose query is made of what cannot be compared goes to the handler, and nothing is stored', async () => {
+  let runs = 0
+  await using site = await siteWith((app, cache) => {
+    app.use((req, _res, next) => {
+      Object.defineProperty(req, 'query', { value: { filter: new Map([['a', '1']]) } })
+      next()
+    })
+    app.use(cacheResponses(cache), (_req, res) => void res.send(`run ${++runs}`))
+  })
+  for (const run of [1, 2]) {
+    const { text, cache } = await site.get()
+    expect([text, cache]).toEqual([`run ${run}`, 'herdless; fwd=bypass; detail=changed'])
+  }
+  expect([site.heard('miss'), site.heard('fill')]).toEqual([0, 0])
+})

@@ -912,8 +912,8 @@ export const httpMutations = [
     name: 'a refresh whose answer is not stored does not end',
     rule: null,
     file: 'src/http/exchange/redirect.ts',
-    from: 'this.#onWritten()',
-    to: '',
+    from: 'this.#about.watched.endReads()\n    this.#onWritten()',
+    to: 'this.#about.watched.endReads()',
     tests: ['test/http/refresh.test.ts'],
   },
 ]

@@ -80,7 +80,15 @@ function isEmpty(object: unknown): boolean {
   return true
 }
 
-/** Equal texts mean equal values: what JSON cannot hold is equal to nothing. */
+/** What JSON cannot hold. */
+const unknown = 'unknown'
+
+/** Whether requests with this text of changed values have equal values. */
+export function isComparable(text: string): boolean {
+  return !text.endsWith(` ${unknown}`)
+}
+
+/** Equal texts mean equal values, except for `unknown`. */
 function textOfValue(value: unknown): string {
   try {
     return JSON.stringify(value, function (this: Record<string, unknown>, name, each: unknown) {
@@ -90,7 +98,7 @@ function textOfValue(value: unknown): string {
       return typeof each === 'bigint' || typeof each === 'function' || typeof each === 'symbol' ? String(each) : each
     })
   } catch {
-    return `unknown ${Math.random()}`
+    return unknown
   }
 }
 
