@@ -95,3 +95,23 @@ test('a refresh keeps in mind what its handler has taken back of earlier middlew
   expect(refreshed.cache).toContain('hit')
   expect(refreshed.headers).not.toHaveProperty('x-frame-options')
 })
+
+test('a refresh that reads what earlier middleware has set for its client finds it, and stores nothing', async () => {
+  const found: unknown[] = []
+  const source = counted((run, req, res) => {
+    if (run > 1) found.push(Reflect.get(req, 'user'))
+    res.set('Cache-Control', run === 1 ? stale : 'max-age=60').send(`${run}`)
+  })
+  await using site = await siteWith((app, cache) => {
+    app.use((req, _res, next) => (Object.assign(req, { user: 'ada' }), next()))
+    app.use(cacheResponses(cache, { passFor: '1h' }), source.handler)
+  })
+  await site.get()
+  await site.stored()
+  expect((await site.get()).text).toBe('1')
+  await until('it is refreshed', () => found.length === 1)
+  await site.stored()
+  const { text, cache } = await site.get()
+  expect([text, cache]).toEqual(['3', expect.stringContaining('detail=pass')])
+  expect(found).toEqual(['ada', 'ada'])
+})

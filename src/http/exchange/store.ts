@@ -35,7 +35,7 @@ const isOfItsRequest: ReadonlySet<string> = new Set(['authorization', 'cookie', 
 
 const forNobodyElse: StaleRules = { noCache: true, mustRevalidate: true, whileRevalidate: 0, ifError: 0 }
 
-/** What is stored: the answer of a run. */
+/** The arguments of `Storing`. */
 export interface StoringAbout {
   readonly client: Client
   /** The key of the address. */

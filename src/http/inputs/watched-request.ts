@@ -72,7 +72,7 @@ const none: ReadonlySet<string> = new Set()
  *
  * Without step 3 Bob would be sent a page of Ada; without step 4 it would be stored for every request with a
  * `req.user`. A late read of the connection (`req.socket.remotePort`) is possible behind step 3, too, because only
- * fields and address are compared there: `HandlerRun` cuts the followers off at that read.
+ * fields and address are compared there: `Run` cuts the followers off at that read.
  */
 export class WatchedRequest {
   readonly fields: WatchedFields
