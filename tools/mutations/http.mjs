@@ -496,8 +496,8 @@ export const httpMutations = [
     name: 'languages have no order',
     rule: null,
     file: 'src/http/policy/accepted.ts',
-    from: "order === 'kept' ?",
-    to: "order !== 'kept' ?",
+    from: '.sort((one, other) => other.weight - one.weight)',
+    to: '.sort(byWeight)',
     tests: ['test/unit/http/vary.test.ts'],
   },
   {
@@ -559,9 +559,9 @@ export const httpMutations = [
   {
     name: 'a 304 sets cookies',
     rule: null,
-    file: 'src/http/policy/freshen.ts',
-    from: 'storedFields(update, options)',
-    to: "storedFields(update, { setCookie: 'keep' })",
+    file: 'src/http/policy/stored-fields.ts',
+    from: " && name !== 'set-cookie'",
+    to: '',
     tests: ['test/unit/http/fields.test.ts'],
   },
   {

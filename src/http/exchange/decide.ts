@@ -88,7 +88,7 @@ export class Decider {
     const head: StoredHead = {
       status,
       statusMessage: message,
-      lines: dated(storedFields(inner, { setCookie: 'drop' }), now),
+      lines: dated(storedFields(inner), now),
       ...(removed === undefined ? {} : { removed }),
       ...this.#said(response, now),
       vary: names === '*' ? [] : names,
@@ -137,7 +137,7 @@ export class Decider {
     const now = Date.now()
     // A 304 with another ETag confirms the stored response, too, but its lines describe another one.
     const update = isAbout(fieldsOf(stored.lines), fieldsOf(inner)) ? inner : []
-    const lines = freshen(stored.lines, dated(update, now), { setCookie: 'drop' })
+    const lines = freshen(stored.lines, dated(update, now))
     const fields = fieldsOf(lines)
     const response = responseOf(stored.status, fields)
     const read = this.#names(fields, seen)

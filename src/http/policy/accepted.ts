@@ -31,16 +31,18 @@ export function acceptedEncodings(field: string): string {
 
 /**
  * Normalizes Accept-Language (RFC 9110 section 12.5.4): in the usual case (RFC 5646 section 2.1.1), sorted by quality.
- * Qualities are kept. An invalid field is returned unchanged.
- * @param order whether languages of one quality stay in their order (`'kept'`) or are sorted by name
+ * Qualities are kept, and so is the order of languages of one quality: the RFC gives it no meaning, but many handlers
+ * serve the first one. An invalid field is returned unchanged.
  */
-export function acceptedLanguages(field: string, order: 'kept' | 'ignored'): string {
+export function acceptedLanguages(field: string): string {
   const members = weighted(field, isLanguageRange)
   if (members === null) return field
   const languages = members.map(({ value, weight }) => ({ value: inUsualCase(value), weight }))
   // Array sorting is stable: it keeps the order of equals.
-  const compare = order === 'kept' ? (one: Weighted, other: Weighted) => other.weight - one.weight : byWeight
-  return languages.sort(compare).map(text).join(',')
+  return languages
+    .sort((one, other) => other.weight - one.weight)
+    .map(text)
+    .join(',')
 }
 
 /** The members of a field with their weights; `null` if a member is invalid. */

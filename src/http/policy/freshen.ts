@@ -33,27 +33,13 @@ export function isAbout(stored: Fields, update: Fields): boolean {
 }
 
 /**
- * Whether the 200 to a HEAD agrees with the stored response and so freshens it (RFC 9111 section 4.3.5). If not, the
- * stored response is stale.
- */
-export function headAgrees(stored: Fields, head: Fields): boolean {
-  return ['etag', 'last-modified', 'content-length'].every(
-    (name) => fieldOf(head, name) === null || fieldOf(head, name) === fieldOf(stored, name),
-  )
-}
-
-/**
- * The stored lines after a 304, or after a 200 to a HEAD (RFC 9111 section 3.2). The update's lines of a field replace
+ * The stored lines after a 304 (RFC 9111 section 3.2). The update's lines of a field replace
  * all stored lines of that field. The other stored lines stay, except Age, which belonged to the older response. An
  * update always has a Date; see `dated`. If it changes Vary, the response is selected by the new Vary from then on.
  */
-export function freshen(
-  stored: readonly FieldLine[],
-  update: readonly FieldLine[],
-  options: { readonly setCookie: 'keep' | 'drop' },
-): FieldLine[] {
+export function freshen(stored: readonly FieldLine[], update: readonly FieldLine[]): FieldLine[] {
   const fresh = new Map<string, FieldLine[]>()
-  for (const line of storedFields(update, options)) {
+  for (const line of storedFields(update)) {
     const name = line[0].toLowerCase()
     if (ofTheContent.has(name)) continue
     const lines = fresh.get(name)

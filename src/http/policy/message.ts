@@ -24,10 +24,7 @@ export interface Response {
   readonly control: CacheControl
 }
 
-/**
- * Makes a response and reads its cache directives.
- * @param targets as for `cacheControlOf`
- */
-export function responseOf(status: number, fields: Fields, targets?: readonly string[]): Response {
-  return { status, fields, control: cacheControlOf(fields, targets) }
+/** Makes a response and reads its cache directives. */
+export function responseOf(status: number, fields: Fields): Response {
+  return { status, fields, control: cacheControlOf(fields) }
 }

@@ -16,14 +16,11 @@ const notStored: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The lines of a header that are stored, in order and in their spelling (RFC 9111 section 3.1). Fields that Connection
- * names are dropped, so every decision about a response must be made on its full header, before this call.
- * @param setCookie whether Set-Cookie is kept
+ * The lines of a header that are stored, in order and in their spelling (RFC 9111 section 3.1), without Set-Cookie.
+ * Fields that Connection names are dropped, so every decision about a response must be made on its full header, before
+ * this call.
  */
-export function storedFields(
-  lines: readonly FieldLine[],
-  { setCookie }: { readonly setCookie: 'keep' | 'drop' },
-): FieldLine[] {
+export function storedFields(lines: readonly FieldLine[]): FieldLine[] {
   const named = new Set<string>()
   for (const [name, value] of lines) {
     if (name.toLowerCase() !== 'connection') continue
@@ -31,7 +28,7 @@ export function storedFields(
   }
   return lines.filter(([spelling]) => {
     const name = spelling.toLowerCase()
-    return !notStored.has(name) && !named.has(name) && (setCookie === 'keep' || name !== 'set-cookie')
+    return !notStored.has(name) && !named.has(name) && name !== 'set-cookie'
   })
 }
 

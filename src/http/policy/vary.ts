@@ -16,15 +16,6 @@ export function varyOf(fields: Fields): Selecting {
   return [...new Set(names.map((name) => name.toLowerCase()))].sort()
 }
 
-/** How the selecting fields are compared. */
-export interface Comparison {
-  /**
-   * Whether "en, de" equals "de, en". RFC 9110 section 12.5.4 gives the order of languages no meaning, but many
-   * handlers serve the first one, so the default is `'kept'`.
-   */
-  readonly languageOrder?: 'kept' | 'ignored'
-}
-
 /**
  * The values of the selecting fields of a request, as a text (RFC 9111 section 4.1). Two requests have the same text
  * only if one response may answer both. An absent field differs from an empty one. Several lines equal one line with
@@ -32,15 +23,11 @@ export interface Comparison {
  * `acceptedEncodings` and `acceptedLanguages` define further equalities.
  * @param names lower-case
  */
-export function selectedBy(
-  names: readonly string[],
-  fields: Fields,
-  { languageOrder = 'kept' }: Comparison = {},
-): string {
+export function selectedBy(names: readonly string[], fields: Fields): string {
   const said = names.map((name) => {
     const value = fieldOf(fields, name)
     if (value === null) return null
-    const negotiated = normalizedField(name, value, languageOrder)
+    const negotiated = normalizedField(name, value)
     if (negotiated !== null) return negotiated
     return notLists.has(name) ? value : withoutSpaces(value)
   })
@@ -52,13 +39,9 @@ export function selectedBy(
  * value, or it could tell the spellings apart: `/gzip/` matches `gzip;q=0, br`, which equals `br`.
  * @param name lower-case
  */
-export function normalizedField(
-  name: string,
-  value: string,
-  languageOrder: 'kept' | 'ignored' = 'kept',
-): string | null {
+export function normalizedField(name: string, value: string): string | null {
   if (name === 'accept-encoding') return acceptedEncodings(value)
-  return name === 'accept-language' ? acceptedLanguages(value, languageOrder) : null
+  return name === 'accept-language' ? acceptedLanguages(value) : null
 }
 
 // Fields in which a comma is, or may be, part of the value.

@@ -4,6 +4,7 @@
  * Reading order: stored-response.ts (the records and their codec), request-key.ts (addresses and keys), validators.ts
  * (ETags, and the conditions of a revalidation).
  */
+import { ageAt } from '../policy/age.ts'
 import type { Codec } from '../../core/codec/codec.ts'
 import type { FieldLine } from '../policy/fields.ts'
 import type { StaleRules } from '../policy/stale.ts'
@@ -59,7 +60,7 @@ export interface Variants {
 
 /** The age of a response now, in milliseconds; as accurate as the clocks of the machines agree. */
 export function ageNow({ initialAge, receivedAt }: StoredHead): number {
-  return initialAge + Math.max(0, Date.now() - receivedAt)
+  return ageAt(Date.now(), initialAge, receivedAt)
 }
 
 const formats = { response: 1, variants: 2 }

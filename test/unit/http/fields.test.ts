@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { fieldsOf, type FieldLine } from '../../../src/http/policy/fields.ts'
-import { freshen, headAgrees, isAbout } from '../../../src/http/policy/freshen.ts'
+import { freshen, isAbout } from '../../../src/http/policy/freshen.ts'
 import { dated, storedFields } from '../../../src/http/policy/stored-fields.ts'
 
 /** The lines of a header, each as it is spelled. */
@@ -24,18 +24,17 @@ test('the fields of one connection are not stored, and all others are, in order 
   ).split(' ')
   const mixed = kept.flatMap((line, index): FieldLine[] => [line, [dropped[index] as string, 'x']])
   const rest = dropped.slice(kept.length).map((name): FieldLine => [name, 'x'])
-  expect(storedFields([...mixed, ...rest], { setCookie: 'drop' })).toEqual(kept)
+  expect(storedFields([...mixed, ...rest])).toEqual(kept)
 })
 
 test('what Connection names is not stored, wherever it stands', () => {
   const given = lines('A: 1', 'Connection: a, , B', 'b: 2', 'c: 3', 'connection: d', 'D: 4', 'a: 5')
-  expect(storedFields(given, { setCookie: 'drop' })).toEqual(lines('c: 3'))
+  expect(storedFields(given)).toEqual(lines('c: 3'))
 })
 
-test('Set-Cookie is kept or dropped, as told', () => {
+test('Set-Cookie is not stored', () => {
   const given = lines('Set-Cookie: a=b', 'A: 1', 'set-cookie: c=d')
-  expect(storedFields(given, { setCookie: 'keep' })).toEqual(given)
-  expect(storedFields(given, { setCookie: 'drop' })).toEqual(lines('A: 1'))
+  expect(storedFields(given)).toEqual(lines('A: 1'))
 })
 
 test('what comes without a Date has that of when it came', () => {
@@ -46,9 +45,7 @@ test('what comes without a Date has that of when it came', () => {
 test('a 304 replaces the fields it has, all lines of each, and leaves the others', () => {
   const stored = lines('Link: <a>', 'A: 1', 'Date: then', 'Link: <b>', 'B: 2', 'Age: 500')
   const update = lines('date: now', 'X: 1', 'LINK: <c>', 'link: <d>', 'x: 2', 'Connection: b', 'b: 3')
-  expect(freshen(stored, update, { setCookie: 'drop' })).toEqual(
-    lines('LINK: <c>', 'link: <d>', 'A: 1', 'date: now', 'B: 2', 'X: 1', 'x: 2'),
-  )
+  expect(freshen(stored, update)).toEqual(lines('LINK: <c>', 'link: <d>', 'A: 1', 'date: now', 'B: 2', 'X: 1', 'x: 2'))
 })
 
 const fixed =
@@ -57,21 +54,21 @@ const fixed =
 test.for(fixed.split(' '))('a 304 does not replace %s', (name) => {
   const update = lines(`${name}: b`)
   const stored = lines(`${name}: a`, 'A: 1')
-  expect(freshen(stored, update, { setCookie: 'keep' })).toEqual(stored)
-  expect(freshen(lines('A: 1'), update, { setCookie: 'keep' })).toEqual(lines('A: 1'))
+  expect(freshen(stored, update)).toEqual(stored)
+  expect(freshen(lines('A: 1'), update)).toEqual(lines('A: 1'))
 })
 
 const replaced =
   'Cache-Control Content-Foo Content-Location Content-Security-Policy Content-Type Clear-Site-Data Expires Age Vary ' +
-  'Public-Key-Pins Set-Cookie Set-Cookie2 X-Content-Foo X-Frame-Options X-XSS-Protection Last-Modified'
+  'Public-Key-Pins Set-Cookie2 X-Content-Foo X-Frame-Options X-XSS-Protection Last-Modified'
 
 test.for(replaced.split(' '))('a 304 replaces %s', (name) => {
   const update = lines(`${name}: c`)
-  expect(freshen(lines(`${name}: a`, `${name}: b`), update, { setCookie: 'keep' })).toEqual(update)
+  expect(freshen(lines(`${name}: a`, `${name}: b`), update)).toEqual(update)
 })
 
-test('a 304 sets no cookie where cookies are not stored', () => {
-  expect(freshen(lines('A: 1'), lines('Set-Cookie: a=b'), { setCookie: 'drop' })).toEqual(lines('A: 1'))
+test('a 304 sets no cookie', () => {
+  expect(freshen(lines('A: 1'), lines('Set-Cookie: a=b'))).toEqual(lines('A: 1'))
 })
 
 const modified = { 'last-modified': 'Sun, 06 Nov 1994 08:49:37 GMT' }
@@ -96,20 +93,6 @@ test.for([
   ['nothing', { etag: '"a"', ...modified }, {}, true],
 ] as const)('a 304 is about the stored response or not, with %s', ([, stored, update, expected]) => {
   expect(isAbout(stored, update)).toBe(expected)
-})
-
-test.for([
-  ['nothing', {}, true],
-  ['the same', { etag: '"a"', ...modified, 'content-length': '5' }, true],
-  ['another ETag', { etag: '"b"' }, false],
-  ['another Last-Modified', later, false],
-  ['another length', { etag: '"a"', 'content-length': '6' }, false],
-] as const)('a HEAD agrees with the stored response or not, with %s', ([, head, expected]) => {
-  expect(headAgrees({ etag: '"a"', ...modified, 'content-length': '5' }, head)).toBe(expected)
-})
-
-test('a HEAD with a validator that the stored response has not does not agree with it', () => {
-  expect(headAgrees({}, { etag: '"a"' })).toBe(false)
 })
 
 test('fields can be read from what is stored', () => {
