@@ -22,7 +22,9 @@ describe('a refresh whose page is purged meanwhile', () => {
     const gate = new Gate()
     let hasEnded = false
     const source = counted(async (run, _req, res) => {
-      res.set('Cache-Control', run === 1 ? stale : 'max-age=60').once('finish', () => (hasEnded = run === 2))
+      res
+        .set('Cache-Control', run === 1 ? `${stale}, stale-if-error=60` : 'max-age=60')
+        .once('finish', () => (hasEnded = run === 2))
       if (run === 2) await gate.opened
       res.send(`row ${run}`)
     })
@@ -38,7 +40,9 @@ describe('a refresh whose page is purged meanwhile', () => {
     expect([source.runs, rest.runs]).toEqual([2, 0])
     gate.open()
     await until('it has ended', () => hasEnded)
+    const missed = site.heard('miss')
     expect((await site.get()).text).toBe('row 3')
+    expect(site.heard('miss') - missed).toBe(1)
     expect((await site.get()).cache).toContain('hit')
   })
 })

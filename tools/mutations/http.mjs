@@ -916,4 +916,12 @@ export const httpMutations = [
     to: 'this.#about.watched.endReads()',
     tests: ['test/http/refresh.test.ts'],
   },
+  {
+    name: 'a load that came too late is remembered as a failure',
+    rule: null,
+    file: 'src/http/exchange/exchange.ts',
+    from: "'unremembered'",
+    to: "'failure'",
+    tests: ['test/http/refresh.test.ts'],
+  },
 ]

@@ -28,6 +28,7 @@ import type { Shared } from './shared.ts'
 import {
   firstSlot,
   isPassing,
+  LateLoad,
   once,
   slotOfVariant,
   Storing,
@@ -237,6 +238,8 @@ export class Exchange {
     const { source } = this.#shared.plan
     return {
       grace: 0,
+      // The handler has not failed: the next request runs it at once.
+      errorKind: (error) => (error instanceof LateLoad ? 'unremembered' : 'failure'),
       ...(source !== undefined && { source }),
       ...(this.#isUsableOnError(old) ? {} : { failureCooldown: 0 }),
     }

@@ -67,6 +67,9 @@ export function slotOfVariant(key: string, { names, generation }: Variants, inpu
   return { key: variantKey(key, `${generation} ${inputs.by(names)}`), names, forwarded: 'vary-miss' }
 }
 
+/** The error of a load whose handler has begun, or is no longer wanted, before it: another request must run its own. */
+export class LateLoad extends Error {}
+
 /**
  * A loader that runs once. The load of an answer that an invalidation has voided is repeated, and its new lease would
  * accept the old answer:
@@ -79,7 +82,7 @@ export function slotOfVariant(key: string, { names, generation }: Variants, inpu
 export function once<T>(load: (context: LoadContext) => Promise<T>): (context: LoadContext) => Promise<T> {
   let hasBegun = false
   return async (context) => {
-    if (hasBegun) throw new Error('The handler began before this load')
+    if (hasBegun) throw new LateLoad('The handler began before this load')
     hasBegun = true
     return await load(context)
   }
@@ -120,7 +123,7 @@ export class Storing {
     const { context } = load
     // Its load was invalidated and is repeated, or it got its turn too late. Its client is answered, so another request
     // must run the handler.
-    if (!this.#run.isOpen) throw new Error('Its client is answered already')
+    if (!this.#run.isOpen) throw new LateLoad('Its client is answered already')
     if (isPassing(context, this.#shared.sibling)) {
       this.#run.pass()
       return this.#pass(context)
