@@ -17,8 +17,7 @@ interface Bounds {
  * @throws the reason of the signal
  */
 export function bounded(caller: Caller, answer: Promise<unknown>, { deadlines, late, left }: Bounds): Promise<unknown> {
-  const { signal, askedAtMs, plan } = caller
-  const at = askedAtMs + plan.waitTimeout
+  const { signal, deadline: at } = caller
   return new Promise((resolve, reject) => {
     const abort = (): void => {
       if (caller.state === 'over') return

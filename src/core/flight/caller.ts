@@ -5,7 +5,7 @@ import type { CallPlan } from '../options/call-plans.ts'
 import type { Plan } from '../options/plan.ts'
 import type { CausalTime, Clock } from '../time/clock.ts'
 import { clockTolerance, type Answer } from './answer.ts'
-import type { Moment, WaitEnd } from './key-flight.ts'
+import type { WaitGroup, WaitEnd } from './key-flight.ts'
 import type { Loader } from './loader.ts'
 import type { FoundEntry, ReadResult } from './reads.ts'
 
@@ -57,7 +57,7 @@ export class Caller {
   read: ReadResult | null = null
   past: Past = newcomer
   /** The callers of its flight that it waits with. */
-  moment: Moment | null = null
+  group: WaitGroup | null = null
   /** What to do besides if it leaves its flight without an answer. */
   onLeave: (() => void) | null = null
   /** `missed`: it was counted as a miss. `over`: it has its answer, or has left. */
@@ -165,8 +165,8 @@ export class Caller {
 
   /** It leaves its flight without an answer. */
   leave(): void {
-    this.moment?.leave()
-    this.moment = null
+    this.group?.leave()
+    this.group = null
     this.onLeave?.()
   }
 }
@@ -181,7 +181,7 @@ export interface Crowd {
 /** The read of a crowd, and the end of its wait; `null` if the read was enough. */
 export interface CrowdEnd {
   readonly read: ReadResult
-  readonly wait: { readonly moment: Moment | null; readonly end: WaitEnd } | null
+  readonly wait: { readonly group: WaitGroup | null; readonly end: WaitEnd } | null
 }
 
 function staleOf({ entry, value }: FoundEntry): Stale {

@@ -20,7 +20,7 @@ import { Answers } from './answers.ts'
 import { bounded, settled } from './bounded.ts'
 import type { Caller, Crowd, CrowdEnd } from './caller.ts'
 import { circleAbove, circleThrough, waitNested, type LoadNode } from './circular-load.ts'
-import type { KeyFlight, Moment, WaitEnd } from './key-flight.ts'
+import type { KeyFlight, WaitGroup, WaitEnd } from './key-flight.ts'
 import type { Flights } from './flights.ts'
 import type { FlightParts } from './parts.ts'
 import type { FoundEntry, FoundOfMany, ReadResult, Reads, SharedRead } from './reads.ts'
@@ -153,15 +153,15 @@ export class Callers {
     for (let missed = 0; missed < size; missed++) events.emit('miss', { key: lead.key })
     const flight = this.#flights.joinable(lead) ?? this.#flights.start(lead, lead.existing)
     const ended = flight.join(lead, lead.waitsUntil(clock), size)
-    const { moment } = lead
-    return ended.then((end) => ({ read, wait: { moment, end } }))
+    const { group } = lead
+    return ended.then((end) => ({ read, wait: { group, end } }))
   }
 
   #takeTogether(caller: Caller, { read, wait }: CrowdEnd): unknown {
     if (wait === null) return this.#found(caller, read)
     caller.read = read
     caller.state = 'missed'
-    caller.moment = wait.moment
+    caller.group = wait.group
     return this.#take(caller, wait.end)
   }
 
@@ -232,17 +232,17 @@ export class Callers {
   /** Gives a caller the answer of its flight if that counts for it; else it asks again. */
   #take(caller: Caller, end: WaitEnd): unknown {
     if (caller.state === 'over') return undefined
-    const moment = caller.moment as Moment
+    const group = caller.group as WaitGroup
     let { awaited } = caller.past
     let isVoided = false
     switch (end.state) {
       case 'value':
         // A load without a lease is joined by callers of every kind of value, which bounds the loads of a key.
-        if (!isSameKind(moment.flight.lead.plan, caller.plan)) return this.#loadAlone(caller)
+        if (!isSameKind(group.flight.lead.plan, caller.plan)) return this.#loadAlone(caller)
         // It may have expired on its way, but must have been fresh when this caller joined: a fill may arrive late.
-        if (end.freshUntil <= moment.since - clockTolerance) break
+        if (end.freshUntil <= group.since - clockTolerance) break
         if (askedBefore(caller, end.currentAsOf)) return this.#give(caller, end.value, end.facts)
-        awaited = { token: end.token, since: moment.since }
+        awaited = { token: end.token, since: group.since }
         break
       case 'failed':
         if (askedBefore(caller, end.currentAsOf)) return this.#fail(caller, end.error)
@@ -298,12 +298,12 @@ export class Callers {
 
   /** The soft timeout or the time of a caller is over. */
   #late(caller: Caller): unknown {
-    const { key, plan, askedAtMs, moment } = caller
+    const { key, plan, deadline, group } = caller
     const now = this.#parts.clock.now()
     const stale = caller.staleAt(now)
     if (stale !== null) return this.#giveStale(caller, stale)
     // Its stale value has expired before its soft timeout.
-    if (now < askedAtMs + plan.waitTimeout - early && moment !== null) return this.#join(moment.flight, caller)
+    if (now < deadline - early && group !== null) return this.#join(group.flight, caller)
     const message = `No answer for ${quoted(key)} within ${plan.waitTimeout} ms`
     return this.#fail(caller, new CacheError('WAIT_TIMEOUT', message, { key }))
   }
@@ -342,7 +342,7 @@ export class Callers {
     if (state === 'over') return
     caller.state = 'over'
     // A call for many keys keeps its callers until the last is answered, and would keep all of their flights.
-    caller.moment = null
+    caller.group = null
     const { events, clock } = this.#parts
     if (state === 'missed' && events.heard('answer')) events.emit('answer', { key, duration: clock.now() - askedAtMs })
     this.#open--

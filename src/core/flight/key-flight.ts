@@ -48,7 +48,7 @@ export abstract class KeyFlight implements LoadNode {
   #until = 0
   /** Whether its load may wait for its source. */
   protected mayWait = true
-  readonly #moments: Moment[] = []
+  readonly #groups: WaitGroup[] = []
   #answer: Answer | null = null
   #waitsFor: Set<{ readonly to: LoadNode }> | null = null
 
@@ -143,50 +143,50 @@ export abstract class KeyFlight implements LoadNode {
     const at = Math.ceil(until)
     // Most callers join when they ask.
     const since = caller.past.flights === 0 ? caller.askedAtMs : clock.now()
-    let moment = this.#moments.at(-1)
-    if (moment?.at !== at || since - moment.since >= 1 || since < moment.since) {
-      moment = new Moment(this, at, since)
-      this.#moments.push(moment)
-      deadlines.add(at, moment)
+    let group = this.#groups.at(-1)
+    if (group?.at !== at || since - group.since >= 1 || since < group.since) {
+      group = new WaitGroup(this, at, since)
+      this.#groups.push(group)
+      deadlines.add(at, group)
     }
-    moment.callers += size
-    caller.moment = moment
+    group.callers += size
+    caller.group = group
     caller.onLeave = null
     // The flight is part of the trace of the caller that it was started for.
-    if (caller !== this.lead) this.#traceWait(caller, moment)
-    return moment.ended
+    if (caller !== this.lead) this.#traceWait(caller, group)
+    return group.ended
   }
 
-  /** The callers of a moment have no time left. */
-  expire(moment: Moment): void {
-    this.callers -= moment.callers
-    this.#moments.splice(this.#moments.indexOf(moment), 1)
-    moment.end({ state: 'late' })
+  /** The callers of a group have no time left. */
+  expire(group: WaitGroup): void {
+    this.callers -= group.callers
+    this.#groups.splice(this.#groups.indexOf(group), 1)
+    group.end({ state: 'late' })
   }
 
   #end(answer: Answer): void {
     this.#answer ??= answer
     const { deadlines } = this.parts
-    for (const moment of this.#moments) {
-      deadlines.delete(moment.at, moment)
-      moment.end(answer)
+    for (const group of this.#groups) {
+      deadlines.delete(group.at, group)
+      group.end(answer)
     }
-    this.#moments.length = 0
+    this.#groups.length = 0
     if (this.trace !== null) endTrace(this.trace, answer)
   }
 
-  #traceWait(caller: Caller, moment: Moment): void {
+  #traceWait(caller: Caller, group: WaitGroup): void {
     const { tracing } = this.parts
     if (this.trace === null || !tracing.isFollowed) return
     const trace = tracing.begin('wait', this.key)
     caller.onLeave = () => trace.end('left')
     trace.follows(this.trace.context)
-    void moment.ended.then((ended) => (ended.state === 'late' ? trace.end('left') : endTrace(trace, ended)))
+    void group.ended.then((ended) => (ended.state === 'late' ? trace.end('left') : endTrace(trace, ended)))
   }
 }
 
 /** The callers of a flight that began to wait, and will stop, within the same millisecond: they share a promise. */
-export class Moment {
+export class WaitGroup {
   /** When their time ends, and when the first of them began to wait, by the clock, in milliseconds. */
   readonly at: number
   readonly since: number

@@ -62,7 +62,7 @@ export class LeasedFlight extends KeyFlight {
     this.mayWait = false
     const othersLead = new Promise<WaitEnd>((resolve) => {
       this.#letGo = () => {
-        caller.moment?.leave()
+        caller.group?.leave()
         resolve({ state: 'late' })
       }
     })

@@ -93,10 +93,9 @@ export class CallPlans {
     const call = callOf(refinePlan(this.#base, rest, who))
     this.#heedTtl(rest.ttl)
     const values: unknown[] = Object.values(rest)
-    // Of such an object `#find` finds nothing.
+    // `#find` looks at plain objects only.
     if (Object.getPrototypeOf(options) !== Object.prototype) return call
-    // A function is often another one in each call.
-    // A schema is told by its identity.
+    // A function or an object is often another one in each call; a schema is the same one.
     if (Object.entries<unknown>(rest).some(([name, value]) => name !== 'schema' && isObject(value))) return call
     this.#known.push({ names: Object.keys(rest), values, call })
     if (this.#known.length > most) this.#known.shift()
