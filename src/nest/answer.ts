@@ -78,7 +78,7 @@ export async function answer(
   const ttl = (await said(context, 'ttl', context)) as Duration | undefined
   const begun = await cache.begin(key, lifeOf(ttl))
   if (begun.state !== 'lead') {
-    tell(begun.state === 'loaded' ? 'fwd=uri-miss; collapsed' : begun.state === 'stale' ? 'hit; fwd=stale' : 'hit')
+    tell(begun.state === 'loaded' ? 'fwd=uri-miss; collapsed' : begun.state === 'stale' ? 'hit; detail=stale' : 'hit')
     return [begun.value]
   }
   tell('fwd=uri-miss')
