@@ -1,5 +1,5 @@
-import { endOfBelief, joined, makerOf, within } from '../support/history.ts'
-import { isBridged } from '../support/invariants.ts'
+import { endOfBelief, joined, makerOf, within, type History } from '../support/history.ts'
+import { isBridged, takesEffectBy } from '../support/invariants.ts'
 import { said, voidedInARow, type Facts } from './facts.ts'
 import { circles, healedAt, instant, keepsFor, late, longestSleep } from './surroundings.ts'
 
@@ -51,8 +51,7 @@ export function errorsHaveTheirReason({ history, notes, schedule, hit, heard, ba
 export function keptInvalidationsWin({ history, notes, settledAt }: Facts): string[] {
   const kept = [...history.writes.values()].filter(({ error, kind }) => error === 'KEPT' && kind !== 'expire')
   return history.calls.flatMap((call) => {
-    const by = makerOf(call)
-    const asOf = history.loads.get(by)?.at ?? history.writes.get(by)?.writtenAt ?? Infinity
+    const asOf = madeAsOf(history, makerOf(call)) ?? Infinity
     const older = kept.filter(({ key, process, at, writtenAt }) => {
       // Whoever closed in the meantime has said that it could not.
       const lost = history.killedAt(process) < Infinity || notes.closing.get(process)?.error != null
@@ -77,7 +76,7 @@ export function softenedIsStale({ history, notes, schedule, leg }: Facts): strin
     const { answer, key } = call
     const by = makerOf(call)
     const load = history.loads.get(by)
-    const asOf = load?.at ?? history.writes.get(by)?.writtenAt
+    const asOf = madeAsOf(history, by)
     if (answer === undefined || answer.error !== undefined || asOf === undefined) return []
     const asked = Number(notes.asked.get(call.call)?.options.grace ?? options.grace)
     const grace = Math.min((load === undefined ? notes.setting : notes.loading).get(by)?.grace ?? 0, asked)
@@ -219,4 +218,10 @@ export function nobodyWaitsForNothing(facts: Facts): string[] {
         `${allowed.toFixed(1)} can be explained`,
     ]
   })
+}
+
+/** The last moment as of which a value can have been true. */
+function madeAsOf({ loads, writes }: History, by: string): number | undefined {
+  const set = writes.get(by)
+  return loads.get(by)?.at ?? (set && takesEffectBy(set))
 }

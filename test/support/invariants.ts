@@ -478,7 +478,7 @@ function latest({ load, set }: Told): number {
 }
 
 /** A write that was rejected may still be carried out as long as it was ready to wait; a set that is later only deletes. */
-function takesEffectBy({ at, writtenAt, error, within: patience = 0 }: Write): number {
+export function takesEffectBy({ at, writtenAt, error, within: patience = 0 }: Write): number {
   return error === undefined ? writtenAt : Math.max(writtenAt, at + patience)
 }
 
