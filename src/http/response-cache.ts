@@ -15,6 +15,7 @@ import { siblingOf, type Sibling } from '../core/cache/sibling.ts'
 import { tellPassed } from './message/cache-info.ts'
 import { Client } from './exchange/client.ts'
 import { Exchange } from './exchange/exchange.ts'
+import { kindOfError } from './exchange/late-load.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
 import { cutOff, hasBody } from './message/http2.ts'
@@ -67,7 +68,7 @@ export class ResponseCache {
     this.#plan = responsePlan(who, options)
     this.#cookies = options.cookies === undefined ? 0 : null
     watchStorages()
-    this.#sibling = siblingOf(cache, { codec: responseCodec })
+    this.#sibling = siblingOf(cache, { codec: responseCodec, errorKind: kindOfError })
     checkKnownSource(this.#plan.source, this.#sibling.sources)
     this.#shared = {
       sibling: this.#sibling,

@@ -8,7 +8,7 @@ import { cachedServer, cacheResponses } from '../../src/express/index.ts'
 import type { Cache } from '../../src/index.ts'
 import { counted, Gate, siteOf, siteOn, siteWith } from './support/site.ts'
 
-/** Old at once, and good for a minute more. */
+/** Stale at once, and served for a minute more. */
 const stale = 'max-age=0, stale-while-revalidate=60'
 
 /** A page in front of a catch-all, behind a cache. */
@@ -81,7 +81,7 @@ test.for(['private', 'max-age=60'])(
   },
 )
 
-test('a refresh keeps in mind what its handler has taken back of earlier middleware', async () => {
+test('a refresh remembers which lines of earlier middleware its handler removes', async () => {
   const source = counted((run, _req, res) => {
     res.removeHeader('X-Frame-Options')
     res.set('Cache-Control', run === 1 ? stale : 'max-age=60').send(`${run}`)
@@ -100,7 +100,7 @@ test('a refresh keeps in mind what its handler has taken back of earlier middlew
   expect(refreshed.headers).not.toHaveProperty('x-frame-options')
 })
 
-test('a refresh that reads what earlier middleware has set for its client finds it, and stores nothing', async () => {
+test('a refresh whose handler reads a property that earlier middleware has set finds it, and stores nothing', async () => {
   const found: unknown[] = []
   const source = counted((run, req, res) => {
     if (run > 1) found.push(Reflect.get(req, 'user'))

@@ -81,23 +81,26 @@ describe('a copy of all fields', () => {
   })
 })
 
-test.for(['max-age=60', 'private'])('who logs a request with %s finds what it asked for', async (control) => {
-  const logged: unknown[] = []
-  await using site = await siteWith((app, cache) => {
-    app.use((req, res, next) => {
-      res.once('finish', () => logged.push([req.url, req.get('cookie'), req.get('if-none-match')]))
-      next()
+test.for(['max-age=60', 'private'])(
+  'a logger of a request that was answered with %s finds the fields that the client has sent',
+  async (control) => {
+    const logged: unknown[] = []
+    await using site = await siteWith((app, cache) => {
+      app.use((req, res, next) => {
+        res.once('finish', () => logged.push([req.url, req.get('cookie'), req.get('if-none-match')]))
+        next()
+      })
+      app.use(cacheResponses(cache, { ignoreQuery: ['utm'], cookies: 'hide' }))
+      app.use((req, res) => void res.set('Cache-Control', control).end(`${req.url} ${req.get('cookie')}`))
     })
-    app.use(cacheResponses(cache, { ignoreQuery: ['utm'], cookies: 'hide' }))
-    app.use((req, res) => void res.set('Cache-Control', control).end(`${req.url} ${req.get('cookie')}`))
-  })
-  const reply = await site.get('/?utm=1', { cookie: 'a=b', 'if-none-match': '"none"' })
-  expect(reply.text).toBe('/ undefined')
-  await until('it is logged', () => logged.length === 1)
-  expect(logged).toEqual([['/?utm=1', 'a=b', '"none"']])
-})
+    const reply = await site.get('/?utm=1', { cookie: 'a=b', 'if-none-match': '"none"' })
+    expect(reply.text).toBe('/ undefined')
+    await until('it is logged', () => logged.length === 1)
+    expect(logged).toEqual([['/?utm=1', 'a=b', '"none"']])
+  },
+)
 
-test('a request whose query is made of what cannot be compared goes to the handler, and nothing is stored', async () => {
+test('a request with a query that cannot be compared goes to the handler, and nothing is stored', async () => {
   let runs = 0
   await using site = await siteWith((app, cache) => {
     app.use((req, _res, next) => {

@@ -106,7 +106,7 @@ test('the same middleware twice is one', async () => {
   expect((await site.get()).text).toBe('run 1')
 })
 
-test('one behind another that lets a cookie pass stores all the same', async () => {
+test('a cache behind another that bypasses for a cookie stores the response', async () => {
   await using app = await stacked({}, { cookies: 'hide' })
   const headers = { cookie: 'visitor=ada' }
   expect(await get(app.site, headers)).toBe('run 1 for nobody')
@@ -114,7 +114,7 @@ test('one behind another that lets a cookie pass stores all the same', async () 
   expect([text, cache]).toEqual(['run 1 for nobody', expect.stringContaining('hit')])
 })
 
-test('one behind another that passes all addresses stores all the same', async () => {
+test('a cache behind another that passes all addresses stores the response', async () => {
   await using app = await stacked({ key: () => 'all', passFor: '1h' }, {})
   await app.site.get('/?other')
   await app.site.stored()

@@ -147,7 +147,7 @@ describe('req.cache', () => {
   })
 })
 
-describe('what throws while an answer is sent', () => {
+describe('an error while an answer is sent', () => {
   const failing = (): never => {
     throw new Error('no answer')
   }

@@ -919,7 +919,7 @@ export const httpMutations = [
   {
     name: 'a load that came too late is remembered as a failure',
     rule: null,
-    file: 'src/http/exchange/exchange.ts',
+    file: 'src/http/exchange/late-load.ts',
     from: "'unremembered'",
     to: "'failure'",
     tests: ['test/http/refresh.test.ts'],

@@ -15,7 +15,7 @@ export const nearMutations = [
   {
     name: 'a value that cannot be frozen ends a load without an answer',
     rule: 4,
-    file: 'src/core/near/near.ts',
+    file: 'src/core/near/plain-data.ts',
     from: 'for (const each of objects ?? []) Object.freeze(each)\n    return objects !== undefined\n  })',
     to: 'return objects !== undefined\n  })\n  for (const each of objectsOf(value)?.objects ?? []) Object.freeze(each)',
     tests: ['test/unit/near/hardened.test.ts'],

@@ -6,6 +6,7 @@ import { formatValue } from '../time/duration.ts'
 import type { Mode } from '../contract/mode.ts'
 import type { Events } from '../observe/events.ts'
 import type { Near } from '../near/near.ts'
+import type { ErrorKind } from '../options/options.ts'
 import type { CachePlan } from '../options/plan.ts'
 
 /** A cache with two more methods. */
@@ -19,6 +20,8 @@ interface SiblingCache extends Cache {
 /** The differences between a sibling and its cache. */
 export interface SiblingChanges {
   readonly codec: Codec
+  /** As the option of the same name, which the user's cache does not hand down. */
+  readonly errorKind?: (error: unknown) => ErrorKind
 }
 
 /**

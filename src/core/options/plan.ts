@@ -210,17 +210,17 @@ export function planOf(options: CacheOptions): CachePlan {
 }
 
 /** The plan of a sibling, which reads every stale value that exists and shares near copies as they are. */
-export function siblingPlan(plan: CachePlan, changes: { readonly codec: Codec }): CachePlan {
+export function siblingPlan(plan: CachePlan, changes: Pick<CachePlan, 'codec'> & Partial<CachePlan>): CachePlan {
   const near = plan.near === null ? null : { ...plan.near, values: 'shared' as const }
   return {
     ...plan,
+    errorKind: null,
     ...changes,
     near,
     grace: longestLife,
     softTimeout: 0,
     refreshAhead: null,
     negativeTtl: {},
-    errorKind: null,
     // `maxBody` says how large a response may be.
     unstorable: 'throw',
     tags: [],

@@ -113,7 +113,7 @@ function checkedAdaptive(name: string, value: unknown): SourcePlan['adaptive'] {
   return { least, isRefusal: noRefusalIfThrown(isRefusal) }
 }
 
-/** As given, but an error that it throws on is no refusal: whoever asks has a load to end. */
+/** The same function, made to return `false` where it throws: the load that asks must end. */
 function noRefusalIfThrown(isRefusal: (error: unknown) => boolean): (error: unknown) => boolean {
   return (error) => {
     try {

@@ -78,9 +78,9 @@ export class Decider {
   ): Decision {
     const fields = fieldsOf(inner)
     const response = responseOf(status, fields)
-    const now = Date.now()
     if (old !== null && status === 304) return this.#again(old, inner, seen)
     if (old !== null && isServerError(status) && this.#isUsableOnError(old)) return { to: 'drop', status, names: [] }
+    const now = Date.now()
     const names = this.#names(fields, seen)
     const rules = this.#rules()
     const verdict = storable(this.#answered, response, rules, now)

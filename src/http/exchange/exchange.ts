@@ -2,12 +2,12 @@
  * Room: exchange. The course of a request: it is served from the store, follows or awaits the answer to another request,
  * or runs the handler for all of them.
  *
- * Reading order: exchange.ts (one request, from its first look at the store to its answer), client.ts (who has asked),
+ * Reading order: exchange.ts (one request, from its first look at the store to its answer), client.ts (its client),
  * run.ts (one run of the handler), redirect.ts (the response that it writes to), recording.ts (its answer while it
- * grows) and body-reader.ts (who is sent it), decide.ts (what becomes of the answer), earlier-lines.ts (the header lines
- * that are not the handler's), store.ts (how it is stored, and variants), serve.ts and part.ts (answers to clients),
- * behind.ts (a response without a client). Then the state that requests share: shared.ts, streams.ts, waiters.ts and
- * variant-limit.ts.
+ * grows) and body-reader.ts (a client that is sent it), decide.ts (what becomes of the answer), earlier-lines.ts (the header lines
+ * that are not the handler's), store.ts (how it is stored, and variants), late-load.ts (loads that are repeated), serve.ts
+ * and part.ts (answers to clients), behind.ts (a response without a client). Then the state that requests share:
+ * shared.ts, streams.ts, waiters.ts and variant-limit.ts.
  */
 import type { ServerResponse } from 'node:http'
 import { systemClock } from '../../core/time/clock.ts'
@@ -21,21 +21,12 @@ import { detached } from './behind.ts'
 import { cutOff, hasEnded, rememberConnection } from '../message/http2.ts'
 import { linesOf } from '../message/response-arguments.ts'
 import type { FieldLine } from '../policy/fields.ts'
+import { once } from './late-load.ts'
 import { reuse, usableOnError } from '../policy/reuse.ts'
 import { Run } from './run.ts'
 import { follow, wantsPart } from './serve.ts'
 import type { Shared } from './shared.ts'
-import {
-  firstSlot,
-  isPassing,
-  LateLoad,
-  once,
-  slotOfVariant,
-  Storing,
-  variantsTtl,
-  type Kept,
-  type VariantSlot,
-} from './store.ts'
+import { firstSlot, isPassing, slotOfVariant, Storing, variantsTtl, type Kept, type VariantSlot } from './store.ts'
 import { enteredStores } from '../inputs/async-stores.ts'
 import { ageNow, type Old, type StoredHead, type StoredResponse, type Variants } from '../stored/stored-response.ts'
 
@@ -238,8 +229,6 @@ export class Exchange {
     const { source } = this.#shared.plan
     return {
       grace: 0,
-      // The handler has not failed: the next request runs it at once.
-      errorKind: (error) => (error instanceof LateLoad ? 'unremembered' : 'failure'),
       ...(source !== undefined && { source }),
       ...(this.#isUsableOnError(old) ? {} : { failureCooldown: 0 }),
     }

@@ -4,6 +4,7 @@ import type { CallOptions } from '../../core/options/options.ts'
 import { ignoreRejection } from '../../core/errors.ts'
 import type { Client } from './client.ts'
 import type { Decision } from './decide.ts'
+import { LateLoad, once } from './late-load.ts'
 import type { Forwarded } from '../message/cache-status.ts'
 import type { Run } from './run.ts'
 import type { Shared } from './shared.ts'
@@ -65,27 +66,6 @@ export function firstSlot(key: string): VariantSlot {
  */
 export function slotOfVariant(key: string, { names, generation }: Variants, inputs: Inputs): VariantSlot {
   return { key: variantKey(key, `${generation} ${inputs.by(names)}`), names, forwarded: 'vary-miss' }
-}
-
-/** The error of a load whose handler has begun, or is no longer wanted, before it: another request must run its own. */
-export class LateLoad extends Error {}
-
-/**
- * A loader that runs once. The load of an answer that an invalidation has voided is repeated, and its new lease would
- * accept the old answer:
- *
- * 1. The handler reads the old row, and is slow.
- * 2. The row changes, and its page is invalidated, which voids the load.
- * 3. The caller of the load claims the key anew, and its loader is called again, under a lease that is newer than the
- *    invalidation. The handler cannot run a second time for one request, and what it says is the old row.
- */
-export function once<T>(load: (context: LoadContext) => Promise<T>): (context: LoadContext) => Promise<T> {
-  let hasBegun = false
-  return async (context) => {
-    if (hasBegun) throw new LateLoad('The handler began before this load')
-    hasBegun = true
-    return await load(context)
-  }
 }
 
 /**

@@ -80,7 +80,7 @@ function isEmpty(object: unknown): boolean {
   return true
 }
 
-/** What JSON cannot hold. */
+/** Stands for values that JSON cannot hold, such as a circle. */
 const unknown = 'unknown'
 
 /** Whether requests with this text of changed values have equal values. */
@@ -88,7 +88,7 @@ export function isComparable(text: string): boolean {
   return !text.endsWith(` ${unknown}`)
 }
 
-/** Equal texts mean equal values, except for `unknown`. */
+/** Equal texts mean equal values, but for `unknown`. */
 function textOfValue(value: unknown): string {
   try {
     return JSON.stringify(value, function (this: Record<string, unknown>, name, each: unknown) {

@@ -55,7 +55,7 @@ describe('the query', () => {
     expect(changedQuery('query', query, url)).toBe(`query ${JSON.stringify(told)}`)
   })
 
-  test('may hold what JSON does not, which can be compared with nothing', () => {
+  test('cannot be compared with a value that JSON cannot hold', () => {
     const circle: Record<string, unknown> = {}
     circle['circle'] = circle
     expect(changedQuery('query', { a: 1n }, '/')).toBe('query [[["a","1"]],[]]')
