@@ -3,7 +3,7 @@ export class Answers {
   readonly #settled: PromiseSettledResult<unknown>[] = []
   readonly #pending: Promise<void>[] = []
 
-  /** Resolves with the answers of all that ask. */
+  /** Resolves with the answers of several callers that ask at once. */
   static async of<T>(all: readonly T[], ask: (one: T) => unknown): Promise<PromiseSettledResult<unknown>[]> {
     const answers = new Answers()
     for (const [at, one] of all.entries()) answers.take(at, () => ask(one))

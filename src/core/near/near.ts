@@ -2,7 +2,7 @@
  * Room: near. The near cache (L1): copies of fresh values in the memory of a process, which the store promises to have
  * dropped before a change is confirmed.
  *
- * Reading order: near.ts (copies, marks and drops; how callers are kept from changing each other's value).
+ * Reading order: near.ts (copies, marks and drops), plain-data.ts (how callers are kept from changing each other's value).
  */
 import { LRUCache } from 'lru-cache'
 import { type Clock, CoarseClock } from '../time/clock.ts'
@@ -16,6 +16,7 @@ import { answerOf, ErrorAnswer } from '../codec/error-answer.ts'
 import { decodeEntry, type Stale } from '../codec/payload.ts'
 import { attempt } from '../errors.ts'
 import type { Entry, NearPlan, TrackedCopies, Watch } from '../contract/store.ts'
+import { copyPlain, deepFreeze, isPlainData } from './plain-data.ts'
 
 /** A copy that may be served, with the metadata of its value. */
 export interface Copy {
@@ -187,7 +188,7 @@ export class Near implements TrackedCopies {
     found: { readonly entry: Entry; readonly value: unknown; readonly kind: Kind } | null,
   ): void {
     const wanted = this.forgo(key, expected)
-    // Of a load that began without the store, before the store answered.
+    // A load that began without the store before this answer must not take its place.
     if (expected === null) this.#expected.delete(key)
     if (this.#copies.size > 0) this.#copies.delete(key)
     if (wanted && found !== null && freshnessOf(found.entry, 0) === 'fresh') this.#keep(key, found.entry, found)
@@ -261,7 +262,7 @@ export class Near implements TrackedCopies {
     const { token, age, freshFor, loadTime, validators, tags, payload } = entry
     const { ttl, values } = this.#plan
     const at = this.#clock.now()
-    // The error of an answer is thrown, and each caller has its own.
+    // An error that is an answer is thrown: no caller may be given the object that stands for it.
     const isShared = !ErrorAnswer.is(value) && (values === 'shared' || (values === 'frozen' && deepFreeze(value)))
     const given = isShared ? 'shared' : isPlainData(value) ? 'copied' : 'decoded'
     const bytes = given === 'decoded' ? this.#bytesOf(value, payload, kind) : null
@@ -325,77 +326,4 @@ export class Near implements TrackedCopies {
       if (keys?.delete(key) && keys.size === 0) this.#byTag.delete(tag)
     }
   }
-}
-
-/**
- * Freezes a value deeply.
- * @returns `false` if a part of it could change all the same: a Map, a Date, a Buffer, an instance of a class, or what
- *   cannot be frozen, such as a module
- */
-export function deepFreeze(value: unknown): boolean {
-  const isFrozen = attempt(() => {
-    const objects = objectsOf(value)?.objects
-    for (const each of objects ?? []) Object.freeze(each)
-    return objects !== undefined
-  })
-  return isFrozen ?? false
-}
-
-/** Whether `copyPlain` gives an equal value: no cycles, and no object in two places. */
-export function isPlainData(value: unknown): boolean {
-  const found = attempt(() => objectsOf(value)) ?? null
-  return found !== null && found.isTree && [...found.objects].every(isCopyable)
-}
-
-/** A copy of plain data, faster than decoding its bytes. */
-export function copyPlain(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  // Cloning an object as a whole and then replacing its objects is faster than copying each property.
-  if (Array.isArray(value)) {
-    const items: unknown[] = value.slice()
-    for (let index = 0; index < items.length; index++) {
-      const item = items[index]
-      if (typeof item === 'object' && item !== null) items[index] = copyPlain(item)
-    }
-    return items
-  }
-  const copy: Record<string, unknown> = { ...value }
-  for (const name in copy) {
-    const part = copy[name]
-    if (typeof part === 'object' && part !== null) copy[name] = copyPlain(part)
-  }
-  return copy
-}
-
-/**
- * The objects and arrays in plain data, and whether each is in one place; `null` if there is anything else in it. Throws
- * what a getter throws.
- */
-function objectsOf(value: unknown): { objects: Set<object>; isTree: boolean } | null {
-  const objects = new Set<object>()
-  let isTree = true
-  const rest: unknown[] = [value]
-  while (rest.length > 0) {
-    const next = rest.pop()
-    if (typeof next === 'function') return null
-    if (typeof next !== 'object' || next === null) continue
-    if (objects.has(next)) {
-      isTree = false
-      continue
-    }
-    if (!Array.isArray(next) && !isPlain(next)) return null
-    objects.add(next)
-    for (const each of Object.values(next)) rest.push(each)
-  }
-  return { objects, isTree }
-}
-
-function isCopyable(object: object): boolean {
-  return Object.getPrototypeOf(object) !== null && Object.getOwnPropertySymbols(object).length === 0
-}
-
-function isPlain(object: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(object)
-  // Also true for the plain objects of another realm.
-  return prototype === null || Object.getPrototypeOf(prototype) === null
 }

@@ -89,7 +89,7 @@ export class HeldLeases {
     }
   }
 
-  /** Its load may have ended long ago, while Redis could not be told. */
+  /** Redis does not hold it: its load may have ended long ago, in an outage in which Redis could not be told. */
   #lose(held: Held | undefined): void {
     if (held === undefined) return
     held.lose()

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { copyPlain, deepFreeze, isPlainData } from '../../../src/core/near/near.ts'
+import { copyPlain, deepFreeze, isPlainData } from '../../../src/core/near/plain-data.ts'
 
 describe('a copy of plain data', () => {
   test('is equal, and shares no object', () => {
