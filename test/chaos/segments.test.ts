@@ -99,6 +99,17 @@ test('why a load ran without a lease is known for as long as the load', () => {
   expect(segments.judge(20_500, { hit: [] }).wrong).toEqual([])
 })
 
+test('a load that said that nobody queues is known for as long as the loads that followed it', () => {
+  const segments = new Segments()
+  segments.add([
+    { what: 'load', at: 500, process: 1, load: 'p', call: '', key: 'k', fence: '1' },
+    { what: 'loaded', at: 2_000, process: 1, load: 'p', ends: 'pass' },
+    ...['a', 'b', 'c'].flatMap((id) => load(id, 3_400, 3_500, { fence: null })),
+  ])
+  const allowed = { hit: [] }
+  expect([4_000, 20_600, 22_100, 23_300, 30_000].flatMap((upTo) => segments.judge(upTo, allowed).wrong)).toEqual([])
+})
+
 test('a fault explains what it did for as long as that is remembered', () => {
   const segments = new Segments()
   const alone = load('a', 1_500, 30_000, { fence: null })

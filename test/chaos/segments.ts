@@ -1,4 +1,4 @@
-import { History, type Happening } from '../support/history.ts'
+import { History, passLasts, type Happening } from '../support/history.ts'
 import { violations, type Allowances } from '../support/invariants.ts'
 import { figuresOf, type Figures } from './figures.ts'
 
@@ -48,7 +48,10 @@ export class Segments {
     const wrong = violations(history, allowed).filter((words) => !this.#wrong.has(untimed(words)))
     for (const words of wrong) this.#wrong.add(untimed(words))
     const figures = figuresOf(history, this.#judgedUpTo)
-    const lasts = (each: Happening): boolean => each.at > upTo - memoryOf(each) || open.has(each)
+    const isRecent = (each: Happening): boolean => each.at > upTo - memoryOf(each) || open.has(each)
+    // A load is known for as long as its end.
+    const ended = new Set(this.#kept.flatMap((each) => (each.what === 'loaded' && isRecent(each) ? [each.load] : [])))
+    const lasts = (each: Happening): boolean => isRecent(each) || (each.what === 'load' && ended.has(each.load))
     // A load is judged by what has happened since its caller asked.
     const askers = new Set(this.#kept.flatMap((each) => (each.what === 'load' && lasts(each) ? [each.call] : [])))
     this.#kept = this.#kept.filter(
@@ -64,8 +67,11 @@ function untimed(words: string): string {
   return words.replace(/ for [\d.]+ ms.*|: the last was .*/, '').replaceAll(/\d+ (ms|more)/g, '')
 }
 
-function memoryOf({ what }: Happening): number {
+function memoryOf(happening: Happening): number {
+  const { what } = happening
   if (what === 'call' || what === 'answer') return memoryOfCalls
+  // It explains the loads that follow it.
+  if (what === 'loaded' && happening.ends === 'pass') return memoryOfLoads + passLasts
   return what === 'fault' || what === 'healed' ? memoryOfFaults : memoryOfLoads
 }
 

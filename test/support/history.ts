@@ -220,7 +220,7 @@ export class History {
 }
 
 /** How long after a result that must not be stored nobody queues for its key, and until the last one has heard of it. */
-const passLasts = 1_500
+export const passLasts = 1_500
 
 function passesIn(loads: Iterable<Load>): Map<string, number[]> {
   const passes = new Map<string, number[]>()
