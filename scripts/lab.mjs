@@ -2,16 +2,20 @@
  * `npm run lab`: installs and builds what is missing, then runs the stampede lab (examples/stampede-lab). Arguments go to the lab; `--help` shows
  * them. Runs on bare Node in a fresh clone.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { provisionRedis } from '../tools/servers/provision-redis.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-function prepare() {
-  if (!existsSync(join(root, 'node_modules'))) npm('installing the packages', ['ci', '--no-audit', '--no-fund'])
-  if (lastChange('dist') < lastChange('src')) npm('building herdless', ['run', 'build'])
+async function prepare() {
+  if (!existsSync(join(root, 'node_modules'))) await npm('installing the packages', ['ci', '--no-audit', '--no-fund'])
+  // The network is busy with the one, the processor with the other.
+  if (lastChange('dist') < lastChange('src'))
+    await Promise.all([npm('building herdless', ['run', 'build']), provisionRedis()])
 }
 
 /**
@@ -29,23 +33,22 @@ function lastChange(folder) {
  * @param {string} what
  * @param {string[]} args
  */
-function npm(what, args) {
+async function npm(what, args) {
   process.stderr.write(`herdless: ${what} (npm ${args.join(' ')})\n`)
   // stdout is kept for the lab's own, which a program may read (--json); on Windows npm is a script and needs a shell.
-  const { status, error } = spawnSync('npm', args, {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-    shell: process.platform === 'win32',
-  })
-  if (status === 0) return
-  const reason = error ? error.message : 'what went wrong is above'
+  const child = spawn('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
+  const reason = await once(child, 'close').then(
+    ([code]) => (code === 0 ? null : 'what went wrong is above'),
+    (error) => error.message,
+  )
+  if (reason === null) return
   throw new Error(
     `${what} failed: ${reason}. Run \`npm ${args.join(' ')}\` until it succeeds, then \`npm run lab\` again.`,
   )
 }
 
 try {
-  prepare()
+  await prepare()
   await import('../examples/stampede-lab/lab.mjs')
 } catch (error) {
   const { code, message } = /** @type {NodeJS.ErrnoException} */ (error)
