@@ -122,7 +122,7 @@ export class ResponseCache {
     const visit = visited(request, this)
     if (visit === null) return null
     const outer = runBefore(visit)
-    if (outer?.leave() === 'handler') return null
+    if (outer?.giveWay() === 'handler') return null
     const key = this.#keyFor(request, response, address)
     return key === null ? null : { key, visit, outer }
   }

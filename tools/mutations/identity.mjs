@@ -160,7 +160,7 @@ export const identityMutations = [
     name: 'two caches in one app both store an answer',
     rule: null,
     file: 'src/http/response-cache.ts',
-    from: "if (outer?.leave() === 'handler') return null",
+    from: "if (outer?.giveWay() === 'handler') return null",
     to: '',
     tests: ['test/http/stacked.test.ts'],
   },

@@ -62,9 +62,9 @@ export class Run {
   #watched: WatchedRequest | null = null
   #redirect: Redirect | null = null
   #decision: Decision | null = null
-  #state: 'open' | 'forgone' | 'passed' | 'begun' = 'open'
+  #state: 'open' | 'forgone' | 'alone' | 'begun' = 'open'
   /** Whether a cache behind this one stores the answer. */
-  #isLeft = false
+  #hasGivenWay = false
   /** The error that an option has thrown. */
   #error: Error | null = null
   /** The keys of the slots that it fills. */
@@ -217,12 +217,12 @@ export class Run {
    * Leaves the storing of the answer to a cache behind this one, which knows more about its audience.
    * @returns `'cache'`; or `'handler'` in a background refresh, where an answer of that cache would reach no client
    */
-  leave(): 'cache' | 'handler' {
+  giveWay(): 'cache' | 'handler' {
     if (this.#state !== 'begun' || this.#decision !== null) return 'cache'
-    this.#isLeft = true
+    this.#hasGivenWay = true
     if (this.#isBehind) return 'handler'
-    this.#decision = this.#passed('stacked')
-    this.#pass()
+    this.#decision = this.#toPass('stacked')
+    this.#endSharing()
     this.#redirect?.release()
     this.#watched?.release()
     return 'cache'
@@ -249,8 +249,8 @@ export class Run {
   }
 
   /** Runs the handler for this client alone, as if there were no cache. */
-  pass(): void {
-    this.#state = 'passed'
+  runAlone(): void {
+    this.#state = 'alone'
     const { forwarded } = this.#about
     tellPassed(this.#request, this.#response, { forwarded, detail: 'pass' })
     this.#runHandler()
@@ -295,14 +295,14 @@ export class Run {
     if (!this.#client.inputs.isKeyable(name)) this.recording.cutOthers()
   }
 
-  #passed(why: string): Decision {
+  #toPass(why: string): Decision {
     const names = this.#decision?.names ?? []
-    const isAlike = this.#client.inputs.isUsual && !this.#isLeft
+    const isAlike = this.#client.inputs.isUsual && !this.#hasGivenWay
     return { to: 'pass', why, names: isAlike || names.includes(givenName) ? names : [...names, givenName] }
   }
 
   /** Ends the sharing of the answer. */
-  #pass(): void {
+  #endSharing(): void {
     this.recording?.break('it is for its own client alone')
     this.#watched?.releaseSurroundings()
     // The handler goes on with the fields and the address that it has seen before.
@@ -324,9 +324,9 @@ export class Run {
   #decide(head: Head): Course | null {
     const refreshed = this.#isBehind ? (this.#about.old?.stored ?? {}) : null
     const decided = this.#decider.decide(this.#earlier.ownOf(head, refreshed), this.#about.old, this.#seen)
-    const decision = this.#isLeft ? this.#passed('stacked') : decided
+    const decision = this.#hasGivenWay ? this.#toPass('stacked') : decided
     this.#decision = decision
-    if (decision.to === 'pass') this.#pass()
+    if (decision.to === 'pass') this.#endSharing()
     if (decision.to === 'store' && this.#decider.isUntold(head)) this.#shared.sibling.events.advise(...fileAdvice)
     if (this.#isBehind || decision.to === 'drop' || decision.to === 'store again') return null
     const course = { with: this.#said(decision), late: (name: string) => this.#refuse(name) }
@@ -344,8 +344,8 @@ export class Run {
   #refuse(field: string): readonly FieldLine[] {
     if (this.#decision === null) return []
     if (this.#decision.to !== 'pass') {
-      this.#decision = this.#passed(`late:${field}`)
-      this.#pass()
+      this.#decision = this.#toPass(`late:${field}`)
+      this.#endSharing()
     }
     return this.#said(this.#decision)
   }

@@ -105,8 +105,8 @@ export class Storing {
     // must run the handler.
     if (!this.#run.isOpen) throw new LateLoad('Its client is answered already')
     if (isPassing(context, this.#shared.sibling)) {
-      this.#run.pass()
-      return this.#pass(context)
+      this.#run.runAlone()
+      return this.#letOthersPass(context)
     }
     return await this.#streamed(load, () => this.#decided(load, this.#run.begin()))
   }
@@ -151,11 +151,11 @@ export class Storing {
       const more = { names: decision.names, isDeclared }
       return await this.#keepAsVariant(load, more, (variant) => this.#keep(variant, decision))
     }
-    if (decision.to === 'pass') return this.#pass(context, isOfItsRequest.has(decision.why) ? 1 : undefined)
+    if (decision.to === 'pass') return this.#letOthersPass(context, isOfItsRequest.has(decision.why) ? 1 : undefined)
     if (decision.to === 'drop') throw new Error(`The handler answered ${decision.status}`)
-    if (decision.to === 'store again' && decision.tags === null) return this.#pass(context)
+    if (decision.to === 'store again' && decision.tags === null) return this.#letOthersPass(context)
     const ended = await this.#run.ended()
-    if (ended.state === 'unfit') return this.#pass(context)
+    if (ended.state === 'unfit') return this.#letOthersPass(context)
     if (ended.state === 'broken') throw new Error(`The answer of the handler is not whole: ${ended.why}`)
     if (decision.to === 'share') {
       context.ttl(1)
@@ -224,7 +224,7 @@ export class Storing {
     return variants
   }
 
-  #pass(context: LoadContext, passFor: number = this.#shared.plan.passFor): null {
+  #letOthersPass(context: LoadContext, passFor: number = this.#shared.plan.passFor): null {
     context.doNotStore(passFor)
     return null
   }

@@ -11,7 +11,7 @@ export interface RunningHandler {
    * Leaves the storing of the answer to a cache behind this one.
    * @returns `'cache'` if the cache behind may answer the request; `'handler'` if it must run the handler
    */
-  leave(): 'cache' | 'handler'
+  giveWay(): 'cache' | 'handler'
 }
 
 /** The visit of a request to a cache of responses. */
