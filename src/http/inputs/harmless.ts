@@ -64,7 +64,7 @@ type Owned =
   | `express${'Request' | 'Response'}`
   | 'nothing'
   | `koa${'Context' | 'Request' | 'Response'}`
-  | `fastify${'Request' | 'Reply'}`
+  | `fastify${'Request' | 'Reply' | 'Raw'}`
   | `hono${'Context' | 'Request' | 'Env' | 'Raw'}`
 
 /** The properties that each framework sets on its objects. */
@@ -83,6 +83,8 @@ export const own: Readonly<Record<Owned, IsOwn>> = {
   koaResponse: among(named('app req res ctx request header _explicitStatus _explicitNullBody')),
   fastifyRequest: orOfFastify(among(named('id params raw query log'))),
   fastifyReply: orOfFastify(among(named('raw request log'))),
+  // @fastify/middie sets them for middleware, from the request of Fastify.
+  fastifyRaw: among([...ofAnyRequest, ...named('hostname protocol ip ips query body')]),
   honoContext: among(
     named(
       'env finalized error render setLayout getLayout setRenderer header status set get newResponse',

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createCache } from '../../../src/create-cache.ts'
 import { answer, metadata, type Context, type Handling } from '../../../src/nest/answer.ts'
 import type { Cache } from '../../../src/index.ts'
+import { until } from '../../../tools/until.mjs'
 
 /** What decorators have noted on a handler, as reflect-metadata keeps it. */
 const noted = new WeakMap<object, Record<string, unknown>>()
@@ -14,6 +15,9 @@ afterEach(() => cache.close())
 
 interface Asked {
   readonly request?: object
+  readonly response?: FakeResponse
+  /** Interceptors on the handler. */
+  readonly interceptors?: number
   readonly notes?: Record<string, unknown>
   readonly onHandle?: (response: FakeResponse, request: AskedRequest) => unknown
 }
@@ -21,10 +25,18 @@ interface Asked {
 interface AskedRequest {
   readonly headers: Record<string, string | undefined>
   readonly socket: { readonly remoteAddress?: string }
+  readonly rawHeaders: readonly string[]
+  readonly headersDistinct: Record<string, readonly string[] | undefined>
 }
 
+const cookies = Symbol('fastify.reply.setCookies')
+const raw = { headers: { host: 'shop' }, socket: {}, rawHeaders: [], headersDistinct: {} }
+
 class FakeResponse {
+  [cookies]: Map<string, string> | null = null
   statusCode = 200
+  headersSent = false
+  locals = {}
   readonly fields: Record<string, string> = {}
   header(name: string, value: string): void {
     this.fields[name] = value
@@ -34,10 +46,43 @@ class FakeResponse {
   }
 }
 
+type Handled = ReturnType<Handling['handle']>
+
+/** What Nest makes of an asynchronous handler, or of an interceptor. */
+function handling(run: () => unknown): Handling {
+  return {
+    handle: () => ({
+      subscribe: (observer) => {
+        const given = Promise.resolve().then(run)
+        void given
+          .then((each) => observer.next(each))
+          .then(
+            () => observer.complete(),
+            (error: unknown) => observer.error(error),
+          )
+      },
+    }),
+  }
+}
+
+function resultOf(given: unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    if (Array.isArray(given)) resolve(given[0])
+    else (given as Handled).subscribe({ next: resolve, error: reject, complete: () => {} })
+  })
+}
+
 /** What a request is answered with, and the field that says whether the cache had it. */
-async function ask({ request = {}, notes = {}, onHandle }: Asked = {}): Promise<[unknown, string | undefined]> {
-  const response = new FakeResponse()
-  const asked = { method: 'GET', url: '/a', headers: { host: 'shop' }, socket: {}, ...request }
+async function ask({
+  request = {},
+  response = new FakeResponse(),
+  interceptors = 1,
+  notes = {},
+  onHandle,
+}: Asked = {}): Promise<[unknown, string | undefined]> {
+  const usual = { method: 'GET', url: '/a', ...raw }
+  // A request of Fastify has its members from its prototype.
+  const asked: typeof usual = 'raw' in request ? Object.assign(Object.create(usual), request) : { ...usual, ...request }
   const handler = (): void => {}
   noted.set(handler, notes)
   const context: Context = {
@@ -47,18 +92,10 @@ async function ask({ request = {}, notes = {}, onHandle }: Asked = {}): Promise<
     switchToHttp: () => ({ getRequest: () => asked, getResponse: () => response }),
   }
   const value = onHandle ?? (() => 'own')
-  const next: Handling = {
-    handle: () => ({
-      subscribe: (observer) => {
-        const given = Promise.resolve(response).then((it) => value(it, asked))
-        void given
-          .then((each) => observer.next(each))
-          .then(
-            () => observer.complete(),
-            (error: unknown) => observer.error(error),
-          )
-      },
-    }),
+  let next = handling(() => value(response, asked))
+  for (let inner = 1; inner < interceptors; inner++) {
+    const behind = next
+    next = handling(async () => await resultOf(await answer(cache, context, behind)))
   }
   const given = await answer(cache, context, next)
   const passed = Array.isArray(given) ? given[0] : 'passed on'
@@ -77,9 +114,48 @@ describe('an answer', () => {
     ['what a guard has put on the request', { user: { id: 1 } }, 'request.user'],
     ['a cookie', { headers: { cookie: 'a=b' } }, 'cookie'],
     ['credentials', { headers: { authorization: 'Bearer a' } }, 'authorization'],
+    [
+      'what a middleware has put on the request behind that of Fastify',
+      { raw: { ...raw, user: { id: 1 } } },
+      'request.raw.user',
+    ],
   ] as const)('is neither stored nor served for a request with %s', async ([, request, detail]) => {
     await ask({ onHandle: () => 'for all' })
     expect(await ask({ request })).toEqual(['passed on', `herdless; fwd=bypass; detail="${detail}"`])
+  })
+
+  test('is neither stored nor served for a response with variables of a middleware', async () => {
+    await ask({ onHandle: () => 'for all' })
+    const response = Object.assign(new FakeResponse(), { locals: { user: { id: 1 } } })
+    expect(await ask({ response })).toEqual(['passed on', 'herdless; fwd=bypass; detail="response.locals.user"'])
+  })
+
+  test('is stored beside what the middleware engine of Fastify sets on each request', async () => {
+    const ofMiddie = {
+      hostname: 'shop',
+      protocol: 'http',
+      ip: '::1',
+      ips: ['::1'],
+      query: {},
+      log: console,
+      id: 'req-1',
+    }
+    const request = (): object => ({ raw: { ...raw, ...ofMiddie, originalUrl: '/a' } })
+    await ask({ request: request() })
+    expect((await ask({ request: request() }))[1]).toBe('herdless; hit')
+  })
+
+  test('is stored for each version of the handler apart', async () => {
+    expect((await ask({ notes: { __version__: '1' }, onHandle: () => 'first' }))[0]).toBe('first')
+    expect((await ask({ notes: { __version__: ['2', '3'] }, onHandle: () => 'second' }))[0]).toBe('second')
+    expect((await ask({ notes: { __version__: Symbol('neutral') } }))[0]).toBe('own')
+    expect(await ask({ notes: { __version__: '1' } })).toEqual(['first', 'herdless; hit'])
+  })
+
+  test('is stored once by two interceptors on one handler', async () => {
+    expect(await ask({ interceptors: 2 })).toEqual(['own', 'herdless; fwd=uri-miss'])
+    expect(await ask({ interceptors: 2 })).toEqual(['own', 'herdless; hit'])
+    expect(cache.stats()).toMatchObject({ loads: 1, failures: 0 })
   })
 
   test('is stored for each user apart if the handler says whose it is, and for nobody if it does not know', async () => {
@@ -96,6 +172,10 @@ describe('an answer', () => {
     ['is a stream', () => ({ getStream: () => null })],
     ['has a field of its own', (response: FakeResponse): void => response.header('Set-Cookie', 'a=b')],
     ['has another status', (response: FakeResponse): number => (response.statusCode = 202)],
+    [
+      'has a cookie of @fastify/cookie',
+      (response: FakeResponse): unknown => (response[cookies] = new Map([['a', 'b']])),
+    ],
   ] as const)('is not stored if it %s', async ([, onHandle]) => {
     await ask({ onHandle })
     expect(await ask()).toEqual(['own', 'herdless; fwd=uri-miss'])
@@ -105,8 +185,15 @@ describe('an answer', () => {
     ['reads a request field', ({ headers }) => headers['accept-language']],
     ['lists the request fields', ({ headers }) => Object.keys(headers)],
     ['reads the address of its client', ({ socket }) => socket.remoteAddress],
+    ['reads the fields as they came', ({ rawHeaders }) => rawHeaders.length],
+    ['reads the fields in lists', ({ headersDistinct }) => headersDistinct['accept-language']],
   ])('is not stored if its handler %s, unless the handler says for whom it is', async ([, onHandle]) => {
-    const request = { headers: { host: 'shop', 'accept-language': 'de' }, socket: { remoteAddress: '::1' } }
+    const request = {
+      headers: { host: 'shop', 'accept-language': 'de' },
+      socket: { remoteAddress: '::1' },
+      rawHeaders: ['Host', 'shop', 'Accept-Language', 'de'],
+      headersDistinct: { host: ['shop'], 'accept-language': ['de'] },
+    }
     const read = {
       request,
       onHandle: (_response: FakeResponse, asked: AskedRequest): unknown => {
@@ -141,6 +228,19 @@ describe('an answer', () => {
     const failing = { request: { url: '/c' }, onHandle: () => Promise.reject(new Error('broken')) }
     await expect(ask(failing)).rejects.toThrow('broken')
     await expect(ask({ request: { url: '/c' } })).rejects.toThrow('broken')
+  })
+
+  test('leaves no lead behind if an outer interceptor has answered before it was its turn', async () => {
+    const key = JSON.stringify(['shop', '/a'])
+    const leader = await cache.begin(key)
+    if (leader.state !== 'lead') throw new Error('It is cached already')
+    const response = new FakeResponse()
+    const asked = ask({ response })
+    await until('it waits', async () => (await cache.explain(key)).here.callers > 0)
+    response.headersSent = true
+    await cache.invalidate(key)
+    expect(await asked).toEqual([undefined, undefined])
+    expect((await cache.explain(key)).load).toBeNull()
   })
 
   test('is left alone if the method is not GET, or events are sent', async () => {
