@@ -1,7 +1,5 @@
 import { checkedOptions } from './core/cache/wrap.ts'
 import type { Cache, Wrapped, WrapOptions, WrappedMethods } from './core/cache/cache.ts'
-import type { CacheOptions } from './core/options/options.ts'
-import { planOf } from './core/options/plan.ts'
 import { formatValue } from './core/time/duration.ts'
 
 type Call = (this: unknown, ...args: unknown[]) => unknown
@@ -58,8 +56,7 @@ export function cached<Args extends unknown[] = never[], Self = WithCache>(
 
 /** A method that is wrapped once for each cache, when an object with that cache is first asked for it. */
 function wrappedLater(fn: Call, options: WrapOptions<unknown[]>, cacheOf: (self: never) => Cache): Call {
-  const { version } = options as { version?: CacheOptions['version'] }
-  checkedOptions(planOf(version === undefined ? {} : { version }), options, 'wrap')
+  checkedOptions(options, 'wrap')
   const wraps = new WeakMap<Cache, Wrapped<Call>>()
   const wrapFor = (self: unknown): Wrapped<Call> => {
     const cache = cacheOf(self as never)

@@ -3,7 +3,7 @@ import { checkOptions, fraction, integer } from './core/options/checks.ts'
 import { longestTimer, formatValue } from './core/time/duration.ts'
 import type { LoadContext, Loader } from './core/flight/loader.ts'
 import type { CallOptions } from './core/options/options.ts'
-import { planOf, refinePlan } from './core/options/plan.ts'
+import { checkCallOptions } from './core/options/plan.ts'
 
 /** The options of a warm-up: those of a call, some with other defaults. */
 export interface WarmUpOptions extends Omit<CallOptions, 'jitter'> {
@@ -130,10 +130,6 @@ function planned(options: WarmUpOptions): {
     ...given,
     jitter: spread,
   }
-  refinePlan(
-    planOf({ version: given['version'] as CallOptions['version'] }),
-    signal === undefined ? call : { ...call, signal },
-    'warmUp',
-  )
+  checkCallOptions(signal === undefined ? call : { ...call, signal }, 'warmUp')
   return { concurrency, signal, call }
 }

@@ -125,6 +125,14 @@ describe('a warm-up', () => {
   })
 })
 
+test('a warm-up takes the options that its cache alone can judge', async () => {
+  await using a = createCache({ sources: { pg: { concurrency: 2 } }, version: 2, warnings: false })
+  const options = { source: 'pg', migrate: { 1: (old: unknown) => old } }
+  expect(await warmUp(a, keys(2), () => 1, options)).toMatchObject({ loaded: 2, failed: 0 })
+  const { failures } = await warmUp(a, ['k2'], () => 1, { source: 'mysql' })
+  expect(failures).toEqual([{ key: 'k2', error: expect.any(TypeError) as unknown }])
+})
+
 describe('what fails in a warm-up', () => {
   test('does not stop the others', async () => {
     const { a } = fleet()

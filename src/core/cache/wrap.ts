@@ -3,12 +3,13 @@ import type { Cache, DefinedBy, Definition, Wrappable, Wrapped, WrapOptions } fr
 import type { Given, MaybeSchema } from '../codec/schema.ts'
 import { loadContexts, type LoadNode } from '../flight/circular-load.ts'
 import { formatValue } from '../time/duration.ts'
+import { ttlOf } from '../entry/freshness.ts'
 import { checkKey } from '../entry/key.ts'
 import type { LoadContext } from '../flight/loader.ts'
 import { aFunction, checkObject } from '../options/checks.ts'
 import type { CallOptions, PeekOptions, SetOptions, ValueOptions } from '../options/options.ts'
 import type { CallPlans } from '../options/call-plans.ts'
-import { refinePlan, type Plan } from '../options/plan.ts'
+import { checkCallOptions, refinePlan, type Plan } from '../options/plan.ts'
 
 type TagsOf = (...args: unknown[]) => readonly string[]
 type Call = (this: unknown, ...args: unknown[]) => unknown
@@ -66,7 +67,8 @@ export class Wraps {
     options: WrapOptions<Parameters<F>, S>,
     who: 'wrap' | 'define',
   ): Wrapped<F, Given<S, Awaited<ReturnType<F>>>> {
-    const { key, plan, callOptions, tagsOf } = checkedOptions(this.#plan, options, who)
+    const { key, callOptions, tagsOf } = checkedOptions(options, who)
+    const plan = refinePlan(this.#plan, callOptions ?? {}, who)
     const isPlain = typeof key === 'string'
     if (isPlain) this.#reserve(key)
     if (callOptions !== undefined) this.#plans.add(callOptions, plan)
@@ -90,14 +92,19 @@ export class Wraps {
     }
     const get = this.#make(loadOf, { ...options, key: keyOf } as WrapOptions<unknown[], S>, 'define')
     const { tags: said, ttl, grace, jitter, schema, version } = options
+    const { tags: _, ...ofCalls } = options
+    const plan = refinePlan(this.#plan, ofCalls as CallOptions, 'define')
     const set = async (...args: unknown[]): Promise<void> => {
       if (args.length !== length + 1) {
         throw new TypeError(`Expected the ${length} arguments of \`key\` and a value, got ${args.length} arguments`)
       }
       const its = args.slice(0, length)
       const tags = typeof said === 'function' ? said(...(its as Args)) : said
-      const settings = { ttl, grace, jitter, schema, version, tags }
-      return this.#cache.set(keyOf(...its), args[length], settings as SetOptions)
+      const value = args[length]
+      // Of a `set` that has a ttl, that is the ttl of `null`, too.
+      const isNothing = value === null || value === undefined
+      const settings = { ttl: isNothing ? ttlOf(value, plan) : ttl, grace, jitter, schema, version, tags }
+      return this.#cache.set(keyOf(...its), value, settings as SetOptions)
     }
     const { peek, invalidate, expire, refresh } = get
     return { get, set, peek, invalidate, expire, refresh, keyOf: get.keyOf } as unknown as DefinedBy<Args, T, S>
@@ -151,16 +158,15 @@ export class Wraps {
 interface CheckedOptions extends Pick<Names, 'tagsOf'> {
   /** A name, or a function that makes the key. */
   readonly key: string | ((...args: unknown[]) => unknown)
-  readonly plan: Plan
   /** The options of all calls; `undefined` for none. */
   readonly callOptions: Options | undefined
 }
 
 /**
- * The options of a wrapped or defined function, over the plan of its cache.
+ * The options of a wrapped or defined function, checked as far as its cache has no say in it.
  * @throws TypeError as `wrap`
  */
-export function checkedOptions(base: Plan, options: object, who: 'wrap' | 'define'): CheckedOptions {
+export function checkedOptions(options: object, who: 'wrap' | 'define'): CheckedOptions {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError(`Expected the options of ${who} to be an object with a \`key\`, got ${formatValue(options)}`)
   }
@@ -173,13 +179,12 @@ export function checkedOptions(base: Plan, options: object, who: 'wrap' | 'defin
   }
   const isFunction = typeof tags === 'function'
   const callOptions = isFunction || tags === undefined ? rest : { ...rest, tags }
-  const plan = refinePlan(base, callOptions, who)
+  checkCallOptions(callOptions, who)
   if (rest.signal !== undefined) {
     throw new TypeError(`Unknown option \`signal\` of ${who}: it ends the wait of one call, and is for getOrLoad`)
   }
   return {
     key: key as CheckedOptions['key'],
-    plan,
     callOptions: Object.keys(callOptions).length === 0 ? undefined : callOptions,
     tagsOf: isFunction ? (args) => tags(...args) : null,
   }

@@ -250,12 +250,14 @@ function tell<Name extends keyof CacheEvents>(
   event: CacheEvents[Name],
   listeners: ReadonlySet<Listener<Name>>,
 ): void {
+  // A listener must not be able to break a load, and its error must not vanish.
+  const warn = (error: unknown): void => warnOfThrown(`A listener of '${name}'`, error)
   for (const listener of listeners) {
     try {
-      listener(event)
+      const told: unknown = listener(event)
+      if (told instanceof Promise) told.catch(warn)
     } catch (error) {
-      // A listener must not be able to break a load, and its error must not vanish.
-      warnOfThrown(`A listener of '${name}'`, error)
+      warn(error)
     }
   }
 }

@@ -229,13 +229,23 @@ export function siblingPlan(plan: CachePlan, changes: Pick<CachePlan, 'codec'> &
   }
 }
 
+type GivenForCalls = Partial<Plan> & { readonly signal?: AbortSignal }
+
+/**
+ * Checks the options of calls as far as their cache has no say in it: that knows its sources and its version.
+ * @throws TypeError for an unknown option or a wrong value
+ */
+export function checkCallOptions(options: CallOptions, who: string): GivenForCalls {
+  return checkOptions(who, options, callChecks)
+}
+
 /** The options of some calls over those of the cache; their `signal` is checked and left out. */
 export function refinePlan(
   plan: Plan,
   options: CallOptions,
-  who: 'getOrLoad' | 'refresh' | 'begin' | 'wrap' | 'define' | 'warmUp' = 'getOrLoad',
+  who: 'getOrLoad' | 'refresh' | 'begin' | 'wrap' | 'define' = 'getOrLoad',
 ): Plan {
-  const { signal: _, ...given }: Partial<Plan> & { signal?: AbortSignal } = checkOptions(who, options, callChecks)
+  const { signal: _, ...given } = checkCallOptions(options, who)
   if (given.migrate !== undefined && (given.version ?? plan.version) === null) {
     throw new TypeError(`Expected \`migrate\` beside a \`version\`, got none in the options of ${who} and of the cache`)
   }

@@ -163,4 +163,6 @@ test('options are refused when the class is defined, whatever cache its objects 
   expect(() => decorate({ key: 'a()' })).toThrow('Expected `key` to be a name of 1 to 200 characters')
   expect(() => decorate({ key: 'a', tll: '1m' })).toThrow('Unknown option `tll` of wrap')
   expect(() => decorate({ key: 'a', ttl: '5 m' })).toThrow('Expected `ttl` to be a positive number of milliseconds')
+  // What the cache alone can judge.
+  expect(() => decorate({ key: 'a', source: 'pg' })).not.toThrow()
 })

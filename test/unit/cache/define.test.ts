@@ -86,6 +86,14 @@ describe('a definition', () => {
     expect([await product.peek(1), await product.peek(2)]).toEqual(Array(2).fill({ state: 'missing' }))
   })
 
+  test('sets what does not exist for its negative ttl, as its loads do', async () => {
+    const { a } = fleet()
+    const product = a.define({ key: (id: number) => `${id}`, ttl: '5m', negativeTtl: '10s', load: (id): unknown => id })
+    await product.set(1, null)
+    await product.set(2, 2)
+    expect([await product.peek(1), await product.peek(2)]).toMatchObject([{ ttl: 10_000 }, { ttl: 300_000 }])
+  })
+
   test('gives its loader the context in its place, whatever arguments are left out', async () => {
     const { a } = fleet()
     const product = a.define({

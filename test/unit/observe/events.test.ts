@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { describe, expect, test } from 'vitest'
+import { assert, describe, expect, test } from 'vitest'
 import type { Cache, CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf } from '../support/answer.ts'
@@ -252,12 +252,13 @@ describe('a listener', () => {
     expect(keys).toEqual(['first k', 'second k', 'second l'])
   })
 
-  test('that throws breaks nothing, keeps no other from hearing, and its error is a warning of the process', async () => {
+  test.for<[string, () => void]>([
+    ['throws', () => assert.fail('of the listener')],
+    ['rejects', () => Promise.reject(new Error('of the listener'))],
+  ])('that %s breaks nothing, keeps no other from hearing, and its error is a warning', async ([, listener]) => {
     const { a } = fleet()
     const keys: string[] = []
-    a.on('load', () => {
-      throw new Error('of the listener')
-    })
+    a.on('load', listener)
     a.on('load', ({ key }) => keys.push(key))
     const warning = once(process, 'warning')
     expect(await a.getOrLoad('k', () => 'v')).toBe('v')
