@@ -126,12 +126,13 @@ export function microseconds(clock: Clock): number {
   return Math.floor(clock === systemClock || clock === replaceableClock ? Date.now() : clock.now()) * 1_000
 }
 
-/** The most cached readings in a row: a turn of the event loop that never ends must not stop the clock. */
+/** The most cached readings in a row: a tick that never ends must not stop the clock. */
 const most = 256
 
 /**
- * Reads the clock once per turn of the event loop, because a reading costs half as much as a hit. All readings of a
- * turn are as of its beginning: events that arrive later are not known within the turn anyway.
+ * Reads the clock once per tick, because a reading costs half as much as a hit. All readings of a tick are as of the
+ * first: events that arrive later are not known within the tick anyway. The next tick may come late, even in the same
+ * turn of the event loop: a callback may block it for seconds.
  */
 export class CoarseClock {
   readonly #clock: Clock
@@ -151,14 +152,12 @@ export class CoarseClock {
     this.#left = isReal(this.#clock) ? most : 0
     if (!this.#armed && this.#left > 0) {
       this.#armed = true
-      // An unreferenced immediate would not run before the next event, and the cached time would stand still until
-      // then.
-      timers.setImmediate(this.#turnEnds)
+      timers.nextTick(this.#tickEnds)
     }
     return (this.#now = this.#clock.now())
   }
 
-  readonly #turnEnds = (): void => {
+  readonly #tickEnds = (): void => {
     this.#left = 0
     this.#armed = false
   }
