@@ -96,6 +96,13 @@ export class SharedCache {
   #told(key: string, begun: Begun<Rendered>): Lookup {
     if (begun.state !== 'lead') return found(begun, begun.age, false)
     this.#leads.set(key, begun)
+    // Next stores nothing of a page that throws, or of a fetch that fails: such a lead must not stay until somebody asks
+    // again. One that has lost its lease must: what it fills was voided.
+    const ended = (): void => {
+      const isLost = (begun.signal.reason as CacheError).code === 'LEASE_LOST'
+      if (!isLost && this.#leads.get(key) === begun) this.#leads.delete(key)
+    }
+    begun.signal.addEventListener('abort', ended, { once: true })
     return begun.stale === null ? nothing : found({ value: begun.stale.value as Rendered }, begun.stale.age, true)
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { queryObjects } from 'node:v8'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createCache, memoryStore, type Cache, type Store } from '../../../src/index.ts'
 import { nextCache, type CacheEntry, type NextCacheHandler } from '../../../src/next/index.ts'
@@ -38,7 +39,10 @@ beforeEach(() => {
   a = process(store)
   b = process(store)
 })
-afterEach(() => vi.unstubAllEnvs())
+afterEach(() => {
+  vi.unstubAllEnvs()
+  vi.useRealTimers()
+})
 
 describe('an entry of `use cache`', () => {
   test('is rendered by the one that asks first; all others are given it', async () => {
@@ -98,6 +102,19 @@ describe('an entry of `use cache`', () => {
     expect(await waiting).toBeUndefined()
     // Whoever waited for one that never calls would wait for ten seconds.
   }, 8_000)
+
+  test('that fails to render leaves nothing in the memory of its process', async () => {
+    vi.useFakeTimers()
+    const cache = createCache()
+    const { constructor } = await cache.begin('k')
+    const leads = (): number => queryObjects(constructor as () => void) as number
+    const before = leads()
+    const c = process(memoryStore(), cache)
+    for (let number = 0; number < 50; number++) await c.get(`k${number}`, [])
+    expect(leads()).toBe(before + 50)
+    await vi.advanceTimersByTimeAsync(25_000)
+    expect(leads()).toBeLessThanOrEqual(before)
+  })
 
   test('that nobody had asked for is stored, unless its tags were updated since it was rendered', async () => {
     await a.set('k', entry('v'))
