@@ -307,6 +307,11 @@ function nextVersion({ version }: KeyRecord, now: number): number {
   return Math.max(now * 1_000, version + 1)
 }
 
+/** The epochs of a tag, and until when they are kept, in milliseconds since 1970. */
+interface KeptEpochs extends TagEpochs {
+  readonly until: number
+}
+
 /** The epochs of tags in a plain key-value store, each under its name behind a colon; no key begins with one. */
 export class LockedTags {
   readonly #keyValue: KeyValue
@@ -324,7 +329,7 @@ export class LockedTags {
   }
 
   /** The epochs of tags; `null` for a missing one. */
-  epochs(tags: readonly string[]): Promise<(TagEpochs | null)[]> {
+  epochs(tags: readonly string[]): Promise<(KeptEpochs | null)[]> {
     return Promise.all(tags.map((tag) => this.#get(tag)))
   }
 
@@ -336,27 +341,31 @@ export class LockedTags {
   /** Makes sure that the epochs of tags exist for `life` milliseconds. `false`: a tag was invalidated after `since`. */
   mark(tags: readonly string[], since: number, life: number): Promise<boolean> {
     return this.#alone(tags, async (namespace, lease) => {
-      const known = (await this.#get(namespace))?.hard ?? 0
+      const known = await this.#get(namespace)
       const epochs = await this.epochs(tags)
       if (epochs.some((each) => each !== null && Math.max(each.hard, each.soft) > since)) return false
       // A paused process must not put back the epochs that it read.
       lease.assertValid(margin)
       const first = { hard: since, soft: 0 }
-      if (known < since) await this.#set(namespace, first, tagKept + life)
-      await Promise.all(tags.map((tag, index) => this.#set(tag, epochs[index] ?? first, life)))
+      if ((known?.hard ?? 0) < since) await this.#set(namespace, first, tagKept + life, known)
+      await Promise.all(tags.map((tag, index) => this.#set(tag, epochs[index] ?? first, life, epochs[index])))
       return true
     })
   }
 
   invalidate(tags: readonly string[], how: Invalidation): Promise<void> {
     return this.#alone(tags, async (namespace, lease) => {
-      const epoch = Math.max(Date.now() * 1_000, ((await this.#get(namespace))?.hard ?? 0) + 1)
-      // A hard one voids all that earlier ones have voided.
-      const before = how === 'hard' ? [] : await this.epochs(tags)
+      const known = await this.#get(namespace)
+      const epoch = Math.max(Date.now() * 1_000, (known?.hard ?? 0) + 1)
+      const epochs = await this.epochs(tags)
       lease.assertValid(margin)
-      await this.#set(namespace, { hard: epoch, soft: 0 }, 2 * tagKept)
+      await this.#set(namespace, { hard: epoch, soft: 0 }, 2 * tagKept, known)
       await Promise.all(
-        tags.map((tag, index) => this.#set(tag, invalidated(before[index] ?? null, epoch, how), tagKept)),
+        tags.map((tag, index) => {
+          const before = epochs[index] ?? null
+          // A hard one voids all that earlier ones have voided.
+          return this.#set(tag, invalidated(how === 'hard' ? null : before, epoch, how), tagKept, before)
+        }),
       )
     })
   }
@@ -366,12 +375,17 @@ export class LockedTags {
     return this.#lock.run(shortName(`cache-tags:${namespace}`), (lease) => work(namespace, lease), { ttl })
   }
 
-  async #get(name: string): Promise<TagEpochs | null> {
+  async #get(name: string): Promise<KeptEpochs | null> {
     const bytes = await this.#keyValue.get(`:${name}`)
-    return bytes == null ? null : epochsIn(Buffer.from(bytes).toString())
+    const [text = '', until = ''] = bytes == null ? [] : Buffer.from(bytes).toString().split(';')
+    const epochs = epochsIn(text)
+    return text === '' || epochs === null ? null : { ...epochs, until: Number(until) }
   }
 
-  async #set(name: string, epochs: TagEpochs, life: number): Promise<void> {
-    await this.#keyValue.set(`:${name}`, Buffer.from(textOfEpochs(epochs)), Math.max(life, tagKept))
+  /** Keeps epochs for `life` milliseconds at least, and for as long as those `before` them. */
+  async #set(name: string, epochs: TagEpochs, life: number, before: KeptEpochs | null = null): Promise<void> {
+    const now = Date.now()
+    const until = Math.max(now + Math.max(life, tagKept), before?.until ?? 0)
+    await this.#keyValue.set(`:${name}`, Buffer.from(`${textOfEpochs(epochs)};${until}`), until - now)
   }
 }

@@ -43,3 +43,26 @@ test.each(Object.entries(writes))('%s is written while the lock lasts', async (_
   await write(store)
   expect(written().length).toBeGreaterThan(0)
 })
+
+test.each<[string, (store: Store) => Promise<unknown>]>([
+  ['a value that lives for less', (store) => store.set('shop:8', 'b'.repeat(16), { ...value, tags: ['shop:tag'] })],
+  ['an invalidation', (store) => store.invalidateTags(['shop:tag'])],
+])('a tag is kept for as long as a value that has it, in spite of %s', async (_, write) => {
+  const lives = new Map<string, number>()
+  const values = new Map<string, Uint8Array>()
+  const keyValue: KeyValue = {
+    get: async (key) => values.get(key) ?? null,
+    async set(key, bytes, ttl) {
+      values.set(key, bytes)
+      lives.set(key, ttl)
+    },
+  }
+  const store = locked(keyValue, memoryLock())
+  const month = 30 * 86_400_000
+  await store.set('shop:7', 'a'.repeat(16), { ...value, ttl: month, tags: ['shop:tag'] })
+  const before = lives.get(':shop:tag') ?? 0
+  await write(store)
+  expect(before).toBeGreaterThanOrEqual(month)
+  // Some milliseconds have passed.
+  expect(lives.get(':shop:tag')).toBeGreaterThan(month - 60_000)
+})
