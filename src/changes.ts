@@ -51,7 +51,13 @@ export function collectChanges(): CollectedChanges {
 export async function invalidateAfter<T>(work: (changes: Changes) => Promise<T> | T): Promise<T> {
   if (typeof work !== 'function') throw new TypeError(`Expected the work to be a function, got ${formatValue(work)}`)
   const changes = collectChanges()
-  const result = await work(changes)
+  let result: T
+  try {
+    result = await work(changes)
+  } catch (error) {
+    changes.discard()
+    throw error
+  }
   await changes.apply()
   return result
 }

@@ -65,21 +65,26 @@ export function Invalidates<Args extends unknown[] = never[]>(
   const { cache, keys, tags } = options
   const invalidate = async (self: object, args: Args): Promise<void> => {
     const its = cacheIn(self, cache)
-    const stale = typeof tags === 'function' ? tags(...args) : (tags ?? [])
-    await Promise.all([keys && its.invalidate(keys(...args)), stale.length > 0 && its.invalidateTags(stale)])
+    const ofKeys = async (): Promise<unknown> => keys && its.invalidate(keys(...args))
+    const ofTags = async (): Promise<unknown> => {
+      const stale = typeof tags === 'function' ? tags(...args) : (tags ?? [])
+      return stale.length > 0 && its.invalidateTags(stale)
+    }
+    await Promise.all([ofKeys(), ofTags()])
   }
   return <F extends Method<Args>>(owner: object, _name: string | symbol, descriptor: TypedPropertyDescriptor<F>) => {
     InjectCache(cache)(owner, cacheToken(cache))
     const method = descriptor.value as unknown as (this: unknown, ...args: Args) => Promise<unknown>
     async function changing(this: object, ...args: Args): Promise<unknown> {
+      let result: unknown
       try {
-        const result = await method.apply(this, args)
-        await invalidate(this, args)
-        return result
+        result = await method.apply(this, args)
       } catch (error) {
         await invalidate(this, args).catch(() => {})
         throw error
       }
+      await invalidate(this, args)
+      return result
     }
     Object.defineProperty(changing, 'name', { value: method.name })
     return withMetadata({ ...descriptor, value: changing as unknown as F }, descriptor)

@@ -209,6 +209,18 @@ describe('invalidateAfter', () => {
     expect(ways.a.count('invalidate')).toBe(0)
   })
 
+  test('takes no change of work that has failed', async () => {
+    const { a } = fleet()
+    let late!: Changes
+    await expect(
+      invalidateAfter((changes) => {
+        late = changes
+        throw new Error('rolled back')
+      }),
+    ).rejects.toThrow('rolled back')
+    expect(() => late.invalidate(a, 'k')).toThrow('Expected no further change: these are discarded')
+  })
+
   test('rejects if the changes cannot be carried out', async () => {
     const { a, ways } = fleet()
     ways.a.mode = 'failing'

@@ -157,6 +157,10 @@ describe('a page', () => {
   })
 })
 
+test('what is no function is refused at once', () => {
+  expect(() => nextCache(createCache() as never)).toThrow('Expected `nextCache` to be given a function')
+})
+
 test('a build asks for no cache; a process makes one, however often Next makes handlers', async () => {
   vi.stubEnv('NEXT_PHASE', 'phase-production-build')
   expect(await a.get('k', [])).toBeUndefined()
