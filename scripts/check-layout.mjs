@@ -13,7 +13,6 @@ const fewestLines = 15
 const short = new Map([
   ['src/create-cache.ts', 'chooses the store of a cache without one, which no room of core may know'],
   ['src/core/contract/mode.ts', 'is shared by the contract of stores, the guard, the options and the command'],
-  ['src/next/next-cache.ts', 'puts the two handlers of Next into one'],
   ['src/http/exchange/late-load.ts', 'is used by a refresh, by a variant and by the cache as a whole'],
   ['src/http/policy/message.ts', 'the messages that all rules of RFC 9111 are about'],
   ['src/codecs/returned.ts', 'is shared by the codecs, which do not import each other'],

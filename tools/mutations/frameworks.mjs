@@ -5,6 +5,22 @@
  */
 export const adapterMutations = [
   {
+    name: 'the interceptor does not look at the request behind that of Fastify',
+    rule: null,
+    file: 'src/nest/answer.ts',
+    from: "    { name: 'request.raw', object: raw, isOwn: own.fastifyRaw, kind: 'request' },\n",
+    to: '',
+    tests: ['test/unit/nest'],
+  },
+  {
+    name: 'the interceptor takes all versions of a handler for one',
+    rule: null,
+    file: 'src/nest/answer.ts',
+    from: 'chosen === undefined ? []',
+    to: 'chosen !== null ? []',
+    tests: ['test/unit/nest'],
+  },
+  {
     name: 'the interceptor of Nest stores an answer for a request on which a guard has put a user',
     rule: 3,
     file: 'src/nest/answer.ts',

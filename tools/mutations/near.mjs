@@ -5,6 +5,14 @@
  */
 export const nearMutations = [
   {
+    name: 'the clock of near copies stands still for a turn of the event loop',
+    rule: 10,
+    file: 'src/core/time/clock.ts',
+    from: 'timers.nextTick(this.#tickEnds)',
+    to: 'timers.setImmediate(this.#tickEnds)',
+    tests: ['test/unit/near/near.test.ts'],
+  },
+  {
     name: 'what a loader has returned is frozen only on a hit',
     rule: null,
     file: 'src/core/flight/key-flight.ts',
