@@ -257,6 +257,14 @@ export const sourceMutations = [
     tests: ['test/integration/listed-sources.test.ts'],
   },
   {
+    name: 'a process without permits in its store reports without end',
+    rule: null,
+    file: 'src/core/source/fleet-permits.ts',
+    from: '(answer === null && this.#about.permits !== null)',
+    to: 'answer === null',
+    tests: unit,
+  },
+  {
     name: 'nobody is told what a process holds of a source',
     rule: null,
     file: 'src/core/source/fleet-permits.ts',

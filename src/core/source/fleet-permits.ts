@@ -151,7 +151,8 @@ export class FleetPermits {
     this.#state = 'idle'
     if (this.#isAlone && answer !== null) this.#about.back()
     this.#isAlone = answer === null
-    let isOutdated = after === 'outdated' || answer === null
+    // What no store answers is not reported again at once.
+    let isOutdated = after === 'outdated' || (answer === null && this.#about.permits !== null)
     if (answer !== null) {
       this.#last = answer
       this.#answeredAt = this.#about.clock.now()

@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { CacheOptions, CallOptions } from '../../../src/core/options/options.ts'
-import { CacheError, createCache, memoryStore, type Cache } from '../../../src/index.ts'
+import {
+  CacheError,
+  createCache,
+  locked,
+  memoryLock,
+  memoryStore,
+  type Cache,
+  type KeyValue,
+} from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
@@ -15,6 +23,14 @@ function limited(limits: NonNullable<CacheOptions['sources']>[string], options: 
 /** Asks for so many keys of its own. */
 function ask(cache: Cache, name: string, count: number, source: Source, options: CallOptions = pg): Promise<unknown>[] {
   return Array.from({ length: count }, (_, index) => cache.getOrLoad(`${name}${index}`, source.loader, options))
+}
+
+function keyValue(): KeyValue {
+  const values = new Map<string, Uint8Array>()
+  return {
+    get: async (key) => values.get(key) ?? null,
+    set: async (key, bytes) => void values.set(key, bytes),
+  }
 }
 
 /** Ends all runs that are under way. */
@@ -597,6 +613,33 @@ describe('without the store', () => {
     expect(two.runs.length).toBeLessThanOrEqual(2)
     expect(waiting).toContainEqual(pending)
   })
+})
+
+describe('on a store without permits', () => {
+  test.for([
+    ['of an application', (clock: FakeClock) => Object.assign(memoryStore({ clock }), { permits: undefined })],
+    ['made of a key-value store and a lock', (clock: FakeClock) => locked(keyValue(), memoryLock({ clock }))],
+  ] as const)(
+    '%s, a process reports what it holds once a second, and nothing more once that is nothing',
+    async ([, storeOn]) => {
+      const clock = new FakeClock()
+      const cache = createCache({ store: storeOn(clock), clock, sources: { pg: { concurrency: 2 } }, warnings: false })
+      const source = new Source()
+      const held: number[] = []
+      cache.on('permits', (event) => {
+        // It was reported without end, in one turn of the event loop: a test that fails must end.
+        if (held.push(event.held) === 100) void cache.close()
+      })
+      const answers = answersOf(ask(cache, 'k', 3, source))
+      await clock.advance(1_100)
+      expect(source.runs).toHaveLength(2)
+      for (let ended = 0; ended < 3; ended++) await source.resolve(ended, 'v')
+      await clock.advance(5_000)
+      expect(answers).toEqual([valued('v'), valued('v'), valued('v')])
+      expect(held.length).toBeLessThan(10)
+      expect(held.at(-1)).toBe(0)
+    },
+  )
 })
 
 describe('the option `sources`', () => {
