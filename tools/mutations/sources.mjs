@@ -156,8 +156,16 @@ export const sourceMutations = [
     name: 'a load within a load of the same source asks for a permit of its own',
     rule: null,
     file: 'src/core/flight/queueing.ts',
-    from: 'if (source === null || holdsAbove(parent, source)) return null',
+    from: 'if (source === null || loaders?.some((loader) => holdsAbove(loader, source))) return null',
     to: 'if (source === null) return null',
+    tests: unit,
+  },
+  {
+    name: 'a loader brings its permit only for a load that it began',
+    rule: null,
+    file: 'src/core/flight/key-flight.ts',
+    from: 'if (caller.parent !== null) (',
+    to: 'if (caller.parent !== null && caller === this.lead) (',
     tests: unit,
   },
   {

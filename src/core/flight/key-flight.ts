@@ -35,6 +35,8 @@ export abstract class KeyFlight implements LoadNode {
   /** How many callers wait for it. */
   callers = 0
   permit: Permit | null = null
+  /** The loaders that have joined it, one of which may bring the permit for its load; `null` if none has. */
+  loaders: LoadNode[] | null = null
   /** The wait for the permit of its load. */
   queueing: Queueing | null = null
   /** Only callers that asked before this moment may join: for later ones its answer will not count. */
@@ -139,6 +141,7 @@ export abstract class KeyFlight implements LoadNode {
     this.callers += size
     this.#isUrgent ||= !caller.isLow
     this.#until = Math.max(this.#until, caller.deadline)
+    if (caller.parent !== null) (this.loaders ??= []).push(caller.parent)
     this.queueing?.joined(caller)
     const at = Math.ceil(until)
     // Most callers join when they ask.

@@ -66,9 +66,9 @@ function holdsAbove(node: LoadNode | null, source: Source): boolean {
 
 /** Asks for the permit of a flight's load, if its source has a limit, and waits for it. */
 export async function enterSource(flight: KeyFlight, { sources, clock, events }: FlightParts): Promise<Entrance> {
-  const { key, lead, parent } = flight
+  const { key, lead, loaders } = flight
   const source = sources.of(lead.plan.source)
-  if (source === null || holdsAbove(parent, source)) return null
+  if (source === null || loaders?.some((loader) => holdsAbove(loader, source))) return null
   const since = clock.now()
   const entered = source.enter({ key, ...flight.need }, lead.batch)
   let end: Entrance

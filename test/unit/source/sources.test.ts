@@ -10,7 +10,7 @@ import {
   type KeyValue,
 } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf, asked, pending, valued, type Answer } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -23,6 +23,14 @@ function limited(limits: NonNullable<CacheOptions['sources']>[string], options: 
 /** Asks for so many keys of its own. */
 function ask(cache: Cache, name: string, count: number, source: Source, options: CallOptions = pg): Promise<unknown>[] {
   return Array.from({ length: count }, (_, index) => cache.getOrLoad(`${name}${index}`, source.loader, options))
+}
+
+/** A load of `outer` that holds a permit, and asks for `inner` once it is told to go on. */
+async function nesting(cache: Cache, inner: Source): Promise<{ outer: Answer<unknown>; goOn: () => void }> {
+  let goOn!: () => void
+  const asks = new Promise<void>((resolve) => (goOn = resolve))
+  const loader = (): Promise<unknown> => asks.then(() => cache.getOrLoad('inner', inner.loader, pg))
+  return { outer: await asked(cache.getOrLoad('outer', loader, pg)), goOn }
 }
 
 function keyValue(): KeyValue {
@@ -169,41 +177,43 @@ describe('a load within a load of the same source', () => {
     expect(answer).toEqual(valued('outer inner'))
   })
 
-  test('takes a load along that waits for a permit already', async () => {
+  test.for([
+    ['waits for a permit already', settled],
+    ['will wait for a permit', (): void => undefined],
+  ] as const)('takes a load along that %s', async ([, meanwhile]) => {
     const { a } = limited({ concurrency: 1 })
     const source = new Source()
-    let goOn!: () => void
-    const asks = new Promise<void>((resolve) => (goOn = resolve))
-    const outer = await asked(
-      a.getOrLoad(
-        'outer',
-        async () => {
-          await asks
-          return await a.getOrLoad('inner', source.loader, pg)
-        },
-        pg,
-      ),
-    )
-    const inner = await asked(a.getOrLoad('inner', source.loader, pg))
+    const { outer, goOn } = await nesting(a, source)
+    const inner = answerOf(a.getOrLoad('inner', source.loader, pg))
+    await meanwhile()
     expect(source.runs).toHaveLength(0)
     goOn()
     await settled()
     await source.resolve(0, 'v')
     expect([outer, inner]).toEqual([valued('v'), valued('v')])
   })
+
+  test('takes a load along that has yet to begin without the store', async () => {
+    const { a, ways } = limited({ concurrency: 2 }, { bridge: 0 })
+    const [source, other] = [new Source(), new Source()]
+    const { outer, goOn } = await nesting(a, source)
+    ways.a.mode = 'failing'
+    await asked(a.getOrLoad('inner', source.loader, pg))
+    void ask(a, 'other', 1, other)
+    const second = await asked(a.getOrLoad('inner', source.loader, pg))
+    goOn()
+    await settled()
+    await source.resolve(0, 'v')
+    expect([source.runs.length, other.runs.length]).toEqual([2, 1])
+    await source.resolve(1, 'new')
+    expect([outer, second]).toEqual([valued('new'), valued('new')])
+  })
 })
 
 test('a permit that comes when nobody wants it any more is given back at once', async () => {
   const { a, b, ways } = limited({ concurrency: 2 })
   const [inner, other] = [new Source(), new Source()]
-  let goOn!: () => void
-  const asks = new Promise<void>((resolve) => (goOn = resolve))
-  const outer = async (): Promise<unknown> => {
-    await asks
-    return await a.getOrLoad('inner', inner.loader, pg)
-  }
-  void answerOf(a.getOrLoad('outer', outer, pg))
-  await settled()
+  const { goOn } = await nesting(a, inner)
   const release = ways.a.hold('permits', 'before')
   void answerOf(a.getOrLoad('inner', inner.loader, pg))
   await settled()
