@@ -90,8 +90,10 @@ export class Writes {
     const key = keyspace.keyIn(name)
     if (key === null) return
     const detached = flights.detach(key)
-    for (const near of copies) near.forget(key)
-    await this.#written(store.invalidate(name, how))
+    await this.#written(
+      () => store.invalidate(name, how),
+      () => copies.forEach((near) => near.forget(key)),
+    )
     detached?.overwritten()
   }
 
@@ -115,8 +117,10 @@ export class Writes {
   /** @param tags as the store names them */
   async #invalidateTags(tags: readonly string[], how: Invalidation): Promise<void> {
     const { store, copies } = this.#parts
-    for (const near of copies) near.dropTags(tags)
-    await this.#written(store.invalidateTags(tags, how))
+    await this.#written(
+      () => store.invalidateTags(tags, how),
+      () => copies.forEach((near) => near.dropTags(tags)),
+    )
   }
 
   /**
@@ -131,20 +135,26 @@ export class Writes {
     const { flights, events, spare } = this.#parts
     // Callers from here on must not join a flight from before the write.
     const detached = flights.detach(key)
-    spare?.forget(key)
-    await this.#written(write()).catch((error: CacheError) => {
+    await this.#written(write, () => spare?.forget(key)).catch((error: CacheError) => {
       throw withKey(key, error)
     })
     detached?.overwritten()
     events.emit('invalidate', { key, ...softness(how) })
   }
 
-  async #written(write: Promise<void>): Promise<void> {
-    this.open.add(write)
+  /**
+   * Drops copies, and writes. Drops them again, because a store that keeps the write for later has told nobody of it, and
+   * what was read meanwhile is from before.
+   */
+  async #written(write: () => Promise<void>, drop: () => void): Promise<void> {
+    drop()
+    const written = write()
+    this.open.add(written)
     try {
-      await write
+      await written
     } finally {
-      this.open.delete(write)
+      this.open.delete(written)
     }
+    drop()
   }
 }

@@ -349,6 +349,31 @@ describe('with it, an invalidation of tags or a prefix', () => {
   })
 })
 
+test.for([
+  ['a key', (cache: Cache) => cache.invalidate('k')],
+  ['a tag', (cache: Cache) => cache.invalidateTags(['x'])],
+  ['everything', (cache: Cache) => cache.clear()],
+] as const)(
+  'with it, what was read while %s was invalidated in vain is no near copy (rule 4)',
+  async ([, invalidate]) => {
+    const { a, b, ways } = fleet({ onInvalidateFailure: 'replay', near: {} })
+    await b.set('k', 'old', { tags: ['x'] })
+    let refuse!: () => void
+    const refused = new Promise<void>((resolve) => (refuse = resolve))
+    ways.a.invalidate = ways.a.invalidateTags = () => refused.then(() => Promise.reject(new Error('READONLY')))
+    const invalidated = await asked(invalidate(a))
+    const answer = ways.a.hold('read', 'after')
+    const read = await asked(a.getOrLoad('k', () => 'unread'))
+    refuse()
+    await settled()
+    expect(invalidated).toEqual(done)
+    answer()
+    await settled()
+    expect(read).toEqual(valued('old'))
+    expect(await a.getOrLoad('k', () => 'new')).toBe('new')
+  },
+)
+
 test('without it, a failed invalidation is rejected and nothing of it is kept (rule 12)', async () => {
   const { a, ways, clock } = fleet()
   ways.a.mode = 'failing'
