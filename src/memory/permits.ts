@@ -10,7 +10,7 @@ import { RateWindow } from '../core/source/rate-window.ts'
 import type { Clock } from '../core/time/clock.ts'
 
 /** A user of a source. */
-interface User extends Pick<PermitReport, 'who' | 'seq' | 'urgency' | 'concurrency' | 'ttl' | 'keep'> {
+interface User extends Pick<PermitReport, 'who' | 'seq' | 'urgency' | 'concurrency' | 'rate' | 'ttl' | 'keep'> {
   held: number
   wants: number
   readonly at: number
@@ -53,7 +53,7 @@ export class MemoryPermits implements Permits {
   }
 
   #decide(report: PermitReport): PermitAnswer {
-    const { who, seq, wants, urgency, rate, ttl, keep, known } = report
+    const { who, seq, wants, urgency, ttl, keep, known } = report
     const now = this.#clock.now()
     const isForgotten = !this.#sources.has(report.source)
     const source = this.#source(report.source)
@@ -61,6 +61,7 @@ export class MemoryPermits implements Permits {
     const mine = source.users.get(who)
     const most = Math.min(...[...others, report].map((each) => each.concurrency ?? Number.POSITIVE_INFINITY))
     const concurrency = most < Number.POSITIVE_INFINITY ? most : null
+    const rates = [...others, report].flatMap(({ rate }) => rate ?? [])
     const answer = { holds: true, users: others.length + 1, concurrency, again: null, pushed: true }
     if (mine !== undefined && mine.seq >= seq) {
       const before = mine.seq === seq ? Math.max(0, mine.held - report.held) : 0
@@ -71,7 +72,7 @@ export class MemoryPermits implements Permits {
     const held = holds ? report.held : 0
     if (isForgotten && known > 0) Object.assign(source, { recoversUntil: now + recovery, knownUsers: known })
     const users = Math.max(source.knownUsers, known, others.length + 1)
-    const { room, again } = roomOf(source, { most, used: sum(others, 'held') + held, held, users, rate }, now)
+    const { room, again } = roomOf(source, { most, used: sum(others, 'held') + held, held, users, rates }, now)
 
     const isNew = mine === undefined || mine.wants === 0 || mine.urgency !== urgency
     const place = isNew ? ++this.#lastPlace : mine.place
@@ -82,12 +83,13 @@ export class MemoryPermits implements Permits {
     const left = room - first - (sum(waiting, 'wants') - sum(peers, 'wants'))
     const fair = waiting.length > 0 ? Math.max(0, share - held) : wants
     const granted = wants > 0 && left > 0 ? Math.min(wants, fair, Math.ceil(left / (peers.length + 1))) : 0
-    if (granted > 0 && rate !== null) source.granted.note(granted, rate, now)
+    if (granted > 0 && rates.length > 0) source.granted.note(granted, rates, now)
 
     const isOver = granted > 0 || wants === 0
     const next = { held: held + granted, wants: wants - granted, at: now, place: isOver ? ++this.#lastPlace : place }
     if (next.held > 0 || next.wants > 0 || keep > 0) {
-      source.users.set(who, { who, seq, urgency, concurrency: report.concurrency, ttl, keep, ...next })
+      const limits = { concurrency: report.concurrency, rate: report.rate }
+      source.users.set(who, { who, seq, urgency, ...limits, ttl, keep, ...next })
     } else source.users.delete(who)
     if (wants > 0 && isNew) for (const each of others) if (each.held > share) this.#told.get(each.who)?.()
     if (!isRecovering(source, now)) this.#tell(others, room - granted, share)
@@ -149,18 +151,20 @@ function isRecovering({ recoversUntil }: Source, now: number): boolean {
 /** How many permits there are to grant, and after how long there may be more. */
 function roomOf(
   source: Source,
-  asked: { most: number; used: number; held: number; users: number; rate: PermitReport['rate'] },
+  asked: {
+    most: number
+    used: number
+    held: number
+    users: number
+    rates: readonly NonNullable<PermitReport['rate']>[]
+  },
   now: number,
 ): { readonly room: number; readonly again: number | null } {
-  const { most, used, held, users, rate } = asked
-  let room = most - used
-  let again: number | null = null
-  if (isRecovering(source, now) && most < Number.POSITIVE_INFINITY) {
-    room = Math.min(room, Math.max(1, Math.floor(most / users)) - held)
-    again = source.recoversUntil - now
-  }
-  if (rate === null) return { room, again }
-  const left = source.granted.left(rate, now)
-  const next = left > 0 ? null : source.granted.again(rate, now)
-  return { room: Math.min(room, left), again: next === null ? again : Math.min(again ?? next, next) }
+  const { most, used, held, users, rates } = asked
+  const { left, again: next } = source.granted.room(rates, now)
+  const room = Math.min(most - used, left)
+  if (!isRecovering(source, now) || most === Number.POSITIVE_INFINITY) return { room, again: next }
+  const share = Math.max(1, Math.floor(most / users))
+  const recovered = source.recoversUntil - now
+  return { room: Math.min(room, share - held), again: Math.min(recovered, next ?? recovered) }
 }

@@ -471,7 +471,7 @@ return {late and 0 or 1, micros, KEYS[3] and redis.call('PTTL', KEYS[3]) < 0 and
 
 export const permits: Script = {
   name: 'permits',
-  sha1: 'a20f20e63e8715f2a9ede649dba8c7918554c3f7',
+  sha1: 'a2400e130c9456e21701f1b0f72887d3a09a417f',
   lua: `local function witness(suffix)
   if suffix == '' then return '1' end
   local id = redis.pcall('CLUSTER', 'MYID')
@@ -481,7 +481,7 @@ local key, me, inbox, suffix = KEYS[1], ARGV[1], ARGV[2], ARGV[16]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
 local loads, per, ttl, keep, known, goneAfter = number(8), number(9), number(10), number(11), number(12), tonumber(ARGV[14])
-local placeKept, recovery, rateSteps, clockSlack = 1500, 1500, 20, 5000
+local placeKept, recovery, rateSteps, mostSteps, clockSlack = 1500, 1500, 20, 1000, 5000
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local stored = redis.pcall('HGETALL', key)
@@ -491,7 +491,7 @@ if stored.err then
   stored = {}
 end
 local SEQ, HELD, WANTS, URGENCY, MOST, AT, SINCE, TTL, KEEP, INBOX, WATCHED, SUSPECT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-local columns = 15
+local LOADS, PER, columns = 14, 15, 15
 local mine
 local others = {}
 local recovering, remembered, granted = 0, 0, ''
@@ -587,21 +587,32 @@ if most > 0 then
     again = recovering - now
   end
 end
-local steps, left = {}, loads
-if loads > 0 then
-  for at, count in string.gmatch(granted, '(%d+):(%d+)') do
-    at, count = tonumber(at), tonumber(count)
-    if at + per > now and at <= now + per then
-      steps[#steps + 1] = {at, count}
-      left = left - count
+local least, shortest, longest = {}, math.huge, 0
+local function limit(count, within)
+  if count == 0 then return end
+  least[within] = math.min(least[within] or count, count)
+  shortest, longest = math.min(shortest, within), math.max(longest, within)
+end
+limit(loads, per)
+for _, row in ipairs(others) do limit(row[LOADS], row[PER]) end
+local steps = {}
+for at, count in string.gmatch(granted, '(%d+):(%d+)') do
+  at, count = tonumber(at), tonumber(count)
+  if at + longest > now and at <= now + longest then steps[#steps + 1] = {at, count} end
+end
+local wait = 0
+for within, left in pairs(least) do
+  local first
+  for _, step in ipairs(steps) do
+    if step[1] + within > now then
+      first = first or step[1]
+      left = left - step[2]
     end
   end
   room = math.min(room, left)
-  if left < wants and #steps > 0 then
-    local wait = steps[1][1] + per - now + 1
-    if left <= 0 and (again < 0 or wait < again) then again = wait end
-  end
+  if left <= 0 and first then wait = math.max(wait, first + within - now + 1) end
 end
+if wait > 0 and (again < 0 or wait < again) then again = wait end
 local isNew = not (mine and mine[WANTS] > 0 and mine[URGENCY] == urgency)
 local since = isNew and now or mine[SINCE]
 local peers, waiting, permits, before = {}, 0, 0, 0
@@ -622,11 +633,11 @@ if wants > 0 and room > before then
   grant = math.min(wants, math.ceil((room - before) / (#peers + 1)))
   if waiting > 0 then grant = math.max(0, math.min(grant, share - held)) end
 end
-if grant > 0 and loads > 0 then
-  local step = math.max(1, math.floor(per / rateSteps))
+if grant > 0 and longest > 0 then
+  local step = math.max(1, math.floor(shortest / rateSteps), math.ceil(longest / mostSteps))
   local at = math.ceil(now / step) * step
   local last = steps[#steps]
-  if last and last[1] == at then last[2] = last[2] + grant else steps[#steps + 1] = {at, grant} end
+  if last and last[1] >= at then last[2] = last[2] + grant else steps[#steps + 1] = {at, grant} end
   local texts = {}
   for _, each in ipairs(steps) do texts[#texts + 1] = string.format('%.0f:%.0f', each[1], each[2]) end
   redis.call('HSET', key, 'rate', table.concat(texts, ' '))
@@ -641,7 +652,7 @@ if held > 0 or wants > 0 or keep > 0 then
 elseif mine then
   redis.call('HDEL', key, me)
 end
-local life = math.max(ttl, keep, per, placeKept)
+local life = math.max(ttl, keep, longest, placeKept)
 for _, row in ipairs(others) do life = math.max(life, row[AT] + math.max(row[TTL], row[KEEP]) - now) end
 redis.call('PEXPIRE', key, math.ceil(life))
 local function tell(row)

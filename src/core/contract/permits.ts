@@ -20,7 +20,7 @@ export interface PermitReport {
   readonly urgency: Urgency
   /** The most permits that all may hold together; `null` for any number. If others say less, that counts. */
   readonly concurrency: number | null
-  /** The most permits that are granted within each `per`; `null` for any number. */
+  /** The most permits that are granted within each `per`; `null` for any number. The rates of others hold as well. */
   readonly rate: { readonly loads: number; readonly per: number } | null
   /** How long it holds its permits without another report. */
   readonly ttl: number
@@ -78,8 +78,9 @@ export const placeKept = 1_500
 /** How long users that a store has forgotten may take to report before it grants their permits to others, in milliseconds. */
 export const recovery = 1_500
 
-/** How much finer than its `per` a rate is counted. */
+/** How much finer than its `per` a rate is counted, if others with a longer one are counted in no more than `mostSteps`. */
 export const rateSteps = 20
+export const mostSteps = 1_000
 
 /** By how much the clock of a store may be set back before what it has noted counts as over, in milliseconds. */
 export const clockSlack = 5_000

@@ -125,15 +125,15 @@ export class FleetPermits {
     const users = this.#last?.users ?? 1
     const shareOf = (limit: number): number => Math.max(1, Math.floor(limit / users))
     const room = concurrency === null ? wants : shareOf(concurrency) - held
-    const own = rate && { loads: shareOf(rate.loads), per: rate.per }
-    this.#grant(own === null ? room : Math.min(room, this.#granted.left(own, this.#about.clock.now())))
+    const own = rate === null ? [] : [{ loads: shareOf(rate.loads), per: rate.per }]
+    this.#grant(Math.min(room, this.#granted.room(own, this.#about.clock.now()).left))
   }
 
   /** Gives so many permits to loads; returns how many none wants any more. */
   #grant(count: number): number {
     const { rate } = this.#about.need()
     const unused = this.#about.grant(count)
-    if (rate !== null && count > unused) this.#granted.note(count - unused, rate, this.#about.clock.now())
+    if (rate !== null && count > unused) this.#granted.note(count - unused, [rate], this.#about.clock.now())
     return unused
   }
 

@@ -18,8 +18,8 @@ local key, me, inbox, suffix = KEYS[1], ARGV[1], ARGV[2], ARGV[16]
 local function number(index) return tonumber(ARGV[index]) end
 local seq, held, wants, urgency, most = number(3), number(4), number(5), number(6), number(7)
 local loads, per, ttl, keep, known, goneAfter = number(8), number(9), number(10), number(11), number(12), tonumber(ARGV[14])
--- `placeKept`, `recovery`, `rateSteps` and `clockSlack` of core/contract/permits.ts.
-local placeKept, recovery, rateSteps, clockSlack = 1500, 1500, 20, 5000
+-- `placeKept`, `recovery`, `rateSteps`, `mostSteps` and `clockSlack` of core/contract/permits.ts.
+local placeKept, recovery, rateSteps, mostSteps, clockSlack = 1500, 1500, 20, 1000, 5000
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -30,10 +30,10 @@ if stored.err then
   stored = {}
 end
 
--- A row: seq, held, wants, urgency, most, at, since, ttl, keep, inbox, watched, suspect, and for look-at-source.lua: when
--- the oldest permit was granted, loads, per
+-- A row: seq, held, wants, urgency, most, at, since, ttl, keep, inbox, watched, suspect; when the oldest permit was
+-- granted, for look-at-source.lua; loads, per
 local SEQ, HELD, WANTS, URGENCY, MOST, AT, SINCE, TTL, KEEP, INBOX, WATCHED, SUSPECT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-local columns = 15
+local LOADS, PER, columns = 14, 15, 15
 local mine
 local others = {}
 local recovering, remembered, granted = 0, 0, ''
@@ -142,22 +142,34 @@ if most > 0 then
   end
 end
 
--- The permits that were granted within the last `per`, in steps: a step counts until its end has left the window.
-local steps, left = {}, loads
-if loads > 0 then
-  for at, count in string.gmatch(granted, '(%d+):(%d+)') do
-    at, count = tonumber(at), tonumber(count)
-    if at + per > now and at <= now + per then
-      steps[#steps + 1] = {at, count}
-      left = left - count
+-- The smallest number of each `per` that anybody names, and the permits that were granted within the longest of them, in
+-- steps: a step counts until its end has left the window.
+local least, shortest, longest = {}, math.huge, 0
+local function limit(count, within)
+  if count == 0 then return end
+  least[within] = math.min(least[within] or count, count)
+  shortest, longest = math.min(shortest, within), math.max(longest, within)
+end
+limit(loads, per)
+for _, row in ipairs(others) do limit(row[LOADS], row[PER]) end
+local steps = {}
+for at, count in string.gmatch(granted, '(%d+):(%d+)') do
+  at, count = tonumber(at), tonumber(count)
+  if at + longest > now and at <= now + longest then steps[#steps + 1] = {at, count} end
+end
+local wait = 0
+for within, left in pairs(least) do
+  local first
+  for _, step in ipairs(steps) do
+    if step[1] + within > now then
+      first = first or step[1]
+      left = left - step[2]
     end
   end
   room = math.min(room, left)
-  if left < wants and #steps > 0 then
-    local wait = steps[1][1] + per - now + 1
-    if left <= 0 and (again < 0 or wait < again) then again = wait end
-  end
+  if left <= 0 and first then wait = math.max(wait, first + within - now + 1) end
 end
+if wait > 0 and (again < 0 or wait < again) then again = wait end
 
 -- Set aside the permits that more urgent users want, and one for each user that is as urgent, has waited longer and
 -- holds less than its share.
@@ -182,11 +194,12 @@ if wants > 0 and room > before then
   if waiting > 0 then grant = math.max(0, math.min(grant, share - held)) end
 end
 
-if grant > 0 and loads > 0 then
-  local step = math.max(1, math.floor(per / rateSteps))
+if grant > 0 and longest > 0 then
+  local step = math.max(1, math.floor(shortest / rateSteps), math.ceil(longest / mostSteps))
   local at = math.ceil(now / step) * step
   local last = steps[#steps]
-  if last and last[1] == at then last[2] = last[2] + grant else steps[#steps + 1] = {at, grant} end
+  -- A later one is from when only a longer `per` counted.
+  if last and last[1] >= at then last[2] = last[2] + grant else steps[#steps + 1] = {at, grant} end
   local texts = {}
   for _, each in ipairs(steps) do texts[#texts + 1] = string.format('%.0f:%.0f', each[1], each[2]) end
   redis.call('HSET', key, 'rate', table.concat(texts, ' '))
@@ -205,7 +218,7 @@ elseif mine then
   redis.call('HDEL', key, me)
 end
 
-local life = math.max(ttl, keep, per, placeKept)
+local life = math.max(ttl, keep, longest, placeKept)
 for _, row in ipairs(others) do life = math.max(life, row[AT] + math.max(row[TTL], row[KEEP]) - now) end
 redis.call('PEXPIRE', key, math.ceil(life))
 

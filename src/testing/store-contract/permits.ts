@@ -183,6 +183,27 @@ export const permits: readonly ContractTest[] = [
     },
   },
   {
+    title: 'the rates that users name hold for all, each within its own time',
+    async run(scene) {
+      const [one, two, three] = users(scene, { concurrency: null })
+      const long = { loads: 6, per: 600_000 }
+      const less = { loads: 5, per: 600_000 }
+      const short = { loads: 5, per: 1 }
+      await three.report({ rate: short, keep: 60_000 })
+      assert.equal(await one.granted({ wants: 3, rate: long }), 3)
+      assert.equal(await two.granted({ wants: 3, rate: less }), 2)
+      await two.report({ held: 2, rate: less })
+      assert.equal(await one.granted({ held: 3, wants: 1, rate: long }), 0)
+      await two.report({ held: 0, rate: less })
+      await one.report({ held: 3, rate: long })
+      await scene.until('the short time is over', async () => {
+        return (await three.granted({ wants: 4, rate: short })) === 1 || undefined
+      })
+      assert.equal(await one.granted({ held: 3, wants: 1, rate: long }), 0)
+      assert.equal(await two.granted({ wants: 1, rate: null }), 0)
+    },
+  },
+  {
     title: 'a store that has forgotten the users of a source grants each its share at first',
     async run(scene) {
       const [one, two] = users(scene, { concurrency: 4 })
