@@ -281,6 +281,14 @@ export const sourceMutations = [
     tests: ['test/integration/listed-sources.test.ts'],
   },
   {
+    name: 'a load that succeeds hides the refusals of its second',
+    rule: null,
+    file: 'src/core/source/adaptive-limit.ts',
+    from: 'error === undefined || this.#isRefused ||',
+    to: 'error === undefined || now < this.#since + interval ||',
+    tests: unit,
+  },
+  {
     name: 'a process without permits in its store reports without end',
     rule: null,
     file: 'src/core/source/fleet-permits.ts',

@@ -1,6 +1,6 @@
 import type { Clock } from '../time/clock.ts'
 
-/** The least time between two decreases, and between two increases, in milliseconds. */
+/** The least time between two changes of one direction, in milliseconds. */
 const interval = 1_000
 
 /** What a decrease leaves of the limit. */
@@ -21,13 +21,15 @@ export class AdaptiveLimit {
   readonly #plan: AdaptivePlan
   readonly #clock: Clock
   #limit: number
-  #changedAt: number
+  /** When the present interval began, by the clock, and whether a load was refused in it. */
+  #since: number
+  #isRefused = false
 
   constructor(plan: AdaptivePlan, clock: Clock) {
     this.#plan = plan
     this.#clock = clock
     this.#limit = plan.most
-    this.#changedAt = clock.now()
+    this.#since = clock.now()
   }
 
   get now(): number {
@@ -37,10 +39,18 @@ export class AdaptiveLimit {
   /** @param error what the loader threw; absent for a success */
   ended(error?: unknown): void {
     const now = this.#clock.now()
-    if (now < this.#changedAt + interval) return
-    if (error === undefined) this.#limit = Math.min(this.#plan.most, this.#limit + 1)
-    else if (this.#plan.isRefusal(error)) this.#limit = Math.max(this.#plan.least, this.#limit * decrease)
-    else return
-    this.#changedAt = now
+    if (now >= this.#since + interval) {
+      if (!this.#isRefused) this.#limit = Math.min(this.#plan.most, this.#limit + 1)
+      this.#begin(now, false)
+    }
+    if (error === undefined || this.#isRefused || !this.#plan.isRefusal(error)) return
+    // At once, and for the interval from now on: what was begun under the old limit is refused meanwhile.
+    this.#limit = Math.max(this.#plan.least, this.#limit * decrease)
+    this.#begin(now, true)
+  }
+
+  #begin(now: number, isRefused: boolean): void {
+    this.#since = now
+    this.#isRefused = isRefused
   }
 }

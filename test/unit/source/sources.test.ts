@@ -478,7 +478,7 @@ describe('a source that fails', () => {
     }
   })
 
-  test('that refuses has its limit lowered, second by second, and raised again', async () => {
+  test('that refuses some loads has its limit lowered, second by second, and raised again', async () => {
     const { a, b, clock } = limited(
       { concurrency: 10, adaptive: { least: 2 }, throttle: false },
       { failureCooldown: 0 },
@@ -498,6 +498,7 @@ describe('a source that fails', () => {
     expect(await running()).toBe(10)
     for (let second = 0; second < 6; second++) {
       await clock.advance(1_000)
+      await asked(a.getOrLoad(`w${second}`, () => 'v', pg))
       const answer = await asked(
         a.getOrLoad(`x${second}`, () => Promise.reject(Object.assign(new Error('full'), { code: '53300' })), pg),
       )
