@@ -220,8 +220,8 @@ export const sourceMutations = [
     name: 'a rate does not hold without the store',
     rule: null,
     file: 'src/core/source/fleet-permits.ts',
-    from: 'Math.min(room, this.#granted.room(own, this.#about.clock.now()).left)',
-    to: 'room',
+    from: 'Math.min(places, this.#granted.room(own, this.#about.clock.now()).left)',
+    to: 'places',
     tests: unit,
   },
   {
@@ -286,6 +286,14 @@ export const sourceMutations = [
     file: 'src/core/source/adaptive-limit.ts',
     from: 'error === undefined || this.#isRefused ||',
     to: 'error === undefined || now < this.#since + interval ||',
+    tests: unit,
+  },
+  {
+    name: 'a source with a rate alone has no room but in its queue',
+    rule: null,
+    file: 'src/core/source/source.ts',
+    from: 'length >= maxQueued + this.#permits.roomAmong(1)',
+    to: 'length >= maxQueued + Math.max(0, (this.#limit ?? 0) - this.#running.size)',
     tests: unit,
   },
   {

@@ -75,6 +75,15 @@ export class FleetPermits {
     return this.#last?.waiting ?? { users: 0, permits: 0 }
   }
 
+  /** How many loads of this process could begin now as far as it knows, if so many processes shared the limits. */
+  roomAmong(users: number): number {
+    const { concurrency, rate, held } = this.#about.need()
+    const shareOf = (limit: number): number => Math.max(1, Math.floor(limit / users))
+    const places = concurrency === null ? Number.POSITIVE_INFINITY : shareOf(concurrency) - held
+    const own = rate === null ? [] : [{ loads: shareOf(rate.loads), per: rate.per }]
+    return Math.max(0, Math.min(places, this.#granted.room(own, this.#about.clock.now()).left))
+  }
+
   /**
    * What the process holds or wants has changed: that is reported at the end of the tick, or once the report under way
    * is answered. Without the store nobody waits for an answer.
@@ -121,12 +130,7 @@ export class FleetPermits {
   /** Grants its share of the limits: divided by the number of processes that it knew last. */
   #grantAlone(): void {
     if (!this.#isAlone || this.#state === 'closed') return
-    const { concurrency, rate, held, wants } = this.#about.need()
-    const users = this.#last?.users ?? 1
-    const shareOf = (limit: number): number => Math.max(1, Math.floor(limit / users))
-    const room = concurrency === null ? wants : shareOf(concurrency) - held
-    const own = rate === null ? [] : [{ loads: shareOf(rate.loads), per: rate.per }]
-    this.#grant(Math.min(room, this.#granted.room(own, this.#about.clock.now()).left))
+    this.#grant(Math.min(this.#about.need().wants, this.roomAmong(this.#last?.users ?? 1)))
   }
 
   /** Gives so many permits to loads; returns how many none wants any more. */

@@ -129,9 +129,10 @@ export class Source {
       this.#throttle.count(false)
       return this.#refused('failing', key)
     }
+    const { length } = this.#queue
+    const { maxQueued } = this.#plan
     // Some may be granted theirs at once.
-    const room = Math.max(0, (this.#limit ?? 0) - this.#running.size)
-    if (this.#queue.length >= this.#plan.maxQueued + room) {
+    if (length >= maxQueued && length >= maxQueued + this.#permits.roomAmong(1)) {
       const other = this.#queue.lessUrgent(urgency)
       if (other === undefined) return this.#refused('full', key)
       other.end(this.#refused('full', other.key))

@@ -427,6 +427,30 @@ describe('the rate of a source', () => {
   })
 })
 
+describe('a source that lets nobody wait', () => {
+  test.for([
+    { rate: { loads: 3, per: 1_000 } },
+    { concurrency: 3 },
+    { concurrency: 3, rate: { loads: 9, per: 1_000 } },
+    { concurrency: 9, rate: { loads: 3, per: 1_000 } },
+  ])('refuses none that need not, with %j', async (limits) => {
+    const { a, clock } = limited({ ...limits, maxQueued: 0 })
+    const source = new Source()
+    const answers = await allAsked(ask(a, 'k', 4, source))
+    answers.push(await asked(a.getOrLoad('late', source.loader, pg)))
+    expect(source.runs).toHaveLength(3)
+    expect(answers.slice(3)).toEqual([
+      expect.objectContaining({ error: expect.objectContaining({ code: 'OVERLOADED' }) as unknown }),
+      expect.objectContaining({ error: expect.objectContaining({ code: 'OVERLOADED' }) as unknown }),
+    ])
+    await endAll(source, 0)
+    await clock.advance(1_100)
+    void ask(a, 'next', 1, source)
+    await settled()
+    expect(source.runs).toHaveLength(4)
+  })
+})
+
 describe('a source that fails', () => {
   test('sees a falling part of the loads, and all of them again once it has healed', async () => {
     const { a, clock } = limited({ concurrency: 100 }, { failureCooldown: 0 })
