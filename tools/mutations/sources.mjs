@@ -297,6 +297,14 @@ export const sourceMutations = [
     tests: unit,
   },
   {
+    name: 'a missing key waits as long as the refresh with which it shares a permit',
+    rule: null,
+    file: 'src/core/source/source.ts',
+    from: 'if (urgency === 0) shared.joined(wanted.until)',
+    to: '',
+    tests: unit,
+  },
+  {
     name: 'a process without permits in its store reports without end',
     rule: null,
     file: 'src/core/source/fleet-permits.ts',

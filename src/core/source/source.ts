@@ -123,6 +123,7 @@ export class Source {
     const shared = batch === null ? undefined : this.#batches.get(batch)
     if (shared !== undefined && !shared.isOver && shared.loads < this.#plan.maxBatch) {
       shared.loads++
+      if (urgency === 0) shared.joined(wanted.until)
       return shared
     }
     if (this.#plan.throttle && drawRandom(this.#clock) < this.#throttle.share) {

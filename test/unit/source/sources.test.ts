@@ -563,6 +563,26 @@ describe('many keys of one call', () => {
     expect([first, second]).toEqual([valued(['v a', 'v b']), valued(['v c', 'v d', 'v e', 'v f'])])
   })
 
+  test('wait as callers do if one of them is missing, though another is refreshed behind its stale value', async () => {
+    const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
+    const source = new Source()
+    await a.set('stale', 'old')
+    await clock.advance(2_000)
+    void ask(a, 'busy', 1, source)
+    await settled()
+    const loaded: (readonly string[])[] = []
+    const loadMany = (keys: readonly string[]): readonly string[] => {
+      loaded.push(keys)
+      return keys
+    }
+    const answer = await asked(a.getOrLoadMany(['stale', 'missing'], loadMany, pg))
+    void ask(a, 'later', 1, source)
+    await settled()
+    await source.resolve(0, 'v')
+    expect([loaded, answer]).toEqual([[['stale', 'missing']], valued(['old', 'missing'])])
+    expect(source.runs.map(({ context }) => context.key)).toEqual(['busy0', 'later0'])
+  })
+
   test('leave their permit to each other when one of them needs it no more', async () => {
     const { a } = limited({ concurrency: 1 })
     const other = new Source()
