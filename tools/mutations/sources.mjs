@@ -305,6 +305,14 @@ export const sourceMutations = [
     tests: unit,
   },
   {
+    name: 'a source has the limits of the cache that named it first',
+    rule: null,
+    file: 'src/core/source/sources.ts',
+    from: 'other === undefined ? plan : bothPlans(name, other, plan)',
+    to: 'other ?? plan',
+    tests: unit,
+  },
+  {
     name: 'a process without permits in its store reports without end',
     rule: null,
     file: 'src/core/source/fleet-permits.ts',

@@ -74,6 +74,38 @@ export function checkKnownSource(source: string | null | undefined, sources: Rea
   throw new TypeError(`Expected \`source\` to be one of ${known}, got ${formatValue(source)}`)
 }
 
+/**
+ * The limits of a source that two caches of a process name: both hold.
+ * @throws TypeError if their rates are of two times, which one rate cannot say
+ */
+export function bothPlans(source: string, one: SourcePlan, other: SourcePlan): SourcePlan {
+  const concurrency = Math.min(one.concurrency ?? most + 1, other.concurrency ?? most + 1)
+  return {
+    concurrency: concurrency > most ? null : concurrency,
+    rate: bothRates(source, one.rate, other.rate),
+    maxQueued: Math.min(one.maxQueued, other.maxQueued),
+    maxBatch: Math.min(one.maxBatch, other.maxBatch),
+    throttle: one.throttle && other.throttle,
+    adaptive: bothAdaptive(one.adaptive, other.adaptive),
+  }
+}
+
+function bothRates(source: string, one: SourcePlan['rate'], other: SourcePlan['rate']): SourcePlan['rate'] {
+  if (one === null || other === null) return one ?? other
+  if (one.per === other.per) return one.loads < other.loads ? one : other
+  throw new TypeError(
+    `Expected the \`rate\` of the source ${formatValue(source)} to have the \`per\` of the other caches on its store, ${one.per}, got ${other.per}`,
+  )
+}
+
+function bothAdaptive(one: SourcePlan['adaptive'], other: SourcePlan['adaptive']): SourcePlan['adaptive'] {
+  if (one === null || other === null) return one ?? other
+  return {
+    least: Math.min(one.least, other.least),
+    isRefusal: (error) => one.isRefusal(error) || other.isRefusal(error),
+  }
+}
+
 function planOf(source: string, limits: unknown): SourcePlan {
   const given: Partial<SourcePlan> = checkOptions(`sources.${source}`, limits as object, checks)
   const { concurrency = null, rate = null, adaptive = null } = given

@@ -32,11 +32,12 @@ export interface SourceUse {
 /** A source, and the permits of this process to load from it. */
 export class Source {
   readonly name: string
-  #plan: SourcePlan
+  /** The limits of all caches that use it. */
+  plan: SourcePlan
   readonly #clock: Clock
   readonly #queue = new LoadQueue()
   readonly #throttle: Throttle
-  readonly #adaptive: AdaptiveLimit | null
+  readonly #adaptive: AdaptiveLimit
   readonly #running = new Set<Permit>()
   /** The loads that may not wait, and for how many of them the report under way asks. */
   readonly #hasty: QueuedLoad[] = []
@@ -63,13 +64,11 @@ export class Source {
     options: { permits: Permits | null; clock: Clock; timeout: number; who: string },
   ) {
     const { clock } = options
-    const { adaptive, concurrency } = plan
     this.name = name
-    this.#plan = plan
+    this.plan = plan
     this.#clock = clock
     this.#throttle = new Throttle(clock)
-    this.#adaptive =
-      adaptive === null || concurrency === null ? null : new AdaptiveLimit({ ...adaptive, most: concurrency }, clock)
+    this.#adaptive = new AdaptiveLimit(clock)
     this.#permits = new FleetPermits({
       ...options,
       source: name,
@@ -86,14 +85,6 @@ export class Source {
         for (const listener of this.#listeners) listener(use)
       },
     })
-  }
-
-  /** Another cache of this process names other limits: the smaller ones count. */
-  narrow({ concurrency, rate }: SourcePlan): void {
-    const plan = this.#plan
-    const least = Math.min(plan.concurrency ?? Infinity, concurrency ?? Infinity)
-    const isSlower = rate !== null && (plan.rate === null || rate.loads / rate.per < plan.rate.loads / plan.rate.per)
-    this.#plan = { ...plan, concurrency: least < Infinity ? least : null, rate: isSlower ? rate : plan.rate }
   }
 
   /** How many loads of this process wait for a permit. */
@@ -121,17 +112,17 @@ export class Source {
   enter(wanted: Wanted, batch: object | null): QueuedLoad | CacheError {
     const { urgency, key } = wanted
     const shared = batch === null ? undefined : this.#batches.get(batch)
-    if (shared !== undefined && !shared.isOver && shared.loads < this.#plan.maxBatch) {
+    if (shared !== undefined && !shared.isOver && shared.loads < this.plan.maxBatch) {
       shared.loads++
       if (urgency === 0) shared.joined(wanted.until)
       return shared
     }
-    if (this.#plan.throttle && drawRandom(this.#clock) < this.#throttle.share) {
+    if (this.plan.throttle && drawRandom(this.#clock) < this.#throttle.share) {
       this.#throttle.count(false)
       return this.#refused('failing', key)
     }
     const { length } = this.#queue
-    const { maxQueued } = this.#plan
+    const { maxQueued } = this.plan
     // Some may be granted theirs at once.
     if (length >= maxQueued && length >= maxQueued + this.#permits.roomAmong(1)) {
       const other = this.#queue.lessUrgent(urgency)
@@ -156,7 +147,8 @@ export class Source {
    */
   ended(took: number, error?: unknown): void {
     this.#pace.ended(took)
-    this.#adaptive?.ended(error)
+    const { adaptive, concurrency } = this.plan
+    if (adaptive !== null && concurrency !== null) this.#adaptive.ended(adaptive, concurrency, error)
     this.#throttle.count(error === undefined)
     if (error !== undefined) this.#lastError = error
   }
@@ -174,8 +166,8 @@ export class Source {
   }
 
   get #limit(): number | null {
-    const { concurrency } = this.#plan
-    return concurrency === null ? null : Math.min(concurrency, this.#adaptive?.now ?? concurrency)
+    const { adaptive, concurrency } = this.plan
+    return adaptive === null || concurrency === null ? concurrency : this.#adaptive.under(concurrency)
   }
 
   /** How long the oldest of its loads has been running at least, in milliseconds, while others waited. */
@@ -189,7 +181,7 @@ export class Source {
     const { urgency, length: wants } = this.#queue.front
     const [first] = this.#running
     const oldest = first === undefined ? 0 : this.#clock.now() - first.at
-    return { concurrency: this.#limit, rate: this.#plan.rate, held: this.#running.size, oldest, wants, urgency }
+    return { concurrency: this.#limit, rate: this.plan.rate, held: this.#running.size, oldest, wants, urgency }
   }
 
   /** How long a load would wait for its permit, in milliseconds; 0 if that is not known. */
@@ -199,7 +191,7 @@ export class Source {
     const ahead = before + Math.min(permits, (before + 1) * users)
     // A refresh may wait for as long as it takes.
     const oldest = urgency === 0 ? this.#oldest : 0
-    return this.#pace.waitOf(ahead, { running: this.#running.size, oldest }, this.#plan)
+    return this.#pace.waitOf(ahead, { running: this.#running.size, oldest }, this.plan)
   }
 
   /** Ends the waits that cannot end in time. */

@@ -1,6 +1,6 @@
 import type { Permits } from '../contract/permits.ts'
 import { TokenSource } from '../lease/token.ts'
-import type { SourcePlan } from '../options/source-plan.ts'
+import { bothPlans, type SourcePlan } from '../options/source-plan.ts'
 import type { Clock } from '../time/clock.ts'
 import { Source, type SourceUse } from './source.ts'
 
@@ -31,14 +31,18 @@ export class Sources {
   ) {
     this.#ofStore = shared.get(store) ?? new Map()
     shared.set(store, this.#ofStore)
-    for (const [name, plan] of plans) {
-      const known = this.#ofStore.get(name)
-      const permits = store.permits ?? null
-      const { source, caches } = known ?? {
+    // Before any of them is used: it throws if another cache contradicts.
+    const all = [...plans].map(([name, plan]) => {
+      const other = this.#ofStore.get(name)?.source.plan
+      return [name, other === undefined ? plan : bothPlans(name, other, plan)] as const
+    })
+    const permits = store.permits ?? null
+    for (const [name, plan] of all) {
+      const { source, caches } = this.#ofStore.get(name) ?? {
         source: new Source(name, plan, { permits, who: new TokenSource().next(), ...options }),
         caches: 0,
       }
-      if (known !== undefined) source.narrow(plan)
+      source.plan = plan
       this.#ofStore.set(name, { source, caches: caches + 1 })
       this.#byName.set(name, source)
       this.#offs.push(source.onReport(reported))

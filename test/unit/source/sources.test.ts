@@ -16,7 +16,9 @@ import { Source } from '../support/source.ts'
 
 const pg: CallOptions = { source: 'pg' }
 
-function limited(limits: NonNullable<CacheOptions['sources']>[string], options: CacheOptions = {}): Fleet {
+type Limits = NonNullable<CacheOptions['sources']>[string]
+
+function limited(limits: Limits, options: CacheOptions = {}): Fleet {
   return fleet({ sources: { pg: limits }, warnings: false, ...options })
 }
 
@@ -695,6 +697,70 @@ describe('on a store without permits', () => {
       expect(held.at(-1)).toBe(0)
     },
   )
+})
+
+describe('two caches of a process that name one source', () => {
+  function both(one: Limits, other: Limits): readonly [Cache, Cache] {
+    const clock = new FakeClock()
+    const store = memoryStore({ clock })
+    const options = { store, clock, warnings: false, failureCooldown: 0 }
+    return [createCache({ ...options, sources: { pg: one } }), createCache({ ...options, sources: { pg: other } })]
+  }
+
+  test.for([
+    ['maxQueued', { concurrency: 1 }, { concurrency: 1, maxQueued: 1 }, 2],
+    ['rate', { rate: { loads: 9, per: '1m' }, maxQueued: 0 }, { rate: { loads: 3, per: '1m' } }, 3],
+  ] as const)('have the smaller `%s`', async ([, one, other, begun]) => {
+    for (const [cache] of [both(one, other), both(other, one)]) {
+      const answers = await allAsked(ask(cache, 'k', begun + 1, new Source()))
+      expect(answers.map(({ state }) => state)).toEqual([...answers.slice(1).map(() => 'pending'), 'error'])
+    }
+  })
+
+  test('have the smaller `maxBatch`', async () => {
+    const [cache] = both({ concurrency: 1 }, { concurrency: 1, maxBatch: 2 })
+    const source = new Source()
+    void ask(cache, 'busy', 1, source)
+    await settled()
+    const sizes: number[] = []
+    const answer = answerOf(cache.getOrLoadMany(['a', 'b', 'c'], (keys) => (sizes.push(keys.length), keys), pg))
+    await settled()
+    await source.resolve(0, 'v')
+    expect([answer, sizes]).toEqual([valued(['a', 'b', 'c']), [2, 1]])
+  })
+
+  test('have no throttle if one switches it off', async () => {
+    const [cache] = both({ concurrency: 100 }, { concurrency: 100, throttle: false })
+    let runs = 0
+    const fails = (): never => {
+      runs++
+      throw new Error('down')
+    }
+    for (let key = 0; key < 60; key++) await asked(cache.getOrLoad(`k${key}`, fails, pg))
+    expect(runs).toBe(60)
+  })
+
+  const isRefusal = (error: unknown): boolean => error === 'full'
+  test.for([
+    [{}, { adaptive: { isRefusal } }, 'full'],
+    [{ adaptive: true }, { adaptive: { isRefusal } }, 'full'],
+    [{ adaptive: true }, { adaptive: { isRefusal } }, Object.assign(new Error('busy'), { status: 429 })],
+  ] as const)('have a limit that adapts to what either takes for a refusal', async ([one, other, refusal]) => {
+    const [cache] = both({ concurrency: 10, ...one }, { concurrency: 10, ...other })
+    await asked(cache.getOrLoad('refused', () => Promise.reject(refusal), pg))
+    const source = new Source()
+    void answersOf(ask(cache, 'k', 11, source))
+    await settled()
+    expect(source.runs).toHaveLength(7)
+  })
+
+  test('must not name rates of two times, of which neither says what the other does', () => {
+    const rates = (): unknown => both({ rate: { loads: 9, per: '1m' } }, { rate: { loads: 1, per: '1s' } })
+    expect(rates).toThrow(TypeError)
+    expect(rates).toThrow(
+      'Expected the `rate` of the source "pg" (string) to have the `per` of the other caches on its store, 60000, got 1000',
+    )
+  })
 })
 
 describe('the option `sources`', () => {
