@@ -21,6 +21,14 @@ export const nearMutations = [
     tests: ['test/unit/near/hardened.test.ts'],
   },
   {
+    name: 'a near copy of an array has its items alone',
+    rule: null,
+    file: 'src/core/near/plain-data.ts',
+    from: "return !Array.isArray(object) || (Object.keys(object).at(-1) ?? '-1') === String(object.length - 1)",
+    to: 'return true',
+    tests: ['test/unit/near/plain-data.test.ts'],
+  },
+  {
     name: 'a value that cannot be frozen ends a load without an answer',
     rule: 4,
     file: 'src/core/near/plain-data.ts',

@@ -64,7 +64,9 @@ function objectsOf(value: unknown): { objects: Set<object>; isTree: boolean } | 
 }
 
 function isCopyable(object: object): boolean {
-  return Object.getPrototypeOf(object) !== null && Object.getOwnPropertySymbols(object).length === 0
+  if (Object.getPrototypeOf(object) === null || Object.getOwnPropertySymbols(object).length > 0) return false
+  // An array may have names as well, behind its indices.
+  return !Array.isArray(object) || (Object.keys(object).at(-1) ?? '-1') === String(object.length - 1)
 }
 
 function isPlain(object: object): boolean {

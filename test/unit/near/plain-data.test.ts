@@ -21,11 +21,13 @@ describe('a copy of plain data', () => {
     expect(JSON.stringify(copy)).toBe(JSON.stringify(value))
     expect(Object.getPrototypeOf(copy)).toBe(Object.prototype)
     expect(copyPlain({ a: undefined })).toStrictEqual({ a: undefined })
+    // oxlint-disable-next-line no-sparse-arrays
+    expect([[, 1], []].every(isPlainData)).toBe(true)
   })
 })
 
-test('objects without a prototype, and with symbols as keys, are frozen but not copied', () => {
-  for (const value of [Object.create(null) as object, { [Symbol('key')]: {} }]) {
+test('objects without a prototype, with symbols as keys, and arrays with names are frozen but not copied', () => {
+  for (const value of [Object.create(null) as object, { [Symbol('key')]: {} }, 'abc'.match(/b/u), named([])]) {
     expect(isPlainData(value)).toBe(false)
     expect(deepFreeze(value)).toBe(true)
   }
@@ -48,6 +50,10 @@ test('dates, maps, buffers and instances are no plain data', () => {
     expect(deepFreeze({ a: [value] })).toBe(false)
   }
 })
+
+function named(items: unknown[]): object {
+  return Object.assign(items, { name: 'v' })
+}
 
 function objectsOf(value: unknown, found = new Set<object>()): Set<object> {
   if (typeof value !== 'object' || value === null) return found
