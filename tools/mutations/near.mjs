@@ -29,6 +29,14 @@ export const nearMutations = [
     tests: ['test/unit/near/plain-data.test.ts'],
   },
   {
+    name: 'a near copy is served for its ttl from when its answer came',
+    rule: null,
+    file: 'src/core/near/near.ts',
+    from: 'const until = at + Math.min(ttl, freshFor)',
+    to: 'const until = this.#clock.now() + Math.min(ttl, freshFor)',
+    tests: ['test/unit/near/near.test.ts'],
+  },
+  {
     name: 'a value that cannot be frozen ends a load without an answer',
     rule: 4,
     file: 'src/core/near/plain-data.ts',

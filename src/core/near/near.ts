@@ -22,7 +22,7 @@ import { copyPlain, deepFreeze, isPlainData } from './plain-data.ts'
 export interface Copy {
   readonly value: unknown
   readonly seen: EntryFacts
-  /** When the metadata was read, by the clock. */
+  /** As of when the metadata is, by the clock. */
   readonly at: number
   readonly tags: readonly string[]
 }
@@ -180,12 +180,12 @@ export class Near implements TrackedCopies {
 
   /**
    * Keeps the value that was read, if it is fresh and its mark is still there; drops an older copy in any case.
-   * @param found `null` if there is no value
+   * @param found `null` if there is no value; `at` is when the read was sent, by the clock: its answer may have come late
    */
   found(
     key: string,
     expected: Expected | null,
-    found: { readonly entry: Entry; readonly value: unknown; readonly kind: Kind } | null,
+    found: { readonly entry: Entry; readonly value: unknown; readonly kind: Kind; readonly at: number } | null,
   ): void {
     const wanted = this.forgo(key, expected)
     // A load that began without the store before this answer must not take its place.
@@ -200,8 +200,9 @@ export class Near implements TrackedCopies {
     const { payload, ttl: freshFor, loadTime, validators, tags, kind } = loaded
     const found = this.#decoded(key, { payload, age: 0 })
     // The empty token matches no value in the store.
-    if (found !== null)
-      this.#keep(key, { token: '', age: 0, freshFor, loadTime, validators, tags, payload }, { ...found, kind })
+    if (found === null) return
+    const entry = { token: '', age: 0, freshFor, loadTime, validators, tags, payload }
+    this.#keep(key, entry, { ...found, kind, at: this.#clock.now() })
   }
 
   /** Withdraws a mark. Returns whether it was still there. */
@@ -257,11 +258,10 @@ export class Near implements TrackedCopies {
   #keep(
     key: string,
     entry: EntryFacts & Pick<Entry, 'tags' | 'payload'>,
-    { value, kind }: { readonly value: unknown; readonly kind: Kind },
+    { value, kind, at }: { readonly value: unknown; readonly kind: Kind; readonly at: number },
   ): void {
     const { token, age, freshFor, loadTime, validators, tags, payload } = entry
     const { ttl, values } = this.#plan
-    const at = this.#clock.now()
     // An error that is an answer is thrown: no caller may be given the object that stands for it.
     const isShared = !ErrorAnswer.is(value) && (values === 'shared' || (values === 'frozen' && deepFreeze(value)))
     const given = isShared ? 'shared' : isPlainData(value) ? 'copied' : 'decoded'

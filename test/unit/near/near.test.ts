@@ -4,7 +4,7 @@ import { createCache, type Cache, type CacheOptions } from '../../../src/index.t
 import type { Copies, TrackedCopies, Watch } from '../../../src/store/index.ts'
 import { MemoryStore } from '../../../src/memory/store.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answerOf } from '../support/answer.ts'
+import { answerOf, valued } from '../support/answer.ts'
 
 /** A store that tells what goes, until it ceases to; its reads can be held up on their way back, and it can fall silent. */
 class WatchedStore extends MemoryStore {
@@ -102,6 +102,21 @@ describe('the near tier', () => {
     expect(await near.getOrLoad('k', never)).toEqual({ n: 1 })
     expect(store.reads).toBe(1)
     expect(store.keptFor, 'it says for how long it keeps them').toContain(5_000)
+  })
+
+  test('counts the ttl of a value from when it was read, however late the answer comes', async () => {
+    const { clock, store, near, far } = opened()
+    await far.set('k', 'old', { ttl: 100 })
+    const answer = store.hold()
+    const read = answerOf(near.getOrLoad('k', never))
+    await clock.advance(80)
+    answer()
+    await settled()
+    await clock.advance(19)
+    expect([read, store.reads, await near.getOrLoad('k', never)]).toEqual([valued('old'), 1, 'old'])
+    expect(store.reads).toBe(1)
+    await clock.advance(1)
+    expect(await near.getOrLoad('k', () => 'new')).toBe('new')
   })
 
   test('serves nothing beyond its ttl, and no stale value', async () => {
