@@ -573,6 +573,14 @@ export const mutations = [
     tests: ['test/unit/guard/pending-invalidations.test.ts'],
   },
   {
+    name: 'an invalidation that is kept waits for those of another server',
+    rule: null,
+    file: 'src/core/guard/pending-invalidations.ts',
+    from: 'independent: options.sharded',
+    to: 'independent: false',
+    tests: ['test/unit/guard/pending-invalidations.test.ts'],
+  },
+  {
     name: 'callers that wait for a load without the store load one after the other',
     rule: 12,
     file: 'src/core/flight/unleased-loads.ts',

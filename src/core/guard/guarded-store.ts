@@ -68,7 +68,7 @@ export class GuardedStore {
     this.#commands = new StoreCommands(store, { timeout, clock, events, onRecovery: () => this.#catchUp() })
     const invalidate = ({ of, name }: InvalidationTarget, how: Invalidation): Promise<void> =>
       this.#commands.call(() => (of === 'key' ? store.invalidate(name, how) : store.invalidateTags([name], how)))
-    this.#pending = new PendingInvalidations({ invalidate, clock, events })
+    this.#pending = new PendingInvalidations({ invalidate, sharded: store.sharded, clock, events })
     const release = (lease: LeaseName): Promise<boolean> => this.#sendRelease(lease)
     this.#leases = new OwnLeases({ release, sharded: store.sharded, clock })
   }

@@ -37,8 +37,10 @@ export class PendingInvalidations {
   #received = 0
   #carriedOut = 0
 
+  /** @param options.sharded whether the silence of one server says nothing about the others */
   constructor(options: {
     invalidate: (target: InvalidationTarget, how: Invalidation) => Promise<void>
+    sharded: boolean
     clock: Clock
     events: Events
   }) {
@@ -48,6 +50,7 @@ export class PendingInvalidations {
     this.#backlog = new Backlog({
       most: mostKept,
       send: (id, kept) => this.#carryOut(id, kept),
+      independent: options.sharded,
       onSuccess: () => this.#sayReplayed(),
       clock: options.clock,
     })
@@ -119,7 +122,7 @@ export class PendingInvalidations {
     if (before !== undefined) this.#backlog.delete(idOf(before), before)
   }
 
-  /** Repeats all of them, in order, until one fails; resolves when the round is over. */
+  /** Repeats all of them, in order, on one server until one fails; resolves when the round is over. */
   replay(): Promise<void> {
     return this.#backlog.retry()
   }

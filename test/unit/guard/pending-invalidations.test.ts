@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { Cache, CacheEvents } from '../../../src/index.ts'
-import { settled } from '../../support/fake-clock.ts'
+import { createCache, memoryStore, type Cache, type CacheEvents } from '../../../src/index.ts'
+import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { answerOf, asked, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
 import { loading } from '../support/source.ts'
+import { UnreliableStore } from '../support/unreliable-store.ts'
 
 const done = valued(undefined)
 
@@ -96,6 +97,23 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
     await clock.advance(0)
     expect(sent).toEqual(['herdless:two', 'herdless:one', 'herdless:three'])
     expect(heard.at(-1)).toEqual(['replayed', { invalidations: 3, after: 0 }])
+  })
+
+  test('of a key on a server that answers does not wait for those of a server that does not', async () => {
+    const clock = new FakeClock()
+    const way = new UnreliableStore(memoryStore({ clock }))
+    way.sharded = true
+    const cache = createCache({ store: way, clock, onInvalidateFailure: 'replay', warnings: false })
+    await cache.set('alive', 'old')
+    let isAlive = false
+    const invalidate = way.invalidate.bind(way)
+    way.invalidate = (name) =>
+      isAlive && name === 'herdless:alive' ? invalidate(name) : Promise.reject(new Error('ECONNREFUSED'))
+    for (let key = 0; key < 150; key++) await cache.invalidate(`dead ${key}`)
+    await cache.invalidate('alive')
+    isAlive = true
+    await clock.advance(250)
+    expect((await cache.peek('alive')).state).toBe('missing')
   })
 
   test('that is soft is carried out as such, unless a hard one of its key is kept, which wins', async () => {
