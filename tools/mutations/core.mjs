@@ -693,6 +693,14 @@ export const mutations = [
     tests: ['test/integration/cluster-holder.test.ts'],
   },
   {
+    name: 'a node that can have no subscription is a new one each second',
+    rule: null,
+    file: 'src/redis/push/each-node.ts',
+    from: 'if (added.includes(true)) this.#changed()',
+    to: 'if (added.length > 0) this.#changed()',
+    tests: ['test/unit/redis/each-node.test.ts'],
+  },
+  {
     name: 'in a cluster, a holder that is seen no more keeps its name on its leases',
     rule: 10,
     file: 'src/redis/push/each-node.ts',

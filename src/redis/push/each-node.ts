@@ -66,17 +66,17 @@ export class EachNode {
     // Until then a cluster client knows only the nodes that it was given, under names of their own.
     if (this.#client.connected !== undefined) return
     const nodes = this.#client.nodes()
-    const added = nodes.filter(({ name }) => !this.#subscribed.has(name))
-    for (const node of added) this.#subscribe(node)
+    const added = nodes.filter(({ name }) => !this.#subscribed.has(name)).map((node) => this.#subscribe(node))
     const names = new Set(nodes.map(({ name }) => name))
     for (const [name, subscribed] of this.#subscribed) {
       subscribed.unknown = names.has(name) ? 0 : subscribed.unknown + 1
       if (subscribed.unknown > (subscribed.isUp ? givenUpAfter : 0)) this.#leave(name)
     }
-    if (added.length > 0) this.#changed()
+    if (added.includes(true)) this.#changed()
   }
 
-  #subscribe(node: RedisNode): void {
+  /** Returns whether there is a subscription at a node from now on, perhaps lost. */
+  #subscribe(node: RedisNode): boolean {
     const its: { subscribed?: Subscribed } = {}
     const change = (isUp: boolean): void => {
       const { subscribed } = its
@@ -96,9 +96,10 @@ export class EachNode {
     }
     // The client itself reports that it cannot reach a node.
     const subscriber = this.#subscribing(node, { opened: () => void subscribe(), lost, failed: () => undefined })
-    if (subscriber === undefined) return
+    if (subscriber === undefined) return false
     its.subscribed = { subscriber, stop: keepSubscribed(subscriber, subscribe, lost), isUp: false, unknown: 0 }
     this.#subscribed.set(node.name, its.subscribed)
+    return true
   }
 
   #leave(name: string): void {
