@@ -193,14 +193,6 @@ export const sourceMutations = [
     tests: unit,
   },
   {
-    name: 'a key that needs the permit of its call no more gives it back for the others',
-    rule: null,
-    file: 'src/core/flight/queueing.ts',
-    from: 'if (isGranted) void this.#giveBackUntaken(end)',
-    to: 'void this.#giveBackUntaken(end)',
-    tests: unit,
-  },
-  {
     name: 'a load in the queue is too late when a caller that joined it is served its stale value',
     rule: null,
     file: 'src/core/flight/queueing.ts',

@@ -1,6 +1,6 @@
 import { CacheError } from '../errors.ts'
 import type { QueuedLoad } from '../source/load-queue.ts'
-import { Permit } from '../source/permit.ts'
+import type { Permit } from '../source/permit.ts'
 import type { Source } from '../source/source.ts'
 import type { Caller } from './caller.ts'
 import type { LoadNode } from './circular-load.ts'
@@ -42,17 +42,9 @@ export class Queueing {
     // Two loaders may bring their permits in one tick.
     if (this.#isStopped) return
     this.#isStopped = true
-    const isGranted = this.#load.isOver
     this.#load.leave()
+    // In vain if the permit has come before, in the same moment: that is the end.
     this.#stop(end)
-    // The permit has come in the same moment, and nobody takes it.
-    if (isGranted) void this.#giveBackUntaken(end)
-  }
-
-  async #giveBackUntaken(end: CacheError | null): Promise<void> {
-    if ((await this.ended) !== end) return
-    const late = await this.#load.ended
-    if (late instanceof Permit) late.giveBack()
   }
 }
 
