@@ -191,7 +191,8 @@ export class Source {
     const ahead = before + Math.min(permits, (before + 1) * users)
     // A refresh may wait for as long as it takes.
     const oldest = urgency === 0 ? this.#oldest : 0
-    return this.#pace.waitOf(ahead, { running: this.#running.size, oldest }, this.plan)
+    const limits = { concurrency: this.#limit, rate: this.plan.rate }
+    return this.#pace.waitOf(ahead, { running: this.#running.size, oldest }, limits)
   }
 
   /** Ends the waits that cannot end in time. */

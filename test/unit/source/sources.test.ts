@@ -349,6 +349,20 @@ describe('a load that cannot begin in time', () => {
     expect(stale).toEqual(valued('old'))
   })
 
+  test('is refused by the limit that its source has set', async () => {
+    const { a, clock } = limited({ concurrency: 2, adaptive: true }, { waitTimeout: 1_000, failureCooldown: 0 })
+    const source = new Source()
+    void ask(a, 'first', 1, source)
+    await settled()
+    await clock.advance(600)
+    await source.resolve(0, 'v')
+    const refusal = Object.assign(new Error('full'), { code: '53300' })
+    await asked(a.getOrLoad('full', () => Promise.reject(refusal), pg))
+    const answers = await allAsked(ask(a, 'k', 3, source))
+    expect(source.runs).toHaveLength(2)
+    expect(answers.slice(1)).toEqual([pending, expect.objectContaining({ state: 'error' })])
+  })
+
   test('is not refused because the caller that began to wait for another process has no time left', async () => {
     const { a, b, clock, ways } = limited({ concurrency: 1 }, { leaseTtl: 2_000 })
     const [held, source] = [new Source(), new Source()]
