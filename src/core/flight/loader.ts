@@ -278,7 +278,8 @@ class LoaderRun implements Due {
   readonly #threw = (thrown: unknown): void => {
     const took = this.#took()
     const result = resultOfError(thrown, this.#load, this.#context.said, took)
-    this.#told(took, result.state === 'failed' ? thrown : undefined)
+    // A loader may throw undefined.
+    this.#told(took, result.state === 'failed' ? (thrown ?? result.error) : undefined)
     this.#end(result)
   }
 

@@ -518,6 +518,17 @@ describe('a source that fails', () => {
     }
   })
 
+  test('is seen to fail by loaders that throw undefined', async () => {
+    const { a } = limited({ concurrency: 100 }, { failureCooldown: 0 })
+    let runs = 0
+    const fails = (): Promise<never> => {
+      runs++
+      return Promise.reject(undefined)
+    }
+    for (let key = 0; key < 60; key++) await asked(a.getOrLoad(`k${key}`, fails, pg))
+    expect(runs).toBeLessThan(60)
+  })
+
   test('that refuses some loads has its limit lowered, second by second, and raised again', async () => {
     const { a, b, clock } = limited(
       { concurrency: 10, adaptive: { least: 2 }, throttle: false },
