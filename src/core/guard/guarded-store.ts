@@ -158,7 +158,12 @@ export class GuardedStore {
 
   renew(leases: readonly Lease[]): Promise<Renewed>[] {
     if (this.unavailable) return leases.map(() => this.#commands.call(() => Promise.resolve<Renewed>(false)))
-    return this.#store.renew(leases).map((answer) => this.#commands.call(() => answer))
+    try {
+      return this.#store.renew(leases).map((answer) => this.#commands.call(() => answer))
+    } catch (error) {
+      // A user's store may throw where it should reject.
+      return leases.map(() => this.#commands.call(() => Promise.reject<Renewed>(error)))
+    }
   }
 
   async set(key: string, token: string, value: NewValue): Promise<void> {

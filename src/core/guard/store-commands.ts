@@ -45,7 +45,7 @@ export class StoreCommands {
     this.#clock = clock
     this.#events = events
     this.#inFlight = new InFlightCommands(timeout, clock, (...late) => this.#expire(...late))
-    this.#breaker = new CircuitBreaker({ ping: () => store.ping(), onClose, clock, events })
+    this.#breaker = new CircuitBreaker({ ping: () => attempt(() => store.ping()), onClose, clock, events })
   }
 
   /** The error that opened the breaker; `null` while it is closed. */

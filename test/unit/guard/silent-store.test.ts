@@ -309,3 +309,33 @@ describe('a cache that is closed', () => {
     expect(ways.a.sent).toHaveLength(length)
   })
 })
+
+describe('a store that throws where it should reject', () => {
+  const thrown = (): never => {
+    throw new Error('no connection')
+  }
+
+  test('is away for as long as its ping throws', async () => {
+    const { ways, clock, heard } = await silent()
+    const ping = ways.a.ping.bind(ways.a)
+    ways.a.ping = thrown
+    await clock.advance(1_000)
+    expect(heard).toEqual([degraded])
+    ways.a.ping = ping
+    ways.a.thaw()
+    await clock.advance(500)
+    expect(heard).toHaveLength(2)
+  })
+
+  test('has not renewed a lease, and is asked again', async () => {
+    const { a, ways, clock } = scene()
+    const { source, answer } = await loading(a, { leaseTtl: 3_000 })
+    const renew = ways.a.renew.bind(ways.a)
+    ways.a.renew = thrown
+    await clock.advance(1_000)
+    ways.a.renew = renew
+    await clock.advance(5_000)
+    await source.resolve(0, 'v')
+    expect([answer, source.runs.length]).toEqual([valued('v'), 1])
+  })
+})
