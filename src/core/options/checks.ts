@@ -12,8 +12,13 @@ export type Check = (name: string, value: unknown) => unknown
  * @throws TypeError unless they are an object
  */
 export function checkObject<T extends object>(who: string, options: T): T {
-  if (options !== null && typeof options === 'object') return options
+  if (options !== null && typeof options === 'object' && !isCollection(options)) return options
   throw new TypeError(`Expected the options of ${who} to be an object, got ${formatValue(options)}`)
+}
+
+/** Whether it is an array, a Map or a Set: an empty one, and any Map, would pass for options of which none is given. */
+export function isCollection(value: object): boolean {
+  return Array.isArray(value) || types.isMap(value) || types.isSet(value)
 }
 
 /**

@@ -1,6 +1,6 @@
 import { isError, warnOfThrown } from '../errors.ts'
 import { formatValue, type Duration } from '../time/duration.ts'
-import { aFunction, boolean, checkOptions, integer, timeout } from './checks.ts'
+import { aFunction, boolean, checkOptions, integer, isCollection, timeout } from './checks.ts'
 
 /** The limits of a source: what loads of it may do together, in the whole fleet. */
 export interface SourceOptions {
@@ -59,7 +59,7 @@ export function checkedSource(name: string, value: unknown): string {
 
 /** The sources of a cache, by name. */
 export function checkedSources(name: string, value: unknown): ReadonlyMap<string, SourcePlan> {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+  if (value === null || typeof value !== 'object' || isCollection(value)) {
     throw new TypeError(
       `Expected \`${name}\` to be an object with the limits of each source, got ${formatValue(value)}`,
     )
@@ -117,6 +117,11 @@ function planOf(source: string, limits: unknown): SourcePlan {
   if (adaptive !== null && concurrency === null) {
     throw new TypeError(
       `Expected \`concurrency\` beside \`adaptive\`, as the most, got none for ${formatValue(source)}`,
+    )
+  }
+  if (adaptive !== null && concurrency !== null && adaptive.least > concurrency) {
+    throw new TypeError(
+      `Expected the \`least\` of \`adaptive\` to be at most the \`concurrency\` of ${formatValue(source)}, ${concurrency}, got ${adaptive.least}`,
     )
   }
   return { maxQueued: 1_000, maxBatch: 1_000, throttle: true, ...given, concurrency, rate, adaptive }

@@ -44,6 +44,8 @@ export function formatValue(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (typeof value === 'function') return 'a function'
   if (types.isPromise(value)) return 'a promise'
+  if (types.isMap(value)) return 'a Map'
+  if (types.isSet(value)) return 'a Set'
   if (typeof value === 'object') return isArray(value) ? 'an array' : 'an object'
   if (typeof value === 'string') return `${JSON.stringify(withoutCredentials(value).slice(0, longestShown))} (string)`
   // A bigint can have any number of digits.

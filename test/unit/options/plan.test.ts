@@ -104,6 +104,18 @@ describe('the plan of a cache', () => {
     )
   })
 
+  test.for([[[], 'an array'] as const, [new Map([['max', 5]]), 'a Map'] as const, [new Set(), 'a Set'] as const])(
+    'are an object of names, not %j',
+    ([given, what]) => {
+      expect(() => plan(given)).toThrow(
+        new TypeError(`Expected the options of createCache to be an object, got ${what}`),
+      )
+      expect(() => plan({ near: given })).toThrow(
+        new TypeError(`Expected the options of \`near\` to be an object, got ${what}`),
+      )
+    },
+  )
+
   test.for([
     ['tll', 'ttl'],
     ['TTL', 'ttl'],

@@ -805,7 +805,13 @@ describe('the option `sources`', () => {
     [{ pg: { concurrency: 0 } }, 'Expected `concurrency` to be a whole number of at least 1, got 0 (number)'],
     [{ pg: { rate: { loads: 1 } } }, 'Expected `rate` to have `loads` and `per`'],
     [{ pg: { rate: { loads: 1, per: '1s' }, adaptive: true } }, 'Expected `concurrency` beside `adaptive`'],
+    [
+      { pg: { concurrency: 5, adaptive: { least: 6 } } },
+      'Expected the `least` of `adaptive` to be at most the `concurrency` of "pg" (string), 5, got 6',
+    ],
+    [{ pg: { concurrency: 5, adaptive: [] } }, 'Expected the options of adaptive to be an object, got'],
     [{ '': { concurrency: 1 } }, 'Expected `sources` to be the name of a source'],
+    [new Map(), 'Expected `sources` to be an object with the limits of each source'],
     [[], 'Expected `sources` to be an object with the limits of each source'],
   ])('refuses %j', (sources, message) => {
     expect(() => fleet({ sources: sources as never })).toThrow(TypeError)
