@@ -693,6 +693,14 @@ export const mutations = [
     tests: ['test/integration/cluster-holder.test.ts'],
   },
   {
+    name: 'a listener that was called takes later ones of its token along when it leaves',
+    rule: null,
+    file: 'src/redis/push/inbox.ts',
+    from: 'listeners.size === 0 && this.#listeners.get(token) === listeners',
+    to: 'listeners.size === 0',
+    tests: ['test/unit/redis/inbox.test.ts'],
+  },
+  {
     name: 'a node that can have no subscription is a new one each second',
     rule: null,
     file: 'src/redis/push/each-node.ts',

@@ -197,7 +197,9 @@ export class Inbox {
     listeners.add(listener)
     this.#listeners.set(token, listeners)
     return () => {
-      if (listeners.delete(listener) && listeners.size === 0) this.#listeners.delete(token)
+      listeners.delete(listener)
+      // After a message, those of the token are others.
+      if (listeners.size === 0 && this.#listeners.get(token) === listeners) this.#listeners.delete(token)
     }
   }
 
