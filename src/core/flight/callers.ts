@@ -284,7 +284,7 @@ export class Callers {
     return ended.then((end) => this.#take(caller, end))
   }
 
-  /** Runs the loader of a caller whose result is not shared. */
+  /** Runs the loader of a caller for it alone: none joins, though a value may become a copy for later ones of its kind. */
   #loadAlone(caller: Caller): Promise<unknown> {
     const flight = this.#unleasedFlight(caller)
     const ended = flight.join(caller, caller.waitsUntil(this.#parts.clock))

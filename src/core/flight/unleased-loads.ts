@@ -82,7 +82,7 @@ export class UnleasedLoads {
     return ended
   }
 
-  /** Begins a load for one caller alone, beside all others: its result will not be shared. */
+  /** Begins a load for one caller alone, beside all others: none joins it. */
   async beginAlone(flight: UnleasedFlight): Promise<void> {
     this.#launched(flight)
     if (!flight.isLimited || (await flight.enters())) flight.begin()
