@@ -61,7 +61,7 @@ export function isrHandler(shared: () => SharedCache | null, directory: string |
       const { cacheControl = { revalidate: given } } = context
       const { revalidate, expire = forEver } = cacheControl
       const fresh = revalidate === false ? forEver : revalidate
-      const its = fresh > 0 ? { what: { value, cacheControl }, took: longestRender } : null
+      const its = fresh > 0 ? { what: { value, cacheControl }, began: performance.now() - longestRender } : null
       const options = { ttl: seconds(fresh), grace: seconds(expire - fresh), tags: tagsOf(value, context) }
       await shared()?.store(keyOf(cacheKey, fetchCache === true), its, options)
     },

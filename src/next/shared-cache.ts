@@ -4,8 +4,14 @@ import type { Cache } from '../core/cache/cache.ts'
 import { CacheError, isError, warnOfThrown } from '../core/errors.ts'
 import { longestLife } from '../core/time/duration.ts'
 
+/** What was rendered, and when that began, by `performance.now()`: at the earliest, if it is not known. */
+export interface Rendering {
+  readonly what: unknown
+  readonly began: number
+}
+
 /** A rendered entry, as it is stored. */
-export interface Rendered {
+interface Rendered {
   readonly what: unknown
   /** How long before it was stored its rendering began, in milliseconds: at most, if that is not known. */
   readonly took: number
@@ -55,12 +61,12 @@ export class SharedCache {
   }
 
   /** Takes in what was rendered for a key; `null` if nothing came of it. Never rejects. */
-  async store(key: string, rendered: Rendered | null, options: FillOptions): Promise<void> {
+  async store(key: string, rendering: Rendering | null, options: FillOptions): Promise<void> {
     const lead = this.#take(key)
-    if (rendered === null) return lead?.skip()
+    if (rendering === null) return lead?.skip()
     try {
-      if (lead !== undefined && (await lead.fill(rendered, options)) !== 'over') return
-      await this.#storeUnasked(key, rendered, options)
+      if (lead !== undefined && (await lead.fill(renderedNow(rendering), options)) !== 'over') return
+      await this.#storeUnasked(key, rendering, options)
     } catch (error) {
       warn(error)
       // Next has what it has rendered; the next request renders it again.
@@ -116,15 +122,15 @@ export class SharedCache {
    * Stores what Next has rendered without asking before, or for so long that others were told to render. What its tags
    * were updated for since it began is not stored: an update before the lease is noted, and one after it voids the load.
    */
-  async #storeUnasked(key: string, rendered: Rendered, options: FillOptions): Promise<void> {
-    const calledAt = performance.now()
+  async #storeUnasked(key: string, rendering: Rendering, options: FillOptions): Promise<void> {
     await this.#cache.expire(storedKey(key, ''))
     const begun = await this.#cache.begin<Rendered>(storedKey(key, ''), reading)
     if (begun.state !== 'lead') return
     const updates = await this.#cache.peekMany((options.tags ?? []).map(updateKey))
+    const rendered = renderedNow(rendering)
     // The age of an update is known to the millisecond only.
-    const took = rendered.took + performance.now() - calledAt + 1
-    if (updates.some((update) => update instanceof Error || ('age' in update && update.age <= took))) begun.skip()
+    const since = rendered.took + 1
+    if (updates.some((update) => update instanceof Error || ('age' in update && update.age <= since))) begun.skip()
     else await begun.fill(rendered, options)
   }
 }
@@ -132,6 +138,10 @@ export class SharedCache {
 /** Warns of an error, unless the cache has reported it itself. */
 function warn(error: unknown): void {
   if (!(isError(error) && error instanceof CacheError)) warnOfThrown('A cache handler of Next', error)
+}
+
+function renderedNow({ what, began }: Rendering): Rendered {
+  return { what, took: Math.max(0, performance.now() - began) }
 }
 
 function found({ value }: { readonly value: Rendered }, age: number, renders: boolean): Lookup {

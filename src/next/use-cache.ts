@@ -1,4 +1,4 @@
-import { nothing, seconds, type SharedCache } from './shared-cache.ts'
+import { nothing, seconds, type Rendering, type SharedCache } from './shared-cache.ts'
 
 /** An entry of `use cache`, as Next defines it; `stale`, `expire` and `revalidate` are seconds. */
 export interface CacheEntry {
@@ -63,10 +63,10 @@ export function useCacheHandler(shared: () => SharedCache | null): UseCacheHandl
 }
 
 /** The bytes of an entry, and what is known of it. Rejects if its rendering fails. */
-async function read(pending: Promise<CacheEntry>): Promise<{ what: Kept; took: number }> {
+async function read(pending: Promise<CacheEntry>): Promise<Rendering & { readonly what: Kept }> {
   const { value, timestamp, ...rest } = await pending
   const bytes = new Uint8Array(await new Response(value).arrayBuffer())
-  return { what: { ...rest, bytes }, took: Math.max(0, now() - timestamp) }
+  return { what: { ...rest, bytes }, began: timestamp - performance.timeOrigin }
 }
 
 /** As Next takes the time. */
