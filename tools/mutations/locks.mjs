@@ -29,6 +29,14 @@ export const lockMutations = [
     tests: ['test/contract/memory-lock.test.ts'],
   },
   {
+    name: 'an extension that is not answered puts off the next renewal by its longer ttl',
+    rule: null,
+    file: 'src/core/lease/watchdog.ts',
+    from: 'this.ttl = Math.min(this.ttl, now.ttl)',
+    to: 'this.ttl = now.ttl',
+    tests: ['test/unit/lease/watchdog.test.ts'],
+  },
+  {
     name: 'a lock that comes late is handed out before it is renewed',
     rule: null,
     file: 'src/core/lock/fleet-lock.ts',

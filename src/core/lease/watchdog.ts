@@ -51,6 +51,8 @@ interface Care<Lease extends Leased> {
 
 class Held<Lease extends Leased> implements WatchedLease<Lease> {
   lease: Lease
+  /** The ttl to count on: until a change is confirmed, the shorter of the two. */
+  ttl: number
   deadline: number
   renewAt: number
   readonly lose: Lose
@@ -61,6 +63,7 @@ class Held<Lease extends Leased> implements WatchedLease<Lease> {
 
   constructor(care: Care<Lease>, lease: Lease, askedAt: number, { lose, at, maxHold, hurry }: Renewal & Losing) {
     this.lease = lease
+    this.ttl = lease.ttl
     this.lose = lose
     this.hurry = hurry
     this.#care = care
@@ -72,24 +75,35 @@ class Held<Lease extends Leased> implements WatchedLease<Lease> {
 
   /** When a lease that was renewed at `sentAt` may end; bounded by `maxHold`. */
   ends(sentAt: number): number {
-    return Math.min(sentAt + this.lease.ttl, this.#until)
+    return Math.min(sentAt + this.ttl, this.#until)
   }
 
   /** When to renew a lease that was renewed at `sentAt`; never after `maxHold`. */
   after(sentAt: number): number {
-    const next = sentAt + this.lease.ttl * this.#at
+    const next = sentAt + this.ttl * this.#at
     return next < this.#until ? next : Number.POSITIVE_INFINITY
+  }
+
+  /** When to renew a lease again whose renewal was sent at `sentAt`, unless its reply comes before. */
+  retryAt(sentAt: number): number {
+    return sentAt + this.ttl / 6
   }
 
   changes(now: Lease, sentAt: number): void {
     this.lease = now
+    this.ttl = Math.min(this.ttl, now.ttl)
     this.deadline = Math.min(this.deadline, this.ends(sentAt))
-    this.renewAt = this.after(sentAt)
+    this.renewAt = Math.min(Math.max(this.renewAt, this.retryAt(sentAt)), this.after(sentAt))
     this.#care.wake(Math.min(this.renewAt, this.deadline))
   }
 
   renewed(now: Lease, sentAt: number): void {
-    if (this.lease === now) this.deadline = Math.max(this.deadline, this.ends(sentAt))
+    // The ttl has changed since: this reply says nothing about the new lease.
+    if (this.lease !== now) return
+    this.ttl = now.ttl
+    // The reply to a later renewal may have overtaken this one.
+    this.deadline = Math.max(this.deadline, this.ends(sentAt))
+    this.renewAt = Math.max(this.renewAt, this.after(sentAt))
   }
 
   end(): void {
@@ -168,7 +182,7 @@ export class Watchdog<Lease extends Leased> {
     const due: Held<Lease>[] = []
     let next = Number.POSITIVE_INFINITY
     for (const held of this.#held) {
-      const { ttl } = held.lease
+      const { ttl } = held
       if (held.deadline <= now) {
         const why = `it could not be renewed within its ${ttl} ms`
         // In time it would have been renewed, and would have been tried again a sixth of its ttl later.
@@ -179,8 +193,7 @@ export class Watchdog<Lease extends Leased> {
       // Renew a lease that falls due within a tenth of its ttl along with the others: fewer commands, fewer wake-ups.
       if (held.renewAt - ttl / 10 <= now) {
         due.push(held)
-        // The next attempt, unless the reply moves it.
-        held.renewAt = now + ttl / 6
+        held.renewAt = held.retryAt(now)
       }
       next = Math.min(next, held.renewAt, held.deadline)
     }
@@ -196,11 +209,7 @@ export class Watchdog<Lease extends Leased> {
         (ours) => {
           if (ours === false) return this.#lost(held, 'it expired, was evicted or belongs to somebody else now')
           if (ours === 'urgent') held.hurry?.()
-          // The ttl has changed since: this reply says nothing about the new lease.
-          if (held.lease !== lease) return
-          // The reply to a later renewal may have overtaken this one.
-          held.deadline = Math.max(held.deadline, held.ends(sentAt))
-          held.renewAt = Math.max(held.renewAt, held.after(sentAt))
+          held.renewed(lease, sentAt)
         },
         // The next attempt is at `renewAt`, until the deadline decides.
         () => undefined,

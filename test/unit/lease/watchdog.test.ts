@@ -170,6 +170,18 @@ describe('a watchdog', () => {
     expect(clock.pending).toBe(0)
   })
 
+  test('renews a lease as often as its shorter ttl needs, until the longer one is confirmed', async () => {
+    const { dog, clock, renewals, times } = watched('the test')
+    const watch = dog.watch(lease('k', 900), clock.now(), () => expect.unreachable())
+    await clock.advance(200)
+    watch.changes(lease('k', 9_000), clock.now())
+    await clock.advance(500)
+    expect(times()).toEqual([300, 450, 600])
+    renewals[2]?.answer([true])
+    await clock.advance(3_000)
+    expect(times()).toEqual([300, 450, 600, 3_600])
+  })
+
   test('tells the holder as soon as a blocked process runs again (rule 2)', async () => {
     const { losses, clock, times } = watched()
     const lost = losses(lease('k', 900))

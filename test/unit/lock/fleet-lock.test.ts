@@ -79,9 +79,12 @@ test('a lease that comes when its renewal is overdue is renewed before it is han
 })
 
 test('a lease is handed out after one renewal, though each takes so long that the next is overdue', async () => {
-  const { clock, lock } = opened(400, 400)
+  const { clock, locks, lock } = opened(400, 400)
+  const renew = vi.spyOn(locks, 'renew')
   const asked = lock.tryAcquire('job', { ttl: 1_000 })
-  await clock.advance(800)
+  await clock.advance(500)
+  expect(renew).toHaveBeenCalledOnce()
+  await clock.advance(300)
   const lease = await asked
   expect(lease?.remaining()).toBe(600)
   await clock.advance(5_000)
@@ -159,6 +162,18 @@ test('a lease that is to be shorter ends with the shorter ttl, though nobody kno
   await Promise.all([expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' }), clock.advance(1_000)])
   expect(lease.isValid()).toBe(false)
   expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
+})
+
+test('a lease is renewed in time though nobody knows whether its longer ttl has arrived', async () => {
+  const { clock, locks, lock } = opened()
+  const lease = await lock.acquire('job', { ttl: 10_000 })
+  await clock.advance(3_000)
+  locks.renewalDelay = 5_000
+  const asked = lease.extend(60_000)
+  await Promise.all([expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' }), clock.advance(2_000)])
+  locks.renewalDelay = 0
+  await clock.advance(20_000)
+  expect(lease.isValid()).toBe(true)
 })
 
 test('the answer to a renewal with the longer ttl does not lengthen a lease that is to be shorter', async () => {
