@@ -97,7 +97,10 @@ export interface LockLease extends AsyncDisposable {
    */
   remaining(): number
 
-  /** Whether the lease is certainly valid for another `margin` milliseconds (default 0). */
+  /**
+   * Whether the lease is certainly valid for another `margin` milliseconds (default 0).
+   * @throws TypeError unless the margin is a number of 0 or more
+   */
   isValid(margin?: number): boolean
 
   /** Throws LEASE_LOST unless `isValid(margin)`. */

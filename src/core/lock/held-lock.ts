@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../time/clock.ts'
-import type { Duration } from '../time/duration.ts'
+import { formatValue, type Duration } from '../time/duration.ts'
 import { CacheError, quoted, ignoreRejection } from '../errors.ts'
 import type { Hold } from '../contract/lock-backend.ts'
 import { checkedTtl } from '../options/lock-plan.ts'
@@ -62,7 +62,7 @@ export class HeldLock implements LockLease {
   }
 
   isValid(margin = 0): boolean {
-    return this.remaining() > margin
+    return this.remaining() > checkedMargin(margin)
   }
 
   assertValid(margin = 0): void {
@@ -135,6 +135,11 @@ export class HeldLock implements LockLease {
   #error(why: string): CacheError {
     return new CacheError('LEASE_LOST', `The lock ${quoted(this.name)} was lost: ${why}`, { key: this.name })
   }
+}
+
+function checkedMargin(margin: unknown): number {
+  if (typeof margin === 'number' && margin >= 0) return margin
+  throw new TypeError(`Expected \`margin\` to be a number of milliseconds, 0 or more, got ${formatValue(margin)}`)
 }
 
 /** A lock that the running work holds, as a link in the chain of all its locks. */

@@ -117,6 +117,10 @@ export const holding: readonly LockTest[] = [
       assert.equal(lease.isValid(60_001), false)
       lease.assertValid(1_000)
       assert.throws(() => lease.assertValid(60_001), { code: 'LEASE_LOST' })
+      for (const margin of [-1, Number.NaN, '5s', null] as never[]) {
+        assert.throws(() => lease.isValid(margin), TypeError)
+        assert.throws(() => lease.assertValid(margin), TypeError)
+      }
     },
   },
   {
