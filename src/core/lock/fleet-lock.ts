@@ -4,6 +4,7 @@
  * Reading order: fleet-lock.ts (requests and their waits), held-lock.ts (a lease that is held, and locks within
  * it). The backends are in other folders, behind core/contract/lock-backend.ts.
  */
+import { onAbort } from '../time/abort.ts'
 import { drawRandom, spread, systemClock, type Clock, type Timer } from '../time/clock.ts'
 import { formatValue } from '../time/duration.ts'
 import { CacheError, lockClosedError, quoted, ignoreRejection, unansweredError, unavailableError } from '../errors.ts'
@@ -302,15 +303,15 @@ class LockWaiters {
     })
     let end!: (reason: unknown) => void
     const ended = new Promise<never>((_, reject) => (end = reject))
-    const aborted = (): void => end(plan.signal?.reason)
+    const { signal } = plan
+    const unheard = signal && onAbort(signal, () => end(signal.reason))
     this.#waiting.add(end)
-    plan.signal?.addEventListener('abort', aborted)
     try {
       await Promise.race([timeout, ended, ...(busy === null ? [] : [busy.freed])])
     } finally {
       timer?.cancel()
       this.#waiting.delete(end)
-      plan.signal?.removeEventListener('abort', aborted)
+      unheard?.()
     }
   }
 

@@ -1,9 +1,10 @@
-import { expect, test, vi } from 'vitest'
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { FleetLock } from '../../../src/core/lock/fleet-lock.ts'
 import { lockDefaults } from '../../../src/core/options/lock-plan.ts'
 import type { Hold, TakeResult } from '../../../src/core/contract/lock-backend.ts'
 import { MemoryLocks } from '../../../src/memory/lock.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock, settled } from '../../support/fake-clock.ts'
 
 /** Locks in memory whose answers are on their way for as long as the test says. */
 class SlowLocks extends MemoryLocks {
@@ -219,4 +220,22 @@ test.for([true, false])('who is called off while it asks leaves no place behind 
   await Promise.all([expect(asked).rejects.toThrow('called off'), clock.advance(50)])
   await lease.release()
   expect(await isFree()).toBe(true)
+})
+
+test('one signal may call off any number of waiters, without a warning of Node.js', async () => {
+  const { lock } = opened()
+  await lock.acquire('job')
+  const warnings: Error[] = []
+  const warned = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', warned)
+  onTestFinished(() => void process.off('warning', warned))
+  const controller = new AbortController()
+  const { signal } = controller
+  const asked = Array.from({ length: 12 }, () => lock.acquire('job', { signal }).catch((error: unknown) => error))
+  await settled()
+  controller.abort('called off')
+  expect(await Promise.all(asked)).toEqual(Array.from({ length: 12 }, () => 'called off'))
+  // Node.js warns a turn later.
+  await turn()
+  expect(warnings).toEqual([])
 })
