@@ -46,6 +46,7 @@ export class FleetLock implements Lock {
   /** Commands that may still take or release something, whether or not a caller waits for them. */
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
+  #closing: Promise<void> = Promise.resolve()
 
   constructor(provider: LockBackend, { plan, commandTimeout, ordered = true, clock = systemClock }: FleetLockOptions) {
     this.#ordered = ordered
@@ -90,8 +91,15 @@ export class FleetLock implements Lock {
       : this.#runAll(name, (leases) => work(leases as never), options))
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
+  close(): Promise<void> {
+    if (!this.#closed) {
+      this.#closed = true
+      this.#closing = this.#end()
+    }
+    return this.#closing
+  }
+
+  async #end(): Promise<void> {
     this.#waiters.callOff(lockClosedError())
     await Promise.all([...this.#held].map((lease) => lease.surrender(lockClosedError(lease.name))))
     this.#watchdog.close()

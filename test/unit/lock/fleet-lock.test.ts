@@ -239,3 +239,11 @@ test('one signal may call off any number of waiters, without a warning of Node.j
   await turn()
   expect(warnings).toEqual([])
 })
+
+test('a lock that is closed twice closes its backend once', async () => {
+  const { lock, locks } = opened()
+  const close = vi.spyOn(locks, 'close')
+  await Promise.all([lock.close(), lock.close()])
+  await lock.close()
+  expect(close).toHaveBeenCalledOnce()
+})
