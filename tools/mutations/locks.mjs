@@ -37,6 +37,22 @@ export const lockMutations = [
     tests: ['test/unit/lease/watchdog.test.ts'],
   },
   {
+    name: 'who is called off waits for the answer to its request all the same',
+    rule: null,
+    file: 'src/core/lock/fleet-lock.ts',
+    from: 'await this.#wanted(request.name, plan, asked).catch(',
+    to: 'await asked.catch(',
+    tests: ['test/unit/lock/fleet-lock.test.ts'],
+  },
+  {
+    name: 'what is granted to who was called off stays with it',
+    rule: null,
+    file: 'src/core/lock/fleet-lock.ts',
+    from: 'ignoreRejection(asked.then(late))',
+    to: 'ignoreRejection(asked)',
+    tests: ['test/unit/lock/fleet-lock.test.ts'],
+  },
+  {
     name: 'a lock that comes late is handed out before it is renewed',
     rule: null,
     file: 'src/core/lock/fleet-lock.ts',

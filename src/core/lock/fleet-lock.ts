@@ -41,7 +41,8 @@ export class FleetLock implements Lock {
   readonly #keeper: Keeper
   readonly #held = new Set<HeldLock>()
   readonly #token = tokens()
-  readonly #waiters: LockWaiters
+  /** Rejects each request that is under way, once the lock is closed. */
+  readonly #callOffs = new Set<() => void>()
   readonly #commands: InFlightCommands
   /** Commands that may still take or release something, whether or not a caller waits for them. */
   readonly #underWay = new Set<Promise<unknown>>()
@@ -53,7 +54,6 @@ export class FleetLock implements Lock {
     this.#provider = provider
     this.#plan = plan
     this.#clock = clock
-    this.#waiters = new LockWaiters(clock)
     this.#commands = new InFlightCommands(commandTimeout, clock, (reject, waited) =>
       reject(unansweredError(waited, provider.diagnose?.())),
     )
@@ -100,7 +100,7 @@ export class FleetLock implements Lock {
   }
 
   async #end(): Promise<void> {
-    this.#waiters.callOff(lockClosedError())
+    for (const callOff of this.#callOffs) callOff()
     await Promise.all([...this.#held].map((lease) => lease.surrender(lockClosedError(lease.name))))
     this.#watchdog.close()
     // Leases granted to requests under way must be released too, while the client is still open.
@@ -201,7 +201,7 @@ export class FleetLock implements Lock {
           // lease.
           token = this.#token()
         }
-        await this.#waiters.pause(busy, plan, giveUpAt - this.#clock.now())
+        await this.#pause(name, plan, busy, giveUpAt - this.#clock.now())
         if (this.#clock.now() >= giveUpAt) throw trouble ?? heldByOthers(name, plan.wait)
         busy?.leave()
       }
@@ -216,7 +216,11 @@ export class FleetLock implements Lock {
     const askedAt = this.#clock.now()
     // The requester is gone: it can neither hold a late lease nor wait.
     const late = (taken: TakeResult): void => this.#decline(taken)
-    const taken = await this.#sent(() => this.#provider.take(request), late)
+    const asked = this.#seen(this.#sent(() => this.#provider.take(request), late))
+    const taken = await this.#wanted(request.name, plan, asked).catch((error: unknown) => {
+      ignoreRejection(asked.then(late))
+      throw error
+    })
     try {
       this.#checkWanted(plan, request.name)
       if (taken.state === 'busy') return taken
@@ -235,7 +239,7 @@ export class FleetLock implements Lock {
 
   async #renewed(lease: HeldLock, plan: LockPlan): Promise<void> {
     try {
-      const ours = await lease.extend()
+      const ours = await this.#wanted(lease.name, plan, lease.extend())
       this.#checkWanted(plan, lease.name)
       if (!ours) throw ranOut(lease.name)
     } catch (error) {
@@ -248,6 +252,39 @@ export class FleetLock implements Lock {
   #checkWanted({ signal }: LockPlan, name: string): void {
     signal?.throwIfAborted()
     if (this.#closed) throw lockClosedError(name)
+  }
+
+  /** The result of some work for a request; rejects as soon as the caller's signal is aborted or the lock is closed. */
+  async #wanted<T>(name: string, { signal }: LockPlan, work: Promise<T>): Promise<T> {
+    let reject!: (error: unknown) => void
+    const calledOff = new Promise<never>((_, rejects) => (reject = rejects))
+    const callOff = (): void => reject(lockClosedError(name))
+    this.#callOffs.add(callOff)
+    const unheard = signal && onAbort(signal, () => reject(signal.reason))
+    try {
+      return await Promise.race([work, calledOff])
+    } finally {
+      this.#callOffs.delete(callOff)
+      unheard?.()
+    }
+  }
+
+  /**
+   * Pauses a waiter. Resolves when the lock may be free, when it is time to request again, or after `most`
+   * milliseconds.
+   * @param busy the result of the last request; `null` if there was none
+   */
+  async #pause(name: string, plan: LockPlan, busy: Busy | null, most: number): Promise<void> {
+    this.#checkWanted(plan, name)
+    if (most <= 0) return
+    const again = busy?.pushed ? messageLost : plan.retryEvery
+    const sleep = Math.min(spread(again, drawRandom(this.#clock)), (busy?.left ?? Number.POSITIVE_INFINITY) + 1, most)
+    let timer: Timer | undefined
+    const over = new Promise<void>((resolve) => {
+      timer = this.#clock.after(sleep, resolve)
+      void busy?.freed.then(resolve)
+    })
+    await this.#wanted(name, plan, over).finally(() => timer?.cancel())
   }
 
   #decline(taken: TakeResult): void {
@@ -282,49 +319,4 @@ function heldByOthers(name: string, wait: number): CacheError {
 function ranOut(name: string): CacheError {
   const message = `The lock ${quoted(name)} ran out on its way here`
   return new CacheError('STORE_UNAVAILABLE', message, { key: name, reason: 'timeout' })
-}
-
-/** The waiters of a lock in this process. */
-class LockWaiters {
-  readonly #clock: Clock
-  /** Each waiter's function that ends its wait with an error. */
-  readonly #waiting = new Set<(error: unknown) => void>()
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  /**
-   * Pauses a waiter. Resolves when the lock may be free, when it is time to request again, or after `most`
-   * milliseconds.
-   * @param busy the result of the last request; `null` if there was none
-   * @throws the signal's reason, or the error of `callOff`
-   */
-  async pause(busy: Busy | null, plan: LockPlan, most: number): Promise<void> {
-    plan.signal?.throwIfAborted()
-    if (most <= 0) return
-    const again = busy?.pushed ? messageLost : plan.retryEvery
-    const sleep = Math.min(spread(again, drawRandom(this.#clock)), (busy?.left ?? Number.POSITIVE_INFINITY) + 1, most)
-    let timer: Timer | undefined
-    const timeout = new Promise<void>((resolve) => {
-      timer = this.#clock.after(sleep, resolve)
-    })
-    let end!: (reason: unknown) => void
-    const ended = new Promise<never>((_, reject) => (end = reject))
-    const { signal } = plan
-    const unheard = signal && onAbort(signal, () => end(signal.reason))
-    this.#waiting.add(end)
-    try {
-      await Promise.race([timeout, ended, ...(busy === null ? [] : [busy.freed])])
-    } finally {
-      timer?.cancel()
-      this.#waiting.delete(end)
-      unheard?.()
-    }
-  }
-
-  /** Ends all waits with an error. */
-  callOff(error: unknown): void {
-    for (const end of this.#waiting) end(error)
-  }
 }

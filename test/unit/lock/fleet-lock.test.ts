@@ -247,3 +247,41 @@ test('a lock that is closed twice closes its backend once', async () => {
   await lock.close()
   expect(close).toHaveBeenCalledOnce()
 })
+
+test.for(['tryAcquire', 'acquire'] as const)(
+  '%s is called off at once, however long the answer takes',
+  async (method) => {
+    const { clock, lock, isFree } = opened(800)
+    const controller = new AbortController()
+    const asked = lock[method]('job', { signal: controller.signal }).catch((error: unknown) => error)
+    await clock.advance(50)
+    controller.abort('called off')
+    expect(await asked).toBe('called off')
+    await clock.advance(750)
+    expect(await isFree(), 'what was granted late was given back').toBe(true)
+  },
+)
+
+test.for(['tryAcquire', 'acquire'] as const)('%s learns at once that its lock is closed', async (method) => {
+  const { clock, lock, isFree } = opened(800)
+  const asked = lock[method]('job').catch((error: unknown) => error)
+  await clock.advance(50)
+  const closed = vi.fn()
+  const closing = lock.close().then(closed)
+  expect(await asked).toMatchObject({ code: 'CLOSED', key: 'job' })
+  await clock.advance(749)
+  expect(closed, 'what was granted late must still be given back').not.toHaveBeenCalled()
+  await clock.advance(1)
+  await closing
+  expect(await isFree()).toBe(true)
+})
+
+test('a lock that is closed while nobody answers is not held up by who would wait for it', async () => {
+  const { clock, lock } = opened(5_000)
+  const asked = lock.acquire('job', { wait: '1m', retryEvery: '5s' }).catch((error: unknown) => error)
+  await clock.advance(50)
+  const closing = lock.close()
+  await clock.advance(950)
+  await closing
+  expect(await asked).toMatchObject({ code: 'CLOSED' })
+})
