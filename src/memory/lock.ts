@@ -37,8 +37,9 @@ export class MemoryLocks implements LockBackend {
     if (held?.hold.token === token) return { state: 'held', hold: held.hold }
     const first = this.#first(name, now)
     if (held === undefined && (waits !== 'fair' || first === undefined || first.token === token)) {
+      const hold = this.#grant(name, token, ttl, now)
       this.#dequeue(name, token)
-      return { state: 'held', hold: this.#grant(name, token, ttl, now) }
+      return { state: 'held', hold }
     }
     // Free for the first waiter: until its place ends if it may have died, else only for a moment.
     const left = (held?.until ?? (mortal(first) ? first.until : now)) - now

@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Busy, TakeResult } from '../../../src/core/contract/lock-backend.ts'
 import { MemoryLocks } from '../../../src/memory/lock.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock, settled } from '../../support/fake-clock.ts'
 
 /** Locks, and how to ask for the one in question. */
 function asked(placeKept?: number) {
@@ -33,6 +33,18 @@ describe('a place in the queue for a memory lock', () => {
     expect(await take('next')).toMatchObject({ state: 'busy', left: 250 })
     await clock.advance(250)
     expect(await take('next')).toMatchObject({ state: 'held' })
+  })
+
+  test('is not called to its turn when the one before it has the lock', async () => {
+    const { locks, take } = asked(5_000)
+    const held = await take('holder')
+    await take('first')
+    const told = vi.fn()
+    void ((await take('next')) as Busy).freed.then(told)
+    await locks.release((held as TakeResult & { state: 'held' }).hold)
+    expect(await take('first')).toMatchObject({ state: 'held' })
+    await settled()
+    expect(told).not.toHaveBeenCalled()
   })
 
   test('is kept for ever otherwise', async () => {
