@@ -184,6 +184,10 @@ export class Watchdog<Lease extends Leased> {
     for (const held of this.#held) {
       const { ttl } = held
       if (held.deadline <= now) {
+        if (held.renewAt === Number.POSITIVE_INFINITY) {
+          this.#lost(held, 'its time is over, and it was not to be renewed')
+          continue
+        }
         const why = `it could not be renewed within its ${ttl} ms`
         // In time it would have been renewed, and would have been tried again a sixth of its ttl later.
         if (late < ttl / 6) this.#lost(held, why)

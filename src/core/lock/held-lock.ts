@@ -74,7 +74,10 @@ export class HeldLock implements LockLease {
 
   async extend(ttl: Duration = this.#hold.ttl): Promise<boolean> {
     const hold = { ...this.#hold, ttl: Math.min(checkedTtl(ttl), this.#keeper.longest()) }
-    if (!this.isValid()) return false
+    if (!this.isValid()) {
+      this.#lost('its ttl has ended')
+      return false
+    }
     const sentAt = this.#keeper.clock.now()
     this.#hold = hold
     this.#watch.changes(hold, sentAt)

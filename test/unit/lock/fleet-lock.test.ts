@@ -62,7 +62,17 @@ test('the life of a lease is counted from the moment when it was asked for', asy
   expect(lease?.remaining()).toBe(800)
   await clock.advance(800)
   expect(lease?.isValid()).toBe(false)
-  expect(lease?.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
+  const message = 'The lock "job" was lost: its time is over, and it was not to be renewed'
+  expect(lease?.signal.reason).toMatchObject({ code: 'LEASE_LOST', message })
+})
+
+test('a lease that is over when it is extended is lost at once, before any timer has run', async () => {
+  const { clock, lock } = opened()
+  const lease = await lock.acquire('job', { ttl: 300 })
+  const blocked = clock.block(300)
+  expect(await lease.extend()).toBe(false)
+  expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
+  await blocked
 })
 
 test('a lease that comes when its renewal is overdue is renewed before it is handed out', async () => {
@@ -195,6 +205,7 @@ test('a lease is held no longer than it may be, and is free then', async () => {
   expect(lease.isValid()).toBe(true)
   await clock.advance(1)
   expect(lease.isValid()).toBe(false)
+  expect(lease.signal.reason).toMatchObject({ message: expect.stringContaining('was not to be renewed') })
   expect(await lock.tryAcquire('job')).not.toBeNull()
 })
 
