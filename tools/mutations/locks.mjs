@@ -64,8 +64,8 @@ export const lockMutations = [
     name: 'a lock is closed over the head of a renewal',
     rule: null,
     file: 'src/core/lock/fleet-lock.ts',
-    from: 'renew: (hold) => this.#seen(this.#sent(async () => (await provider.renew([hold])[0]) === true)),',
-    to: 'renew: (hold) => this.#sent(async () => (await provider.renew([hold])[0]) === true),',
+    from: 'renew: (hold) => this.#seen(this.#sent(async () => (await backend.renew([hold])[0]) === true)),',
+    to: 'renew: (hold) => this.#sent(async () => (await backend.renew([hold])[0]) === true),',
     tests: ['test/unit/lock/fleet-lock.test.ts'],
   },
   {

@@ -33,7 +33,7 @@ export interface FleetLockOptions {
 
 /** A distributed lock over any backend. */
 export class FleetLock implements Lock {
-  readonly #provider: LockBackend
+  readonly #backend: LockBackend
   readonly #plan: LockPlan
   readonly #ordered: boolean
   readonly #clock: Clock
@@ -49,23 +49,23 @@ export class FleetLock implements Lock {
   #closed = false
   #closing: Promise<void> = Promise.resolve()
 
-  constructor(provider: LockBackend, { plan, commandTimeout, ordered = true, clock = systemClock }: FleetLockOptions) {
+  constructor(backend: LockBackend, { plan, commandTimeout, ordered = true, clock = systemClock }: FleetLockOptions) {
     this.#ordered = ordered
-    this.#provider = provider
+    this.#backend = backend
     this.#plan = plan
     this.#clock = clock
     this.#commands = new InFlightCommands(commandTimeout, clock, (reject, waited) =>
-      reject(unansweredError(waited, provider.diagnose?.())),
+      reject(unansweredError(waited, backend.diagnose?.())),
     )
-    this.#watchdog = new Watchdog((holds) => provider.renew(holds), clock)
+    this.#watchdog = new Watchdog((holds) => backend.renew(holds), clock)
     this.#keeper = {
       clock,
-      longest: () => provider.longest,
-      renew: (hold) => this.#seen(this.#sent(async () => (await provider.renew([hold])[0]) === true)),
-      release: (hold) => this.#seen(this.#sent(() => provider.release(hold))),
+      longest: () => backend.longest,
+      renew: (hold) => this.#seen(this.#sent(async () => (await backend.renew([hold])[0]) === true)),
+      release: (hold) => this.#seen(this.#sent(() => backend.release(hold))),
       over: (lease) => void this.#held.delete(lease),
     }
-    provider.open()
+    backend.open()
   }
 
   async tryAcquire(name: string, options: HoldOptions = {}): Promise<LockLease | null> {
@@ -106,7 +106,7 @@ export class FleetLock implements Lock {
     // Leases granted to requests under way must be released too, while the client is still open.
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
     this.#commands.close()
-    await this.#provider.close()
+    await this.#backend.close()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -216,7 +216,7 @@ export class FleetLock implements Lock {
     const askedAt = this.#clock.now()
     // The requester is gone: it can neither hold a late lease nor wait.
     const late = (taken: TakeResult): void => this.#decline(taken)
-    const asked = this.#seen(this.#sent(() => this.#provider.take(request), late))
+    const asked = this.#seen(this.#sent(() => this.#backend.take(request), late))
     const taken = await this.#wanted(request.name, plan, asked).catch((error: unknown) => {
       ignoreRejection(asked.then(late))
       throw error
@@ -289,7 +289,7 @@ export class FleetLock implements Lock {
 
   #decline(taken: TakeResult): void {
     const giveBack = (): Promise<unknown> => {
-      return taken.state === 'busy' ? taken.giveUp() : this.#provider.release(taken.hold)
+      return taken.state === 'busy' ? taken.giveUp() : this.#backend.release(taken.hold)
     }
     ignoreRejection(this.#seen(this.#sent(giveBack)))
   }
@@ -297,7 +297,7 @@ export class FleetLock implements Lock {
   /** Sends a command, with its deadline. */
   #sent<T>(send: () => Promise<T>, late?: (value: T) => void): Promise<T> {
     const diagnosed = (error: unknown): never => {
-      throw unavailableError(error, this.#provider.diagnose?.(error))
+      throw unavailableError(error, this.#backend.diagnose?.(error))
     }
     return this.#commands.run(() => send().catch(diagnosed), late)
   }
