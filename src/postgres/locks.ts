@@ -119,7 +119,7 @@ export class PostgresLocks implements LockBackend {
   }
 }
 
-/** Whether an error is from the database itself, with an SQLSTATE. */
+/** Whether an error is from the database itself. Its code does not tell: EPIPE could be an SQLSTATE. */
 function saidByDatabase(error: unknown): boolean {
-  return /^[0-9A-Z]{5}$/.test(String((error as { code?: unknown } | null)?.code))
+  return typeof (error as { severity?: unknown } | null)?.severity === 'string'
 }
