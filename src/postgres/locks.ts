@@ -62,9 +62,17 @@ export class PostgresLocks implements LockBackend {
     return holds.map(async ({ token }) => (await renewed).has(token))
   }
 
+  /**
+   * Extends leases, and never shortens one. The race that this survives, with holder A and process B:
+   *
+   * 1. A sends a renewal by 10 s. Its connection of the pool is slow.
+   * 2. A extends the lease to 1 min. That travels on another connection, and overtakes the renewal.
+   * 3. The renewal arrives. Written as it is, it would end the lease in 10 s.
+   * 4. B would be granted the lock then, while A relies on its minute.
+   */
   async #prolong(ours: string): Promise<Set<unknown>> {
     const query = `UPDATE ${await this.#at()}herdless_locks AS held
-      SET until = clock_timestamp() + ours.ttl * interval '1 ms'
+      SET until = greatest(held.until, clock_timestamp() + ours.ttl * interval '1 ms')
       FROM json_to_recordset($1::text::json) AS ours (name text, token text, ttl double precision)
       WHERE held.name = ours.name AND held.token = ours.token AND held.until > clock_timestamp()
       RETURNING held.token`

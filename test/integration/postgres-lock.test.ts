@@ -137,6 +137,32 @@ describe.skipIf(reason !== undefined)(`a lock in PostgreSQL${reason === undefine
       expect(await count('herdless_lock_queue')).toBe(0)
     }))
 
+  test('is not shortened by a renewal that its extension has overtaken', () =>
+    closing(async () => {
+      const lock = open({ ttl: 3_000 })
+      const lease = await lock.acquire('job')
+      const [{ pool } = { pool: admin }] = opened
+      const query = pool.query.bind(pool)
+      let go!: () => void
+      const extended = new Promise<void>((resolve) => (go = resolve))
+      let updates = 0
+      const late: Promise<unknown>[] = []
+      // Each query has a connection of its own: that of the first renewal takes long to open.
+      const overtaken = (...args: [string, unknown[]]): Promise<unknown> => {
+        if (!args[0].startsWith('UPDATE') || updates++ > 0) return query(...args)
+        const renewed = extended.then(() => query(...args))
+        late.push(renewed)
+        return renewed
+      }
+      Object.assign(pool, { query: overtaken })
+      await until('a renewal is on its way', () => updates === 1)
+      expect(await lease.extend('1h')).toBe(true)
+      go()
+      await Promise.all(late)
+      const left = `SELECT until > clock_timestamp() + interval '50 minutes' AS long FROM herdless_locks WHERE token = $1`
+      expect((await admin.query(left, [lease.token])).rows).toEqual([{ long: true }])
+    }))
+
   test('that belongs to somebody else by now is not prolonged, and its holder is told', () =>
     closing(async () => {
       const lease = await open().acquire('job')

@@ -205,6 +205,14 @@ export const lockMutations = [
     tests: ['test/integration/postgres-lock.test.ts'],
   },
   {
+    name: 'a lease in PostgreSQL is shortened by a renewal that was overtaken',
+    rule: null,
+    file: 'src/postgres/locks.ts',
+    from: "greatest(held.until, clock_timestamp() + ours.ttl * interval '1 ms')",
+    to: "clock_timestamp() + ours.ttl * interval '1 ms'",
+    tests: ['test/integration/postgres-lock.test.ts'],
+  },
+  {
     name: 'one session has an advisory lock twice',
     rule: null,
     file: 'src/postgres/advisory-locks.ts',
