@@ -7,7 +7,7 @@ export interface ZooKeeperClient {
   getSessionTimeout(): number
   getChildren(path: string, callback: Callback<string[]>): void
   exists(path: string, callback: Callback<Stat | null>): void
-  exists(path: string, watcher: () => void, callback: Callback<Stat | null>): void
+  getData(path: string, watcher: () => void, callback: Callback<unknown>): void
   create(path: string, mode: number, callback: Callback<string>): void
   setData(path: string, data: Buffer, callback: (error: object | null) => void): void
   remove(path: string, callback: (error: object | null) => void): void

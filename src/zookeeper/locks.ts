@@ -128,6 +128,7 @@ export class ZooKeeperLocks implements LockBackend {
 
   #expired(): void {
     this.#asking.clear()
+    this.#places.forget()
     for (const token of this.#held.keys()) this.#forget(token)?.lose()
   }
 }

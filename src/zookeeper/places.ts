@@ -65,18 +65,21 @@ export class Places {
     const watchers = this.#watchers.get(path) ?? new Set()
     this.#watchers.set(path, watchers)
     watchers.add(tell)
-    const stop = (): void => void watchers.delete(tell)
     try {
-      const there = await replyTo<Stat | null>((callback) =>
-        client.exists(path, this.#watcherOf(path, watchers), callback),
-      )
-      if (there !== null) return stop
+      // Not `exists`: of a node that is gone, it would watch for ever whether there is another one.
+      await replyTo<unknown>((callback) => client.getData(path, this.#watcherOf(path, watchers), callback))
+      return () => void watchers.delete(tell)
     } catch (error) {
-      stop()
+      watchers.delete(tell)
+      if (watchers.size === 0) this.#watchers.delete(path)
+      if (says(error, 'noNode')) return null
       throw error
     }
-    stop()
-    return null
+  }
+
+  /** The session has ended, and all watches with it. */
+  forget(): void {
+    this.#watchers.clear()
   }
 
   /**
@@ -99,12 +102,16 @@ export class Places {
    * over.
    */
   remove({ path, parent }: Place): Promise<boolean> {
+    let tried: ZooKeeperClient | null = null
     return this.#persistently(async (client) => {
       try {
         await removed(client, path, parent)
         return true
       } catch (error) {
-        if (says(error, 'noNode', 'sessionExpired')) return false
+        // The last attempt of the same session has removed it, and its reply was lost.
+        if (says(error, 'noNode')) return client === tried
+        if (says(error, 'sessionExpired')) return false
+        tried = client
         throw error
       }
     })

@@ -49,6 +49,7 @@ const used = [
   'getSessionTimeout',
   'getChildren',
   'exists',
+  'getData',
   'transaction',
   'on',
 ] as const

@@ -8,6 +8,11 @@ import { zookeeperLock, type ZooKeeperLockOptions } from '../../src/zookeeper/in
 import { startProxy } from '../support/proxy.ts'
 import { missing } from '../support/provided.ts'
 
+/** What a client keeps of its watches. */
+interface Watchers {
+  getExistenceWatcherPaths(): string[]
+}
+
 const reason = await missing(provisionZooKeeper)
 
 describe.skipIf(reason !== undefined)(`a lock in ZooKeeper${reason === undefined ? '' : ` (${reason})`}`, () => {
@@ -69,6 +74,36 @@ describe.skipIf(reason !== undefined)(`a lock in ZooKeeper${reason === undefined
       await lease.release()
       await (await next).release()
       expect(await below('/a/b')).toEqual([])
+    }))
+
+  test('leaves no watch on a node that was gone before it could be watched', () =>
+    closing(async () => {
+      const lease = await open().acquire('job')
+      const client = maker()()
+      const getChildren = client.getChildren.bind(client)
+      type Children = (error: unknown, children: string[]) => unknown
+      // The lock is given back between the two reads of whoever comes next.
+      const overtaken = (path: string, callback: Children): void => {
+        const answer: Children = async (...children) => {
+          await lease.release()
+          callback(...children)
+        }
+        getChildren(path, answer)
+      }
+      Object.assign(client, { getChildren: overtaken })
+      await open({}, () => client).acquire('job')
+      const { watcherManager } = (client as unknown as { connectionManager: { watcherManager: Watchers } })
+        .connectionManager
+      expect(watcherManager.getExistenceWatcherPaths()).toEqual([])
+    }))
+
+  test('was given back though the answer to that was lost', () =>
+    closing(async () => {
+      await using proxy = await startProxy(server.address)
+      const lease = await open({ commandTimeout: '20s' }, maker(proxy.port)).acquire('job')
+      const lost = proxy.loseReplyTo('/herdless/locks/job/')
+      expect(await lease.release()).toBe('released')
+      await lost
     }))
 
   test('may have any name', () =>
