@@ -165,6 +165,14 @@ export const lockMutations = [
     tests: ['test/integration/lock-time.test.ts'],
   },
   {
+    name: 'whoever gives a permit back is listened for all the same',
+    rule: null,
+    file: 'src/redis/locks/semaphores.ts',
+    from: '      this.#permits.forget(hold.token)',
+    to: '      void hold.token',
+    tests: ['test/integration/redis-semaphore.test.ts'],
+  },
+  {
     name: 'half of the servers are a majority',
     rule: null,
     file: 'src/redis/locks/majority.ts',

@@ -59,6 +59,7 @@ export class RedisSemaphores implements LockBackend {
     let free = (): void => undefined
     const freed = new Promise<void>((resolve) => (free = resolve))
     const answer = await this.#report({ name, token, ttl }, { held: 0, wants: 1 }, free).catch((error: unknown) => {
+      this.#permits.forget(token)
       // Unless the server itself refused, it may have granted a permit whose reply is lost.
       if (!this.#client.isReply(error)) ignoreRejection(this.#leave({ name, token, ttl }))
       throw error
@@ -88,10 +89,13 @@ export class RedisSemaphores implements LockBackend {
   }
 
   /** It holds and wants nothing any more. */
-  #leave(hold: Pick<Hold, 'name' | 'token' | 'ttl'>): Promise<PermitAnswer> {
-    const left = this.#report(hold, { held: 0, wants: 0 })
-    this.#permits.forget(hold.token)
-    return left
+  async #leave(hold: Pick<Hold, 'name' | 'token' | 'ttl'>): Promise<PermitAnswer> {
+    try {
+      return await this.#report(hold, { held: 0, wants: 0 })
+    } finally {
+      // Not before: a report of a process without messages listens a turn later.
+      this.#permits.forget(hold.token)
+    }
   }
 
   #report(
