@@ -242,7 +242,7 @@ return eachKey(fill, 2, 3)
 
 export const giveBack: Script = {
   name: 'give-back',
-  sha1: '9506f538e9c392d5e311bab5af23d20746c6417b',
+  sha1: '1aa9b010ecf7e6cb15c553d50ef4062e83d94523',
   lua: `local lockKey, queueKey, placesKey = KEYS[1], KEYS[2], KEYS[3]
 local placeKeptOnceTold = 250
 local holder = redis.call('GET', lockKey)
@@ -256,7 +256,7 @@ if ARGV[2] ~= '' then
   redis.call('ZREM', queueKey, ARGV[2])
   redis.call('ZREM', placesKey, ARGV[2])
 end
-if holder or ARGV[1] ~= '' and ours == 0 then return ours end
+if holder or (ARGV[1] ~= '' and ours == 0) then return ours end
 local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
 if not first then return ours end
 local time = redis.call('TIME')
@@ -691,10 +691,11 @@ return {grant, holds, #others + 1, waiting, permits, again, inbox ~= '' and 1 or
 
 export const prolong: Script = {
   name: 'prolong',
-  sha1: 'e769603f7e0491cbefb1c8a5328aef200d553dca',
+  sha1: '3429c552ed69eab621849b9f3943f73d0838814a',
   lua: `local replies = {}
 for index, lockKey in ipairs(KEYS) do
   local holder = redis.pcall('GET', lockKey)
+  if type(holder) == 'table' and not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
   local ours = holder == ARGV[2 * index - 1]
   if ours then redis.call('PEXPIRE', lockKey, ARGV[2 * index]) end
   replies[index] = ours and 1 or 0

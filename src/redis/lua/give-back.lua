@@ -19,7 +19,7 @@ if ARGV[2] ~= '' then
   redis.call('ZREM', queueKey, ARGV[2])
   redis.call('ZREM', placesKey, ARGV[2])
 end
-if holder or ARGV[1] ~= '' and ours == 0 then return ours end
+if holder or (ARGV[1] ~= '' and ours == 0) then return ours end
 
 local first = redis.call('ZRANGE', queueKey, 0, 0)[1]
 if not first then return ours end
