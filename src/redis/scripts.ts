@@ -817,22 +817,35 @@ return 1
 
 export const take: Script = {
   name: 'take',
-  sha1: 'd3e3f5e13b65cd7b8cb432f7a327a2a1de647ca4',
+  sha1: '94ceedd60576447334436ce609a4b2819783a69b',
   lua: `local function isHeard(channel)
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
   if not listeners.err then return listeners[2] > 0 end
 end
 local lockKey, fenceKey, queueKey, placesKey, suspectKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local me, ttl, waits = ARGV[1], ARGV[2], ARGV[3]
+local me, ttl, waits, other = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local token, inbox = string.sub(me, 1, 16), string.sub(me, 17)
 local goneAfter = 50
 local placeKept = 5000
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
+local function nextFence()
+  local life = math.max(86400000, 2 * ttl)
+  local fence = string.format('%.0f', micros)
+  local last = tonumber(redis.call('SET', fenceKey, fence, 'PX', life, 'GET') or 0) or 0
+  if last >= micros and last < 9007199254740991 then
+    fence = string.format('%.0f', last + 1)
+    redis.call('SET', fenceKey, fence, 'PX', life)
+  end
+  return fence
+end
 local holder = redis.call('GET', lockKey)
-if holder and string.sub(holder, 1, 16) == token then return {1, holder, redis.call('GET', fenceKey)} end
+if holder and string.sub(holder, 1, 16) == token then
+  return {1, holder, redis.call('GET', fenceKey) or nextFence()}
+end
 local left = holder and redis.call('PTTL', lockKey) or 0
+local suspected = false
 local address = holder and suspectKey and string.match(holder, '^' .. string.rep('.', 16) .. '@(.+)$')
 if address then
   if isHeard(address) == false then
@@ -846,8 +859,9 @@ if address then
       redis.call('DEL', lockKey, suspectKey)
       redis.pcall('PUBLISH', address, 'a' .. string.sub(holder, 1, 16))
       holder = false
-    elseif left < 0 or rest < left then
-      left = rest
+    else
+      suspected = true
+      if left < 0 or rest < left then left = rest end
     end
   else
     redis.call('DEL', suspectKey)
@@ -862,6 +876,20 @@ if first then
     redis.call('ZREMRANGEBYSCORE', placesKey, '-inf', now)
     first = redis.call('ZRANGE', queueKey, 0, 0)[1]
   end
+  local since = other and redis.call('ZSCORE', queueKey, other)
+  if since then
+    redis.call('ZREM', queueKey, other)
+    redis.call('ZREM', placesKey, other)
+    redis.call('ZADD', queueKey, since, me)
+    if first == other then first = me end
+  end
+  while suspectKey and waits == 'fair' and not holder and first and first ~= me and #first > 16
+    and isHeard(string.sub(first, 17)) == false do
+    redis.call('ZREM', queueKey, first)
+    redis.call('ZREM', placesKey, first)
+    gone[#gone + 1] = first
+    first = redis.call('ZRANGE', queueKey, 0, 0)[1]
+  end
 end
 if not holder then
   if waits ~= 'fair' or not first or first == me then
@@ -869,27 +897,20 @@ if not holder then
       redis.call('ZREM', queueKey, me)
       redis.call('ZREM', placesKey, me)
     end
-    local life = math.max(86400000, 2 * ttl)
-    local fence = string.format('%.0f', micros)
-    local last = tonumber(redis.call('SET', fenceKey, fence, 'PX', life, 'GET') or 0) or 0
-    if last >= micros and last < 9007199254740991 then
-      fence = string.format('%.0f', last + 1)
-      redis.call('SET', fenceKey, fence, 'PX', life)
-    end
+    if suspectKey then redis.call('DEL', suspectKey) end
     local name = token
     if suspectKey and inbox ~= '' and isHeard(inbox) then name = token .. '@' .. inbox end
     redis.call('SET', lockKey, name, 'PX', ttl)
-    return {1, name, fence}
+    return {1, name, nextFence()}
   end
   if #gone > 0 then redis.pcall('PUBLISH', string.sub(first, 17), 't' .. string.sub(first, 1, 16)) end
-  left = tonumber(redis.call('ZSCORE', placesKey, first)) - now
 end
 if waits ~= 'no' then
   redis.call('ZADD', queueKey, 'NX', string.format('%.0f', micros), me)
   redis.call('ZADD', placesKey, now + placeKept, me)
   redis.call('PEXPIRE', queueKey, 2 * placeKept)
   redis.call('PEXPIRE', placesKey, 2 * placeKept)
-  if first and first ~= me then left = -1 end
+  if first and first ~= me and not suspected then left = -1 end
 end
 local tells = not holder or string.find(holder, '^[%w_-]+$') and #holder == 16 or address or string.find(holder, '^[%w_-]+@herdless:')
 return {0, left, tells and 1 or 0}

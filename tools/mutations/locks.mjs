@@ -109,6 +109,22 @@ export const lockMutations = [
     tests: ['test/contract/redis-lock.test.ts', 'test/locks/contention.test.ts'],
   },
   {
+    name: 'who waits stands behind itself once its messages come',
+    rule: null,
+    file: 'src/redis/lua/take.lua',
+    from: "redis.call('ZREM', queueKey, other)",
+    to: "redis.call('ZSCORE', queueKey, other)",
+    tests: ['test/integration/redis-lock-keys.test.ts'],
+  },
+  {
+    name: 'a dead waiter keeps a dead holder from being replaced',
+    rule: null,
+    file: 'src/redis/lua/take.lua',
+    from: 'while suspectKey and',
+    to: 'while false and',
+    tests: ['test/integration/redis-lock-keys.test.ts'],
+  },
+  {
     name: 'a lock is taken from a holder that lives',
     rule: null,
     file: 'src/redis/lua/take.lua',

@@ -22,7 +22,8 @@ const special = /[{}%]/
 
 /**
  * The key of a lock: its own name, a plain string. Braces without a hash tag are escaped, because the keys beside the
- * lock have its name in braces, to share its slot in a cluster. A hash tag of the user stays.
+ * lock have its name in braces, to share its slot in a cluster; and so are percent signs, so that no two names have the
+ * same key. A hash tag of the user stays.
  */
 export function lockKey(name: string): string {
   if (!special.test(name) || tagged.test(name)) return name

@@ -71,10 +71,13 @@ export class RedisLocks implements LockBackend {
     const inbox = this.#inbox?.name ?? ''
     const me = token + inbox
     const { lock, fence, queue, places, suspect } = keys
+    // Its name in the queue, if it asked before the inbox was subscribed, or while it still was.
+    const other = me === token ? token + (this.#inbox?.channel ?? '') : token
     const its = this.#steals ? [lock, fence, queue, places, suspect] : [lock, fence, queue, places]
+    const args = [me, Math.ceil(ttl), waits, ...(waits === 'no' || other === me ? [] : [other])]
     let reply: unknown[]
     try {
-      reply = (await this.#run(scripts.take, its, [me, Math.ceil(ttl), waits])) as unknown[]
+      reply = (await this.#run(scripts.take, its, args)) as unknown[]
     } catch (error) {
       // Unless the server itself refused, it may have granted a lock whose reply is lost.
       if (!this.#client.isReply(error)) ignoreRejection(this.#giveBack(keys, token, me))
