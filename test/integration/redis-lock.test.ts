@@ -217,6 +217,16 @@ describe('a lock on Redis', () => {
     expect(() => redisLock(cluster, { minReplicas: 1 })).toThrow(/^Expected `minReplicas` to be 0 on a cluster/)
   })
 
+  test('that is given back over a connection that broke may have been lost, or not', async () => {
+    await using proxy = await startProxy(server)
+    await using lock = redisLock(server.connect({ port: proxy.port }), patient)
+    const lease = await lock.acquire('job')
+    const lost = proxy.loseReplyTo('lock:job')
+    expect(await lease.release()).toBe('unknown')
+    await lost
+    expect(await server.client.exists('lock:job')).toBe(0)
+  })
+
   test('is not taken from a holder that lives, whoever waits for it', async () => {
     const options = { ...patient, stealFromDead: true } as const
     await using holder = redisLock(server.connect(), options)

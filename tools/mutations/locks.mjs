@@ -189,6 +189,14 @@ export const lockMutations = [
     tests: ['test/integration/redis-semaphore.test.ts'],
   },
   {
+    name: 'a release that was sent again says that the lock was lost',
+    rule: null,
+    file: 'src/redis/connection/connection-trouble.ts',
+    from: 'if (found || this.#connections === before) return found',
+    to: 'if (before >= 0) return found',
+    tests: ['test/integration/redis-lock.test.ts'],
+  },
+  {
     name: 'half of the servers are a majority',
     rule: null,
     file: 'src/redis/locks/majority.ts',

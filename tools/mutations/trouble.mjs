@@ -96,8 +96,8 @@ export const troubleMutations = [
     name: 'trouble is over only when the connection for messages is open again',
     rule: null,
     file: 'src/redis/connection/connection-trouble.ts',
-    from: "listen(this.#client, 'ready', this.over)",
-    to: '() => {}',
+    from: 'this.over()',
+    to: '',
     tests: ['test/integration/unavailable.test.ts'],
   },
   {

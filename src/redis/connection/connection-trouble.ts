@@ -14,6 +14,7 @@ export class ConnectionTrouble {
   #users = 0
   #stop = (): void => undefined
   #last: unknown
+  #connections = 0
 
   private constructor(client: RedisPort) {
     this.#client = client
@@ -30,7 +31,10 @@ export class ConnectionTrouble {
     if (this.#users++ > 0) return
     this.#last = undefined
     const stopErrors = this.#client.onError?.(this.note)
-    const stopReady = listen(this.#client, 'ready', this.over)
+    const stopReady = listen(this.#client, 'ready', () => {
+      this.#connections++
+      this.over()
+    })
     this.#stop = () => {
       stopErrors?.()
       stopReady()
@@ -49,6 +53,19 @@ export class ConnectionTrouble {
   /** A connection is open. */
   readonly over = (): void => {
     this.#last = undefined
+  }
+
+  /**
+   * Sends a command that finds something to do only once.
+   * @returns whether it has found it
+   * @throws if it has not, but the client has connected meanwhile: the client sends again what was not answered, so the
+   *   first time may have found it
+   */
+  async sendOnce(send: () => Promise<boolean>): Promise<boolean> {
+    const before = this.#connections
+    const found = await send()
+    if (found || this.#connections === before) return found
+    throw new Error('The connection was lost, and the command was sent again')
   }
 
   /** As `Store.diagnose`. */

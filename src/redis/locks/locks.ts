@@ -101,7 +101,7 @@ export class RedisLocks implements LockBackend {
   release({ name, token }: Hold): Promise<boolean> {
     this.#lost.delete(token)
     this.#inbox?.letGo(token.slice(0, tokenLength))
-    return this.#giveBack(lockKeys(this.#options.prefix + name), token, '')
+    return this.#trouble.sendOnce(() => this.#giveBack(lockKeys(this.#options.prefix + name), token, ''))
   }
 
   get #steals(): boolean {

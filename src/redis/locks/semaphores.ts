@@ -73,8 +73,8 @@ export class RedisSemaphores implements LockBackend {
     return holds.map(async (hold) => (await this.#report(hold, { held: 1, wants: 0 })).holds)
   }
 
-  async release(hold: Hold): Promise<boolean> {
-    return (await this.#leave(hold)).holds
+  release(hold: Hold): Promise<boolean> {
+    return this.#trouble.sendOnce(async () => (await this.#leave(hold)).holds)
   }
 
   #busy(wanted: Pick<Hold, 'name' | 'token' | 'ttl'>, freed: Promise<void>, { pushed, again }: PermitAnswer): Busy {
