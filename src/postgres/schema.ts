@@ -78,10 +78,9 @@ BEGIN
     END IF;
     state := 'held';
     RETURN;
-  ELSE
+  ELSIF gone > 0 AND front.inbox <> '' THEN
     -- The first waiter has been told. If that was a waiter that is gone now, the next one has not been told yet.
-    IF gone > 0 AND front.inbox <> '' THEN PERFORM pg_notify(front.inbox, front.token); END IF;
-    rest := extract(epoch FROM front.until - this_moment) * 1000;
+    PERFORM pg_notify(front.inbox, front.token);
   END IF;
   state := 'busy';
   IF waits <> 'no' THEN
