@@ -131,7 +131,7 @@ export class RedisLocks implements LockBackend {
   async #replicated(hold: Hold): Promise<void> {
     const { minReplicas, replicaTimeout } = this.#options
     try {
-      const known = Number(await this.#client.call('wait', null, [minReplicas, replicaTimeout]))
+      const known = Number(await this.#client.call('wait', null, [minReplicas, Math.ceil(replicaTimeout)]))
       if (known >= minReplicas) return
       throw new Error(`${known} of ${minReplicas} replicas acknowledged the lock within ${replicaTimeout} ms`)
     } catch (error) {
