@@ -47,6 +47,17 @@ describe('a lock on five servers', () => {
     return lock
   }
 
+  test('says why where most of its servers refuse connections', async () => {
+    const lock = await opened()
+    for (const proxy of proxies) proxy.refuse()
+    const reason = await until('it is known', async () => {
+      const error = (await lock.tryAcquire('job').catch((thrown: unknown) => thrown)) as { reason?: string }
+      return error.reason !== 'other' && error.reason
+    })
+    expect(['closed', 'refused']).toContain(reason)
+    for (const proxy of proxies) proxy.accept()
+  })
+
   function hang(count: number): void {
     for (const proxy of proxies.slice(0, count)) proxy.blackHole()
   }

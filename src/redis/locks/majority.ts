@@ -7,7 +7,7 @@ import {
   type TakeResult,
   type TakeRequest,
 } from '../../core/contract/lock-backend.ts'
-import { ignoreRejection } from '../../core/errors.ts'
+import { type Diagnosis, ignoreRejection } from '../../core/errors.ts'
 import { tokens } from '../../core/lease/token.ts'
 
 /** The vote of a node. */
@@ -38,6 +38,11 @@ export class Majority implements LockBackend {
 
   async close(): Promise<void> {
     await Promise.all(this.#nodes.map((node) => node.close()))
+  }
+
+  /** The trouble of the first server that has some: most of them fail for the same reason. */
+  diagnose(): Diagnosis | null {
+    return this.#nodes.map((node) => node.diagnose?.() ?? null).find((found) => found !== null) ?? null
   }
 
   async take({ name, ttl }: TakeRequest): Promise<TakeResult> {
