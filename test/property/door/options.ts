@@ -183,7 +183,7 @@ function withEntries(prototype: object | null, entries: readonly (readonly [stri
 /** The names of the options for which a function has to refuse what it is given; `null` if it has to take it. */
 function faultsIn(given: unknown, options: Options): readonly string[] | null {
   if (given === undefined) return null
-  if (!isObject(given)) return ['']
+  if (!isObject(given) || Array.isArray(given) || given instanceof Map || given instanceof Set) return ['']
   const faults = Object.entries(given)
     .filter(([name, value]) => {
       const option = Object.hasOwn(options, name) ? options[name] : undefined
