@@ -56,14 +56,12 @@ describe.each(titles)('%s in CONTRIBUTING.md', (title) => {
     expect(entered).toEqual([...new Set(entered)])
   })
 
-  test.each(places.map((place, index) => [place.name, place, index] as const))(
-    '%s is there, and is called in an earlier place',
-    (_name, place, index) => {
-      expect(defines(textOf(place), place)).toBe(true)
-      if (place.caller === null) return
-      expect(place.caller).toBeLessThanOrEqual(index)
-      const caller = places[place.caller - 1]
-      expect(caller !== undefined && calls(textOf(caller), place)).toBe(true)
-    },
-  )
+  test('names what is there, and is called in an earlier place', () => {
+    const isThere = (place: Place): boolean => defines(textOf(place), place)
+    const isCalled = (place: Place, index: number): boolean => {
+      const caller = place.caller === null || place.caller > index ? undefined : places[place.caller - 1]
+      return place.caller === null || (caller !== undefined && calls(textOf(caller), place))
+    }
+    expect(places.filter((place, index) => !isThere(place) || !isCalled(place, index))).toEqual([])
+  })
 })
