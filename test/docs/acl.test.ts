@@ -221,7 +221,7 @@ describe('the rules for a user', () => {
 
 test('the rules hold in a cluster, with what the page adds for it', async () => {
   await using cluster = await startCluster()
-  const added = ['+cluster|slots', '+cluster|info', '+client|setname']
+  const added = ['+cluster|slots', '+cluster|myid', '+cluster|info', '+client|setname']
   for (const word of added) expect(page.text).toContain(`\`${word}\``)
   for (const node of cluster.nodes) await allow(node, [...rule('push'), ...added])
   const connect = (): RedisClient => cluster.connect({ redisOptions: { username: 'shop', password: 'secret' } })
