@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { Redis } from 'ioredis'
 
-const [url = '', folder = '', limit = ''] = process.argv.slice(2)
+const [url = '', folder = '', limit = '', namespace = ''] = process.argv.slice(2)
 const concurrency = Number(limit)
 const load = (/** @type {string} */ file) => import(pathToFileURL(join(folder, file)).href)
 const { createCache } = /** @type {typeof import('herdless')} */ (await load('index.js'))
@@ -14,7 +14,7 @@ const client = new Redis(url)
 await once(client, 'ready')
 const cache = createCache({
   store: redisStore(client),
-  namespace: `bench-limit-${process.ppid}`,
+  namespace,
   source: 'bench',
   sources: { bench: { concurrency } },
 })

@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
@@ -14,7 +15,9 @@ export const limit = {
   floor: ideal,
   goals: { herdless: 1.15 },
   async open({ url, folder }) {
-    const fleet = Array.from({ length: processes }, () => fork(worker, [url, folder, `${concurrency}`]))
+    // Another build beside this one has keys of its own.
+    const args = [url, folder, `${concurrency}`, `bench-limit-${randomUUID()}`]
+    const fleet = Array.from({ length: processes }, () => fork(worker, args))
     await Promise.all(fleet.map((child) => once(child, 'message')))
     let round = 0
     const last = async (/** @type {'ideal' | 'herdless'} */ way) => {
