@@ -245,19 +245,22 @@ export class Events {
   }
 }
 
+/** A listener must not be able to break a load, and its error must not vanish. */
+function warnOf(name: string, error: unknown): void {
+  warnOfThrown(`A listener of '${name}'`, error)
+}
+
 function tell<Name extends keyof CacheEvents>(
   name: Name,
   event: CacheEvents[Name],
   listeners: ReadonlySet<Listener<Name>>,
 ): void {
-  // A listener must not be able to break a load, and its error must not vanish.
-  const warn = (error: unknown): void => warnOfThrown(`A listener of '${name}'`, error)
   for (const listener of listeners) {
     try {
       const told: unknown = listener(event)
-      if (told instanceof Promise) told.catch(warn)
+      if (told instanceof Promise) told.catch((error: unknown) => warnOf(name, error))
     } catch (error) {
-      warn(error)
+      warnOf(name, error)
     }
   }
 }
