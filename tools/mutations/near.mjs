@@ -10,7 +10,7 @@ export const nearMutations = [
     file: 'src/core/time/clock.ts',
     from: 'timers.nextTick(this.#tickEnds)',
     to: 'timers.setImmediate(this.#tickEnds)',
-    tests: ['test/unit/near/near.test.ts'],
+    tests: ['test/unit/time/clock.test.ts'],
   },
   {
     name: 'what a loader has returned is frozen only on a hit',

@@ -334,28 +334,6 @@ describe('the near tier', () => {
   })
 })
 
-test('the near tier serves no copy past its time, although the turn of the event loop began before', async () => {
-  await using cache = createCache({ near: { ttl: '1m' }, warnings: false })
-  let loads = 0
-  const ask = (): Promise<unknown> => cache.getOrLoad('k', () => ++loads, { ttl: 1_000 })
-  await ask()
-  await ask()
-  const end = performance.now() + 1_000
-  const asked: Promise<unknown>[] = []
-  // Callbacks of one phase of one turn: the first reads the clock, and stands still until the value has expired.
-  await new Promise<void>((resolve) => {
-    setImmediate(() => {
-      asked.push(ask())
-      while (performance.now() < end);
-    })
-    setImmediate(() => {
-      asked.push(ask())
-      resolve()
-    })
-  })
-  expect(await Promise.all(asked)).toEqual([1, 2])
-})
-
 describe('the near tier, while the store is away', () => {
   /** A cache with a copy of `k` whose store has fallen silent, and is known to be. */
   async function away(options: CacheOptions = {}) {

@@ -108,12 +108,12 @@ describe('an entry of `use cache`', () => {
     const cache = createCache()
     const { constructor } = await cache.begin('k')
     const leads = (): number => queryObjects(constructor as () => void) as number
-    const before = leads()
     const c = process(memoryStore(), cache)
     for (let number = 0; number < 50; number++) await c.get(`k${number}`, [])
-    expect(leads()).toBe(before + 50)
+    expect(leads()).toBeGreaterThanOrEqual(50)
     await vi.advanceTimersByTimeAsync(25_000)
-    expect(leads()).toBeLessThanOrEqual(before)
+    // Those of other tests may still be there.
+    expect(leads()).toBeLessThan(50)
   })
 
   test('that nobody had asked for is stored, unless its tags were updated since it was rendered', async () => {
@@ -157,7 +157,7 @@ describe('a page', () => {
   })
 })
 
-test('what is no function is refused at once', () => {
+test('a value that is no function is refused at once', () => {
   expect(() => nextCache(createCache() as never)).toThrow('Expected `nextCache` to be given a function')
 })
 

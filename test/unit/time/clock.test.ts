@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../../src/index.ts'
 import { createCache, memoryLock, memoryStore } from '../../../src/index.ts'
+import { CoarseClock, systemClock } from '../../../src/core/time/clock.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 /** A clock that stands still, and what it draws. */
@@ -42,4 +43,24 @@ describe('a clock', () => {
       expect(fence).toBeGreaterThanOrEqual(before)
     }
   })
+})
+
+test('the clock of near copies goes on between two callbacks of one turn of the event loop', async () => {
+  const clock = new CoarseClock(systemClock)
+  const readings: number[] = []
+  await new Promise<void>((resolve) => {
+    setImmediate(() => {
+      readings.push(clock.now(), clock.now())
+      // The callback blocks the event loop.
+      while (systemClock.now() < (readings[0] as number) + 10);
+      readings.push(clock.now())
+    })
+    setImmediate(() => {
+      readings.push(clock.now())
+      resolve()
+    })
+  })
+  const [first = 0, ...others] = readings
+  expect(others.slice(0, 2)).toEqual([first, first])
+  expect(others.at(-1)).toBeGreaterThanOrEqual(first + 10)
 })
