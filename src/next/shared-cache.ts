@@ -4,7 +4,7 @@ import type { Cache } from '../core/cache/cache.ts'
 import { CacheError, isError, warnOfThrown } from '../core/errors.ts'
 import { longestLife } from '../core/time/duration.ts'
 
-/** What was rendered, and when that began, by `performance.now()`: at the earliest, if it is not known. */
+/** A rendering. `began` is the time of its beginning by `performance.now()`, or the earliest that it can have been. */
 export interface Rendering {
   readonly what: unknown
   readonly began: number

@@ -56,7 +56,7 @@ describe.each(titles)('%s in CONTRIBUTING.md', (title) => {
     expect(entered).toEqual([...new Set(entered)])
   })
 
-  test('names what is there, and is called in an earlier place', () => {
+  test('names places that exist, each called in an earlier one', () => {
     const isThere = (place: Place): boolean => defines(textOf(place), place)
     const isCalled = (place: Place, index: number): boolean => {
       const caller = place.caller === null || place.caller > index ? undefined : places[place.caller - 1]

@@ -15,7 +15,7 @@ afterEach(() => void vi.restoreAllMocks())
 
 afterAll(() => server.stop())
 
-/** The token of whoever is called by this letter. */
+/** The token of a request, made of one letter. */
 function tokenOf(letter: string): string {
   return letter.repeat(tokenLength)
 }
@@ -44,7 +44,7 @@ async function queue(): Promise<string[]> {
   return waiters.map((waiter) => waiter.slice(0, tokenLength))
 }
 
-test('who waits for a lock on Redis has one place, whether its messages come or go meanwhile', async () => {
+test('a waiter for a lock on Redis has one place, whether its subscription comes or goes meanwhile', async () => {
   const { locks, take, held } = await opened()
   const name = Object.getOwnPropertyDescriptor(Inbox.prototype, 'name') as { get: (this: Inbox) => string }
   let isUp = false

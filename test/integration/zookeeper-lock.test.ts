@@ -82,7 +82,7 @@ describe.skipIf(reason !== undefined)(`a lock in ZooKeeper${reason === undefined
       const client = maker()()
       const getChildren = client.getChildren.bind(client)
       type Children = (error: unknown, children: string[]) => unknown
-      // The lock is given back between the two reads of whoever comes next.
+      // The lock is given back between the two reads of the next waiter.
       const overtaken = (path: string, callback: Children): void => {
         const answer: Children = async (...children) => {
           await lease.release()

@@ -565,7 +565,7 @@ export const mutations = [
     tests: ['test/unit/guard/bridge.test.ts'],
   },
   {
-    name: 'what is read while an invalidation is kept becomes a near copy',
+    name: 'a value that is read while an invalidation is kept becomes a near copy',
     rule: 4,
     file: 'src/core/cache/writes.ts',
     from: '    }\n    drop()\n',

@@ -37,7 +37,7 @@ export const lockMutations = [
     tests: ['test/unit/lease/watchdog.test.ts'],
   },
   {
-    name: 'who is called off waits for the answer to its request all the same',
+    name: 'a request that is called off waits for its answer all the same',
     rule: null,
     file: 'src/core/lock/fleet-lock.ts',
     from: 'await this.#wanted(request.name, plan, asked).catch(',
@@ -45,7 +45,7 @@ export const lockMutations = [
     tests: ['test/unit/lock/fleet-lock.test.ts'],
   },
   {
-    name: 'what is granted to who was called off stays with it',
+    name: 'a late grant to a request that was called off is kept',
     rule: null,
     file: 'src/core/lock/fleet-lock.ts',
     from: 'ignoreRejection(asked.then(late))',
@@ -109,7 +109,7 @@ export const lockMutations = [
     tests: ['test/contract/redis-lock.test.ts', 'test/locks/contention.test.ts'],
   },
   {
-    name: 'who waits stands behind itself once its messages come',
+    name: 'a waiter stands behind itself once it is subscribed',
     rule: null,
     file: 'src/redis/lua/take.lua',
     from: "redis.call('ZREM', queueKey, other)",
@@ -181,7 +181,7 @@ export const lockMutations = [
     tests: ['test/integration/lock-time.test.ts'],
   },
   {
-    name: 'whoever gives a permit back is listened for all the same',
+    name: 'a process listens for a permit that it has given back',
     rule: null,
     file: 'src/redis/locks/semaphores.ts',
     from: '      this.#permits.forget(hold.token)',

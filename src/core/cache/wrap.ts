@@ -91,8 +91,8 @@ export class Wraps {
       return load(...([...fitted(args, length), loadContext()] as [...Args, LoadContext]))
     }
     const get = this.#make(loadOf, { ...options, key: keyOf } as WrapOptions<unknown[], S>, 'define')
-    const { tags: said, ttl, grace, jitter, schema, version } = options
-    const { tags: _, ...ofCalls } = options
+    const { tags: said, ...ofCalls } = options
+    const { ttl, grace, jitter, schema, version } = ofCalls
     const plan = refinePlan(this.#plan, ofCalls as CallOptions, 'define')
     const set = async (...args: unknown[]): Promise<void> => {
       if (args.length !== length + 1) {
@@ -101,7 +101,7 @@ export class Wraps {
       const its = args.slice(0, length)
       const tags = typeof said === 'function' ? said(...(its as Args)) : said
       const value = args[length]
-      // Of a `set` that has a ttl, that is the ttl of `null`, too.
+      // A `set` with a ttl keeps `null` for that ttl, too.
       const isNothing = value === null || value === undefined
       const settings = { ttl: isNothing ? ttlOf(value, plan) : ttl, grace, jitter, schema, version, tags }
       return this.#cache.set(keyOf(...its), value, settings as SetOptions)

@@ -143,8 +143,8 @@ export class Writes {
   }
 
   /**
-   * Drops copies, and writes. Drops them again, because a store that keeps the write for later has told nobody of it, and
-   * what was read meanwhile is from before.
+   * Drops copies, writes, and drops copies again: a store that keeps the write for later has told nobody of it, and a
+   * value that was read meanwhile is older than the write.
    */
   async #written(write: () => Promise<void>, drop: () => void): Promise<void> {
     drop()

@@ -43,7 +43,7 @@ export class Queueing {
     if (this.#isStopped) return
     this.#isStopped = true
     this.#load.leave()
-    // In vain if the permit has come before, in the same moment: that is the end.
+    // Without effect if the permit came in the same moment: it has ended the wait.
     this.#stop(end)
   }
 }

@@ -22,7 +22,7 @@ import { copyPlain, deepFreeze, isPlainData } from './plain-data.ts'
 export interface Copy {
   readonly value: unknown
   readonly seen: EntryFacts
-  /** As of when the metadata is, by the clock. */
+  /** The moment that the metadata describes, by the clock. */
   readonly at: number
   readonly tags: readonly string[]
 }

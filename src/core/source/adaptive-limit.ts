@@ -39,7 +39,7 @@ export class AdaptiveLimit {
       this.#begin(now, false)
     }
     if (error === undefined || this.#isRefused || !isRefusal(error)) return
-    // At once, and for the interval from now on: what was begun under the old limit is refused meanwhile.
+    // At once, and for the interval from now on: loads that began under the old limit may still be refused.
     this.#limit = Math.max(least, Math.min(most, this.#limit) * decrease)
     this.#begin(now, true)
   }

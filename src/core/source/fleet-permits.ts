@@ -155,7 +155,7 @@ export class FleetPermits {
     this.#state = 'idle'
     if (this.#isAlone && answer !== null) this.#about.back()
     this.#isAlone = answer === null
-    // What no store answers is not reported again at once.
+    // Without a store that grants permits, a report has no answer, and is not repeated at once.
     let isOutdated = after === 'outdated' || (answer === null && this.#about.permits !== null)
     if (answer !== null) {
       this.#last = answer

@@ -6,7 +6,7 @@ interface Rate {
   readonly per: number
 }
 
-/** What was granted of late, counted in steps: a step counts until its end has left the window of a rate. */
+/** The recent grants, counted in steps: a step counts until its end has left the window of a rate. */
 export class RateWindow {
   /** The oldest first. */
   #steps: { readonly at: number; count: number }[] = []

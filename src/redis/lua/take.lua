@@ -99,7 +99,7 @@ if not holder then
       redis.call('ZREM', queueKey, me)
       redis.call('ZREM', placesKey, me)
     end
-    -- What was noted of the last holder says nothing of this one.
+    -- The suspicion was of the last holder.
     if suspectKey then redis.call('DEL', suspectKey) end
     local name = token
     -- The inbox stands for its process only if this server itself sees it subscribed.

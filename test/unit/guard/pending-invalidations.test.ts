@@ -372,7 +372,7 @@ test.for([
   ['a tag', (cache: Cache) => cache.invalidateTags(['x'])],
   ['everything', (cache: Cache) => cache.clear()],
 ] as const)(
-  'with it, what was read while %s was invalidated in vain is no near copy (rule 4)',
+  'with it, a value that was read while %s was invalidated in vain is no near copy (rule 4)',
   async ([, invalidate]) => {
     const { a, b, ways } = fleet({ onInvalidateFailure: 'replay', near: {} })
     await b.set('k', 'old', { tags: ['x'] })

@@ -175,7 +175,7 @@ test('a lease that is to be shorter ends with the shorter ttl, though nobody kno
   expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
 })
 
-test('a lease is renewed in time though nobody knows whether its longer ttl has arrived', async () => {
+test('a lease whose extension was not answered is renewed in time', async () => {
   const { clock, locks, lock } = opened()
   const lease = await lock.acquire('job', { ttl: 10_000 })
   await clock.advance(3_000)
@@ -269,7 +269,7 @@ test.for(['tryAcquire', 'acquire'] as const)(
     controller.abort('called off')
     expect(await asked).toBe('called off')
     await clock.advance(750)
-    expect(await isFree(), 'what was granted late was given back').toBe(true)
+    expect(await isFree(), 'the late grant was given back').toBe(true)
   },
 )
 
@@ -281,13 +281,13 @@ test.for(['tryAcquire', 'acquire'] as const)('%s learns at once that its lock is
   const closing = lock.close().then(closed)
   expect(await asked).toMatchObject({ code: 'CLOSED', key: 'job' })
   await clock.advance(749)
-  expect(closed, 'what was granted late must still be given back').not.toHaveBeenCalled()
+  expect(closed, 'the late grant must still be given back').not.toHaveBeenCalled()
   await clock.advance(1)
   await closing
   expect(await isFree()).toBe(true)
 })
 
-test('a lock that is closed while nobody answers is not held up by who would wait for it', async () => {
+test('a lock that is closed while its backend is silent is not held up by its waiters', async () => {
   const { clock, lock } = opened(5_000)
   const asked = lock.acquire('job', { wait: '1m', retryEvery: '5s' }).catch((error: unknown) => error)
   await clock.advance(50)
