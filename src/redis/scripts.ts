@@ -9,7 +9,7 @@ export interface Script {
 
 export const claim: Script = {
   name: 'claim',
-  sha1: '3884c2edb21d2b0c2856d6335aadc523b56d96c8',
+  sha1: '8475283a5727866755595eef73333f9c6481e389',
   lua: `local function eachKey(work, keys, args)
   local many = tonumber(ARGV[1])
   local firstKey, firstArg = #KEYS - many * keys, #ARGV - many * args
@@ -21,7 +21,7 @@ export const claim: Script = {
       {unpack(KEYS, firstKey + each * keys + 1, firstKey + (each + 1) * keys)},
       {unpack(ARGV, firstArg + each * args + 1, firstArg + (each + 1) * args)}
     )
-    if not good then reply = {err = type(reply) == 'table' and reply.err or tostring(reply)} end
+    if not good then reply = {err = type(reply) == 'table' and reply.err or string.gsub(tostring(reply), '^@user_script: %d+: %-?', '')} end
     if reply.err then bad = bad + 1 end
     replies[each + 1] = reply
   end
@@ -190,7 +190,7 @@ return epoch
 
 export const fill: Script = {
   name: 'fill',
-  sha1: '6c3c4806a90abd46b82d58a68d590f086cec26fb',
+  sha1: 'c4f14fa44fa6d4b945fb41ba101a581aeba1b8b7',
   lua: `local function eachKey(work, keys, args)
   local many = tonumber(ARGV[1])
   local firstKey, firstArg = #KEYS - many * keys, #ARGV - many * args
@@ -202,7 +202,7 @@ export const fill: Script = {
       {unpack(KEYS, firstKey + each * keys + 1, firstKey + (each + 1) * keys)},
       {unpack(ARGV, firstArg + each * args + 1, firstArg + (each + 1) * args)}
     )
-    if not good then reply = {err = type(reply) == 'table' and reply.err or tostring(reply)} end
+    if not good then reply = {err = type(reply) == 'table' and reply.err or string.gsub(tostring(reply), '^@user_script: %d+: %-?', '')} end
     if reply.err then bad = bad + 1 end
     replies[each + 1] = reply
   end
@@ -413,7 +413,7 @@ return digits
 
 export const overwrite: Script = {
   name: 'overwrite',
-  sha1: '19e3967302965f14d23353e252fa08ca45b8f4a7',
+  sha1: '3eb9be0419a97fb68ef492f6120c1c38a45d9650',
   lua: `local function tellWaiters(fields, message)
   for _, field in ipairs(fields) do
     if string.sub(field, 1, 1) == '>' then redis.pcall('PUBLISH', string.sub(field, 2), message) end
@@ -428,7 +428,7 @@ local fields = lease.err and {} or redis.call('HKEYS', leaseKey)
 redis.call('DEL', leaseKey)
 local function softened()
   local value = redis.pcall('GET', valueKey)
-  if type(value) ~= 'string' or #value < 48 or string.byte(value) ~= 177 then return false end
+  if type(value) ~= 'string' or #value < 48 or string.byte(value) ~= 177 then return nil end
   local freshUntil, staleUntil = struct.unpack('>I6I6', value, 25)
   local grace = staleUntil - freshUntil
   freshUntil = math.min(freshUntil, now)
@@ -439,13 +439,13 @@ local function softened()
   local times = struct.pack('>I6I6', freshUntil, staleUntil)
   return string.char(177, flags) .. string.sub(value, 3, 24) .. times .. string.sub(value, 37), staleUntil
 end
-local late = token ~= '' and ARGV[5] ~= '' and ARGV[6] ~= '' and now - ARGV[5] > tonumber(ARGV[6])
+local late = token ~= '' and ARGV[6] ~= '' and now - ARGV[5] > tonumber(ARGV[6])
 local soft, softUntil
 if ARGV[3] == 'soft' then soft, softUntil = softened() end
 if soft then
   redis.call('SET', valueKey, soft, 'PX', math.max(softUntil - now, 1000))
 elseif token == '' or late then
-  redis.call('DEL', valueKey)
+  if ARGV[3] ~= 'soft' or soft == false then redis.call('DEL', valueKey) end
 else
   local version = micros
   local header = redis.pcall('GETRANGE', valueKey, 0, 47)
@@ -455,7 +455,7 @@ else
   end
   local held = tonumber(lease[3])
   if held and held < 9007199254740992 then version = math.max(version, held + 1) end
-  local from = math.min(tonumber(ARGV[5]) or now, now)
+  local from = math.min(tonumber(ARGV[5]), now)
   local freshUntil = from + ARGV[3]
   local staleUntil = freshUntil + ARGV[4]
   local value = struct.pack('>BBc16I6I6I6dI4', 177, ARGV[7], token, from, freshUntil, staleUntil, version, 0) .. ARGV[2]

@@ -143,7 +143,10 @@ export class RedisStore implements Store {
   }
 
   async close(user: StoreUser = nobody): Promise<void> {
-    this.#users.splice(this.#users.indexOf(user), 1)
+    const at = this.#users.indexOf(user)
+    // It has closed before, or was never open.
+    if (at === -1) return
+    this.#users.splice(at, 1)
     if (this.#users.length > 0) return
     this.#trouble.close()
     this.#serverChange.close()

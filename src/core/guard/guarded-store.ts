@@ -37,7 +37,6 @@ const switchedOff = new CacheError('STORE_UNAVAILABLE', 'The cache is switched o
  */
 export class GuardedStore {
   readonly #store: Store
-  readonly #timeout: number
   readonly #clock: Clock
   readonly #events: Events
   readonly #commands: StoreCommands
@@ -61,7 +60,6 @@ export class GuardedStore {
     const { timeout, keepsInvalidations, clock, events, modes } = options
     this.#modes = modes
     this.#store = store
-    this.#timeout = timeout
     this.#clock = clock
     this.#keepsInvalidations = keepsInvalidations
     this.#events = events
@@ -169,7 +167,8 @@ export class GuardedStore {
   async set(key: string, token: string, value: NewValue): Promise<void> {
     if (this.#modes.current !== 'cache') return await this.invalidate(key)
     const before = this.#pending.of({ of: 'key', name: key })
-    await this.#commands.call(() => this.#store.set(key, token, value, this.#timeout))
+    const { longest } = this.#commands
+    await this.#commands.call(() => this.#store.set(key, token, value, longest))
     this.#pending.forget(before)
   }
 

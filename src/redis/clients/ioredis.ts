@@ -15,8 +15,9 @@ import { invalidateChannel, track } from './track.ts'
 export interface IoredisClient extends IoredisCommands {
   getBuffer(key: string): Promise<Buffer | null>
   mgetBuffer(keys: string[]): Promise<(Buffer | null)[]>
-  /** Another connection with the same settings, for the subscription. */
-  duplicate(overrides?: object): IoredisSubscriber
+  /** Another connection with the same settings, for the subscription. Of a cluster, the options come second. */
+  duplicate(overrides?: object, options?: object): IoredisSubscriber
+  pipeline?(): { exec(): Promise<[error: Error | null, reply: unknown][] | null> }
   readonly isCluster: boolean
   /** The nodes of a cluster. */
   nodes?(role: 'master'): readonly IoredisNode[]
@@ -75,10 +76,12 @@ export class IoredisPort implements RedisPort {
   #connected: Promise<void> | undefined
   /** The first connection, while it is under way and the client would refuse commands instead of keeping them. */
   #opening: Promise<void> | null = null
+  /** Whether it is a cluster client that sends the commands of a tick together. */
+  readonly #isPipelined: boolean
 
   /** @throws TypeError for a cluster client that reads from replicas */
   constructor(client: IoredisClient) {
-    const { keyPrefix, scaleReads = 'master', enableOfflineQueue } = optionsOf(client)
+    const { keyPrefix, scaleReads = 'master', enableOfflineQueue, enableAutoPipelining } = optionsOf(client)
     if (client.isCluster && scaleReads !== 'master') {
       // A replica may lack an acknowledged invalidation.
       throw new TypeError(
@@ -87,6 +90,7 @@ export class IoredisPort implements RedisPort {
     }
     this.#client = client
     this.isCluster = client.isCluster
+    this.#isPipelined = client.isCluster && enableAutoPipelining === true && client.pipeline !== undefined
     this.keyPrefix = typeof keyPrefix === 'string' ? keyPrefix : ''
     if (enableOfflineQueue === false) this.#opening = this.connected?.then(() => void (this.#opening = null)) ?? null
   }
@@ -120,7 +124,7 @@ export class IoredisPort implements RedisPort {
     keys: readonly string[],
     args: readonly RedisArgument[],
   ): Promise<unknown> {
-    return this.#send(command, [script, keys.length, ...keys, ...args])
+    return this.#send(command, [script, keys.length, ...keys, ...args], this.#isPipelined ? sentAlone : sent)
   }
 
   call(command: string, key: string | null, args: readonly RedisArgument[]): Promise<unknown> {
@@ -138,7 +142,11 @@ export class IoredisPort implements RedisPort {
   }
 
   subscriber(channel: string, events: SubscriberEvents): RedisSubscriber {
-    return subscribing(this.#client.duplicate(), channel, events)
+    const { retryStrategy } = connectsAgain
+    const connection = this.isCluster
+      ? this.#client.duplicate([], { clusterRetryStrategy: retryStrategy })
+      : this.#client.duplicate(connectsAgain)
+    return subscribing(connection, channel, events)
   }
 
   on(event: ClientEvent, listener: () => void): () => void {
@@ -155,10 +163,10 @@ export class IoredisPort implements RedisPort {
     return (error as Error | null)?.name === 'ReplyError'
   }
 
-  #send(command: string, args: RedisArgument[]): Promise<unknown> {
+  #send(command: string, args: RedisArgument[], by: typeof sentAlone = sent): Promise<unknown> {
     return this.#opening === null
-      ? sent(this.#client, command, args)
-      : this.#opened(() => sent(this.#client, command, args))
+      ? by(this.#client, command, args)
+      : this.#opened(() => by(this.#client, command, args))
   }
 
   /** Runs a command once the first connection is open or has failed. */
@@ -170,7 +178,10 @@ export class IoredisPort implements RedisPort {
   }
 }
 
-/** The options in which a subscriber differs from the connection to a node: that one is replaced when it breaks. */
+/**
+ * The options in which a subscriber differs from the client, which its user may let give up, and from the connection to a
+ * node, which is replaced when it breaks.
+ */
 const connectsAgain = { retryStrategy: (attempt: number): number => Math.min(50 * attempt, 2_000) }
 
 /** Reports changed keys on a connection that speaks RESP2: ioredis drops the reports of RESP3. */
@@ -227,8 +238,24 @@ function subscribing(
 }
 
 /** What we look at of the options of a client, which are not part of its interface. */
-function optionsOf(client: object): { keyPrefix?: unknown; scaleReads?: unknown; enableOfflineQueue?: unknown } {
+function optionsOf(
+  client: object,
+): Partial<Record<'keyPrefix' | 'scaleReads' | 'enableOfflineQueue' | 'enableAutoPipelining', unknown>> {
   return (client as { options?: object }).options ?? {}
+}
+
+/**
+ * Sends a script in a pipeline of its own. Before 5.11, ioredis chose the pipeline of a tick by the digest of a script in
+ * place of its keys, so that those for several nodes were refused together; iovalkey still does.
+ */
+async function sentAlone(client: IoredisClient, command: string, args: RedisArgument[]): Promise<unknown> {
+  const pipeline = client.pipeline?.()
+  if (pipeline === undefined) return await sent(client, command, args)
+  // It has the methods of its client.
+  void sent(pipeline as unknown as IoredisCommands, command, args)
+  const [[error, reply] = [new Error('The pipeline was given up'), null]] = (await pipeline.exec()) ?? []
+  if (error !== null) throw error
+  return reply
 }
 
 /**

@@ -68,11 +68,12 @@ export class EachNode {
     const nodes = this.#client.nodes()
     const added = nodes.filter(({ name }) => !this.#subscribed.has(name)).map((node) => this.#subscribe(node))
     const names = new Set(nodes.map(({ name }) => name))
+    const before = this.#subscribed.size
     for (const [name, subscribed] of this.#subscribed) {
       subscribed.unknown = names.has(name) ? 0 : subscribed.unknown + 1
       if (subscribed.unknown > (subscribed.isUp ? givenUpAfter : 0)) this.#leave(name)
     }
-    if (added.includes(true)) this.#changed()
+    if (added.includes(true) || this.#subscribed.size < before) this.#changed()
   }
 
   /** Returns whether there is a subscription at a node from now on, perhaps lost. */
@@ -85,14 +86,15 @@ export class EachNode {
       this.#changed()
     }
     const lost = (): void => change(false)
-    const subscribe = async (): Promise<void> => {
+    const subscribe = async (): Promise<boolean> => {
       try {
         await subscriber?.subscribe()
-      } catch {
+      } catch (error) {
         // Refused, or lost, which is reported.
-        return
+        return this.#client.isReply(error)
       }
       change(true)
+      return true
     }
     // The client itself reports that it cannot reach a node.
     const subscriber = this.#subscribing(node, { opened: () => void subscribe(), lost, failed: () => undefined })

@@ -8,13 +8,14 @@ import type { RedisSubscriber } from '../connection/port.ts'
 export const heartbeat = 1_000
 
 /**
- * Subscribes again from time to time, which is idempotent, and reconnects if that is not answered.
+ * Subscribes again from time to time, which is idempotent, and reconnects if the server does not answer that.
+ * @param subscribe resolves with whether the server has answered, be it with an error
  * @param lost called before it reconnects
  * @returns a function that ends it
  */
 export function keepSubscribed(
   subscriber: RedisSubscriber,
-  subscribe: () => Promise<void>,
+  subscribe: () => Promise<boolean>,
   lost: () => void,
 ): () => void {
   let answered = true
@@ -27,7 +28,7 @@ export function keepSubscribed(
     if (!subscriber.isOpen || late) return
     if (answered) {
       answered = false
-      void subscribe().then(() => (answered = true))
+      void subscribe().then((heard) => (answered = heard))
     } else {
       answered = true
       lost()

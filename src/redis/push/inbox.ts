@@ -119,13 +119,17 @@ export class Inbox {
     }
     const timer = timers.setTimeout(without, timeout)
     timer.unref()
-    const subscribe = async (): Promise<void> => {
+    const subscribe = async (): Promise<boolean> => {
       try {
         await subscriber.subscribe()
-      } catch {
-        return without()
+      } catch (error) {
+        without()
+        return this.#client.isReply(error)
       }
-      if (this.#subscriber !== subscriber) return
+      if (this.#subscriber === subscriber) subscribed()
+      return true
+    }
+    const subscribed = (): void => {
       const missed = this.#state === 'down'
       this.#state = 'up'
       timers.clearTimeout(timer)

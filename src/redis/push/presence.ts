@@ -2,11 +2,11 @@ import type { RedisPort } from '../connection/port.ts'
 import { EachNode } from './each-node.ts'
 
 /** Behind an inbox, the channel by which the nodes of a cluster see its process. Nothing is published there. */
-const suffix = ':here'
+export const presence = ':here'
 
 /** The suffix that makes of an inbox the channel by which its process is seen: `''` for the inbox itself. */
 export function presenceSuffix({ isCluster }: RedisPort): string {
-  return isCluster ? suffix : ''
+  return isCluster ? presence : ''
 }
 
 /**
@@ -23,7 +23,7 @@ export class Presence {
 
   /** @param inbox the channel for messages of this process */
   open(inbox: string): void {
-    this.#nodes.open((node, events) => node.subscriber?.(inbox + suffix, { ...events, message: () => undefined }))
+    this.#nodes.open((node, events) => node.subscriber?.(inbox + presence, { ...events, message: () => undefined }))
   }
 
   close(): void {

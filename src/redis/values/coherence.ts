@@ -114,7 +114,8 @@ export class Coherence {
    */
   async leave(): Promise<void> {
     const inbox = this.#inbox()
-    for (const namespace of this.#listed) ignoreRejection(this.#client.call('hdel', copiesKey(namespace), [inbox]))
+    for (const namespace of this.#listed)
+      ignoreRejection(this.#sent(this.#client.call('hdel', copiesKey(namespace), [inbox])))
     this.#listed.clear()
     if (this.#underWay.size > 0) await atMost(window, systemClock, [Promise.allSettled(this.#underWay)], null)
   }
@@ -145,8 +146,11 @@ export class Coherence {
     return token
   }
 
-  async #run(script: scripts.Script, name: string, args: readonly (string | number)[]): Promise<unknown> {
-    const reply = runScript(this.#client, script, [copiesKey(name)], args)
+  #run(script: scripts.Script, name: string, args: readonly (string | number)[]): Promise<unknown> {
+    return this.#sent(runScript(this.#client, script, [copiesKey(name)], args))
+  }
+
+  async #sent(reply: Promise<unknown>): Promise<unknown> {
     this.#underWay.add(reply)
     try {
       return await reply

@@ -2,6 +2,7 @@ import { modes, type FleetMode, type Mode } from '../../core/contract/mode.ts'
 import { tokens } from '../../core/lease/token.ts'
 import type { RedisPort } from '../connection/port.ts'
 import { inboxPrefix } from '../push/inbox.ts'
+import { presence } from '../push/presence.ts'
 import { modeKey } from './keys.ts'
 
 /** The mode that an operator has set for the caches of a namespace; `null` for none, or for one of a later version. */
@@ -32,7 +33,7 @@ export async function setFleetMode(
   try {
     for (const server of client.nodes()) {
       const listening = (await server.call('pubsub', ['CHANNELS', `${inboxPrefix}*`])) as unknown[]
-      for (const inbox of listening) inboxes.add(String(inbox))
+      for (const inbox of listening.map(String)) if (!inbox.endsWith(presence)) inboxes.add(inbox)
     }
     const token = tokens()
     await Promise.all([...inboxes].map((inbox) => client.call('publish', null, [inbox, `m${token()}`])))

@@ -27,9 +27,11 @@ export class Overwrites {
   async set(key: string, token: string, value: NewValue, within?: number): Promise<void> {
     const { ttl, grace, tags = [] } = value
     const askedAt = systemClock.now()
+    // Without the time of the server, nobody could tell that a write came too late: a client may keep it for an outage.
+    if (!this.#clock.known) await this.#clock.first()
     const since = tags.length === 0 ? 0 : await this.#tags.markNow(tags, ttl + grace)
     const overwrite = async (): Promise<boolean> => {
-      const sentAt = this.#clock.known ? Math.floor(this.#clock.earliestAt(askedAt)) : ''
+      const sentAt = Math.floor(this.#clock.earliestAt(askedAt))
       const life = [Math.ceil(ttl), Math.ceil(grace)]
       return this.#overwrite(key, [token, payloadOf(value, since), ...life, sentAt, within ?? '', flagsOf(value)])
     }

@@ -104,7 +104,11 @@ export class Reader {
       },
       (error: unknown) => {
         this.#answered(reads.length)
-        for (const { reject } of reads) reject(error)
+        // One key made the server refuse the whole command: that of another cache, whose namespace is forbidden.
+        if (error instanceof Error && error.message.startsWith('NOPERM')) {
+          this.#underWay += reads.length
+          for (const read of reads) this.#get(read)
+        } else for (const { reject } of reads) reject(error)
       },
     )
   }

@@ -13,7 +13,8 @@ local function eachKey(work, keys, args)
       {unpack(KEYS, firstKey + each * keys + 1, firstKey + (each + 1) * keys)},
       {unpack(ARGV, firstArg + each * args + 1, firstArg + (each + 1) * args)}
     )
-    if not good then reply = {err = type(reply) == 'table' and reply.err or tostring(reply)} end
+    -- Redis 6 puts the line of the script before its own words.
+    if not good then reply = {err = type(reply) == 'table' and reply.err or string.gsub(tostring(reply), '^@user_script: %d+: %-?', '')} end
     if reply.err then bad = bad + 1 end
     replies[each + 1] = reply
   end
