@@ -12,7 +12,7 @@ export function ioredisLibrary(library: Ioredis): ClientLibrary {
   return {
     name: 'ioredis',
     parse: (url) => parsed(new library.Redis(url, { lazyConnect: true }).options),
-    open: (way, timeout) => ownClient(clientOf(library, way, timeout)),
+    open: (way, timeout) => ownClient(clientOf(library, way, timeout), way),
   }
 }
 
@@ -73,10 +73,14 @@ function clientOf(library: Ioredis, way: TargetWay, timeout: number): Redis | Cl
   }
 }
 
-function ownClient(client: Redis | Cluster): OwnClient {
+function ownClient(client: Redis | Cluster, { kind, database }: TargetWay): OwnClient {
   return {
     client,
-    connect: () => client.connect(),
+    connect: async () => {
+      await client.connect()
+      // A refused database is an event to ioredis, after which it works on database 0.
+      if (kind !== 'cluster' && database !== 0) await client.call('SELECT', [database])
+    },
     call: (command, args) => client.call(command, [...args]),
     subscribe: (channel) => client.subscribe(channel),
     onMessage: (listener) => void client.on('message', listener),

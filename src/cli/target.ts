@@ -106,7 +106,11 @@ export function understood<T>(check: () => T): T {
 /** The URL, which may be short of its scheme. It is not quoted, because it may contain a password. */
 function urlIn(given: string): string {
   const url = plainAddress.test(given) ? `redis://${given}` : given
-  if (/^rediss?:\/\//i.test(url) ? URL.canParse(url) : url.startsWith('/')) return url
+  if (url.startsWith('/')) return url
+  if (/^rediss?:\/\//i.test(url) && URL.canParse(url)) {
+    if (/^\/?\d*$/.test(new URL(url).pathname)) return url
+    throw new UsageError('Expected the path of the URL to be the number of a database, such as redis://host:6379/0')
+  }
   throw new UsageError(
     'Expected a URL such as redis://user:password@host:6379/0 or rediss://..., an address such as localhost:6379, or the path of a socket',
   )

@@ -3,8 +3,7 @@ import type { Invalidation, Store } from '../../core/contract/store.ts'
 import { checkKey, Keyspace, namespacePrefix } from '../../core/entry/key.ts'
 import { checkedTags } from '../../core/entry/tags.ts'
 import { eachOf, namesIn } from '../../core/cache/clearing.ts'
-import { checkAddress } from '../../http/purge.ts'
-import { responseKey } from '../../http/stored/request-key.ts'
+import { keyOfAddress } from '../../http/purge.ts'
 import { portOf } from '../../redis/clients/redis-client.ts'
 import { redisStore, type RedisClient } from '../../redis/index.ts'
 import { tagKey } from '../../redis/values/keys.ts'
@@ -115,7 +114,7 @@ function howIn({ soft, within }: PurgeOptions): Invalidation {
 function askedIn({ key = [], url = [], tag = [], prefix = [], all }: PurgeOptions): readonly Purged[] {
   understood(() => {
     for (const each of key) checkKey(each)
-    for (const each of url) checkAddress(each)
+    for (const each of url) keyOfAddress(each)
     for (const each of tag) checkedTags('--tag', [each])
   })
   if (prefix.includes('')) throw new UsageError('Expected --prefix to be some characters; --all is for all keys')
@@ -153,7 +152,7 @@ async function reachOf({ by, name }: Purged, namespace: string, client: RedisCli
   switch (by) {
     case 'key':
     case 'url': {
-      const key = by === 'key' ? name : responseKey(name)
+      const key = by === 'key' ? name : keyOfAddress(name)
       // The application may have the option `version`: this tag is that of the values of all versions.
       return { own: keyspace.keyOf(key, null), tag: keyspace.versionsTag(key) }
     }
