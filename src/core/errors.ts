@@ -1,3 +1,5 @@
+import { types } from 'node:util'
+
 /**
  * The operational errors, by code. Misuse (a wrong argument) is a `TypeError` instead. `docs/errors.md` has a row for
  * each code.
@@ -192,9 +194,9 @@ function bareError(error: unknown): Error {
   return Object.assign(new Error(message), { name }, code === undefined ? {} : { code })
 }
 
-/** Whether a thrown value is an error. Never throws: a thrown proxy may. */
+/** Whether a thrown value is an error, also of another realm: under Jest, `fetch` throws such. Never throws: a thrown proxy may. */
 export function isError(thrown: unknown): thrown is Error {
-  return attempt(() => thrown instanceof Error) ?? false
+  return attempt(() => thrown instanceof Error || types.isNativeError(thrown)) ?? false
 }
 
 /** The result of work that may run code of a user's object; `undefined` if it throws. */
@@ -208,7 +210,7 @@ export function attempt<T>(work: () => T): T | undefined {
 
 /** The message of any thrown value, from user code or a client. Never throws. */
 export function messageOf(thrown: unknown): string {
-  const text = attempt(() => String(thrown instanceof Error ? thrown.message : thrown))
+  const text = attempt(() => String(isError(thrown) ? thrown.message : thrown))
   return text ?? 'a value that cannot be shown was thrown'
 }
 

@@ -41,9 +41,15 @@ export function instrument(cache: Pick<Cache, 'on' | 'stats' | 'trace'>, options
   const { tracerProvider = trace.getTracerProvider(), meterProvider = metrics.getMeterProvider() } = given
   const { namespace } = cache.stats()
   const stops: (() => void)[] = []
-  if (spans) stops.push(cache.trace(new Spans(tracerProvider.getTracer('herdless'), namespace, keys)))
-  if (measured) stops.push(metered(cache, new Instruments(meterProvider.getMeter('herdless'), namespace, buckets)))
-  return () => {
-    for (const stop of stops.splice(0)) stop()
+  const stop = (): void => {
+    for (const each of stops.splice(0)) each()
   }
+  try {
+    if (spans) stops.push(cache.trace(new Spans(tracerProvider.getTracer('herdless'), namespace, keys)))
+    if (measured) stops.push(metered(cache, new Instruments(meterProvider.getMeter('herdless'), namespace, buckets)))
+  } catch (error) {
+    stop()
+    throw error
+  }
+  return stop
 }

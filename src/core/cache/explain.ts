@@ -1,7 +1,9 @@
 import { CacheError, quoted, withKey, ignoreRejection } from '../errors.ts'
 import { freshnessOf } from '../entry/freshness.ts'
 import { keyNamed } from '../entry/key.ts'
+import { ErrorAnswer } from '../codec/error-answer.ts'
 import { decodeEntry } from '../codec/payload.ts'
+import { SilentEvents } from '../observe/events.ts'
 import type { Entry, Seen, SeenLease } from '../contract/store.ts'
 import type { Mode } from '../contract/mode.ts'
 import { checkToken } from '../lease/token.ts'
@@ -171,24 +173,23 @@ function verdict(
   const { age, freshFor, staleFor } = entry
   const by = value.softenedBy.length === 0 ? '' : `, by a soft invalidation of ${namesOf(value.softenedBy)}`
   const over = `its ttl ended ${ms(-freshFor)} ago${by}`
-  switch (freshnessOf(entry, grace)) {
-    case 'fresh':
-      if (decodeEntry(entry, key, parts, null) === null)
-        return { state: 'missing', because: 'There is a value that this codec cannot decode' }
-      return {
-        state: 'fresh',
-        because: `There is a value, written ${ms(age)} ago and fresh for another ${ms(freshFor)}`,
-      }
-    case 'stale':
-      return {
-        state: 'stale',
-        because: `There is a value, but ${over}; it may be served for another ${ms(value.grace)}`,
-      }
-    case 'expired': {
-      const why = staleFor > 0 ? `the grace of this cache is ${ms(grace)}` : 'so did its grace'
-      return { state: 'missing', because: `There is a value, but ${over}, and ${why}` }
-    }
+  const state = freshnessOf(entry, grace)
+  if (state === 'expired') {
+    const why = staleFor > 0 ? `the grace of this cache is ${ms(grace)}` : 'so did its grace'
+    return { state: 'missing', because: `There is a value, but ${over}, and ${why}` }
   }
+  const found = decodeEntry(entry, key, { codec: parts.codec, events: new SilentEvents() }, null)
+  if (found === null) return { state: 'missing', because: 'There is a value that this codec cannot decode' }
+  if (parts.unstored.isOlder(key, entry)) {
+    const because = 'There is a value, but this process has given its callers a newer one, which could not be stored'
+    return { state: 'missing', because }
+  }
+  const what = ErrorAnswer.is(found.value)
+    ? `There is an answer, the error ${quoted(found.value.error.message)}`
+    : 'There is a value'
+  return state === 'fresh'
+    ? { state, because: `${what}, written ${ms(age)} ago and fresh for another ${ms(freshFor)}` }
+    : { state, because: `${what}, but ${over}; it may be served for another ${ms(value.grace)}` }
 }
 
 function namesOf(tags: ExplainedValue['voidedBy']): string {

@@ -78,9 +78,8 @@ export class FleetCache implements Elder {
     options?: CallOptions & ValueOptions<S>,
   ): Promise<Given<S, T>> {
     try {
-      const answer =
-        this.#nearAnswer(key, loader, options) ?? this.#ask(this.#caller('getOrLoad', key, loader, options))
-      return answer as Promise<Given<S, T>>
+      const answer = this.#nearAnswer(key, loader, options)
+      return (answer ?? this.#ask(this.#caller('getOrLoad', key, loader, options))) as Promise<Given<S, T>>
     } catch (error) {
       return Promise.reject(error)
     }
@@ -172,6 +171,7 @@ export class FleetCache implements Elder {
 
   async peekMany<T = unknown>(keys: readonly string[], options?: PeekOptions<T>): Promise<(Peeked<T> | Error)[]> {
     checkKeys(keys)
+    refineKind(this.#plan, options, 'peekMany')
     return await Promise.all(keys.map((key) => this.peek<T>(key, options).catch((error: Error) => error)))
   }
 
@@ -339,7 +339,7 @@ export class FleetCache implements Elder {
     const { store, events, sources, rehearsal } = this.#parts
     events.endWatch()
     await Promise.all([this, ...this.#siblings].map((cache) => cache.#end(timeout)))
-    await rehearsal?.end()
+    await rehearsal?.close()
     await sources.close()
     await store.drain()
     await store.close()

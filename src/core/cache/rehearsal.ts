@@ -1,12 +1,12 @@
 import { answerOf } from '../codec/error-answer.ts'
 import { errorForCallers } from '../codec/load-failures.ts'
-import { CacheError, ignoreRejection, isError } from '../errors.ts'
+import { CacheError, closedError, ignoreRejection, isError } from '../errors.ts'
 import { unstoredFacts } from '../entry/freshness.ts'
 import { always, type Answer } from '../flight/answer.ts'
 import { Caller } from '../flight/caller.ts'
 import { runLoader, type LoadContext, type LoadRun } from '../flight/loader.ts'
 import { Loss } from '../flight/loss.ts'
-import { Events } from '../observe/events.ts'
+import { SilentEvents } from '../observe/events.ts'
 import { onAbort } from '../time/abort.ts'
 import type { SetOptions } from '../options/options.ts'
 import type { CachePlan } from '../options/plan.ts'
@@ -35,6 +35,8 @@ export class Rehearsal {
   readonly #plan: CachePlan
   readonly #open: () => CacheParts
   #stage: Stage | null = null
+  /** The end of each load of a caller before its time, with its key. */
+  readonly #running = new Map<Loss, string>()
 
   /** @param open makes the parts of the cache of placeholders */
   constructor(plan: CachePlan, open: () => CacheParts) {
@@ -45,10 +47,16 @@ export class Rehearsal {
   /** Answers a caller by its own loader. */
   async ask(caller: Caller): Promise<unknown> {
     const { key, loader, plan, tags, signal, parent, refresh, askedAtMs: ms } = caller
-    const { causalNow, clock, callers, hardDeadlines: deadlines } = this.#staged.parts
+    const { causalNow, clock, callers, failures, hardDeadlines: deadlines } = this.#staged.parts
     const node = { key, cache: this, parent, waitsFor: new Set<never>(), running: true, permit: null }
     const its = { key, loader, plan, tags, node, clock, deadlines }
-    const loaded = runLoader({ ...its, fence: null, stale: null, permit: null, loss: new Loss() })
+    const loss = new Loss()
+    this.#running.set(loss, key)
+    const loaded = runLoader({ ...its, fence: null, stale: null, permit: null, loss })
+    void loaded.then((ended) => {
+      this.#running.delete(loss)
+      if (ended.state === 'failed') failures.noteOwn(ended.error, key)
+    })
     if (caller.beginning !== null) void loaded.then((ended) => caller.beginning?.ended(endOfLead(ended)))
     // Placeholders pass no schema.
     const call = { plan: { ...plan, schema: null, migrate: [] }, tags, signal: undefined }
@@ -80,7 +88,13 @@ export class Rehearsal {
     await Promise.allSettled([callers?.settled(), flights?.settled()])
   }
 
-  /** Ends it, and forgets what would have been stored. */
+  /** Ends it with its cache: callers that have no answer yet are rejected with CLOSED. */
+  async close(): Promise<void> {
+    for (const [loss, key] of this.#running) loss.lose(closedError(key))
+    await this.end()
+  }
+
+  /** Ends it, and forgets what would have been stored; the loads of callers go on. */
   async end(): Promise<void> {
     const { parts } = this.#stage ?? {}
     this.#stage = null
@@ -94,7 +108,10 @@ export class Rehearsal {
     if (this.#stage !== null) return this.#stage
     const parts = this.#open()
     parts.store.open()
-    return (this.#stage = { parts, writes: new PlaceholderWrites(this.#plan, { ...parts, events: new Events() }) })
+    return (this.#stage = {
+      parts,
+      writes: new PlaceholderWrites(this.#plan, { ...parts, events: new SilentEvents() }),
+    })
   }
 }
 

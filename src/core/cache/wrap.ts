@@ -5,6 +5,7 @@ import { loadContexts, type LoadNode } from '../flight/circular-load.ts'
 import { formatValue } from '../time/duration.ts'
 import { ttlOf } from '../entry/freshness.ts'
 import { checkKey } from '../entry/key.ts'
+import { checkedTags } from '../entry/tags.ts'
 import type { LoadContext } from '../flight/loader.ts'
 import { aFunction, checkObject } from '../options/checks.ts'
 import type { CallOptions, PeekOptions, SetOptions, ValueOptions } from '../options/options.ts'
@@ -99,7 +100,8 @@ export class Wraps {
         throw new TypeError(`Expected the ${length} arguments of \`key\` and a value, got ${args.length} arguments`)
       }
       const its = args.slice(0, length)
-      const tags = typeof said === 'function' ? said(...(its as Args)) : said
+      // As in a load: a function of tags adds to those of the cache.
+      const tags = typeof said === 'function' ? [...plan.tags, ...checkedTags('tags', said(...(its as Args)))] : said
       const value = args[length]
       // A `set` with a ttl keeps `null` for that ttl, too.
       const isNothing = value === null || value === undefined
@@ -122,7 +124,7 @@ export class Wraps {
       const given = isPlain ? copied(args) : args
       const loader = (context: LoadContext): unknown => {
         contexts.set(loadContexts.current as LoadNode, context)
-        if (tagsOf !== null) context.tags(...tagsOf(given))
+        if (tagsOf !== null) context.tags(...checkedTags('tags', tagsOf(given)))
         return fn.apply(self, given)
       }
       return cache[verb](key, loader, options)

@@ -178,7 +178,7 @@ export function revivedError(portable: PortableError, known: ErrorKnowledge, dep
   if (found !== undefined) Object.setPrototypeOf(error, found.prototype)
   // A stack from here would point into this library instead of at the failure.
   error.stack = `${name}: ${message}\n    at the loader, in another process`
-  if (error.name !== name) define(error, 'name', name, false)
+  if (attempt(() => error.name) !== name) define(error, 'name', name, false)
   for (const [key, value] of Object.entries(bounded(properties ?? {}, known) ?? {})) define(error, key, value, true)
   if (code !== undefined) define(error, 'code', typeof code === 'string' ? cut(code) : code, true)
   return error

@@ -42,7 +42,7 @@ export class Callers {
   /** How many callers have no answer yet. */
   #open = 0
   #isClosed = false
-  #whenIdle: () => void = () => undefined
+  #whenIdle: (() => void)[] = []
 
   constructor(parts: FlightParts, flights: Flights, reads: Reads) {
     this.#parts = parts
@@ -97,7 +97,7 @@ export class Callers {
 
   /** Resolves when no caller waits for an answer. */
   async settled(): Promise<void> {
-    if (!this.areIdle) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
+    if (!this.areIdle) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
   }
 
   /** From now on, a caller that reads is rejected with CLOSED. */
@@ -346,7 +346,7 @@ export class Callers {
     const { events, clock } = this.#parts
     if (state === 'missed' && events.heard('answer')) events.emit('answer', { key, duration: clock.now() - askedAtMs })
     this.#open--
-    if (this.areIdle) this.#whenIdle()
+    if (this.areIdle) for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
   #countMiss(caller: Caller): void {

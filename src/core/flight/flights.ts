@@ -94,15 +94,13 @@ export class Flights {
   }
 
   #ended(flight: LeasedFlight, answer: Answer, since: number): void {
-    const { key, waitingSince, lead } = flight
+    const { key, lead } = flight
     const { events, spare, clock, pacing } = this.#parts
     this.#inTheAir.delete(flight)
     if (this.#byKey.get(key) === flight) this.#byKey.delete(key)
     // A caller that has seen a new value must not be served an older copy.
     if (answer.state === 'value') spare?.forget(key)
-    if (flight.state === 'waiting' && waitingSince !== null) {
-      events.emit('waited', { key, duration: clock.now() - waitingSince })
-    }
+    flight.endWait()
     if (answer.state !== 'failed' || answer.error.code === 'CLOSED') return
     // A load that its source has no room for has not failed: it was reported as overloaded.
     if (answer.error.code !== 'OVERLOADED') {

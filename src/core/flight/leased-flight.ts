@@ -28,8 +28,6 @@ export class LeasedFlight extends KeyFlight {
   readonly existing: Existing | null
   /** Whether it refreshes a value that callers are served meanwhile, so that none may wait for it. */
   readonly isRefresh: boolean
-  /** When the wait for another process's load began, by the clock; kept when the lease comes afterwards. */
-  waitingSince: number | null = null
   /** The end of the wait or the load before its time. */
   readonly loss: Loss = new Loss()
   /** Why the flight was given up. */
@@ -37,6 +35,8 @@ export class LeasedFlight extends KeyFlight {
   declare protected readonly trace: FlightTrace
   /** Gives its stale value to the caller that waits to lead. */
   #letGo: (() => void) | null = null
+  /** When the wait for another process's load began, by the clock. */
+  #waitingSince: number | null = null
   /** The token of a value that is of no use here, and that of the load that it waits for. */
   #unwanted: string | undefined
   #awaited: string | undefined
@@ -182,6 +182,7 @@ export class LeasedFlight extends KeyFlight {
   /** Loads under the lease, unless it may have run out on its way here: another process may load already. */
   #load({ lease, stale }: Claim & { state: 'lease' }, claimedAt: number): Answer | Promise<Answer> {
     const { clock, store } = this.parts
+    this.endWait()
     if (clock.now() < claimedAt + this.lead.plan.leaseTtl) {
       return loadWithLease(this, { lease, stale, claimedAt }, this.parts, this.trace)
     }
@@ -215,6 +216,15 @@ export class LeasedFlight extends KeyFlight {
     return { state: 'failed', error, currentAsOf }
   }
 
+  /** Reports that the wait for another process's load is over, if there was one. */
+  endWait(): void {
+    const { clock, events } = this.parts
+    if (this.#waitingSince !== null) {
+      events.emit('waited', { key: this.key, duration: clock.now() - this.#waitingSince })
+    }
+    this.#waitingSince = null
+  }
+
   /** Waits for another process's load, until a message arrives or it is time to ask again. */
   async #wait(claim: Wait, asked: number, currentAsOf: CausalTime): Promise<Answer | 'ask again' | 'voided'> {
     const { clock, events, causalNow, pacing } = this.parts
@@ -226,7 +236,7 @@ export class LeasedFlight extends KeyFlight {
     if (this.state !== 'waiting') events.emit('wait', { key: this.key })
     this.state = 'waiting'
     this.#letGo?.()
-    this.waitingSince ??= clock.now()
+    this.#waitingSince ??= clock.now()
     this.hasStale ||= claim.stale !== null
     const outcome = await awaitOutcome(claim, { asked, clock, loss: this.loss, isWanted: () => this.callers > 0 })
     claim.leave()

@@ -155,9 +155,8 @@ class LeasedLoad {
 
   /** Reports that the load begins; returns the value that it will replace. */
   #begin(): Stale | null {
-    const { key, existing, waitingSince } = this.#flight
-    const { clock, events } = this.#parts
-    if (waitingSince !== null) events.emit('waited', { key, duration: clock.now() - waitingSince })
+    const { key, existing } = this.#flight
+    const { events } = this.#parts
     this.#flight.state = 'loading'
     this.#trace.loads()
     const found = this.#decoded(this.#granted.stale)

@@ -12,10 +12,13 @@ import { Counters, type CacheStats } from './counters.ts'
 
 /** The events of a cache: the name and the payload of each. Durations and ages are milliseconds. */
 export interface CacheEvents {
-  /** A fresh value was served; `near` is present if it was a copy in this process. */
-  hit: { key: string; near?: true }
-  /** A stale value was served. */
-  stale: { key: string; age: number }
+  /**
+   * A fresh value was served; `near` is present if it was a copy in this process, `missed` if its caller had missed
+   * before.
+   */
+  hit: { key: string; near?: true; missed?: true }
+  /** A stale value was served; `missed` is present if its caller had missed before. */
+  stale: { key: string; age: number; missed?: true }
   /** A caller found no value to serve at once. */
   miss: { key: string }
   /** A loader starts here; `leased` is false without a lease (store away, or value known to be uncacheable). */
@@ -146,7 +149,8 @@ type Listener<Name extends keyof CacheEvents> = (event: CacheEvents[Name]) => vo
  * (with the namespace added), and to the counters. A hit without listeners costs only the counter.
  */
 export class Events {
-  readonly #listeners = new Map<keyof CacheEvents, Set<(event: never) => void>>()
+  /** Each array is replaced, never changed: a listener may add and remove others while an event is told. */
+  readonly #listeners = new Map<keyof CacheEvents, readonly ((event: never) => void)[]>()
   readonly #namespace: string
   // Held here because Node.js forgets a channel without references.
   readonly #channels: Record<keyof CacheEvents, Channel>
@@ -192,7 +196,7 @@ export class Events {
   /** @param missed whether the caller had found no value to serve at once */
   hit(key: string, missed = false): void {
     if (!missed) this.#tally.hits++
-    if (this.heard('hit')) this.#publish('hit', { key })
+    if (this.heard('hit')) this.#publish('hit', missed ? { key, missed } : { key })
   }
 
   /**
@@ -201,13 +205,14 @@ export class Events {
    */
   nearHit(key: string, missed = false): void {
     if (!missed) this.#tally.nearHits++
-    if (this.#listeners.size > 0 || this.#channels.hit.hasSubscribers) this.#publish('hit', { key, near: true })
+    if (this.#listeners.size === 0 && !this.#channels.hit.hasSubscribers) return
+    this.#publish('hit', missed ? { key, near: true, missed } : { key, near: true })
   }
 
   /** @param missed as for `hit` */
   stale(key: string, age: number, missed: boolean): void {
     if (!missed) this.#tally.stale++
-    this.#publish('stale', { key, age })
+    this.#publish('stale', missed ? { key, age, missed } : { key, age })
   }
 
   /** Reports an event other than `hit` and `stale`. */
@@ -227,22 +232,33 @@ export class Events {
     }
     if (typeof listener !== 'function')
       throw new TypeError(`Expected a listener function, got ${formatValue(listener)}`)
-    const listeners = this.#listeners.get(name) ?? new Set()
-    listeners.add(listener)
-    this.#listeners.set(name, listeners)
+    this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), listener])
+    let isOn = true
     return () => {
-      listeners.delete(listener)
-      if (listeners.size === 0) this.#listeners.delete(name)
+      if (isOn) this.#remove(name, listener)
+      isOn = false
     }
+  }
+
+  #remove(name: keyof CacheEvents, listener: (event: never) => void): void {
+    const listeners = this.#listeners.get(name) ?? []
+    const at = listeners.indexOf(listener)
+    if (listeners.length > 1) this.#listeners.set(name, listeners.toSpliced(at, 1))
+    else this.#listeners.delete(name)
   }
 
   #publish<Name extends keyof CacheEvents>(name: Name, event: CacheEvents[Name]): void {
     const listeners = this.#listeners.get(name)
-    if (listeners !== undefined) tell(name, event, listeners as Set<Listener<Name>>)
+    if (listeners !== undefined) tell(name, event, listeners as readonly Listener<Name>[])
     const there = this.#channels[name]
     // Node.js turns an error of a subscriber into an uncaught exception, after this call.
     if (there.hasSubscribers) there.publish({ namespace: this.#namespace, ...event })
   }
+}
+
+/** Events that nobody is told of. */
+export class SilentEvents extends Events {
+  override emit(): void {}
 }
 
 /** A listener must not be able to break a load, and its error must not vanish. */
@@ -253,7 +269,7 @@ function warnOf(name: string, error: unknown): void {
 function tell<Name extends keyof CacheEvents>(
   name: Name,
   event: CacheEvents[Name],
-  listeners: ReadonlySet<Listener<Name>>,
+  listeners: readonly Listener<Name>[],
 ): void {
   for (const listener of listeners) {
     try {

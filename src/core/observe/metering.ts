@@ -22,8 +22,6 @@ export const defaultBuckets: readonly number[] = [
 
 /** The events that are only counted. */
 const counted: readonly (readonly [event: keyof CacheEvents, name: string, help: string])[] = [
-  ['hit', 'hits', 'Fresh values that were served'],
-  ['stale', 'stale_hits', 'Stale values that were served'],
   ['miss', 'misses', 'Callers that found no value to serve at once'],
   ['wait', 'waits', 'Loads of other processes that were waited for'],
   ['refreshAhead', 'refreshes_ahead', 'Values whose refresh was asked for before their time'],
@@ -49,18 +47,18 @@ const invalidations = [
 
 /** Feeds the metrics of a cache from now on; returns a function that stops it. No metric names a key. */
 export function metered(cache: Pick<Events, 'on'> & { stats(): { readonly mode: Mode } }, meters: Meters): () => void {
-  const offs: (() => void)[] = []
+  const listens: (() => () => void)[] = []
   const on = <Name extends keyof CacheEvents>(name: Name, listener: (event: CacheEvents[Name]) => void): void => {
-    offs.push(cache.on(name, listener))
+    listens.push(() => cache.on(name, listener))
   }
 
+  on('hit', hitsOf(meters))
+  const staleHits = meters.counter('stale_hits', 'Calls that were served a stale value at once')
+  on('stale', ({ missed = false }) => missed || staleHits())
   for (const [event, name, help] of counted) {
     const count = meters.counter(name, help)
     on(event, () => count())
   }
-
-  const nearHits = meters.counter('near_hits', 'Those of them that were copies in this process')
-  on('hit', ({ near }) => near && nearHits())
 
   const loads = (leased: boolean): (() => void) =>
     meters.counter('loads', 'Loaders that were started', { leased: String(leased) })
@@ -76,15 +74,7 @@ export function metered(cache: Pick<Events, 'on'> & { stats(): { readonly mode: 
     loadTime(fill.loadTime)
   })
 
-  const failures = new Map<CacheErrorCode, () => void>()
-  const failuresOf = (code: CacheErrorCode): (() => void) => {
-    const count = failures.get(code) ?? meters.counter('failures', 'Loads that failed, by code', { code })
-    failures.set(code, count)
-    return count
-  }
-  failuresOf('LOAD_FAILED')
-  failuresOf('LOAD_TIMEOUT')
-  on('failure', ({ error }) => failuresOf(error.code)())
+  on('failure', failuresOf(meters))
 
   const waitTime = meters.duration('wait', 'How long loads of other processes were waited for')
   on('waited', ({ duration }) => waitTime(duration))
@@ -114,9 +104,35 @@ export function metered(cache: Pick<Events, 'on'> & { stats(): { readonly mode: 
   on('kept', ({ invalidations: count }) => kept(count))
   on('replayed', () => kept(0))
 
+  // A library that refuses to make a meter leaves no listener behind.
+  const offs = listens.map((listen) => listen())
   return () => {
     for (const off of offs.splice(0)) off()
   }
+}
+
+/** Counts the calls that were served a fresh value at once. Of a caller that had missed, the miss is counted. */
+function hitsOf(meters: Meters): (hit: CacheEvents['hit']) => void {
+  const hits = meters.counter('hits', 'Calls that were served a fresh value at once')
+  const nearHits = meters.counter('near_hits', 'Those of them that were copies in this process')
+  return ({ near = false, missed = false }) => {
+    if (missed) return
+    hits()
+    if (near) nearHits()
+  }
+}
+
+/** Counts failed loads by their code; those that any cache may have are there from the beginning. */
+function failuresOf(meters: Meters): (failure: CacheEvents['failure']) => void {
+  const counts = new Map<CacheErrorCode, () => void>()
+  const countOf = (code: CacheErrorCode): (() => void) => {
+    const count = counts.get(code) ?? meters.counter('failures', 'Loads that failed, by code', { code })
+    counts.set(code, count)
+    return count
+  }
+  countOf('LOAD_FAILED')
+  countOf('LOAD_TIMEOUT')
+  return ({ error }) => countOf(error.code)()
 }
 
 /** Notes the mode in force. */

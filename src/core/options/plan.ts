@@ -53,6 +53,8 @@ export interface Plan extends Kind {
   readonly tags: readonly string[]
   readonly leaseTtl: number
   readonly waitTimeout: number
+  /** Whether that was given, and does not follow from `hardTimeout`; no option. */
+  readonly isWaitGiven: boolean
   readonly softTimeout: number
   readonly hardTimeout: number
   readonly failureCooldown: number
@@ -100,6 +102,7 @@ const defaults: Plan = {
   tags: [],
   leaseTtl: 10_000,
   waitTimeout: 31_000,
+  isWaitGiven: false,
   softTimeout: 0,
   hardTimeout: 30_000,
   failureCooldown: 1_000,
@@ -303,10 +306,10 @@ export function closeTimeout(options: CloseOptions): number {
 }
 
 /** The default `waitTimeout` follows from `hardTimeout`, also where only a call changes the latter. */
-function waitOf(given: Partial<Plan>, base: Plan): { waitTimeout: number } {
-  const isDefault = base.waitTimeout === waitTimeoutFor(base.hardTimeout)
+function waitOf(given: Partial<Plan>, base: Plan): Pick<Plan, 'waitTimeout' | 'isWaitGiven'> {
   const { hardTimeout = base.hardTimeout } = given
-  return { waitTimeout: given.waitTimeout ?? (isDefault ? waitTimeoutFor(hardTimeout) : base.waitTimeout) }
+  const own = given.waitTimeout ?? (base.isWaitGiven ? base.waitTimeout : null)
+  return { waitTimeout: own ?? waitTimeoutFor(hardTimeout), isWaitGiven: own !== null }
 }
 
 /** Long enough that callers receive the load's own timeout before their timeout ends. */

@@ -64,9 +64,11 @@ export async function atMost<T, Late>(
   const timeout = new Promise<Late>((resolve) => {
     timer = clock.after(ms, () => resolve(late))
   })
-  const first = await Promise.race([...replies, timeout])
-  timer?.cancel()
-  return first
+  try {
+    return await Promise.race([...replies, timeout])
+  } finally {
+    timer?.cancel()
+  }
 }
 
 /** A command that was sent and has no reply yet. */

@@ -72,6 +72,7 @@ function unheard(answer: unknown): void {
 /** Ages the entries of an answer by its time under way. */
 function aged<T>(answer: T, ms: number): T {
   if (ms === 0 || typeof answer !== 'object' || answer === null) return answer
+  if (Array.isArray(answer)) return answer.map((each: unknown) => aged(each, ms)) as T
   const given = answer as Partial<Entry> & { entry?: Entry; stale?: Entry | null }
   if (given.freshFor !== undefined) return { ...answer, ...agedEntry(given as Entry, ms) }
   if (given.entry) return { ...answer, entry: agedEntry(given.entry, ms) }
