@@ -1,11 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { Cache } from '../core/cache/cache.ts'
+import { checkObject } from '../core/options/checks.ts'
 import { own } from '../http/inputs/harmless.ts'
 import type { Surroundings } from '../http/inputs/surroundings.ts'
 import type { CacheResponsesOptions } from '../http/options/response-options.ts'
 import { ResponseCache } from '../http/response-cache.ts'
 import { FetchAnswer } from '../http/server/fetch-answer.ts'
 import { hostsOf, incomingOf, originOf } from '../http/server/fetch-request.ts'
+import { isOfRequest } from '../http/server/fetch-shown.ts'
 
 export { purge, type Purge } from '../http/purge.ts'
 export type { CacheResponsesOptions, PerRequest } from '../http/options/response-options.ts'
@@ -64,10 +66,10 @@ export function cacheResponses(
 }
 
 /** The options for requests of node:http: their functions are called with the `Request` that is meant. */
-function ofMessages({
-  user,
-  ...rest
-}: CacheResponsesOptions<Request, FetchAsker>): CacheResponsesOptions<IncomingMessage, FetchAsker> {
+function ofMessages(
+  given: CacheResponsesOptions<Request, FetchAsker>,
+): CacheResponsesOptions<IncomingMessage, FetchAsker> {
+  const { user, ...rest } = checkObject('cacheResponses', given)
   const options = Object.entries(rest).map(([name, value]: [string, unknown]) => {
     return [
       name,
@@ -78,13 +80,11 @@ function ofMessages({
 }
 
 function surroundingsOf(request: Request, given: GivenObjects): Surroundings {
+  const parts = Object.entries(given).map(([name, object]) => {
+    return { name, object, isOwn: own.nothing, kind: 'variables' } as const
+  })
   return {
-    parts: Object.entries(given).map(([name, object]) => ({
-      name,
-      object,
-      isOwn: own.nothing,
-      kind: 'variables',
-    })),
+    parts: [{ name: 'request', object: request, isOwn: isOfRequest, kind: 'request' }, ...parts],
     changed: () => hostsOf(request),
     asker: { request, given },
   }

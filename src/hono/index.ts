@@ -61,8 +61,12 @@ export function cacheResponses<Context extends HonoContext = HonoContext>(
     if (made === null)
       return (await responses.handled(incoming, outgoing, run, surroundings)) ? undefined : alreadySent(outgoing)
     const fetched = async (): Promise<Response> => {
+      // Not for a refresh, whose response is not that of a client.
+      const again = [...headers].filter(([name]) => outgoing.hasHeader(name))
       forget()
       forgetAnswer(context)
+      for (const [name] of again) context.header(name)
+      for (const [name, value] of again) context.header(name, value, { append: true })
       await next()
       return context.res
     }

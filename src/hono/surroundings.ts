@@ -3,6 +3,7 @@ import { messagePart, responsePart } from '../http/server/express-surroundings.t
 import { changedParams, changedQuery, textsAmong } from '../http/inputs/changed-values.ts'
 import { own } from '../http/inputs/harmless.ts'
 import { Overrides } from '../http/message/overrides.ts'
+import { isOfRequest } from '../http/server/fetch-shown.ts'
 import { isPlainObject, type Surroundings } from '../http/inputs/surroundings.ts'
 
 /** The members of a context of Hono 4 that the cache uses or that options usually read. */
@@ -15,7 +16,7 @@ export interface HonoContext {
     valid(target: never): unknown
   }
   readonly var: object
-  header(name: string, value?: string): void
+  header(name: string, value?: string, options?: { append?: boolean }): void
   newResponse(body: null): Response
   res: Response
   finalized: boolean
@@ -44,6 +45,7 @@ export function honoSurroundings(
     { name: 'c.var', object: variables, isOwn: own.nothing, kind: 'variables' } as const,
     { name: 'c', object: context, isOwn: own.honoContext },
     { name: 'c.req', object: context.req, isOwn: own.honoRequest },
+    { name: 'c.req.raw', object: context.req.raw, isOwn: isOfRequest, kind: 'request' } as const,
   ]
   const bindings = [
     { name: 'c.env', object: context.env as object, isOwn: own.honoEnv },
@@ -51,13 +53,7 @@ export function honoSurroundings(
   ]
   return {
     parts: outgoing === null ? parts : [...parts, ...bindings],
-    others: () =>
-      outgoing === null
-        ? []
-        : [
-            responsePart('c.env.outgoing', outgoing),
-            { name: 'c.req.raw', object: context.req.raw, isOwn: own.honoRaw },
-          ],
+    others: () => (outgoing === null ? [] : [responsePart('c.env.outgoing', outgoing)]),
     changed: () => changedOf(context, incoming.url, status),
     asker: context,
     path: pathOf(context.req.path, incoming.url),

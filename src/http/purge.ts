@@ -4,7 +4,7 @@ import type { Cache } from '../core/cache/cache.ts'
 import { CacheError } from '../core/errors.ts'
 import { invalidationOf } from '../core/options/plan.ts'
 import { formatValue, type Duration } from '../core/time/duration.ts'
-import { responseKey } from './stored/request-key.ts'
+import { normalizedAddress, responseKey } from './stored/request-key.ts'
 
 /** The responses to invalidate: by address, by tag, or by the prefix of addresses. */
 export interface Purge {
@@ -36,11 +36,12 @@ export async function purge(cache: Cache, { urls = [], tags = [], prefix, soft, 
   }
   const how = { soft, within }
   const isHard = invalidationOf('purge', how) === 'hard'
-  for (const url of prefix === undefined ? urls : [...urls, prefix]) checkAddress(url)
+  const keys = urls.map(keyOfAddress)
+  const begin = prefix === undefined ? null : keyOfAddress(prefix)
   await Promise.all([
-    ...urls.map((url) => (isHard ? cache.invalidate(responseKey(url)) : cache.expire(responseKey(url), { within }))),
+    ...keys.map((key) => (isHard ? cache.invalidate(key) : cache.expire(key, { within }))),
     ...(tags.length === 0 ? [] : [cache.invalidateTags(tags, how)]),
-    ...(prefix === undefined ? [] : [cache.invalidatePrefix(responseKey(prefix), how)]),
+    ...(begin === null ? [] : [cache.invalidatePrefix(begin, how)]),
   ])
 }
 
@@ -66,7 +67,7 @@ export function purgeRouter(
     const got = typeof token === 'string' ? `one of ${token.length}` : formatValue(token)
     throw new TypeError(`Expected \`token\` to be a string of at least 16 characters, got ${got}`)
   }
-  const expected = digest(`Bearer ${token}`)
+  const expected = digest(token)
   return (request, response) => {
     const answer = (status: number, text = '', fields: Record<string, string> = {}): void => {
       response.writeHead(status, {
@@ -76,7 +77,7 @@ export function purgeRouter(
       })
       response.end(text)
     }
-    if (!timingSafeEqual(expected, digest(request.headers.authorization ?? ''))) {
+    if (!timingSafeEqual(expected, digest(bearerIn(request.headers.authorization)))) {
       return answer(401, 'Expected the token\n', { 'WWW-Authenticate': 'Bearer' })
     }
     if (request.method !== 'POST') return answer(405, 'Expected a POST\n', { Allow: 'POST' })
@@ -85,6 +86,11 @@ export function purgeRouter(
       (error: unknown) => answer(error instanceof CacheError ? 503 : 400, `${(error as Error).message}\n`),
     )
   }
+}
+
+/** The token of a request; the scheme is case-insensitive (RFC 9110 section 11.1). */
+function bearerIn(authorization = ''): string {
+  return /^bearer +(.+)$/i.exec(authorization)?.[1] ?? ''
 }
 
 async function purged(cache: Cache, target: string): Promise<void> {
@@ -101,11 +107,11 @@ function askedIn(target: string): Purge {
 }
 
 /**
- * Asserts that `url` is an address whose responses may be stored.
- * @throws TypeError for anything else
+ * The key of the responses of an address, or the beginning of several.
+ * @throws TypeError for no address whose responses may be stored
  */
-export function checkAddress(url: unknown): asserts url is string {
-  if (typeof url === 'string' && /^https?:\/\/[^/]+\//.test(url)) return
+export function keyOfAddress(url: unknown): string {
+  if (typeof url === 'string' && /^https?:\/\/[^/]+\//i.test(url)) return responseKey(normalizedAddress(url))
   throw new TypeError(`Expected an address with scheme, host and path to be purged, got ${formatValue(url)}`)
 }
 

@@ -19,7 +19,7 @@ import { kindOfError } from './exchange/late-load.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
 import { cutOff, hasBody } from './message/http2.ts'
-import { applyHead, linesOf } from './message/response-arguments.ts'
+import { applyHead, isChunk, linesOf } from './message/response-arguments.ts'
 import { Overrides } from './message/overrides.ts'
 import { withoutIgnored } from './options/query-rule.ts'
 import { addressOf, responseKey } from './stored/request-key.ts'
@@ -184,8 +184,8 @@ export class ResponseCache {
 
   /**
    * Invalidates the stored responses of an address after a successful answer to an unsafe method (RFC 9111 section
-   * 4.4). The end of the answer is held back until the invalidation is done, so that the next request of the client
-   * sees its own change.
+   * 4.4). The end of the answer is held back until the invalidation is done, and so is the chunk by which its declared
+   * length is complete, so that the next request of the client sees its own change.
    */
   #invalidateAfter(request: IncomingMessage, response: ServerResponse, address: string, key: string): void {
     const overrides = new Overrides(response)
@@ -203,6 +203,16 @@ export class ResponseCache {
       // An unreachable store emits events of its own; the answer to the client does not depend on it.
       await Promise.allSettled([...keys].map((each) => this.#sibling.cache.invalidate(each)))
     }
+    let written = 0
+    const held: (readonly unknown[])[] = []
+    const write = overrides.method('write', (...args) => {
+      if (!invalidates(request.method ?? '', response.statusCode) || !isChunk(args[0])) return write(args)
+      const [chunk, encoding] = args as unknown as [string | Uint8Array, BufferEncoding?]
+      written += typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.length
+      if (!(written >= Number(response.getHeader('content-length') ?? Number.NaN))) return write(args)
+      held.push(args)
+      return true
+    })
     const end = overrides.method('end', (...args) => {
       if (!invalidates(request.method ?? '', response.statusCode)) return end(args)
       // To the handler the response has ended: frameworks end one that has not.
@@ -212,6 +222,7 @@ export class ResponseCache {
       invalidated()
         .then(() => {
           ended.undo()
+          for (const each of held) write(each)
           end(args)
         })
         .catch((error: unknown) => cutOff(response, error as Error))

@@ -21,6 +21,7 @@ export interface KoaContext {
   readonly state: object
   readonly originalUrl: string
   readonly path: string
+  readonly host: string
   readonly hostname: string
   readonly ip: string
   get(name: string): string
@@ -77,7 +78,7 @@ interface Kept {
 
 function changedOf(context: KoaContext): readonly string[] {
   const { req, res, request } = context
-  const { url = '', originalUrl } = req
+  const { url = '', originalUrl, headers } = req
   const { params } = context as Kept
   const { _querycache: queries, originalUrl: shown } = request as Kept
   const start = url.indexOf('?')
@@ -86,6 +87,10 @@ function changedOf(context: KoaContext): readonly string[] {
     changedParams('params', params, originalUrl ?? url),
     query === undefined ? null : changedQuery('query', query, url),
     shown === originalUrl ? null : `originalUrl ${shown}`,
+    // The host that a trusted proxy names may have chosen the handler.
+    headers['x-forwarded-host'] === undefined || context.host === headers.host
+      ? null
+      : `host ${JSON.stringify(context.host)}`,
     // Koa itself begins with 404.
     res.statusCode === 404 ? null : `status ${res.statusCode}`,
   )

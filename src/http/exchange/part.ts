@@ -42,10 +42,12 @@ export function partOf(
 /**
  * The part of an answer for this client alone: the conditions and the range were hidden from its handler. A range is
  * served only if the answer has `Accept-Ranges: bytes`, as it would be without a cache.
+ * @param hasParts whether the client is sent the bytes of the handler, and not others that are made of them
  */
-export function partOfPassed(asked: Request, head: Head, now: number): AnswerPart | null {
+export function partOfPassed(asked: Request, head: Head, hasParts: boolean, now: number): AnswerPart | null {
   const fields = fieldsOf(head.lines)
-  const length = fieldOf(fields, 'accept-ranges') === 'bytes' ? fieldOf(fields, 'content-length') : null
+  const isRanged = hasParts && fieldOf(fields, 'accept-ranges') === 'bytes'
+  const length = isRanged ? fieldOf(fields, 'content-length') : null
   const part = partOf(asked, head, length === null ? null : Number(length), now)
   return part?.status === 416 ? { ...part, lines: [...notModifiedFields(head.lines), ...part.lines] } : part
 }

@@ -12,6 +12,7 @@ import { cutOff, isHttp2, streamOf } from '../message/http2.ts'
 import { sayReason } from '../message/response-arguments.ts'
 import type { FieldLine } from '../policy/fields.ts'
 import { cutting, partOfPassed, sayPart } from './part.ts'
+import { isReplaced } from './serve.ts'
 import type { Ended, Recording } from './recording.ts'
 import type { Shared } from './shared.ts'
 import { givenName, type Inputs } from '../inputs/inputs.ts'
@@ -55,6 +56,8 @@ export class Run {
   readonly #decider: Decider
   readonly #isBehind: boolean
   readonly #earlier: EarlierLines
+  /** Whether the bytes of the handler are those that its client is sent. */
+  readonly #hasParts: boolean
   #onDecided!: () => void
   #onSettled!: () => void
   /** Called after the handler has read another input. */
@@ -77,6 +80,7 @@ export class Run {
     this.#request = client.request
     this.#response = about.behind ?? client.response
     this.#isBehind = about.behind !== null
+    this.#hasParts = !isReplaced(client.response)
     this.#decider = new Decider(client, shared.plan, { defaultTtl: shared.sibling.defaultTtl, isApart: about.isApart })
     this.decided = new Promise((resolve) => (this.#onDecided = resolve))
     this.settled = new Promise((resolve) => (this.#onSettled = resolve))
@@ -188,13 +192,22 @@ export class Run {
     return await new Promise((resolve) => {
       const look = (): void => {
         if (this.#decision !== null || this.#about.old !== null || this.recording?.isWhole !== true) return
-        const names = this.#watched?.fields.unwatched(() => this.#decider.namesSoFar(this.#seen)) ?? '*'
+        const names = this.#namesSoFar()
         if (names !== '*' && names.some((name) => !known.includes(name))) resolve(names)
       }
       // A handler that answers in the same turn reports all inputs with its head.
       this.#onTold = () => void timers.setImmediate(look)
       this.#onTold()
     })
+  }
+
+  /** The inputs read so far; `'*'` if an option throws, which it will do again when the head is decided. */
+  #namesSoFar(): readonly string[] | '*' {
+    try {
+      return this.#watched?.fields.unwatched(() => this.#decider.namesSoFar(this.#seen)) ?? '*'
+    } catch {
+      return '*'
+    }
   }
 
   /**
@@ -331,7 +344,7 @@ export class Run {
     if (this.#isBehind || decision.to === 'drop' || decision.to === 'store again') return null
     const course = { with: this.#said(decision), late: (name: string) => this.#refuse(name) }
     // The conditions and the range of the request were hidden from the handler.
-    const part = decision.to === 'pass' ? partOfPassed(this.#client.asked, head, Date.now()) : null
+    const part = decision.to === 'pass' ? partOfPassed(this.#client.asked, head, this.#hasParts, Date.now()) : null
     if (part === null) return course
     sayPart(this.#response, part)
     return { ...course, cut: cutting(part) }

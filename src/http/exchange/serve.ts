@@ -76,6 +76,11 @@ export function follow(
   recording.follow(reader)
 }
 
+/** Whether earlier middleware has replaced the method that sends the body. */
+export function isReplaced(response: ServerResponse): boolean {
+  return Object.hasOwn(response, 'write')
+}
+
 /** Whether a request may be answered by a 206, a 304 or a 416. */
 export function wantsPart({ headers }: IncomingMessage): boolean {
   const { range, 'if-none-match': tags, 'if-modified-since': since } = headers
@@ -94,7 +99,9 @@ function servePart(
 ): boolean {
   const asked = { method: request.method ?? 'GET', fields: request.headers }
   const whole = { status: stored.status, lines: withoutOurs(stored.lines) }
-  const part = partOf(asked, whole, stored.body.length, Date.now())
+  // Earlier middleware may send other bytes, such as compressed ones, of which this would not be the range.
+  const length = isReplaced(response) ? null : stored.body.length
+  const part = partOf(asked, whole, length, Date.now())
   if (part === null) return false
   sayHead(response, part.status, [...headLines(part.lines), ...ours])
   if (part.from === part.to) response.end()

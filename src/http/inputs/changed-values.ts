@@ -80,8 +80,8 @@ function isEmpty(object: unknown): boolean {
   return true
 }
 
-/** Stands for values that JSON cannot hold, such as a circle. */
-const unknown = 'unknown'
+/** Stands for values that JSON cannot hold, such as a circle, and that cannot be compared. */
+export const unknown = 'unknown'
 
 /** Whether requests with this text of changed values have equal values. */
 export function isComparable(text: string): boolean {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isHttp2 } from '../message/http2.ts'
+import { hostField, isHttp2 } from '../message/http2.ts'
 import { withoutIgnored } from '../options/query-rule.ts'
 import type { ResponsePlan } from '../options/response-options.ts'
 import { directivesOf } from '../policy/directives.ts'
@@ -10,8 +10,8 @@ import type { Visit } from './visit.ts'
 
 /** What a request is given for its handler before the cache: inputs that are compared, because no read tells of them. */
 export interface GivenInputs {
-  /** The protocol, if messages look different to handlers than with HTTP/1; `null` for HTTP/1. */
-  readonly protocol: 'HTTP/2' | null
+  /** The protocol, if messages look different to handlers than with HTTP/1.1; `null` for that. */
+  readonly protocol: 'HTTP/2' | 'HTTP/1.0' | null
   /** The URL and the path that handlers see, if they differ from those of the address. */
   readonly url: string | null
   readonly path: string | null
@@ -24,7 +24,7 @@ export interface GivenInputs {
   readonly said: string | null
   /** The names of the properties that earlier middleware has set. */
   readonly names: readonly string[]
-  /** The values of `Surroundings.changed`. */
+  /** The values of `Surroundings.changed`, and a host that is not spelled as in the address. */
   readonly changed: readonly string[]
   /** The number of caches before this one. */
   readonly depth: number
@@ -51,7 +51,7 @@ export function givenOf(
   const isKeyed = plan.key !== null
   const rewritten = isKeyed ? null : rewrittenUrl(request)
   return {
-    protocol: isHttp2(request) ? 'HTTP/2' : null,
+    protocol: protocolOf(request),
     url: rewritten === null ? null : withoutIgnored(rewritten, plan.query(request)),
     path: isKeyed ? null : (surroundings.path ?? null),
     route: isKeyed ? null : (surroundings.route?.() ?? null),
@@ -59,7 +59,7 @@ export function givenOf(
     user,
     said: forItsClient(response),
     names: earlierProperties.names(surroundings.parts),
-    changed: isKeyed ? none : (surroundings.changed?.() ?? none),
+    changed: isKeyed ? none : changedFor(request, surroundings),
     depth: visit.depth,
   }
 }
@@ -87,6 +87,19 @@ function isNamed({ protocol, url, path, type, user, said, changed, depth }: Give
 /** Whether nothing that a request is given may tell its client from others. */
 export function isBare({ user, said, names, depth }: GivenInputs): boolean {
   return user === null && said === null && names.length === 0 && depth === 0
+}
+
+function protocolOf(request: IncomingMessage): GivenInputs['protocol'] {
+  if (isHttp2(request)) return 'HTTP/2'
+  return request.httpVersion === '1.0' ? 'HTTP/1.0' : null
+}
+
+/** What differs for a handler although the address is the same, the spelling of the host with it: routers compare that. */
+function changedFor(request: IncomingMessage, surroundings: Surroundings): readonly string[] {
+  const changed = surroundings.changed?.() ?? none
+  const host = request.headers[hostField(request)]
+  if (typeof host !== 'string' || host === host.toLowerCase()) return changed
+  return [...changed, `host spelled ${JSON.stringify(host)}`]
 }
 
 /** The directive by which earlier middleware has already restricted the answer to its client; `null` for none. */

@@ -65,7 +65,7 @@ type Owned =
   | 'nothing'
   | `koa${'Context' | 'Request' | 'Response'}`
   | `fastify${'Request' | 'Reply' | 'Raw'}`
-  | `hono${'Context' | 'Request' | 'Env' | 'Raw'}`
+  | `hono${'Context' | 'Request' | 'Env'}`
 
 /** The properties that each framework sets on its objects. */
 export const own: Readonly<Record<Owned, IsOwn>> = {
@@ -93,8 +93,6 @@ export const own: Readonly<Record<Owned, IsOwn>> = {
   ),
   honoRequest: among(named('raw routeIndex path bodyCache')),
   honoEnv: among(named('incoming outgoing server')),
-  // The parts of a request of @hono/node-server.
-  honoRaw: (key) => typeof key === 'symbol',
 }
 
 /** The name of a property; for a symbol its description. */

@@ -22,9 +22,6 @@ const ofTheMessage = [
 
 const hidden: ReadonlySet<string> = new Set([...asked, ...ofTheMessage])
 
-/** Fields that are shown but select no answer: directives for caches. */
-const forCaches: ReadonlySet<string> = new Set(['cache-control', 'pragma'])
-
 /** All fields at once, as an input: a handler that lists them may have read any. No key can name it. */
 export const allFields: string = '*'
 
@@ -80,7 +77,7 @@ export class WatchedFields {
     const { fields, hides, keyed, conditions, onSee, isKeyable } = about
     this.#onSee = onSee
     this.#isHidden = (name) => hidden.has(name) || hides.includes(name)
-    this.selects = (name) => !this.#isHidden(name) && !forCaches.has(name) && !keyed.includes(name)
+    this.selects = (name) => !this.#isHidden(name) && !keyed.includes(name)
     const shown: Record<string, Fields[string]> = {}
     for (const name of Object.keys(fields)) if (!this.#isHidden(name)) shown[name] = shownValue(name, fields[name])
     Object.assign(shown, conditions)

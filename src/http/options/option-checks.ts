@@ -1,4 +1,5 @@
 import type { Check } from '../../core/options/checks.ts'
+import { ignoreRejection } from '../../core/errors.ts'
 import { formatValue } from '../../core/time/duration.ts'
 import { statusRule } from '../policy/lifetime.ts'
 
@@ -22,6 +23,17 @@ export function perRequest(check: Check): Check {
 export function aFunction(name: string, value: unknown): unknown {
   if (typeof value === 'function') return value
   throw new TypeError(`Expected \`${name}\` to be a function of the request, got ${formatValue(value)}`)
+}
+
+/** A function that returns something true or not; a promise is always true, and thus refused on each call. */
+export function aCondition(name: string, value: unknown): unknown {
+  const holds = aFunction(name, value) as (request: unknown) => unknown
+  return (request: unknown) => {
+    const result = holds(request)
+    if (!(result instanceof Promise)) return result
+    ignoreRejection(result)
+    throw new TypeError(`Expected \`${name}(request)\` to be true or false, got ${formatValue(result)}`)
+  }
 }
 
 /** A function that returns a string; its result is checked on each call. */
@@ -58,7 +70,7 @@ export function strings(name: string, value: unknown): unknown {
 /** Names of request fields; the result is in lower case. */
 export function fieldNames(name: string, value: unknown): unknown {
   const names = strings(name, value) as readonly string[]
-  const odd = names.find((each) => !/^[!#$%&'*+.^_`|~\dA-Za-z-]+$/.test(each))
+  const odd = names.find((each) => each === '*' || !/^[!#$%&'*+.^_`|~\dA-Za-z-]+$/.test(each))
   if (odd === undefined) return names.map((each) => each.toLowerCase())
   throw new TypeError(`Expected \`${name}\` to be names of header fields, got ${formatValue(odd)}`)
 }
@@ -75,12 +87,13 @@ export function someOf(...choices: readonly string[]): Check {
 /** The statuses that are stored; the result is a function from a status to its `StatusRule`. */
 export function checkedStatuses(name: string, value: unknown): unknown {
   if (value === 'standard') return statusRule
-  const isStatus = (each: unknown): boolean => Number.isInteger(each) && Number(each) >= 200 && Number(each) <= 599
+  const isStatus = (each: unknown): boolean =>
+    Number.isInteger(each) && Number(each) >= 200 && Number(each) <= 599 && each !== 206 && each !== 304
   if (Array.isArray(value) && value.every(isStatus)) {
     const statuses = new Set(value)
     return (status: number) => (statuses.has(status) ? 'always' : 'never')
   }
   throw new TypeError(
-    `Expected \`${name}\` to be 'standard' or an array of statuses from 200 to 599, got ${formatValue(value)}`,
+    `Expected \`${name}\` to be 'standard' or an array of statuses from 200 to 599 without 206 and 304, got ${formatValue(value)}`,
   )
 }

@@ -10,7 +10,7 @@ import { checkOptions, lifetime, oneOf, timeout, integer, boolean, type Check } 
 import type { Duration } from '../../core/time/duration.ts'
 import { checkedTags } from '../../core/entry/tags.ts'
 import { checkedSource } from '../../core/options/source-plan.ts'
-import { aFunction, aKey, aUser, checkedStatuses, fieldNames, perRequest, someOf, strings } from './option-checks.ts'
+import { aCondition, aKey, aUser, checkedStatuses, fieldNames, perRequest, someOf, strings } from './option-checks.ts'
 import type { StatusRule } from '../policy/lifetime.ts'
 import { queryRule, type QueryPlan, type QueryRule } from './query-rule.ts'
 
@@ -183,7 +183,7 @@ const checks: Record<keyof CacheResponsesOptions, Check> = {
   shared: strings,
   vary: perRequest(fieldNames),
   undeclared: perRequest(oneOf('key', 'refuse', 'ignore')),
-  skip: aFunction,
+  skip: aCondition,
   methods: perRequest(someOf('GET', 'HEAD')),
   statuses: perRequest(checkedStatuses),
   tags: perRequest(checkedTags),

@@ -1,7 +1,12 @@
 /** A route, a router or a middleware in the list of an Express app or router. */
 interface Layer {
   readonly route?: Route
-  readonly handle?: { readonly stack?: readonly Layer[] }
+  readonly handle?: { readonly stack?: readonly Layer[]; readonly name?: string }
+  /** Express 5 (`router` 2): whether it matches every path; and what it matches of one. */
+  readonly slash?: boolean
+  readonly matchers?: readonly ((path: string) => { readonly path: string } | false)[]
+  /** Express 4. */
+  readonly regexp?: RegExp & { readonly fast_slash?: boolean }
 }
 
 interface Route {
@@ -13,12 +18,33 @@ interface Route {
 interface App {
   readonly _router?: { readonly stack?: readonly Layer[] }
   readonly router?: { readonly stack?: readonly Layer[] }
-  /** The path at which the app is mounted in another one, or `''`. */
+  /** The path at which the app is mounted in its parent, perhaps a pattern or several. */
+  readonly mountpath?: unknown
+  readonly parent?: App
+  /** That path behind those of the parents, or `''`. */
   readonly path?: () => unknown
 }
 
-/** The texts of the routes, and of the middlewares outside of one, that were seen. */
-const texts = new WeakMap<object, string | null>()
+/** What is read of a request. */
+interface Routed {
+  readonly app?: unknown
+  readonly route?: unknown
+  readonly url?: string | undefined
+  readonly originalUrl?: string | undefined
+  readonly baseUrl?: string | undefined
+}
+
+/** The place of a cache in an app, as far as it is the same for all requests. */
+interface Place {
+  readonly text: string | null
+  /** How often its middleware stands outside of a route. */
+  readonly times: number
+  /** Whether the app is mounted beside others. */
+  readonly hasSiblings: boolean
+}
+
+/** The places of routes, and of the middlewares outside of one, that were seen. */
+const places = new WeakMap<object, Place>()
 
 /** The middlewares of this library. */
 const ours = new WeakSet<object>()
@@ -33,17 +59,50 @@ export function markMiddleware(middleware: object): void {
  * address: by `next('route')` or `next('router')`, for example. The text is the same in every process with the same app.
  *
  * - In a route: the path of the route as the app has it, and the number of earlier routes with the same path.
- * - Outside of a route: the number of earlier middlewares of this library outside of a route; `null` for the first.
+ * - Outside of a route: the number of earlier middlewares of this library outside of a route; `null` for the first. A
+ *   middleware that stands there several times: the path at which it was mounted.
  */
-export function routeText(app: unknown, route: unknown, middleware: object): string | null {
-  const isRouted = typeof route === 'object' && route !== null
-  const place = isRouted ? route : middleware
-  let text = texts.get(place)
-  if (text === undefined) {
-    text = isRouted ? textOfRoute(app, route as Route) : textOutside(app, middleware)
-    texts.set(place, text)
+export function routeText(request: Routed, middleware: object): string | null {
+  const { text, times } = placeOf(request, middleware)
+  return times > 1 ? `middleware at ${request.baseUrl ?? ''}` : text
+}
+
+/**
+ * Whether no other place with the same text is on the way of a request: one middleware in two routers that are mounted at
+ * one path, or two apps that are.
+ */
+export function isPlaceKnown(request: Routed, middleware: object): boolean {
+  const { times, hasSiblings } = placeOf(request, middleware)
+  if (times <= 1 && !hasSiblings) return true
+  const { originalUrl, url = '/', baseUrl = '' } = request
+  const [path = ''] = (originalUrl ?? url).split('?', 1)
+  const app = request.app as App
+  const here = [...reached(app, path)].filter(({ layer, begin }) => layer.handle === middleware && begin === baseUrl)
+  if (here.length > 1) return false
+  for (const each of mountedAbove(app)) {
+    const own = typeof each.mountpath === 'string' ? beginOf(each) : null
+    const apps = [...reached(each.parent as App, path)].filter(({ layer, begin }) => {
+      return isMountedApp(layer) && (own === null || begin === own)
+    })
+    if (apps.length > 1) return false
   }
-  return text
+  return true
+}
+
+function placeOf({ app, route }: Routed, middleware: object): Place {
+  const isRouted = typeof route === 'object' && route !== null
+  const key = isRouted ? route : middleware
+  let place = places.get(key)
+  if (place === undefined) {
+    const hasSiblings = [...mountedAbove(app)].some(
+      ({ parent }) => [...layersOf(stackOf(parent))].filter(isMountedApp).length > 1,
+    )
+    const outside = isRouted ? [] : middlewaresOf(app)
+    const text = isRouted ? textOfRoute(app, route as Route) : textOutside(app, outside.indexOf(middleware))
+    place = { text, times: outside.filter((each) => each === middleware).length, hasSiblings }
+    places.set(key, place)
+  }
+  return place
 }
 
 function textOfRoute(app: unknown, route: Route): string {
@@ -51,16 +110,42 @@ function textOfRoute(app: unknown, route: Route): string {
   const same = [...layersOf(stackOf(app))].flatMap((layer) => {
     return layer.route !== undefined && String(layer.route.path) === path ? [layer.route] : []
   })
-  const mounted = typeof app === 'function' ? (app as App).path?.() : undefined
-  return `route ${JSON.stringify([mounted ?? '', path, Math.max(0, same.indexOf(route))])}`
+  return `route ${JSON.stringify([mountedAt(app), path, Math.max(0, same.indexOf(route))])}`
 }
 
-function textOutside(app: unknown, middleware: object): string | null {
-  const all = [...layersOf(stackOf(app))].flatMap(({ handle }) => {
-    return handle !== undefined && ours.has(handle) ? [handle as object] : []
-  })
-  const rank = all.indexOf(middleware)
+function textOutside(app: unknown, rank: number): string | null {
+  const mounted = mountedAt(app)
+  if (mounted !== '') return `middleware ${JSON.stringify([mounted, Math.max(0, rank)])}`
   return rank < 1 ? null : `middleware ${rank}`
+}
+
+/** The middlewares of this library in an app, outside of routes. */
+function middlewaresOf(app: unknown): readonly object[] {
+  return [...layersOf(stackOf(app))].flatMap(({ handle }) => (handle !== undefined && ours.has(handle) ? [handle] : []))
+}
+
+function mountedAt(app: unknown): unknown {
+  return (typeof app === 'function' ? (app as App).path?.() : undefined) ?? ''
+}
+
+/** The beginning of a path that leads to an app. */
+function beginOf(app: App): string {
+  return String(mountedAt(app)).replace(/\/+$/, '')
+}
+
+/** An app and its parents, as long as they are mounted in another one. */
+function* mountedAbove(app: unknown): Generator<App> {
+  for (
+    let each = app as App | undefined;
+    typeof each === 'function' && (each as App).parent;
+    each = (each as App).parent
+  ) {
+    yield each
+  }
+}
+
+function isMountedApp({ handle }: Layer): boolean {
+  return handle?.name === 'mounted_app'
 }
 
 function stackOf(app: unknown): readonly Layer[] {
@@ -78,4 +163,42 @@ function* layersOf(stack: readonly Layer[], seen = new Set<object>()): Generator
     yield layer
     if (Array.isArray(layer.handle?.stack)) yield* layersOf(layer.handle.stack, seen)
   }
+}
+
+/** A layer that a path leads to, and the beginning of the path that leads there. */
+interface Reached {
+  readonly layer: Layer
+  readonly begin: string
+}
+
+/** The layers of an app and of the routers in it that a path leads to. */
+function* reached(app: App, path: string): Generator<Reached> {
+  yield* reachedIn(stackOf(app), path, beginOf(app))
+}
+
+function* reachedIn(stack: readonly Layer[], path: string, before: string): Generator<Reached> {
+  const rest = path.slice(before.length)
+  for (const layer of stack) {
+    const matched = matchedBy(layer, rest.startsWith('/') ? rest : `/${rest}`)
+    if (matched === null) continue
+    const begin = `${before}${matched}`.replace(/\/+$/, '')
+    yield { layer, begin }
+    if (layer.route === undefined && Array.isArray(layer.handle?.stack))
+      yield* reachedIn(layer.handle.stack, path, begin)
+  }
+}
+
+/** The beginning of a path that a layer matches; `null` if it does not. */
+function matchedBy({ slash, matchers, regexp }: Layer, path: string): string | null {
+  if (slash === true || regexp?.fast_slash === true) return ''
+  if (regexp !== undefined) return regexp.exec(path)?.[0] ?? null
+  for (const match of matchers ?? []) {
+    try {
+      const found = match(path)
+      if (found !== false) return found.path
+    } catch {
+      // A path that cannot be decoded, which Express refuses, too.
+    }
+  }
+  return null
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isHttp2 } from '../message/http2.ts'
-import { changedParams, changedQuery, textsAmong } from '../inputs/changed-values.ts'
+import { changedParams, changedQuery, textsAmong, unknown } from '../inputs/changed-values.ts'
 import { own } from '../inputs/harmless.ts'
-import { routeText } from './express-route.ts'
+import { isPlaceKnown, routeText } from './express-route.ts'
 import type { Computed, Part, Surroundings } from '../inputs/surroundings.ts'
 
 interface ExpressRequest extends IncomingMessage {
@@ -12,6 +12,7 @@ interface ExpressRequest extends IncomingMessage {
   readonly query?: unknown
   readonly hostname?: unknown
   readonly originalUrl?: string
+  readonly baseUrl?: string
 }
 
 interface ExpressResponse extends ServerResponse {
@@ -45,8 +46,8 @@ export function expressSurroundings(
   return {
     parts,
     computed: () => computedOf(request),
-    route: () => routeText(request.app, request.route, middleware),
-    changed: () => changedOf(request, response),
+    route: () => routeText(request, middleware),
+    changed: () => changedOf(request, response, middleware),
     responseName: 'res',
     targets: [request],
     asker: request,
@@ -80,7 +81,7 @@ export function responsePart(name: string, response: ServerResponse): Part {
   return { name, object: response, isOwn: own.response }
 }
 
-function changedOf(request: ExpressRequest, response: ServerResponse): readonly string[] {
+function changedOf(request: ExpressRequest, response: ServerResponse, middleware: object): readonly string[] {
   const { route, params, url, headers } = request
   const { statusCode } = response
   // HTTP/2 has none, and warns of a read.
@@ -90,6 +91,7 @@ function changedOf(request: ExpressRequest, response: ServerResponse): readonly 
   // The host that a trusted proxy names may have chosen the handler.
   const host = headers['x-forwarded-host'] === undefined ? undefined : request.hostname
   return textsAmong(
+    isPlaceKnown(request, middleware) ? null : `place ${unknown}`,
     changedParams('params', params, request.originalUrl ?? url, (route as { path?: unknown } | undefined)?.path),
     query,
     host === undefined || host === withoutPort(headers.host) ? null : `host ${JSON.stringify(host)}`,

@@ -8,6 +8,9 @@ import { showThrough } from './fetch-shown.ts'
 /** The answer of a handler; no `Response` if the handler has returned none. */
 type Odd = Response | undefined
 
+/** How many bytes may wait for a client before a handler has to wait. */
+const highWaterMark = 65_536
+
 /** The response of node:http that the cache writes to in place of a `Response`, which is made of it. */
 export class FetchAnswer extends ServerResponse {
   readonly #answer: Promise<Response>
@@ -25,6 +28,8 @@ export class FetchAnswer extends ServerResponse {
 
   /** Whether it is over only when its body is read: the code between the cache and the server is done with it then. */
   readonly #isUntilRead: boolean
+  /** Whether it has a body as a whole, whose reading ends it. */
+  #isRead = false
 
   constructor(incoming: IncomingMessage, { isUntilRead = false }: { readonly isUntilRead?: boolean } = {}) {
     super(incoming)
@@ -61,7 +66,7 @@ export class FetchAnswer extends ServerResponse {
     }
     try {
       const answer = (await handler()) as Odd
-      if (this.#isRedirected && answer instanceof Response && answer.status >= 200) await sendTo(this, answer)
+      if (this.#isRedirected && isAnswer(answer) && answer.status >= 200) await sendTo(this, answer)
       else this.#pass(answer)
     } catch (error) {
       if (!this.#fail(error)) onLost(error)
@@ -143,12 +148,14 @@ export class FetchAnswer extends ServerResponse {
   /** A body that is there as a whole. */
   #whole(chunk: Uint8Array): Uint8Array | ReadableStream<Uint8Array> {
     if (!this.#isUntilRead) return chunk
+    this.#isRead = true
+    const over = (): void => void timers.setImmediate(() => this.#close())
     const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
       controller.enqueue(chunk)
       controller.close()
-      timers.setImmediate(() => this.#close())
+      over()
     }
-    return new ReadableStream({ pull }, { highWaterMark: 0 })
+    return new ReadableStream({ pull, cancel: over }, { highWaterMark: 0 })
   }
 
   /** Sends a chunk, unless its client has just gone away. */
@@ -165,8 +172,11 @@ export class FetchAnswer extends ServerResponse {
         pull: () => void this.emit('drain'),
         cancel: () => void this.#connection.destroy(),
       },
-      new ByteLengthQueuingStrategy({ highWaterMark: 65_536 }),
+      new ByteLengthQueuingStrategy({ highWaterMark }),
     )
+    // For a client that is too slow to be waited for.
+    const waiting = (): number => Math.max(0, highWaterMark - (this.#body?.desiredSize ?? highWaterMark))
+    Object.defineProperty(this, 'writableLength', { configurable: true, get: waiting })
     this.#settle.resolve(this.#made(this.#isBodiless ? null : body))
   }
 
@@ -184,7 +194,7 @@ export class FetchAnswer extends ServerResponse {
     for (const name of ['writableEnded', 'finished', 'writableFinished']) this.#say(name, true)
     timers.nextTick(() => {
       this.emit('finish')
-      if (!this.#isUntilRead || this.#body !== null) this.#close()
+      if (!this.#isRead) this.#close()
     })
   }
 
@@ -216,6 +226,14 @@ export class FetchAnswer extends ServerResponse {
 
 function bytesOf([chunk, encoding]: readonly unknown[]): Uint8Array {
   return typeof chunk === 'string' ? Buffer.from(chunk, encoding as BufferEncoding) : (chunk as Uint8Array)
+}
+
+/** Whether a value is a `Response`, also of another library than the runtime. */
+function isAnswer(value: Odd): value is Response {
+  if (value instanceof Response) return true
+  const { status, headers, body } = (value ?? {}) as Partial<Response>
+  const hasBody = body === null || typeof body?.getReader === 'function'
+  return typeof status === 'number' && hasBody && typeof headers?.[Symbol.iterator] === 'function'
 }
 
 /** Writes the answer of a handler to the response that the cache sees. */

@@ -6,6 +6,16 @@ const ofRequest =
   'arrayBuffer blob body bodyUsed bytes cache credentials destination duplex formData integrity isHistoryNavigation ' +
   'isReloadNavigation json keepalive method mode redirect referrer referrerPolicy text'
 
+/** Those of them that are replaced. */
+const replaced = 'headers url method signal clone'
+
+const standard: ReadonlySet<string> = new Set(['constructor', ...`${ofRequest} ${replaced}`.split(' ')])
+
+/** Whether a property of a `Request` is one that every request has; symbols are those of the runtime. */
+export function isOfRequest(key: PropertyKey): boolean {
+  return typeof key === 'symbol' || standard.has(String(key))
+}
+
 const wellKnown: ReadonlySet<symbol> = new Set([Symbol.toStringTag, Symbol.for('nodejs.util.inspect.custom')])
 
 /**
@@ -23,6 +33,7 @@ export function showThrough(request: Request, incoming: IncomingMessage, signal:
   const headers = shownHeaders(incoming)
   const onCopy = (): void => void allOf(incoming)
   watchState(request, onCopy)
+  watchMore(request, onCopy)
   accessor(request, 'headers', () => headers)
   accessor(request, 'url', () => urlSeen(url, incoming))
   accessor(request, 'method', () => method)
@@ -78,6 +89,25 @@ function watchState(request: Request, onRead: () => void): void {
       if (typeof member !== 'function') return member
       return (...args: unknown[]) => unheard(() => Reflect.apply(member, request, args) as unknown)
     })
+  }
+}
+
+/**
+ * Records reads of members that a runtime adds to its requests: `cookies` of Bun, `cf` of Cloudflare. They are made of the
+ * fields, or tell of the connection.
+ */
+function watchMore(request: Request, onRead: () => void): void {
+  const kind = Object.getPrototypeOf(request) as object
+  for (let each = kind; each !== Object.prototype; each = Object.getPrototypeOf(each) as object) {
+    for (const name of Object.getOwnPropertyNames(each)) {
+      if (isOfRequest(name) || Object.hasOwn(request, name)) continue
+      const get = (): unknown => {
+        onRead()
+        return Reflect.get(kind, name, request)
+      }
+      const set = (value: unknown): void => void Object.defineProperty(request, name, { configurable: true, value })
+      Object.defineProperty(request, name, { configurable: true, get, set })
+    }
   }
 }
 

@@ -32,6 +32,11 @@ export function responseKey(address: string): string {
   return `response ${address}`
 }
 
+/** An address as the keys have it: scheme and host in lower case (RFC 3986 section 6.2.2.1). */
+export function normalizedAddress(url: string): string {
+  return url.replace(/^[^/]*\/\/[^/]*/, (origin) => origin.toLowerCase())
+}
+
 /**
  * The key of a variant.
  * @param selected the generation of the variants and the selecting inputs of the request, as a text
