@@ -244,6 +244,19 @@ describe('an answer that has no tag', () => {
     expect((await site.get('/other', { 'if-none-match': etag })).status).toBe(200)
   })
 
+  test('is confirmed by a 304, whose cookies reach its own client', async () => {
+    await using site = await siteOf((req, res) => {
+      if (req.headers['if-none-match'] === '"one"') return void res.writeHead(304, { 'Set-Cookie': 'rolling=2' }).end()
+      res.writeHead(200, { ETag: '"one"', 'Cache-Control': 'max-age=0' }).end(digits)
+    })
+    await site.get()
+    await site.filled(1)
+    const again = await site.get()
+    expect([again.status, again.text, again.headers['set-cookie']]).toEqual([200, digits, ['rolling=2']])
+    await site.filled(2)
+    expect((await site.get('/', { 'if-none-match': '"other"' })).headers['set-cookie']).toEqual(['rolling=2'])
+  })
+
   test('keeps its date, by which the handler is asked', async () => {
     const asked: (string | undefined)[] = []
     await using site = await siteOf(

@@ -1,10 +1,12 @@
 import { createReadStream } from 'node:fs'
+import { Agent, type ServerResponse } from 'node:http'
 import { writeFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import compression from 'compression'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cacheResponses } from '../../src/express/index.ts'
+import { until } from '../../tools/until.mjs'
 import { siteOf, siteWith } from './support/site.ts'
 
 const digits = '0123456789'
@@ -121,4 +123,24 @@ describe('a part of what is not stored', () => {
     const reply = await site.get('/', { 'if-none-match': '"one"', 'accept-encoding': 'gzip' })
     expect([reply.status, reply.text, reply.headers['content-encoding']]).toEqual([304, '', undefined])
   })
+})
+
+test('a client that has its part does not wait for the rest of the body', async () => {
+  const responses: ServerResponse[] = []
+  await using site = await siteOf((_req, res) => {
+    responses.push(res)
+    res.set({ 'Cache-Control': 'private', 'Accept-Ranges': 'bytes', 'Content-Length': '10' }).write('0123')
+  })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const { status, text } = await site.get('/', { range: 'bytes=1-3' }, { agent })
+  expect([status, text]).toEqual([206, '123'])
+  // Its connection is free, and the handler goes on for nobody.
+  const next = site.get('/', {}, { agent })
+  await until('the handler runs again', () => responses.length === 2)
+  responses[1]?.end('456789')
+  expect((await next).text).toBe(digits)
+  responses[0]?.write('456')
+  responses[0]?.end('789')
+  expect(responses[0]?.writableEnded).toBe(true)
+  agent.destroy()
 })

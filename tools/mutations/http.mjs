@@ -853,6 +853,22 @@ export const httpMutations = [
     tests: ['test/http/wrappers.test.ts'],
   },
   {
+    name: 'the rest of a body is read for a client that has its part',
+    rule: null,
+    file: 'src/http/exchange/redirect.ts',
+    from: 'if (!this.#hasPart && this.#course?.cut?.isOver === true) {',
+    to: 'if (false) {',
+    tests: ['test/http/passed-parts.test.ts'],
+  },
+  {
+    name: 'the cookies of a 304 are dropped',
+    rule: null,
+    file: 'src/http/exchange/exchange.ts',
+    from: 'for (const [name, value] of cookies) this.#client',
+    to: 'for (const [name, value] of cookies.slice(0, 0)) this.#client',
+    tests: ['test/http/conditions.test.ts'],
+  },
+  {
     name: 'a part of what is passed begins elsewhere',
     rule: null,
     file: 'src/http/exchange/part.ts',

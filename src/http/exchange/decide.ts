@@ -33,6 +33,8 @@ export type Decision =
       readonly stored: StoredResponse
       readonly names: readonly string[]
       readonly tags: readonly string[] | null
+      /** The cookies that the 304 sets, for its own client alone. */
+      readonly cookies: readonly FieldLine[]
     }
   /** A server error: for its own client and the requests that wait by now, not for later ones. */
   | { readonly to: 'share'; readonly head: StoredHead; readonly names: readonly string[] }
@@ -146,7 +148,9 @@ export class Decider {
     const selected = this.#client.inputs.by(names)
     const again = { ...stored, ...this.#said(response, now), lines, vary: names, selected }
     const { store } = storable(this.#answered, response, this.#rules(), now)
-    return { to: 'store again', stored: again, names, tags: store && read !== '*' ? this.#tags(fields) : null }
+    const cookies = inner.filter(([name]) => name.toLowerCase() === 'set-cookie')
+    const tags = store && read !== '*' ? this.#tags(fields) : null
+    return { to: 'store again', stored: again, names, tags, cookies }
   }
 
   /** The request as the handler saw it: middleware behind the cache may have changed the method. */

@@ -344,7 +344,8 @@ export class Exchange {
     await run.ended()
     run.reset(lines)
     if (decision.to === 'store again') {
-      const { stored, tags } = decision
+      const { stored, tags, cookies } = decision
+      for (const [name, value] of cookies) this.#client.response.appendHeader(name, value)
       const status = { forwarded, forwardedStatus: 304, stored: tags !== null }
       this.#client.serve(stored, stored.initialAge, status)
     } else if (old !== null) {

@@ -61,12 +61,24 @@ export function sayPart(response: ServerResponse, { status, lines }: AnswerPart)
   sayReason(response, '')
 }
 
-/** Returns a function that reduces each chunk of the whole body to its share of the part. */
-export function cutting({ from, to }: AnswerPart): (chunk: Buffer) => Buffer {
+/** Reduces the chunks of a whole body, in their order, to a part. */
+export interface Cut {
+  /** The share of the next chunk. */
+  readonly of: (chunk: Buffer) => Buffer
+  /** Whether the part is complete: the rest of the body is of no use. */
+  readonly isOver: boolean
+}
+
+export function cutting({ from, to }: AnswerPart): Cut {
   let at = 0
-  return (chunk) => {
-    const begin = at
-    at += chunk.length
-    return chunk.subarray(Math.max(0, from - begin), Math.max(0, to - begin))
+  return {
+    of(chunk) {
+      const begin = at
+      at += chunk.length
+      return chunk.subarray(Math.max(0, from - begin), Math.max(0, to - begin))
+    },
+    get isOver() {
+      return at >= to
+    },
   }
 }

@@ -8,6 +8,7 @@ import { Overrides } from '../message/overrides.ts'
 import { argumentsOf, applyHead, isChunk, linesOf } from '../message/response-arguments.ts'
 import type { FieldLine } from '../policy/fields.ts'
 import { BodyReader } from './body-reader.ts'
+import type { Cut } from './part.ts'
 import { Recording, type RecordingAbout } from './recording.ts'
 
 /** The head of an answer. */
@@ -17,9 +18,9 @@ export interface Head {
   readonly lines: readonly FieldLine[]
 }
 
-/** How the handler's own client is sent the answer: with additional lines, and each chunk reduced by `cut`. */
+/** How the handler's own client is sent the answer: with additional lines, and perhaps a part of the body. */
 export interface Course extends MoreLines {
-  readonly cut?: (chunk: Buffer) => Buffer
+  readonly cut?: Cut
 }
 
 /** The arguments of `Redirect`. */
@@ -65,6 +66,9 @@ export class Redirect {
   #declared: number | null = null
   /** The part of the body that is being sent and was recorded already. */
   #sending: 'a part' | 'the end' | null = null
+  #end!: Original
+  /** Whether the client has its part of the body, and the response was ended before the handler ended it. */
+  #hasPart = false
 
   constructor(response: ServerResponse, about: RedirectAbout) {
     this.#response = response
@@ -115,7 +119,8 @@ export class Redirect {
       if (!this.#isUnsent) flushHeaders([])
     })
     const write = this.#replace('write', (...args) => this.#write(args, write))
-    const end = this.#replace('end', (...args) => this.#end(args, end))
+    const end = this.#replace('end', (...args) => this.#endBy(args, end))
+    this.#end = end
     const destroy = this.#replace('destroy', (...args) => {
       this.#onClose()
       return destroy(args)
@@ -169,13 +174,23 @@ export class Redirect {
   /** Writes to the handler's own client alone. */
   #writeAlone(args: Arguments, write: Original): unknown {
     const part = this.#partOf(args)
-    if (part !== null) return this.#sent('a part', () => write(part))
-    const { done } = argumentsOf(args, false)
-    if (done !== null) timers.nextTick(done)
-    return true
+    const more = part === null || this.#sent('a part', () => write(part))
+    if (part === null) this.#tell(args)
+    // The handler may read the rest for minutes, of a file or of another server.
+    if (!this.#hasPart && this.#course?.cut?.isOver === true) {
+      this.#hasPart = true
+      this.#sent('the end', () => this.#end([]))
+    }
+    return more
   }
 
-  #end(args: Arguments, end: Original): unknown {
+  /** Calls the callback of a write or an end that sends nothing. */
+  #tell(args: Arguments): void {
+    const { done } = argumentsOf(args, false)
+    if (done !== null) timers.nextTick(done)
+  }
+
+  #endBy(args: Arguments, end: Original): unknown {
     const [first] = args
     const isEnding = !first || typeof first === 'function' || isChunk(first)
     if (this.#sending !== null || !isEnding) return end(args)
@@ -189,6 +204,7 @@ export class Redirect {
     const { isHeard } = recording
     if (isHeard) recording.end(chunk, args, isBodiless(this.#response) ? null : this.#declared)
     if (this.#isUnsent) this.#pretendEnded(done)
+    else if (this.#hasPart) this.#tell(args)
     else if (!isHeard) this.#sent('the end', () => end(this.#partOf(args) ?? [done]))
     this.#about.watched.endReads()
     this.#onWritten()
@@ -216,11 +232,11 @@ export class Redirect {
 
   /** The arguments for the part of a chunk that is sent; `null` for nothing. */
   #partOf(args: Arguments): Arguments | null {
-    if (this.#isUnsent) return null
+    if (this.#isUnsent || this.#hasPart) return null
     const cut = this.#course?.cut
     if (cut === undefined) return args
     const { chunk, done } = argumentsOf(args, true)
-    const sent = chunk === null ? null : cut(chunk)
+    const sent = chunk === null ? null : cut.of(chunk)
     return sent === null || sent.length === 0 ? null : [sent, done]
   }
 
