@@ -2,12 +2,12 @@ import type { Command } from 'commander'
 import type { Explanation } from '../core/cache/explain.ts'
 import { longestLife } from '../core/time/duration.ts'
 import { openCache } from '../core/cache/open-cache.ts'
-import { checkKey } from '../core/entry/key.ts'
+import { checkKey, Keyspace } from '../core/entry/key.ts'
 import { redisStore, type RedisClient } from '../redis/index.ts'
 import { connected, timeout } from './connected.ts'
 import { ending, UsageError } from './ending.ts'
 import { asJson, asLine, inUnits } from './lines.ts'
-import { namespaceFound, nothingIn } from './namespaces.ts'
+import { isKnown, namespaceFound, nothingIn } from './namespaces.ts'
 import { painted, wrapped } from './terminal.ts'
 import { bytes, time } from './units.ts'
 import { planned, takingTarget, targetIn, understood, type TargetOptions } from './target.ts'
@@ -15,6 +15,7 @@ import { planned, takingTarget, targetIn, understood, type TargetOptions } from 
 interface ExplainOptions extends TargetOptions {
   readonly namespace?: string
   readonly key?: string
+  readonly ofVersion?: string
   readonly json?: true
 }
 
@@ -31,6 +32,7 @@ export function addExplain(program: Command): void {
     .argument('[words...]')
     .option('--key <key>', 'the key; without this option, it is the last word')
     .option('--namespace <name>', 'the namespace of the cache (default: herdless, or the only one that there is)')
+    .option('--of-version <version>', 'the value of this version, where caches have a `version`')
     .option('--json', 'the report as one line of JSON')
     .addHelpText('after', '\nEnds with 0, or with 2 if nobody could be asked.')
     .action(ending(explain))
@@ -46,11 +48,18 @@ async function explain(words: readonly string[], options: ExplainOptions): Promi
   }
   const target = targetIn(options, options.key === undefined ? words.slice(0, -1) : words)
   understood(() => checkKey(key))
-  planned({ namespace: options.namespace })
-  const { namespace, explanation } = await connected(target, (client) => explained(client, key, options.namespace))
+  const { namespace: given, ofVersion: version } = options
+  planned({ namespace: given, version })
+  const { namespace, explanation } = await connected(target, (client) => explained(client, { key, version }, given))
   const { here: _, ...told } = explanation
   console.log(options.json === true ? asJson({ namespace, ...told }) : asText(explanation, namespace))
   return explanation.state === 'unknown' ? 2 : 0
+}
+
+/** What is explained. */
+interface Asked {
+  readonly key: string
+  readonly version: string | undefined
 }
 
 interface Explained {
@@ -58,14 +67,13 @@ interface Explained {
   readonly explanation: Explanation
 }
 
-async function explained(client: RedisClient, key: string, given: string | undefined): Promise<Explained> {
+async function explained(client: RedisClient, asked: Asked, given: string | undefined): Promise<Explained> {
   const { namespace: first } = planned({ namespace: given })
-  const explanation = await explanationIn(client, first, key)
-  const { state, value, load, rest } = explanation
-  if (state !== 'missing' || value !== null || load !== null || rest !== null) return { namespace: first, explanation }
+  const explanation = await explanationIn(client, first, asked)
+  if (!isNothing(explanation)) return { namespace: first, explanation }
   // The namespace may be mistyped, or left out.
   const { namespace, search } = await namespaceFound(client, given)
-  if (namespace !== first) return { namespace, explanation: await explanationIn(client, namespace, key) }
+  if (namespace !== first) return { namespace, explanation: await explanationIn(client, namespace, asked) }
   if (search === null || search.others.length === 0) return { namespace, explanation }
   return {
     namespace,
@@ -73,10 +81,22 @@ async function explained(client: RedisClient, key: string, given: string | undef
   }
 }
 
-async function explanationIn(client: RedisClient, namespace: string, key: string): Promise<Explanation> {
-  const settings = { namespace, grace: longestLife, commandTimeout: timeout }
+async function explanationIn(client: RedisClient, namespace: string, { key, version }: Asked): Promise<Explanation> {
+  const settings = { namespace, version, grace: longestLife, commandTimeout: timeout }
   await using cache = openCache(settings, () => redisStore(client, { wakeUp: 'poll' }))
-  return await cache.explain(key)
+  const explanation = await cache.explain(key)
+  const hasVersions =
+    version === undefined &&
+    isNothing(explanation) &&
+    (await isKnown(new Keyspace(namespace, null).versionsTag(key), client))
+  return hasVersions ? { ...explanation, because: [...explanation.because, versionsSaid] } : explanation
+}
+
+const versionsSaid = 'The key has, or had, values of a version, or was purged: --of-version <version> reports on one'
+
+/** Whether nothing is known of a key. */
+function isNothing({ state, value, load, rest }: Explanation): boolean {
+  return state === 'missing' && value === null && load === null && rest === null
 }
 
 const paints = { fresh: 'green', stale: 'yellow', missing: 'yellow', unknown: 'red' } as const

@@ -1,6 +1,7 @@
 import { namespacePrefix } from '../core/entry/key.ts'
 import { portOf } from '../redis/clients/redis-client.ts'
 import type { RedisClient } from '../redis/index.ts'
+import { tagKey } from '../redis/values/keys.ts'
 import { mostSteps, scan, step } from './scan.ts'
 import { planned } from './target.ts'
 
@@ -69,6 +70,11 @@ export async function namespaceFound(
     return { namespace, search }
   }
   return { namespace: only, search: { found: true, others: [], complete: false } }
+}
+
+/** Whether a value has this tag, by its name in the store, or had it a short time ago. */
+export async function isKnown(tag: string, client: RedisClient): Promise<boolean> {
+  return (await portOf(client).get(tagKey(tag))) !== null
 }
 
 /** The namespace in a key; the inverse of `namespacePrefix`. */

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { createCache, type Cache, type CacheOptions, type HeldLease } from '../../src/index.ts'
+import { createCache, type Cache, type CacheOptions, type Explanation, type HeldLease } from '../../src/index.ts'
 import { redisLock, redisStore, type RedisClient } from '../../src/redis/index.ts'
 import { patient } from '../support/fleet.ts'
 import { startRedis } from '../support/servers.ts'
@@ -123,6 +123,23 @@ test('explain takes the only namespace that there is, and a key as purge does', 
   expect((await herdless(['explain', server.url, 'k'])).out).toContain('Did you mean --namespace another or shop?')
 })
 
+test('explain reports on the value of a version, and says of a key without that it has such values', async () => {
+  await open('shop', { version: 2 }).set('k', 'value')
+  const explain = async (...args: readonly string[]): Promise<Explanation> =>
+    JSON.parse((await herdless(['explain', server.url, ...args, '--json'])).out) as Explanation
+  const hint = expect.stringMatching(
+    /^The key has, or had, values of a version.*: --of-version <version> reports on one$/,
+  )
+  // With the namespace, and where it is the only one.
+  for (const namespace of [['--namespace', 'shop'], []]) {
+    const without = await explain('k', ...namespace)
+    expect(without).toMatchObject({ state: 'missing', value: null, because: [expect.any(String), hint] })
+    expect(await explain('k', '--of-version', '2', ...namespace)).toMatchObject({ state: 'fresh', value: { size: 7 } })
+    expect((await explain('k', '--of-version', '1', ...namespace)).because).toHaveLength(1)
+    expect((await explain('other', ...namespace)).because).toHaveLength(1)
+  }
+})
+
 test('a user without the right to SCAN may explain, and not list', async () => {
   await server.client.call('ACL', 'SETUSER', 'shop', 'on', '>secret', '~{shop:*', '&herdless:inbox:*', '+@all', '-scan')
   const cache = open('shop', {}, server.connect({ username: 'shop', password: 'secret' }))
@@ -154,6 +171,10 @@ test.for([
   [['explain'], 'Expected a key behind the URL'],
   [['explain', 'k'], 'Expected the URL of a Redis'],
   [['explain', 'http://:geheim@host', 'k'], 'Expected a URL such as redis://'],
+  [['explain', 'redis://:geheim@one/oops', 'k'], 'Expected the path of the URL to be the number of a database'],
+  [['explain', 'redis://:geheim@one/1.5', 'k'], 'Expected the path of the URL to be the number of a database'],
+  [['leases', 'redis://:geheim@one/-1'], 'Expected the path of the URL to be the number of a database'],
+  [['explain', 'redis://one', 'k', '--of-version', '='], 'Expected `version` to be'],
   [['explain', 'redis://one', ''], 'Expected a key to be a well-formed string'],
   [['leases', 'redis://one', 'redis://:geheim@two'], 'Expected one URL, got 2'],
   [['leases', 'redis://one', '--namespace', 'a{b'], 'Expected `namespace` to be'],

@@ -245,6 +245,38 @@ test.for([
   expect((await other.peek('user:1')).state).toBe('fresh')
 })
 
+describe('where some caches have prefixes and others have none', () => {
+  async function mixed(): Promise<[Cache, Cache]> {
+    const [without, having] = [open({ grace: '1h', near: {} }), open({ grace: '1h', prefixes: ':' })]
+    await without.set('user:1', 'value')
+    await without.getOrLoad('user:1', () => 'never')
+    await having.set('user:2', 'value')
+    return [without, having]
+  }
+
+  test.for([
+    ['voids', [], 'voided', 'missing'],
+    ['softly expires', ['--soft'], 'expired', 'stale'],
+    ['counts', ['--dry-run'], 'would void', 'fresh'],
+  ] as const)('a purge of all %s the values of both', async ([, args, said, state]) => {
+    const caches = await mixed()
+    const { code, out } = await purge('--all', ...args)
+    expect({ code, out }).toEqual({ code: 0, out: `shop all keys: ${said} 2 values\n` })
+    for (const cache of caches) {
+      expect(await statesOf(cache, ['user:1', 'user:2'])).toEqual({ 'user:1': state, 'user:2': state })
+    }
+  })
+})
+
+test('a database that the server does not have is refused, and nothing in another one is purged', async () => {
+  const caches = await filled()
+  const { code, out, err } = await herdless(['purge', `${server.url}/99`, '--namespace', 'shop', '--key', 'page:7'])
+  expect(err).toMatch(/^herdless: Nobody could be asked: .*DB index is out of range/)
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  for (const cache of caches) expect(await statesOf(cache)).toEqual(all('fresh'))
+  expect((await herdless(['explain', `${server.url}/1`, '--namespace', 'shop', 'page:7', '--json'])).code).toBe(0)
+})
+
 describe('a dry run', () => {
   test.for([
     [['--key', 'user:1:name'], 1],

@@ -4,13 +4,11 @@ import { checkKey, Keyspace, namespacePrefix } from '../../core/entry/key.ts'
 import { checkedTags } from '../../core/entry/tags.ts'
 import { eachOf, namesIn } from '../../core/cache/clearing.ts'
 import { keyOfAddress } from '../../http/purge.ts'
-import { portOf } from '../../redis/clients/redis-client.ts'
 import { redisStore, type RedisClient } from '../../redis/index.ts'
-import { tagKey } from '../../redis/values/keys.ts'
 import { connected } from '../connected.ts'
 import { ending, UsageError } from '../ending.ts'
 import { asJson } from '../lines.ts'
-import { namespaceFound, nothingIn } from '../namespaces.ts'
+import { isKnown, namespaceFound, nothingIn } from '../namespaces.ts'
 import { painted, wrapped } from '../terminal.ts'
 import { durationIn, planned, takingUrls, targetIn, understood, type TargetOptions } from '../target.ts'
 import { many } from '../units.ts'
@@ -28,6 +26,9 @@ interface PurgeOptions extends TargetOptions {
   readonly dryRun?: true
   readonly json?: true
 }
+
+/** All values of a namespace, one after the other. */
+const everything: Reach = { own: null, tag: null }
 
 /** One thing to void. The name of `all` is empty. */
 interface Purged {
@@ -85,14 +86,19 @@ async function purge(urls: readonly string[], options: PurgeOptions): Promise<nu
     if (search?.found === false && search.complete) return 1
     if (search?.found === true) await checkReach(asked, client, namespace)
     const reaches = await Promise.all(asked.map((each) => reachOf(each, namespace, client)))
-    const counts = await countReached(client, { namespace, reaches, isThorough: dryRun })
+    const counts = await countReached(client, { namespace, reaches: [...reaches, everything], isThorough: dryRun })
+    const all = counts?.at(-1)
     const store = redisStore(client, { wakeUp: 'poll' })
     for (const [index, each] of asked.entries()) {
       const reach = reaches[index] as Reach
       const known = await isKnownOf(reach, client, store)
+      const reached = counts?.[index]
+      // Caches of the namespace may have the option `prefixes` since a short time ago, or some of them.
+      const isMixed = each.by === 'all' && (reached?.values ?? 0) < (all?.values ?? 0)
       if (!dryRun) await voided(reach, namespace, store, how)
+      if (!dryRun && isMixed) await voided(everything, namespace, store, how)
       // The values of an address are its variants, whose number is not known.
-      const count = each.by === 'url' ? null : (counts?.[index] ?? null)
+      const count = each.by === 'url' ? null : ((isMixed ? all : reached) ?? null)
       const told = { namespace, ...each, soft: how !== 'hard', dryRun, known, values: count?.values ?? null }
       console.log(
         options.json === true ? asJson(told) : asText(each, namespace, said({ ...each, how, dryRun, known, count })),
@@ -141,11 +147,6 @@ async function hasPrefixes(namespace: string, client: RedisClient): Promise<bool
   return await isKnown(prefixTag(namespace, ''), client)
 }
 
-/** Whether a value has this tag, or had it a short time ago. */
-async function isKnown(tag: string, client: RedisClient): Promise<boolean> {
-  return (await portOf(client).get(tagKey(tag))) !== null
-}
-
 /** The names in the store of what is to be voided. */
 async function reachOf({ by, name }: Purged, namespace: string, client: RedisClient): Promise<Reach> {
   const keyspace = new Keyspace(namespace, null)
@@ -161,7 +162,7 @@ async function reachOf({ by, name }: Purged, namespace: string, client: RedisCli
     case 'prefix':
       return { own: null, tag: prefixTag(namespace, name) }
     case 'all':
-      return { own: null, tag: (await hasPrefixes(namespace, client)) ? prefixTag(namespace, name) : null }
+      return (await hasPrefixes(namespace, client)) ? { own: null, tag: prefixTag(namespace, name) } : everything
   }
 }
 
