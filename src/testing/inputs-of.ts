@@ -3,11 +3,15 @@ import {
   createServer,
   request as ask,
   type IncomingMessage,
-  type RequestListener,
+  type OutgoingHttpHeaders,
+  type Server,
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { formatValue } from '../core/time/duration.ts'
+import { ignoreRejection, messageOf, quoted } from '../core/errors.ts'
+import { systemClock } from '../core/time/clock.ts'
+import { atMost } from '../core/time/deadline.ts'
+import { formatValue, longestTimer, parseDuration, type Duration } from '../core/time/duration.ts'
 import { credentials, shownName } from '../http/exchange/decide.ts'
 import { responsePlan } from '../http/options/response-options.ts'
 import { freshSurroundings } from '../http/server/express-surroundings.ts'
@@ -29,6 +33,8 @@ export interface AskedRequest {
   readonly url: string
   /** Default: none. */
   readonly headers?: Readonly<Record<string, string>>
+  /** How long the app has to answer. Default: 10 s. */
+  readonly timeout?: Duration
 }
 
 /** Something that a handler reads of its request, and that its answer may depend on. */
@@ -44,40 +50,56 @@ export interface Input {
  * would be made of if a cache stood in front of the app.
  * @param request a path with its query, or a request
  * @returns the inputs in alphabetical order, each once
- * @throws TypeError for what is no app; Error if the app does not answer
+ * @throws TypeError for what is no app; Error if the app throws, rejects, or does not answer in time
  */
 export async function inputsOf(app: AskedApp, request: string | AskedRequest): Promise<readonly Input[]> {
   const listener = await listenerOf(app)
-  const { url, headers = {} } = typeof request === 'string' ? { url: request } : request
+  const { url, headers = {}, timeout = '10s' }: AskedRequest = typeof request === 'string' ? { url: request } : request
+  const ms = parseDuration('timeout', timeout, { least: 1, most: longestTimer })
   let inputs: readonly Input[] = []
-  const server = createServer((incoming, outgoing) => {
-    const watched = watchedFor(incoming, outgoing)
-    outgoing.once('close', () => (inputs = watched.inputs()))
-    watched.run(() => listener(incoming, outgoing))
-  }).listen(0, '127.0.0.1')
+  const server = createServer()
+  const failure = new Promise<never>((_, reject) => {
+    server.on('request', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      const watched = watchedFor(incoming, outgoing)
+      outgoing.once('close', () => (inputs = watched.inputs()))
+      const run = async (): Promise<unknown> => await listener(incoming, outgoing)
+      watched.run(() => void run().catch((error: unknown) => reject(failed(url, error))))
+    })
+  })
+  ignoreRejection(failure)
   try {
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    const asked = ask({ port, host: '127.0.0.1', path: url, headers, agent: false }).end()
-    const [response] = (await once(asked, 'response')) as [IncomingMessage]
-    await once(response.resume(), 'close')
-    await new Promise((resolve) => server.close(resolve))
+    const end = await atMost(ms, systemClock, [failure, answered(server, url, headers)], 'late')
+    if (end === 'late') throw new Error(`The app did not answer ${quoted(url)} within ${ms} ms`)
   } finally {
     server.close()
+    server.closeAllConnections()
   }
   return inputs
 }
 
-async function listenerOf(app: AskedApp): Promise<RequestListener> {
-  if (typeof app === 'function') return (request, response) => void app(request, response)
-  if ('routing' in app) {
+function failed(url: string, error: unknown): Error {
+  return new Error(`The app failed at ${quoted(url)}: ${messageOf(error)}`, { cause: error })
+}
+
+/** Asks the server, and resolves when both have ended. */
+async function answered(server: Server, path: string, headers: OutgoingHttpHeaders): Promise<void> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const asked = ask({ port, host: '127.0.0.1', path, headers, agent: false }).end()
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  await once(response.resume(), 'close')
+  await new Promise((resolve) => server.close(resolve))
+}
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => unknown
+
+async function listenerOf(app: AskedApp): Promise<Listener> {
+  if (typeof app === 'function') return app
+  if (typeof app === 'object' && app !== null && 'routing' in app) {
     await app.ready()
-    return (request, response) => void app.routing(request, response)
+    return (request, response) => app.routing(request, response)
   }
-  if ('callback' in app) {
-    const listener = app.callback()
-    return (request, response) => void listener(request, response)
-  }
+  if (typeof app === 'object' && app !== null && 'callback' in app) return app.callback()
   throw new TypeError(`Expected \`app\` to be an app or a request listener, got ${formatValue(app)}`)
 }
 

@@ -60,6 +60,33 @@ describe('an input', () => {
   })
 })
 
-test('what is no app is refused', async () => {
-  await expect(inputsOf({} as never, '/')).rejects.toThrow('Expected `app` to be an app or a request listener, got')
+test.each([{}, null, undefined, 7])('%j is refused, for it is no app', async (app) => {
+  const refused = inputsOf(app as never, '/')
+  await expect(refused).rejects.toThrow(TypeError)
+  await expect(refused).rejects.toThrow('Expected `app` to be an app or a request listener, got')
+})
+
+describe('the list of inputs is an error if the app', () => {
+  const cause = new Error('down')
+
+  test.each<[string, AskedApp]>([
+    [
+      'throws',
+      () => {
+        throw cause
+      },
+    ],
+    ['rejects', () => Promise.reject(cause)],
+    ['rejects in the middle of its answer', (_, res) => (res.write('half'), Promise.reject(cause))],
+  ])('%s', async (_, app) => {
+    await expect(inputsOf(app, '/page')).rejects.toMatchObject({ message: 'The app failed at "/page": down', cause })
+  })
+
+  test.each<[string, AskedApp]>([
+    ['never answers', () => undefined],
+    ['never ends its answer', (_, res) => res.write('half')],
+  ])('%s', async (_, app) => {
+    const asked = inputsOf(app, { url: '/page', timeout: 20 })
+    await expect(asked).rejects.toThrow('The app did not answer "/page" within 20 ms')
+  })
 })
