@@ -17,6 +17,8 @@ const views = new Map<string, View>(
     BigInt64Array,
     BigUint64Array,
     DataView,
+    // Since Node.js 24.
+    ...('Float16Array' in globalThis && { Float16Array: Reflect.get(globalThis, 'Float16Array') as View }),
   }),
 )
 

@@ -3,7 +3,8 @@
  *
  * Reading order: codec.ts (the contract and the default codec), tagged-json.ts (values that plain JSON would change),
  * built-in.ts (which instances of built-in classes can be restored, and the errors for all others), schema.ts (values
- * checked by a schema of the user).
+ * checked by a schema of the user), payload.ts (values of a cache as the bytes of an entry), portable-error.ts (errors
+ * that cross processes), load-failures.ts (the errors of failed loads), error-answer.ts (errors that are answers).
  */
 import { types } from 'node:util'
 import { builtInAt, fromBytes } from './built-in.ts'

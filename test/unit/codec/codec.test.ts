@@ -69,6 +69,10 @@ const binary = [
   new BigInt64Array(memory),
   new BigUint64Array(memory),
   new DataView(memory),
+  // Since Node.js 24.
+  ...('Float16Array' in globalThis
+    ? [new (Reflect.get(globalThis, 'Float16Array') as typeof Float32Array)(memory)]
+    : []),
 ]
 
 const exact: Record<string, unknown> = {
