@@ -75,6 +75,16 @@ describe('a definition', () => {
     expect(await product.peek('north', 7)).toEqual(missing)
   })
 
+  test('has the tags of its cache beside those that a function makes, from get and from set', async () => {
+    const { a } = fleet({ tags: ['all'] })
+    const product = a.define({ key: (id: number) => `${id}`, tags: (id) => [`product:${id}`], load: (id) => id })
+    await product.get(1)
+    await product.set(2, 2)
+    for (const id of [1, 2]) expect((await a.explain(`${id}`)).value?.tags.toSorted()).toEqual(['all', `product:${id}`])
+    await a.invalidateTags(['all'])
+    expect([await product.peek(1), await product.peek(2)]).toEqual(Array(2).fill({ state: 'missing' }))
+  })
+
   test('has the options of its calls, those of set among them', async () => {
     const { a, clock } = fleet()
     const product = a.define({ key: (id: number) => `${id}`, ttl: '5m', tags: ['t'], load: (id) => id })
@@ -139,6 +149,12 @@ describe('a definition', () => {
     await expect(keyless.get()).rejects.toThrow(/^Expected a key to be/)
     const tagless = a.define({ key: () => 'k', tags: () => [''], load: () => 1 })
     await expect(tagless.get()).rejects.toThrow(/^Expected a tag to be/)
+    // Each of its letters would be a tag.
+    const text = a.define({ key: () => 'text', tags: () => 'user' as never, load: () => 1 })
+    for (const call of [() => text.get(), () => text.set(1)]) {
+      await expect(call()).rejects.toThrow('Expected `tags` to be an array of up to 64 tags, got "user" (string)')
+    }
+    await expect(a.wrap(async () => 1, { key: 'f', tags: () => 'user' as never })()).rejects.toThrow(TypeError)
   })
 })
 

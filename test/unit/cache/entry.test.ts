@@ -144,5 +144,6 @@ describe('peekMany', () => {
     await expect(a.peekMany('a' as never)).rejects.toThrow(new TypeError('Expected an array of keys, got "a" (string)'))
     await expect(a.peekMany(['a', 5 as never])).rejects.toThrow(TypeError)
     await expect(a.peekMany([''])).rejects.toThrow(TypeError)
+    await expect(a.peekMany(['a'], { schma: 1 } as never)).rejects.toThrow('Unknown option `schma` of peekMany')
   })
 })

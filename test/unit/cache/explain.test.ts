@@ -89,18 +89,49 @@ describe('explain tells', () => {
     )
   })
 
-  test('that a value cannot be decoded', async () => {
+  test('that a value cannot be decoded, fresh or stale, and counts no garbage', async () => {
     const codec = {
       encode: () => Buffer.from('x'),
       decode: () => {
         throw new Error('no')
       },
     }
-    const { a } = fleet({ codec })
+    const { a, clock } = fleet({ codec, ttl: '1s', grace: '1m' })
     await a.set('k', 'v')
+    for (const after of [0, 2_000]) {
+      await clock.advance(after)
+      expect(await a.explain('k')).toMatchObject({
+        state: 'missing',
+        because: ['There is a value that this codec cannot decode'],
+        value: { size: 1 },
+      })
+    }
+    expect(a.stats().garbage).toBe(0)
+    expect((await a.peek('k')).state).toBe('missing')
+  })
+
+  test('that a value is older than one that could not be stored, which callers of this process were given', async () => {
+    const { a, b, clock } = fleet()
+    await b.set('k', 'old')
+    await clock.advance(1)
+    await a.refresh('k', () => Symbol('cannot be stored'))
+    const told = await a.explain('k')
+    expect(told).toMatchObject({ state: 'missing', value: { size: 5 } })
+    expect(told.because[0]).toContain('has given its callers a newer one, which could not be stored')
+    expect((await b.explain('k')).state).toBe('fresh')
+  })
+
+  test('that the value is an error', async () => {
+    const { a, clock } = fleet({ errorKind: () => 'answer', ttl: '10s', grace: '1m' })
+    await a.getOrLoad('k', () => Promise.reject(new Error('no such row'))).catch(() => null)
     expect(await a.explain('k')).toMatchObject({
-      state: 'missing',
-      because: ['There is a value that this codec cannot decode'],
+      state: 'fresh',
+      because: [expect.stringMatching(/^There is an answer, the error ".*no such row", written 0 ms ago/)],
+    })
+    await clock.advance(11_000)
+    expect(await a.explain('k')).toMatchObject({
+      state: 'stale',
+      because: [expect.stringContaining('There is an answer')],
     })
   })
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { createCache, memoryStore, type Cache, type CacheOptions } from '../../../src/index.ts'
+import { siblingOf } from '../../../src/core/cache/sibling.ts'
+import { createCache, jsonCodec, loadFailure, memoryStore, type Cache, type CacheOptions } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { allAsked } from '../support/answer.ts'
+import { allAsked, answerOf, asked, pending, valued } from '../support/answer.ts'
 import { Source } from '../support/source.ts'
 import { UnreliableStore } from '../support/unreliable-store.ts'
 
@@ -26,6 +27,47 @@ describe('a cache that observes', () => {
     await cache.invalidateTags(['t'])
     await cache.close()
     expect(store.sent).toEqual(['invalidate', 'invalidate', 'invalidateTags'])
+  })
+
+  test('gives many keys the error of each in its place, as a cache does, which says which load failed', async () => {
+    const { cache } = observing()
+    const load = (keys: readonly string[]): unknown[] => keys.map((key) => (key === 'b' ? new Error('no b') : key))
+    const [value, error] = await cache.getOrLoadMany(['a', 'b'], load)
+    expect([value, error]).toMatchObject(['a', { message: 'no b' }])
+    expect(loadFailure(error)).toMatchObject({ key: 'b' })
+    expect(await cache.getOrLoadEntries(['a', 'b'], load)).toMatchObject([{ value: 'a' }, { message: 'no b' }])
+    const failed = cache.getOrLoadMany(['c', 'd'], () => Promise.reject(new Error('no source')))
+    expect(await failed).toMatchObject([{ message: 'no source' }, { message: 'no source' }])
+  })
+
+  test.for([0, 1])(
+    'closes as soon as its callers have their answers, beside %i caches of another kind',
+    async (count) => {
+      const { cache, clock } = observing()
+      for (let sibling = 0; sibling < count; sibling++) siblingOf(cache, { codec: jsonCodec() })
+      const source = new Source<string>()
+      const answer = await asked(cache.getOrLoad('k', source.loader))
+      const close = await asked(cache.close())
+      expect([answer, close]).toEqual([pending, pending])
+      const now = clock.now()
+      await source.resolve(0, 'v')
+      expect([answer, close]).toEqual([valued('v'), valued(undefined)])
+      expect(clock.now()).toBe(now)
+    },
+  )
+
+  test('rejects its callers with CLOSED, and aborts their loaders, when the timeout of its close is over', async () => {
+    const { cache, clock } = observing()
+    const source = new Source<string>()
+    const answers = await allAsked([cache.getOrLoad('k', source.loader), cache.getOrLoad('k', source.loader)])
+    const close = answerOf(cache.close({ timeout: '1s' }))
+    await clock.advance(999)
+    expect([...answers, close]).toEqual([pending, pending, pending])
+    await clock.advance(1)
+    expect(close).toEqual(valued(undefined))
+    const closed = { state: 'error', error: { code: 'CLOSED', key: 'k' } }
+    expect(answers).toMatchObject([closed, closed])
+    expect(source.runs.map(({ context }) => context.signal.aborted)).toEqual([true, true])
   })
 
   test('counts what would have been', async () => {

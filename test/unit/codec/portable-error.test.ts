@@ -39,6 +39,21 @@ describe('an error in another process', () => {
     expect(isNativeError(error)).toBe(true)
   })
 
+  test('is an instance of a class whose name is made from a private field, and is shared as any other', async () => {
+    class Guarded extends Error {
+      readonly #name = 'Guarded'
+      override get name(): string {
+        return this.#name
+      }
+    }
+    const { a, b } = fleet({ errors: [Guarded], onStoreFailure: 'throw' })
+    const thrown = new Guarded('no')
+    await expect(a.getOrLoad('k', () => Promise.reject(thrown))).rejects.toBe(thrown)
+    const error = await b.getOrLoad('k', () => 'never').catch((other: unknown) => other)
+    expect(error).toBeInstanceOf(Guarded)
+    expect(error).toMatchObject({ name: 'Guarded', message: 'no' })
+  })
+
   test('is an instance of the nearest class that is given', () => {
     class Gone extends NotFoundError {}
     const error = travelled(new Gone('product 7'))

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test, vi } from 'vitest'
 import type { Failure } from '../../../src/core/errors.ts'
 import { CacheError, loadFailure, type Cache, type Store } from '../../../src/index.ts'
@@ -144,6 +145,16 @@ describe('what another process is told of a failed load', () => {
       key: 'late',
     })
     expect([late.cause, loadFailure(late)]).toEqual([undefined, undefined])
+  })
+
+  test('is the very error here, and the same one there, if it is of another realm, as of fetch under Jest', async () => {
+    const { a, b } = fleet()
+    const thrown: unknown = runInNewContext('new TypeError("fetch failed")')
+    expect(thrown).not.toBeInstanceOf(Error)
+    await expect(a.getOrLoad('k', () => Promise.reject(thrown))).rejects.toBe(thrown)
+    await expect(b.getOrLoad('k', () => 'never')).rejects.toMatchObject({ name: 'TypeError', message: 'fetch failed' })
+    expect(await a.getOrLoadMany(['l'], () => [thrown])).toEqual([thrown])
+    expect((await a.peek('l')).state).toBe('missing')
   })
 
   test('is LOAD_FAILED where what was thrown is no error', async () => {

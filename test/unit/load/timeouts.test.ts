@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LoadContext } from '../../../src/index.ts'
+import type { CacheOptions, CallOptions, LoadContext } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
@@ -67,6 +67,20 @@ describe('the wait timeout', () => {
     expect(patient).toEqual([valued('v'), valued('v')])
     expect(source.runs).toHaveLength(1)
   })
+
+  test.for<[string, CacheOptions, CallOptions]>([
+    ['the cache', { waitTimeout: '31s' }, {}],
+    ['the cache, with another hard timeout', { hardTimeout: 100, waitTimeout: 1_100 }, {}],
+    ['the call', {}, { waitTimeout: '31s' }],
+  ])(
+    'that is given for %s holds, though it is the default, whatever hard timeout the call has',
+    async ([, options, call]) => {
+      const { a, clock } = fleet({ leaseTtl: '1m', ...options })
+      const answer = answerOf(a.getOrLoad('k', new Source().loader, { hardTimeout: '2m', ...call }))
+      await clock.advance(Number(options.waitTimeout === 1_100 ? 1_100 : 31_000))
+      expect(answer).toMatchObject({ error: { code: 'WAIT_TIMEOUT' } })
+    },
+  )
 
   test('of the caller whose loader runs does not end the load: its value is stored (rule 8)', async () => {
     const { a, b, clock } = fleet()

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { assert, describe, expect, test } from 'vitest'
 import type { Cache, CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf } from '../support/answer.ts'
+import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 
@@ -84,6 +84,23 @@ describe('a cache tells', () => {
     await settled()
     expect(events.map(([name]) => name)).toEqual(['stale', 'load', 'fill'])
     expect(events[0]).toEqual(['stale', { key: 'k', age: 3_000 }])
+  })
+
+  test('of a value that a caller is served after it had missed, as such', async () => {
+    const { a, b, clock } = fleet({ ttl: '1s', grace: '1m', softTimeout: 200 })
+    const [hits, stale] = [told(b, 'hit'), told(b, 'stale')]
+    const { source } = await loading(a)
+    const answers = [answerOf(b.getOrLoad('k', source.loader))]
+    await settled()
+    // It joins a wait whose claim was answered before it asked, and so asks again.
+    answers.push(await asked(b.getOrLoad('k', source.loader)))
+    await source.resolve(0, 'v')
+    expect(answers).toEqual([valued('v'), valued('v')])
+    expect(hits).toEqual([{ key: 'k', missed: true }])
+    await clock.advance(2_000)
+    answerOf(b.getOrLoad('k', source.loader))
+    await clock.advance(200)
+    expect(stale).toEqual([{ key: 'k', age: 2_000, missed: true }])
   })
 
   test('of a failure, in each process that waited', async () => {
@@ -250,6 +267,47 @@ describe('a listener', () => {
     off()
     await a.getOrLoad('l', () => 'v')
     expect(keys).toEqual(['first k', 'second k', 'second l'])
+  })
+
+  test('hears on when one that was there before it is taken off a second time', async () => {
+    const { a } = fleet()
+    const keys: string[] = []
+    const off = a.on('miss', () => assert.fail('it is off'))
+    off()
+    a.on('miss', ({ key }) => keys.push(key))
+    off()
+    await a.getOrLoad('k', () => 'v')
+    expect(keys).toEqual(['k'])
+  })
+
+  test('that was added twice is told twice, and once when one of the two is taken off', async () => {
+    const { a } = fleet()
+    const keys: string[] = []
+    const listener = ({ key }: { readonly key: string }): void => void keys.push(key)
+    const off = a.on('miss', listener)
+    a.on('miss', listener)
+    await a.getOrLoad('k', () => 'v')
+    off()
+    off()
+    await a.getOrLoad('l', () => 'v')
+    expect(keys).toEqual(['k', 'k', 'l'])
+  })
+
+  test.for([0, 1])('that puts another one in its place is called once an event, beside %i others', async (others) => {
+    const { a } = fleet()
+    const keys: string[] = []
+    for (let other = 0; other < others; other++) a.on('miss', () => undefined)
+    const listen = (): void => {
+      const off = a.on('miss', ({ key }) => {
+        off()
+        // Without end, if the new one were told of this event, too.
+        if (keys.push(key) < 100) listen()
+      })
+    }
+    listen()
+    await a.getOrLoad('k', () => 'v')
+    await a.getOrLoad('l', () => 'v')
+    expect(keys).toEqual(['k', 'l'])
   })
 
   test.for<[string, () => void]>([

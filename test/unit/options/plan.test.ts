@@ -33,6 +33,7 @@ describe('the plan of a cache', () => {
       tags: [],
       leaseTtl: 10_000,
       waitTimeout: 31_000,
+      isWaitGiven: false,
       softTimeout: 0,
       hardTimeout: 30_000,
       failureCooldown: 1_000,

@@ -16,7 +16,7 @@ import {
   type ReadableSpan,
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCache, type Cache, type CacheOptions } from '../../../src/index.ts'
 import { instrument, type InstrumentOptions } from '../../../src/otel/index.ts'
 import { settled } from '../../support/fake-clock.ts'
@@ -322,6 +322,16 @@ describe('metrics', () => {
     expect(of('herdless.load.duration')?.value).toMatchObject({ buckets: { boundaries: [0.1, 1] } })
     expect([of('herdless.degraded')?.value, of('herdless.overloads')?.value]).toEqual([0, 0])
     await measured.provider.shutdown()
+  })
+
+  test('of a provider that makes no gauges are a TypeError, and nothing is instrumented', async () => {
+    const { a, here } = { ...fleet(), here: new Process() }
+    const listeners = vi.spyOn(a, 'on')
+    const meter = { createCounter: () => ({ add: () => {} }), createHistogram: () => ({ record: () => {} }) }
+    const meterProvider = { getMeter: () => meter } as unknown as MeterProvider
+    expect(() => here.instrument(a, { metrics: true, meterProvider })).toThrow(TypeError)
+    expect(listeners).not.toHaveBeenCalled()
+    here.instrument(a)()
   })
 
   test('are counted no longer than until it is stopped', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Events } from '../../../src/core/observe/events.ts'
 import { collectMetrics, type MetricsOptions } from '../../../src/prometheus/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf, asked } from '../support/answer.ts'
+import { answerOf, answersOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 
@@ -53,6 +53,34 @@ describe('prom-client collects', () => {
       'herdless_answer_seconds_count{namespace="shop"}': 3,
       'herdless_failures_total{namespace="shop",code="LOAD_FAILED"}': 1,
     })
+  })
+
+  test('a caller that waits for another process as a miss, and as no hit', async () => {
+    const { a, b, clock, scrape } = observed({ ttl: '1m' })
+    const { source } = await loading(b)
+    const answers = []
+    for (let caller = 0; caller < 20; caller++) {
+      answers.push(answerOf(a.getOrLoad('k', source.loader)))
+      await clock.advance(10)
+    }
+    await source.resolve(0, 'v')
+    expect(answers).toEqual(answers.map(() => valued('v')))
+    const samples = await scrape()
+    expect(samples).toMatchObject({ 'herdless_misses_total{namespace="shop"}': 20 })
+    expect(samples).not.toHaveProperty(['herdless_hits_total{namespace="shop"}'])
+    expect(a.stats()).toMatchObject({ hits: 0, misses: 20 })
+  })
+
+  test('a caller that is served a stale value after its soft timeout as a miss, and as no stale hit', async () => {
+    const { a, clock, scrape } = observed({ ttl: '1s', grace: '1m', softTimeout: 200 })
+    await a.set('k', 'old')
+    await clock.advance(2_000)
+    const answer = answerOf(a.getOrLoad('k', new Source<string>().loader))
+    await clock.advance(200)
+    expect(answer).toEqual(valued('old'))
+    const samples = await scrape()
+    expect(samples).toMatchObject({ 'herdless_misses_total{namespace="shop"}': 1 })
+    expect(samples).not.toHaveProperty(['herdless_stale_hits_total{namespace="shop"}'])
   })
 
   test('permits of a source, the age of the oldest, and the loads that wait for one', async () => {

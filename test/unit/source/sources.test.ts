@@ -77,6 +77,27 @@ describe('the concurrency of a source', () => {
     expect(await asked(b.getOrLoad('k', source.loader, pg))).toEqual(valued('v'))
   })
 
+  test('is no part of a wait for another process: that ends with the lease, each time', async () => {
+    const { a, b, clock } = limited({ concurrency: 1 })
+    const events: string[] = []
+    for (const name of ['wait', 'queued', 'permitted', 'load'] as const) b.on(name, () => events.push(name))
+    b.on('waited', ({ duration }) => events.push(`waited ${duration}`))
+    const source = new Source()
+    void answersOf([a.getOrLoad('k', source.loader, pg)])
+    await settled()
+    const answer = await asked(b.getOrLoad('k', source.loader, pg))
+    await clock.advance(80)
+    await a.invalidate('k')
+    await clock.advance(0)
+    expect(events).toEqual(['wait', 'waited 80', 'queued'])
+    await clock.advance(400)
+    await source.resolve(0, 'v')
+    await clock.advance(0)
+    expect(events).toEqual(['wait', 'waited 80', 'queued', 'permitted', 'load'])
+    await source.resolve(1, 'w')
+    expect(answer).toEqual(valued('w'))
+  })
+
   test('is the smallest that any cache of a process names, also where it adapts', async () => {
     const clock = new FakeClock()
     const store = memoryStore({ clock })

@@ -10,6 +10,9 @@ describe('the way to the store', () => {
     expect(fleet.clock.now()).toBe(200)
     expect(await fleet.until(a.cache.peek('k'))).toMatchObject({ age: 300, ttl: 59_700 })
     expect(await fleet.until(a.cache.getOrLoad('k', () => 'another'))).toBe('v')
+    const [many] = await fleet.until(a.cache.getOrLoadEntries(['k', 'l'], (keys) => keys.map(() => 'loaded')))
+    // Written at 100, and read at 700.
+    expect(many).toMatchObject({ state: 'fresh', age: 700 })
   })
 
   test.for([true, false])('keeps the order of what is sent only if it is ordered (%s)', async (ordered) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../../src/index.ts'
-import { InFlightCommands } from '../../../src/core/time/deadline.ts'
+import { atMost, InFlightCommands } from '../../../src/core/time/deadline.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 /**
@@ -94,4 +94,11 @@ describe('the deadline of a command', () => {
     await pass(500, 'answers')
     expect(late).toEqual([500])
   })
+})
+
+test('a wait for at most some time leaves no timer behind, also if what it waits for fails', async () => {
+  const clock = new FakeClock()
+  expect(await atMost(500, clock, [Promise.resolve('reply')], 'late')).toBe('reply')
+  await expect(atMost(500, clock, [Promise.reject(new Error('down'))], 'late')).rejects.toThrow('down')
+  expect(clock.holding).toBe(0)
 })
