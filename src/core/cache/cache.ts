@@ -220,7 +220,7 @@ export interface Cache extends AsyncDisposable {
    * Wraps a function: the result has the same signature and caches. Its callers are thrown the errors of `fn`.
    * @param fn returns the value or a promise of it; called with the `this` of the caller that starts the load
    * @param options the key of each call, and the options of all calls; checked here, once
-   * @returns the function, with the methods `keyOf`, `peek`, `invalidate` and `refresh`
+   * @returns the function, with the methods `keyOf`, `peek`, `invalidate`, `expire` and `refresh`
    * @throws TypeError for a wrong argument, or a name that this cache has already wrapped a function under. A call
    *   rejects with TypeError if no key can be made of its arguments, else as `getOrLoad`
    * @example
@@ -338,7 +338,8 @@ export interface Cache extends AsyncDisposable {
    * Voids all values of the namespace and the loads under way, as `invalidatePrefix('', options)` does. Without the option
    * `prefixes` it scans all keys of the store, and invalidates one after the other (event `clearing`): a value whose load
    * began before the call is not served once it resolves, but until then some are gone and others are not; and near copies
-   * in other processes of values that the store has evicted stay for their ttl.
+   * in other processes of values that the store has evicted stay for their ttl. With the option, values that were stored
+   * before the caches had it stay until they expire.
    * @throws TypeError without `prefixes` if the store cannot list its keys; `CacheError` STORE_UNAVAILABLE, CLOSED
    */
   clear(options?: InvalidateOptions): Promise<void>
