@@ -40,21 +40,18 @@ describe('a cache that observes', () => {
     expect(await failed).toMatchObject([{ message: 'no source' }, { message: 'no source' }])
   })
 
-  test.for([0, 1])(
-    'closes as soon as its callers have their answers, beside %i caches of another kind',
-    async (count) => {
-      const { cache, clock } = observing()
-      for (let sibling = 0; sibling < count; sibling++) siblingOf(cache, { codec: jsonCodec() })
-      const source = new Source<string>()
-      const answer = await asked(cache.getOrLoad('k', source.loader))
-      const close = await asked(cache.close())
-      expect([answer, close]).toEqual([pending, pending])
-      const now = clock.now()
-      await source.resolve(0, 'v')
-      expect([answer, close]).toEqual([valued('v'), valued(undefined)])
-      expect(clock.now()).toBe(now)
-    },
-  )
+  test.for(['alone', 'beside a cache of another kind'])('closes with the last answer, %s', async (how) => {
+    const { cache, clock } = observing()
+    if (how !== 'alone') siblingOf(cache, { codec: jsonCodec() })
+    const source = new Source<string>()
+    const answer = await asked(cache.getOrLoad('k', source.loader))
+    const close = await asked(cache.close())
+    expect([answer, close]).toEqual([pending, pending])
+    const now = clock.now()
+    await source.resolve(0, 'v')
+    expect([answer, close]).toEqual([valued('v'), valued(undefined)])
+    expect(clock.now()).toBe(now)
+  })
 
   test('rejects its callers with CLOSED, and aborts their loaders, when the timeout of its close is over', async () => {
     const { cache, clock } = observing()
