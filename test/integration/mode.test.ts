@@ -54,9 +54,10 @@ describe('herdless mode', () => {
     const nothing = (): void => undefined
     // It does not look from time to time, as a cache does.
     const told = new Promise<void>((modeChanged) => {
-      store.open({ pushed: nothing, mayHaveForgotten: nothing, awaited: nothing, modeChanged })
+      const user = { pushed: nothing, mayHaveForgotten: nothing, awaited: nothing, modeChanged }
+      store.open(user)
+      onTestFinished(() => store.close(user))
     })
-    onTestFinished(() => store.close())
     await store.read('shop:k')
     await until('it listens', async () => (await server.client.pubsub('CHANNELS', 'herdless:inbox:*')).length === 1)
     const { out } = await mode('off', '--for', '30s')
