@@ -1,10 +1,10 @@
 import type { EventEmitter } from 'node:events'
 import { expect, test } from 'vitest'
-import { createCache } from '../../src/index.ts'
+import { createCache, type Cache } from '../../src/index.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
-import { redisStore } from '../../src/redis/index.ts'
+import { redisStore, type RedisPort } from '../../src/redis/index.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { disconnect, openClient } from '../support/node-redis.ts'
+import { disconnect, openClient, portWith, type OpenClient } from '../support/node-redis.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis } from '../support/servers.ts'
 import { until } from '../../tools/until.mjs'
@@ -85,6 +85,78 @@ test('a first connection that is refused is over, so that nobody waits for it', 
   await using cache = createCache({ store: redisStore(client), commandTimeout: 100 })
   await portOf(client).connected
   await expect(cache.set('key', 1, { ttl: '1m' })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  disconnect(client)
+})
+
+test('a set that was given up before the first connection overwrites nothing (rule 4)', async () => {
+  await using server = await startRedis()
+  await using proxy = await startProxy(server)
+  proxy.refuse()
+  const clients = [proxy, server].map(({ port }) => openClient({ host: '127.0.0.1', port })) as [OpenClient, OpenClient]
+  await using far = createCache({ store: redisStore(clients[0]), commandTimeout: 300, ttl: '1h' })
+  await using near = createCache({ store: redisStore(clients[1]), commandTimeout: '30s', ttl: '1h' })
+  const keys = [
+    ['key', []],
+    ['tagged', ['tag']],
+  ] as const
+  // Together: once one is not answered, the store counts as away, and no other is sent.
+  const sets = await Promise.allSettled(keys.map(([key, tags]) => far.set(key, 'given up', { tags })))
+  expect(sets).toMatchObject(keys.map(() => ({ reason: { code: 'STORE_UNAVAILABLE' } })))
+  for (const [key, tags] of keys) await near.set(key, 'newer', { tags })
+  proxy.accept()
+  // It deletes, and all that its client has kept comes before the answer to this.
+  await until('it is answered', () => far.peek('key'))
+  for (const [key] of keys) {
+    await until('no value given up is there', async () => (await near.peek(key)).state === 'missing')
+  }
+  clients.forEach(disconnect)
+})
+
+test('a set that was given up while its first connection took too long is not sent', async () => {
+  await using server = await startRedis()
+  await using proxy = await startProxy(server)
+  proxy.blackHole('replies')
+  const clients = [proxy, server].map(({ port }) => openClient({ host: '127.0.0.1', port })) as [OpenClient, OpenClient]
+  const clock = new FakeClock()
+  await using far = createCache({ store: redisStore(clients[0]), clock, commandTimeout: 1_000, ttl: '1h' })
+  await using near = createCache({ store: redisStore(clients[1]), commandTimeout: '30s', ttl: '1h' })
+  const set = far.set('key', 'given up').catch((error: unknown) => error)
+  await clock.advance(4_000)
+  expect(await set).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  await near.set('key', 'newer')
+  proxy.heal()
+  const port = portOf(clients[0])
+  await port.connected
+  // What it sends then comes before these, which it waits for.
+  for (let times = 0; times < 3; times++) await port.call('ping', null, [])
+  expect(await near.peek('key')).toMatchObject({ value: 'newer' })
+  clients.forEach(disconnect)
+})
+
+test('a store that somebody closes who has not opened it stays open for its caches', async () => {
+  await using server = await startRedis()
+  const client = openClient(server.address)
+  let closed = 0
+  const subscriber: RedisPort['subscriber'] = (channel, events) => {
+    const own = portOf(client).subscriber(channel, events)
+    return Object.assign(Object.create(own) as typeof own, {
+      close: () => {
+        closed++
+        own.close()
+      },
+    })
+  }
+  const store = redisStore(portWith({ subscriber }, client))
+  const [one, other] = ['one', 'other'].map((namespace) => createCache({ store, namespace, ttl: '1m' })) as [
+    Cache,
+    Cache,
+  ]
+  await one.getOrLoad('key', () => 1)
+  await store.close()
+  await other.close()
+  expect(closed).toBe(0)
+  await one.close()
+  expect(closed).toBe(1)
   disconnect(client)
 })
 

@@ -92,7 +92,7 @@ export interface Store {
 
   /**
    * Writes a value and voids any load of the key that is under way.
-   * @param within in milliseconds: a write that arrives later than this after it was sent only voids and deletes,
+   * @param within in milliseconds: a write that arrives later than this after the call only voids and deletes,
    *   because its sender has been told of a failure and other processes may have written since
    */
   set(key: string, token: string, value: NewValue, within?: number): Promise<void>

@@ -37,6 +37,7 @@ const switchedOff = new CacheError('STORE_UNAVAILABLE', 'The cache is switched o
  */
 export class GuardedStore {
   readonly #store: Store
+  readonly #timeout: number
   readonly #clock: Clock
   readonly #events: Events
   readonly #commands: StoreCommands
@@ -60,6 +61,7 @@ export class GuardedStore {
     const { timeout, keepsInvalidations, clock, events, modes } = options
     this.#modes = modes
     this.#store = store
+    this.#timeout = timeout
     this.#clock = clock
     this.#keepsInvalidations = keepsInvalidations
     this.#events = events
@@ -167,8 +169,18 @@ export class GuardedStore {
   async set(key: string, token: string, value: NewValue): Promise<void> {
     if (this.#modes.current !== 'cache') return await this.invalidate(key)
     const before = this.#pending.of({ of: 'key', name: key })
-    const { longest } = this.#commands
-    await this.#commands.call(() => this.#store.set(key, token, value, longest))
+    let isAwaited = true
+    const send = async (): Promise<void> => {
+      const { connecting } = this.#commands
+      // Its deadline counts from the end of the first connection, and so must what the store takes for late.
+      if (connecting !== null) await connecting
+      if (isAwaited) await this.#store.set(key, token, value, this.#timeout)
+    }
+    try {
+      await this.#commands.call(send)
+    } finally {
+      isAwaited = false
+    }
     this.#pending.forget(before)
   }
 

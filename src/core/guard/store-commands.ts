@@ -58,6 +58,11 @@ export class StoreCommands {
     return this.#inFlight.longest
   }
 
+  /** The first connection, while it is under way. */
+  get connecting(): Promise<void> | null {
+    return this.#inFlight.connecting
+  }
+
   /** Sends a command; resolves with its answer. */
   call<T>(run: () => Promise<T>, refusal?: CacheError): Promise<T> {
     return new Promise<T>((resolve, reject) => this.send(run, { resolve, reject }, { refusal }))

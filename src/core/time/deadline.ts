@@ -100,7 +100,7 @@ export class InFlightCommands {
   #replies = 0
   /** That time, or the rest of it, in milliseconds; and the counts at its beginning. */
   #watched = { ms: 0, replies: 0, idle: 0 }
-  #connecting = false
+  #connecting: Promise<void> | null = null
   /** No deadline begins earlier. */
   #connectedAt = Number.NEGATIVE_INFINITY
 
@@ -126,9 +126,9 @@ export class InFlightCommands {
    * @param connected resolves when the first connection is open or has failed
    */
   async allowFor(connected: Promise<void>): Promise<void> {
-    this.#connecting = true
+    this.#connecting = connected
     await connected
-    this.#connecting = false
+    this.#connecting = null
     this.#connectedAt = this.#clock.now()
     if (this.#sweep === null) return
     this.#sweep.cancel()
@@ -158,7 +158,12 @@ export class InFlightCommands {
 
   /** How long a command that begins now may take, in milliseconds. */
   get longest(): number {
-    return this.#connecting ? (whileConnecting + 1) * this.#timeout : this.#timeout
+    return this.#connecting !== null ? (whileConnecting + 1) * this.#timeout : this.#timeout
+  }
+
+  /** The first connection, while it is under way. */
+  get connecting(): Promise<void> | null {
+    return this.#connecting
   }
 
   begin(command: InFlightCommand): void {
@@ -190,7 +195,7 @@ export class InFlightCommands {
   }
 
   #deadline({ since }: InFlightCommand): number {
-    if (this.#connecting) return since + whileConnecting * this.#timeout
+    if (this.#connecting !== null) return since + whileConnecting * this.#timeout
     return Math.max(since, this.#connectedAt) + this.#timeout
   }
 

@@ -79,6 +79,25 @@ describe('the deadline of a command', () => {
     expect(last).toMatchObject(tooLate)
   })
 
+  test('counts for a set from the first connection on, and one that was given up before is not sent (rule 4)', async () => {
+    const clock = new FakeClock()
+    let connect!: () => void
+    const connected = new Promise<void>((resolve) => (connect = resolve))
+    const store = Object.assign(new UnreliableStore(memoryStore({ clock })), { connected, sharded: true })
+    const a = createCache({ store, clock, commandTimeout: 500, ttl: '1h', warnings: false })
+    const early = answerOf(a.set('k', 'given up'))
+    await clock.advance(1_000)
+    const late = answerOf(a.set('other', 'v'))
+    await clock.advance(1_000)
+    expect([early, late]).toMatchObject([{ error: { code: 'STORE_UNAVAILABLE' } }, pending])
+    expect(store.count('set')).toBe(0)
+    connect()
+    await settled()
+    expect(late).toMatchObject({ state: 'value' })
+    expect(store.count('set')).toBe(1)
+    expect([await a.peek('k'), await a.peek('other')]).toMatchObject([{ state: 'missing' }, { value: 'v' }])
+  })
+
   test('does not keep a caller for longer than it waits, also during the first connection (rule 8)', async () => {
     const clock = new FakeClock()
     const connected = new Promise<void>(() => undefined)
