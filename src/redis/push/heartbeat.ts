@@ -28,7 +28,10 @@ export function keepSubscribed(
     if (!subscriber.isOpen || late) return
     if (answered) {
       answered = false
-      void subscribe().then((heard) => (answered = heard))
+      void subscribe().then((heard) => {
+        // A connection that has broken meanwhile is replaced anyway, and one that was given up says nothing of the next.
+        if (heard || !subscriber.isOpen) answered = true
+      })
     } else {
       answered = true
       lost()
