@@ -69,12 +69,12 @@ async function mode(words: readonly string[], options: ModeOptions): Promise<num
   })
 }
 
-/** @param told how many processes were told; `null` if that is not known, `undefined` if nothing was set */
+/** @param told how many listeners were told; `null` if that is not known, `undefined` if nothing was set */
 function asText(namespace: string, now: FleetMode | null, told: number | null | undefined): string {
   const { mode: set, left } = now ?? { mode: 'cache' as const, left: Number.POSITIVE_INFINITY }
   const state = painted(set === 'cache' ? 'green' : 'yellow', set)
   const until = left < Number.POSITIVE_INFINITY ? ` for ${time(left)}` : ''
   if (told === undefined) return `${namespace}: ${state}${until}`
-  const heard = told === null ? 'Processes' : `${many(told, 'process', 'processes')} of this server told; others`
+  const heard = told === null ? 'Processes' : `${many(told, 'listener')} of this server told; other processes`
   return `${namespace}: ${state}${until}. ${heard} find it within 5 s`
 }

@@ -61,7 +61,9 @@ describe('herdless mode', () => {
     await store.read('shop:k')
     await until('it listens', async () => (await server.client.pubsub('CHANNELS', 'herdless:inbox:*')).length === 1)
     const { out } = await mode('off', '--for', '30s')
-    expect(out).toMatch(/^shop: off for \d+ (s|min)\. 1 process of this server told; others find it within 5 s\n$/)
+    expect(out).toMatch(
+      /^shop: off for \d+ (s|min)\. 1 listener of this server told; other processes find it within 5 s\n$/,
+    )
     await told
     const cache = createCache({ store: redisStore(server.connect()), namespace: 'shop', ...patient })
     onTestFinished(() => cache.close())
@@ -135,7 +137,7 @@ describe('herdless mode', () => {
     await server.client.set('{stop:k}', 'x')
     const { code, out, err } = await mode('off')
     expect(code).toBe(0)
-    expect(out).toMatch(/^shop: off for \d+ (s|min)\. 0 processes/)
+    expect(out).toMatch(/^shop: off for \d+ (s|min)\. 0 listeners/)
     expect(err).toContain('Nothing is stored in namespace shop. Did you mean --namespace stop?')
   })
 
