@@ -1,8 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Batch } from '../../src/redis/connection/batch.ts'
 import type { Script } from '../../src/redis/scripts.ts'
+import { Reader } from '../../src/redis/values/reader.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { CommandCounter } from '../support/command-counts.ts'
 import { disconnect, nodeRedis, type OpenClient } from '../support/node-redis.ts'
@@ -89,6 +91,27 @@ describe('a batch', () => {
     const [first, second, third] = await ask(batch, ['a', 'b', 'c'], ['k1', 'not mine', 'k3'])
     expect([first, third]).toEqual(['a', 'c'])
     expect(second).toMatch(/^NOPERM/)
+  })
+
+  test.for(kinds)('of reads that is refused because of one goes out one by one: %s', async ([, make]) => {
+    const username = randomUUID()
+    await server.client.call('ACL', 'SETUSER', username, 'on', 'nopass', '~k*', '&*', '+@all')
+    await server.client.mset({ k1: 'a', k3: 'c' })
+    const client = make({ username, password: 'any' })
+    clients.push(client)
+    const reader = new Reader(portOf(client))
+    const reads = ['k1', 'not mine', 'k3'].map((key) => reader.read(key, String))
+    const [first, second, third] = await Promise.allSettled(reads)
+    expect([first, third]).toMatchObject([{ value: 'a' }, { value: 'c' }])
+    expect(second).toMatchObject({ reason: { message: expect.stringMatching(/^NOPERM/) } })
+  })
+
+  test('tells an error by its code where the server puts the line of the script before it', async () => {
+    const eachKey = await readFile('src/redis/lua/shared/each-key.lua', 'utf8')
+    // As Redis 6 words what `redis.call` raises.
+    const raised = "@user_script: 44: -OOM command not allowed when used memory > 'maxmemory'."
+    const run = server.client.eval(`${eachKey}\nreturn eachKey(function() error(ARGV[2], 0) end, 0, 1)`, 0, 1, raised)
+    await expect(run).rejects.toThrow(/^OOM command/)
   })
 
   test('sends what runs have in common once, and apart where that differs', async () => {

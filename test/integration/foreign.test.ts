@@ -4,9 +4,16 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { createCache, memoryStore, type Cache, type NearOptions } from '../../src/index.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
-import { redisStore, type RedisClient, type RedisPort } from '../../src/redis/index.ts'
+import {
+  redisStore,
+  type RedisClient,
+  type RedisNode,
+  type RedisPort,
+  type RedisSubscriber,
+} from '../../src/redis/index.ts'
 import { CommandCounter } from '../support/command-counts.ts'
-import { disconnect, nodeRedis, nodeRedisCluster } from '../support/node-redis.ts'
+import { disconnect, nodeRedis, nodeRedisCluster, portWith } from '../support/node-redis.ts'
+import { startProxy } from '../support/proxy.ts'
 import { startCluster, startRedis, type RedisServer } from '../support/servers.ts'
 
 const never = (): never => {
@@ -144,6 +151,30 @@ describe.each(kinds)('with `near.foreign` on $name', ({ name, connect }) => {
     await copied(cache, 'unchanged')
     expect(await cache.getOrLoad('k', () => 'loaded')).toBe('loaded')
   })
+})
+
+test('copies are dropped though the reports come on a connection that is open at our end alone', async () => {
+  await using proxy = await startProxy(server)
+  // It gives up what is not answered, which is no answer.
+  const reporting = new Redis({ host: proxy.host, port: proxy.port, commandTimeout: 300 })
+  reporting.on('error', () => {})
+  const client = new Redis(server.address)
+  const nodes = (): RedisNode[] => {
+    const [own] = portOf(reporting).nodes()
+    return portOf(client)
+      .nodes()
+      .map((node) => ({ ...node, tracker: (...args) => own?.tracker?.(...args) as RedisSubscriber }))
+  }
+  const namespace = randomUUID()
+  const store = redisStore(portWith({ nodes }, client))
+  const cache = createCache({ store, namespace, ttl: '1h', near: { ttl: '1h', foreign: true }, ...patient })
+  opened.push({ cache, client }, { cache, client: reporting })
+  await cache.set('k', 'old')
+  await copied(cache)
+  proxy.abandon()
+  await until('nobody is told', async () => (await trackers()).length === 0)
+  await server.client.del(`{${namespace}:k}`)
+  expect(await valueAfter(cache)).toBe('loaded')
 })
 
 test('a value that the library writes itself costs no copy: it is compared, and kept', async () => {

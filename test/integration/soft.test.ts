@@ -106,17 +106,30 @@ describe('a soft invalidation on Redis', () => {
     for (const foreign of ['', 'text', Buffer.alloc(48, 177), Buffer.alloc(4, 177)]) {
       await client.set(key, foreign)
       await cache.expire('a')
-      expect(await client.exists(key)).toBe(0)
+      expect(await cache.peek('a')).toEqual({ state: 'missing' })
     }
+    await client.del(key)
     await client.hset(key, 'field', 'value')
     await cache.expire('a')
-    expect(await client.exists(key)).toBe(0)
+    expect(await cache.peek('a')).toEqual({ state: 'missing' })
     await cache.set('a', 1, { grace: 0 })
     await cache.expire('a')
     expect(await client.exists(key)).toBe(0)
     await cache.set('a', 1, { grace: '5m' })
     await cache.expire('a')
     expect(await client.pttl(key)).toBeLessThanOrEqual(300_000)
+  })
+
+  test('of all values leaves the tags of values alone, whatever their names end in', async () => {
+    const { cache } = await open()
+    await cache.set('a', 1, { tags: ['category:{3}'] })
+    await cache.clear({ soft: true })
+    expect(await cache.peek('a')).toMatchObject({ state: 'stale', value: 1 })
+    const versioned = (await caches.open({ ttl: '1h', grace: '1h', version: '2' })).cache
+    const key = JSON.stringify({ q: 1 })
+    await versioned.set(key, 1)
+    await versioned.clear({ soft: true })
+    expect(await versioned.peek(key)).toMatchObject({ state: 'stale', value: 1 })
   })
 
   test.each(['garbage', 'inf', '-1', '1 x', '1 1e300', ' 1'])(

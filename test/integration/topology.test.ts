@@ -1,4 +1,9 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { until } from '../../tools/until.mjs'
+import { createCache } from '../../src/index.ts'
+import { portOf } from '../../src/redis/clients/redis-client.ts'
+import { redisStore } from '../../src/redis/index.ts'
+import { setFleetMode } from '../../src/redis/values/fleet-mode.ts'
 import { reuseProcesses, startFleet, tally, type Fleet, type FleetShape } from '../support/fleet.ts'
 import { startCluster, startRedis, type RedisCluster, type RedisServer } from '../support/servers.ts'
 
@@ -115,5 +120,55 @@ describe('in a cluster', () => {
     await load.fail({ name: 'Error', message: 'away' })
     expect(tally(await crowd.answers)).toEqual([{ told: 'LOAD_FAILED', callers: 6 }])
     expect(await from.client.hmget(lease, 'state', 'inbox')).toEqual(['failed', null])
+  })
+
+  test('of a client that pipelines each script goes out alone, and all leases are renewed and filled', async () => {
+    await using cluster = await startCluster()
+    const client = cluster.connect({ enableAutoPipelining: true })
+    const pipelines = vi.spyOn(client, 'pipeline')
+    await using cache = createCache({ store: redisStore(client), ttl: '1h', leaseTtl: 1_000, commandTimeout: '30s' })
+    const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`)
+    let begun = 0
+    let end = (): void => undefined
+    const ended = new Promise<void>((resolve) => (end = resolve))
+    const load = async (): Promise<string> => {
+      begun++
+      await ended
+      return 'loaded'
+    }
+    const loads = Promise.all(keys.map((key) => cache.getOrLoad(key, load)))
+    await until('all are loaded', () => begun === keys.length)
+    const masters = await Promise.all(keys.map((key) => cluster.masterOf(`{herdless:${key}}`)))
+    expect(new Set(masters).size).toBe(cluster.masters.length)
+    await until('all leases were renewed twice', async () => {
+      const renewals = keys.map(
+        async (key, at) => await masters[at]?.client.hget(`{herdless:${key}}:lease`, 'renewals'),
+      )
+      return (await Promise.all(renewals)).every((count) => Number(count) >= 2)
+    })
+    end()
+    expect(new Set(await loads)).toEqual(new Set(['loaded']))
+    expect(begun).toBe(keys.length)
+    for (const key of keys) expect(await cache.peek(key)).toMatchObject({ state: 'fresh', value: 'loaded' })
+    // The client has made some for commands of one tick, too.
+    const made = pipelines.mock.results.map(({ value }) => value as { _queue: { name: string }[] })
+    const scripts = made
+      .map(({ _queue: sent }) => sent.map(({ name }) => name))
+      .filter((sent) => sent.includes('evalsha'))
+    expect(scripts.length).toBeGreaterThanOrEqual(4 * keys.length)
+    expect(scripts.filter((sent) => sent.length > 1)).toEqual([])
+  })
+
+  test('a process is told once that the mode of the fleet was set', async () => {
+    await using cluster = await startCluster()
+    const client = cluster.connect()
+    await using cache = createCache({ store: redisStore(client), ttl: '1h', commandTimeout: '30s' })
+    await cache.getOrLoad('key', () => 1)
+    await until('all masters see it', async () => {
+      const channels = cluster.masters.map((master) => master.client.pubsub('CHANNELS', 'herdless:inbox:*:here'))
+      return (await Promise.all(channels)).every((list) => (list as unknown[]).length === 1)
+    })
+    expect(await setFleetMode(portOf(client), 'herdless:', { mode: 'off', ms: 60_000 })).toBe(1)
+    await until('it is told', () => cache.mode === 'off')
   })
 })

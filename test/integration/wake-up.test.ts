@@ -42,6 +42,16 @@ describe('when the subscriptions are cut in mid-wait', () => {
     await without.close()
   })
 
+  test('a subscription comes back though its client itself would not', async () => {
+    await using cache = createCache({ store: redisStore(server.connect({ retryStrategy: () => null })) })
+    const heard: boolean[] = []
+    cache.on('push', ({ up }) => heard.push(up))
+    await until('it is there', () => subscribed(1))
+    await server.client.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    await until('it is back', () => heard.length === 2)
+    expect(heard).toEqual([false, true])
+  })
+
   test('a holder that cannot subscribe again keeps its lease, however often others ask (rule 10)', async () => {
     await using proxy = await startProxy(server)
     await using fleet = await startFleet({ redis, each: viaProxy(proxy, 0) })
@@ -89,9 +99,12 @@ describe('when the subscriptions are cut in mid-wait', () => {
 })
 
 describe('a subscription that is open at our end alone', () => {
-  test('is noticed and made anew, so that outcomes are pushed again', async () => {
+  test.for([
+    ['', {}],
+    [', also where the client gives its commands up', { commandTimeout: 300 }],
+  ] as const)('is noticed and made anew, so that outcomes are pushed again%s', async ([, options]) => {
     await using proxy = await startProxy(server)
-    const client = server.connect()
+    const client = server.connect(options)
     const viaProxy = Object.assign(Object.create(client) as typeof client, {
       duplicate: () => client.duplicate({ port: proxy.port }),
     })

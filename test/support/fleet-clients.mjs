@@ -6,7 +6,7 @@
  * @typedef {NonNullable<RedisSpec['options']>} Options
  * @typedef {import('../../src/redis/index.ts').RedisClient & { quit(): unknown, disconnect(): unknown }} FleetClient
  * @typedef {{ host?: string, port?: number }} Place
- * @typedef {{ duplicate: (overrides?: any) => any }} Duplicable
+ * @typedef {{ duplicate: (overrides?: any, ...more: any[]) => any }} Duplicable
  */
 
 import { requireMajor, requireOlder } from '../older/majors.mjs'
@@ -124,10 +124,8 @@ function subscription(client, elsewhere) {
  */
 function watched(connection, elsewhere, settled) {
   const duplicate = connection.duplicate.bind(connection)
-  const value = (/** @type {{ socket?: Place } | undefined} */ overrides) => {
-    const subscriber = duplicate(
-      overrides === undefined ? elsewhere : { ...overrides, socket: { ...overrides.socket, ...elsewhere } },
-    )
+  const value = (/** @type {{ socket?: Place } | unknown[]} */ overrides, /** @type {unknown[]} */ ...more) => {
+    const subscriber = duplicate(elsewhere === undefined ? overrides : placed(overrides, elsewhere), ...more)
     const subscribe = subscriber.subscribe.bind(subscriber)
     subscriber.subscribe = (/** @type {unknown[]} */ ...args) => {
       const done = subscribe(...args)
@@ -137,4 +135,16 @@ function watched(connection, elsewhere, settled) {
     return subscriber
   }
   return Object.defineProperty(connection, 'duplicate', { value, configurable: true })
+}
+
+/**
+ * What a connection is duplicated with, for another place: the nodes of a cluster, or the options of ioredis or of
+ * node-redis.
+ * @param {{ socket?: Place } | unknown[]} overrides
+ * @param {Options} elsewhere
+ */
+function placed(overrides, elsewhere) {
+  if (Array.isArray(overrides)) return [elsewhere]
+  if (overrides.socket === undefined) return { ...overrides, ...elsewhere }
+  return { ...overrides, socket: { ...overrides.socket, ...elsewhere } }
 }

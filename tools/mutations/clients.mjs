@@ -37,6 +37,22 @@ export const clientMutations = [
     tests: ['test/integration/production.test.ts'],
   },
   {
+    name: 'scripts of a cluster client that pipelines go out together',
+    rule: null,
+    file: 'src/redis/clients/ioredis.ts',
+    from: 'this.#isPipelined ? sentAlone : sent',
+    to: 'sent',
+    tests: ['test/integration/topology.test.ts'],
+  },
+  {
+    name: 'a subscription on ioredis gives up with its client',
+    rule: null,
+    file: 'src/redis/clients/ioredis.ts',
+    from: ': this.#client.duplicate(connectsAgain)',
+    to: ': this.#client.duplicate()',
+    tests: ['test/integration/wake-up.test.ts', 'test/unit/redis/redis-client.test.ts'],
+  },
+  {
     name: 'node-redis is not asked for binary replies',
     rule: null,
     file: 'src/redis/clients/node-redis-kinds.ts',

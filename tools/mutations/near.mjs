@@ -85,6 +85,22 @@ export const nearMutations = [
     tests: ['test/unit/near/near.test.ts'],
   },
   {
+    name: 'reports on a connection that is open at one end only are waited for',
+    rule: null,
+    file: 'src/redis/push/each-node.ts',
+    from: 'return this.#client.isReply(error)',
+    to: 'return true',
+    tests: ['test/integration/foreign.test.ts'],
+  },
+  {
+    name: 'a cache that closes waits for no list of copies',
+    rule: null,
+    file: 'src/redis/values/coherence.ts',
+    from: "this.#sent(this.#client.call('hdel', copiesKey(namespace), [inbox]))",
+    to: "this.#client.call('hdel', copiesKey(namespace), [inbox])",
+    tests: ['test/integration/near.test.ts'],
+  },
+  {
     name: 'reports of the own writes drop copies',
     rule: null,
     file: 'src/redis/values/tracking.ts',

@@ -5,6 +5,14 @@
  */
 export const softMutations = [
   {
+    name: 'a soft invalidation deletes a tag that looks like a value',
+    rule: null,
+    file: 'src/redis/lua/overwrite.lua',
+    from: "if ARGV[3] ~= 'soft' or soft == false then redis.call('DEL', valueKey) end",
+    to: "redis.call('DEL', valueKey)",
+    tests: ['test/integration/soft.test.ts'],
+  },
+  {
     name: 'a soft invalidation deletes the value',
     rule: null,
     file: 'src/redis/lua/overwrite.lua',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { allAsked } from '../support/answer.ts'
+import { allAsked, asked, pending } from '../support/answer.ts'
 import { Source } from '../support/source.ts'
 
 describe('a memory store', () => {
@@ -45,6 +45,24 @@ describe('a memory store', () => {
     await source.resolve(0, large)
     expect(answers).toEqual(Array.from({ length: 3 }, () => ({ state: 'value', value: large })))
     expect(source.runs).toHaveLength(1)
+  })
+
+  test('answers nobody with a value whose tag was invalidated and forgotten while it was loaded (rule 4)', async () => {
+    await using cache = createCache({ store: memoryStore(), ttl: '1m' })
+    const source = new Source<string>()
+    const before = await asked(cache.getOrLoad('k', source.loader, { tags: ['t'] }))
+    await cache.invalidateTags(['t'])
+    // As many as it remembers.
+    const others = Array.from({ length: 10_000 }, (_, index) => `other ${index}`)
+    for (let at = 0; at < others.length; at += 50) await cache.invalidateTags(others.slice(at, at + 50))
+    const after = await asked(cache.getOrLoad('k', source.loader, { tags: ['t'] }))
+    await source.resolve(0, 'old')
+    expect(await cache.peek('k')).toEqual({ state: 'missing' })
+    expect(after).toEqual(pending)
+    await source.resolve(1, 'new')
+    expect(after).toEqual({ state: 'value', value: 'new' })
+    expect(before.state).toBe('value')
+    expect(await cache.peek('k')).toMatchObject({ state: 'fresh', value: 'new' })
   })
 
   test('keeps a lease although its values are dropped', async () => {

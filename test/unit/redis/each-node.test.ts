@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { until } from '../../../tools/until.mjs'
 import type { ClientEvent, RedisNode, RedisPort, RedisSubscriber } from '../../../src/redis/connection/port.ts'
 import { EachNode } from '../../../src/redis/push/each-node.ts'
 
@@ -19,7 +20,7 @@ function watched(nodes: RedisNode[]) {
   }
   const state = { changes: 0 }
   const each = new EachNode({ nodes: () => nodes, on } as unknown as RedisPort, () => void state.changes++)
-  each.open((node) => node.subscriber?.('channel', {} as never))
+  each.open((node, events) => node.subscriber?.('channel', { ...events, message: () => undefined }))
   /** Looks for new nodes, as each second. */
   const look = (): void => events.get('ready')?.()
   return { each, state, look }
@@ -39,5 +40,27 @@ test('a node that gets a subscription is a change, once, and one that can have n
   nodes.push(node('c:3', { subscriber: () => subscriber }))
   for (let looks = 0; looks < 5; looks++) look()
   expect(state.changes).toBe(1)
+  each.close()
+})
+
+test('a node that is lost and then forgotten is a change: the others have the subscription', async () => {
+  const lost = new Map<string, () => void>()
+  const nodes = ['a:1', 'b:2'].map((name) =>
+    node(name, {
+      subscriber: (_, events) => {
+        lost.set(name, events.lost)
+        setImmediate(events.opened)
+        return { ...subscriber, isOpen: true }
+      },
+    }),
+  )
+  const { each, state, look } = watched(nodes)
+  await until('all are subscribed', () => each.isWhole)
+  lost.get('b:2')?.()
+  expect(each.isWhole).toBe(false)
+  const { changes } = state
+  nodes.pop()
+  for (let looks = 0; looks < 5; looks++) look()
+  expect([each.isWhole, state.changes]).toEqual([true, changes + 1])
   each.close()
 })

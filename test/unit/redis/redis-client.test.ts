@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { portOf, type RedisClient } from '../../../src/redis/clients/redis-client.ts'
 import { redisLock, redisStore, redlock } from '../../../src/redis/index.ts'
 
@@ -60,6 +60,20 @@ describe('a client of Redis', () => {
       expect(make).toThrow(TypeError)
       expect(make).toThrow(message)
     }
+  })
+
+  test.for([
+    ['Redis', () => new Redis({ lazyConnect: true, retryStrategy: () => null })],
+    ['Cluster', () => new Cluster(nodes, { lazyConnect: true, clusterRetryStrategy: () => null })],
+  ] as const)('of ioredis that gives up has a subscriber that does not: %s', ([, make]) => {
+    const client = make()
+    const duplicate = vi.spyOn(client, 'duplicate')
+    const nothing = (): void => undefined
+    portOf(client).subscriber('channel', { opened: nothing, lost: nothing, failed: nothing, message: nothing }).close()
+    const [own] = duplicate.mock.results.map(({ value }) => value as { options: Record<string, unknown> })
+    const { retryStrategy, clusterRetryStrategy } = own?.options ?? {}
+    const pause = (client.isCluster ? clusterRetryStrategy : retryStrategy) as (attempt: number) => unknown
+    expect(pause(1_000)).toBe(2_000)
   })
 
   test('of ioredis that is a Cluster and reads from replicas is refused', () => {
