@@ -33,7 +33,7 @@ export interface RedisPort {
   call(command: string, key: string | null, args: readonly RedisArgument[]): Promise<unknown>
   /** The masters of a cluster; else the one server. */
   nodes(): readonly RedisNode[]
-  /** Subscribes to a channel on a connection of its own, again and again until it is closed. */
+  /** Subscribes to a channel on a connection of its own, which connects again and again until it is closed. */
   subscriber(channel: string, events: SubscriberEvents): RedisSubscriber
   /** Calls a listener at each event; returns a function that stops it. */
   on(event: ClientEvent, listener: () => void): () => void

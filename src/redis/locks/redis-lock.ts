@@ -44,7 +44,7 @@ const checks = {
 /**
  * A lock on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster. It excludes clients that use `SET
  * <prefix><name> <token> NX PX`, and is excluded by them.
- * @param client a client of ioredis or node-redis; it is neither changed nor closed
+ * @param client a client of ioredis, iovalkey, node-redis or Valkey GLIDE, or an adapter; it is neither changed nor closed
  * @throws TypeError for another kind of client, or a wrong option
  */
 export function redisLock(client: RedisClient, options: RedisLockOptions = {}): Lock {

@@ -31,7 +31,7 @@ const checks = {
 /**
  * A semaphore on Redis 6.2 or newer, or Valkey: a lock that so many may hold at a time. Those that wait are served in the
  * order in which they asked. It has no fencing tokens.
- * @param client a client of ioredis or node-redis; it is neither changed nor closed
+ * @param client a client of ioredis, iovalkey, node-redis or Valkey GLIDE, or an adapter; it is neither changed nor closed
  * @throws TypeError for another kind of client, or a wrong option
  */
 export function redisSemaphore(client: RedisClient, options: RedisSemaphoreOptions): Lock {
