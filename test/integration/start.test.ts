@@ -99,6 +99,7 @@ test('a set that was given up before the first connection overwrites nothing (ru
     ['key', []],
     ['tagged', ['tag']],
   ] as const
+  await portOf(clients[0]).connected
   // Together: once one is not answered, the store counts as away, and no other is sent.
   const sets = await Promise.allSettled(keys.map(([key, tags]) => far.set(key, 'given up', { tags })))
   expect(sets).toMatchObject(keys.map(() => ({ reason: { code: 'STORE_UNAVAILABLE' } })))

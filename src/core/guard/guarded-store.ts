@@ -170,11 +170,12 @@ export class GuardedStore {
     if (this.#modes.current !== 'cache') return await this.invalidate(key)
     const before = this.#pending.of({ of: 'key', name: key })
     let isAwaited = true
+    const since = this.#clock.now()
     const send = async (): Promise<void> => {
-      const { connecting } = this.#commands
-      // Its deadline counts from the end of the first connection, and so must what the store takes for late.
-      if (connecting !== null) await connecting
-      if (isAwaited) await this.#store.set(key, token, value, this.#timeout)
+      if (!this.#commands.isConnecting) return await this.#store.set(key, token, value, this.#timeout)
+      // Its deadline is not known before the first connection is there, and so neither what the store must take for late.
+      await this.#store.ping()
+      if (isAwaited) await this.#store.set(key, token, value, this.#commands.leftFor(since))
     }
     try {
       await this.#commands.call(send)

@@ -58,9 +58,14 @@ export class StoreCommands {
     return this.#inFlight.longest
   }
 
-  /** The first connection, while it is under way. */
-  get connecting(): Promise<void> | null {
-    return this.#inFlight.connecting
+  /** Whether the first connection is under way. */
+  get isConnecting(): boolean {
+    return this.#inFlight.isConnecting
+  }
+
+  /** How long one that was sent at this time, by the clock, may still take, in milliseconds. */
+  leftFor(since: number): number {
+    return this.#inFlight.leftFor(since)
   }
 
   /** Sends a command; resolves with its answer. */

@@ -100,7 +100,7 @@ export class InFlightCommands {
   #replies = 0
   /** That time, or the rest of it, in milliseconds; and the counts at its beginning. */
   #watched = { ms: 0, replies: 0, idle: 0 }
-  #connecting: Promise<void> | null = null
+  #connecting = false
   /** No deadline begins earlier. */
   #connectedAt = Number.NEGATIVE_INFINITY
 
@@ -126,9 +126,9 @@ export class InFlightCommands {
    * @param connected resolves when the first connection is open or has failed
    */
   async allowFor(connected: Promise<void>): Promise<void> {
-    this.#connecting = connected
+    this.#connecting = true
     await connected
-    this.#connecting = null
+    this.#connecting = false
     this.#connectedAt = this.#clock.now()
     if (this.#sweep === null) return
     this.#sweep.cancel()
@@ -158,12 +158,18 @@ export class InFlightCommands {
 
   /** How long a command that begins now may take, in milliseconds. */
   get longest(): number {
-    return this.#connecting !== null ? (whileConnecting + 1) * this.#timeout : this.#timeout
+    return this.#connecting ? (whileConnecting + 1) * this.#timeout : this.#timeout
   }
 
-  /** The first connection, while it is under way. */
-  get connecting(): Promise<void> | null {
+  /** Whether the first connection is under way. */
+  get isConnecting(): boolean {
     return this.#connecting
+  }
+
+  /** How long one that began at this time may still take, in milliseconds, once the store can be reached. */
+  leftFor(since: number): number {
+    // The end of the first connection, from which it has its whole deadline, is reported at any moment.
+    return this.#connecting ? this.#timeout : this.#deadline(since) - this.#clock.now()
   }
 
   begin(command: InFlightCommand): void {
@@ -194,8 +200,8 @@ export class InFlightCommands {
     if (reject !== null) this.#late(reject, Math.round(this.#clock.now() - since), before)
   }
 
-  #deadline({ since }: InFlightCommand): number {
-    if (this.#connecting !== null) return since + whileConnecting * this.#timeout
+  #deadline(since: number): number {
+    if (this.#connecting) return since + whileConnecting * this.#timeout
     return Math.max(since, this.#connectedAt) + this.#timeout
   }
 
@@ -224,7 +230,7 @@ export class InFlightCommands {
     if (this.#mayHaveUnread) return this.#watchFor(this.#last)
     const now = this.#clock.now()
     for (const command of this.#commands) {
-      const left = this.#deadline(command) - now
+      const left = this.#deadline(command.since) - now
       if (left > 0) return this.#sweepIn(left)
       this.#expire(command)
     }

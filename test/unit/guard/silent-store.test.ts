@@ -84,6 +84,7 @@ describe('the deadline of a command', () => {
     let connect!: () => void
     const connected = new Promise<void>((resolve) => (connect = resolve))
     const store = Object.assign(new UnreliableStore(memoryStore({ clock })), { connected, sharded: true })
+    store.mode = 'silent'
     const a = createCache({ store, clock, commandTimeout: 500, ttl: '1h', warnings: false })
     const early = answerOf(a.set('k', 'given up'))
     await clock.advance(1_000)
@@ -92,6 +93,7 @@ describe('the deadline of a command', () => {
     expect([early, late]).toMatchObject([{ error: { code: 'STORE_UNAVAILABLE' } }, pending])
     expect(store.count('set')).toBe(0)
     connect()
+    store.thaw()
     await settled()
     expect(late).toMatchObject({ state: 'value' })
     expect(store.count('set')).toBe(1)
