@@ -320,7 +320,7 @@ describe('the connections', () => {
       '`set`, `invalidate`': await counted(() => cache.set('key', 3)),
     }
     const shown = rows(page.text, 'operation').map(([what, commands = '']) => {
-      const numbers = (commands.match(/\d+/g) ?? []).map(Number)
+      const numbers = (commands.match(/\d+(?! KiB)/g) ?? []).map(Number)
       return [what, numbers.length === 1 ? numbers[0] : numbers]
     })
     expect(Object.fromEntries(shown)).toEqual(measured)
