@@ -85,14 +85,6 @@ export const nearMutations = [
     tests: ['test/unit/near/near.test.ts'],
   },
   {
-    name: 'reports on a connection that is open at one end only are waited for',
-    rule: null,
-    file: 'src/redis/push/each-node.ts',
-    from: 'return this.#client.isReply(error)',
-    to: 'return true',
-    tests: ['test/integration/foreign.test.ts'],
-  },
-  {
     name: 'a cache that closes waits for no list of copies',
     rule: null,
     file: 'src/redis/values/coherence.ts',
