@@ -203,29 +203,36 @@ export class ResponseCache {
       // An unreachable store emits events of its own; the answer to the client does not depend on it.
       await Promise.allSettled([...keys].map((each) => this.#sibling.cache.invalidate(each)))
     }
+    /** What is held back until the invalidation is done; `null` from then on. */
+    let held: (() => unknown)[] | null = []
+    const ended = new Overrides(response)
+    const hold = (call: () => unknown): void => {
+      if (held === null || held.push(call) > 1) return
+      invalidated()
+        .then(() => {
+          const calls = held ?? []
+          held = null
+          ended.undo()
+          for (const each of calls) each()
+        })
+        .catch((error: unknown) => cutOff(response, error as Error))
+    }
     let written = 0
-    const held: (readonly unknown[])[] = []
     const write = overrides.method('write', (...args) => {
-      if (!invalidates(request.method ?? '', response.statusCode) || !isChunk(args[0])) return write(args)
+      const isHeld = held !== null && invalidates(request.method ?? '', response.statusCode) && isChunk(args[0])
+      if (!isHeld) return write(args)
       const [chunk, encoding] = args as unknown as [string | Uint8Array, BufferEncoding?]
       written += typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.length
       if (!(written >= Number(response.getHeader('content-length') ?? Number.NaN))) return write(args)
-      held.push(args)
+      hold(() => write(args))
       return true
     })
     const end = overrides.method('end', (...args) => {
-      if (!invalidates(request.method ?? '', response.statusCode)) return end(args)
+      if (held === null || !invalidates(request.method ?? '', response.statusCode)) return end(args)
       // To the handler the response has ended: frameworks end one that has not.
-      const ended = new Overrides(response)
       const shown = { writableEnded: true, finished: true, write: () => false, end: () => response }
       for (const [name, value] of Object.entries(shown)) ended.value(name, value)
-      invalidated()
-        .then(() => {
-          ended.undo()
-          for (const each of held) write(each)
-          end(args)
-        })
-        .catch((error: unknown) => cutOff(response, error as Error))
+      hold(() => end(args))
       return response
     })
   }

@@ -30,7 +30,6 @@ interface Routed {
   readonly app?: unknown
   readonly route?: unknown
   readonly url?: string | undefined
-  readonly originalUrl?: string | undefined
   readonly baseUrl?: string | undefined
 }
 
@@ -43,8 +42,14 @@ interface Place {
   readonly hasSiblings: boolean
 }
 
-/** The places of routes, and of the middlewares outside of one, that were seen. */
-const places = new WeakMap<object, Place>()
+/** By app, the places of its routes, and of the middlewares outside of one, that were seen. */
+const places = new WeakMap<object, WeakMap<object, Place>>()
+
+/** Stands for the app of a request that has none. */
+const noApp = {}
+
+/** Whether a path of Express may be another one than it says. */
+const pattern = /[^\w/.~-]/
 
 /** The middlewares of this library. */
 const ours = new WeakSet<object>()
@@ -74,25 +79,42 @@ export function routeText(request: Routed, middleware: object): string | null {
 export function isPlaceKnown(request: Routed, middleware: object): boolean {
   const { times, hasSiblings } = placeOf(request, middleware)
   if (times <= 1 && !hasSiblings) return true
-  const { originalUrl, url = '/', baseUrl = '' } = request
-  const [path = ''] = (originalUrl ?? url).split('?', 1)
+  const { url = '/', baseUrl = '' } = request
+  // As it is routed, and not as it was before an earlier middleware has changed it.
+  const [path = ''] = `${baseUrl}${url}`.split('?', 1)
   const app = request.app as App
-  const here = [...reached(app, path)].filter(({ layer, begin }) => layer.handle === middleware && begin === baseUrl)
-  if (here.length > 1) return false
-  for (const each of mountedAbove(app)) {
-    const own = typeof each.mountpath === 'string' ? beginOf(each) : null
+  const above = [...mountedAbove(app)]
+  // Where such an app begins in a path is not known.
+  if (above.slice(times > 1 ? 0 : 1).some(isAtPattern)) return false
+  const here = [...reached(app, path, middleware)].filter(({ layer, begin }) => {
+    return layer.handle === middleware && isSamePath(begin, baseUrl)
+  })
+  if (times > 1 && here.length !== 1) return false
+  return above.every((each) => {
+    const own = isAtPattern(each) ? null : beginOf(each)
     const apps = [...reached(each.parent as App, path)].filter(({ layer, begin }) => {
-      return isMountedApp(layer) && (own === null || begin === own)
+      return isMountedApp(layer) && (own === null || isSamePath(begin, own))
     })
-    if (apps.length > 1) return false
-  }
-  return true
+    return apps.length === 1
+  })
+}
+
+/** Whether two beginnings of a path that an app takes for its own are the same; letters are compared in lower case. */
+function isSamePath(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
+function isAtPattern({ mountpath }: App): boolean {
+  return typeof mountpath !== 'string' || pattern.test(mountpath)
 }
 
 function placeOf({ app, route }: Routed, middleware: object): Place {
   const isRouted = typeof route === 'object' && route !== null
   const key = isRouted ? route : middleware
-  let place = places.get(key)
+  const kept = typeof app === 'function' ? app : noApp
+  let ofApp = places.get(kept)
+  if (ofApp === undefined) places.set(kept, (ofApp = new WeakMap()))
+  let place = ofApp.get(key)
   if (place === undefined) {
     const hasSiblings = [...mountedAbove(app)].some(
       ({ parent }) => [...layersOf(stackOf(parent))].filter(isMountedApp).length > 1,
@@ -100,7 +122,7 @@ function placeOf({ app, route }: Routed, middleware: object): Place {
     const outside = isRouted ? [] : middlewaresOf(app)
     const text = isRouted ? textOfRoute(app, route as Route) : textOutside(app, outside.indexOf(middleware))
     place = { text, times: outside.filter((each) => each === middleware).length, hasSiblings }
-    places.set(key, place)
+    ofApp.set(key, place)
   }
   return place
 }
@@ -130,7 +152,8 @@ function mountedAt(app: unknown): unknown {
 
 /** The beginning of a path that leads to an app. */
 function beginOf(app: App): string {
-  return String(mountedAt(app)).replace(/\/+$/, '')
+  const paths = [...mountedAbove(app)].map(({ mountpath }) => String(mountpath).replace(/\/+$/, ''))
+  return paths.toReversed().join('')
 }
 
 /** An app and its parents, as long as they are mounted in another one. */
@@ -171,20 +194,27 @@ interface Reached {
   readonly begin: string
 }
 
-/** The layers of an app and of the routers in it that a path leads to. */
-function* reached(app: App, path: string): Generator<Reached> {
-  yield* reachedIn(stackOf(app), path, beginOf(app))
+/**
+ * The layers of an app and of the routers in it that a path leads to.
+ * @param last a middleware behind which a list of layers is not looked at: no request comes there without it
+ */
+function* reached(app: App, path: string, last?: object): Generator<Reached> {
+  yield* reachedIn(stackOf(app), { path, before: beginOf(app), last })
 }
 
-function* reachedIn(stack: readonly Layer[], path: string, before: string): Generator<Reached> {
+function* reachedIn(
+  stack: readonly Layer[],
+  { path, before, last }: { readonly path: string; readonly before: string; readonly last: object | undefined },
+): Generator<Reached> {
   const rest = path.slice(before.length)
   for (const layer of stack) {
     const matched = matchedBy(layer, rest.startsWith('/') ? rest : `/${rest}`)
     if (matched === null) continue
     const begin = `${before}${matched}`.replace(/\/+$/, '')
     yield { layer, begin }
+    if (layer.handle === last && last !== undefined) return
     if (layer.route === undefined && Array.isArray(layer.handle?.stack))
-      yield* reachedIn(layer.handle.stack, path, begin)
+      yield* reachedIn(layer.handle.stack, { path, before: begin, last })
   }
 }
 
