@@ -438,6 +438,35 @@ describe('answers that are not what they say', () => {
       expect(site.heard('fill')).toBe(0)
     }
   })
+
+  test('a `vary` that throws while its handler works is no error of the process', async () => {
+    await using site = await siteOf(
+      async (_req, res) => {
+        for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+        res.send('page')
+      },
+      { options: { vary: (req) => (req.headers['x-a'] as string).split(',') } },
+    )
+    const uncaught: unknown[] = []
+    const listener = (error: unknown): void => void uncaught.push(error)
+    process.on('uncaughtExceptionMonitor', listener)
+    for (let round = 0; round < 2; round++) {
+      const reply = await site.get()
+      expect([500, 200]).toContain(reply.status)
+      expect(reply.cache).not.toMatch(/stored|hit/)
+    }
+    process.off('uncaughtExceptionMonitor', listener)
+    expect(uncaught).toEqual([])
+    expect((await site.get('/other', { 'x-a': 'b' })).cache).toContain('stored')
+  })
+
+  test('a `skip` that returns a promise is an error of its request', async () => {
+    const source = counted((_run, _req, res) => res.send('page'))
+    const skip = (async () => false) as unknown as () => boolean
+    await using site = await siteOf(source.handler, { options: { skip } })
+    expect((await site.get()).status).toBe(500)
+    expect(source.runs).toBe(0)
+  })
 })
 
 describe('floods', () => {

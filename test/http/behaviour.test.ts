@@ -184,6 +184,22 @@ describe('framing', () => {
     }
   })
 
+  test('a page that was made for HTTP/1.0 is not for a client of HTTP/1.1', async () => {
+    await using site = await siteOf((req, res) => void res.send(`HTTP/${req.httpVersion}`))
+    // What is stored for all is moved when a page for some comes.
+    for (const expected of [/stored/, /stored|hit/, /hit/]) {
+      await using raw = await site.raw()
+      raw.send('GET / HTTP/1.0\r\nHost: site\r\n\r\n')
+      await raw.ended()
+      expect(String(raw.unread)).toMatch(/\r\n\r\nHTTP\/1\.0$/)
+      expect(String(raw.unread)).toMatch(expected)
+      await site.stored()
+      const { text, cache } = await site.get()
+      expect([text, cache]).toEqual(['HTTP/1.1', expect.stringMatching(expected)])
+      await site.stored()
+    }
+  })
+
   test('trailers reach their client, and are not stored', async () => {
     let runs = 0
     await using site = await siteOf((_req, res) => {

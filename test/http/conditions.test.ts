@@ -204,6 +204,22 @@ describe('what a request asks of caches', () => {
     expect(asked).toHaveLength(5)
   })
 
+  test('makes a variant where it is heeded, and the handler reads it', async () => {
+    await using site = await siteOf(
+      (req, res) => void res.send(`${req.get('cache-control') ?? 'none'}, ${req.get('pragma') ?? 'none'}`),
+      { options: { honorRequestDirectives: true } },
+    )
+    for (const [headers, text] of [
+      [{ 'cache-control': 'max-age=99' }, 'max-age=99, none'],
+      [{ pragma: 'odd' }, 'none, odd'],
+      [{}, 'none, none'],
+    ] as const) {
+      expect((await site.get('/', headers)).text).toBe(text)
+      await site.stored()
+    }
+    expect(await site.get()).toMatchObject({ text: 'none, none', cache: expect.stringContaining('hit') as string })
+  })
+
   test('only-if-cached finds a variant whose address has a copy in the process', async () => {
     await using site = await siteOf((req, res) => void res.vary('X-Lang').send(`in ${req.get('x-lang')}`), {
       cache: { near: {} },

@@ -123,6 +123,25 @@ function opened(options: Options = {}): {
 
 type Handler = (request: Request) => Response | Promise<Response>
 
+/** A request with a property of earlier code. */
+interface NamedRequest extends Request {
+  readonly user: { readonly name: string }
+}
+
+/** A request of a runtime that parses cookies by itself. */
+class WithCookies extends Request {
+  readonly #cookies: ReadonlyMap<string, string>
+
+  constructor(who: string) {
+    super('http://site/', { headers: { cookie: `who=${who}` } })
+    this.#cookies = new Map([['who', who]])
+  }
+
+  get cookies(): ReadonlyMap<string, string> {
+    return this.#cookies
+  }
+}
+
 interface Answer {
   readonly status: number
   readonly text: string
@@ -218,6 +237,36 @@ describe('what a handler reads of a request', () => {
     expect((await ask(() => text('other'), { given: { locals } })).cache).toContain('hit')
   })
 
+  test('of the request itself is an input, too, where earlier code has set a property of it', async () => {
+    const cached = cacheResponses(createCache({ ttl: '1m' }))
+    const page: Handler = (request) => text((request as NamedRequest).user.name)
+    for (const name of ['Ada', 'Bob']) {
+      const request = Object.assign(new Request('http://site/'), { user: { name } })
+      const response = await cached(request, page)
+      expect(await response.text()).toBe(name)
+      expect(response.headers.get('cache-status')).toMatch(/detail=(undeclared:request.user|pass)/)
+    }
+  })
+
+  test('of what a runtime adds to its requests is a read of all fields', async () => {
+    const cached = cacheResponses(createCache({ ttl: '1m' }), { cookies: 'hide' })
+    const page: Handler = (request) => text((request as WithCookies).cookies.get('who') ?? 'none')
+    for (const who of ['Ada', 'Bob']) {
+      const response = await cached(new WithCookies(who), page)
+      expect(await response.text()).toBe(who)
+      expect(response.headers.get('cache-status')).toMatch(/detail=(undeclared:\*|pass)/)
+    }
+  })
+
+  test('of what a runtime adds to its requests harms nobody who reads something else', async () => {
+    const cached = cacheResponses(createCache({ ttl: '1m' }), { cookies: 'hide' })
+    const read = async (who: string): Promise<string | null> => {
+      return (await cached(new WithCookies(who), () => text('page'))).headers.get('cache-status')
+    }
+    expect(await read('Ada')).toContain('stored')
+    expect(await read('Bob')).toContain('hit')
+  })
+
   test('is another host than that of the key: it is compared', async () => {
     const { ask } = opened()
     const headers = { host: 'front' }
@@ -299,6 +348,34 @@ describe('what is answered as it is', () => {
   })
 })
 
+describe('an answer of another library', () => {
+  /** Such as those of node-fetch: what it looks like is that of a `Response`. */
+  const foreign = (body: string): Response => {
+    const { status, headers, body: stream } = new Response(body)
+    return { status, headers, body: stream } as Response
+  }
+
+  test('is stored, and given to all who have waited for it', async () => {
+    const { cache, ask } = opened()
+    let missed = 0
+    let runs = 0
+    cache.on('miss', () => void missed++)
+    let open!: () => void
+    const opening = new Promise<void>((resolve) => (open = resolve))
+    const handler: Handler = async () => {
+      runs++
+      await opening
+      return foreign('page')
+    }
+    const all = Array.from({ length: 5 }, () => ask(handler))
+    await until('all have missed', () => missed === 5)
+    open()
+    for (const answer of await Promise.all(all)) expect([answer.status, answer.text]).toEqual([200, 'page'])
+    expect((await ask(handler)).cache).toContain('hit')
+    expect(runs).toBe(1)
+  })
+})
+
 describe('a client that goes away', () => {
   test('ends the body of a handler that nobody else needs, and is told by the signal', async () => {
     const cached = cacheResponses(createCache({ ttl: '1m' }))
@@ -354,6 +431,26 @@ describe('a client that goes away', () => {
     controller.close()
     expect(await second.text()).toBe('run 1')
   })
+})
+
+test('a client that does not read, and follows the answer of another, is cut off before all of it is kept for it', async () => {
+  const cached = cacheResponses(createCache({ ttl: '1m' }))
+  const mebibyte = 1_048_576
+  let pulled = 0
+  let open!: () => void
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    await opened
+    if (++pulled > 40) controller.close()
+    else controller.enqueue(new Uint8Array(mebibyte))
+  }
+  const handler = (): Response => new Response(new ReadableStream({ pull }, { highWaterMark: 0 }))
+  const first = await cached(new Request('http://site/'), handler)
+  const second = await cached(new Request('http://site/'), handler)
+  expect(second.headers.get('cache-status')).toContain('collapsed')
+  open()
+  expect((await first.arrayBuffer()).byteLength).toBe(40 * mebibyte)
+  await expect(second.arrayBuffer()).rejects.toThrow('incomplete')
 })
 
 test('a body past `maxBody` is passed through, and a slow client slows its handler down', async () => {

@@ -198,6 +198,10 @@ describe.each(Object.entries(frames))('%s by HTTP/2', (_name, make) => {
     expect(await connection.get('/', { ':method': 'HEAD' })).toMatchObject({ status: 200, text: '' })
     expect((await connection.get('/other')).text).toBe('run 2')
     expect((await connection.get('/', { ':authority': 'elsewhere' })).text).toBe('run 3')
+    // A handler may look for the host as it is spelled.
+    expect((await connection.get('/', { ':authority': 'Site' })).text).toBe('run 4')
+    // What was stored for the usual spelling may have been moved.
+    expect((await connection.get()).text).toMatch(/^run (1|5)$/)
   })
 
   test('many at once are answered by one run, on one connection and on several', async () => {

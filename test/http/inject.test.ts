@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { fastify, type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
+import { cors } from 'hono/cors'
 import { testClient } from 'hono/testing'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
@@ -146,6 +147,111 @@ describe('Hono, without a server', () => {
       const { headers } = await app.request('/page', { headers: { 'X-Who': who } })
       expect(['x-before', 'x-outer', 'x-after'].map((name) => headers.get(name))).toEqual([who, '200', '1'])
     }
+  })
+
+  test('each has the lines of hono/cors that are for its own origin', async () => {
+    const cache = cacheOfOne()
+    let isStored = false
+    cache.on('fill', () => void (isStored = true))
+    const app = new Hono()
+      .use(cors({ origin: (origin) => origin, credentials: true }))
+      .use(ofHono(cache))
+      .get('/', (c) => c.text('page'))
+      .post('/', (c) => c.text('changed'))
+    const ask = async (origin: string, { headers = {}, ...asked }: RequestInit = {}) => {
+      const answer = await app.request('/', { ...asked, headers: { ...(headers as object), Origin: origin } })
+      await answer.text()
+      const shown = ['access-control-allow-origin', 'access-control-allow-credentials', 'vary']
+      expect(shown.map((name) => answer.headers.get(name))).toEqual([origin, 'true', 'Origin'])
+      return answer.headers.get('cache-status')
+    }
+    expect(await ask('http://ada')).toBe(stored)
+    expect(await ask('http://bob', { headers: { cookie: 'a=1' } })).toContain('detail=cookie')
+    await until('it is stored', () => isStored)
+    for (const origin of ['http://bob', 'http://ada']) expect(await ask(origin)).toMatch(/^herdless; hit/)
+    expect(await ask('http://bob', { method: 'POST' })).toBe(null)
+  })
+
+  test('each has the lines that earlier middleware has set on `c.res`, and no other', async () => {
+    const app = new Hono()
+      .use(async (c, next) => {
+        const who = c.req.header('X-Who')
+        if (who !== undefined) c.res.headers.set(`X-${who}`, who)
+        c.header('X-Before', who ?? 'nobody')
+        await next()
+      })
+      .use(ofHono(cacheOfOne()))
+      .get('/', (c) => c.text('page'))
+    for (const who of ['Ada', 'Bob']) {
+      for (const headers of [{ 'X-Who': who }, { 'X-Who': who, Cookie: 'a=1' }]) {
+        const { headers: said } = await app.request('/', { headers })
+        const shown = ['x-ada', 'x-bob', 'x-before'].map((name) => said.get(name))
+        expect(shown).toEqual([who === 'Ada' ? who : null, who === 'Bob' ? who : null, who])
+      }
+    }
+  })
+
+  test('what a refresh stores has no line that was set for the client before it', async () => {
+    const cache = cacheOfOne()
+    let fills = 0
+    cache.on('fill', () => void fills++)
+    let runs = 0
+    const app = new Hono()
+      .use(async (c, next) => {
+        const who = c.req.header('X-Who')
+        if (who !== undefined) {
+          c.res.headers.set('X-Late', who)
+          c.header('X-Before', who)
+        }
+        await next()
+      })
+      .use(ofHono(cache))
+      .get('/', (c) => {
+        c.header('Cache-Control', 'max-age=0, stale-while-revalidate=60')
+        return c.text(`run ${++runs}`)
+      })
+    const ask = async (headers: Record<string, string> = {}) => {
+      const answer = await app.request('/', { headers })
+      return [await answer.text(), answer.headers.get('x-before'), answer.headers.get('x-late')]
+    }
+    expect(await ask({ 'X-Who': 'Ada' })).toEqual(['run 1', 'Ada', 'Ada'])
+    await until('it is stored', () => fills === 1)
+    expect(await ask({ 'X-Who': 'Bob' })).toEqual(['run 1', 'Bob', 'Bob'])
+    await until('the refresh is stored', () => fills === 2)
+    expect(await ask()).toEqual(['run 2', null, null])
+  })
+
+  test('what earlier middleware has set on the request is an input', async () => {
+    const app = new Hono()
+      .use(async (c, next) => {
+        Object.assign(c.req.raw, { user: c.req.header('X-Who') })
+        await next()
+      })
+      .use(ofHono(cacheOfOne()))
+      .get('/', (c) => c.text((c.req.raw as Request & { user?: string }).user ?? 'nobody'))
+    for (const who of ['Ada', 'Bob']) {
+      const answer = await app.request('/', { headers: { 'X-Who': who } })
+      expect(await answer.text()).toBe(who)
+      expect(answer.headers.get('cache-status')).toMatch(/detail=(undeclared:c.req.raw.user|pass)/)
+    }
+  })
+
+  test.for<[string, RequestInit, number]>([
+    ['says that it has it', { headers: { 'If-None-Match': '"one"' } }, 304],
+    ['cancels what it is sent', {}, 200],
+  ])('what is stale is refreshed behind a client that %s', async ([, asked, status]) => {
+    const cache = cacheOfOne()
+    let fills = 0
+    cache.on('fill', () => void fills++)
+    const app = new Hono().use(ofHono(cache)).get('/', (c) => {
+      return c.text('page', 200, { ETag: '"one"', 'Cache-Control': 'max-age=0, stale-while-revalidate=60' })
+    })
+    await (await app.request('/')).text()
+    await until('it is stored', () => fills === 1)
+    const answer = await app.request('/', asked)
+    expect(answer.status).toBe(status)
+    await answer.body?.cancel()
+    await until('it is refreshed', () => fills === 2)
   })
 
   test('a field that the handler reads makes a variant, and so does the method HEAD no answer of its own', async () => {

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { Redis } from 'ioredis'
 import type { Request, Response } from 'express'
 import { describe, expect, inject, test } from 'vitest'
+import { cacheResponses } from '../../src/express/index.ts'
 import { createCache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { startRedis } from '../support/servers.ts'
 import { until } from '../../tools/until.mjs'
-import { Gate, siteOf, type Site } from './support/site.ts'
+import { Gate, siteOf, siteWith, type Site } from './support/site.ts'
 
 /** A page that is what was last written to it. */
 class Page {
@@ -121,21 +123,52 @@ describe('a method that is not safe', () => {
     }
   })
 
-  test('has its answer when what is stored is void, and not before', async () => {
+  const declared = (res: Response): Response => res.set('Content-Length', '2')
+
+  test.for<[string, (res: Response) => unknown]>([
+    ['ends', (res) => res.sendStatus(200)],
+    ['ends with the length that it has declared', (res) => declared(res).end('OK')],
+    ['is written to the length that it has declared', (res) => (declared(res).write('OK'), res.end())],
+    ['ends when the last part was written', (res) => void declared(res).write('OK', () => res.end())],
+    ['is written in parts', (res) => (declared(res).write('O'), res.write('K', 'latin1'), res.end())],
+    ['is piped', (res) => Readable.from([Buffer.from('O'), Buffer.from('K')]).pipe(declared(res))],
+  ])('has its answer when what is stored is void, and not before, where it %s', async ([, answer]) => {
     await using server = await startRedis()
     const page = new Page()
+    page.answer = answer
     await using site = await siteOf(page.handler, { redis: () => server.connect() })
     await get(site, '/a')
     await server.freeze()
     const order: string[] = []
-    const answered = site.ask('/a', { method: 'POST' }).then(() => order.push('answered'))
+    const answered = site.ask('/a', { method: 'POST' }).then(({ text }) => order.push(`answered ${text}`))
     await until('the handler has answered', () => page.textOf('/a') === '/a!')
     // What needs no Redis is answered meanwhile.
     for (let round = 0; round < 3; round++) await site.ask('/b', { method: 'OPTIONS' })
     order.push('thawed')
     server.thaw()
     await answered
-    expect(order).toEqual(['thawed', 'answered'])
+    expect(order).toEqual(['thawed', 'answered OK'])
+    expect(await get(site, '/a')).toBe('/a!')
+  })
+
+  test('has its whole answer behind middleware whose `end` calls `write`', async () => {
+    let text = 'old'
+    await using site = await siteWith((app, cache) => {
+      app.use((_req, res, next) => {
+        const end = res.end.bind(res) as () => Response
+        res.end = ((chunk?: unknown) => {
+          if (chunk !== undefined) res.write(chunk)
+          return end()
+        }) as typeof res.end
+        next()
+      })
+      app.use(cacheResponses(cache, { ttl: '1m' }))
+      app.get('/', (_req, res) => void res.end(text))
+      app.post('/', (_req, res) => ((text = 'new'), void declared(res).end('OK')))
+    })
+    expect((await site.get()).text).toBe('old')
+    expect((await site.ask('/', { method: 'POST' })).text).toBe('OK')
+    expect((await site.get()).text).toBe('new')
   })
 
   test('is answered while Redis is away', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { cacheResponses } from '../../src/express/index.ts'
+import { cacheResponses as ofFetch } from '../../src/fetch/index.ts'
 import { createCache, memoryStore } from '../../src/index.ts'
 
 const cache = createCache({ store: memoryStore() })
@@ -21,13 +22,16 @@ const misuse: Record<string, readonly [options: object, message: string]> = {
     { vary: ['Accept', 'X Y'] },
     'Expected `vary` to be names of header fields, got "X Y" (string)',
   ],
+  'a vary of everything': [{ vary: ['*'] }, 'Expected `vary` to be names of header fields, got "*" (string)'],
   'an unknown rule for what is undeclared': [{ undeclared: 'keep' }, '`undeclared`'],
   'a method that is never cached': [{ methods: ['POST'] }, 'Expected `methods` to be some of GET, HEAD, got'],
   'no method': [{ methods: [] }, 'Expected `methods` to be some of GET, HEAD, got'],
   'a status that is none': [
     { statuses: [99] },
-    "Expected `statuses` to be 'standard' or an array of statuses from 200 to 599, got",
+    "Expected `statuses` to be 'standard' or an array of statuses from 200 to 599 without 206 and 304, got",
   ],
+  'the status of a part': [{ statuses: [200, 206] }, 'without 206 and 304, got'],
+  'the status of what is not modified': [{ statuses: [304] }, 'without 206 and 304, got'],
   'statuses that are no list': [{ statuses: 200 }, 'got 200 (number)'],
   'an unknown name of statuses': [{ statuses: 'all' }, 'Expected `statuses` to be'],
   'tags that are no list': [{ tags: 'a' }, '`tags`'],
@@ -65,7 +69,12 @@ test.for([undefined, null, 'cache', {}, memoryStore()])('%s is no cache', (value
 })
 
 test('options that are no object are a TypeError', () => {
-  for (const options of [null, 5, 'ttl']) expect(() => cacheResponses(cache, options as never)).toThrow(TypeError)
+  for (const options of [null, 5, 'ttl', [], new Map([['ttl', 5]]), () => 5]) {
+    for (const door of [cacheResponses, ofFetch]) {
+      expect(() => door(cache, options as never)).toThrow(TypeError)
+      expect(() => door(cache, options as never)).toThrow('cacheResponses')
+    }
+  }
 })
 
 test('what is undefined is as if it was not there', () => {

@@ -3,6 +3,7 @@ import { Agent, type ServerResponse } from 'node:http'
 import { writeFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import compression from 'compression'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cacheResponses } from '../../src/express/index.ts'
@@ -112,6 +113,21 @@ describe('a part of what is not stored', () => {
     for (const path of ['/', '/unknown']) {
       const reply = await site.get(path, { range: 'bytes=3-6' })
       expect([reply.status, reply.text]).toEqual([200, digits])
+    }
+  })
+
+  test.for(['private', 'max-age=60'])('is not cut out of what is compressed, where it is %s', async (said) => {
+    await using site = await siteWith((app, cache) => {
+      app.use(compression({ threshold: 0 }), cacheResponses(cache))
+      app.get('/', (_req, res) => {
+        res.set({ 'Cache-Control': said, 'Accept-Ranges': 'bytes', 'Content-Type': 'text/plain' }).send(digits)
+      })
+    })
+    for (let round = 0; round < 3; round++) {
+      const reply = await site.get('/', { range: 'bytes=2-5', 'accept-encoding': 'gzip' })
+      expect([reply.status, reply.headers['content-range']]).toEqual([200, undefined])
+      expect([reply.headers['content-encoding'], String(gunzipSync(reply.body))]).toEqual(['gzip', digits])
+      await site.stored()
     }
   })
 

@@ -62,6 +62,20 @@ describe('what is purged', () => {
     expect(await all()).toEqual(['3', '2', '3', '2'])
   })
 
+  test('by an address that is spelled otherwise, likewise', async () => {
+    await using shop = await site()
+    const base = shop.base.replace('127.0.0.1', 'localhost')
+    const odd = base.replace('http://localhost', 'HTTP://LocalHost')
+    const get = async (path: string): Promise<string> => await (await fetch(base + path)).text()
+    for (const path of ['/A', '/b/1']) expect(await get(path)).toBe('1')
+    await purge(shop.cache, { urls: [`${odd}/A`], prefix: `${odd}/b/` })
+    for (const path of ['/A', '/b/1']) expect(await get(path)).toBe('2')
+    await purge(shop.cache, { urls: [`${odd}/a`] })
+    expect(await get('/A')).toBe('2')
+    expect((await shop.ask(`url=${odd}/A`)).status).toBe(204)
+    expect(await get('/A')).toBe('3')
+  })
+
   test.for([
     [{}, 'Expected `urls`, `tags` or `prefix` to say what is to be purged, got nothing'],
     [{ urls: [] }, 'got nothing'],
@@ -179,13 +193,20 @@ describe('the router for purging', () => {
     ['Bearer ', 401],
     [`Bearer ${token}x`, 401],
     [token, 401],
-    [`bearer ${token}`, 401],
+    [`Basic ${token}`, 401],
   ] as const)('does nothing for %j', async ([authorization, status]) => {
     await using shop = await site()
     await shop.get('/tagged')
     const reply = await shop.ask('tag=t', authorization)
     expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([status, 'Bearer'])
     expect(await shop.get('/tagged')).toBe('1')
+  })
+
+  test.for(['bearer', 'BEARER'])('takes the scheme %s for Bearer', async (scheme) => {
+    await using shop = await site()
+    await shop.get('/tagged')
+    expect((await shop.ask('tag=t', `${scheme} ${token}`)).status).toBe(204)
+    expect(await shop.get('/tagged')).toBe('2')
   })
 
   test('says what it expects', async () => {

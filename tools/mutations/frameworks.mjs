@@ -138,6 +138,17 @@ export const adapterMutations = [
     ],
   ),
   ...breaks(
+    'hono/index',
+    ['test/http/inject.test.ts'],
+    [
+      [
+        'what middleware has said of `c.res` is lost',
+        'for (const [name, value] of again) context.header(name, value, { append: true })',
+        '',
+      ],
+    ],
+  ),
+  ...breaks(
     'hono/request',
     ['test/http/hono.test.ts'],
     [
@@ -156,6 +167,7 @@ export const adapterMutations = [
     [
       ['each field that is read is all of them', "name === 'get') return", "name === 'gets') return"],
       ['what is set is not there', 'changed = all', 'void all'],
+      ['what a runtime adds to its requests is not seen', 'watchMore(request, onCopy)', 'void watchMore'],
       ['a copy of a request is not seen', 'void allOf(incoming)', 'void 0'],
       ['every read of a request is one of its state', 'if (!isKept) return', 'return'],
       [
@@ -185,10 +197,22 @@ export const adapterMutations = [
       ],
       ['a slow client slows no handler down', 'return (this.#body?.desiredSize ?? 1) > 0', 'return true'],
       ['who follows waits for the first chunk', 'timers.setImmediate(() => void (this.#isOver || this.#begin()))', ''],
+      ['an answer of Hono is forgotten before it is sent', 'if (!this.#isRead) this.#close()', 'this.#close()'],
       [
-        'an answer of Hono is forgotten before it is sent',
-        'if (!this.#isUntilRead || this.#body !== null) this.#close()',
-        'this.#close()',
+        'an answer of Hono without a body is never over',
+        'if (!this.#isRead) this.#close()',
+        'if (!this.#isUntilRead) this.#close()',
+      ],
+      ['an answer whose body is cancelled is never over', 'pull, cancel: over }', 'pull }'],
+      [
+        'a client that follows is waited for, however slow it is',
+        "Object.defineProperty(this, 'writableLength', { configurable: true, get: waiting })",
+        'void waiting',
+      ],
+      [
+        'an answer of another library is stored for nobody',
+        "typeof status === 'number' && hasBody",
+        'status === -1 && hasBody',
       ],
     ],
   ),
@@ -200,7 +224,10 @@ export const adapterMutations = [
   ...breaks(
     'fetch/index',
     ['test/http/fetch.test.ts'],
-    [['what was given is not watched', 'parts: Object.entries(given)', 'parts: Object.entries({ ...(given && {}) })']],
+    [
+      ['what was given is not watched', "kind: 'request' }, ...parts]", "kind: 'request' }, ...(parts && [])]"],
+      ['what was set on the request is not watched', 'isOwn: isOfRequest', 'isOwn: (key) => isOfRequest(key) || true'],
+    ],
   ),
 ]
 

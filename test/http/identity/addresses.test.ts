@@ -2,7 +2,9 @@ import { Agent, createServer, type IncomingMessage } from 'node:http'
 import express from 'express'
 import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
+import { cacheResponses as ofKoa } from '../../../src/koa/index.ts'
 import { fastify } from 'fastify'
+import Koa from 'koa'
 import { expect, test } from 'vitest'
 import { inExpress, inFastify, inHono } from '../support/identity-frames.ts'
 import { tellsApart, textFor, type MakeApp, type Visitors } from '../support/identity.ts'
@@ -64,6 +66,54 @@ tellsApart('the host', {
     fastify: [nothing, ({ hostname }) => tenantOf(hostname)],
     hono: [nothing, (c) => tenantOf(new URL(c.req.url).hostname)],
   }),
+})
+
+/** A host of several spellings, of which the site knows one. */
+const bySpelling: Visitors = {
+  ada: { headers: { host: 'ada.example' } },
+  nobody: { headers: { host: 'Ada.example' } },
+}
+
+function tenantAt(host = ''): string | undefined {
+  return host === 'ada.example' ? 'ada' : undefined
+}
+
+tellsApart('the host as it is spelled', {
+  visitors: bySpelling,
+  apps: appsOf({
+    express: [nothing, ({ hostname }) => tenantAt(hostname)],
+    koa: [nothing, ({ host }) => tenantAt(host)],
+    fastify: [nothing, ({ host }) => tenantAt(host)],
+    hono: [nothing, (c) => tenantAt(c.req.header('host'))],
+    node: [nothing, ({ headers }) => tenantAt(headers.host)],
+  }),
+})
+
+tellsApart('a constraint of routes by host, as it is spelled', {
+  visitors: bySpelling,
+  apps: { Fastify: constrained('host') },
+})
+
+/** Handlers of Koa, each behind a cache of its own, of which a trusted proxy chooses one by the host that it names. */
+const chosenByHost: MakeApp = async (cache, options, pageFor) => {
+  const app = new Koa({ proxy: true })
+  for (const name of ['ada', 'bob', undefined]) {
+    const cached = ofKoa(cache, options)
+    app.use(async (ctx, next) => {
+      if (name !== undefined && ctx.host !== `${name}.example`) return await next()
+      await cached(ctx, async () => void (ctx.body = await pageFor(ctx.path === '/same' ? 'all' : name)))
+    })
+  }
+  return createServer(app.callback())
+}
+
+tellsApart('a handler by the host that a trusted proxy names', {
+  visitors: {
+    ada: { headers: { host: 'backend', 'x-forwarded-host': 'ada.example' } },
+    bob: { headers: { host: 'backend', 'x-forwarded-host': 'bob.example' } },
+    nobody: { headers: { host: 'backend' } },
+  },
+  apps: { Koa: chosenByHost },
 })
 
 function tenantOf(host: string): string | undefined {

@@ -57,6 +57,82 @@ const routers: Record<string, Mount> = {
     router.get('/', page('ada'))
     app.use('/who', router, cached(), page())
   },
+  'leaves the router for another one, with the same cache in both': (app, { cached, page }) => {
+    const one = cached()
+    for (const name of ['ada', undefined]) {
+      const router = express.Router()
+      if (name !== undefined) router.use(guard('router'))
+      router.use(one)
+      router.get('/', page(name))
+      app.use('/who', router)
+    }
+  },
+  'leaves the router for one with the same cache at a pattern': (app, { cached, page }) => {
+    const one = cached()
+    for (const name of ['ada', undefined]) {
+      const router = express.Router({ mergeParams: true })
+      if (name !== undefined) router.use(guard('router'))
+      router.use(one)
+      router.get('/', page(name))
+      app.use('/:any', router)
+    }
+  },
+  'leaves the app for another one, with a cache on its route': (app, { cached, page }) => {
+    for (const name of ['ada', undefined]) {
+      const inner = express()
+      if (name !== undefined) inner.use(guard('router'))
+      inner.get('/who', cached(), page(name))
+      app.use(inner)
+    }
+  },
+  'leaves the app for another one, with a cache in it': (app, { cached, page }) => {
+    for (const name of ['ada', undefined]) {
+      const inner = express()
+      if (name !== undefined) inner.use(guard('router'))
+      inner.use(cached())
+      inner.get('/', page(name))
+      app.use('/who', inner)
+    }
+  },
+  'leaves the app for another one, with the same cache in both': (app, { cached, page }) => {
+    const one = cached()
+    for (const name of ['ada', undefined]) {
+      const inner = express()
+      if (name !== undefined) inner.use(guard('router'))
+      inner.use(one)
+      inner.get('/', page(name))
+      app.use(name === undefined ? '/:any' : ['/who', '/other'], inner)
+    }
+  },
+  'leaves the app for another one at the same pattern': (app, { cached, page }) => {
+    for (const name of ['ada', undefined]) {
+      const inner = express()
+      if (name !== undefined) inner.use(guard('router'))
+      inner.get('/', cached(), page(name))
+      app.use('/:any', inner)
+    }
+  },
+  'leaves the router for another one in an app at a pattern': (app, { cached, page }) => {
+    const [one, inner] = [cached(), express()]
+    for (const name of ['ada', undefined]) {
+      const router = express.Router()
+      if (name !== undefined) router.use(guard('router'))
+      router.use(one)
+      router.get('/', page(name))
+      inner.use(router)
+    }
+    app.use('/:any', inner)
+  },
+  'leaves the app in an app for another one': (app, { cached, page }) => {
+    const outer = express()
+    for (const name of ['ada', undefined]) {
+      const inner = express()
+      if (name !== undefined) inner.use(guard('router'))
+      inner.get('/', cached(), page(name))
+      outer.use('/who', inner)
+    }
+    app.use(outer)
+  },
   'leaves the route for one with a parameter': (app, { cached, page }) => {
     app.get('/who', guard('route'), cached(), page('ada'))
     app.get('/:any', cached(), page())
@@ -72,6 +148,90 @@ const routers: Record<string, Mount> = {
 tellsApart('a guard before the cache', {
   visitors: adaAndNobody,
   apps: Object.fromEntries(Object.entries(routers).map(([name, mount]) => [`Express: ${name}`, twoHandlers(mount)])),
+})
+
+const atTwoPlaces: Record<string, (app: Express, cached: () => RequestHandler, page: RequestHandler) => unknown> = {
+  'caches of two apps, one of which has the rest': (app, cached, page) => {
+    for (const path of ['/api', '/']) app.use(path, express().use(cached(), page))
+  },
+  'a cache of two apps': (app, cached, page) => {
+    const one = cached()
+    for (const path of ['/api', '/shop']) app.use(path, express().use(one, page))
+  },
+  'caches of two apps in an app': (app, cached, page) => {
+    const outer = express()
+    for (const path of ['/api', '/shop']) outer.use(path, express().get('/x', cached(), page))
+    app.use(outer)
+  },
+  'caches of the routes of two apps': (app, cached, page) => {
+    for (const path of ['/api', '/shop']) app.use(path, express().get('/x', cached(), page))
+  },
+  'a cache of two routers': (app, cached, page) => {
+    const one = cached()
+    for (const path of ['/api', '/shop']) app.use(path, express.Router().use(one, page))
+  },
+  'a cache of an app and of a router in it': (app, cached, page) => {
+    const one = cached()
+    app.use(one, one, express.Router().use(one, page))
+  },
+  'a cache of two routers in an app in an app': (app, cached, page) => {
+    const one = cached()
+    const inner = express()
+    for (const path of ['/api', '/shop']) inner.use(path, express.Router().use(one, page))
+    app.use(inner)
+  },
+}
+
+test.each(Object.entries(atTwoPlaces))('%s: at two paths, each stores its pages', async (_name, mount) => {
+  await using site = await siteWith((app, cache) => {
+    const page: RequestHandler = (req, res) => void res.send(`page at ${req.originalUrl}`)
+    mount(app, () => ofExpress(cache, { ttl: '1m' }), page)
+  })
+  for (const expected of ['stored', 'hit']) {
+    for (const path of ['/api/x', '/shop/x']) {
+      const { text, cache } = await site.get(path)
+      expect([text, cache]).toEqual([`page at ${path}`, expect.stringContaining(expected)])
+      await site.stored()
+    }
+  }
+})
+
+test('apps at one path are told from one at another path, which has the same cache and was asked before', async () => {
+  await using site = await siteWith((app, cache) => {
+    const one = ofExpress(cache, { ttl: '1m' })
+    app.use('/other', one, (_req, res) => void res.send('other'))
+    for (const name of ['ada', 'all']) {
+      const inner = express()
+      if (name === 'ada') inner.use(guard('router'))
+      app.use(
+        '/who',
+        inner.use(one, (_req, res) => void res.send(`for ${name}`)),
+      )
+    }
+  })
+  expect((await site.get('/other')).cache).toContain('stored')
+  expect((await site.get('/who', { 'x-who': 'ada' })).text).toBe('for ada')
+  await site.stored()
+  expect((await site.get('/who')).text).toBe('for all')
+})
+
+test('one cache in two routers at one path stores nothing, and says why', async () => {
+  await using site = await siteWith((app, cache) => {
+    const one = ofExpress(cache, { ttl: '1m' })
+    for (const name of ['ada', 'all']) {
+      const router = express.Router()
+      if (name === 'ada') router.use(guard('router'))
+      router.use(one)
+      app.use(router.get('/', (_req, res) => void res.send(`for ${name}`)))
+    }
+  })
+  for (const [who, text] of [
+    ['ada', 'for ada'],
+    [undefined, 'for all'],
+  ] as const) {
+    const reply = await site.get('/', who === undefined ? {} : { 'x-who': who })
+    expect([reply.text, reply.cache]).toEqual([text, 'herdless; fwd=bypass; detail=changed'])
+  }
 })
 
 tellsApart('a router of Koa goes by the path that earlier middleware has set', {
