@@ -17,7 +17,7 @@ import { checkedKey, checkKey, checkKeys } from '../entry/key.ts'
 import { answerOf } from '../codec/error-answer.ts'
 import { ledToCaller } from '../codec/load-failures.ts'
 import { Answers } from '../flight/answers.ts'
-import { Caller } from '../flight/caller.ts'
+import { Caller, noWishes } from '../flight/caller.ts'
 import { checkLoader, type Loader } from '../flight/loader.ts'
 import { migrating } from '../flight/migration.ts'
 import type { AnswerFacts } from '../entry/freshness.ts'
@@ -111,7 +111,7 @@ export class FleetCache implements Elder {
       (error) => events.emit('failure', { key, error, duration: clock.now() - caller.askedAtMs }),
     )
     const caller = this.#caller('begin', key, question.loader, options)
-    caller.beginning = question
+    caller.wishes = { ...noWishes, beginning: question }
     return (await question.answer(() => this.#askForEntry(caller))) as Begun<Given<S, T>, never>
   }
 
@@ -296,11 +296,10 @@ export class FleetCache implements Elder {
     options: CallOptions | undefined,
     wantsFacts: boolean,
   ): Promise<PromiseSettledResult<unknown>[]> {
-    const batch = {}
+    const wishes = { ...noWishes, batch: {}, facts: wantsFacts }
     const callerOf = (key: string): Caller => {
       const caller = this.#caller('getOrLoad', key, loader, options)
-      caller.batch = batch
-      caller.wantsFacts = wantsFacts
+      caller.wishes = wishes
       return caller
     }
     const ask = (key: string): Promise<unknown> =>
@@ -318,7 +317,7 @@ export class FleetCache implements Elder {
   }
 
   async #askForEntry<T>(caller: Caller): Promise<Loaded<T>> {
-    caller.wantsFacts = true
+    caller.wishes = { ...caller.wishes, facts: true }
     return loadedOf((await this.#ask(caller)) as AnswerFacts & { value: T }, this.#parts.keyspace)
   }
 

@@ -36,23 +36,31 @@ export interface Beginning {
   overdue(): void
 }
 
+/** What some callers want besides a value. */
+export interface Wishes {
+  /** Of a refresh, which loads even if there is a fresh value: the token of the value that it replaces, once it is known. */
+  readonly refresh: { replaced: string | null } | null
+  /** Whether it wants the metadata of its answer, too. */
+  readonly facts: boolean
+  /** The call for many keys that it is part of. */
+  readonly batch: object | null
+  /** Set for a caller that may be told to lead. */
+  readonly beginning: Beginning | null
+}
+
+/** Those of most callers: one object for all, because many callers wait at once. */
+export const noWishes: Wishes = { refresh: null, facts: false, batch: null, beginning: null }
+
 /** A caller that has no answer yet: its question, and what it has seen of its key. */
 export class Caller {
   readonly key: string
   readonly loader: Loader<unknown>
-  /** For a refresh, which loads even if there is a fresh value: the token of the value that it replaces, once it is known. */
-  readonly refresh: { replaced: string | null } | null
+  wishes: Wishes
   readonly askedAt: CausalTime
   /** By the clock, in milliseconds. */
   readonly askedAtMs: number
   /** The load whose loader is the caller. */
   readonly parent: LoadNode | null = currentLoad()
-  /** Whether it wants the metadata of its answer, too. */
-  wantsFacts = false
-  /** The call for many keys that it is part of. */
-  batch: object | null = null
-  /** Set for a caller that may be told to lead. */
-  beginning: Beginning | null = null
   /** What it has read last; `null` before. */
   read: ReadResult | null = null
   past: Past = newcomer
@@ -62,7 +70,7 @@ export class Caller {
   onLeave: (() => void) | null = null
   /** `missed`: it was counted as a miss. `over`: it has its answer, or has left. */
   state: 'new' | 'missed' | 'over' = 'new'
-  /** Shared by all calls with the same options, because many callers wait at once. */
+  /** Shared by all calls with the same options. */
   readonly #call: CallPlan
 
   constructor(
@@ -74,13 +82,25 @@ export class Caller {
     this.key = key
     this.loader = loader
     this.#call = call
-    this.refresh = refresh ? { replaced: null } : null
+    this.wishes = refresh ? { ...noWishes, refresh: { replaced: null } } : noWishes
     this.askedAt = at
     this.askedAtMs = ms
   }
 
   get plan(): Plan {
     return this.#call.plan
+  }
+
+  get refresh(): Wishes['refresh'] {
+    return this.wishes.refresh
+  }
+
+  get wantsFacts(): boolean {
+    return this.wishes.facts
+  }
+
+  get beginning(): Beginning | null {
+    return this.wishes.beginning
   }
 
   /** Whether it goes behind all others that wait for its source. */

@@ -62,7 +62,7 @@ export async function enterSource(flight: KeyFlight, { sources, clock, events }:
   const source = sources.of(lead.plan.source)
   if (source === null || loaders?.some((loader) => holdsAbove(loader, source))) return null
   const since = clock.now()
-  const entered = source.enter({ key, ...flight.need }, lead.batch)
+  const entered = source.enter({ key, ...flight.need }, lead.wishes.batch)
   let end: Entrance
   if (entered instanceof CacheError) end = entered
   else {
