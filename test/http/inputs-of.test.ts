@@ -60,10 +60,12 @@ describe('an input', () => {
   })
 })
 
-test.each([{}, null, undefined, 7])('%j is refused, for it is no app', async (app) => {
-  const refused = inputsOf(app as never, '/')
-  await expect(refused).rejects.toThrow(TypeError)
-  await expect(refused).rejects.toThrow('Expected `app` to be an app or a request listener, got')
+test('what is no app is refused', async () => {
+  for (const app of [{}, null, undefined, 7]) {
+    const refused = inputsOf(app as never, '/')
+    await expect(refused).rejects.toThrow(TypeError)
+    await expect(refused).rejects.toThrow('Expected `app` to be an app or a request listener, got')
+  }
 })
 
 describe('the list of inputs is an error if the app', () => {

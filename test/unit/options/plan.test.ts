@@ -156,14 +156,18 @@ describe('the plan of a cache', () => {
     expect(() => plan({ [long]: 1 }), 'and cuts it').toThrow(`Unknown option \`${'x'.repeat(60)}\` of createCache;`)
   })
 
-  test.for([null, 5, 'ttl', true, () => 5])('refuses %o in place of options', (options) => {
-    expect(() => plan(options as object)).toThrow(/^Expected the options of createCache to be an object, got /)
+  test('refuses what is no object in place of options', () => {
+    for (const options of [null, 5, 'ttl', true, () => 5]) {
+      expect(() => plan(options as object)).toThrow(/^Expected the options of createCache to be an object, got /)
+    }
   })
 
-  test.for(durations)('refuses a %s that is no duration', (name) => {
-    for (const bad of [-1, Number.NaN, Infinity, 2 ** 60, '5', '5 m', null, {}, true]) {
-      expect(() => plan({ [name]: bad })).toThrow(TypeError)
-      expect(() => plan({ [name]: bad })).toThrow(new RegExp(`^Expected \`${name}\` to be .*, got .+`))
+  test('refuses what is no duration, and names the option', () => {
+    for (const name of durations) {
+      for (const bad of [-1, Number.NaN, Infinity, 2 ** 60, '5', '5 m', null, {}, true]) {
+        expect(() => plan({ [name]: bad }), name).toThrow(TypeError)
+        expect(() => plan({ [name]: bad }), name).toThrow(new RegExp(`^Expected \`${name}\` to be .*, got .+`))
+      }
     }
   })
 
@@ -273,8 +277,12 @@ describe('the plan of a call', () => {
     }
   })
 
-  test.for([null, 5, 'ttl'])('refuses %o in place of options', (options) => {
-    expect(() => call(options as unknown as object)).toThrow(/^Expected the options of getOrLoad to be an object, got /)
+  test('refuses what is no object in place of options', () => {
+    for (const options of [null, 5, 'ttl']) {
+      expect(() => call(options as unknown as object)).toThrow(
+        /^Expected the options of getOrLoad to be an object, got /,
+      )
+    }
   })
 
   test('refuses a signal that is none', () => {
@@ -288,12 +296,14 @@ describe('the plan of a call', () => {
 describe('an object that is not all it should be', () => {
   const methods = 'read claim fill fail pass release renew set invalidate ping open close'.split(' ')
 
-  test.for(methods)('is refused as a store when its %s is gone, or is no method', (method) => {
-    for (const other of [undefined, null, 'text', {}]) {
-      const store = Object.assign(memoryStore(), { [method]: other })
-      expect(() => plan({ store })).toThrow(
-        'Expected `store` to be a store such as memoryStore() or redisStore(client)',
-      )
+  test('is refused as a store when one of its methods is gone, or is none', () => {
+    for (const method of methods) {
+      for (const other of [undefined, null, 'text', {}]) {
+        const store = Object.assign(memoryStore(), { [method]: other })
+        expect(() => plan({ store }), method).toThrow(
+          'Expected `store` to be a store such as memoryStore() or redisStore(client)',
+        )
+      }
     }
   })
 
