@@ -165,8 +165,8 @@ describe('the plan of a cache', () => {
   test('refuses what is no duration, and names the option', () => {
     for (const name of durations) {
       for (const bad of [-1, Number.NaN, Infinity, 2 ** 60, '5', '5 m', null, {}, true]) {
-        expect(() => plan({ [name]: bad }), name).toThrow(TypeError)
-        expect(() => plan({ [name]: bad }), name).toThrow(new RegExp(`^Expected \`${name}\` to be .*, got .+`))
+        expect(() => plan({ [name]: bad })).toThrow(TypeError)
+        expect(() => plan({ [name]: bad })).toThrow(new RegExp(`^Expected \`${name}\` to be .*, got .+`))
       }
     }
   })
@@ -300,7 +300,7 @@ describe('an object that is not all it should be', () => {
     for (const method of methods) {
       for (const other of [undefined, null, 'text', {}]) {
         const store = Object.assign(memoryStore(), { [method]: other })
-        expect(() => plan({ store }), method).toThrow(
+        expect(() => plan({ store })).toThrow(
           'Expected `store` to be a store such as memoryStore() or redisStore(client)',
         )
       }
