@@ -295,7 +295,7 @@ export const identityMutations = [
   {
     name: 'a response is ended twice',
     rule: null,
-    file: 'src/http/response-cache.ts',
+    file: 'src/http/message/held-end.ts',
     from: 'writableEnded: true, finished: true',
     to: 'writableEnded: false, finished: false',
     tests: ['test/http/lines.test.ts'],
@@ -312,8 +312,8 @@ export const identityMutations = [
     name: 'the route of an app is no part of the key',
     rule: null,
     file: 'src/http/server/express-surroundings.ts',
-    from: 'route: () => routeText(request, middleware)',
-    to: 'route: () => routeText(request, middleware) && null',
+    from: 'route: () => routeText(place(), request)',
+    to: 'route: () => routeText(place(), request) && null',
     tests: ['test/http/identity/chosen.test.ts'],
   },
   {

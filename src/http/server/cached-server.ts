@@ -2,7 +2,7 @@
  * Room: server. A node:http server with a cache before the application.
  *
  * Reading order: cached-server.ts (`cachedServer`), express-surroundings.ts (the inputs of a request of Express or of
- * node:http alone), express-route.ts (which of two routes with one path).
+ * node:http alone), express-route.ts (which of two places with one path) and express-layers.ts (the layers of an app).
  */
 import { timers } from '../../core/time/clock.ts'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'

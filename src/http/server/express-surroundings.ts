@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isHttp2 } from '../message/http2.ts'
 import { changedParams, changedQuery, textsAmong, unknown } from '../inputs/changed-values.ts'
 import { own } from '../inputs/harmless.ts'
-import { isPlaceKnown, routeText } from './express-route.ts'
+import { isPlaceKnown, placeOf, routeText, type CachePlace } from './express-route.ts'
 import type { Computed, Part, Surroundings } from '../inputs/surroundings.ts'
 
 interface ExpressRequest extends IncomingMessage {
@@ -43,11 +43,13 @@ export function expressSurroundings(
   ]
   if (typeof locals === 'object' && locals !== null)
     parts.push({ name: 'res.locals', object: locals, isOwn: own.nothing, kind: 'variables' })
+  let found: CachePlace | undefined
+  const place = (): CachePlace => (found ??= placeOf(request, middleware))
   return {
     parts,
     computed: () => computedOf(request),
-    route: () => routeText(request, middleware),
-    changed: () => changedOf(request, response, middleware),
+    route: () => routeText(place(), request),
+    changed: () => changedOf(request, response, isPlaceKnown(place(), request, middleware)),
     responseName: 'res',
     targets: [request],
     asker: request,
@@ -81,7 +83,7 @@ export function responsePart(name: string, response: ServerResponse): Part {
   return { name, object: response, isOwn: own.response }
 }
 
-function changedOf(request: ExpressRequest, response: ServerResponse, middleware: object): readonly string[] {
+function changedOf(request: ExpressRequest, response: ServerResponse, isPlaced: boolean): readonly string[] {
   const { route, params, url, headers } = request
   const { statusCode } = response
   // HTTP/2 has none, and warns of a read.
@@ -91,7 +93,7 @@ function changedOf(request: ExpressRequest, response: ServerResponse, middleware
   // The host that a trusted proxy names may have chosen the handler.
   const host = headers['x-forwarded-host'] === undefined ? undefined : request.hostname
   return textsAmong(
-    isPlaceKnown(request, middleware) ? null : `place ${unknown}`,
+    isPlaced ? null : `place ${unknown}`,
     changedParams('params', params, request.originalUrl ?? url, (route as { path?: unknown } | undefined)?.path),
     query,
     host === undefined || host === withoutPort(headers.host) ? null : `host ${JSON.stringify(host)}`,
