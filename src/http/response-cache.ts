@@ -18,8 +18,9 @@ import { Exchange } from './exchange/exchange.ts'
 import { kindOfError } from './exchange/late-load.ts'
 import { fieldOf, fieldsOf } from './policy/fields.ts'
 import { invalidatedUris, invalidates } from './policy/invalidation.ts'
-import { cutOff, hasBody } from './message/http2.ts'
-import { applyHead, isChunk, linesOf } from './message/response-arguments.ts'
+import { hasBody } from './message/http2.ts'
+import { holdEnd } from './message/held-end.ts'
+import { applyHead, linesOf } from './message/response-arguments.ts'
 import { Overrides } from './message/overrides.ts'
 import { withoutIgnored } from './options/query-rule.ts'
 import { addressOf, responseKey } from './stored/request-key.ts'
@@ -203,37 +204,9 @@ export class ResponseCache {
       // An unreachable store emits events of its own; the answer to the client does not depend on it.
       await Promise.allSettled([...keys].map((each) => this.#sibling.cache.invalidate(each)))
     }
-    /** What is held back until the invalidation is done; `null` from then on. */
-    let held: (() => unknown)[] | null = []
-    const ended = new Overrides(response)
-    const hold = (call: () => unknown): void => {
-      if (held === null || held.push(call) > 1) return
-      invalidated()
-        .then(() => {
-          const calls = held ?? []
-          held = null
-          ended.undo()
-          for (const each of calls) each()
-        })
-        .catch((error: unknown) => cutOff(response, error as Error))
-    }
-    let written = 0
-    const write = overrides.method('write', (...args) => {
-      const isHeld = held !== null && invalidates(request.method ?? '', response.statusCode) && isChunk(args[0])
-      if (!isHeld) return write(args)
-      const [chunk, encoding] = args as unknown as [string | Uint8Array, BufferEncoding?]
-      written += typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.length
-      if (!(written >= Number(response.getHeader('content-length') ?? Number.NaN))) return write(args)
-      hold(() => write(args))
-      return true
-    })
-    const end = overrides.method('end', (...args) => {
-      if (held === null || !invalidates(request.method ?? '', response.statusCode)) return end(args)
-      // To the handler the response has ended: frameworks end one that has not.
-      const shown = { writableEnded: true, finished: true, write: () => false, end: () => response }
-      for (const [name, value] of Object.entries(shown)) ended.value(name, value)
-      hold(() => end(args))
-      return response
+    holdEnd(overrides, response, {
+      isHeld: () => invalidates(request.method ?? '', response.statusCode),
+      until: invalidated,
     })
   }
 }

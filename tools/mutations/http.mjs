@@ -831,8 +831,8 @@ export const httpMutations = [
   {
     name: 'the part that completes an unsafe answer does not wait for the invalidation',
     rule: null,
-    file: 'src/http/response-cache.ts',
-    from: 'hold(() => write(args))\n      return true',
+    file: 'src/http/message/held-end.ts',
+    from: 'hold(() => write(args))\n    return true',
     to: 'return write(args)',
     tests: ['test/http/invalidation.test.ts'],
   },

@@ -5,8 +5,8 @@
  *
  * Reading order: overrides.ts (how a property is replaced and restored), response-arguments.ts (the arguments of
  * writeHead, write and end), http2.ts (all differences between HTTP/1 and HTTP/2), departure.ts (a client that goes
- * away), late-head.ts (the head of an answer), cache-status.ts and cache-info.ts (how the cache tells clients and
- * handlers about itself).
+ * away), held-end.ts (an answer whose end waits), late-head.ts (the head of an answer), cache-status.ts and
+ * cache-info.ts (how the cache tells clients and handlers about itself).
  */
 
 /** A replaced property and its original descriptor; `undefined` if the object had no such property of its own. */
