@@ -194,7 +194,10 @@ function bareError(error: unknown): Error {
   return Object.assign(new Error(message), { name }, code === undefined ? {} : { code })
 }
 
-/** Whether a thrown value is an error, also of another realm: under Jest, `fetch` throws such. Never throws: a thrown proxy may. */
+/**
+ * Whether a thrown value is an error, also of another realm: under Jest, `fetch` throws such. Never throws: a thrown proxy
+ * may.
+ */
 export function isError(thrown: unknown): thrown is Error {
   return attempt(() => thrown instanceof Error || types.isNativeError(thrown)) ?? false
 }

@@ -3,7 +3,6 @@ import { freshnessOf } from '../entry/freshness.ts'
 import { keyNamed } from '../entry/key.ts'
 import { ErrorAnswer } from '../codec/error-answer.ts'
 import { decodeEntry } from '../codec/payload.ts'
-import { SilentEvents } from '../observe/events.ts'
 import type { Entry, Seen, SeenLease } from '../contract/store.ts'
 import type { Mode } from '../contract/mode.ts'
 import { checkToken } from '../lease/token.ts'
@@ -155,6 +154,9 @@ function valueOf(entry: Entry, seen: Seen, grace: number, { keyspace }: CachePar
   }
 }
 
+/** A look changes no count. */
+const unheard = { emit: () => undefined }
+
 /** Whether a value is served, and why. */
 function verdict(
   { key, grace, entry, value }: { key: string; grace: number; entry: Entry | null; value: ExplainedValue | null },
@@ -178,7 +180,7 @@ function verdict(
     const why = staleFor > 0 ? `the grace of this cache is ${ms(grace)}` : 'so did its grace'
     return { state: 'missing', because: `There is a value, but ${over}, and ${why}` }
   }
-  const found = decodeEntry(entry, key, { codec: parts.codec, events: new SilentEvents() }, null)
+  const found = decodeEntry(entry, key, { codec: parts.codec, events: unheard }, null)
   if (found === null) return { state: 'missing', because: 'There is a value that this codec cannot decode' }
   if (parts.unstored.isOlder(key, entry)) {
     const because = 'There is a value, but this process has given its callers a newer one, which could not be stored'

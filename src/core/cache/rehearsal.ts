@@ -56,8 +56,8 @@ export class Rehearsal {
     void loaded.then((ended) => {
       this.#running.delete(loss)
       if (ended.state === 'failed') failures.noteOwn(ended.error, key)
+      caller.beginning?.ended(endOfLead(ended))
     })
-    if (caller.beginning !== null) void loaded.then((ended) => caller.beginning?.ended(endOfLead(ended)))
     // Placeholders pass no schema.
     const call = { plan: { ...plan, schema: null, migrate: [] }, tags, signal: undefined }
     const repeated = (context: LoadContext): Promise<unknown> => repeat(loaded, context)

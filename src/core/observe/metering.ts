@@ -54,7 +54,9 @@ export function metered(cache: Pick<Events, 'on'> & { stats(): { readonly mode: 
 
   on('hit', hitsOf(meters))
   const staleHits = meters.counter('stale_hits', 'Calls that were served a stale value at once')
-  on('stale', ({ missed = false }) => missed || staleHits())
+  on('stale', ({ missed = false }) => {
+    if (!missed) staleHits()
+  })
   for (const [event, name, help] of counted) {
     const count = meters.counter(name, help)
     on(event, () => count())

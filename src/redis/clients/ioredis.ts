@@ -90,7 +90,7 @@ export class IoredisPort implements RedisPort {
     }
     this.#client = client
     this.isCluster = client.isCluster
-    this.#isPipelined = client.isCluster && enableAutoPipelining === true && client.pipeline !== undefined
+    this.#isPipelined = client.isCluster && enableAutoPipelining === true
     this.keyPrefix = typeof keyPrefix === 'string' ? keyPrefix : ''
     if (enableOfflineQueue === false) this.#opening = this.connected?.then(() => void (this.#opening = null)) ?? null
   }
@@ -253,7 +253,7 @@ async function sentAlone(client: IoredisClient, command: string, args: RedisArgu
   if (pipeline === undefined) return await sent(client, command, args)
   // It has the methods of its client.
   void sent(pipeline as unknown as IoredisCommands, command, args)
-  const [[error, reply] = [new Error('The pipeline was given up'), null]] = (await pipeline.exec()) ?? []
+  const [[error, reply]] = (await pipeline.exec()) as [[Error | null, unknown]]
   if (error !== null) throw error
   return reply
 }

@@ -20,7 +20,8 @@ const checks = { ...ofEach, prefix: checkedPrefix }
 /**
  * A lock on several independent Redis servers, held if a majority grants it: it survives the loss of a minority. It has
  * no fencing token; if correctness depends on one, see docs/locks.md.
- * @param clients three or five clients of ioredis, iovalkey, node-redis or Valkey GLIDE, or adapters, each of another server; they are neither changed nor closed
+ * @param clients three or five clients of ioredis, iovalkey, node-redis or Valkey GLIDE, or adapters, each of another
+ *   server; they are neither changed nor closed
  * @throws TypeError for fewer than three clients, another kind of client, or a wrong option
  */
 export function redlock(clients: readonly RedisClient[], options: RedlockOptions = {}): Lock {

@@ -20,7 +20,8 @@ export async function fleetMode(client: RedisPort, namespace: string): Promise<F
 /**
  * Sets the mode for the caches of a namespace, and tells all that listen, of other namespaces as well, to look.
  * @param ms how long it holds; ignored with `cache`, which ends the mode that was set
- * @returns how many listeners were told: stores, and locks, which do not look; `null` if the user of Redis has no right to list the channels
+ * @returns how many listeners were told: stores, and locks, which do not look; `null` if the user of Redis has no right to
+ *   list the channels
  */
 export async function setFleetMode(
   client: RedisPort,
