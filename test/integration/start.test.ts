@@ -93,7 +93,7 @@ test('a set that was given up before the first connection overwrites nothing (ru
   await using proxy = await startProxy(server)
   proxy.refuse()
   const clients = [proxy, server].map(({ port }) => openClient({ host: '127.0.0.1', port })) as [OpenClient, OpenClient]
-  await using far = createCache({ store: redisStore(clients[0]), commandTimeout: 300, ttl: '1h' })
+  await using far = createCache({ store: redisStore(clients[0]), ttl: '1h' })
   await using near = createCache({ store: redisStore(clients[1]), commandTimeout: '30s', ttl: '1h' })
   const keys = [
     ['key', []],

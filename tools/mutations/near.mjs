@@ -220,4 +220,12 @@ export const nearMutations = [
     to: 'systemClock.now() + this.#window',
     tests: ['test/unit/redis/watcher.test.ts'],
   },
+  {
+    name: 'a check of the changes by others counts as answered, though its client gave it up',
+    rule: 4,
+    file: 'src/redis/push/each-node.ts',
+    from: 'return this.#client.isReply(error)',
+    to: 'return true',
+    tests: ['test/integration/foreign.test.ts'],
+  },
 ]
