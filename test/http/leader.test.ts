@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
+import { Agent, createServer, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -230,3 +230,32 @@ test('a client that never takes a stale response keeps nobody from its refresh',
   socket.destroy()
   await expect.poll(async () => (await site.get('/')).text).not.toBe('run 1')
 })
+
+test('a connection calls its listeners as directly after many misses as after one', async () => {
+  const connections: Socket[] = []
+  await using site = await siteOn(async (cache) => {
+    const app = express().use(ofExpress(cache))
+    app.get('/:page', (req, res) => void res.send(req.params.page))
+    return createServer(app).on('connection', (socket) => connections.push(socket))
+  })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const depths: number[] = []
+  for (const page of ['/1', '/2', '/3']) {
+    expect((await site.get(page, {}, { agent })).cache).toContain('stored')
+    const [connection] = connections
+    connection?.once('probe', () => depths.push(depth()))
+    connection?.emit('probe')
+  }
+  agent.destroy()
+  expect(connections.length).toBe(1)
+  expect(new Set(depths).size).toBe(1)
+})
+
+/** How many functions are being called. */
+function depth(): number {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = Infinity
+  const { stack = '' } = new Error('here')
+  Error.stackTraceLimit = stackTraceLimit
+  return stack.split('\n').length
+}

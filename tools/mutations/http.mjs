@@ -781,6 +781,14 @@ export const httpMutations = [
     tests: ['test/http/streaming.test.ts'],
   },
   {
+    name: 'each miss leaves a listener of its own on the connection',
+    rule: null,
+    file: 'src/http/exchange/run.ts',
+    from: 'carrier: this.#isBehind ? null : carrier',
+    to: 'carrier: this.#isBehind ? null : this.#request.socket',
+    tests: ['test/http/leader.test.ts'],
+  },
+  {
     name: 'a slow variant holds up the others',
     rule: null,
     file: 'src/http/exchange/run.ts',

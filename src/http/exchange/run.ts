@@ -162,10 +162,10 @@ export class Run {
       onSet,
       onEnd,
     }
+    // An HTTP/2 connection serves many requests. A watched request shows the handler another object as its connection.
+    const carrier = isHttp2(this.#request) ? streamOf(this.#response) : this.#request.socket
     const watched = new WatchedRequest(about)
     const { waiters, sibling } = this.#shared
-    // An HTTP/2 connection serves many requests.
-    const carrier = isHttp2(this.#request) ? streamOf(this.#response) : this.#request.socket
     try {
       const redirect = new Redirect(this.#response, {
         decide: (head) => this.#courseOf(head),
