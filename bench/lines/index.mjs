@@ -5,6 +5,7 @@ import { joins, waiting } from './joins.mjs'
 import { limit } from './limit.mjs'
 import { distinctKeys, loadHeap, manyHits, uncacheable } from './loads.mjs'
 import { uncontended } from './locks.mjs'
+import { response } from './responses.mjs'
 import { bundle, importTime } from './weight.mjs'
 
 /** All lines, by the name that selects one. @type {Record<string, import('./line.mjs').Line>} */
@@ -35,6 +36,8 @@ export const lines = {
   'value-10000': valueOf(10_000),
   'value-1000000': valueOf(1_000_000),
   'entry-in-redis': entryInRedis,
+  'response-hit': response('hit', 3_000),
+  'response-miss': response('miss', 1_000),
   bundle,
   import: importTime,
 }

@@ -22,6 +22,7 @@ export const sections = {
     'uncacheable',
     'limit',
   ],
+  Responses: ['response-hit', 'response-miss'],
   'Locks, memory and size': ['lock', 'entry-in-redis', 'bundle', 'import'],
 }
 

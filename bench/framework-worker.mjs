@@ -1,6 +1,6 @@
 /**
- * One server with a cache of responses, of the build in the folder that is named: hits are copies in the process, and each miss
- * is another address. Says what processor time it has used when it is asked.
+ * One server with a cache of responses, of the build in the folder that is named; without a Redis all hits are copies in the
+ * process. Says what processor time it has used when it is asked.
  */
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
@@ -22,20 +22,27 @@ async function cacheOf() {
 
 const cache = await cacheOf()
 
+/** @param {(app: import('express').Express) => unknown} [before] */
+async function bareExpress(before) {
+  const { default: express } = await import('express')
+  const app = express()
+  before?.(app)
+  app.get('/page', (_request, response) => void response.send(page))
+  return app
+}
+
 /** @param {(app: import('express').Express) => unknown} before */
 async function expressWith(before) {
-  const [{ default: express }, { cacheResponses }] = await Promise.all([import('express'), from('express/index.js')])
-  const app = express()
-  before(app)
-  app.use(cacheResponses(cache))
-  app.get('/page', (/** @type {unknown} */ _request, /** @type {import('express').Response} */ response) => {
-    response.send(page)
+  const { cacheResponses } = await from('express/index.js')
+  return await bareExpress((app) => {
+    before(app)
+    app.use(cacheResponses(cache))
   })
-  return app
 }
 
 /** @type {Record<string, () => Promise<import('node:http').Server>>} */
 const ways = {
+  'Express without a cache': async () => createHttpServer(await bareExpress()),
   Express: async () => createHttpServer(await expressWith(() => {})),
   'Express, session and user': async () => {
     const { default: session } = await import('express-session')
@@ -49,12 +56,7 @@ const ways = {
       }),
     )
   },
-  cachedServer: async () => {
-    const { default: express } = await import('express')
-    const app = express()
-    app.get('/page', (_request, response) => void response.send(page))
-    return (await from('express/index.js')).cachedServer(app, cache)
-  },
+  cachedServer: async () => (await from('express/index.js')).cachedServer(await bareExpress(), cache),
   'node:http': async () => {
     const middleware = (await from('express/index.js')).cacheResponses(cache)
     return createHttpServer((request, response) => middleware(request, response, () => response.end(page)))
