@@ -48,7 +48,11 @@ describe('a soft invalidation on Redis', () => {
       const other = (await open(namespace)).cache
       const refreshed = (key: string) =>
         caches.sent(async () => {
-          const filled = new Promise((resolve) => other.on('fill', resolve))
+          const filled = new Promise((resolve, reject) => {
+            other.on('fill', resolve)
+            for (const name of ['lost', 'refused', 'failure', 'storeFailure'] as const)
+              other.on(name, (event) => reject(new Error(`The refresh ended with ${name}: ${JSON.stringify(event)}`)))
+          })
           expect(await other.getOrLoad(key, () => 2, { tags: ['x'] })).toBe(1)
           await filled
         })

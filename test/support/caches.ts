@@ -39,9 +39,11 @@ export class Caches {
     const own = openClient(this.server.address)
     this.#clients.push(own)
     const instead: OpenCache['instead'] = {}
-    // A busy machine takes its time: what is given up on may be sent all the same, and later than it is counted.
+    // A busy machine takes its time: what is given up on may be sent all the same, and later than it is counted; and a
+    // load that outlives its lease fills nothing.
     const cache = createCache({
       commandTimeout: '30s',
+      leaseTtl: '2m',
       ...options,
       namespace,
       store: redisStore(portWith(instead, own)),
