@@ -37,7 +37,11 @@ class Watching implements AsyncDisposable {
   }
 
   async shows(what: RegExp): Promise<void> {
-    await until(`it shows ${what}`, () => what.test(this.out), 60_000)
+    const isShown = (): boolean => {
+      if (what.test(this.out)) return true
+      throw new Error(`It shows ${JSON.stringify(this.out.slice(-1_000))}, and says ${JSON.stringify(this.err)}`)
+    }
+    await until(`it shows ${what}`, isShown, 60_000)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

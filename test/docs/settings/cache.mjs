@@ -6,10 +6,13 @@ import { atEnd } from './at-end.mjs'
 
 const url = process.env['REDIS_URL'] ?? ''
 
+/** A busy machine takes its time, and a block has a deadline of its own. */
+const options = /** @type {const} */ ({ namespace: 'docs', commandTimeout: '30s' })
+
 export const redis = new Redis(url)
-export const cache = createCache({ store: redisStore(redis), namespace: 'docs' })
+export const cache = createCache({ store: redisStore(redis), ...options })
 const redisOfAnotherProcess = new Redis(url)
-export const cacheOfAnotherProcess = createCache({ store: redisStore(redisOfAnotherProcess), namespace: 'docs' })
+export const cacheOfAnotherProcess = createCache({ store: redisStore(redisOfAnotherProcess), ...options })
 
 atEnd(async () => {
   await Promise.all([cache.close(), cacheOfAnotherProcess.close()])
