@@ -17,7 +17,7 @@ const page = 'x'.repeat(2_000)
 async function cacheOf() {
   if (redisUrl === '') return createCache({ near: {}, ttl: '1h' })
   const { Redis } = await import('ioredis')
-  return createCache({ near: {}, ttl: '1h', namespace: `turns-${process.pid}`, store: redisStore(new Redis(redisUrl)) })
+  return createCache({ near: {}, ttl: '1h', namespace: `bench-${process.pid}`, store: redisStore(new Redis(redisUrl)) })
 }
 
 const cache = await cacheOf()

@@ -17,8 +17,8 @@ const stores = new WeakMap<object, Map<string, RedisStore>>()
 
 /**
  * A store on Redis 6.2 or newer, or Valkey: one node, Sentinel or Cluster.
- * @param client a client of ioredis, iovalkey, node-redis or Valkey GLIDE, or an adapter; it is neither changed nor closed. All its stores with the same
- *   options are one, with one connection for messages
+ * @param client a client of ioredis, iovalkey, node-redis or Valkey GLIDE, or an adapter; it is neither changed nor
+ *   closed. All its stores with the same options are one, with one connection for messages
  * @throws TypeError for another kind of client, or a wrong option
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {

@@ -231,7 +231,7 @@ test('a client that never takes a stale response keeps nobody from its refresh',
   await expect.poll(async () => (await site.get('/')).text).not.toBe('run 1')
 })
 
-test('a connection calls its listeners as directly after many misses as after one', async () => {
+test('a connection calls its listeners as directly after three misses as after one', async () => {
   const connections: Socket[] = []
   await using site = await siteOn(async (cache) => {
     const app = express().use(ofExpress(cache))

@@ -736,8 +736,8 @@ export const mutations = [
     name: 'a set is late before the first connection is there',
     rule: null,
     file: 'src/core/guard/guarded-store.ts',
-    from: 'if (!this.#commands.isConnecting) return',
-    to: 'if (this.#timeout > 0) return',
+    from: 'if (this.#commands.isConnecting) await',
+    to: 'if (false) await',
     tests: ['test/unit/guard/silent-store.test.ts'],
   },
   {

@@ -38,7 +38,7 @@ export interface Beginning {
 
 /** What some callers want besides a value. */
 export interface Wishes {
-  /** Of a refresh, which loads even if there is a fresh value: the token of the value that it replaces, once it is known. */
+  /** Of a refresh, which loads even if there is a fresh value: the token of the value that it replaces, once known. */
   readonly refresh: { replaced: string | null } | null
   /** Whether it wants the metadata of its answer, too. */
   readonly facts: boolean

@@ -37,7 +37,6 @@ const switchedOff = new CacheError('STORE_UNAVAILABLE', 'The cache is switched o
  */
 export class GuardedStore {
   readonly #store: Store
-  readonly #timeout: number
   readonly #clock: Clock
   readonly #events: Events
   readonly #commands: StoreCommands
@@ -61,7 +60,6 @@ export class GuardedStore {
     const { timeout, keepsInvalidations, clock, events, modes } = options
     this.#modes = modes
     this.#store = store
-    this.#timeout = timeout
     this.#clock = clock
     this.#keepsInvalidations = keepsInvalidations
     this.#events = events
@@ -172,9 +170,8 @@ export class GuardedStore {
     let isAwaited = true
     const since = this.#clock.now()
     const send = async (): Promise<void> => {
-      if (!this.#commands.isConnecting) return await this.#store.set(key, token, value, this.#timeout)
       // Its deadline is not known before the first connection is there, and so neither what the store must take for late.
-      await this.#store.ping()
+      if (this.#commands.isConnecting) await this.#store.ping()
       if (isAwaited) await this.#store.set(key, token, value, this.#commands.leftFor(since))
     }
     try {

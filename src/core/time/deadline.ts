@@ -166,10 +166,10 @@ export class InFlightCommands {
     return this.#connecting
   }
 
-  /** How long one that began at this time may still take, in milliseconds, once the store can be reached. */
+  /** How long one that began at this time may still take, in whole milliseconds, once the store can be reached. */
   leftFor(since: number): number {
     // The end of the first connection, from which it has its whole deadline, is reported at any moment.
-    return this.#connecting ? this.#timeout : this.#deadline(since) - this.#clock.now()
+    return this.#connecting ? this.#timeout : Math.ceil(this.#deadline(since) - this.#clock.now())
   }
 
   begin(command: InFlightCommand): void {
