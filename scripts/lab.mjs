@@ -7,15 +7,12 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { provisionRedis } from '../tools/servers/provision-redis.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 async function prepare() {
   if (!existsSync(join(root, 'node_modules'))) await npm('installing the packages', ['ci', '--no-audit', '--no-fund'])
-  // The network is busy with the one, the processor with the other.
-  if (lastChange('dist') < lastChange('src'))
-    await Promise.all([npm('building herdless', ['run', 'build']), provisionRedis()])
+  if (lastChange('dist') < lastChange('src')) await npm('building herdless', ['run', 'build'])
 }
 
 /**

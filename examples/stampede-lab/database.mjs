@@ -3,7 +3,7 @@ import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 
 import { serveParent } from './children.mjs'
 
-const sales = Number(process.argv[2] ?? 100_000)
+const sales = Number(process.argv[2] ?? 60_000)
 
 /**
  * The database, in a process of its own: PostgreSQL compiled to WebAssembly, behind a socket that speaks PostgreSQL's

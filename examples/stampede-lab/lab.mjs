@@ -14,6 +14,7 @@ let stopRest = stopMeasuring
 /** @param {import('./options.mjs').Options} options */
 async function printTable(options) {
   const progress = showProgress(process.stderr)
+  process.stderr.write('Starting PostgreSQL and Redis …\n')
   const results = await measure(options, progress).finally(() => progress.end())
   const terminal = { colours: process.stdout.hasColors?.() ?? false, hasBrowser: options.hasBrowser }
   process.stdout.write(options.json ? json(results) : report(results, terminal))

@@ -11,7 +11,7 @@ import { ways } from './ways.mjs'
 
 const processes = 4
 // Longer than the unprotected herd takes, shorter than the 10 s for which a lock outlives its killed owner.
-const patience = 7_000
+const patience = 4_000
 
 /** @type {import('./redis.mjs').LabRedis | undefined} */
 let redis
@@ -28,7 +28,6 @@ export async function stopMeasuring() {
  */
 export async function measure(options, progress) {
   const start = performance.now()
-  progress.say('starting PostgreSQL and Redis')
   const database = startChild('database.mjs')
   const [databaseStarted, redisStarted] = await Promise.all([database.ask('start'), startRedis()])
   redis = redisStarted

@@ -67,7 +67,7 @@ queries to database    counted by the database itself, inside the query
 last answer ÷ source   when the last caller knew, over what the source takes when it is asked alone
 callers with error     of those whose process lived; a caller gives up after ${patience} s
 commands to Redis      as Redis saw them arrive; what a script does inside Redis is not counted
-each line              one stampede; of those that are over within a second, the middle one of five`.trim()
+each line              one stampede; of those that are over within half a second, the middle one of three`.trim()
 }
 
 /** @param {string} text */

@@ -25,7 +25,7 @@ async function brokenReport(database) {
   await database.query('select report(broken => true)')
 }
 
-const afterwork = 1_200
+const afterwork = 900
 
 /** @param {import('pg').Pool} database */
 async function slowReport(database) {
@@ -34,7 +34,7 @@ async function slowReport(database) {
   return rows
 }
 
-const [defaultTtl, shortTtl] = [10_000, 400]
+const [defaultTtl, shortTtl] = [10_000, 300]
 
 /** By the name that `--source` takes. @satisfies {Record<string, Source>} */
 export const sources = {

@@ -29,7 +29,7 @@ import { sources } from './sources.mjs'
 
 /**
  * All callers of all workers ask for one cold key at one instant, in one way, from one source. A stampede that is over
- * within a second is tried five times: what else the machine does then counts for a lot.
+ * within half a second is tried three times: what else the machine does then counts for a lot.
  * @param {Lab} lab
  * @param {{ way: import('./ways.mjs').WayName, source: import('./sources.mjs').SourceName, alone: number }} run
  *   `alone`: milliseconds that the source takes when it is asked alone
@@ -42,8 +42,8 @@ export async function stampede(lab, { way, source, alone }) {
   const killAfter = killAt === undefined ? undefined : killAt * alone
 
   const tries = [await oneTry(lab, 'report', killAfter)]
-  const isShort = tries.every(({ lastAnswer }) => lastAnswer < 1_000)
-  while (isShort && killAfter === undefined && tries.length < 5) {
+  const isShort = tries.every(({ lastAnswer }) => lastAnswer < 500)
+  while (isShort && killAfter === undefined && tries.length < 3) {
     tries.push(await oneTry(lab, `report:${tries.length}`, killAfter))
   }
   await askAll(survivors(lab), 'close')

@@ -64,7 +64,7 @@ serveParent({
       return loading
     }
     // A stampede meets a process that has been running for a while: connections open, scripts in Redis, code compiled.
-    for (let round = 0; round < 5; round++) await rehearse(round)
+    for (let round = 0; round < 3; round++) await rehearse(round)
   },
 
   /**

@@ -50,13 +50,13 @@ export class Fleet {
   }
 
   static async start() {
-    const redis = await openRedis()
     const databases = {
       without: startChild('database.mjs', [`${sales}`]),
       with: startChild('database.mjs', [`${sales}`]),
     }
+    const starting = sides.map((side) => databases[side].ask('start'))
+    const [redis, ...started] = await Promise.all([openRedis(), ...starting])
     const fleet = new Fleet(redis, databases)
-    const started = await Promise.all(sides.map((side) => databases[side].ask('start')))
     fleet.ports = started.map(({ port }) => `${port}`)
     fleet.shops = await Promise.all(processNames.map((name) => fleet.#open(name)))
     return fleet
