@@ -110,7 +110,7 @@ interface Told {
 
 test.for([false, true])(
   'nobody is given an answer that RFC 9111 forbids, with request directives honored: %s',
-  { timeout: 120_000 },
+  { timeout: 400_000 },
   async (honored) => {
     let script: readonly Said[] = []
     let runs: Asked[] = []
