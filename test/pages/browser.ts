@@ -10,8 +10,9 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** A headless Chromium. */
 export async function launchBrowser(): Promise<Browser> {
   const { program, env } = await provisionChromium()
-  // Of its own, because it leaves shared memory there when it is ended.
-  const folder = mkdtempSync(join(tmpdir(), 'chromium-'))
+  // Of its own, because it leaves shared memory there when it is ended. With a short name: the path of Chromium's socket in it
+  // has at most 107 characters.
+  const folder = mkdtempSync(join(tmpdir(), 'c-'))
   const browser = await chromium.launch({
     executablePath: program,
     env: { ...(process.env as Record<string, string>), ...env, TMPDIR: folder },

@@ -192,7 +192,9 @@ describe.skipIf(reason !== undefined)(`in a browser${reason ? ` (${reason})` : '
       await using page = await open(path, 1280)
       const pictures = await page
         .locator('.vp-doc img')
-        .evaluateAll((all) => all.map((each) => ({ width: each.naturalWidth, words: each.getAttribute('alt') ?? '' })))
+        .evaluateAll((all: HTMLImageElement[]) =>
+          all.map((each) => ({ width: each.naturalWidth, words: each.getAttribute('alt') ?? '' })),
+        )
       expect(pictures).toHaveLength(count)
       for (const { width, words } of pictures) {
         expect(width).toBeGreaterThan(300)
