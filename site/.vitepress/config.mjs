@@ -112,16 +112,18 @@ function theme(contents) {
 }
 
 /**
- * How much a section counts in the search: the heading of a page more than one within, and pages that only list or report
- * less than those that explain. It runs in the browser too, so it stands by itself.
+ * How much a section counts in the search: the heading of a page more than one within, a heading that begins with the word
+ * more than one that contains it, and pages that only list or report less than those that explain. It runs in the browser
+ * too, so it stands by itself.
  * @param {string} id the address of the section
- * @param {string} _term
+ * @param {string} term
  * @param {{ titles?: string[] }} [stored] `titles`: the headings above its own
  */
-function boostDocument(id, _term, stored) {
+function boostDocument(id, term, stored) {
   if (/(?:changelog|contributing|contents|api|soak|features|performance|comparison)(?:\.html)?(?:#|$)/.test(id))
     return 0.3
-  return stored?.titles?.length === 0 ? 1.7 : 1
+  if (stored?.titles?.length === 0) return 1.8
+  return id.includes(`#${term}`) ? 1.6 : 1
 }
 
 /**
