@@ -83,7 +83,7 @@ tellsApart('the host as it is spelled', {
   apps: appsOf({
     express: [nothing, ({ hostname }) => tenantAt(hostname)],
     koa: [nothing, ({ host }) => tenantAt(host)],
-    fastify: [nothing, ({ host }) => tenantAt(host)],
+    fastify: [nothing, ({ hostname }) => tenantAt(hostname)],
     hono: [nothing, (c) => tenantAt(c.req.header('host'))],
     node: [nothing, ({ headers }) => tenantAt(headers.host)],
   }),
