@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { suites } from './tools/suites.mjs'
@@ -215,8 +215,11 @@ function onOldest(
       {
         name: 'oldest-majors',
         enforce: 'pre',
-        resolveId(source) {
-          return majors.includes(source) ? this.resolve(source, home, { skipSelf: true }) : null
+        async resolveId(source) {
+          if (!majors.includes(source)) return null
+          const resolved = await this.resolve(source, home, { skipSelf: true })
+          if (resolved?.id.startsWith(dirname(home))) return resolved
+          throw new Error(`Expected ${source} in test/older: run \`npm ci\` there`)
         },
       },
     ],
