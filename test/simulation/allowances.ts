@@ -8,6 +8,8 @@ export function allowancesOf(schedule: Schedule): Allowances {
   const { options, faults } = schedule
   // A lease that was forgotten is missed at its next renewal, or else when it could not be renewed.
   const missed = heard ? options.leaseTtl / 3 + 4 * leg : options.leaseTtl
+  // Where loads wait for a source, a caller may have waited for one that never began, which is in no history.
+  const timely = heard && faults.length === 0 && options.source === undefined
   return {
     // Each of them must have its reason: see answers.ts.
     errors: (
@@ -18,9 +20,7 @@ export function allowancesOf(schedule: Schedule): Allowances {
     ...(options.bridge !== undefined && { bridge: options.bridge }),
     older: !heard || faults.length > 0,
     late,
-    ...(heard && faults.length === 0
-      ? { wakeUp: 8 * leg + Math.max(20, options.softTimeout) + (deaf ? longestSleep : 0) + instant }
-      : {}),
+    ...(timely ? { wakeUp: 8 * leg + Math.max(20, options.softTimeout) + (deaf ? longestSleep : 0) + instant } : {}),
     unleasedAtOnce: unleasedAtOnce(schedule),
   }
 }

@@ -89,7 +89,7 @@ class Simulation {
     this.#nodes = this.#fleet.processes.map((process) => {
       const { number, clock, store } = process
       const witness = new Witness(store, { network, random: new Random(seed, 'witness', number), now })
-      const cache = createCache({ ...options, clock, store: witness })
+      const cache = createCache({ ...options, warnings: false, clock, store: witness })
       return { number, process, witness, cache, pause: (ms: number) => process.sleep(ms) }
     })
   }
