@@ -3,14 +3,14 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { describe, expect, test } from 'vitest'
 import { cacheResponses, purge, purgeRouter, type Purge } from '../../src/express/index.ts'
-import { createCache, memoryStore, type Store } from '../../src/index.ts'
+import { createCache, type Duration } from '../../src/index.ts'
 import { until } from '../../tools/until.mjs'
 
 const token = 'a token of some length'
 
 /** A site whose pages say how often they were made, and where they may be purged. */
-async function site(store: Store = memoryStore()) {
-  const cache = createCache({ store, prefixes: '/', ttl: '1h' })
+async function site(grace: Duration = 0) {
+  const cache = createCache({ prefixes: '/', ttl: '1h', grace })
   const app = express()
   const made = new Map<string, number>()
   app.use('/purge', purgeRouter(cache, { token }))
@@ -159,7 +159,8 @@ describe('what is softly purged', () => {
     ['a tag', { tags: ['t'] }, 'tag=t'],
     ['a prefix', { prefix: '/swr/' }, 'prefix=BASE/swr/'],
   ])('by %s is gone after `within`, whatever its grace', async ([, { urls, tags, prefix }, query]) => {
-    await using shop = await site()
+    // That of its pages: for `peek` of a cache without, they would be gone at once, and they are served for `within`.
+    await using shop = await site('10m')
     const { base, cache } = shop
     const path = '/swr/plain-tagged'
     const isGone = async (): Promise<boolean> => (await cache.peek(`response ${base}${path}`)).state === 'missing'
