@@ -8,10 +8,11 @@ import { Caches } from '../support/caches.ts'
 import { until } from '../../tools/until.mjs'
 
 /**
- * The heap that is left for each of `count` after some work was done: in the middle one of seven rounds, for what is kept
- * is kept in each round, and code that is compiled late on a busy machine comes in one or two.
+ * The heap that is left for each of `count` after some work was done: the median of seven rounds. A leak grows in each of
+ * them, and code that is compiled late on a busy machine only in one or two.
  */
 async function growth(count: number, work: () => Promise<unknown>): Promise<number> {
+  // Compiled code and lists that grow by doubling come with the first rounds.
   for (let round = 0; round < 3; round++) await work()
   const grown: number[] = []
   while (grown.length < 7) {

@@ -159,7 +159,7 @@ describe('what is softly purged', () => {
     ['a tag', { tags: ['t'] }, 'tag=t'],
     ['a prefix', { prefix: '/swr/' }, 'prefix=BASE/swr/'],
   ])('by %s is gone after `within`, whatever its grace', async ([, { urls, tags, prefix }, query]) => {
-    // That of its pages: for `peek` of a cache without, they would be gone at once, and they are served for `within`.
+    // `peek` judges by the grace of the cache: without one it calls the page missing at once, while the page is still served.
     await using shop = await site('10m')
     const { base, cache } = shop
     const path = '/swr/plain-tagged'
