@@ -37,12 +37,12 @@ try {
  * @param {string} project
  */
 async function install(tarball, project) {
-  const { devDependencies } = JSON.parse(await readFile(join(checkout, 'package.json'), 'utf8'))
+  const { peerDependencies } = JSON.parse(await readFile(join(checkout, 'package.json'), 'utf8'))
   const { dependencies: ofNest } = JSON.parse(
     await readFile(join(checkout, 'test/apps/nest/on12/package.json'), 'utf8'),
   )
   // What an export imports by itself, and what the command needs.
-  const peers = Object.fromEntries(['@opentelemetry/api', 'ioredis'].map((name) => [name, devDependencies[name]]))
+  const peers = Object.fromEntries(['@opentelemetry/api', 'ioredis'].map((name) => [name, peerDependencies[name]]))
   const dependencies = { herdless: `file:${tarball}`, ...peers, ...ofNest }
   await mkdir(project)
   await writeFile(join(project, 'package.json'), JSON.stringify({ private: true, dependencies }))

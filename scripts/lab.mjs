@@ -11,7 +11,9 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 async function prepare() {
-  if (!existsSync(join(root, 'node_modules'))) await npm('installing the packages', ['ci', '--no-audit', '--no-fund'])
+  if (!existsSync(join(root, 'node_modules'))) {
+    await npm('installing the packages of the lab', ['ci', '--omit=dev', '--no-audit', '--no-fund'])
+  }
   if (lastChange('dist') < lastChange('src')) await npm('building herdless', ['run', 'build'])
 }
 
