@@ -1,11 +1,6 @@
 /**
  * `npm run mutate`: breaks a copy of the code in each way that tools/mutations/core.mjs and the lists beside it name, and runs the tests that must
  * turn red. Fails if one of them stays green, or if a break no longer applies.
- *
- * npm run mutate [-- --only <part of a name>] [-- --shard 1/2] [-- --sample 20 --seed 7] [-- --gate] [-- --list]
- *
- * `--sample` draws some of them at random. `--gate` runs those tests only as far as they stand in the first two rings. `--list` only says which
- * breaks no longer apply.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -13,23 +8,25 @@ import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { parseArgs, promisify } from 'node:util'
+import { promisify } from 'node:util'
+import { Command } from 'commander'
 import { checkout } from '../tools/command.mjs'
 import { allMutations } from '../tools/mutations/all.mjs'
 import { suites, suitesOf } from '../tools/suites.mjs'
 
-const { values: options } = parseArgs({
-  options: {
-    only: { type: 'string', default: '' },
-    shard: { type: 'string', default: '1/1' },
-    sample: { type: 'string' },
-    seed: { type: 'string', default: '1' },
-    gate: { type: 'boolean', default: false },
-    list: { type: 'boolean', default: false },
-  },
-})
+const program = new Command('npm run mutate --')
+  .description('Breaks a copy of the code in each way that tools/mutations lists; each break must turn the suites red.')
+  .option('--only <text>', 'the breaks with this text in their names', '')
+  .option('--shard <part>', 'a part of them, such as 1/4', '1/1')
+  .option('--sample <number>', 'so many of them, drawn at random')
+  .option('--seed <text>', 'what the draw depends on', '1')
+  .option('--gate', 'run the tests only as far as they stand in the first two rings')
+  .option('--list', 'only say which breaks no longer apply')
+  .parse()
+/** @type {{ only: string, shard: string, sample?: string, seed: string, gate?: boolean, list?: boolean }} */
+const options = program.opts()
 const [shard = 1, shards = 1] = options.shard.split('/').map(Number)
-if (!(shard >= 1 && shard <= shards)) throw new TypeError(`Expected --shard to be like 1/2, got ${options.shard}`)
+if (!(shard >= 1 && shard <= shards)) program.error(`error: expected --shard to be like 1/2, got ${options.shard}`)
 const execute = promisify(execFile)
 const gate = options.gate ? [...suitesOf('commit'), ...suitesOf('landing')].map((name) => `--project=${name}`) : []
 
@@ -40,10 +37,11 @@ if (flaws.length > 0 || options.list) {
   process.exit(flaws.length > 0 ? 1 : 0)
 }
 
+const mutations = chosen()
 const copy = await copyOfCheckout()
 let unnoticed = 0
 try {
-  for (const mutation of chosen()) {
+  for (const mutation of mutations) {
     const started = performance.now()
     const verdict = await judged(mutation)
     if (verdict.what !== 'caught') unnoticed++
@@ -79,7 +77,7 @@ function namesTwice() {
 /** Those of this shard, or as many as were to be drawn. */
 function chosen() {
   const all = allMutations.filter(({ name }, index) => name.includes(options.only) && index % shards === shard - 1)
-  if (all.length === 0) throw new TypeError(`No break has ${JSON.stringify(options.only)} in its name`)
+  if (all.length === 0) program.error(`error: no break has ${JSON.stringify(options.only)} in its name`)
   if (options.sample === undefined) return all
   // The draw is the same wherever it is made: a hash orders them.
   const drawn = all.map((mutation) => ({

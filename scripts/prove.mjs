@@ -1,25 +1,22 @@
-/**
- * `npm run prove`: runs the nightly suites that prove the rooms in which the checkout differs from a commit, and says which they were.
- *
- * npm run prove [-- --since HEAD~5] [-- redis/lua http/policy] [-- --list]
- *
- * Rooms are named as folders of src, or as paths of the checkout; without names, all files count that differ from `--since` (HEAD by default: what
- * is not committed yet).
- */
+/** `npm run prove`: runs the nightly suites that prove the rooms in which the checkout differs from a commit, and says which they were. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { checkout, command } from '../tools/command.mjs'
 import { runSuites } from '../tools/run-suites.mjs'
 import { suites, suitesOf } from '../tools/suites.mjs'
 
-const { values: options, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { since: { type: 'string', default: 'HEAD' }, list: { type: 'boolean', default: false } },
-})
+const program = new Command('npm run prove --')
+  .description('Runs the nightly suites that prove the rooms that have changed, and says which they were.')
+  .argument('[rooms...]', 'folders of src, or paths of the checkout; by default all files that differ from --since')
+  .option('--since <commit>', 'the commit to compare with; HEAD finds what is not committed yet', 'HEAD')
+  .option('--list', 'only say which suites they are')
+  .parse()
+/** @type {{ since: string, list?: boolean }} */
+const options = program.opts()
 
-const changed = positionals.length > 0 ? positionals.map(pathOf) : filesSince(options.since)
+const changed = program.args.length > 0 ? program.args.map(pathOf) : filesSince(options.since)
 const chosen = suitesOf('nightly').filter((name) => roomsOf(name).length > 0)
 for (const name of chosen) console.log(`${name}: ${suites[name]?.proves} (${roomsOf(name).join(', ')})`)
 if (chosen.length === 0) console.log('No room with a proof of its own has changed.')
@@ -50,7 +47,7 @@ function roomsOf(name) {
 /** @param {string} room */
 function pathOf(room) {
   const path = [`src/${room}`, room].find((each) => existsSync(join(checkout, each)))
-  if (path === undefined) throw new TypeError(`Expected a folder of src or a path of the checkout, got ${room}`)
+  if (path === undefined) return program.error(`error: expected a folder of src or a path of the checkout, got ${room}`)
   return path.replace(/\/$/, '')
 }
 
