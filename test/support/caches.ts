@@ -24,6 +24,8 @@ export class Caches {
   readonly server: RedisServer
   readonly #opened: Cache[] = []
   readonly #clients: OpenClient[] = []
+  /** How often one of them was subscribed anew, or noticed that it is not, and how often `sent` has seen that. */
+  readonly #pushes = { all: 0, seen: 0 }
 
   private constructor(server: RedisServer) {
     this.server = server
@@ -52,6 +54,7 @@ export class Caches {
     await until('all are told of outcomes', async () => {
       return (await this.server.client.pubsub('CHANNELS', 'herdless:inbox:*')).length === this.#opened.length
     })
+    cache.on('push', () => this.#pushes.all++)
     const first = randomUUID()
     for (let times = 0; times < 2; times++) await cache.getOrLoad(first, () => 1)
     return { cache, client: this.server.client, port: portOf(own), instead, namespace }
@@ -59,15 +62,30 @@ export class Caches {
 
   /**
    * What is sent meanwhile, but for what is sent from time to time anyway. Where a connection was made anew, as on a
-   * machine that stood still, its own commands are among the others (INFO is the first of them): then it is asked again.
+   * machine that stood still, its own commands (HELLO and INFO are the first) and those of a cache that was subscribed
+   * anew are among the others: then it is asked again.
    */
   async sent(run: () => Promise<unknown>): Promise<CommandCounts> {
     for (let left = 5; ; left--) {
+      if (this.#pushes.seen !== this.#pushes.all) await this.#untilNothingIsSent()
       await this.server.resetCounts()
       await run()
-      const { info, ...counts } = withoutCare(await this.server.commandCounts())
-      if (info === undefined || left === 0) return counts
+      const { hello, info, ...counts } = withoutCare(await this.server.commandCounts())
+      const isUsual = hello === undefined && info === undefined && this.#pushes.seen === this.#pushes.all
+      if (isUsual || left === 0) return counts
     }
+  }
+
+  /** A cache that was subscribed anew releases the leases of its last loads again, so many at a time. */
+  async #untilNothingIsSent(): Promise<void> {
+    let silent = 0
+    await until('nothing is sent', async () => {
+      this.#pushes.seen = this.#pushes.all
+      await this.server.resetCounts()
+      const sent = withoutCare(await this.server.commandCounts())
+      silent = Object.keys(sent).length === 0 ? silent + 1 : 0
+      return silent >= 3
+    })
   }
 
   /** Closes all of them, and ends the server. */
