@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert'
 import { describe, expect, test } from 'vitest'
 import type { Cache } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, valued } from '../support/answer.ts'
+import { allAsked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 
 type Loose = { [Name in keyof Cache]: (...args: unknown[]) => Promise<unknown> }
@@ -63,8 +63,7 @@ describe('a loader that settles more than once', () => {
     // oxlint-disable-next-line unicorn/no-thenable -- a promise settles once; not so what only looks like one
     const thenable = { then: settle } as unknown as Promise<string>
     const loader = (): Promise<string> => (runs++, thenable)
-    const answers = [answerOf(a.getOrLoad('k', loader)), answerOf(b.getOrLoad('k', loader))]
-    await settled()
+    const answers = await allAsked([a, b].map((cache) => cache.getOrLoad('k', loader)))
     await settled()
     expect(answers).toMatchObject([expected, expected])
     expect(runs).toBe(1)

@@ -203,8 +203,7 @@ describe('closing a cache', () => {
     const { a, b, ways, clock } = fleet()
     await b.set('k', 'old')
     const letGo = [ways.a.hold('invalidate', 'before'), ways.a.hold('set', 'before')]
-    const answers = [answerOf(a.invalidate('k')), answerOf(a.set('l', 'v'))]
-    await settled()
+    const answers = await allAsked([a.invalidate('k'), a.set('l', 'v')])
     const close = answerOf(a.close())
     await clock.advance(100)
     for (const open of letGo) open()
@@ -216,8 +215,7 @@ describe('closing a cache', () => {
   test('a second time, or at the end of a block by `await using`, is the same as the first', async () => {
     const { a, ways } = fleet()
     const { source } = await loading(a)
-    const closes = [a.close(), a.close({ timeout: 0 })].map(answerOf)
-    await settled()
+    const closes = await allAsked([a.close(), a.close({ timeout: 0 })])
     expect(closes).toEqual([pending, pending])
     await source.resolve(0, 'v')
     expect(closes).toEqual([done, done])

@@ -33,8 +33,7 @@ describe('a cache that is off', () => {
     const source = new Source<string>()
     const answers = await allAsked(Array.from({ length: 5 }, () => cache.getOrLoad('k', source.loader)))
     expect(source.runs).toHaveLength(1)
-    source.runs[0]?.resolve('loaded')
-    await settled()
+    await source.resolve(0, 'loaded')
     expect(answers).toEqual(Array.from({ length: 5 }, () => ({ state: 'value', value: 'loaded' })))
     expect(await cache.getOrLoad('k', () => 'again')).toBe('again')
     expect(await cache.refresh('k', () => 'refreshed')).toBe('refreshed')
@@ -52,11 +51,9 @@ describe('a cache that is off', () => {
     const answers = await allAsked([cache.getOrLoad('k', source.loader)])
     answers.push(...(await allAsked([cache.getOrLoad('k', source.loader), cache.getOrLoad('k', source.loader)])))
     expect(source.runs).toHaveLength(1)
-    source.runs[0]?.resolve('first')
-    await settled()
+    await source.resolve(0, 'first')
     expect(source.runs).toHaveLength(2)
-    source.runs[1]?.resolve('second')
-    await settled()
+    await source.resolve(1, 'second')
     expect(answers.map((answer) => 'value' in answer && answer.value)).toEqual(['first', 'second', 'second'])
   })
 
@@ -114,8 +111,7 @@ describe('a cache that is off', () => {
     cache.mode = 'off'
     const source = new Source<string>()
     const answers = await allAsked(['a', 'b'].map((key) => cache.getOrLoad(key, source.loader)))
-    source.runs[0]?.resolve('a')
-    await settled()
+    await source.resolve(0, 'a')
     expect(answers).toMatchObject([{ value: 'a' }, { error: { code: 'OVERLOADED' } }])
   })
 
@@ -148,8 +144,7 @@ describe('a call under way when the cache is switched off', () => {
     const source = new Source<string>()
     const answers = await allAsked([cache.getOrLoad('k', source.loader)])
     cache.mode = 'off'
-    source.runs[0]?.resolve('loaded')
-    await settled()
+    await source.resolve(0, 'loaded')
     expect(answers).toEqual([{ state: 'value', value: 'loaded' }])
     expect(store.count('fill')).toBe(0)
     expect(await other.getOrLoad('k', () => 'by the other')).toBe('by the other')
@@ -164,8 +159,7 @@ describe('a call under way when the cache is switched off', () => {
     cache.mode = 'off'
     await clock.advance(500)
     expect(source.runs).toHaveLength(1)
-    source.runs[0]?.resolve('loaded')
-    await settled()
+    await source.resolve(0, 'loaded')
     expect(answers).toMatchObject([{ value: 'loaded' }, { value: 'loaded' }])
     expect(theirs).toMatchObject([{ state: 'pending' }])
     hung.runs[0]?.resolve('theirs')

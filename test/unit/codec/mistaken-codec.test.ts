@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Codec } from '../../../src/index.ts'
-import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { answerOf, asked } from '../support/answer.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { allAsked, asked } from '../support/answer.ts'
 
 /** Two processes on one store: one with a codec that makes a mistake, one whose codec is right. */
 function mistaken(codec: Partial<Record<keyof Codec, () => unknown>>) {
@@ -45,9 +45,7 @@ describe('a codec that encodes', () => {
     const { a, b } = mistaken({ encode: () => (typeof encoded === 'function' ? encoded() : encoded) })
     const message = `The value of "k" cannot be stored: Expected encode() of the codec to return a Uint8Array, got ${got}`
     const error = { code: 'VALUE_NOT_SERIALIZABLE', key: 'k', message }
-    const [loaded, set] = [answerOf(a.getOrLoad('k', () => 'v')), answerOf(a.set('k', 'v'))]
-    await settled()
-    expect([loaded, set]).toMatchObject([
+    expect(await allAsked<unknown>([a.getOrLoad('k', () => 'v'), a.set('k', 'v')])).toMatchObject([
       { state: 'error', error },
       { state: 'error', error },
     ])
@@ -86,9 +84,7 @@ describe('a codec that decodes', () => {
   ] as const)('%s makes the value a missing one, which is loaded again', async ([, decode, said]) => {
     const { a, b, garbage } = mistaken({ decode })
     await b.set('k', 'old', { ttl: 1_000, grace: '1m' })
-    const answers = [answerOf<unknown>(a.peek('k')), answerOf<unknown>(a.getOrLoad('k', () => 'new'))]
-    await settled()
-    expect(answers).toEqual([
+    expect(await allAsked<unknown>([a.peek('k'), a.getOrLoad('k', () => 'new')])).toEqual([
       { state: 'value', value: { state: 'missing' } },
       { state: 'value', value: 'new' },
     ])

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Cache, CacheOptions } from '../../../src/index.ts'
-import { settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
+import { allAsked, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -61,7 +60,7 @@ describe('a process without the store', () => {
   ] as const)('gives nothing that %s, though the store could not be told', async ([, write]) => {
     const { a, ask } = away()
     await ask('k', { tags: ['t'] })
-    expect(await answered(write(a))).toMatchObject({ state: 'error', error: { code: 'STORE_UNAVAILABLE' } })
+    expect(await asked(write(a))).toMatchObject({ state: 'error', error: { code: 'STORE_UNAVAILABLE' } })
     expect(await ask('k', { tags: ['t'] })).toBe(2)
   })
 
@@ -69,7 +68,7 @@ describe('a process without the store', () => {
     const { a, ask } = away()
     const source = new Source<string>()
     const first = await asked(a.getOrLoad('k', source.loader))
-    await answered(a.invalidate('k'))
+    await asked(a.invalidate('k'))
     await source.resolve(0, 'old')
     expect(first).toEqual(valued('old'))
     expect(await ask()).toBe(1)
@@ -91,8 +90,7 @@ describe('a process without the store', () => {
   ] as const)('keeps no load that began before the store has answered %s', async ([, found]) => {
     const { a, b, ways, ask } = away()
     const source = new Source<string>()
-    void answerOf(a.getOrLoad('k', source.loader))
-    await settled()
+    await asked(a.getOrLoad('k', source.loader))
     ways.a.mode = 'answering'
     await b.set('k', 'new')
     expect(await found(a)).toEqual(['new'])
@@ -130,7 +128,7 @@ describe('a process without the store', () => {
     const { a, ask, clock } = away()
     await ask()
     await clock.advance(500)
-    await answered(a.invalidate('k'))
+    await asked(a.invalidate('k'))
     expect(await ask()).toBe(2)
     await clock.advance(999)
     expect(await ask()).toBe(2)
@@ -144,9 +142,3 @@ describe('a process without the store', () => {
     expect(loadsSoFar()).toBe(1_002)
   })
 })
-
-async function answered(call: Promise<unknown>): Promise<unknown> {
-  const answer = answerOf(call)
-  await settled()
-  return answer
-}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { CacheError, createCache, memoryStore, type CacheEvents } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
+import { allAsked, answerOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 import { UnreliableStore } from '../support/unreliable-store.ts'
@@ -313,8 +313,7 @@ describe('a cache that is closed', () => {
   test('has waited for the ends of its loads: it sends nothing any more (rule 13)', async () => {
     const { a, ways, clock } = scene()
     const pass = ways.a.hold('pass', 'before')
-    const answers = answersOf<unknown>([a.getOrLoad('k', ({ doNotStore }) => doNotStore())])
-    await settled()
+    const answers = await allAsked<unknown>([a.getOrLoad('k', ({ doNotStore }) => doNotStore())])
     // Another command is answered meanwhile, so the store is not taken to be away when this one is not.
     await a.peek('l')
     answers.push(answerOf(a.close()))

@@ -53,8 +53,7 @@ describe('when the store does not answer', () => {
 
   test('an invalidation, a set and a peek reject, so that none is lost in silence (rule 12)', async () => {
     const { a } = await away()
-    const answers = [answerOf(a.invalidate('k')), answerOf(a.set('k', 'v')), answerOf(a.peek('k'))]
-    await settled()
+    const answers = await allAsked<unknown>([a.invalidate('k'), a.set('k', 'v'), a.peek('k')])
     expect(answers.slice(0, 2)).toMatchObject([unavailable, unavailable])
     expect(answers[2]).toMatchObject({ state: 'error', error: { code: 'STORE_UNAVAILABLE' } })
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, asked, valued } from '../support/answer.ts'
+import { asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
@@ -72,8 +72,7 @@ test('a caller that was given the value of a load that had lost its lease is not
   await b.getOrLoad('k', () => 'old')
   await clock.advance(1)
   const source = new Source()
-  const refreshed = answerOf(a.refresh('k', source.loader))
-  await settled()
+  const refreshed = await asked(a.refresh('k', source.loader))
   ways.a.mode = 'silent'
   await clock.advance(3_000)
   await source.resolve(0, 'new')

@@ -138,8 +138,7 @@ describe('a loaded value', () => {
       const { a, b, clock, ways } = all
       const source = new Source<string>()
       const answers = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-      answers.push(answerOf(b.getOrLoad('k', source.loader)))
-      await settled()
+      answers.push(await asked(b.getOrLoad('k', source.loader)))
       const letGo = ways.b.hold('read', 'before')
       source.run(0).resolve('v')
       await clock.advance(5)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf, asked, valued } from '../support/answer.ts'
+import { allAsked, answerOf, answersOf, asked, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 
@@ -64,8 +64,7 @@ describe('the pause before a load', () => {
     const others = Array.from({ length: 1_000 }, (_, index) => `k${index + 1}`)
     for (const keys of [['k0'], ['k0'], others, others]) await voided(all, keys)
     const source = new Source<string>()
-    answersOf(['k0', ...others].map((key) => all.a.getOrLoad(key, source.loader)))
-    await settled()
+    await allAsked(['k0', ...others].map((key) => all.a.getOrLoad(key, source.loader)))
     expect(source.runs.map(({ context }) => context.key)).toEqual(['k0'])
     await all.clock.advance(10)
     expect(source.runs).toHaveLength(1_001)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type CacheEvents } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { allAsked, answersOf, asked, valued } from '../support/answer.ts'
+import { allAsked, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 import { UnreliableStore } from '../support/unreliable-store.ts'
@@ -150,8 +150,7 @@ describe('a value that cannot be stored, loaded without the store', () => {
     const { a, ways, clock } = fleet()
     ways.a.mode = 'failing'
     const source = new Source<User>()
-    const answers = answersOf([a, a].map((cache) => cache.getOrLoad('k', source.loader)))
-    await settled()
+    const answers = await allAsked([a, a].map((cache) => cache.getOrLoad('k', source.loader)))
     const late = await asked(a.getOrLoad('k', source.loader))
     expect(source.runs).toHaveLength(1)
     await source.resolve(0, ann)

@@ -90,8 +90,7 @@ describe('a cache tells', () => {
     const { a, b, clock } = fleet({ ttl: '1s', grace: '1m', softTimeout: 200 })
     const [hits, stale] = [told(b, 'hit'), told(b, 'stale')]
     const { source } = await loading(a)
-    const answers = [answerOf(b.getOrLoad('k', source.loader))]
-    await settled()
+    const answers = [await asked(b.getOrLoad('k', source.loader))]
     // It joins a wait whose claim was answered before it asked, and so asks again.
     answers.push(await asked(b.getOrLoad('k', source.loader)))
     await source.resolve(0, 'v')

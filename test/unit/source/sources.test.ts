@@ -43,6 +43,17 @@ function keyValue(): KeyValue {
   }
 }
 
+/** How many of sixty loads run, one after the other, all of which fail with this. */
+async function runsOf(cache: Cache, thrown: unknown): Promise<number> {
+  let runs = 0
+  const fails = (): Promise<never> => {
+    runs++
+    return Promise.reject(thrown)
+  }
+  for (let key = 0; key < 60; key++) await asked(cache.getOrLoad(`k${key}`, fails, pg))
+  return runs
+}
+
 /** Ends all runs that are under way. */
 async function endAll(source: Source, from: number): Promise<number> {
   const { length } = source.runs
@@ -55,8 +66,7 @@ describe('the concurrency of a source', () => {
   test('bounds the loads of all processes together, and lets each go on as others end', async () => {
     const { a, b, c } = limited({ concurrency: 3 })
     const source = new Source()
-    const answers = answersOf([...ask(a, 'a', 4, source), ...ask(b, 'b', 4, source), ...ask(c, 'c', 4, source)])
-    await settled()
+    const answers = await allAsked([...ask(a, 'a', 4, source), ...ask(b, 'b', 4, source), ...ask(c, 'c', 4, source)])
     expect(source.runs).toHaveLength(3)
     for (let ended = 0; ended < 12; ended++) {
       expect(source.runs.length - ended).toBeLessThanOrEqual(3)
@@ -83,8 +93,7 @@ describe('the concurrency of a source', () => {
     for (const name of ['wait', 'queued', 'permitted', 'load'] as const) b.on(name, () => events.push(name))
     b.on('waited', ({ duration }) => events.push(`waited ${duration}`))
     const source = new Source()
-    void answersOf([a.getOrLoad('k', source.loader, pg)])
-    await settled()
+    await allAsked([a.getOrLoad('k', source.loader, pg)])
     const answer = await asked(b.getOrLoad('k', source.loader, pg))
     await clock.advance(80)
     await a.invalidate('k')
@@ -104,19 +113,16 @@ describe('the concurrency of a source', () => {
     const cache = (limits: object): Cache => createCache({ store, clock, sources: { pg: limits as never } })
     const [wide, narrow] = [cache({ concurrency: 5, adaptive: true }), cache({ concurrency: 2 })]
     const source = new Source()
-    void answersOf([...ask(wide, 'a', 5, source), ...ask(narrow, 'b', 5, source)])
-    await settled()
+    await allAsked([...ask(wide, 'a', 5, source), ...ask(narrow, 'b', 5, source)])
     expect(source.runs).toHaveLength(2)
   })
 
   test('is shared in turn by the processes that wait', async () => {
     const { a, b } = limited({ concurrency: 4 })
     const [first, second] = [new Source(), new Source()]
-    void answersOf(ask(a, 'a', 40, first))
-    await settled()
+    await allAsked(ask(a, 'a', 40, first))
     expect(first.runs).toHaveLength(4)
-    void answersOf(ask(b, 'b', 40, second))
-    await settled()
+    await allAsked(ask(b, 'b', 40, second))
     for (let ended = 0; ended < 20; ended++) await first.resolve(ended, 'v')
     expect(second.runs).toHaveLength(2)
     expect(first.runs.length - 20).toBe(2)
@@ -125,10 +131,8 @@ describe('the concurrency of a source', () => {
   test('reaches all processes that wait, though they are more than its permits', async () => {
     const { a, b, c, clock } = limited({ concurrency: 2 })
     const [first, second, third] = [new Source(), new Source(), new Source()]
-    void answersOf(ask(a, 'a', 40, first))
-    await settled()
-    void answersOf([...ask(b, 'b', 40, second), ...ask(c, 'c', 40, third)])
-    await settled()
+    await allAsked(ask(a, 'a', 40, first))
+    await allAsked([...ask(b, 'b', 40, second), ...ask(c, 'c', 40, third)])
     const ended = [first, second, third].map((source) => ({ source, runs: 0 }))
     for (let round = 0; round < 20; round++) {
       for (const of of ended) if (of.runs < of.source.runs.length) await of.source.resolve(of.runs++, 'v')
@@ -155,11 +159,9 @@ describe('the concurrency of a source', () => {
   test('is not held for longer than two hard timeouts by a loader that never settles', async () => {
     const { a, clock } = limited({ concurrency: 1 }, { hardTimeout: 1_000 })
     const source = new Source()
-    void answerOf(a.getOrLoad('dead', source.loader, pg))
-    await settled()
+    await asked(a.getOrLoad('dead', source.loader, pg))
     await clock.advance(1_500)
-    void answerOf(a.getOrLoad('next', source.loader, { ...pg, waitTimeout: 5_000 }))
-    await settled()
+    await asked(a.getOrLoad('next', source.loader, { ...pg, waitTimeout: 5_000 }))
     expect(source.runs).toHaveLength(1)
     await clock.advance(500)
     expect(source.runs).toHaveLength(2)
@@ -180,11 +182,9 @@ describe('the concurrency of a source', () => {
   test('comes back when the process that held it is dead', async () => {
     const { a, b, ways, clock } = limited({ concurrency: 1 })
     const source = new Source()
-    void answerOf(a.getOrLoad('a', source.loader, pg))
-    await settled()
+    await asked(a.getOrLoad('a', source.loader, pg))
     ways.a.mode = 'silent'
-    void answerOf(b.getOrLoad('b', source.loader, pg))
-    await settled()
+    await asked(b.getOrLoad('b', source.loader, pg))
     expect(source.runs).toHaveLength(1)
     await clock.advance(6_000)
     expect(source.runs).toHaveLength(2)
@@ -238,15 +238,13 @@ test('a permit that comes when nobody wants it any more is given back at once', 
   const [inner, other] = [new Source(), new Source()]
   const { goOn } = await nesting(a, inner)
   const release = ways.a.hold('permits', 'before')
-  void answerOf(a.getOrLoad('inner', inner.loader, pg))
-  await settled()
+  await asked(a.getOrLoad('inner', inner.loader, pg))
   goOn()
   await settled()
   expect(inner.runs).toHaveLength(1)
   release()
   await settled()
-  void answerOf(b.getOrLoad('other', other.loader, pg))
-  await settled()
+  await asked(b.getOrLoad('other', other.loader, pg))
   expect(other.runs).toHaveLength(1)
 })
 
@@ -256,13 +254,10 @@ describe('who goes first', () => {
     const source = new Source()
     await Promise.all([0, 1].map((key) => a.set(`stale${key}`, 'old')))
     await clock.advance(2_000)
-    void answerOf(a.getOrLoad('busy', source.loader, pg))
-    await settled()
-    void answersOf(ask(a, 'low', 2, source, { ...pg, priority: 'low' }))
-    await settled()
+    await asked(a.getOrLoad('busy', source.loader, pg))
+    await allAsked(ask(a, 'low', 2, source, { ...pg, priority: 'low' }))
     expect(await allAsked(ask(a, 'stale', 2, source))).toEqual([valued('old'), valued('old')])
-    void answersOf(ask(a, 'caller', 2, source))
-    await settled()
+    await allAsked(ask(a, 'caller', 2, source))
     for (let ended = 0; ended < 7; ended++) await source.resolve(ended, 'v')
     const order = source.runs.map(({ context }) => context.key)
     expect(order).toEqual(['busy', 'caller0', 'caller1', 'stale0', 'stale1', 'low0', 'low1'])
@@ -273,12 +268,9 @@ describe('who goes first', () => {
     const source = new Source()
     await Promise.all([0, 1].map((key) => a.set(`stale${key}`, 'old')))
     await clock.advance(2_000)
-    void answerOf(a.getOrLoad('busy', source.loader, pg))
-    await settled()
-    void answersOf(ask(a, 'stale', 2, source))
-    await settled()
-    void answerOf(a.refresh('stale1', source.loader, pg))
-    await settled()
+    await asked(a.getOrLoad('busy', source.loader, pg))
+    await allAsked(ask(a, 'stale', 2, source))
+    await asked(a.refresh('stale1', source.loader, pg))
     await source.resolve(0, 'v')
     expect(source.runs[1]?.context.key).toBe('stale1')
   })
@@ -286,14 +278,11 @@ describe('who goes first', () => {
   test('a load that nobody waited for is urgent once a caller of another process waits for it', async () => {
     const { a, b, c, clock } = limited({ concurrency: 1 }, { leaseTtl: 3_000 })
     const source = new Source()
-    void answerOf(a.getOrLoad('busy', source.loader, pg))
-    await settled()
-    void answersOf(ask(b, 'low', 3, source, { ...pg, priority: 'low' }))
-    await settled()
+    await asked(a.getOrLoad('busy', source.loader, pg))
+    await allAsked(ask(b, 'low', 3, source, { ...pg, priority: 'low' }))
     void answerOf(c.getOrLoad('low1', source.loader, { ...pg, priority: 'low' }))
     void answerOf(c.getOrLoad('low2', source.loader, pg))
-    void answersOf(ask(a, 'caller', 2, source))
-    await settled()
+    await allAsked(ask(a, 'caller', 2, source))
     await clock.advance(1_500)
     for (let ended = 0; ended < 6; ended++) {
       await source.resolve(ended, 'v')
@@ -308,11 +297,9 @@ describe('who goes first', () => {
     const { a, b, c, clock } = limited({ concurrency: 1 })
     const source = new Source()
     void answerOf(b.getOrLoad('k', source.loader))
-    void answerOf(c.getOrLoad('busy', source.loader, pg))
-    await settled()
+    await asked(c.getOrLoad('busy', source.loader, pg))
     void answerOf(a.getOrLoad('k', source.loader, { ...pg, priority: 'low' }))
-    void answerOf(c.getOrLoad('low', source.loader, { ...pg, priority: 'low' }))
-    await settled()
+    await asked(c.getOrLoad('low', source.loader, { ...pg, priority: 'low' }))
     void answerOf(a.getOrLoad('k', source.loader, pg))
     void b.close({ timeout: 0 })
     await clock.advance(1_000)
@@ -327,10 +314,8 @@ describe('a load that cannot begin in time', () => {
     const source = new Source()
     const heard: unknown[] = []
     a.on('overloaded', (event) => heard.push(event))
-    void answerOf(a.getOrLoad('busy', source.loader, pg))
-    await settled()
-    const answers = answersOf(ask(a, 'k', 3, source))
-    await settled()
+    await asked(a.getOrLoad('busy', source.loader, pg))
+    const answers = await allAsked(ask(a, 'k', 3, source))
     expect(answers.slice(0, 2)).toEqual([pending, pending])
     expect(answers[2]).toMatchObject({ state: 'error', error: { code: 'OVERLOADED', key: 'k2', retryAfter: 1_000 } })
     expect(heard).toEqual([{ key: 'k2', queued: 2, source: 'pg' }])
@@ -356,12 +341,10 @@ describe('a load that cannot begin in time', () => {
     const source = new Source()
     await a.set('stale', 'old')
     await clock.advance(2_000)
-    void answerOf(a.getOrLoad('first', source.loader, pg))
-    await settled()
+    await asked(a.getOrLoad('first', source.loader, pg))
     await clock.advance(600)
     await source.resolve(0, 'v')
-    void answersOf(ask(a, 'k', 2, source))
-    await settled()
+    await allAsked(ask(a, 'k', 2, source))
     const [late, stale] = await allAsked([
       a.getOrLoad('late', source.loader, pg),
       a.getOrLoad('stale', source.loader, { ...pg, softTimeout: 900 }),
@@ -373,8 +356,7 @@ describe('a load that cannot begin in time', () => {
   test('is refused by the limit that its source has set', async () => {
     const { a, clock } = limited({ concurrency: 2, adaptive: true }, { waitTimeout: 1_000, failureCooldown: 0 })
     const source = new Source()
-    void ask(a, 'first', 1, source)
-    await settled()
+    await allAsked(ask(a, 'first', 1, source))
     await clock.advance(600)
     await source.resolve(0, 'v')
     const refusal = Object.assign(new Error('full'), { code: '53300' })
@@ -387,8 +369,7 @@ describe('a load that cannot begin in time', () => {
   test('is not refused because the caller that began to wait for another process has no time left', async () => {
     const { a, b, clock, ways } = limited({ concurrency: 1 }, { leaseTtl: 2_000 })
     const [held, source] = [new Source(), new Source()]
-    void answerOf(a.getOrLoad('k', held.loader))
-    await settled()
+    await asked(a.getOrLoad('k', held.loader))
     const first = await asked(b.getOrLoad('k', source.loader, { ...pg, waitTimeout: 1_000 }))
     await clock.advance(500)
     const second = await asked(b.getOrLoad('k', source.loader, { ...pg, waitTimeout: 30_000 }))
@@ -409,8 +390,7 @@ describe('a load that cannot begin in time', () => {
     a.on('overloaded', (event) => overloaded.push(event))
     await a.set('stale', 'old')
     await clock.advance(2_000)
-    void answerOf(a.getOrLoad('first', source.loader, pg))
-    await settled()
+    await asked(a.getOrLoad('first', source.loader, pg))
     await clock.advance(100)
     await source.resolve(0, 'v')
     void answerOf(a.getOrLoad('busy', source.loader, pg))
@@ -428,12 +408,10 @@ describe('a load that cannot begin in time', () => {
   test('is refused while it waits, once the source has become too slow', async () => {
     const { a, clock } = limited({ concurrency: 1 }, { waitTimeout: 5_000 })
     const source = new Source()
-    void answerOf(a.getOrLoad('quick', source.loader, pg))
-    await settled()
+    await asked(a.getOrLoad('quick', source.loader, pg))
     await clock.advance(10)
     await source.resolve(0, 'v')
-    void answerOf(a.getOrLoad('slow', source.loader, pg))
-    await settled()
+    await asked(a.getOrLoad('slow', source.loader, pg))
     const waiting = await asked(a.getOrLoad('waits', source.loader, pg))
     await clock.advance(2_000)
     expect(waiting).toEqual(pending)
@@ -482,8 +460,7 @@ describe('a source that lets nobody wait', () => {
     ])
     await endAll(source, 0)
     await clock.advance(1_100)
-    void ask(a, 'next', 1, source)
-    await settled()
+    await allAsked(ask(a, 'next', 1, source))
     expect(source.runs).toHaveLength(4)
   })
 })
@@ -528,26 +505,13 @@ describe('a source that fails', () => {
       [{ concurrency: 100 }, { errorKind: () => 'answer' as const }],
       [{ concurrency: 100, throttle: false }, {}],
     ] as const) {
-      const { a } = limited(limits, options)
-      let runs = 0
-      const fails = (): never => {
-        runs++
-        throw new Error('no such row')
-      }
-      for (let key = 0; key < 60; key++) await asked(a.getOrLoad(`k${key}`, fails, pg))
-      expect(runs).toBe(60)
+      expect(await runsOf(limited(limits, options).a, new Error('no such row'))).toBe(60)
     }
   })
 
   test('is seen to fail by loaders that throw undefined', async () => {
     const { a } = limited({ concurrency: 100 }, { failureCooldown: 0 })
-    let runs = 0
-    const fails = (): Promise<never> => {
-      runs++
-      return Promise.reject(undefined)
-    }
-    for (let key = 0; key < 60; key++) await asked(a.getOrLoad(`k${key}`, fails, pg))
-    expect(runs).toBeLessThan(60)
+    expect(await runsOf(a, undefined)).toBeLessThan(60)
   })
 
   test('that refuses some loads has its limit lowered, second by second, and raised again', async () => {
@@ -556,13 +520,9 @@ describe('a source that fails', () => {
       { failureCooldown: 0 },
     )
     const source = new Source()
-    let key = 0
     const running = async (): Promise<number> => {
       const from = source.runs.length
-      void answersOf(
-        Array.from({ length: 20 }, () => b.getOrLoad(`k${key++}`, source.loader, { ...pg, waitTimeout: 900_000 })),
-      )
-      await settled()
+      await allAsked(ask(b, `after ${from}: `, 20, source, { ...pg, waitTimeout: 900_000 }))
       const now = source.runs.length - from
       for (let ended = from; ended < source.runs.length;) ended = await endAll(source, ended)
       return now
@@ -598,10 +558,8 @@ describe('many keys of one call', () => {
     const queries: { keys: readonly string[]; end: () => void }[] = []
     const loadMany = (keys: readonly string[]): Promise<string[]> =>
       new Promise((resolve) => queries.push({ keys, end: () => resolve(keys.map((key) => `v ${key}`)) }))
-    const first = answerOf(a.getOrLoadMany(['a', 'b'], loadMany, pg))
-    await settled()
-    const second = answerOf(a.getOrLoadMany(['c', 'd', 'e', 'f'], loadMany, pg))
-    await settled()
+    const first = await asked(a.getOrLoadMany(['a', 'b'], loadMany, pg))
+    const second = await asked(a.getOrLoadMany(['c', 'd', 'e', 'f'], loadMany, pg))
     expect(queries.map(({ keys }) => keys)).toEqual([['a', 'b']])
     for (let ended = 0; ended < 3; ended++) {
       queries[ended]?.end()
@@ -616,16 +574,14 @@ describe('many keys of one call', () => {
     const source = new Source()
     await a.set('stale', 'old')
     await clock.advance(2_000)
-    void ask(a, 'busy', 1, source)
-    await settled()
+    await allAsked(ask(a, 'busy', 1, source))
     const loaded: (readonly string[])[] = []
     const loadMany = (keys: readonly string[]): readonly string[] => {
       loaded.push(keys)
       return keys
     }
     const answer = await asked(a.getOrLoadMany(['stale', 'missing'], loadMany, pg))
-    void ask(a, 'later', 1, source)
-    await settled()
+    await allAsked(ask(a, 'later', 1, source))
     await source.resolve(0, 'v')
     expect([loaded, answer]).toEqual([[['stale', 'missing']], valued(['old', 'missing'])])
     expect(source.runs.map(({ context }) => context.key)).toEqual(['busy0', 'later0'])
@@ -637,17 +593,14 @@ describe('many keys of one call', () => {
     const ends: (() => void)[] = []
     const end = (): Promise<void> => new Promise((resolve) => ends.push(resolve))
     const outer = (): Promise<unknown> => end().then(() => a.getOrLoad('k1', () => 'v', pg))
-    void answerOf(a.getOrLoad('outer', outer, pg))
-    await settled()
-    const answer = answerOf(a.getOrLoadMany(['k1', 'k2'], (keys) => end().then(() => keys), pg))
-    await settled()
+    await asked(a.getOrLoad('outer', outer, pg))
+    const answer = await asked(a.getOrLoadMany(['k1', 'k2'], (keys) => end().then(() => keys), pg))
     // The loader brings its own permit along for the one, and then gives it to the other.
     for (const ended of [0, 1]) {
       ends[ended]?.()
       await settled()
     }
-    void ask(a, 'other', 1, other)
-    await settled()
+    await allAsked(ask(a, 'other', 1, other))
     expect([ends.length, other.runs.length]).toEqual([3, 0])
     ends[2]?.()
     await settled()
@@ -705,10 +658,8 @@ describe('without the store', () => {
   test('which has forgotten everybody, a process has no more than its share until the others have reported', async () => {
     const { a, b, clock, ways } = limited({ concurrency: 4 })
     const [one, two] = [new Source(), new Source()]
-    void answersOf(ask(a, 'a', 4, one))
-    await settled()
-    const waiting = answersOf(ask(b, 'b', 4, two))
-    await settled()
+    await allAsked(ask(a, 'a', 4, one))
+    const waiting = await allAsked(ask(b, 'b', 4, two))
     ;(ways.a as unknown as { store: { permits: { clear(): void } } }).store.permits.clear()
     await clock.advance(500)
     expect(two.runs.length).toBeLessThanOrEqual(2)
@@ -766,24 +717,16 @@ describe('two caches of a process that name one source', () => {
   test('have the smaller `maxBatch`', async () => {
     const [cache] = both({ concurrency: 1 }, { concurrency: 1, maxBatch: 2 })
     const source = new Source()
-    void ask(cache, 'busy', 1, source)
-    await settled()
+    await allAsked(ask(cache, 'busy', 1, source))
     const sizes: number[] = []
-    const answer = answerOf(cache.getOrLoadMany(['a', 'b', 'c'], (keys) => (sizes.push(keys.length), keys), pg))
-    await settled()
+    const answer = await asked(cache.getOrLoadMany(['a', 'b', 'c'], (keys) => (sizes.push(keys.length), keys), pg))
     await source.resolve(0, 'v')
     expect([answer, sizes]).toEqual([valued(['a', 'b', 'c']), [2, 1]])
   })
 
   test('have no throttle if one switches it off', async () => {
     const [cache] = both({ concurrency: 100 }, { concurrency: 100, throttle: false })
-    let runs = 0
-    const fails = (): never => {
-      runs++
-      throw new Error('down')
-    }
-    for (let key = 0; key < 60; key++) await asked(cache.getOrLoad(`k${key}`, fails, pg))
-    expect(runs).toBe(60)
+    expect(await runsOf(cache, new Error('down'))).toBe(60)
   })
 
   const isRefusal = (error: unknown): boolean => error === 'full'
@@ -795,8 +738,7 @@ describe('two caches of a process that name one source', () => {
     const [cache] = both({ concurrency: 10, ...one }, { concurrency: 10, ...other })
     await asked(cache.getOrLoad('refused', () => Promise.reject(refusal), pg))
     const source = new Source()
-    void answersOf(ask(cache, 'k', 11, source))
-    await settled()
+    await allAsked(ask(cache, 'k', 11, source))
     expect(source.runs).toHaveLength(7)
   })
 
