@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { siblingOf } from '../../../src/core/cache/sibling.ts'
-import { createCache, jsonCodec, loadFailure, memoryStore, type Cache, type CacheOptions } from '../../../src/index.ts'
-import { FakeClock, settled } from '../../support/fake-clock.ts'
+import { createCache, jsonCodec, loadFailure, type Cache, type CacheOptions } from '../../../src/index.ts'
+import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, pending, valued } from '../support/answer.ts'
+import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
-import { UnreliableStore } from '../support/unreliable-store.ts'
 
-function observing(options: CacheOptions = {}): { cache: Cache; clock: FakeClock; store: UnreliableStore } {
-  const clock = new FakeClock()
-  const store = new UnreliableStore(memoryStore({ clock }))
-  return { cache: createCache({ mode: 'observe', store, clock, ...options }), clock, store }
+function observing(options: CacheOptions = {}) {
+  const { a, clock, ways } = fleet({ mode: 'observe', ...options })
+  return { cache: a, clock, store: ways.a }
 }
 
 describe('a cache that observes', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createCache, memoryStore, type Cache, type CacheOptions } from '../../../src/index.ts'
-import { FakeClock, settled } from '../../support/fake-clock.ts'
+import type { Cache, CacheOptions } from '../../../src/index.ts'
+import { settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
@@ -151,15 +151,11 @@ test('a soft invalidation voids what a hard one would, for callers that wait wit
 })
 
 test('near copies are dropped, and what takes their place is stale', async () => {
-  const clock = new FakeClock()
-  const store = memoryStore({ clock })
-  const cache = (): Cache => createCache({ store, clock, near: {}, grace: '1m' })
   for (const soften of [(by: Cache) => by.expire('k'), (by: Cache) => by.invalidateTags(['t'], { soft: true })]) {
-    const [a, b] = [cache(), cache()]
+    const { a, b } = fleet({ near: {}, grace: '1m' })
     await a.set('k', 'v', { tags: ['t'] })
-    const copied = async (): Promise<void> => void (await b.getOrLoad('k', () => 'never'))
-    await copied()
-    await copied()
+    await b.getOrLoad('k', () => 'never')
+    await b.getOrLoad('k', () => 'never')
     expect(b.stats().nearHits).toBe(1)
     await soften(a)
     const source = new Source<string>()

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { createCache, memoryStore, type Cache, type CacheEvents } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { answerOf, asked, valued } from '../support/answer.ts'
@@ -86,16 +86,11 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
     const all = keeping()
     const { a, ways, clock, heard } = all
     await silent(all)
-    const sent: string[] = []
-    const invalidate = ways.a.invalidate.bind(ways.a)
-    ways.a.invalidate = (key) => {
-      sent.push(key)
-      return invalidate(key)
-    }
+    const sent = vi.spyOn(ways.a, 'invalidate')
     for (const key of ['one', 'two', 'one', 'three']) await a.invalidate(key)
     ways.a.thaw()
     await clock.advance(0)
-    expect(sent).toEqual(['herdless:two', 'herdless:one', 'herdless:three'])
+    expect(sent.mock.calls.map(([key]) => key)).toEqual(['herdless:two', 'herdless:one', 'herdless:three'])
     expect(heard.at(-1)).toEqual(['replayed', { invalidations: 3, after: 0 }])
   })
 
@@ -120,12 +115,7 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
     const all = keeping()
     const { a, ways, clock } = all
     await silent(all)
-    const sent: unknown[] = []
-    const invalidate = ways.a.invalidate.bind(ways.a)
-    ways.a.invalidate = (key, how) => {
-      sent.push([key, how])
-      return invalidate(key, how)
-    }
+    const sent = vi.spyOn(ways.a, 'invalidate')
     await a.expire('soft')
     await a.expire('both')
     await a.invalidate('both')
@@ -133,7 +123,7 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
     await a.expire('turned')
     ways.a.thaw()
     await clock.advance(0)
-    expect(sent).toEqual([
+    expect(sent.mock.calls).toEqual([
       ['herdless:soft', 'soft'],
       ['herdless:both', 'hard'],
       ['herdless:turned', 'hard'],
@@ -339,19 +329,14 @@ describe('with it, an invalidation of tags or a prefix', () => {
 
   test('with a bound counts it from when it was asked for, and is hard once that is over', async () => {
     const { a, ways, clock } = keeping()
-    const sent: unknown[] = []
-    const invalidate = ways.a.invalidate.bind(ways.a)
-    ways.a.invalidate = (key, how) => {
-      sent.push(how)
-      return invalidate(key, how)
-    }
+    const sent = vi.spyOn(ways.a, 'invalidate')
     for (const within of ['1s', '100ms'] as const) {
       ways.a.mode = 'failing'
       await a.expire('k', { within })
       ways.a.mode = 'answering'
       await clock.advance(250)
     }
-    expect(sent).toEqual([1_000, 750, 100, 'hard'])
+    expect(sent.mock.calls.map(([, how]) => how)).toEqual([1_000, 750, 100, 'hard'])
   })
 
   test('that succeeds makes one that is kept moot', async () => {

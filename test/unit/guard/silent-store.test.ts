@@ -28,6 +28,16 @@ async function silent(): Promise<Scene> {
   return all
 }
 
+/** A cache on a silent store that is not connected yet, without a circuit breaker: each command waits for its own deadline. */
+function connecting() {
+  const clock = new FakeClock()
+  let connect!: () => void
+  const connected = new Promise<void>((resolve) => (connect = resolve))
+  const store = Object.assign(new UnreliableStore(memoryStore({ clock })), { connected, sharded: true })
+  store.mode = 'silent'
+  return { a: createCache({ store, clock, commandTimeout: 500, warnings: false }), store, clock, connect }
+}
+
 const unavailable = { state: 'error', error: { code: 'STORE_UNAVAILABLE' } }
 const tooLate = {
   state: 'error',
@@ -54,13 +64,7 @@ describe('the deadline of a command', () => {
   })
 
   test('is four times as long for the first connection, and whole from its end', async () => {
-    const clock = new FakeClock()
-    let connect!: () => void
-    const connected = new Promise<void>((resolve) => (connect = resolve))
-    // No circuit breaker: each command waits for its own deadline.
-    const store = Object.assign(new UnreliableStore(memoryStore({ clock })), { connected, sharded: true })
-    store.mode = 'silent'
-    const a = createCache({ store, clock, commandTimeout: 500, warnings: false })
+    const { a, clock, connect } = connecting()
     const early = answerOf(a.peek('k'))
     await clock.advance(1_999)
     expect(early).toEqual(pending)
@@ -80,12 +84,7 @@ describe('the deadline of a command', () => {
   })
 
   test('counts for a set from the first connection on, and one that was given up before is not sent (rule 4)', async () => {
-    const clock = new FakeClock()
-    let connect!: () => void
-    const connected = new Promise<void>((resolve) => (connect = resolve))
-    const store = Object.assign(new UnreliableStore(memoryStore({ clock })), { connected, sharded: true })
-    store.mode = 'silent'
-    const a = createCache({ store, clock, commandTimeout: 500, ttl: '1h', warnings: false })
+    const { a, store, clock, connect } = connecting()
     const early = answerOf(a.set('k', 'given up'))
     await clock.advance(1_000)
     const late = answerOf(a.set('other', 'v'))
@@ -101,11 +100,7 @@ describe('the deadline of a command', () => {
   })
 
   test('does not keep a caller for longer than it waits, also during the first connection (rule 8)', async () => {
-    const clock = new FakeClock()
-    const connected = new Promise<void>(() => undefined)
-    const store = Object.assign(new UnreliableStore(memoryStore({ clock })), { connected, sharded: true })
-    store.mode = 'silent'
-    const a = createCache({ store, clock, commandTimeout: 500, warnings: false })
+    const { a, clock } = connecting()
     const source = new Source()
     const answer = answerOf(a.getOrLoad('k', source.loader, { waitTimeout: 1_000 }))
     await clock.advance(1_000)

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createCache, memoryStore, type CacheEvents } from '../../../src/index.ts'
-import { FakeClock, settled } from '../../support/fake-clock.ts'
+import type { CacheEvents } from '../../../src/index.ts'
+import { settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
-import { UnreliableStore } from '../support/unreliable-store.ts'
 
 /** An entity, as of an ORM. */
 class User {
@@ -183,14 +182,12 @@ describe('a value that cannot be stored, loaded without the store', () => {
   })
 
   test('is not followed by an older copy', async () => {
-    const clock = new FakeClock()
-    const store = new UnreliableStore(memoryStore({ clock }))
-    const cache = createCache({ store, clock, near: { ttl: '1h' } })
-    await cache.set('k', 'old')
-    expect(await cache.getOrLoad('k', () => 'wrong')).toBe('old')
-    store.mode = 'failing'
-    expect(await cache.refresh('k', () => ann)).toBe(ann)
-    expect(await cache.getOrLoad('k', () => 'newer')).toBe('newer')
+    const { a, ways } = fleet({ near: { ttl: '1h' } })
+    await a.set('k', 'old')
+    expect(await a.getOrLoad('k', () => 'wrong')).toBe('old')
+    ways.a.mode = 'failing'
+    expect(await a.refresh('k', () => ann)).toBe(ann)
+    expect(await a.getOrLoad('k', () => 'newer')).toBe('newer')
   })
 
   test('fails for all where that is an error', async () => {
