@@ -1,31 +1,8 @@
 import { deepStrictEqual } from 'node:assert'
 import { describe, expect, test } from 'vitest'
-import type { Cache } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-
-type Loose = { [Name in keyof Cache]: (...args: unknown[]) => Promise<unknown> }
-
-function loose(cache: Cache): Loose {
-  return cache as unknown as Loose
-}
-
-describe('options that are none', () => {
-  test.for([
-    ['getOrLoad', (cache: Loose, options: unknown) => cache.getOrLoad('k', () => 'v', options)],
-    ['set', (cache: Loose, options: unknown) => cache.set('k', 'v', options)],
-    ['close', (cache: Loose, options: unknown) => cache.close(options)],
-  ] as const)('are refused by %s, which does nothing', async ([name, ask]) => {
-    const { a, ways } = fleet()
-    for (const options of [null, 5, 'ttl', true, () => 5]) {
-      await expect(ask(loose(a), options)).rejects.toThrow(TypeError)
-      await expect(ask(loose(a), options)).rejects.toThrow(`Expected the options of ${name} to be an object, got `)
-    }
-    expect(ways.a.sent).toEqual([])
-    expect(await a.getOrLoad('k', () => 'open')).toBe('open')
-  })
-})
 
 describe('a loader that settles more than once', () => {
   interface Settle {

@@ -80,12 +80,14 @@ describe('clear of a cache without prefixes', () => {
   })
 })
 
-test('clear with prefixes lists no keys', async () => {
-  const { a, b, ways } = fleet({ prefixes: ':' })
-  await b.set('k', 'old')
+test('clear with prefixes lists no keys, and voids nothing of another namespace', async () => {
+  const { a, b, ways, clock } = fleet({ prefixes: ':' })
+  const other = createCache({ store: ways.c, clock, namespace: 'other', prefixes: ':' })
+  for (const cache of [b, other]) await cache.set('k', 'old')
   await a.clear()
   expect(ways.a.sent).toEqual(['invalidateTags'])
   expect(await b.peek('k')).toEqual(missing)
+  expect(await other.peek('k')).toMatchObject({ value: 'old' })
 })
 
 test('a cache in memory alone is cleared, too', async () => {

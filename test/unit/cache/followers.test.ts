@@ -12,9 +12,9 @@ describe('callers that follow the call of another caller', () => {
     const { a, clock } = fleet()
     const source = new Source<string>()
     const misses: string[] = []
-    const durations: number[] = []
+    const told: string[] = []
     a.on('miss', ({ key }) => misses.push(key))
-    a.on('answer', ({ duration }) => durations.push(duration))
+    a.on('answer', ({ key, duration }) => told.push(`${key} after ${duration}`))
     const answers = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
     await clock.advance(100)
     answers.push(answerOf(a.getOrLoad('k', source.loader)), answerOf(a.getOrLoad('k', source.loader)))
@@ -24,7 +24,7 @@ describe('callers that follow the call of another caller', () => {
     await clock.advance(200)
     await source.resolve(0, 'v')
     expect(answers).toEqual([value, value, value, value])
-    expect(durations.toSorted((one, other) => one - other)).toEqual([200, 200, 300, 300])
+    expect(told.toSorted()).toEqual(['k after 200', 'k after 200', 'k after 300', 'k after 300'])
     expect(a.stats()).toMatchObject({ misses: 4, loads: 1, hits: 0 })
     expect((await a.explain('k')).here.callers).toBe(0)
   })

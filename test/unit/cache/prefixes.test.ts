@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createCache, memoryStore } from '../../../src/index.ts'
+import { createCache } from '../../../src/index.ts'
 import { allAsked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
@@ -66,13 +66,4 @@ describe('invalidatePrefix', () => {
       expect(() => createCache({ prefixes: bad as string })).toThrow('Expected `prefixes` to be a separator of 1 to 10')
     }
   })
-})
-
-test('clear voids all of its namespace, and nothing of another', async () => {
-  const store = memoryStore()
-  const [cache, other] = ['one', 'two'].map((namespace) => createCache({ store, namespace, prefixes: ':' }))
-  for (const each of [cache, other]) await each?.set('k', 1)
-  await cache?.clear()
-  expect(await cache?.peek('k')).toEqual({ state: 'missing' })
-  expect(await other?.peek('k')).toMatchObject({ value: 1 })
 })

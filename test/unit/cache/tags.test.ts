@@ -116,12 +116,6 @@ describe('invalidateTags', () => {
     expect([ways.a.sent, heard]).toEqual([['invalidateTags'], [{ tags: ['x', 'y'] }]])
   })
 
-  test('rejects when the store is away', async () => {
-    const { a, ways } = fleet()
-    ways.a.mode = 'failing'
-    await expect(a.invalidateTags(['x'])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
-  })
-
   test('is waited for by close, and refused after it', async () => {
     const { a, ways } = fleet()
     const go = ways.a.hold('invalidateTags', 'before')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fieldsOf, type FieldLine } from '../../../src/http/policy/fields.ts'
+import type { FieldLine } from '../../../src/http/policy/fields.ts'
 import { freshen, isAbout } from '../../../src/http/policy/freshen.ts'
 import { dated, storedFields } from '../../../src/http/policy/stored-fields.ts'
 
@@ -93,8 +93,4 @@ test.for([
   ['nothing', { etag: '"a"', ...modified }, {}, true],
 ] as const)('a 304 is about the stored response or not, with %s', ([, stored, update, expected]) => {
   expect(isAbout(stored, update)).toBe(expected)
-})
-
-test('fields can be read from what is stored', () => {
-  expect(fieldsOf(kept)['link']).toEqual(['<a>', '<b>'])
 })

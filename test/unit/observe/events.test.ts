@@ -102,20 +102,6 @@ describe('a cache tells', () => {
     expect(stale).toEqual([{ key: 'k', age: 2_000, missed: true }])
   })
 
-  test('of a failure, in each process that waited', async () => {
-    const { a, b } = fleet()
-    const [here, there] = [heard(a), heard(b)]
-    const source = new Source<string>()
-    await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
-    await source.reject(0, new Error('down'))
-    for (const events of [here, there]) {
-      expect(events.at(-1)).toMatchObject([
-        'failure',
-        { key: 'k', error: { code: 'LOAD_FAILED', message: 'Loading "k" failed: down' } },
-      ])
-    }
-  })
-
   test('of an invalidation and a set, once they are done, and of none that did not arrive', async () => {
     const { a, ways } = fleet()
     const events = heard(a)
@@ -180,22 +166,6 @@ describe('a cache tells', () => {
 })
 
 describe('a cache tells how long it took', () => {
-  test('until each caller that had missed was answered', async () => {
-    const { a, clock } = fleet()
-    const answers = told(a, 'answer')
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
-    await clock.advance(100)
-    answerOf(a.getOrLoad('k', source.loader))
-    await clock.advance(200)
-    await source.resolve(0, 'v')
-    await a.getOrLoad('k', source.loader)
-    expect(answers).toEqual([
-      { key: 'k', duration: 300 },
-      { key: 'k', duration: 200 },
-    ])
-  })
-
   test('for no answer that was there at once, whichever way it came', async () => {
     const { a, clock } = fleet({ ttl: '1s', grace: '1m' })
     const answers = told(a, 'answer')
@@ -242,7 +212,7 @@ describe('a cache tells how long it took', () => {
     expect(waited).toEqual([{ key: 'k', duration: 300 }])
   })
 
-  test('until a load had failed, in the process that loads and in the one that waits', async () => {
+  test('until a load had failed, and with what, in the process that loads and in the one that waits', async () => {
     const { a, b, clock } = fleet()
     const [here, there] = [told(a, 'failure'), told(b, 'failure')]
     const source = new Source<string>()
@@ -251,7 +221,8 @@ describe('a cache tells how long it took', () => {
     answerOf(b.getOrLoad('k', source.loader))
     await clock.advance(400)
     await source.reject(0, new Error('down'))
-    expect([here, there]).toMatchObject([[{ key: 'k', duration: 500 }], [{ key: 'k', duration: 400 }]])
+    const error = { code: 'LOAD_FAILED', message: 'Loading "k" failed: down' }
+    expect([here, there]).toMatchObject([[{ key: 'k', duration: 500, error }], [{ key: 'k', duration: 400, error }]])
   })
 })
 

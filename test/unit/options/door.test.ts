@@ -9,8 +9,20 @@ type Loose = { [Name in keyof Cache]: (...args: unknown[]) => Promise<unknown> }
 
 const badKey = 'Expected a key to be a well-formed string of 1 to 65536 characters, got '
 
-// Of keys, and of the options of a cache, plan.test.ts has all that is refused; of options that are none, cache/bad-input.test.ts.
-test.for<[call: (cache: Loose) => Promise<unknown>, message: string]>([
+const takers: Record<string, (cache: Loose, options: unknown) => Promise<unknown>> = {
+  getOrLoad: (cache, options) => cache.getOrLoad('k', load, options),
+  set: (cache, options) => cache.set('k', 'v', options),
+  close: (cache, options) => cache.close(options),
+}
+const noOptions = Object.entries(takers).flatMap(([name, call]) =>
+  [null, 5, 'ttl', true, () => 5].map((options) => {
+    return [(cache: Loose) => call(cache, options), `Expected the options of ${name} to be an object, got `] as const
+  }),
+)
+
+// Of keys, and of the options of a cache, plan.test.ts has all that is refused.
+test.for<readonly [call: (cache: Loose) => Promise<unknown>, message: string]>([
+  ...noOptions,
   [(cache) => cache.getOrLoad(7, load), `${badKey}7 (number)`],
   [(cache) => cache.peek(''), `${badKey}one of 0 characters`],
   [(cache) => cache.set(undefined, 'v'), `${badKey}undefined`],
@@ -32,6 +44,7 @@ test.for<[call: (cache: Loose) => Promise<unknown>, message: string]>([
   await expect(answer).rejects.toThrow(TypeError)
   await expect(answer).rejects.toThrow(message)
   expect(ways.a.sent).toEqual([])
+  expect(await a.getOrLoad('k', () => 'open')).toBe('open')
 })
 
 test('a listener that is none is refused, and an event that there is not, for nobody would ever hear of it', () => {

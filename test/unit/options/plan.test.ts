@@ -118,7 +118,6 @@ describe('the plan of a cache', () => {
   )
 
   test.for([
-    ['tll', 'ttl'],
     ['TTL', 'ttl'],
     ['jiter', 'jitter'],
     ['comandTimeuot', 'commandTimeout'],
@@ -137,9 +136,11 @@ describe('the plan of a cache', () => {
     )
   })
 
-  test.for(['zzz', 'x', '', 'constructor', '__proto__', 'x'.repeat(1_000_000)])('takes %s for nothing', (name) => {
+  const strange = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '', 'x'.repeat(1_000_000)]
+
+  test.for(['zzz', 'x', 'signal', ...strange])('takes %s for nothing, and cuts it', (name) => {
     expect(() => plan(JSON.parse(`{ ${JSON.stringify(name)}: 1 }`) as object)).toThrow(
-      / of createCache; expected one of/,
+      `Unknown option \`${name.slice(0, 60)}\` of createCache; expected one of`,
     )
   })
 
@@ -147,13 +148,8 @@ describe('the plan of a cache', () => {
     expect(() => call({ redis: 1 })).toThrow('Unknown option `redis` of getOrLoad; expected one of')
   })
 
-  test('refuses an option of any other name, even when its value is undefined', () => {
-    for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '', 'TTL', 'signal']) {
-      expect(() => plan(JSON.parse(`{ ${JSON.stringify(name)}: 1 }`) as object)).toThrow(/^Unknown option `/)
-    }
+  test('refuses an option that it does not know even when its value is undefined', () => {
     expect(() => plan({ tll: undefined })).toThrow(TypeError)
-    const long = 'x'.repeat(1_000_000)
-    expect(() => plan({ [long]: 1 }), 'and cuts it').toThrow(`Unknown option \`${'x'.repeat(60)}\` of createCache;`)
   })
 
   test('refuses what is no object in place of options', () => {
@@ -277,14 +273,6 @@ describe('the plan of a call', () => {
     }
   })
 
-  test('refuses what is no object in place of options', () => {
-    for (const options of [null, 5, 'ttl']) {
-      expect(() => call(options as unknown as object)).toThrow(
-        /^Expected the options of getOrLoad to be an object, got /,
-      )
-    }
-  })
-
   test('refuses a signal that is none', () => {
     expect(() => call({ signal: new AbortController() })).toThrow(
       new TypeError('Expected `signal` to be an AbortSignal, got an object'),
@@ -332,11 +320,6 @@ test('the wait timeout lets the timeout of a load be heard first, unless it is g
 })
 
 describe('a key', () => {
-  test('may be any text of up to 65 536 characters', () => {
-    const odd = ['k', ' ', '\0', '\n', '{', '}', '{}', 'a{b}c', '💥', '__proto__', 'constructor', 'é', 'e\u0301']
-    for (const key of [...odd, 'k'.repeat(65_536)]) expect(() => checkKey(key)).not.toThrow()
-  })
-
   test.for([
     ['one of 0 characters', ''],
     ['one of 65537 characters', 'k'.repeat(65_537)],

@@ -1,4 +1,4 @@
-/** Classes with cached methods. Compiled with either kind of decorators by `cached.test.ts`; imports nothing to run. */
+/** Classes with cached methods. Compiled with either kind of decorators by `decorator.test.ts`; imports nothing to run. */
 import type { Cache, cached as Cached } from '../../../src/index.ts'
 
 /** @returns the class, and what its methods were called with, `this` included */
