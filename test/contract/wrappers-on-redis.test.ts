@@ -4,11 +4,6 @@ import { locked, type KeyValue } from '../../src/index.ts'
 import { redisLock } from '../../src/redis/index.ts'
 import { storeContract } from '../../src/testing/index.ts'
 
-function clientsOf(): { clients: readonly Redis[]; disconnect: () => void } {
-  const clients = [new Redis(inject('redisUrl')), new Redis(inject('redisUrl'))]
-  return { clients, disconnect: () => clients.forEach((client) => client.disconnect()) }
-}
-
 function keyValue(client: Redis): KeyValue {
   return {
     get: (key) => client.getBuffer(key),
@@ -23,13 +18,13 @@ storeContract({
   limits: false,
   inspects: 'keys',
   open: async () => {
-    const { clients, disconnect } = clientsOf()
+    const clients = [new Redis(inject('redisUrl')), new Redis(inject('redisUrl'))]
     const locks = clients.map((client) => redisLock(client, { commandTimeout: '1m' }))
     return {
       stores: clients.map((client, index) => locked(keyValue(client), locks[index] as (typeof locks)[0])),
       close: async () => {
         await Promise.all(locks.map((lock) => lock.close()))
-        disconnect()
+        clients.forEach((client) => client.disconnect())
       },
     }
   },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createCache, memoryStore, type Cache, type CacheOptions } from '../../../src/index.ts'
+import { createCache, memoryStore, type CacheOptions } from '../../../src/index.ts'
 import type { FleetMode, Mode } from '../../../src/core/contract/mode.ts'
 import type { StoreUser } from '../../../src/core/contract/store.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
@@ -7,15 +7,8 @@ import { allAsked } from '../support/answer.ts'
 import { Source } from '../support/source.ts'
 import { UnreliableStore } from '../support/unreliable-store.ts'
 
-interface Opened {
-  readonly cache: Cache
-  readonly other: Cache
-  readonly clock: FakeClock
-  readonly store: UnreliableStore
-}
-
 /** A cache, and one of another process on the same store. */
-function opened(options: CacheOptions = {}): Opened {
+function opened(options: CacheOptions = {}) {
   const clock = new FakeClock()
   const shared = memoryStore({ clock })
   const store = new UnreliableStore(shared)
@@ -238,12 +231,7 @@ class OperatedStore extends UnreliableStore {
 }
 
 describe('the mode of the fleet', () => {
-  function operated(options: CacheOptions = {}): {
-    cache: Cache
-    clock: FakeClock
-    store: OperatedStore
-    told: Mode[]
-  } {
+  function operated(options: CacheOptions = {}) {
     const clock = new FakeClock()
     const store = new OperatedStore(memoryStore({ clock }))
     const cache = createCache({ store, clock, namespace: 'shop', ...options })

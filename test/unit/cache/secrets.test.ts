@@ -59,25 +59,20 @@ describe('a connection string given in place of something else', () => {
 })
 
 describe('what is said of a value', () => {
-  test('that cannot be stored is where it stands, and not what it is', async () => {
-    const { a } = fleet()
+  test.for<[string, unknown]>([
+    [
+      'cannot be stored is where it stands, and not what it is',
+      { card: secret, list: [secret, { call: () => secret }], [`${secret} as a name`]: 1 },
+    ],
+    ['is too large is its size', secret.repeat(100)],
+  ])('that %s', async ([, value]) => {
+    const { a } = fleet({ maxValueSize: 500 })
     const heard = overheard(a)
-    const value = { card: secret, list: [secret, { call: () => secret }], [`${secret} as a name`]: 1 }
     const loaded = await thrownBy(() => a.getOrLoad('k', () => value, { unstorable: 'throw' }))
     await a.getOrLoad('l', () => value)
     const set = await thrownBy(() => a.set('k', value))
     await settled()
     expect(heard.length).toBeGreaterThan(1)
-    for (const told of [loaded, set, ...heard]) expect(printed(told)).not.toContain(secret)
-  })
-
-  test('that is too large is its size', async () => {
-    const { a } = fleet({ maxValueSize: 10 })
-    const heard = overheard(a)
-    const loaded = await thrownBy(() => a.getOrLoad('k', () => secret.repeat(10), { unstorable: 'throw' }))
-    await a.getOrLoad('l', () => secret.repeat(10))
-    const set = await thrownBy(() => a.set('k', secret.repeat(10)))
-    await settled()
     for (const told of [loaded, set, ...heard]) expect(printed(told)).not.toContain(secret)
   })
 

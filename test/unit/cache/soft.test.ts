@@ -6,11 +6,11 @@ import { fleet, type Fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
 /** The ways to invalidate softly, of a value with the key `p:k` and the tag `t`. */
-const ways: readonly (readonly [name: string, soften: (cache: Cache) => Promise<void>])[] = [
-  ['expire', (cache) => cache.expire('p:k')],
-  ['invalidateTags', (cache) => cache.invalidateTags(['t'], { soft: true })],
-  ['invalidatePrefix', (cache) => cache.invalidatePrefix('p:', { soft: true })],
-  ['clear', (cache) => cache.clear({ soft: true })],
+const ways: readonly (readonly [name: string, soften: (cache: Cache, within?: '20s') => Promise<void>])[] = [
+  ['expire', (cache, within) => cache.expire('p:k', { within })],
+  ['invalidateTags', (cache, within) => cache.invalidateTags(['t'], { soft: true, within })],
+  ['invalidatePrefix', (cache, within) => cache.invalidatePrefix('p:', { soft: true, within })],
+  ['clear', (cache, within) => cache.clear({ soft: true, within })],
 ]
 
 /** A fleet that has a value of a second ago, fresh for 10 s and then stale for 60 s. */
@@ -22,36 +22,6 @@ async function filled(options: CacheOptions = {}): Promise<Fleet & { source: Sou
 }
 
 const old = valued('old')
-
-describe('the bound of a soft invalidation', () => {
-  const bounded: readonly (readonly [string, (cache: Cache, within: '20s') => Promise<void>])[] = [
-    ['expire', (cache, within) => cache.expire('p:k', { within })],
-    ['invalidateTags', (cache, within) => cache.invalidateTags(['t'], { soft: true, within })],
-    ['invalidatePrefix', (cache, within) => cache.invalidatePrefix('p:', { soft: true, within })],
-    ['clear', (cache, within) => cache.clear({ soft: true, within })],
-  ]
-
-  test.for(bounded)('of %s ends the life of the value before its grace does', async ([, soften]) => {
-    const { a, b, clock, source } = await filled()
-    await soften(b, '20s')
-    await clock.advance(19_999)
-    expect(await a.peek('p:k')).toMatchObject({ state: 'stale', value: 'old' })
-    await clock.advance(1)
-    expect(await a.peek('p:k')).toEqual({ state: 'missing' })
-    const late = await asked(a.getOrLoad('p:k', source.loader))
-    expect(late).toEqual(pending)
-    await source.resolve(0, 'new')
-    expect(late).toEqual(valued('new'))
-  })
-
-  test.for([
-    [{ within: '1m' }, 'Expected `soft: true` beside `within` for invalidateTags'],
-    [{ soft: true, within: 0 }, 'Expected'],
-  ] as const)('is refused in %j', async ([options, message]) => {
-    const { a } = await filled()
-    await expect(a.invalidateTags(['t'], options)).rejects.toThrow(message)
-  })
-})
 
 describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
   test('all are served the stale value while one of the fleet refreshes it', async () => {
@@ -68,11 +38,14 @@ describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
     expect(source.runs).toHaveLength(1)
   })
 
-  test('the grace counts from then, and no longer', async () => {
+  test.for([
+    ['the grace counts from then', undefined, 60_000],
+    ['a bound counts from then, before the grace is over', '20s', 20_000],
+  ] as const)('%s, and no longer', async ([, within, served]) => {
     const { a, b, clock, source } = await filled()
-    await soften(b)
-    await clock.advance(59_999)
-    expect(await a.peek('p:k')).toMatchObject({ state: 'stale' })
+    await soften(b, within)
+    await clock.advance(served - 1)
+    expect(await a.peek('p:k')).toMatchObject({ state: 'stale', value: 'old' })
     await clock.advance(1)
     expect(await a.peek('p:k')).toEqual({ state: 'missing' })
     const late = await asked(b.getOrLoad('p:k', source.loader))
@@ -205,6 +178,10 @@ test('what is no option is a TypeError', async () => {
   await expect(a.invalidateTags(['t'], { sof: true } as never)).rejects.toThrow(
     'Unknown option `sof` of invalidateTags',
   )
+  await expect(a.invalidateTags(['t'], { within: '1m' })).rejects.toThrow(
+    'Expected `soft: true` beside `within` for invalidateTags',
+  )
+  await expect(a.invalidateTags(['t'], { soft: true, within: 0 })).rejects.toThrow('Expected')
   await expect(a.invalidatePrefix('p:', null as never)).rejects.toThrow('Expected the options of invalidatePrefix')
   await expect(a.clear({ hard: true } as never)).rejects.toThrow(TypeError)
 })

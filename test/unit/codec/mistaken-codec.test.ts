@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Codec } from '../../../src/index.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { allAsked, asked } from '../support/answer.ts'
+import { allAsked, asked, valued } from '../support/answer.ts'
 
 /** Two processes on one store: one with a codec that makes a mistake, one whose codec is right. */
 function mistaken(codec: Partial<Record<keyof Codec, () => unknown>>) {
@@ -49,8 +49,7 @@ describe('a codec that encodes', () => {
       { state: 'error', error },
       { state: 'error', error },
     ])
-    const other = await asked(b.getOrLoad('k', () => 'right'))
-    expect(other).toEqual({ state: 'value', value: 'right' })
+    expect(await asked(b.getOrLoad('k', () => 'right'))).toEqual(valued('right'))
   })
 
   test.for([
@@ -60,13 +59,11 @@ describe('a codec that encodes', () => {
     ['what cannot be shown', Object.create(null), 'a value that cannot be shown was thrown'],
   ] as const)('by throwing %s is told what, and its lease is free', async ([, thrown, said]) => {
     const { a, b } = mistaken({ encode: failing(thrown) })
-    const answer = await asked(a.getOrLoad('k', () => 'v'))
-    expect(answer).toMatchObject({
+    expect(await asked(a.getOrLoad('k', () => 'v'))).toMatchObject({
       state: 'error',
       error: { code: 'VALUE_NOT_SERIALIZABLE', message: `The value of "k" cannot be stored: ${said}`, cause: thrown },
     })
-    const other = await asked(b.getOrLoad('k', () => 'right'))
-    expect(other).toEqual({ state: 'value', value: 'right' })
+    expect(await asked(b.getOrLoad('k', () => 'right'))).toEqual(valued('right'))
   })
 
   test('to no bytes at all is not mistaken', async () => {

@@ -207,8 +207,8 @@ describe('the queue of loads without a lease', () => {
     expect(third).toEqual(valued('third'))
   })
 
-  test('begins a load that others have waited for long enough as soon as a loader waits for it, too (rule 9)', async () => {
-    const { ask, askNested, clock, began } = leaseless()
+  test('begins a third load as soon as a loader waits for it, too, and two at most when that is over (rule 9)', async () => {
+    const { ask, askNested, end, clock, began } = leaseless()
     for (const name of ['first', 'second', 'third']) {
       await ask('k', name)
       await clock.advance(500)
@@ -216,15 +216,6 @@ describe('the queue of loads without a lease', () => {
     expect(began).toEqual(['first', 'second'])
     await askNested('k', 'nested')
     expect(began).toEqual(['first', 'second', 'third'])
-  })
-
-  test('begins a third load of a key for a loader alone, and two at most when that is over', async () => {
-    const { ask, askNested, end, clock, began } = leaseless()
-    for (const name of ['first', 'second', 'third']) {
-      await ask('k', name)
-      await clock.advance(500)
-    }
-    await askNested('k', 'nested')
     await ask('k', 'fourth')
     await clock.advance(500)
     await end('first')

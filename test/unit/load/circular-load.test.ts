@@ -154,34 +154,16 @@ describe('loads that wait for each other', () => {
     expect(answers[2]).toMatchObject(circle('"C" → "A" → "B" → "C"'))
   })
 
-  test('are told so although another wait for the same key has ended before (rule 9)', async () => {
+  type Wait = () => Promise<string>
+  test.for<[string, (short: Wait, long: Wait) => Promise<unknown>]>([
+    ['another wait for the same key has ended before', async (short, long) => [await short(), await long()]],
+    ['one of two concurrent waits for the same key has ended', (short, long) => Promise.all([short(), long()])],
+  ])('are told so although %s (rule 9)', async ([, waits]) => {
     const { a, clock } = fleet()
     const b = asking(a, 'A')
     const first = await asked(a.getOrLoad('B', b.loader))
-    const second = answerOf(
-      a.getOrLoad('A', async () => {
-        const short = a.getOrLoad('B', () => 'b', { waitTimeout: 100 }).catch(() => 'gave up')
-        return [await short, await a.getOrLoad('B', () => 'b')]
-      }),
-    )
-    await clock.advance(200)
-    b.go()
-    await settled()
-    expect(codesOf([first, second])).toEqual(['CIRCULAR_LOAD', 'CIRCULAR_LOAD'])
-  })
-
-  test('are told so although one of two concurrent waits for the same key has ended (rule 9)', async () => {
-    const { a, clock } = fleet()
-    const b = asking(a, 'A')
-    const first = await asked(a.getOrLoad('B', b.loader))
-    const second = answerOf(
-      a.getOrLoad('A', () =>
-        Promise.all([
-          a.getOrLoad('B', () => 'b', { waitTimeout: 100 }).catch(() => 'gave up'),
-          a.getOrLoad('B', () => 'b'),
-        ]),
-      ),
-    )
+    const short: Wait = () => a.getOrLoad('B', () => 'b', { waitTimeout: 100 }).catch(() => 'gave up')
+    const second = answerOf(a.getOrLoad('A', () => waits(short, () => a.getOrLoad('B', () => 'b'))))
     await clock.advance(200)
     b.go()
     await settled()

@@ -1,7 +1,7 @@
 import type { LoadContext, Loader } from '../../../src/core/flight/loader.ts'
 import type { Cache, CallOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { asked, type Answer } from './answer.ts'
+import { asked } from './answer.ts'
 
 /** One run of a loader; it goes on until the test ends it. */
 export interface Run<T> {
@@ -40,10 +40,7 @@ export class Source<T = unknown> {
 }
 
 /** A call for the key `k` of which the load is under way, until the test ends run 0 of the source. */
-export async function loading(
-  cache: Cache,
-  options?: CallOptions,
-): Promise<{ readonly source: Source<string>; readonly answer: Answer<string> }> {
+export async function loading(cache: Cache, options?: CallOptions) {
   const source = new Source<string>()
   return { source, answer: await asked(cache.getOrLoad<string>('k', source.loader, options)) }
 }
