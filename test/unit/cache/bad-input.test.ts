@@ -60,33 +60,31 @@ describe('a loader that settles more than once', () => {
   })
 })
 
-describe('a hit has the type of the miss before it', () => {
-  const bytes = Uint8Array.of(0, 255, 1, 2, 3, 4, 5, 6)
-  test.for<[string, unknown]>([
-    ['a bigint', 2n ** 70n],
-    ['a Date', new Date(5)],
-    ['a Map', new Map<unknown, unknown>([[{ a: 1 }, new Set([1n])]])],
-    ['a Buffer', Buffer.from(bytes)],
-    ['a Uint8Array', bytes],
-    ['an ArrayBuffer', bytes.buffer],
-    ['a DataView', new DataView(bytes.buffer, 2, 4)],
-    ['zero', 0],
-    ['minus zero', -0],
-    ['NaN', Number.NaN],
-    ['Infinity', Infinity],
-    ['undefined', undefined],
-    ['null', null],
-    ['false', false],
-    ['an empty text', ''],
-    ['an object without a prototype', Object.assign(Object.create(null), { a: [undefined, null] })],
-    ['an object whose keys are those of prototypes', JSON.parse('{"__proto__":1,"constructor":{"prototype":2}}')],
-  ])('where it is %s', async ([, value]) => {
-    const { a, b } = fleet()
-    const miss = await a.getOrLoad('k', () => value)
-    const hits = [await a.getOrLoad('k', () => 'wrong'), await b.getOrLoad('k', () => 'wrong')]
-    expect(b.stats().loads).toBe(0)
-    expect(() => deepStrictEqual([miss, ...hits], [value, value, value])).not.toThrow()
-    const { value: peeked } = (await b.peek('k')) as { value: unknown }
-    expect(() => deepStrictEqual(peeked, value)).not.toThrow()
-  })
+const bytes = Uint8Array.of(0, 255, 1, 2, 3, 4, 5, 6)
+test.for<[string, unknown]>([
+  ['a bigint', 2n ** 70n],
+  ['a Date', new Date(5)],
+  ['a Map', new Map<unknown, unknown>([[{ a: 1 }, new Set([1n])]])],
+  ['a Buffer', Buffer.from(bytes)],
+  ['a Uint8Array', bytes],
+  ['an ArrayBuffer', bytes.buffer],
+  ['a DataView', new DataView(bytes.buffer, 2, 4)],
+  ['zero', 0],
+  ['minus zero', -0],
+  ['NaN', Number.NaN],
+  ['Infinity', Infinity],
+  ['undefined', undefined],
+  ['null', null],
+  ['false', false],
+  ['an empty text', ''],
+  ['an object without a prototype', Object.assign(Object.create(null), { a: [undefined, null] })],
+  ['an object whose keys are those of prototypes', JSON.parse('{"__proto__":1,"constructor":{"prototype":2}}')],
+])('a hit has the type of the miss before it, where that is %s', async ([, value]) => {
+  const { a, b } = fleet()
+  const miss = await a.getOrLoad('k', () => value)
+  const hits = [await a.getOrLoad('k', () => 'wrong'), await b.getOrLoad('k', () => 'wrong')]
+  expect(b.stats().loads).toBe(0)
+  expect(() => deepStrictEqual([miss, ...hits], [value, value, value])).not.toThrow()
+  const { value: peeked } = (await b.peek('k')) as { value: unknown }
+  expect(() => deepStrictEqual(peeked, value)).not.toThrow()
 })

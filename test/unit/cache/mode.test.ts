@@ -231,9 +231,9 @@ class OperatedStore extends UnreliableStore {
 }
 
 describe('the mode of the fleet', () => {
-  function operated(options: CacheOptions = {}) {
+  function operated(options: CacheOptions = {}, operator: FleetMode | null = null) {
     const clock = new FakeClock()
-    const store = new OperatedStore(memoryStore({ clock }))
+    const store = Object.assign(new OperatedStore(memoryStore({ clock })), { operator })
     const cache = createCache({ store, clock, namespace: 'shop', ...options })
     const told: Mode[] = []
     cache.on('mode', ({ mode }) => told.push(mode))
@@ -243,10 +243,7 @@ describe('the mode of the fleet', () => {
   const off: FleetMode = { mode: 'off', left: 60_000 }
 
   test('is looked at when a cache is opened', async () => {
-    const clock = new FakeClock()
-    const store = new OperatedStore(memoryStore({ clock }))
-    store.operator = off
-    const cache = createCache({ store, clock, namespace: 'shop' })
+    const { cache, store } = operated({}, off)
     await settled()
     expect([cache.mode, store.asked]).toEqual(['off', 'shop:'])
   })

@@ -49,29 +49,27 @@ test('where it is not, lines are as long as they are, and have no colours', () =
   expect(painted('red', 'x')).toBe('x')
 })
 
-describe('the report of the doctor', () => {
-  const question = { settings: { namespace: 'shop', wakeUp: 'push' } } as unknown as Question
-  const voice = about('memory', 'docs/production.md#memory')
-  const findings = [
-    voice.problem('It is full', 'Do this'),
-    voice.ok('Fine'),
-    voice.warning('Hardly', ''),
-    voice.note('So'),
-  ]
-  const found = new Map([
-    ['a:1', findings],
-    ['b:2', [voice.ok('Fine')]],
-  ])
+const question = { settings: { namespace: 'shop', wakeUp: 'push' } } as unknown as Question
+const voice = about('memory', 'docs/production.md#memory')
+const findings = [
+  voice.problem('It is full', 'Do this'),
+  voice.ok('Fine'),
+  voice.warning('Hardly', ''),
+  voice.note('So'),
+]
+const found = new Map([
+  ['a:1', findings],
+  ['b:2', [voice.ok('Fine')]],
+])
 
-  test('has the problems last, in red, and each page by its address', () => {
-    isTerminal(200)
-    const lines = asText(question, found).split('\n')
-    // Each escape sequence but the last of a word says which colour it has.
-    const levels = lines.flatMap((line) => /^\[(\d+)m(\w+)/.exec(line.slice(1))?.slice(1).join(' ') ?? [])
-    expect(levels).toEqual(['32 ok', '32 ok', '36 note', '33 warning', '31 problem', '31 1'])
-    expect(lines.indexOf('b:2')).toBeLessThan(lines.indexOf('a:1'))
-    expect(lines.at(-3)).toMatch(/^ +file:\/\/\/.*\/docs\/production\.md#memory$/)
-  })
+test('the report of the doctor has the problems last, in red, and each page by its address', () => {
+  isTerminal(200)
+  const lines = asText(question, found).split('\n')
+  // Each escape sequence but the last of a word says which colour it has.
+  const levels = lines.flatMap((line) => /^\[(\d+)m(\w+)/.exec(line.slice(1))?.slice(1).join(' ') ?? [])
+  expect(levels).toEqual(['32 ok', '32 ok', '36 note', '33 warning', '31 problem', '31 1'])
+  expect(lines.indexOf('b:2')).toBeLessThan(lines.indexOf('a:1'))
+  expect(lines.at(-3)).toMatch(/^ +file:\/\/\/.*\/docs\/production\.md#memory$/)
 })
 
 test('a sentence of a cache has its times in units, and what it quotes as it is', () => {

@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert'
 import { inspect } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { jsonCodec } from '../../../src/core/codec/codec.ts'
 
 const codec = jsonCodec()
@@ -50,6 +50,12 @@ function refusalOf(value: unknown): string {
   expect(outcome).toMatch(/^TypeError: /)
   return outcome.slice('TypeError: '.length)
 }
+
+const levels: readonly (readonly [string, (inner: unknown) => unknown])[] = [
+  ['objects', (inner) => ({ inner })],
+  ['arrays', (inner) => [inner]],
+  ['Maps', (inner) => new Map([['inner', inner]])],
+]
 
 class Money {
   readonly amount = 1
@@ -170,11 +176,9 @@ describe('a value comes back exactly as it went in', () => {
     })
   })
 
-  it.each<[string, (inner: unknown) => unknown]>([
-    ['objects', (inner) => ({ inner })],
-    ['arrays', (inner) => [inner]],
-    ['Maps', (inner) => new Map([['inner', inner]])],
-    ['objects without a prototype', (inner) => withKeys(null, [['inner', inner]])],
+  it.each([
+    ...levels,
+    ['objects without a prototype', (inner: unknown) => withKeys(null, [['inner', inner]])] as const,
   ])('1000 levels of %s', (_, wrap) => {
     const value = nested(1_000, wrap)
     expect(stored(codec.decode(stored(value))).equals(stored(value))).toBe(true)
@@ -268,11 +272,7 @@ describe('a value that cannot come back is refused with its path', () => {
     expect(refusalOf(value)).toBe(`Cannot store ${message}`)
   })
 
-  it.each<[string, (inner: unknown) => unknown]>([
-    ['objects', (inner) => ({ inner })],
-    ['arrays', (inner) => [inner]],
-    ['Maps', (inner) => new Map([['inner', inner]])],
-  ])('more than 1000 levels of %s, however many', (_, wrap) => {
+  it.each(levels)('more than 1000 levels of %s, however many', (_, wrap) => {
     for (const levels of [1_001, 100_000]) {
       expect(refusalOf(nested(levels, wrap))).toMatch(/^Cannot store more than 1000 levels of nesting at value/)
     }
@@ -417,16 +417,11 @@ describe('bytes that no codec wrote', () => {
   })
 })
 
-describe('while a test has replaced the clock', () => {
-  afterEach(() => {
-    vi.useRealTimers()
-  })
-
-  it('Dates made before and meanwhile round-trip', () => {
-    const before = new Date(1)
-    vi.useFakeTimers()
-    const back = codec.decode(stored([before, new Date(2)])) as Date[]
-    expect(back.map(Number)).toEqual([1, 2])
-    expect(back.every((date) => date instanceof Date)).toBe(true)
-  })
+it('Dates made before a test has replaced the clock and meanwhile round-trip', () => {
+  onTestFinished(() => void vi.useRealTimers())
+  const before = new Date(1)
+  vi.useFakeTimers()
+  const back = codec.decode(stored([before, new Date(2)])) as Date[]
+  expect(back.map(Number)).toEqual([1, 2])
+  expect(back.every((date) => date instanceof Date)).toBe(true)
 })

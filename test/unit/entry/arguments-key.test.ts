@@ -1,31 +1,29 @@
 import { isDeepStrictEqual } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { argumentsKey, copied } from '../../../src/core/entry/arguments-key.ts'
 
-describe('a key reads like the call', () => {
-  test.for<[string, unknown[]]>([
-    ['f()', []],
-    ['f(42,"de")', [42, 'de']],
-    ['f("1")', ['1']],
-    ['f(1)', [1]],
-    ['f(1n)', [1n]],
-    ['f(-1.5,1e+21,5e-324)', [-1.5, 1e21, 5e-324]],
-    ['f(NaN,Infinity,-Infinity,-0,0)', [Number.NaN, Infinity, -Infinity, -0, 0]],
-    ['f(true,null,undefined,false)', [true, null, undefined, false]],
-    ['f(1970-01-01T00:00:00.000Z,Invalid Date)', [new Date(0), new Date(Number.NaN)]],
-    ['f(+010000-01-01T00:00:00.000Z)', [new Date(253_402_300_800_000)]],
-    ['f([1,[2,[]]])', [[1, [2, []]]]],
-    ['f({"7":{},by:["name"],"in stock":true,page:2})', [{ page: 2, by: ['name'], 'in stock': true, 7: {} }]],
-    ['f({a:0,b:{c:2,d:1}})', [{ b: { d: 1, c: 2 }, a: 0 }]],
-    ['f({a:undefined})', [{ a: undefined }]],
-    ['f("Ü \\"quoted\\"\\n💥")', ['Ü "quoted"\n💥']],
-    ['f("\\ud800")', ['\ud800']],
-    ['f({__proto__:1,constructor:2})', [JSON.parse('{"__proto__":1,"constructor":2}')]],
-  ])('%s', ([key, args]) => {
-    expect(argumentsKey('f', args)).toBe(key)
-  })
+test.for<[string, unknown[]]>([
+  ['f()', []],
+  ['f(42,"de")', [42, 'de']],
+  ['f("1")', ['1']],
+  ['f(1)', [1]],
+  ['f(1n)', [1n]],
+  ['f(-1.5,1e+21,5e-324)', [-1.5, 1e21, 5e-324]],
+  ['f(NaN,Infinity,-Infinity,-0,0)', [Number.NaN, Infinity, -Infinity, -0, 0]],
+  ['f(true,null,undefined,false)', [true, null, undefined, false]],
+  ['f(1970-01-01T00:00:00.000Z,Invalid Date)', [new Date(0), new Date(Number.NaN)]],
+  ['f(+010000-01-01T00:00:00.000Z)', [new Date(253_402_300_800_000)]],
+  ['f([1,[2,[]]])', [[1, [2, []]]]],
+  ['f({"7":{},by:["name"],"in stock":true,page:2})', [{ page: 2, by: ['name'], 'in stock': true, 7: {} }]],
+  ['f({a:0,b:{c:2,d:1}})', [{ b: { d: 1, c: 2 }, a: 0 }]],
+  ['f({a:undefined})', [{ a: undefined }]],
+  ['f("Ü \\"quoted\\"\\n💥")', ['Ü "quoted"\n💥']],
+  ['f("\\ud800")', ['\ud800']],
+  ['f({__proto__:1,constructor:2})', [JSON.parse('{"__proto__":1,"constructor":2}')]],
+])('a key reads like the call: %s', ([key, args]) => {
+  expect(argumentsKey('f', args)).toBe(key)
 })
 
 test('undefined at the end is as if it were not there, in the middle it is not', () => {
@@ -46,51 +44,49 @@ test('one object may stand in two places', () => {
   expect(argumentsKey('f', [shared, [shared, shared]])).toBe('f({a:1},[{a:1},{a:1}])')
 })
 
-describe('a TypeError says which argument no key can be made of, and why', () => {
-  class Money {
-    cents = 1
-  }
-  const hole: unknown[] = []
-  hole.length = 1
-  const cycle: { self?: unknown } = {}
-  cycle.self = [cycle]
-  const accessor = {
-    get now() {
-      return Date.now()
-    },
-  }
-  let deep: unknown = 1
-  for (let level = 0; level < 101; level++) deep = [deep]
+class Money {
+  cents = 1
+}
+const hole: unknown[] = []
+hole.length = 1
+const cycle: { self?: unknown } = {}
+cycle.self = [cycle]
+const accessor = {
+  get now() {
+    return Date.now()
+  },
+}
+let deep: unknown = 1
+for (let level = 0; level < 101; level++) deep = [deep]
 
-  test.for<[string, unknown[]]>([
-    ['args[1] is a function', [1, () => 1]],
-    ['args[0] is a symbol', [Symbol('s')]],
-    ['args[0].price.of is an instance of Money', [{ price: { of: new Money() } }]],
-    ['args[0]["a b"][1] is an instance of Promise', [{ 'a b': [0, Promise.resolve()] }]],
-    ['args[0] is an instance of Map', [new Map()]],
-    ['args[0] is an instance of Set', [new Set()]],
-    ['args[0] is an instance of RegExp', [/x/]],
-    ['args[0] is an instance of URL', [new URL('https://example.org')]],
-    ['args[0] is an instance of Buffer', [Buffer.from('x')]],
-    ['args[0] is an instance of Number', [Object(1)]],
-    ['args[0] is an instance of Error', [new Error('x')]],
-    ['args[0] is an instance of Later', [new (class Later extends Date {})()]],
-    ['args[0] is an instance of List', [new (class List extends Array {})()]],
-    ['args[0] is an object whose prototype is an object of its own', [Object.create({ a: 1 })]],
-    ['args[0] is a proxy', [new Proxy({}, {})]],
-    ['args[0].now is an accessor', [accessor]],
-    ['args[0] is an object with a symbol-keyed property', [{ [Symbol('s')]: 1 }]],
-    ['args[0] is an array with holes or named properties', [hole]],
-    ['args[0] is an array with holes or named properties', [Object.assign([1], { 1.5: 2 })]],
-    ['args[0] is an array with holes or named properties', [Object.assign(hole.slice(), { a: 2 })]],
-    ['args[0].self[0] is a cyclic reference', [cycle]],
-    ['is below 100 levels of nesting', [deep]],
-  ])('%s', ([message, args]) => {
-    const make = (): string => argumentsKey('f', args)
-    expect(make).toThrow(TypeError)
-    expect(make).toThrow(message)
-    expect(make).toThrow('Cannot make a key of the arguments of f: args')
-  })
+test.for<[string, unknown[]]>([
+  ['args[1] is a function', [1, () => 1]],
+  ['args[0] is a symbol', [Symbol('s')]],
+  ['args[0].price.of is an instance of Money', [{ price: { of: new Money() } }]],
+  ['args[0]["a b"][1] is an instance of Promise', [{ 'a b': [0, Promise.resolve()] }]],
+  ['args[0] is an instance of Map', [new Map()]],
+  ['args[0] is an instance of Set', [new Set()]],
+  ['args[0] is an instance of RegExp', [/x/]],
+  ['args[0] is an instance of URL', [new URL('https://example.org')]],
+  ['args[0] is an instance of Buffer', [Buffer.from('x')]],
+  ['args[0] is an instance of Number', [Object(1)]],
+  ['args[0] is an instance of Error', [new Error('x')]],
+  ['args[0] is an instance of Later', [new (class Later extends Date {})()]],
+  ['args[0] is an instance of List', [new (class List extends Array {})()]],
+  ['args[0] is an object whose prototype is an object of its own', [Object.create({ a: 1 })]],
+  ['args[0] is a proxy', [new Proxy({}, {})]],
+  ['args[0].now is an accessor', [accessor]],
+  ['args[0] is an object with a symbol-keyed property', [{ [Symbol('s')]: 1 }]],
+  ['args[0] is an array with holes or named properties', [hole]],
+  ['args[0] is an array with holes or named properties', [Object.assign([1], { 1.5: 2 })]],
+  ['args[0] is an array with holes or named properties', [Object.assign(hole.slice(), { a: 2 })]],
+  ['args[0].self[0] is a cyclic reference', [cycle]],
+  ['is below 100 levels of nesting', [deep]],
+])('a TypeError says which argument no key can be made of, and why: %s', ([message, args]) => {
+  const make = (): string => argumentsKey('f', args)
+  expect(make).toThrow(TypeError)
+  expect(make).toThrow(message)
+  expect(make).toThrow('Cannot make a key of the arguments of f: args')
 })
 
 test('a long key has a hash in place of the arguments, and is a key like any other', () => {

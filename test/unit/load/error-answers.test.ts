@@ -3,7 +3,7 @@ import { createCache, loadFailure, memoryStore, type Cache, type CacheOptions } 
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { never, Source } from '../support/source.ts'
 
 class NotFoundError extends Error {
   override name = 'NotFoundError'
@@ -14,10 +14,6 @@ const kinds = {
   errors: [NotFoundError],
   errorKind: (error: unknown) => (error instanceof NotFoundError ? 'answer' : 'unremembered'),
 } as const satisfies CacheOptions
-
-const never = (): never => {
-  throw new Error('the loader ran')
-}
 
 /** A fleet in which the answer for `k` is an error. */
 async function missing(options: CacheOptions = {}) {

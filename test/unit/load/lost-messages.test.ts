@@ -69,21 +69,19 @@ test.for<['lost' | 'never promised', number, number[]]>([
   expect(Math.max(...between)).toBeLessThan(500)
 })
 
-describe('a holder that dies', () => {
-  test('is replaced when its lease ends (rule 10)', async () => {
-    const { a, b, c, clock, ways } = fleet({ leaseTtl: '6s' })
-    const { source } = await loading(a)
-    const answers = [answerOf(b.getOrLoad('k', source.loader)), answerOf(c.getOrLoad('k', source.loader))]
-    await clock.advance(1_000)
-    ways.a.mode = 'silent'
-    await clock.advance(4_999)
-    expect(source.runs).toHaveLength(1)
-    await clock.advance(502)
-    expect(source.runs).toHaveLength(2)
-    source.run(1).resolve('v')
-    await clock.advance(500)
-    expect(answers).toEqual([valued('v'), valued('v')])
-  })
+test('a holder that dies is replaced when its lease ends (rule 10)', async () => {
+  const { a, b, c, clock, ways } = fleet({ leaseTtl: '6s' })
+  const { source } = await loading(a)
+  const answers = [answerOf(b.getOrLoad('k', source.loader)), answerOf(c.getOrLoad('k', source.loader))]
+  await clock.advance(1_000)
+  ways.a.mode = 'silent'
+  await clock.advance(4_999)
+  expect(source.runs).toHaveLength(1)
+  await clock.advance(502)
+  expect(source.runs).toHaveLength(2)
+  source.run(1).resolve('v')
+  await clock.advance(500)
+  expect(answers).toEqual([valued('v'), valued('v')])
 })
 
 describe('a value that this process cannot read', () => {

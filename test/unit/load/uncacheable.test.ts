@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Loader } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
@@ -34,9 +35,12 @@ describe('a result that must not be stored', () => {
     expect(source.runs).toHaveLength(1)
   })
 
-  test('lets nobody queue for a second, in any process, and then they do again (rule 11)', async () => {
+  test.for<[string, Loader<unknown>]>([
+    ['its loader says so', ({ doNotStore }) => (doNotStore(), 'mine')],
+    ['it cannot be stored', () => Symbol('of no codec')],
+  ])('lets nobody queue for a second, in any process, if %s, and then they do again (rule 11)', async ([, loader]) => {
     const { a, b, c, clock } = fleet()
-    await a.getOrLoad('k', ({ doNotStore }) => (doNotStore(), 'mine'))
+    await a.getOrLoad('k', loader)
     await clock.advance(999)
     const source = new Source<string>()
     const together = await allAsked([a, b, c].map((cache) => cache.getOrLoad('k', source.loader)))

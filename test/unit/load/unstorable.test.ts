@@ -41,22 +41,6 @@ describe('a value that cannot be stored', () => {
     await expect(a.set('k', ann)).rejects.toMatchObject({ code: 'VALUE_NOT_SERIALIZABLE' })
   })
 
-  test('lets nobody queue for a second, in any process, and then they do again (rule 11)', async () => {
-    const { a, b, c, clock } = fleet()
-    await a.getOrLoad('k', () => ann)
-    await clock.advance(999)
-    const source = new Source<User>()
-    const together = await allAsked([a, b, c].map((cache) => cache.getOrLoad('k', source.loader)))
-    expect(source.runs.map(({ context }) => context.fence)).toEqual([null, null, null])
-    for (const run of source.runs) run.resolve(ann)
-    await settled()
-    expect(together).toEqual(Array.from({ length: 3 }, () => valued(ann)))
-    await clock.advance(1)
-    const next = new Source<User>()
-    await allAsked([a, b, c].map((cache) => cache.getOrLoad('k', next.loader)))
-    expect(next.runs).toHaveLength(1)
-  })
-
   test('goes to a caller that has joined its load, because the lease was held to the end (rule 2)', async () => {
     const { a } = fleet()
     const { source, answer } = await loading(a)

@@ -5,6 +5,7 @@ import type { Copies, TrackedCopies, Watch } from '../../../src/store/index.ts'
 import { MemoryStore } from '../../../src/memory/store.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { answerOf, valued } from '../support/answer.ts'
+import { never } from '../support/source.ts'
 
 /** A store that tells what goes, until it ceases to; its reads can be held up on their way back, and it can fall silent. */
 class WatchedStore extends MemoryStore {
@@ -74,10 +75,6 @@ function opened(options: CacheOptions = {}): { clock: FakeClock; store: WatchedS
   const near = createCache({ store, clock, ttl: '1m', near: {}, ...options })
   const far = createCache({ store, clock, ttl: '1m', prefixes: options.prefixes })
   return { clock, store, near, far }
-}
-
-const never = (): never => {
-  throw new Error('a hit must not load')
 }
 
 /** A cache that has a copy of `k`. */

@@ -423,46 +423,41 @@ describe('a load that cannot begin in time', () => {
   })
 })
 
-describe('the rate of a source', () => {
-  test('is never passed within any window, and is used', async () => {
-    const { a, b, clock } = limited({ rate: { loads: 10, per: 1_000 } })
-    const begun: number[] = []
-    const loader = (): string => {
-      begun.push(clock.now())
-      return 'v'
-    }
-    for (const cache of [a, b]) {
-      for (let key = 0; key < 30; key++) void answerOf(cache.getOrLoad(`${cache === a}${key}`, loader, pg))
-    }
-    for (let ms = 0; ms < 8_000; ms += 50) await clock.advance(50)
-    expect(begun).toHaveLength(60)
-    for (const at of begun)
-      expect(begun.filter((each) => each >= at && each < at + 1_000).length).toBeLessThanOrEqual(10)
-    expect((begun.at(-1) ?? 0) - (begun[0] ?? 0)).toBeLessThanOrEqual(5_800)
-  })
+test('the rate of a source is never passed within any window, and is used', async () => {
+  const { a, b, clock } = limited({ rate: { loads: 10, per: 1_000 } })
+  const begun: number[] = []
+  const loader = (): string => {
+    begun.push(clock.now())
+    return 'v'
+  }
+  for (const cache of [a, b]) {
+    for (let key = 0; key < 30; key++) void answerOf(cache.getOrLoad(`${cache === a}${key}`, loader, pg))
+  }
+  for (let ms = 0; ms < 8_000; ms += 50) await clock.advance(50)
+  expect(begun).toHaveLength(60)
+  for (const at of begun) expect(begun.filter((each) => each >= at && each < at + 1_000).length).toBeLessThanOrEqual(10)
+  expect((begun.at(-1) ?? 0) - (begun[0] ?? 0)).toBeLessThanOrEqual(5_800)
 })
 
-describe('a source that lets nobody wait', () => {
-  test.for([
-    { rate: { loads: 3, per: 1_000 } },
-    { concurrency: 3 },
-    { concurrency: 3, rate: { loads: 9, per: 1_000 } },
-    { concurrency: 9, rate: { loads: 3, per: 1_000 } },
-  ])('refuses none that need not, with %j', async (limits) => {
-    const { a, clock } = limited({ ...limits, maxQueued: 0 })
-    const source = new Source()
-    const answers = await allAsked(ask(a, 'k', 4, source))
-    answers.push(await asked(a.getOrLoad('late', source.loader, pg)))
-    expect(source.runs).toHaveLength(3)
-    expect(answers.slice(3)).toEqual([
-      expect.objectContaining({ error: expect.objectContaining({ code: 'OVERLOADED' }) as unknown }),
-      expect.objectContaining({ error: expect.objectContaining({ code: 'OVERLOADED' }) as unknown }),
-    ])
-    await endAll(source, 0)
-    await clock.advance(1_100)
-    await allAsked(ask(a, 'next', 1, source))
-    expect(source.runs).toHaveLength(4)
-  })
+test.for([
+  { rate: { loads: 3, per: 1_000 } },
+  { concurrency: 3 },
+  { concurrency: 3, rate: { loads: 9, per: 1_000 } },
+  { concurrency: 9, rate: { loads: 3, per: 1_000 } },
+])('a source that lets nobody wait refuses none that need not, with %j', async (limits) => {
+  const { a, clock } = limited({ ...limits, maxQueued: 0 })
+  const source = new Source()
+  const answers = await allAsked(ask(a, 'k', 4, source))
+  answers.push(await asked(a.getOrLoad('late', source.loader, pg)))
+  expect(source.runs).toHaveLength(3)
+  expect(answers.slice(3)).toEqual([
+    expect.objectContaining({ error: expect.objectContaining({ code: 'OVERLOADED' }) as unknown }),
+    expect.objectContaining({ error: expect.objectContaining({ code: 'OVERLOADED' }) as unknown }),
+  ])
+  await endAll(source, 0)
+  await clock.advance(1_100)
+  await allAsked(ask(a, 'next', 1, source))
+  expect(source.runs).toHaveLength(4)
 })
 
 describe('a source that fails', () => {
@@ -669,32 +664,30 @@ describe('without the store', () => {
   })
 })
 
-describe('on a store without permits', () => {
-  test.for([
-    ['of an application', (clock: FakeClock) => Object.assign(memoryStore({ clock }), { permits: undefined })],
-    ['made of a key-value store and a lock', (clock: FakeClock) => locked(keyValue(), memoryLock({ clock }))],
-  ] as const)(
-    '%s, a process reports what it holds once a second, and nothing more once that is nothing',
-    async ([, storeOn]) => {
-      const clock = new FakeClock()
-      const cache = createCache({ store: storeOn(clock), clock, sources: { pg: { concurrency: 2 } }, warnings: false })
-      const source = new Source()
-      const held: number[] = []
-      cache.on('permits', (event) => {
-        // It was reported without end, in one turn of the event loop: a test that fails must end.
-        if (held.push(event.held) === 100) void cache.close()
-      })
-      const answers = answersOf(ask(cache, 'k', 3, source))
-      await clock.advance(1_100)
-      expect(source.runs).toHaveLength(2)
-      for (let ended = 0; ended < 3; ended++) await source.resolve(ended, 'v')
-      await clock.advance(5_000)
-      expect(answers).toEqual([valued('v'), valued('v'), valued('v')])
-      expect(held.length).toBeLessThan(10)
-      expect(held.at(-1)).toBe(0)
-    },
-  )
-})
+test.for([
+  ['of an application', (clock: FakeClock) => Object.assign(memoryStore({ clock }), { permits: undefined })],
+  ['made of a key-value store and a lock', (clock: FakeClock) => locked(keyValue(), memoryLock({ clock }))],
+] as const)(
+  'on a store without permits %s, a process reports what it holds once a second, and nothing more once that is nothing',
+  async ([, storeOn]) => {
+    const clock = new FakeClock()
+    const cache = createCache({ store: storeOn(clock), clock, sources: { pg: { concurrency: 2 } }, warnings: false })
+    const source = new Source()
+    const held: number[] = []
+    cache.on('permits', (event) => {
+      // It was reported without end, in one turn of the event loop: a test that fails must end.
+      if (held.push(event.held) === 100) void cache.close()
+    })
+    const answers = answersOf(ask(cache, 'k', 3, source))
+    await clock.advance(1_100)
+    expect(source.runs).toHaveLength(2)
+    for (let ended = 0; ended < 3; ended++) await source.resolve(ended, 'v')
+    await clock.advance(5_000)
+    expect(answers).toEqual([valued('v'), valued('v'), valued('v')])
+    expect(held.length).toBeLessThan(10)
+    expect(held.at(-1)).toBe(0)
+  },
+)
 
 describe('two caches of a process that name one source', () => {
   function both(one: Limits, other: Limits): readonly [Cache, Cache] {

@@ -39,6 +39,11 @@ export class Source<T = unknown> {
   }
 }
 
+/** A loader that must not run. */
+export function never(): never {
+  throw new Error('the loader ran')
+}
+
 /** A call for the key `k` of which the load is under way, until the test ends run 0 of the source. */
 export async function loading(cache: Cache, options?: CallOptions) {
   const source = new Source<string>()

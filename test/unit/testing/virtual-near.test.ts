@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { virtualFleet } from '../../../src/testing/index.ts'
-
-const never = (): never => {
-  throw new Error('a hit must not load')
-}
+import { never } from '../support/source.ts'
 
 /** Two processes that keep copies, the second of which has one of `k`. */
 async function copied() {
