@@ -138,8 +138,7 @@ describe('changes that the store refuses', () => {
     const changes = collectChanges()
     changes.invalidate(a, 'k1')
     changes.invalidate(b, 'k2')
-    const error: unknown = await changes.apply().catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({ name: 'CacheError', code: 'STORE_UNAVAILABLE', key: 'k1' })
+    await expect(changes.apply()).rejects.toMatchObject({ name: 'CacheError', code: 'STORE_UNAVAILABLE', key: 'k1' })
   })
 
   test('reject with one error that has all of theirs as its cause', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createCache, type Begun, type Cache, type CallOptions, type Lead } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued, type Answer } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
 /** Begins a load that the cache is to lead. */
@@ -106,8 +106,7 @@ describe('a load in two halves', () => {
 describe('a leader that never calls', () => {
   test('is skipped after its hard timeout: nobody queues behind it, and the failure is reported', async () => {
     const { a, b, clock } = fleet({ hardTimeout: '2s' })
-    const failures: unknown[] = []
-    a.on('failure', (event) => failures.push(event))
+    const failures = told(a, 'failure')
     const leader = await lead(a)
     const others = await begun([a, b])
     await clock.advance(1_999)

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
 import { answerOf, answersOf, pending, valued } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
 const value = valued('v')
@@ -11,20 +11,18 @@ describe('callers that follow the call of another caller', () => {
   test('are each a miss, a waiter and an answer', async () => {
     const { a, clock } = fleet()
     const source = new Source<string>()
-    const misses: string[] = []
-    const told: string[] = []
-    a.on('miss', ({ key }) => misses.push(key))
-    a.on('answer', ({ key, duration }) => told.push(`${key} after ${duration}`))
+    const [misses, given] = [told(a, 'miss'), told(a, 'answer')]
     const answers = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
     await clock.advance(100)
     answers.push(answerOf(a.getOrLoad('k', source.loader)), answerOf(a.getOrLoad('k', source.loader)))
     await settled()
-    expect(misses).toEqual(['k', 'k', 'k', 'k'])
+    expect(misses).toEqual(Array(4).fill({ key: 'k' }))
     expect((await a.explain('k')).here.callers).toBe(4)
     await clock.advance(200)
     await source.resolve(0, 'v')
     expect(answers).toEqual([value, value, value, value])
-    expect(told.toSorted()).toEqual(['k after 200', 'k after 200', 'k after 300', 'k after 300'])
+    const took = (duration: number): object => ({ key: 'k', duration })
+    expect(given.toSorted((x, y) => x.duration - y.duration)).toEqual([200, 200, 300, 300].map(took))
     expect(a.stats()).toMatchObject({ misses: 4, loads: 1, hits: 0 })
     expect((await a.explain('k')).here.callers).toBe(0)
   })
@@ -32,8 +30,7 @@ describe('callers that follow the call of another caller', () => {
   test('wait as one if they ask in one tick, but for those with other options', async () => {
     const { a, clock } = fleet()
     const source = new Source<string>()
-    const misses: string[] = []
-    a.on('miss', ({ key }) => misses.push(key))
+    const misses = told(a, 'miss')
     const ask = (options = {}) => answerOf(a.getOrLoad('k', source.loader, options))
     const patient = Array.from({ length: 4 }, () => ask())
     const others = Array.from({ length: 3 }, () => ask({ waitTimeout: 6_400 }))
@@ -54,11 +51,10 @@ describe('callers that follow the call of another caller', () => {
   test('are each a hit when the read of their tick finds a value', async () => {
     const { a, b } = fleet()
     await b.set('k', 'v')
-    const hits: string[] = []
-    a.on('hit', ({ key }) => hits.push(key))
+    const hits = told(a, 'hit')
     const answers = await Promise.all(Array.from({ length: 3 }, () => a.getOrLoad('k', new Source<string>().loader)))
     expect(answers).toEqual(['v', 'v', 'v'])
-    expect(hits).toEqual(['k', 'k', 'k'])
+    expect(hits).toEqual(Array(3).fill({ key: 'k' }))
     expect(a.stats()).toMatchObject({ hits: 3, misses: 0 })
   })
 

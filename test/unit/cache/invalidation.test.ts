@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 
 const gotNew = valued('new')
@@ -271,15 +271,14 @@ describe('a load that lost its lease', () => {
   test('is tried again a bounded number of times, then each process loads for itself (rule 2)', async () => {
     const { a, b, clock } = fleet()
     const source = new Source<string>()
-    const leased: boolean[] = []
-    a.on('load', (load) => leased.push(load.leased))
+    const loads = told(a, 'load')
     const answer = await asked(a.getOrLoad('k', source.loader))
     for (let round = 0; source.runs.length === round + 1 && round < 20; round++) {
       await b.invalidate('k')
       // There is a pause between the rounds, and the last load waits for those that were voided.
       await clock.advance(600)
     }
-    expect(leased).toEqual([true, true, true, true, true, false])
+    expect(loads.map(({ leased }) => leased)).toEqual([true, true, true, true, true, false])
     for (const run of source.runs) run.resolve(run === source.runs.at(-1) ? 'new' : 'old')
     await settled()
     expect(answer).toEqual(gotNew)

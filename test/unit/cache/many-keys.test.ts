@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { BatchLoader, CacheOptions, LoadContext } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { asked, valued } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 
 /** What a source of many was asked for, and how it answers. */
 class Batches {
@@ -173,13 +173,12 @@ describe('values that are read together', () => {
     const gone = new Error('there is none')
     await a.getOrLoad('none', () => Promise.reject(gone)).catch(() => undefined)
     await clock.advance(20)
-    const asked: string[] = []
-    b.on('miss', ({ key }) => asked.push(key))
+    const misses = told(b, 'miss')
     ways.b.sent.length = 0
     const answers = await b.getOrLoadMany(['fresh', 'stale', 'none', 'missing', 'fresh'], valuesOf)
     expect(ways.b.count('read')).toBe(1)
     expect(answers).toEqual(['fresh', 'old', expect.objectContaining({ message: gone.message }), 'of missing', 'fresh'])
-    expect(asked).toEqual(['missing'])
+    expect(misses).toEqual([{ key: 'missing' }])
     expect(b.stats()).toMatchObject({ hits: 3, stale: 1, misses: 1 })
   })
 

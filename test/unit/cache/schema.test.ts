@@ -1,32 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import {
-  CacheError,
-  createCache,
-  type Cache,
-  type CacheEvents,
-  type NearOptions,
-  type Schema,
-} from '../../../src/index.ts'
+import { CacheError, createCache, type NearOptions, type Schema } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, pending, valued, type Answer } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 import { counted, products } from '../support/schemas.ts'
 import { Source } from '../support/source.ts'
 
 const product = z.object({ id: z.number(), name: z.string() })
 const tea = { id: 7, name: 'Tea' }
 
-function garbageOf(cache: Cache): CacheEvents['garbage'][] {
-  const garbage: CacheEvents['garbage'][] = []
-  cache.on('garbage', (event) => garbage.push(event))
-  return garbage
-}
-
 describe.for(products)('a stored value that does not pass a schema of %s', ([, schema]) => {
   test('counts as missing, is reported, and is loaded again by one caller of the fleet', async () => {
     const { a, b, c } = fleet({ grace: '1h' })
-    const garbage = [b, c].map(garbageOf)
+    const garbage = [b, c].map((cache) => told(cache, 'garbage'))
     await a.set('product:7', { id: '7', name: 'Tea' })
     const source = new Source<typeof tea>()
     const answers = await allAsked([b, b, c, c].map((cache) => cache.getOrLoad('product:7', source.loader, { schema })))

@@ -1,18 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import type { CacheEvents } from '../../../src/index.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 
 describe.each(['invalidate', 'expire'] as const)('%s', (method) => {
   test('takes several keys, more than are sent at once', async () => {
     const { a, b } = fleet({ ttl: '1m' })
     const keys = Array.from({ length: 600 }, (_, index) => `k${index}`)
     for (const key of [...keys, 'other']) await a.set(key, 1)
-    const told: CacheEvents['invalidate'][] = []
-    b.on('invalidate', (event) => told.push(event))
+    const events = told(b, 'invalidate')
     await b[method](keys)
     for (const key of keys) expect(await a.peek(key)).toEqual({ state: 'missing' })
     expect(await a.peek('other')).toMatchObject({ value: 1 })
-    expect(told.map(({ key }) => key)).toEqual(keys)
+    expect(events.map(({ key }) => key)).toEqual(keys)
   })
 
   test('of no keys does nothing', async () => {
@@ -24,8 +22,7 @@ describe.each(['invalidate', 'expire'] as const)('%s', (method) => {
   test('tries all keys, and rejects with the error of the first that failed', async () => {
     const { a, ways } = fleet()
     ways.a.mode = 'failing'
-    const error: unknown = await a[method](['one', 'two']).catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', key: 'one' })
+    await expect(a[method](['one', 'two'])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', key: 'one' })
     expect(ways.a.count('invalidate')).toBe(2)
   })
 

@@ -3,7 +3,7 @@ import { siblingOf } from '../../../src/core/cache/sibling.ts'
 import { createCache, memoryStore, type Cache } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { answerOf, asked, pending } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 
 /** Text in capitals. */
 const codec = {
@@ -15,11 +15,10 @@ describe('a cache for values of another kind, beside one of the user', () => {
   test('has its store, its namespace, its tags and its events, and a codec of its own', async () => {
     const cache = createCache({ namespace: 'shop', ttl: '7m' })
     const { cache: beside, events, defaultTtl } = siblingOf(cache, { codec })
-    const heard: string[] = []
-    cache.on('fill', ({ key }) => heard.push(key))
+    const fills = told(cache, 'fill')
     expect(await beside.getOrLoad('k', ({ tags }) => (tags('t'), 'v'))).toBe('v')
     expect(await beside.getOrLoad('k', () => 'other')).toBe('V')
-    expect(heard).toEqual(['k'])
+    expect(fills).toMatchObject([{ key: 'k' }])
     expect(events.stats('cache')).toEqual(cache.stats())
     expect(cache.stats()).toMatchObject({ loads: 1, hits: 1 })
     expect(defaultTtl).toBe(420_000)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createCache, type Cache, type LoadContext } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
 const there = { state: 'fresh', value: 'v' }
@@ -109,8 +109,7 @@ describe('invalidateTags', () => {
 
   test('is one command and one event, and none for no tags', async () => {
     const { a, ways } = fleet()
-    const heard: unknown[] = []
-    a.on('invalidateTags', (event) => heard.push(event))
+    const heard = told(a, 'invalidateTags')
     await a.invalidateTags(['x', 'y', 'x'])
     await a.invalidateTags([])
     expect([ways.a.sent, heard]).toEqual([['invalidateTags'], [{ tags: ['x', 'y'] }]])

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createCache, memoryStore, type Cache, type CacheOptions, type HeldLease } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, pending, valued } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 
 /** Two deployments that share a store, and a second process of the new one. */
@@ -251,12 +251,11 @@ describe('migrate', () => {
   ])('has the value loaded if it %s, and says so', async ([, migration]) => {
     const { before, after } = rollout()
     const schema = z.object({ price: z.number() })
-    const causes: unknown[] = []
-    after.on('garbage', ({ cause }) => causes.push(cause))
+    const garbage = told(after, 'garbage')
     await before.set('k', 5)
     const options = { schema, migrate: { 1: migration as () => { price: number } } }
     expect(await after.getOrLoad('k', () => ({ price: 6 }), options)).toEqual({ price: 6 })
-    expect(causes).toEqual([expect.any(Error)])
+    expect(garbage).toMatchObject([{ cause: expect.any(Error) }])
   })
 
   test('is not given an error that was the answer', async () => {

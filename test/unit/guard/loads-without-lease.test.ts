@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { CacheOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { asked, pending, valued, type Answer } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 
 /** A cache without its store that bridges nothing, whose loads run until the test ends them, each with its name for a value. */
 function leaseless(options: CacheOptions = {}) {
@@ -239,8 +239,7 @@ describe('the queue of loads without a lease', () => {
 
   test('refuses those who find it full at once, and not those who join a load in it (rule 12)', async () => {
     const { a, ask, end, began } = leaseless({ maxConcurrentLoads: 1, maxQueuedLoads: 2 })
-    const refused: unknown[] = []
-    a.on('overloaded', (event) => refused.push(event))
+    const refused = told(a, 'overloaded')
     const answers = [await ask('a', 'a'), await ask('b', 'b'), await ask('c', 'c'), await ask('c', 'c as well')]
     const late = [await ask('d', 'd'), await ask('d', 'd as well')]
     const overloaded = { state: 'error', error: { code: 'OVERLOADED', key: 'd' } }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Codec } from '../../../src/index.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { answerOf, asked, valued } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 import { UnreliableStore } from '../support/unreliable-store.ts'
 
@@ -108,8 +108,7 @@ describe('a value that this process cannot read', () => {
   test('counts as missing, and is replaced', async () => {
     const { theirs: other, ours } = mixed()
     await other.getOrLoad('k', () => 'v')
-    const garbage: string[] = []
-    ours.on('garbage', ({ key }) => garbage.push(key))
+    const garbage = told(ours, 'garbage')
     expect(await ours.peek('k')).toEqual({ state: 'missing' })
     expect(await ours.getOrLoad('k', () => 'our v')).toBe('our v')
     expect(await ours.getOrLoad('k', () => 'wrong')).toBe('our v')

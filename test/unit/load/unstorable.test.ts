@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, valued } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 
 /** An entity, as of an ORM. */
@@ -119,8 +118,7 @@ describe('a value that cannot be stored', () => {
 
   test('is told of by an event', async () => {
     const { a } = fleet()
-    const events: CacheEvents['unstorable'][] = []
-    a.on('unstorable', (event) => events.push(event))
+    const events = told(a, 'unstorable')
     await a.getOrLoad('k', () => ({ users: [ann] }))
     expect(events).toMatchObject([{ key: 'k', error: { code: 'VALUE_NOT_SERIALIZABLE', key: 'k' } }])
     expect(events[0]?.error.message).toContain('an instance of User at value.users[0]')
@@ -147,8 +145,7 @@ describe('a value that cannot be stored, loaded without the store', () => {
   test('is told of by an event, and fails nowhere', async () => {
     const { a, ways } = fleet()
     ways.a.mode = 'failing'
-    const events: CacheEvents['unstorable'][] = []
-    a.on('unstorable', (event) => events.push(event))
+    const events = told(a, 'unstorable')
     expect(await a.getOrLoad('k', () => ann)).toBe(ann)
     expect(events).toMatchObject([{ key: 'k', error: { code: 'VALUE_NOT_SERIALIZABLE' } }])
     expect(a.stats().failures).toBe(0)

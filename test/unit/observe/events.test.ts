@@ -3,7 +3,7 @@ import { assert, describe, expect, test } from 'vitest'
 import type { Cache, CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
-import { fleet } from '../support/fleet.ts'
+import { fleet, told } from '../support/fleet.ts'
 import { loading, Source } from '../support/source.ts'
 
 const names = [
@@ -26,13 +26,6 @@ const names = [
 function heard(cache: Cache): unknown[][] {
   const events: unknown[][] = []
   for (const name of names) cache.on(name, (event) => events.push([name, event]))
-  return events
-}
-
-/** What comes with each event of a name. */
-function told<Name extends keyof CacheEvents>(cache: Cache, name: Name): CacheEvents[Name][] {
-  const events: CacheEvents[Name][] = []
-  cache.on(name, (event) => events.push(event))
   return events
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued, type Answer } from '../support/answer.ts'
-import { fleet, type Fleet } from '../support/fleet.ts'
+import { fleet, told, type Fleet } from '../support/fleet.ts'
 import { Source } from '../support/source.ts'
 
 const pg: CallOptions = { source: 'pg' }
@@ -312,8 +312,7 @@ describe('a load that cannot begin in time', () => {
   test('is refused at once if too many wait, and says when to ask again', async () => {
     const { a } = limited({ concurrency: 1, maxQueued: 2 })
     const source = new Source()
-    const heard: unknown[] = []
-    a.on('overloaded', (event) => heard.push(event))
+    const heard = told(a, 'overloaded')
     await asked(a.getOrLoad('busy', source.loader, pg))
     const answers = await allAsked(ask(a, 'k', 3, source))
     expect(answers.slice(0, 2)).toEqual([pending, pending])
@@ -386,8 +385,7 @@ describe('a load that cannot begin in time', () => {
   test('is not refused because a caller with a stale value waits for a short time only', async () => {
     const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
     const source = new Source()
-    const overloaded: unknown[] = []
-    a.on('overloaded', (event) => overloaded.push(event))
+    const overloaded = told(a, 'overloaded')
     await a.set('stale', 'old')
     await clock.advance(2_000)
     await asked(a.getOrLoad('first', source.loader, pg))
@@ -415,11 +413,10 @@ describe('a load that cannot begin in time', () => {
     const waiting = await asked(a.getOrLoad('waits', source.loader, pg))
     await clock.advance(2_000)
     expect(waiting).toEqual(pending)
-    const heard: unknown[] = []
-    a.on('failure', (event) => heard.push(event))
+    const failures = told(a, 'failure')
     await clock.advance(1_000)
     expect(waiting).toMatchObject({ state: 'error', error: { code: 'OVERLOADED', key: 'waits' } })
-    expect(heard).toEqual([])
+    expect(failures).toEqual([])
   })
 })
 

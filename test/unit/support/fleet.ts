@@ -1,5 +1,5 @@
 import type { CacheOptions } from '../../../src/core/options/options.ts'
-import { createCache, memoryStore, type Cache } from '../../../src/index.ts'
+import { createCache, memoryStore, type Cache, type CacheEvents } from '../../../src/index.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { UnreliableStore } from './unreliable-store.ts'
 
@@ -22,4 +22,11 @@ export function fleet(options: CacheOptions = {}): Fleet {
   const cache = (way: UnreliableStore): Cache => createCache({ store: way, clock, ...options })
   const [a, b, c] = [cache(ways.a), cache(ways.b), cache(ways.c)]
   return { clock, a, b, c, all: [a, b, c], ways }
+}
+
+/** What comes with each event of a name from now on. */
+export function told<Name extends keyof CacheEvents>(cache: Cache, name: Name): CacheEvents[Name][] {
+  const events: CacheEvents[Name][] = []
+  cache.on(name, (event) => events.push(event))
+  return events
 }
