@@ -3,7 +3,7 @@ import { createCache, type Begun, type Cache, type CallOptions, type Lead } from
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued, type Answer } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 /** Begins a load that the cache is to lead. */
 async function lead(cache: Cache, options?: CallOptions, key = 'k'): Promise<Lead<string>> {
@@ -302,9 +302,8 @@ test('a leader of a refresh does not wait for its source: it is given the stale 
   await a.set('k', 'old')
   await clock.advance(1_500)
   const busy = await lead(b, {}, 'busy')
-  const source = new Source<string>()
   const [answer] = answersOf([a.begin('k')])
-  const waiting = await asked(a.getOrLoad('k', source.loader, { grace: 0 }))
+  const { source, answer: waiting } = await loading(a, { grace: 0 })
   expect(answer).toMatchObject({ value: { state: 'stale', value: 'old' } })
   await clock.advance(1_500)
   expect([waiting, source.runs.length]).toEqual([pending, 0])

@@ -187,9 +187,8 @@ describe('closing a cache', () => {
 
   test('runs no loader for a lease that is granted too late, and leaves it to the others (rule 13)', async () => {
     const { a, b, ways, clock } = fleet()
-    const source = new Source<string>()
     const letGo = ways.a.hold('claim', 'after')
-    const answer = await asked(a.getOrLoad('k', source.loader))
+    const { source, answer } = await loading(a)
     const close = answerOf(a.close({ timeout: 100 }))
     await clock.advance(100)
     letGo()

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
 import { answerOf, answersOf, pending, valued } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 const value = valued('v')
 
@@ -72,8 +72,7 @@ describe('callers that follow the call of another caller', () => {
 
   test('have a timeout of their own', async () => {
     const { a, clock } = fleet({ waitTimeout: 6_400 })
-    const source = new Source<string>()
-    const leader = answerOf(a.getOrLoad('k', source.loader))
+    const { source, answer: leader } = await loading(a)
     await clock.advance(100)
     const follower = answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(1)
@@ -93,8 +92,7 @@ describe('callers that follow the call of another caller', () => {
 
   test('are answered although the caller that they follow has given up', async () => {
     const { a, clock } = fleet({ waitTimeout: 6_400 })
-    const source = new Source<string>()
-    const leader = answerOf(a.getOrLoad('k', source.loader))
+    const { source, answer: leader } = await loading(a)
     await clock.advance(100)
     const follower = answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(6_350)
@@ -123,8 +121,7 @@ describe('callers that follow the call of another caller', () => {
 
   test('are waited for by close()', async () => {
     const { a, clock } = fleet({ waitTimeout: 6_400 })
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
+    const { source } = await loading(a)
     await clock.advance(100)
     const follower = answerOf(a.getOrLoad('k', source.loader))
     await clock.advance(6_310)

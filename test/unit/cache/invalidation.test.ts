@@ -60,9 +60,8 @@ describe('once an invalidation has resolved', () => {
 
   test('a load whose lease it voided on the way to the holder is of no use (rule 2, rule 4)', async () => {
     const { a, b, ways } = fleet()
-    const source = new Source<string>()
     const letGo = ways.a.hold('claim', 'after')
-    const before = await asked(a.getOrLoad('k', source.loader))
+    const { source, answer: before } = await loading(a)
     await b.invalidate('k')
     const after = await asked(a.getOrLoad('k', source.loader))
     letGo()
@@ -74,9 +73,8 @@ describe('once an invalidation has resolved', () => {
 
   test('the value that is on its way to the store does not arrive (rule 2, rule 4)', async () => {
     const { a, b, ways } = fleet()
-    const source = new Source<string>()
     const letGo = ways.a.hold('fill', 'before')
-    const before = await asked(a.getOrLoad('k', source.loader))
+    const { source, answer: before } = await loading(a)
     await source.resolve(0, 'old')
     expect(before).toEqual(pending)
     await b.invalidate('k')
@@ -91,9 +89,8 @@ describe('once an invalidation has resolved', () => {
 
   test('a caller does not get the value whose acceptance is still on its way back (rule 4)', async () => {
     const { a, b, ways } = fleet()
-    const source = new Source<string>()
     const letGo = ways.a.hold('fill', 'after')
-    const before = await asked(a.getOrLoad('k', source.loader))
+    const { source, answer: before } = await loading(a)
     await source.resolve(0, 'old')
     await b.invalidate('k')
     const after = await asked(a.getOrLoad('k', source.loader))
@@ -107,9 +104,8 @@ describe('once an invalidation has resolved', () => {
 
   test('a caller does not get the claim of a value that was found before (rule 4)', async () => {
     const { a, b, ways } = fleet()
-    const source = new Source<string>()
     const letGoRead = ways.a.hold('read', 'after')
-    const before = await asked(a.getOrLoad('k', source.loader))
+    const { source, answer: before } = await loading(a)
     await b.set('k', 'old')
     const letGoClaim = ways.a.hold('claim', 'after')
     letGoRead()
@@ -126,9 +122,8 @@ describe('once an invalidation has resolved', () => {
 
   test('a caller does not get the message about a value that was filled before (rule 4)', async () => {
     const { a, b, c, ways } = fleet()
-    const source = new Source<string>()
     const letGo = ways.b.holdMessages()
-    await asked(a.getOrLoad('k', source.loader))
+    const { source } = await loading(a)
     const before = await asked(b.getOrLoad('k', source.loader))
     await source.resolve(0, 'old')
     await c.invalidate('k')
@@ -270,9 +265,8 @@ describe('a load that lost its lease', () => {
 
   test('is tried again a bounded number of times, then each process loads for itself (rule 2)', async () => {
     const { a, b, clock } = fleet()
-    const source = new Source<string>()
     const loads = told(a, 'load')
-    const answer = await asked(a.getOrLoad('k', source.loader))
+    const { source, answer } = await loading(a)
     for (let round = 0; source.runs.length === round + 1 && round < 20; round++) {
       await b.invalidate('k')
       // There is a pause between the rounds, and the last load waits for those that were voided.

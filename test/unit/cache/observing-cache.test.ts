@@ -4,7 +4,7 @@ import { createCache, jsonCodec, loadFailure, type Cache, type CacheOptions } fr
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 function observing(options: CacheOptions = {}) {
   const { a, clock, ways } = fleet({ mode: 'observe', ...options })
@@ -42,8 +42,7 @@ describe('a cache that observes', () => {
   test.for(['alone', 'beside a cache of another kind'])('closes with the last answer, %s', async (how) => {
     const { cache, clock } = observing()
     if (how !== 'alone') siblingOf(cache, { codec: jsonCodec() })
-    const source = new Source<string>()
-    const answer = await asked(cache.getOrLoad('k', source.loader))
+    const { source, answer } = await loading(cache)
     const close = await asked(cache.close())
     expect([answer, close]).toEqual([pending, pending])
     const now = clock.now()

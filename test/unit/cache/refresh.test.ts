@@ -3,7 +3,7 @@ import type { CacheOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 /** A fleet with a value `old` that is fresh for 10 s and took a second to load. */
 async function fresh(options: CacheOptions = {}) {
@@ -66,10 +66,9 @@ describe('refresh', () => {
 
   test('is not content with a value that somebody else here is about to find', async () => {
     const { a, b, ways } = fleet()
-    const source = new Source<string>()
     // Its read finds nothing; by the time that it claims, there is a value.
     const go = ways.b.hold('read', 'after')
-    const asking = await asked(b.getOrLoad('k', source.loader))
+    const { source, answer: asking } = await loading(b)
     await a.set('k', 'old')
     const refreshing = await asked(b.refresh('k', source.loader))
     go()

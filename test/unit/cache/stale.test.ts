@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 import type { CacheOptions } from '../../../src/index.ts'
 
 /** A fleet with a value `old`, fresh for 10 s and then stale for 60 s, that has been stale for one second. */
@@ -110,8 +110,7 @@ describe('the soft timeout', () => {
 
   test('does nothing for a caller that has no stale value', async () => {
     const { a, clock } = fleet({ softTimeout: 200, grace: '60s' })
-    const source = new Source<string>()
-    const answer = answerOf(a.getOrLoad('k', source.loader))
+    const { source, answer } = await loading(a)
     await clock.advance(10_000)
     expect(answer).toEqual(pending)
     await source.resolve(0, 'v')

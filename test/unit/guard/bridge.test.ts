@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Cache, CacheOptions } from '../../../src/index.ts'
 import { allAsked, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 /** A fleet of which `a` has lost its store; each load of `k` gives its number. */
 function away(options: CacheOptions = {}) {
@@ -66,8 +66,7 @@ describe('a process without the store', () => {
 
   test('keeps no load that was invalidated here before it ended', async () => {
     const { a, ask } = away()
-    const source = new Source<string>()
-    const first = await asked(a.getOrLoad('k', source.loader))
+    const { source, answer: first } = await loading(a)
     await asked(a.invalidate('k'))
     await source.resolve(0, 'old')
     expect(first).toEqual(valued('old'))
@@ -89,8 +88,7 @@ describe('a process without the store', () => {
     ['a call for many keys', (cache: Cache) => cache.getOrLoadMany(['k'], () => ['none'])],
   ] as const)('keeps no load that began before the store has answered %s', async ([, found]) => {
     const { a, b, ways, ask } = away()
-    const source = new Source<string>()
-    await asked(a.getOrLoad('k', source.loader))
+    const { source } = await loading(a)
     ways.a.mode = 'answering'
     await b.set('k', 'new')
     expect(await found(a)).toEqual(['new'])

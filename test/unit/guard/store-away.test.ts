@@ -194,9 +194,8 @@ describe('when the store refuses', () => {
 
   test('a refused claim after a read that was answered is no hindrance either (rule 12)', async () => {
     const { a, ways } = fleet()
-    const source = new Source<string>()
     const letGo = ways.a.hold('read', 'after')
-    const answer = await asked(a.getOrLoad('k', source.loader))
+    const { source, answer } = await loading(a)
     ways.a.mode = 'failing'
     letGo()
     await settled()

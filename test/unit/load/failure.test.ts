@@ -78,9 +78,8 @@ describe('a load that fails', () => {
 
   test('is not the answer of those who ask once it has ended: they may know that the source is well again (rule 4)', async () => {
     const { a, ways } = fleet({ failureCooldown: 0 })
-    const source = new Source<string>()
     const letGo = ways.a.hold('fail', 'after')
-    const before = await asked(a.getOrLoad('k', source.loader))
+    const { source, answer: before } = await loading(a)
     await source.reject(0, down)
     const after = await asked(a.getOrLoad('k', source.loader))
     letGo()

@@ -59,9 +59,8 @@ describe('a missing value', () => {
 
   test('is not loaded for a lease that ran out on its way: another may have it by now (rule 3)', async () => {
     const { a, b, ways, clock } = fleet({ leaseTtl: 300, commandTimeout: 500 })
-    const source = new Source<string>()
     const letGo = ways.a.hold('claim', 'after')
-    const late = answerOf(a.getOrLoad('k', source.loader))
+    const { source, answer: late } = await loading(a)
     await clock.advance(300)
     const other = await asked(b.getOrLoad('k', source.loader))
     expect(source.runs).toHaveLength(1)

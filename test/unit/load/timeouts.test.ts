@@ -84,8 +84,7 @@ describe('the wait timeout', () => {
 
   test('of the caller whose loader runs does not end the load: its value is stored (rule 8)', async () => {
     const { a, b, clock } = fleet()
-    const source = new Source<string>()
-    const impatient = answerOf(a.getOrLoad('k', source.loader, { waitTimeout: 300 }))
+    const { source, answer: impatient } = await loading(a, { waitTimeout: 300 })
     await clock.advance(300)
     expect(impatient).toMatchObject({ error: { code: 'WAIT_TIMEOUT' } })
     await source.resolve(0, 'v')
@@ -179,12 +178,11 @@ describe('an AbortSignal', () => {
 
   test('that is aborted while a stale value is read starts no refresh, and counts as no answer', async () => {
     const { a, ways, clock } = fleet({ ttl: '1s', grace: '1m' })
-    const source = new Source<string>()
     await a.set('k', 'old')
     await clock.advance(1_000)
     const letGo = ways.a.hold('read', 'after')
     const abort = new AbortController()
-    const answer = await asked(a.getOrLoad('k', source.loader, { signal: abort.signal }))
+    const { source, answer } = await loading(a, { signal: abort.signal })
     abort.abort(new Error('gone'))
     letGo()
     await settled()
@@ -195,10 +193,9 @@ describe('an AbortSignal', () => {
 
   test('that is aborted while the load runs ends this caller only (rule 8)', async () => {
     const { a, b } = fleet()
-    const source = new Source<string>()
     const abort = new AbortController()
     const reason = new Error('gone')
-    const leader = await asked(a.getOrLoad('k', source.loader, { signal: abort.signal }))
+    const { source, answer: leader } = await loading(a, { signal: abort.signal })
     const others = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
     abort.abort(reason)
     await settled()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, pending } from '../support/answer.ts'
-import { Source } from '../support/source.ts'
+import { loading, Source } from '../support/source.ts'
 
 describe('a memory store', () => {
   test('drops the value that was used least recently when it holds too many', async () => {
@@ -49,8 +49,7 @@ describe('a memory store', () => {
 
   test('answers nobody with a value whose tag was invalidated and forgotten while it was loaded (rule 4)', async () => {
     await using cache = createCache({ store: memoryStore(), ttl: '1m' })
-    const source = new Source<string>()
-    const before = await asked(cache.getOrLoad('k', source.loader, { tags: ['t'] }))
+    const { source, answer: before } = await loading(cache, { tags: ['t'] })
     await cache.invalidateTags(['t'])
     // As many as it remembers.
     const others = Array.from({ length: 10_000 }, (_, index) => `other ${index}`)

@@ -33,8 +33,7 @@ describe('a cache tells', () => {
   test('of a miss, the load and the fill, and then of hits', async () => {
     const { a, clock } = fleet()
     const events = heard(a)
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
+    const { source } = await loading(a)
     await clock.advance(250)
     await source.resolve(0, 'v')
     await a.getOrLoad('k', source.loader)
@@ -134,8 +133,7 @@ describe('a cache tells', () => {
     const { a, ways, clock } = fleet({ commandTimeout: '100ms' })
     const failures = told(a, 'failure')
     ways.a.mode = 'silent'
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
+    const { source } = await loading(a)
     await clock.advance(150)
     await source.reject(0, new Error('down'))
     expect(failures).toMatchObject([{ key: 'k', error: { code: 'LOAD_FAILED' }, duration: 50 }])
@@ -182,8 +180,7 @@ describe('a cache tells how long it took', () => {
   test('until the load of another process, which was waited for, had ended: once a process', async () => {
     const { a, b, clock } = fleet()
     const [here, there] = [told(a, 'waited'), told(b, 'waited')]
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
+    const { source } = await loading(a)
     await clock.advance(40)
     answerOf(b.getOrLoad('k', source.loader))
     answerOf(b.getOrLoad('k', source.loader))
@@ -208,8 +205,7 @@ describe('a cache tells how long it took', () => {
   test('until a load had failed, and with what, in the process that loads and in the one that waits', async () => {
     const { a, b, clock } = fleet()
     const [here, there] = [told(a, 'failure'), told(b, 'failure')]
-    const source = new Source<string>()
-    answerOf(a.getOrLoad('k', source.loader))
+    const { source } = await loading(a)
     await clock.advance(100)
     answerOf(b.getOrLoad('k', source.loader))
     await clock.advance(400)

@@ -62,9 +62,8 @@ describe('a tracer is told', () => {
   test('of waits within a process, and of those who leave', async () => {
     const { a } = fleet()
     const traces = new Recorder(a, 'a')
-    const source = new Source<string>()
     const controller = new AbortController()
-    await asked(a.getOrLoad('k', source.loader))
+    const { source } = await loading(a)
     answerOf(a.getOrLoad('k', source.loader))
     await asked(a.getOrLoad('k', source.loader, { signal: controller.signal }))
     controller.abort()

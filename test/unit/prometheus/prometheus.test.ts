@@ -222,8 +222,7 @@ describe('prom-client collects', () => {
     const { a, clock } = fleet({ namespace: 'shop' })
     try {
       collectMetrics(a, { client, prefix: 'cache_', buckets: [0.1, 1] })
-      const source = new Source<string>()
-      answerOf(a.getOrLoad('k', source.loader))
+      const { source } = await loading(a)
       await clock.advance(250)
       await source.resolve(0, 'v')
       const text = await client.register.metrics()
