@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 
 const closed = { state: 'error', error: { code: 'CLOSED' } }
 const done = valued(undefined)
@@ -10,8 +10,7 @@ const done = valued(undefined)
 describe('closing a cache', () => {
   test('lets running loads end, fill, and answer (rule 13)', async () => {
     const { a, b, clock } = fleet()
-    const source = new Source<string>()
-    const answers = await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    const { source, answers } = await allLoading([a, a])
     const close = answerOf(a.close())
     await clock.advance(4_999)
     expect([close, ...answers]).toEqual([pending, pending, pending])
@@ -64,8 +63,7 @@ describe('closing a cache', () => {
 
   test('gives up what runs too long: callers get CLOSED, the loader is told, the lease is free (rule 13)', async () => {
     const { a, b, clock } = fleet()
-    const source = new Source<string>()
-    const mine = await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    const { source, answers: mine } = await allLoading([a, a])
     const theirs = answerOf(b.getOrLoad('k', source.loader))
     const close = answerOf(a.close({ timeout: '2s' }))
     await clock.advance(1_999)

@@ -198,7 +198,7 @@ describe('explain tells', () => {
   test('that the store is away, and who loads without a lease', async () => {
     const { a, ways, clock } = fleet({ maxConcurrentLoads: 1 })
     ways.a.mode = 'silent'
-    const { source } = await loading(a)
+    await loading(a)
     await clock.advance(600)
     const told = await a.explain('k')
     expect(told).toMatchObject({

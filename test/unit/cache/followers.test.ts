@@ -1,18 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
-import { answerOf, answersOf, pending, valued } from '../support/answer.ts'
+import { answerOf, pending, valued } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 
 const value = valued('v')
 
 describe('callers that follow the call of another caller', () => {
   test('are each a miss, a waiter and an answer', async () => {
     const { a, clock } = fleet()
-    const source = new Source<string>()
     const [misses, given] = [told(a, 'miss'), told(a, 'answer')]
-    const answers = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    const { source, answers } = await allLoading([a, a])
     await clock.advance(100)
     answers.push(answerOf(a.getOrLoad('k', source.loader)), answerOf(a.getOrLoad('k', source.loader)))
     await settled()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 
 const gotNew = valued('new')
 
@@ -35,8 +35,7 @@ describe('once an invalidation has resolved', () => {
 
   test('nobody gets the value of a load that was under way, not even who asked before (rule 2, rule 4)', async () => {
     const { a, all } = fleet()
-    const source = new Source<string>()
-    const before = await allAsked(all.map((cache) => cache.getOrLoad('k', source.loader)))
+    const { source, answers: before } = await allLoading(all)
     await a.invalidate('k')
     const after = await allAsked(all.map((cache) => cache.getOrLoad('k', source.loader)))
     await source.resolve(0, 'old')
@@ -192,8 +191,7 @@ describe('once an invalidation has resolved', () => {
 describe('once a set has resolved', () => {
   test('everybody gets its value, those who waited for the load it voided too (rule 4)', async () => {
     const { a, b, all } = fleet()
-    const source = new Source<string>()
-    const before = await allAsked(all.map((cache) => cache.getOrLoad('k', source.loader)))
+    const { source, answers: before } = await allLoading(all)
     await b.set('k', 'new')
     const after = await allAsked(all.map((cache) => cache.getOrLoad('k', source.loader)))
     await source.resolve(0, 'old')

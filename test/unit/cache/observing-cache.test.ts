@@ -4,7 +4,7 @@ import { createCache, jsonCodec, loadFailure, type Cache, type CacheOptions } fr
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 
 function observing(options: CacheOptions = {}) {
   const { a, clock, ways } = fleet({ mode: 'observe', ...options })
@@ -53,8 +53,7 @@ describe('a cache that observes', () => {
 
   test('rejects its callers with CLOSED, and aborts their loaders, when the timeout of its close is over', async () => {
     const { cache, clock } = observing()
-    const source = new Source<string>()
-    const answers = await allAsked([cache.getOrLoad('k', source.loader), cache.getOrLoad('k', source.loader)])
+    const { source, answers } = await allLoading([cache, cache])
     const close = answerOf(cache.close({ timeout: '1s' }))
     await clock.advance(999)
     expect([...answers, close]).toEqual([pending, pending, pending])

@@ -3,7 +3,7 @@ import type { Cache, CacheOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { allLoading, Source } from '../support/source.ts'
 
 /** The ways to invalidate softly, of a value with the key `p:k` and the tag `t`. */
 const ways: readonly (readonly [name: string, soften: (cache: Cache, within?: '20s') => Promise<void>])[] = [
@@ -113,8 +113,7 @@ describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
 
 test('a soft invalidation voids what a hard one would, for callers that wait without a value', async () => {
   const { a, b } = fleet({ grace: '1m' })
-  const source = new Source<string>()
-  const waiting = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+  const { source, answers: waiting } = await allLoading([a, b])
   await b.expire('k')
   await settled()
   expect(source.run(0).context.signal.aborted).toBe(true)

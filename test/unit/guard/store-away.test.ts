@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 import type { CacheError, CacheOptions } from '../../../src/index.ts'
 
 const unavailable = { state: 'error', error: { code: 'STORE_UNAVAILABLE', key: 'k' } }
@@ -91,8 +91,7 @@ describe('when the store does not answer', () => {
 describe('when the store goes away while a load is under way', () => {
   test('its callers are answered once the deadline of the fill is over (rule 12)', async () => {
     const { a, ways, clock } = fleet()
-    const source = new Source<string>()
-    const answers = await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    const { source, answers } = await allLoading([a, a])
     ways.a.mode = 'silent'
     source.run(0).resolve('v')
     await clock.advance(500)
@@ -172,8 +171,7 @@ describe('when the store refuses', () => {
   test('callers load without it at once (rule 12)', async () => {
     const { a, ways, clock } = fleet()
     ways.a.mode = 'failing'
-    const source = new Source<string>()
-    const answers = await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    const { source, answers } = await allLoading([a, a])
     expect(source.runs).toHaveLength(1)
     await source.resolve(0, 'v')
     expect(answers).toEqual([valued('v'), valued('v')])

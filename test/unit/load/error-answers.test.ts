@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import { createCache, loadFailure, memoryStore, type Cache, type CacheOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, asked } from '../support/answer.ts'
+import { answerOf, asked } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { never, Source } from '../support/source.ts'
+import { allLoading, never } from '../support/source.ts'
 
 class NotFoundError extends Error {
   override name = 'NotFoundError'
@@ -30,8 +30,7 @@ async function thrownBy(cache: Cache): Promise<unknown> {
 describe('an error that is an answer', () => {
   test('is thrown to all who wait, by one load', async () => {
     const { a, b, all } = fleet({ ...kinds, negativeTtl: '10s' })
-    const source = new Source<string>()
-    const answers = await allAsked([...all, ...all].map((cache) => cache.getOrLoad('k', source.loader)))
+    const { source, answers } = await allLoading([...all, ...all])
     const thrown = new NotFoundError('no k')
     await source.reject(0, thrown)
     expect(source.runs).toHaveLength(1)

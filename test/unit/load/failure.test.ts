@@ -5,7 +5,7 @@ import { CacheError, loadFailure, type Cache, type Store } from '../../../src/in
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 
 const down = Object.assign(new Error('terminating connection'), { name: 'DatabaseError', code: '57P01' })
 
@@ -192,9 +192,8 @@ describe('what another process is told of a failed load', () => {
 describe('a value that cannot be stored, where that is an error', () => {
   test('fails for all with VALUE_NOT_SERIALIZABLE (rule 5)', async () => {
     const { all } = fleet({ unstorable: 'throw' })
-    const source = new Source()
-    const answers = await allAsked(all.map((cache) => cache.getOrLoad('k', source.loader)))
-    await source.resolve(0, () => 'a function')
+    const { source, answers } = await allLoading(all)
+    await source.resolve(0, (() => 'a function') as never)
     expect(answers).toMatchObject(
       Array.from({ length: 3 }, () => ({ error: { code: 'VALUE_NOT_SERIALIZABLE', key: 'k' } })),
     )
@@ -203,8 +202,7 @@ describe('a value that cannot be stored, where that is an error', () => {
 
   test('fails for all with VALUE_TOO_LARGE when it is larger than allowed (rule 5)', async () => {
     const { a, b } = fleet({ maxValueSize: 10, unstorable: 'throw' })
-    const source = new Source()
-    const answers = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    const { source, answers } = await allLoading([a, b])
     await source.resolve(0, '12345678+')
     expect(answers).toMatchObject([
       { error: { code: 'VALUE_TOO_LARGE', message: expect.stringContaining('11 bytes, more than the 10') } },

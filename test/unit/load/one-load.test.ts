@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, answersOf, asked, valued } from '../support/answer.ts'
+import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 
 describe('a missing value', () => {
   test('is loaded once for all callers of all processes', async () => {
@@ -34,8 +34,7 @@ describe('a missing value', () => {
 
   test('is loaded once however long that takes, for the lease is renewed', async () => {
     const { a, b, clock } = fleet({ leaseTtl: '3s', hardTimeout: '5m' })
-    const source = new Source<string>()
-    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    const { source, answers } = await allLoading([a, b])
     await clock.advance(240_000)
     expect(source.runs).toHaveLength(1)
     await source.resolve(0, 'v')
@@ -110,8 +109,7 @@ describe('a loaded value', () => {
 
   test('of a ttl that ends before anybody is told is still what they waited for (rule 6)', async () => {
     const { all, clock } = fleet({ ttl: 1 })
-    const source = new Source<string>()
-    const answers = await allAsked(all.map((cache) => cache.getOrLoad('k', source.loader)))
+    const { source, answers } = await allLoading(all)
     source.run(0).resolve('v')
     await clock.advance(5)
     expect(answers).toEqual(Array.from({ length: 3 }, () => valued('v')))
@@ -121,8 +119,7 @@ describe('a loaded value', () => {
   test('of a ttl that ends between two questions is still what they waited for, where nobody is told (rule 6)', async () => {
     const { a, b, clock, ways } = fleet({ ttl: 1 })
     ways.b.messages = 'never promised'
-    const source = new Source<string>()
-    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    const { source, answers } = await allLoading([a, b])
     await clock.advance(5)
     source.run(0).resolve('v')
     await clock.advance(1_000)
@@ -135,8 +132,7 @@ describe('a loaded value', () => {
     async function joined(meanwhile: (fleet: Fleet) => Promise<unknown> = async () => undefined) {
       const all = fleet({ ttl: 1, tags: ['t'] })
       const { a, b, clock, ways } = all
-      const source = new Source<string>()
-      const answers = await allAsked([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+      const { source, answers } = await allLoading([a, b])
       answers.push(await asked(b.getOrLoad('k', source.loader)))
       const letGo = ways.b.hold('read', 'before')
       source.run(0).resolve('v')

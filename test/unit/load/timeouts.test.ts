@@ -3,13 +3,12 @@ import type { CacheOptions, CallOptions, LoadContext } from '../../../src/index.
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 
 describe('the hard timeout', () => {
   test('ends a load with LOAD_TIMEOUT for all who waited, and aborts its signal (rule 8)', async () => {
     const { a, b, clock } = fleet({ hardTimeout: '2s' })
-    const source = new Source<string>()
-    const answers = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
+    const { source, answers } = await allLoading([a, b])
     await clock.advance(1_999)
     const { signal } = source.run(0).context
     expect([answers[0], answers[1], signal.aborted]).toEqual([pending, pending, false])

@@ -3,7 +3,7 @@ import type { Loader } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 
 describe('a result that must not be stored', () => {
   test('goes to the caller whose loader it came from, and the others load side by side (rule 11)', async () => {
@@ -42,8 +42,7 @@ describe('a result that must not be stored', () => {
     const { a, b, c, clock } = fleet()
     await a.getOrLoad('k', loader)
     await clock.advance(999)
-    const source = new Source<string>()
-    const together = await allAsked([a, b, c].map((cache) => cache.getOrLoad('k', source.loader)))
+    const { source, answers: together } = await allLoading([a, b, c])
     expect(source.runs.map(({ context }) => context.fence)).toEqual([null, null, null])
     for (const run of source.runs) run.resolve('v')
     await settled()

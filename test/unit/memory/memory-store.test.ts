@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { allAsked, asked, pending } from '../support/answer.ts'
-import { loading, Source } from '../support/source.ts'
+import { asked, pending } from '../support/answer.ts'
+import { allLoading, loading } from '../support/source.ts'
 
 describe('a memory store', () => {
   test('drops the value that was used least recently when it holds too many', async () => {
@@ -39,8 +39,7 @@ describe('a memory store', () => {
     const clock = new FakeClock()
     const store = memoryStore({ clock, maxSize: 1_000 })
     const caches = [createCache({ store, clock }), createCache({ store, clock }), createCache({ store, clock })]
-    const source = new Source<string>()
-    const answers = await allAsked(caches.map((cache) => cache.getOrLoad('k', source.loader)))
+    const { source, answers } = await allLoading(caches)
     const large = 'x'.repeat(5_000)
     await source.resolve(0, large)
     expect(answers).toEqual(Array.from({ length: 3 }, () => ({ state: 'value', value: large })))
@@ -68,8 +67,7 @@ describe('a memory store', () => {
     const clock = new FakeClock()
     const store = memoryStore({ clock, max: 1 })
     const caches = [createCache({ store, clock }), createCache({ store, clock })]
-    const source = new Source<string>()
-    const answers = await allAsked(caches.map((cache) => cache.getOrLoad('k', source.loader)))
+    const { source, answers } = await allLoading(caches)
     for (let count = 0; count < 10; count++) await caches[0]?.set(`other ${count}`, count)
     await source.resolve(0, 'v')
     expect(answers).toEqual([

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { assert, describe, expect, test } from 'vitest'
 import type { Cache, CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
+import { answerOf, asked, valued } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 
 const names = [
   'hit',
@@ -48,8 +48,7 @@ describe('a cache tells', () => {
   test('of each caller, and of one load', async () => {
     const { a } = fleet()
     const events = heard(a)
-    const source = new Source<string>()
-    await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    const { source } = await allLoading([a, a, a])
     await source.resolve(0, 'v')
     expect(events.map(([name]) => name)).toEqual(['miss', 'miss', 'miss', 'load', 'fill'])
   })

@@ -3,7 +3,7 @@ import { createCache } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { allLoading, Source } from '../support/source.ts'
 
 describe('stats', () => {
   test('of a cache that was just opened are zeros, and nothing where there is nothing to divide by', () => {
@@ -26,8 +26,7 @@ describe('stats', () => {
 
   test('count each call once, and what the loads took that were spared, while nobody listens', async () => {
     const { a, b, clock } = fleet()
-    const source = new Source<string>()
-    await allAsked([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    const { source } = await allLoading([a, a, a])
     answersOf([b.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
     await clock.advance(2_000)
     await source.resolve(0, 'v')

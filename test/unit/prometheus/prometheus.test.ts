@@ -6,7 +6,7 @@ import { collectMetrics, type MetricsOptions } from '../../../src/prometheus/ind
 import { settled } from '../../support/fake-clock.ts'
 import { answerOf, answersOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source } from '../support/source.ts'
 
 /** The samples of a scrape by name and labels, without those that are 0. */
 async function scraped(register: client.Registry): Promise<Record<string, number>> {
@@ -26,8 +26,7 @@ function observed(options: CacheOptions = {}) {
 describe('prom-client collects', () => {
   test('callers, loads and their time, hits, copies in this process, waits for others, and failures by code', async () => {
     const { a, b, clock, scrape } = observed({ near: {} })
-    const source = new Source<string>()
-    answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('k', source.loader)])
+    const { source } = await allLoading([a, a])
     await clock.advance(250)
     await source.resolve(0, 'v')
     for (let hit = 0; hit < 3; hit++) await a.getOrLoad('k', source.loader)

@@ -1,7 +1,7 @@
 import type { LoadContext, Loader } from '../../../src/core/flight/loader.ts'
 import type { Cache, CallOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { asked } from './answer.ts'
+import { allAsked, asked } from './answer.ts'
 
 /** One run of a loader; it goes on until the test ends it. */
 export interface Run<T> {
@@ -48,4 +48,11 @@ export function never(): never {
 export async function loading(cache: Cache, options?: CallOptions) {
   const source = new Source<string>()
   return { source, answer: await asked(cache.getOrLoad<string>('k', source.loader, options)) }
+}
+
+/** The same for one call of each of these caches, at once. */
+export async function allLoading(caches: readonly Cache[]) {
+  const source = new Source<string>()
+  const answers = await allAsked(caches.map((cache) => cache.getOrLoad<string>('k', source.loader)))
+  return { source, answers }
 }
