@@ -70,10 +70,9 @@ describe('a warm-up', () => {
   })
 
   test('replaces a stale value before it goes on', async () => {
-    const { a, clock } = fleet({ ttl: '1m', grace: '1h' })
+    const { a, clock, source } = fleet({ ttl: '1m', grace: '1h' })
     for (const key of keys(4)) await a.set(key, 'old')
     await clock.advance(120_000)
-    const source = new Source<string>()
     const answer = answerOf(warmUp(a, keys(4), source.loader, { concurrency: 1 }))
     for (let index = 0; index < 4; index++) {
       await settled()
@@ -181,8 +180,7 @@ describe('what fails in a warm-up', () => {
 
 describe('the signal of a warm-up', () => {
   test('stops it at once with its reason, and the load that runs goes on for the others', async () => {
-    const { a, b } = fleet()
-    const source = new Source<string>()
+    const { a, b, source } = fleet()
     const stop = new AbortController()
     let closed = false
     function* rows(): Generator<string> {

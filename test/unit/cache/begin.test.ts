@@ -3,7 +3,7 @@ import { createCache, type Begun, type Cache, type CallOptions, type Lead } from
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued, type Answer } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { loading } from '../support/source.ts'
 
 /** Begins a load that the cache is to lead. */
 async function lead(cache: Cache, options?: CallOptions, key = 'k'): Promise<Lead<string>> {
@@ -284,10 +284,9 @@ test.for([
   ['until it calls', 'nothing'],
   ['until it calls, though its load was voided', 'invalidate'],
 ])('a source with one place is held by the leader %s', async ([, what]) => {
-  const { a, b, clock } = fleet({ sources: { db: { concurrency: 1 } }, source: 'db' })
+  const { a, b, clock, source } = fleet({ sources: { db: { concurrency: 1 } }, source: 'db' })
   const leader = await lead(a)
   if (what === 'invalidate') await b.invalidate('k')
-  const source = new Source<string>()
   const other = answerOf(b.getOrLoad('l', source.loader))
   await clock.advance(400)
   expect(source.runs).toHaveLength(0)

@@ -79,8 +79,7 @@ describe('closing a cache', () => {
   })
 
   test('gives up at once with a timeout of zero, however many wait and since when', async () => {
-    const { a, clock } = fleet()
-    const source = new Source<string>()
+    const { a, clock, source } = fleet()
     const answers = [answerOf(a.getOrLoad('k', source.loader))]
     await clock.advance(10)
     answers.push(await asked(a.getOrLoad('k', source.loader)))
@@ -133,10 +132,9 @@ describe('closing a cache', () => {
   })
 
   test('waits for the refresh of a stale value, which has no caller', async () => {
-    const { a, b, clock } = fleet({ ttl: '1s', grace: '1m' })
+    const { a, b, clock, source } = fleet({ ttl: '1s', grace: '1m' })
     await a.getOrLoad('k', () => 'old')
     await clock.advance(2_000)
-    const source = new Source<string>()
     expect(await a.getOrLoad('k', source.loader)).toBe('old')
     await settled()
     const close = await asked(a.close())
@@ -147,9 +145,8 @@ describe('closing a cache', () => {
   })
 
   test('waits for loads that run without a lease, and gives them up in the end (rule 13)', async () => {
-    const { a, ways, clock } = fleet()
+    const { a, ways, clock, source } = fleet()
     ways.a.mode = 'silent'
-    const source = new Source<string>()
     const answers = answersOf([a.getOrLoad('k', source.loader), a.getOrLoad('l', source.loader)])
     await clock.advance(500)
     expect(source.runs).toHaveLength(2)

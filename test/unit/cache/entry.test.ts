@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createCache } from '../../../src/index.ts'
 import { asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { never, Source } from '../support/source.ts'
+import { never } from '../support/source.ts'
 
 describe('getOrLoadEntry says of a value', () => {
   test('that it was loaded, or how old it was found', async () => {
@@ -18,8 +18,7 @@ describe('getOrLoadEntry says of a value', () => {
   })
 
   test('that it was loaded, to each caller that waited for it, in any process', async () => {
-    const { a, b } = fleet({ ttl: '10s' })
-    const source = new Source<string>()
+    const { a, b, source } = fleet({ ttl: '10s' })
     const answers = [
       await asked(a.getOrLoadEntry('k', source.loader)),
       await asked(a.getOrLoadEntry('k', source.loader)),

@@ -34,8 +34,7 @@ describe('explain tells', () => {
   })
 
   test('how old a value is, how long it is fresh and then served, its size and its tags', async () => {
-    const { a, b, clock } = fleet({ grace: '1m', prefixes: ':' })
-    const source = new Source<string>()
+    const { a, b, clock, source } = fleet({ grace: '1m', prefixes: ':' })
     answerOf(a.getOrLoad('x:k', source.loader, { ttl: '10s', tags: ['t', '^u'] }))
     await clock.advance(250)
     await source.resolve(0, 'v')
@@ -136,8 +135,7 @@ describe('explain tells', () => {
   })
 
   test('who loads, who waits, and what this process does', async () => {
-    const { a, b, c, clock } = fleet({ leaseTtl: '9s' })
-    const source = new Source<string>()
+    const { a, b, c, clock, source } = fleet({ leaseTtl: '9s' })
     for (const cache of [a, a, b, b, b]) answerOf(cache.getOrLoad('k', source.loader))
     await clock.advance(4_000)
     const told = await a.explain('k')

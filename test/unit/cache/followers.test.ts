@@ -27,8 +27,7 @@ describe('callers that follow the call of another caller', () => {
   })
 
   test('wait as one if they ask in one tick, but for those with other options', async () => {
-    const { a, clock } = fleet()
-    const source = new Source<string>()
+    const { a, clock, source } = fleet()
     const misses = told(a, 'miss')
     const ask = (options = {}) => answerOf(a.getOrLoad('k', source.loader, options))
     const patient = Array.from({ length: 4 }, () => ask())
@@ -58,10 +57,9 @@ describe('callers that follow the call of another caller', () => {
   })
 
   test('are each served stale when the read of their tick finds a stale value', async () => {
-    const { a, b, clock } = fleet({ ttl: 100, grace: 1_000 })
+    const { a, b, clock, source } = fleet({ ttl: 100, grace: 1_000 })
     await b.set('k', 'v')
     await clock.advance(500)
-    const source = new Source<string>()
     const answers = await Promise.all(Array.from({ length: 3 }, () => a.getOrLoad('k', source.loader)))
     expect(answers).toEqual(['v', 'v', 'v'])
     await settled()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
-import { allLoading, loading, Source } from '../support/source.ts'
+import { allLoading, loading } from '../support/source.ts'
 
 const gotNew = valued('new')
 
@@ -179,8 +179,7 @@ describe('once an invalidation has resolved', () => {
   })
 
   test('of one key, loads of others go on', async () => {
-    const { a } = fleet()
-    const source = new Source<string>()
+    const { a, source } = fleet()
     const other = await asked(a.getOrLoad('other', source.loader))
     await a.invalidate('k')
     await source.resolve(0, 'v')

@@ -13,17 +13,17 @@ function opened(options: CacheOptions = {}) {
   const shared = memoryStore({ clock })
   const store = new UnreliableStore(shared)
   const cache = createCache({ store, clock, ttl: '1h', ...options })
-  return { cache, other: createCache({ store: shared, clock, ttl: '1h', grace: '1h' }), clock, store }
+  const other = createCache({ store: shared, clock, ttl: '1h', grace: '1h' })
+  return { cache, other, clock, store, source: new Source<string>() }
 }
 
 describe('a cache that is off', () => {
   test('joins the calls of its process for one key, and asks no store', async () => {
-    const { cache, store } = opened()
+    const { cache, store, source } = opened()
     await cache.set('k', 'stored')
     store.sent.length = 0
     cache.mode = 'off'
     expect([cache.mode, cache.stats().mode]).toEqual(['off', 'off'])
-    const source = new Source<string>()
     const answers = await allAsked(Array.from({ length: 5 }, () => cache.getOrLoad('k', source.loader)))
     expect(source.runs).toHaveLength(1)
     await source.resolve(0, 'loaded')
@@ -38,9 +38,8 @@ describe('a cache that is off', () => {
   })
 
   test('gives a caller that asks after a load began the next one, as while the store is away', async () => {
-    const { cache } = opened()
+    const { cache, source } = opened()
     cache.mode = 'off'
-    const source = new Source<string>()
     const answers = await allAsked([cache.getOrLoad('k', source.loader)])
     answers.push(...(await allAsked([cache.getOrLoad('k', source.loader), cache.getOrLoad('k', source.loader)])))
     expect(source.runs).toHaveLength(1)
@@ -100,9 +99,8 @@ describe('a cache that is off', () => {
   })
 
   test('keeps the limit of loads without a lease', async () => {
-    const { cache } = opened({ maxConcurrentLoads: 1, maxQueuedLoads: 0 })
+    const { cache, source } = opened({ maxConcurrentLoads: 1, maxQueuedLoads: 0 })
     cache.mode = 'off'
-    const source = new Source<string>()
     const answers = await allAsked(['a', 'b'].map((key) => cache.getOrLoad(key, source.loader)))
     await source.resolve(0, 'a')
     expect(answers).toMatchObject([{ value: 'a' }, { error: { code: 'OVERLOADED' } }])
@@ -133,8 +131,7 @@ describe('a cache that is off', () => {
 
 describe('a call under way when the cache is switched off', () => {
   test('is given what its load here returns, which is not stored, and the lease is given back', async () => {
-    const { cache, other, store } = opened()
-    const source = new Source<string>()
+    const { cache, other, store, source } = opened()
     const answers = await allAsked([cache.getOrLoad('k', source.loader)])
     cache.mode = 'off'
     await source.resolve(0, 'loaded')

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { createCache } from '../../../src/index.ts'
 import { allAsked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
 
 describe('invalidatePrefix', () => {
   const keys = ['user', 'user:', 'user:1', 'user:1:name', 'user:12:name', 'users:1', ':user:1', 'cart:1']
@@ -23,8 +22,7 @@ describe('invalidatePrefix', () => {
   })
 
   test('has what is under way loaded again, for all who ask afterwards and all who wait (rule 4)', async () => {
-    const { a, b, c } = fleet({ prefixes: '/' })
-    const source = new Source<string>()
+    const { a, b, c, source } = fleet({ prefixes: '/' })
     const before = await allAsked([a.getOrLoad('x/1', source.loader), b.getOrLoad('x/1', source.loader)])
     await c.invalidatePrefix('x/')
     const after = await allAsked([b.getOrLoad('x/1', source.loader), c.getOrLoad('x/1', source.loader)])

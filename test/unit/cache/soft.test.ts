@@ -3,7 +3,7 @@ import type { Cache, CacheOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { allLoading, Source } from '../support/source.ts'
+import { allLoading } from '../support/source.ts'
 
 /** The ways to invalidate softly, of a value with the key `p:k` and the tag `t`. */
 const ways: readonly (readonly [name: string, soften: (cache: Cache, within?: '20s') => Promise<void>])[] = [
@@ -14,11 +14,11 @@ const ways: readonly (readonly [name: string, soften: (cache: Cache, within?: '2
 ]
 
 /** A fleet that has a value of a second ago, fresh for 10 s and then stale for 60 s. */
-async function filled(options: CacheOptions = {}): Promise<Fleet & { source: Source<string> }> {
+async function filled(options: CacheOptions = {}): Promise<Fleet> {
   const all = fleet({ ttl: '10s', grace: '60s', tags: ['t'], prefixes: ':', ...options })
   await all.a.getOrLoad('p:k', () => 'old')
   await all.clock.advance(1_000)
-  return { ...all, source: new Source<string>() }
+  return all
 }
 
 const old = valued('old')
@@ -124,13 +124,12 @@ test('a soft invalidation voids what a hard one would, for callers that wait wit
 
 test('near copies are dropped, and what takes their place is stale', async () => {
   for (const soften of [(by: Cache) => by.expire('k'), (by: Cache) => by.invalidateTags(['t'], { soft: true })]) {
-    const { a, b } = fleet({ near: {}, grace: '1m' })
+    const { a, b, source } = fleet({ near: {}, grace: '1m' })
     await a.set('k', 'v', { tags: ['t'] })
     await b.getOrLoad('k', () => 'never')
     await b.getOrLoad('k', () => 'never')
     expect(b.stats().nearHits).toBe(1)
     await soften(a)
-    const source = new Source<string>()
     expect(await b.getOrLoad('k', source.loader)).toBe('v')
     await settled()
     expect([b.stats().nearHits, b.stats().stale, source.runs.length]).toEqual([1, 1, 1])

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { loading } from '../support/source.ts'
 import type { CacheOptions } from '../../../src/index.ts'
 
 /** A fleet with a value `old`, fresh for 10 s and then stale for 60 s, that has been stale for one second. */
@@ -9,7 +9,7 @@ async function stale(options: CacheOptions = {}) {
   const all = fleet({ ttl: '10s', grace: '60s', ...options })
   await all.a.getOrLoad('k', () => 'old')
   await all.clock.advance(11_000)
-  return { ...all, source: new Source<string>() }
+  return all
 }
 
 const old = valued('old')

@@ -3,7 +3,6 @@ import { createCache, type Cache, type LoadContext } from '../../../src/index.ts
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
 
 const there = { state: 'fresh', value: 'v' }
 const missing = { state: 'missing' }
@@ -31,8 +30,7 @@ describe('invalidateTags', () => {
   })
 
   test('has what is under way loaded again, for all who ask afterwards and all who wait (rule 4)', async () => {
-    const { a, b, c } = fleet()
-    const source = new Source<string>()
+    const { a, b, c, source } = fleet()
     const loader = (context: Parameters<typeof source.loader>[0]): string | Promise<string> => {
       context.tags('x')
       return source.loader(context)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Cache, CacheOptions } from '../../../src/index.ts'
 import { allAsked, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { loading } from '../support/source.ts'
 
 /** A fleet of which `a` has lost its store; each load of `k` gives its number. */
 function away(options: CacheOptions = {}) {
@@ -25,8 +25,7 @@ describe('a process without the store', () => {
   })
 
   test('loads once for callers who ask while it loads, and after', async () => {
-    const { a } = away()
-    const source = new Source<string>()
+    const { a, source } = away()
     const ask = (): Promise<string> => a.getOrLoad('k', source.loader)
     const answers = [await asked(ask()), ...(await allAsked([ask(), ask()]))]
     await source.resolve(0, 'v')
@@ -35,10 +34,9 @@ describe('a process without the store', () => {
   })
 
   test('loads for a caller who wants a refresh', async () => {
-    const { a, ask } = away()
+    const { a, ask, source } = away()
     await ask()
     expect(await a.refresh('k', () => 'new')).toBe('new')
-    const source = new Source<string>()
     const answers = [await asked(a.refresh('k', source.loader)), await asked(a.refresh('k', source.loader))]
     await source.resolve(0, 'first')
     await source.resolve(1, 'second')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, answersOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { allLoading, loading, Source } from '../support/source.ts'
+import { allLoading, loading } from '../support/source.ts'
 import type { CacheError, CacheOptions } from '../../../src/index.ts'
 
 const unavailable = { state: 'error', error: { code: 'STORE_UNAVAILABLE', key: 'k' } }
@@ -13,14 +13,13 @@ async function away(options: CacheOptions = {}) {
   all.ways.a.mode = 'silent'
   answerOf(all.a.peek('k'))
   await all.clock.advance(500)
-  return { ...all, source: new Source<string>() }
+  return all
 }
 
 describe('when the store does not answer', () => {
   test('callers load without it once its deadline is over, together in each process (rule 12)', async () => {
-    const { a, b, clock, ways } = fleet()
+    const { a, b, clock, ways, source } = fleet()
     ways.a.mode = ways.b.mode = 'silent'
-    const source = new Source<string>()
     const answers = answersOf(
       [a, b].flatMap((cache) => Array.from({ length: 20 }, () => cache.getOrLoad('k', source.loader))),
     )

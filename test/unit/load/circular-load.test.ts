@@ -194,8 +194,7 @@ describe('loads that wait for each other', () => {
   })
 
   test('in two processes are not given up while they make progress: a nested wait for a load here goes on', async () => {
-    const { a, clock } = fleet({ leaseTtl: '2s' })
-    const source = new Source<string>()
+    const { a, clock, source } = fleet({ leaseTtl: '2s' })
     const inner = await asked(a.getOrLoad('B', source.loader))
     const outer = answerOf(a.getOrLoad('A', () => a.getOrLoad('B', () => 'wrong')))
     await clock.advance(20_000)
@@ -208,8 +207,7 @@ describe('loads that wait for each other', () => {
 
 describe('loads that need each other without a circle', () => {
   test('are all answered, a key that two of them need being loaded once', async () => {
-    const { a } = fleet()
-    const source = new Source<string>()
+    const { a, source } = fleet()
     const need = (key: string) => a.getOrLoad(key, () => a.getOrLoad('D', source.loader))
     const answer = await asked(a.getOrLoad('A', () => Promise.all([need('B'), need('C')])))
     expect(source.runs).toHaveLength(1)
@@ -225,8 +223,7 @@ describe('loads that need each other without a circle', () => {
   })
 
   test('are no circle when one of them has left its wait for the other (rule 9)', async () => {
-    const { a } = fleet()
-    const source = new Source<string>()
+    const { a, source } = fleet()
     const caller = new AbortController()
     const { go, loader } = asking(a, 'A')
     const b = await asked(a.getOrLoad('B', loader))
@@ -245,10 +242,9 @@ describe('loads that need each other without a circle', () => {
   })
 
   test('are no circle when one only refreshes the other, which it was served stale', async () => {
-    const { a, clock } = fleet({ ttl: '1s', grace: '1m' })
+    const { a, clock, source } = fleet({ ttl: '1s', grace: '1m' })
     await a.set('B', 'old')
     await clock.advance(1_000)
-    const source = new Source<string>()
     const answer = await asked(
       a.getOrLoad('A', async (context) => {
         const b = await a.getOrLoad('B', () => a.getOrLoad('A', () => 'never'))

@@ -27,8 +27,7 @@ function failedWith(message: string) {
 
 describe('a load that fails', () => {
   test('fails once for all who waited for it, in every process (rule 5)', async () => {
-    const { all } = fleet()
-    const source = new Source<string>()
+    const { all, source } = fleet()
     const answers = await allAsked(
       all.flatMap((cache) => Array.from({ length: 5 }, () => cache.getOrLoad('k', source.loader))),
     )
@@ -90,9 +89,8 @@ describe('a load that fails', () => {
   })
 
   test('and is learnt of by asking again is the answer of those who waited by then, and of no other (rules 4 and 6)', async () => {
-    const { a, b, ways, clock } = fleet({ failureCooldown: 0 })
+    const { a, b, ways, clock, source } = fleet({ failureCooldown: 0 })
     ways.b.messages = 'lost'
-    const source = new Source<string>()
     answerOf(a.getOrLoad('k', source.loader))
     const before = await asked(b.getOrLoad('k', source.loader))
     await source.reject(0, down)

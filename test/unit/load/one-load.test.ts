@@ -3,12 +3,11 @@ import { createCache, memoryStore } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { allLoading, loading, Source } from '../support/source.ts'
+import { allLoading, loading } from '../support/source.ts'
 
 describe('a missing value', () => {
   test('is loaded once for all callers of all processes', async () => {
-    const { all } = fleet()
-    const source = new Source<string>()
+    const { all, source } = fleet()
     const answers = await allAsked(
       all.flatMap((cache) => Array.from({ length: 3_000 }, () => cache.getOrLoad('k', source.loader))),
     )
@@ -19,8 +18,7 @@ describe('a missing value', () => {
   })
 
   test('is loaded once for those who come while it is loaded', async () => {
-    const { a, b, clock } = fleet()
-    const source = new Source<string>()
+    const { a, b, clock, source } = fleet()
     const answers = [answerOf(a.getOrLoad('k', source.loader))]
     for (let count = 0; count < 10; count++) {
       await clock.advance(100)

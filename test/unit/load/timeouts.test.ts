@@ -49,8 +49,7 @@ describe('the hard timeout', () => {
 
 describe('the wait timeout', () => {
   test('rejects only the caller whose timeout is over, and not the load (rule 8)', async () => {
-    const { a, b, clock } = fleet()
-    const source = new Source<string>()
+    const { a, b, clock, source } = fleet()
     const patient = answersOf([a.getOrLoad('k', source.loader), b.getOrLoad('k', source.loader)])
     const impatient = answersOf([a, b].map((cache) => cache.getOrLoad('k', source.loader, { waitTimeout: 300 })))
     await clock.advance(299)
@@ -126,8 +125,7 @@ describe('the wait timeout', () => {
   })
 
   test('ends the asking for a refresh as well, which nobody waits for', async () => {
-    const { a, b, clock, ways } = fleet({ ttl: '1s', grace: '1h', hardTimeout: '1d', waitTimeout: '2s' })
-    const source = new Source<string>()
+    const { a, b, clock, ways, source } = fleet({ ttl: '1s', grace: '1h', hardTimeout: '1d', waitTimeout: '2s' })
     await a.set('k', 'old')
     await clock.advance(1_000)
     for (const cache of [a, b]) expect(await cache.getOrLoad('k', source.loader)).toBe('old')

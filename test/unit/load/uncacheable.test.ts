@@ -7,8 +7,7 @@ import { allLoading, loading, Source } from '../support/source.ts'
 
 describe('a result that must not be stored', () => {
   test('goes to the caller whose loader it came from, and the others load side by side (rule 11)', async () => {
-    const { all } = fleet()
-    const source = new Source<string>()
+    const { all, source } = fleet()
     const answers = await allAsked(
       all.flatMap((cache) => [cache.getOrLoad('k', source.loader), cache.getOrLoad('k', source.loader)]),
     )
@@ -113,9 +112,8 @@ describe('a result that must not be stored', () => {
   })
 
   test('has the loads beside it end by their own timeouts (rule 8)', async () => {
-    const { a, b, clock } = fleet({ hardTimeout: '2s', waitTimeout: '5s' })
+    const { a, b, clock, source } = fleet({ hardTimeout: '2s', waitTimeout: '5s' })
     await a.getOrLoad('k', ({ doNotStore }) => (doNotStore(), 'mine'))
-    const source = new Source<string>()
     const answers = [
       answerOf(b.getOrLoad('k', source.loader)),
       answerOf(b.getOrLoad('k', source.loader, { waitTimeout: 100 })),

@@ -139,14 +139,13 @@ describe('a cache tells', () => {
   })
 
   test('of a value that is refreshed before its time, and of no refresh that is under way already', async () => {
-    const { a, clock } = fleet({ ttl: '10s', refreshAhead: 0.5 })
+    const { a, clock, source } = fleet({ ttl: '10s', refreshAhead: 0.5 })
     const ahead = told(a, 'refreshAhead')
     await a.getOrLoad('k', () => 'v')
     await clock.advance(4_000)
     await a.getOrLoad('k', () => 'v')
     expect(ahead).toEqual([])
     await clock.advance(2_000)
-    const source = new Source<string>()
     await a.getOrLoad('k', source.loader)
     await a.getOrLoad('k', source.loader)
     await settled()

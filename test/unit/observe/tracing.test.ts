@@ -4,7 +4,7 @@ import type { Cache, Trace, TraceOutcome, Tracer } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { answerOf, asked } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { loading } from '../support/source.ts'
 
 /** What became of each thing that was traced, in the order of their beginnings. */
 class Recorder implements Tracer {
@@ -78,11 +78,10 @@ describe('a tracer is told', () => {
   })
 
   test('of a caller that waits for a refresh in the background', async () => {
-    const { a, clock } = fleet({ ttl: '1s', grace: '1m' })
+    const { a, clock, source } = fleet({ ttl: '1s', grace: '1m' })
     const traces = new Recorder(a, 'a')
     await a.set('k', 'old')
     await clock.advance(2_000)
-    const source = new Source<string>()
     await a.getOrLoad('k', source.loader)
     await settled()
     await asked(a.refresh('k', source.loader))

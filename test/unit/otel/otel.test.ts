@@ -22,7 +22,7 @@ import { instrument, type InstrumentOptions } from '../../../src/otel/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { answerOf, asked } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { loading } from '../support/source.ts'
 
 beforeAll(() => void context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable()))
 afterAll(() => context.disable())
@@ -111,8 +111,7 @@ describe('spans', () => {
   })
 
   test('of a wait have a link to the load in the other process, and are part of the trace of who waits', async () => {
-    const { a, b, here, there } = traced()
-    const source = new Source<string>()
+    const { a, b, here, there, source } = traced()
     await asked(here.inside('there it loads', () => a.getOrLoad('k', source.loader)))
     await asked(there.inside('here it waits', () => b.getOrLoad('k', source.loader)))
     await source.resolve(0, 'v')
@@ -126,8 +125,7 @@ describe('spans', () => {
   })
 
   test('of callers who join a load of their own process have a link to it, too', async () => {
-    const { a, here } = traced()
-    const source = new Source<string>()
+    const { a, here, source } = traced()
     await asked(here.inside('one', () => a.getOrLoad('k', source.loader)))
     await asked(here.inside('other', () => a.getOrLoad('k', source.loader)))
     await source.resolve(0, 'v')
@@ -287,10 +285,9 @@ class Measured {
 
 describe('metrics', () => {
   test('are those of Prometheus, in seconds and bytes, with the namespace and never a key', async () => {
-    const { a, b, clock } = fleet({ namespace: 'shop' })
+    const { a, b, clock, source } = fleet({ namespace: 'shop' })
     const measured = new Measured()
     instrument(a, { meterProvider: measured.provider, spans: false, keys: true, buckets: [0.1, 1] })
-    const source = new Source<string>()
     answerOf(a.getOrLoad('secret', source.loader))
     await clock.advance(250)
     await source.resolve(0, 'v')

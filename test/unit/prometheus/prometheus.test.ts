@@ -80,8 +80,7 @@ describe('prom-client collects', () => {
   })
 
   test('permits of a source, the age of the oldest, and the loads that wait for one', async () => {
-    const { a, clock, scrape } = observed({ sources: { pg: { concurrency: 1 } }, source: 'pg' })
-    const source = new Source<string>()
+    const { a, clock, scrape, source } = observed({ sources: { pg: { concurrency: 1 } }, source: 'pg' })
     answersOf(['k', 'l', 'm'].map((key) => a.getOrLoad(key, source.loader)))
     await clock.advance(5_000)
     const held = await scrape()

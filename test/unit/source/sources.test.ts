@@ -23,12 +23,12 @@ function limited(limits: Limits, options: CacheOptions = {}): Fleet {
 }
 
 /** Asks for so many keys of its own. */
-function ask(cache: Cache, name: string, count: number, source: Source, options: CallOptions = pg): Promise<unknown>[] {
+function ask(cache: Cache, name: string, count: number, source: Source<string>, options = pg): Promise<string>[] {
   return Array.from({ length: count }, (_, index) => cache.getOrLoad(`${name}${index}`, source.loader, options))
 }
 
 /** A load of `outer` that holds a permit, and asks for `inner` once it is told to go on. */
-async function nesting(cache: Cache, inner: Source): Promise<{ outer: Answer<unknown>; goOn: () => void }> {
+async function nesting(cache: Cache, inner: Source<string>): Promise<{ outer: Answer<unknown>; goOn: () => void }> {
   let goOn!: () => void
   const asks = new Promise<void>((resolve) => (goOn = resolve))
   const loader = (): Promise<unknown> => asks.then(() => cache.getOrLoad('inner', inner.loader, pg))
@@ -55,7 +55,7 @@ async function runsOf(cache: Cache, thrown: unknown): Promise<number> {
 }
 
 /** Ends all runs that are under way. */
-async function endAll(source: Source, from: number): Promise<number> {
+async function endAll(source: Source<string>, from: number): Promise<number> {
   const { length } = source.runs
   for (const run of source.runs.slice(from)) run.resolve('v')
   await settled()
@@ -64,8 +64,7 @@ async function endAll(source: Source, from: number): Promise<number> {
 
 describe('the concurrency of a source', () => {
   test('bounds the loads of all processes together, and lets each go on as others end', async () => {
-    const { a, b, c } = limited({ concurrency: 3 })
-    const source = new Source()
+    const { a, b, c, source } = limited({ concurrency: 3 })
     const answers = await allAsked([...ask(a, 'a', 4, source), ...ask(b, 'b', 4, source), ...ask(c, 'c', 4, source)])
     expect(source.runs).toHaveLength(3)
     for (let ended = 0; ended < 12; ended++) {
@@ -78,7 +77,7 @@ describe('the concurrency of a source', () => {
 
   test('does not touch hits, callers that join, waiters of other processes, and loads of no source', async () => {
     const { a, b } = limited({ concurrency: 1 })
-    const [source, other] = [new Source(), new Source()]
+    const [source, other] = [new Source<string>(), new Source<string>()]
     const answers = answersOf([a, a, b].map((cache) => cache.getOrLoad('k', source.loader, pg)))
     answers.push(await asked(b.getOrLoad('other', other.loader)))
     expect([source.runs.length, other.runs.length]).toEqual([1, 1])
@@ -88,11 +87,10 @@ describe('the concurrency of a source', () => {
   })
 
   test('is no part of a wait for another process: that ends with the lease, each time', async () => {
-    const { a, b, clock } = limited({ concurrency: 1 })
+    const { a, b, clock, source } = limited({ concurrency: 1 })
     const events: string[] = []
     for (const name of ['wait', 'queued', 'permitted', 'load'] as const) b.on(name, () => events.push(name))
     b.on('waited', ({ duration }) => events.push(`waited ${duration}`))
-    const source = new Source()
     await allAsked([a.getOrLoad('k', source.loader, pg)])
     const answer = await asked(b.getOrLoad('k', source.loader, pg))
     await clock.advance(80)
@@ -112,14 +110,14 @@ describe('the concurrency of a source', () => {
     const store = memoryStore({ clock })
     const cache = (limits: object): Cache => createCache({ store, clock, sources: { pg: limits as never } })
     const [wide, narrow] = [cache({ concurrency: 5, adaptive: true }), cache({ concurrency: 2 })]
-    const source = new Source()
+    const source = new Source<string>()
     await allAsked([...ask(wide, 'a', 5, source), ...ask(narrow, 'b', 5, source)])
     expect(source.runs).toHaveLength(2)
   })
 
   test('is shared in turn by the processes that wait', async () => {
     const { a, b } = limited({ concurrency: 4 })
-    const [first, second] = [new Source(), new Source()]
+    const [first, second] = [new Source<string>(), new Source<string>()]
     await allAsked(ask(a, 'a', 40, first))
     expect(first.runs).toHaveLength(4)
     await allAsked(ask(b, 'b', 40, second))
@@ -130,7 +128,7 @@ describe('the concurrency of a source', () => {
 
   test('reaches all processes that wait, though they are more than its permits', async () => {
     const { a, b, c, clock } = limited({ concurrency: 2 })
-    const [first, second, third] = [new Source(), new Source(), new Source()]
+    const [first, second, third] = [new Source<string>(), new Source<string>(), new Source<string>()]
     await allAsked(ask(a, 'a', 40, first))
     await allAsked([...ask(b, 'b', 40, second), ...ask(c, 'c', 40, third)])
     const ended = [first, second, third].map((source) => ({ source, runs: 0 }))
@@ -143,8 +141,7 @@ describe('the concurrency of a source', () => {
   })
 
   test('is held by a loader that was given up until it has settled', async () => {
-    const { a, clock } = limited({ concurrency: 1 }, { hardTimeout: 1_000 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 1 }, { hardTimeout: 1_000 })
     const slow = await asked(a.getOrLoad('slow', source.loader, pg))
     const next = await asked(a.getOrLoad('next', source.loader, pg))
     await clock.advance(1_000)
@@ -157,8 +154,7 @@ describe('the concurrency of a source', () => {
   })
 
   test('is not held for longer than two hard timeouts by a loader that never settles', async () => {
-    const { a, clock } = limited({ concurrency: 1 }, { hardTimeout: 1_000 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 1 }, { hardTimeout: 1_000 })
     await asked(a.getOrLoad('dead', source.loader, pg))
     await clock.advance(1_500)
     await asked(a.getOrLoad('next', source.loader, { ...pg, waitTimeout: 5_000 }))
@@ -168,8 +164,7 @@ describe('the concurrency of a source', () => {
   })
 
   test('begins the hard timeout with the load, not with the wait for its permit', async () => {
-    const { a, clock } = limited({ concurrency: 1 }, { hardTimeout: 1_000, waitTimeout: 5_000 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 1 }, { hardTimeout: 1_000, waitTimeout: 5_000 })
     void answerOf(a.getOrLoad('first', source.loader, pg))
     const second = await asked(a.getOrLoad('second', source.loader, pg))
     await clock.advance(900)
@@ -180,8 +175,7 @@ describe('the concurrency of a source', () => {
   })
 
   test('comes back when the process that held it is dead', async () => {
-    const { a, b, ways, clock } = limited({ concurrency: 1 })
-    const source = new Source()
+    const { a, b, ways, clock, source } = limited({ concurrency: 1 })
     await asked(a.getOrLoad('a', source.loader, pg))
     ways.a.mode = 'silent'
     await asked(b.getOrLoad('b', source.loader, pg))
@@ -204,8 +198,7 @@ describe('a load within a load of the same source', () => {
     ['waits for a permit already', settled],
     ['will wait for a permit', (): void => undefined],
   ] as const)('takes a load along that %s', async ([, meanwhile]) => {
-    const { a } = limited({ concurrency: 1 })
-    const source = new Source()
+    const { a, source } = limited({ concurrency: 1 })
     const { outer, goOn } = await nesting(a, source)
     const inner = answerOf(a.getOrLoad('inner', source.loader, pg))
     await meanwhile()
@@ -218,7 +211,7 @@ describe('a load within a load of the same source', () => {
 
   test('takes a load along that has yet to begin without the store', async () => {
     const { a, ways } = limited({ concurrency: 2 }, { bridge: 0 })
-    const [source, other] = [new Source(), new Source()]
+    const [source, other] = [new Source<string>(), new Source<string>()]
     const { outer, goOn } = await nesting(a, source)
     ways.a.mode = 'failing'
     await asked(a.getOrLoad('inner', source.loader, pg))
@@ -235,7 +228,7 @@ describe('a load within a load of the same source', () => {
 
 test('a permit that comes when nobody wants it any more is given back at once', async () => {
   const { a, b, ways } = limited({ concurrency: 2 })
-  const [inner, other] = [new Source(), new Source()]
+  const [inner, other] = [new Source<string>(), new Source<string>()]
   const { goOn } = await nesting(a, inner)
   const release = ways.a.hold('permits', 'before')
   await asked(a.getOrLoad('inner', inner.loader, pg))
@@ -250,8 +243,7 @@ test('a permit that comes when nobody wants it any more is given back at once', 
 
 describe('who goes first', () => {
   test('callers that wait go before refreshes behind a stale value, and those before a warm-up', async () => {
-    const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
     await Promise.all([0, 1].map((key) => a.set(`stale${key}`, 'old')))
     await clock.advance(2_000)
     await asked(a.getOrLoad('busy', source.loader, pg))
@@ -264,8 +256,7 @@ describe('who goes first', () => {
   })
 
   test('a refresh is urgent once a caller waits for it', async () => {
-    const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 5_000 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 5_000 })
     await Promise.all([0, 1].map((key) => a.set(`stale${key}`, 'old')))
     await clock.advance(2_000)
     await asked(a.getOrLoad('busy', source.loader, pg))
@@ -276,8 +267,7 @@ describe('who goes first', () => {
   })
 
   test('a load that nobody waited for is urgent once a caller of another process waits for it', async () => {
-    const { a, b, c, clock } = limited({ concurrency: 1 }, { leaseTtl: 3_000 })
-    const source = new Source()
+    const { a, b, c, clock, source } = limited({ concurrency: 1 }, { leaseTtl: 3_000 })
     await asked(a.getOrLoad('busy', source.loader, pg))
     await allAsked(ask(b, 'low', 3, source, { ...pg, priority: 'low' }))
     void answerOf(c.getOrLoad('low1', source.loader, { ...pg, priority: 'low' }))
@@ -294,8 +284,7 @@ describe('who goes first', () => {
   })
 
   test('a load is urgent if the caller that it began for was not, and a later one is', async () => {
-    const { a, b, c, clock } = limited({ concurrency: 1 })
-    const source = new Source()
+    const { a, b, c, clock, source } = limited({ concurrency: 1 })
     void answerOf(b.getOrLoad('k', source.loader))
     await asked(c.getOrLoad('busy', source.loader, pg))
     void answerOf(a.getOrLoad('k', source.loader, { ...pg, priority: 'low' }))
@@ -310,8 +299,7 @@ describe('who goes first', () => {
 
 describe('a load that cannot begin in time', () => {
   test('is refused at once if too many wait, and says when to ask again', async () => {
-    const { a } = limited({ concurrency: 1, maxQueued: 2 })
-    const source = new Source()
+    const { a, source } = limited({ concurrency: 1, maxQueued: 2 })
     const heard = told(a, 'overloaded')
     await asked(a.getOrLoad('busy', source.loader, pg))
     const answers = await allAsked(ask(a, 'k', 3, source))
@@ -321,8 +309,7 @@ describe('a load that cannot begin in time', () => {
   })
 
   test('gives its place to a caller that waits, if only a refresh waits for it', async () => {
-    const { a, clock } = limited({ concurrency: 1, maxQueued: 1 }, { ttl: 1_000, grace: 60_000 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 1, maxQueued: 1 }, { ttl: 1_000, grace: 60_000 })
     await a.set('stale', 'old')
     await clock.advance(2_000)
     void answerOf(a.getOrLoad('busy', source.loader, pg))
@@ -336,8 +323,7 @@ describe('a load that cannot begin in time', () => {
   })
 
   test('is refused if its turn would come after the deadline of its caller, and served stale where that may be', async () => {
-    const { a, clock } = limited({ concurrency: 1 }, { waitTimeout: 1_000, ttl: 1_000, grace: 60_000 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 1 }, { waitTimeout: 1_000, ttl: 1_000, grace: 60_000 })
     await a.set('stale', 'old')
     await clock.advance(2_000)
     await asked(a.getOrLoad('first', source.loader, pg))
@@ -353,8 +339,7 @@ describe('a load that cannot begin in time', () => {
   })
 
   test('is refused by the limit that its source has set', async () => {
-    const { a, clock } = limited({ concurrency: 2, adaptive: true }, { waitTimeout: 1_000, failureCooldown: 0 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 2, adaptive: true }, { waitTimeout: 1_000, failureCooldown: 0 })
     await allAsked(ask(a, 'first', 1, source))
     await clock.advance(600)
     await source.resolve(0, 'v')
@@ -367,7 +352,7 @@ describe('a load that cannot begin in time', () => {
 
   test('is not refused because the caller that began to wait for another process has no time left', async () => {
     const { a, b, clock, ways } = limited({ concurrency: 1 }, { leaseTtl: 2_000 })
-    const [held, source] = [new Source(), new Source()]
+    const [held, source] = [new Source<string>(), new Source<string>()]
     await asked(a.getOrLoad('k', held.loader))
     const first = await asked(b.getOrLoad('k', source.loader, { ...pg, waitTimeout: 1_000 }))
     await clock.advance(500)
@@ -383,8 +368,7 @@ describe('a load that cannot begin in time', () => {
   })
 
   test('is not refused because a caller with a stale value waits for a short time only', async () => {
-    const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
     const overloaded = told(a, 'overloaded')
     await a.set('stale', 'old')
     await clock.advance(2_000)
@@ -404,8 +388,7 @@ describe('a load that cannot begin in time', () => {
   })
 
   test('is refused while it waits, once the source has become too slow', async () => {
-    const { a, clock } = limited({ concurrency: 1 }, { waitTimeout: 5_000 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 1 }, { waitTimeout: 5_000 })
     await asked(a.getOrLoad('quick', source.loader, pg))
     await clock.advance(10)
     await source.resolve(0, 'v')
@@ -442,8 +425,7 @@ test.for([
   { concurrency: 3, rate: { loads: 9, per: 1_000 } },
   { concurrency: 9, rate: { loads: 3, per: 1_000 } },
 ])('a source that lets nobody wait refuses none that need not, with %j', async (limits) => {
-  const { a, clock } = limited({ ...limits, maxQueued: 0 })
-  const source = new Source()
+  const { a, clock, source } = limited({ ...limits, maxQueued: 0 })
   const answers = await allAsked(ask(a, 'k', 4, source))
   answers.push(await asked(a.getOrLoad('late', source.loader, pg)))
   expect(source.runs).toHaveLength(3)
@@ -511,7 +493,7 @@ describe('a source that fails', () => {
       { concurrency: 10, adaptive: { least: 2 }, throttle: false },
       { failureCooldown: 0 },
     )
-    const source = new Source()
+    const source = new Source<string>()
     const running = async (): Promise<number> => {
       const from = source.runs.length
       await allAsked(ask(b, `after ${from}: `, 20, source, { ...pg, waitTimeout: 900_000 }))
@@ -562,8 +544,7 @@ describe('many keys of one call', () => {
   })
 
   test('wait as callers do if one of them is missing, though another is refreshed behind its stale value', async () => {
-    const { a, clock } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
-    const source = new Source()
+    const { a, clock, source } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
     await a.set('stale', 'old')
     await clock.advance(2_000)
     await allAsked(ask(a, 'busy', 1, source))
@@ -581,7 +562,7 @@ describe('many keys of one call', () => {
 
   test('leave their permit to each other when one of them needs it no more', async () => {
     const { a } = limited({ concurrency: 1 })
-    const other = new Source()
+    const other = new Source<string>()
     const ends: (() => void)[] = []
     const end = (): Promise<void> => new Promise((resolve) => ends.push(resolve))
     const outer = (): Promise<unknown> => end().then(() => a.getOrLoad('k1', () => 'v', pg))
@@ -603,7 +584,7 @@ describe('many keys of one call', () => {
 describe('without the store', () => {
   test('each process goes on with its share of the limit', async () => {
     const { a, b, ways, clock } = limited({ concurrency: 6 }, { commandTimeout: 500 })
-    const [one, two] = [new Source(), new Source()]
+    const [one, two] = [new Source<string>(), new Source<string>()]
     await allAsked([a.getOrLoad('a', () => 'v', pg), b.getOrLoad('b', () => 'v', pg), a.getOrLoad('c', () => 'v', pg)])
     for (const way of [ways.a, ways.b]) way.mode = 'failing'
     void answersOf([...ask(a, 'x', 10, one), ...ask(b, 'y', 10, two)])
@@ -614,8 +595,7 @@ describe('without the store', () => {
   })
 
   test('a load that waits for its permit has a lease if the store is back by then', async () => {
-    const { a, b, ways, clock } = limited({ concurrency: 1 }, { commandTimeout: 500 })
-    const source = new Source()
+    const { a, b, ways, clock, source } = limited({ concurrency: 1 }, { commandTimeout: 500 })
     ways.a.mode = 'failing'
     void answerOf(a.getOrLoad('busy', source.loader, pg))
     await clock.advance(600)
@@ -649,7 +629,7 @@ describe('without the store', () => {
 
   test('which has forgotten everybody, a process has no more than its share until the others have reported', async () => {
     const { a, b, clock, ways } = limited({ concurrency: 4 })
-    const [one, two] = [new Source(), new Source()]
+    const [one, two] = [new Source<string>(), new Source<string>()]
     await allAsked(ask(a, 'a', 4, one))
     const waiting = await allAsked(ask(b, 'b', 4, two))
     ;(ways.a as unknown as { store: { permits: { clear(): void } } }).store.permits.clear()
@@ -669,7 +649,7 @@ test.for([
   async ([, storeOn]) => {
     const clock = new FakeClock()
     const cache = createCache({ store: storeOn(clock), clock, sources: { pg: { concurrency: 2 } }, warnings: false })
-    const source = new Source()
+    const source = new Source<string>()
     const held: number[] = []
     cache.on('permits', (event) => {
       // It was reported without end, in one turn of the event loop: a test that fails must end.
@@ -699,14 +679,14 @@ describe('two caches of a process that name one source', () => {
     ['rate', { rate: { loads: 9, per: '1m' }, maxQueued: 0 }, { rate: { loads: 3, per: '1m' } }, 3],
   ] as const)('have the smaller `%s`', async ([, one, other, begun]) => {
     for (const [cache] of [both(one, other), both(other, one)]) {
-      const answers = await allAsked(ask(cache, 'k', begun + 1, new Source()))
+      const answers = await allAsked(ask(cache, 'k', begun + 1, new Source<string>()))
       expect(answers.map(({ state }) => state)).toEqual([...answers.slice(1).map(() => 'pending'), 'error'])
     }
   })
 
   test('have the smaller `maxBatch`', async () => {
     const [cache] = both({ concurrency: 1 }, { concurrency: 1, maxBatch: 2 })
-    const source = new Source()
+    const source = new Source<string>()
     await allAsked(ask(cache, 'busy', 1, source))
     const sizes: number[] = []
     const answer = await asked(cache.getOrLoadMany(['a', 'b', 'c'], (keys) => (sizes.push(keys.length), keys), pg))
@@ -727,7 +707,7 @@ describe('two caches of a process that name one source', () => {
   ] as const)('have a limit that adapts to what either takes for a refusal', async ([one, other, refusal]) => {
     const [cache] = both({ concurrency: 10, ...one }, { concurrency: 10, ...other })
     await asked(cache.getOrLoad('refused', () => Promise.reject(refusal), pg))
-    const source = new Source()
+    const source = new Source<string>()
     await allAsked(ask(cache, 'k', 11, source))
     expect(source.runs).toHaveLength(7)
   })

@@ -1,6 +1,7 @@
 import type { CacheOptions } from '../../../src/core/options/options.ts'
 import { createCache, memoryStore, type Cache, type CacheEvents } from '../../../src/index.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
+import { Source } from './source.ts'
 import { UnreliableStore } from './unreliable-store.ts'
 
 /** Three processes, as it were: caches with nothing in common but where their values live, on a clock that stands still. */
@@ -12,6 +13,8 @@ export interface Fleet {
   readonly all: readonly Cache[]
   /** The way of each to the common store, which can be disturbed. */
   readonly ways: { readonly a: UnreliableStore; readonly b: UnreliableStore; readonly c: UnreliableStore }
+  /** What a test may have them load from. */
+  readonly source: Source<string>
 }
 
 /** @param options of each of the caches */
@@ -21,7 +24,7 @@ export function fleet(options: CacheOptions = {}): Fleet {
   const ways = { a: new UnreliableStore(store), b: new UnreliableStore(store), c: new UnreliableStore(store) }
   const cache = (way: UnreliableStore): Cache => createCache({ store: way, clock, ...options })
   const [a, b, c] = [cache(ways.a), cache(ways.b), cache(ways.c)]
-  return { clock, a, b, c, all: [a, b, c], ways }
+  return { clock, a, b, c, all: [a, b, c], ways, source: new Source() }
 }
 
 /** What comes with each event of a name from now on. */
