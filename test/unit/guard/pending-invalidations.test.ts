@@ -9,7 +9,7 @@ import { UnreliableStore } from '../support/unreliable-store.ts'
 const done = valued(undefined)
 
 /** A fleet whose invalidations are kept where they fail, and what `a` tells of them. */
-function keeping(): Fleet & { heard: unknown[]; value: (cache: Cache, key?: string) => Promise<unknown> } {
+function keeping() {
   const all = fleet({ onInvalidateFailure: 'replay' })
   const heard: unknown[] = []
   for (const name of ['kept', 'replayed'] as const) {
@@ -23,7 +23,13 @@ function keeping(): Fleet & { heard: unknown[]; value: (cache: Cache, key?: stri
     const answer = await asked(cache.getOrLoad(key, () => `load ${++loads}`))
     return answer.state === 'value' ? answer.value : answer
   }
-  return { ...all, heard, value }
+  /** Has something done that the store refuses, and lets it answer again. */
+  const refused = async (write: () => Promise<void>): Promise<void> => {
+    all.ways.a.mode = 'failing'
+    await write()
+    all.ways.a.mode = 'answering'
+  }
+  return { ...all, heard, value, refused }
 }
 
 /** `a` has lost its store, and has noticed. */
@@ -131,11 +137,9 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
   })
 
   test('that is hard is not made moot by a soft one that succeeds', async () => {
-    const { a, b, ways, clock } = keeping()
+    const { a, b, clock, refused } = keeping()
     await b.set('k', 'old', { grace: '1m' })
-    ways.a.mode = 'failing'
-    await a.invalidate('k')
-    ways.a.mode = 'answering'
+    await refused(() => a.invalidate('k'))
     await a.expire('k')
     expect((await b.explain('k')).value).toBe(null)
     await clock.advance(1_000)
@@ -143,11 +147,9 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
   })
 
   test('that is soft keeps its own process from reading the key until it is carried out', async () => {
-    const { a, b, ways, value, clock } = keeping()
+    const { a, b, value, clock, refused } = keeping()
     await b.set('k', 'old', { grace: '1m' })
-    ways.a.mode = 'failing'
-    await a.expire('k')
-    ways.a.mode = 'answering'
+    await refused(() => a.expire('k'))
     expect(await value(a)).toBe('load 1')
     await clock.advance(250)
     expect((await b.explain('k')).value).toMatchObject({ ttl: 0, age: 250 })
@@ -155,10 +157,8 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
   })
 
   test('is moot once its key has been set', async () => {
-    const { a, b, ways, value, clock } = keeping()
-    ways.a.mode = 'failing'
-    await a.invalidate('k')
-    ways.a.mode = 'answering'
+    const { a, b, value, clock, refused } = keeping()
+    await refused(() => a.invalidate('k'))
     await a.set('k', 'set')
     await clock.advance(1_000)
     expect(await value(a)).toBe('set')
@@ -166,12 +166,10 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
   })
 
   test('outlasts a write that was sent before it and is answered after it (rule 4)', async () => {
-    const { a, b, ways, value, clock } = keeping()
+    const { a, b, ways, value, clock, refused } = keeping()
     const answer = ways.a.hold('set', 'after')
     const set = await asked(a.set('k', 'set before'))
-    ways.a.mode = 'failing'
-    await a.invalidate('k')
-    ways.a.mode = 'answering'
+    await refused(() => a.invalidate('k'))
     answer()
     await settled()
     expect(set).toEqual(done)
@@ -206,11 +204,9 @@ describe('with `onInvalidateFailure` set to replay, an invalidation', () => {
   })
 
   test('voids what was loaded here before it, even if the store accepts it (rule 4)', async () => {
-    const { a, ways, clock } = keeping()
+    const { a, clock, refused } = keeping()
     const { source, answer: before } = await loading(a)
-    ways.a.mode = 'failing'
-    await a.invalidate('k')
-    ways.a.mode = 'answering'
+    await refused(() => a.invalidate('k'))
     const after = await asked(a.getOrLoad('k', source.loader))
     source.run(0).resolve('old')
     await source.resolve(1, 'new')
@@ -244,12 +240,10 @@ describe('with it, an invalidation of tags or a prefix', () => {
   })
 
   test('keeps its own process from reading what it has declared void, and nothing else (rule 4)', async () => {
-    const { a, b, ways, value, clock } = keeping()
+    const { a, b, value, clock, refused } = keeping()
     await b.set('k', 'old', tagged)
     await b.set('other', 'old', { tags: ['y'] })
-    ways.a.mode = 'failing'
-    await a.invalidateTags(['x'])
-    ways.a.mode = 'answering'
+    await refused(() => a.invalidateTags(['x']))
     // The store answers, and still has the old value.
     expect([await value(a), await value(a, 'other')]).toEqual(['load 1', 'old'])
     expect(await a.getOrLoadMany(['k', 'other'], (keys) => keys.map(() => 'loaded'))).toEqual(['load 1', 'old'])
@@ -258,11 +252,9 @@ describe('with it, an invalidation of tags or a prefix', () => {
   })
 
   test('of a claim: a fresh or a stale value, and one that another process loads (rule 4)', async () => {
-    const { a, b, ways, value, clock } = keeping()
+    const { a, b, value, clock, refused } = keeping()
     const { source } = await loading(b, tagged)
-    ways.a.mode = 'failing'
-    await a.invalidateTags(['x'])
-    ways.a.mode = 'answering'
+    await refused(() => a.invalidateTags(['x']))
     const waiting = await asked(a.getOrLoad('k', () => 'of a'))
     await source.resolve(0, 'old')
     expect(waiting).toEqual(valued('of a'))
@@ -284,11 +276,9 @@ describe('with it, an invalidation of tags or a prefix', () => {
   })
 
   test('voids what was loaded here before it, for those who ask after it (rule 4)', async () => {
-    const { a, b, ways, clock } = keeping()
+    const { a, b, clock, refused } = keeping()
     const { source, answer: before } = await loading(a, tagged)
-    ways.a.mode = 'failing'
-    await a.invalidateTags(['x'])
-    ways.a.mode = 'answering'
+    await refused(() => a.invalidateTags(['x']))
     const after = await asked(a.getOrLoad('k', source.loader, tagged))
     await source.resolve(0, 'old')
     expect(before).toEqual(valued('old'))
@@ -300,11 +290,9 @@ describe('with it, an invalidation of tags or a prefix', () => {
   })
 
   test('that is carried out while a value is read keeps that value from the caller (rule 4)', async () => {
-    const { a, b, ways, clock } = keeping()
+    const { a, b, ways, clock, refused } = keeping()
     await b.set('k', 'old', tagged)
-    ways.a.mode = 'failing'
-    await a.invalidateTags(['x'])
-    ways.a.mode = 'answering'
+    await refused(() => a.invalidateTags(['x']))
     const go = ways.a.hold('read', 'after')
     const answer = await asked(a.getOrLoad('k', () => 'new'))
     await clock.advance(250)
@@ -328,22 +316,18 @@ describe('with it, an invalidation of tags or a prefix', () => {
   })
 
   test('with a bound counts it from when it was asked for, and is hard once that is over', async () => {
-    const { a, ways, clock } = keeping()
+    const { a, ways, clock, refused } = keeping()
     const sent = vi.spyOn(ways.a, 'invalidate')
     for (const within of ['1s', '100ms'] as const) {
-      ways.a.mode = 'failing'
-      await a.expire('k', { within })
-      ways.a.mode = 'answering'
+      await refused(() => a.expire('k', { within }))
       await clock.advance(250)
     }
     expect(sent.mock.calls.map(([, how]) => how)).toEqual([1_000, 750, 100, 'hard'])
   })
 
   test('that succeeds makes one that is kept moot', async () => {
-    const { a, b, ways, value, clock } = keeping()
-    ways.a.mode = 'failing'
-    await a.invalidateTags(['x'])
-    ways.a.mode = 'answering'
+    const { a, b, value, clock, refused } = keeping()
+    await refused(() => a.invalidateTags(['x']))
     await a.invalidateTags(['x'])
     await b.set('k', 'set', tagged)
     expect(await value(a)).toBe('set')
